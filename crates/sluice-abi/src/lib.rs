@@ -1,0 +1,1 @@
+//! Memory layouts shared between processes: statistics and trap records.

@@ -1,0 +1,1 @@
+//! Presets and TOML files, read into the checked configuration of the device model.

@@ -1,0 +1,1 @@
+//! Simulated requesters in front of the device model, in virtual time.

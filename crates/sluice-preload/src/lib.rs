@@ -1,0 +1,1 @@
+//! The LD_PRELOAD library that places a program's memory on the emulated device.

@@ -1,0 +1,1 @@
+//! userfaultfd, memfd, pagemap and process_madvise: the only place that calls them.

@@ -1,0 +1,1 @@
+//! The live runtime: fault loop, pacing, page stores and statistics.

@@ -1,0 +1,1 @@
+//! Oracles, generators and the parity harness used by the tests.

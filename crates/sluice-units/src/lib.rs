@@ -1,0 +1,1 @@
+//! Units of the device model: picoseconds, bytes, addresses, and seeded random streams.

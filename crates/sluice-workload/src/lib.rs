@@ -1,0 +1,1 @@
+//! Plain programs and access generators that know nothing of the emulator.
