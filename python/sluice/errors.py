@@ -1,0 +1,52 @@
+"""Exceptions, one class per kind of failure. All derive from :class:`Error`."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Base of every exception that Sluice raises on purpose."""
+
+
+class ConfigError(Error, ValueError):
+    """A device configuration is not acceptable.
+
+    ``key``, ``value`` and ``expected`` say what was given and what would be accepted; each is
+    ``None`` where it does not apply.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        key: str | None = None,
+        value: str | None = None,
+        expected: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.key = key
+        self.value = value
+        self.expected = expected
+
+
+class UnknownKeyError(ConfigError):
+    """No parameter has this name."""
+
+
+class BadValueError(ConfigError):
+    """A value has the wrong unit, form or range."""
+
+
+class ImpossibleError(ConfigError):
+    """Each value is acceptable, the combination is not. ``key`` lists the keys, by commas."""
+
+
+class UnknownDeviceError(ConfigError):
+    """No preset has this name and no configuration file can be read there."""
+
+
+class WorkloadError(Error, ValueError):
+    """A workload specification is not acceptable."""
+
+
+class RunFolderError(Error):
+    """A run folder cannot be read: something is missing, damaged or of another schema."""

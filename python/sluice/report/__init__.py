@@ -1,0 +1,59 @@
+"""``sluice report``: run folders become one self-contained HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sluice.errors import RunFolderError
+
+EXIT_BAD_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The ``sluice-report`` command. Returns its exit status: 0, or 2 for bad input."""
+    options = _parser().parse_args(arguments)
+    output = options.output or _default_output(options.folders)
+    try:
+        write_report(options.folders, output, options.title)
+    except (RunFolderError, OSError) as error:
+        message = " ".join(str(error).split())
+        print(f"sluice report: {message}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    print(output)
+    return 0
+
+
+def write_report(folders: Sequence[Path], output: Path, title: str | None = None) -> None:
+    """Writes the page for ``folders`` to ``output``; nothing is written when one is bad.
+
+    Raises :class:`sluice.RunFolderError` for a folder that cannot be read, ``OSError`` when
+    ``output`` cannot be written.
+    """
+    # Drawing takes a second to import: a mistyped folder is told before that.
+    from sluice.report.folder import load_runs
+
+    runs = load_runs([Path(folder) for folder in folders])
+    from sluice.report.page import render
+
+    Path(output).write_text(render(runs, title), encoding="utf-8")
+
+
+def _default_output(folders: Sequence[Path]) -> Path:
+    return folders[0] / "report.html" if len(folders) == 1 else Path("report.html")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sluice report",
+        description="Write one self-contained HTML page about runs, side by side.",
+    )
+    parser.add_argument("folders", metavar="DIR", nargs="+", type=Path,
+                        help="what `sluice run --out DIR` or `sluice sim --out DIR` wrote")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path,
+                        help="where to write (default: DIR/report.html for one run,"
+                             " ./report.html for several)")
+    parser.add_argument("--title", metavar="TEXT", help="title of the page")
+    return parser

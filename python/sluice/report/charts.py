@@ -1,0 +1,311 @@
+"""What each figure shows: series of numbers taken from runs, before any drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sluice.report import units
+from sluice.report.folder import Program, Run, Table, Timeline
+from sluice.report.histogram import Histogram
+
+HIT_NS = 1000.0
+RATE_BINS_MAX = 240
+# A CDF axis that reached the slowest of a million accesses would show nothing of the others.
+CDF_EDGE_SHARE = 1e-4
+DASHES = ("solid", "dashed", "dotted", "dashdot")
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a legend; without a colour it stands for a way of drawing, in any colour."""
+
+    name: str
+    colour: int | None
+    dash: str = "solid"
+    band: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line. ``colour`` is an index into the page's palette."""
+
+    name: str
+    colour: int
+    xs: np.ndarray
+    ys: np.ndarray
+    dash: str = "solid"
+    # A band is wide and pale, so that a line on top of it stays visible where both agree.
+    band: bool = False
+    # Where a step changes: "post" at its x, "pre" before it; "" joins the points.
+    step: str = ""
+    marker: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One figure: its words, its axes and its series."""
+
+    slug: str
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    x_scale: str
+    y_scale: str
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    series: list[Series]
+    # Vertical lines (x, what it is) and a shaded range of x that stands for a cache hit.
+    marks: list[tuple[float, str]] = field(default_factory=list)
+    shade_below: float | None = None
+    # What the legend names; without it, every series.
+    legend: list[Key] = field(default_factory=list)
+
+    def keys(self) -> list[Key]:
+        """The entries of the legend."""
+        return self.legend or [Key(line.name, line.colour, line.dash, line.band)
+                               for line in self.series]
+
+
+def charts(runs: list[Run]) -> list[Chart]:
+    """Every figure that these runs have numbers for."""
+    made = [_trap_cdf(runs), _program_cdf(runs), _tail(runs), _passes(runs), _trap_rate(runs),
+            _hit_ratio(runs)]
+    return [chart for chart in made if chart is not None]
+
+
+def _run_keys(runs: list[Run], *ways: Key) -> list[Key]:
+    """Several runs: a colour for each, then what each way of drawing means. One run: nothing."""
+    if len(runs) == 1:
+        return []
+    return [Key(run.label, index) for index, run in enumerate(runs)] + list(ways)
+
+
+_TRAP_WAYS = (Key("modelled", None, band=True), Key("achieved", None))
+
+
+def _trap_curves(runs: list[Run]) -> list[tuple[str, int, bool, Histogram]]:
+    curves = []
+    for index, run in enumerate(runs):
+        prefix = f"{run.label}: " if len(runs) > 1 else ""
+        if run.modelled:
+            curves.append((f"{prefix}modelled", index, True, run.modelled))
+        if run.achieved:
+            curves.append((f"{prefix}achieved", index, False, run.achieved))
+    return curves
+
+
+def _cdf_series(name: str, colour: int, histogram: Histogram, **style: Any) -> Series:
+    """Starts on the axis: a CDF is zero before its first value."""
+    xs = np.concatenate([histogram.values_ns[:1], histogram.values_ns])
+    ys = np.concatenate([[0.0], histogram.shares()])
+    return Series(name, colour, np.maximum(xs, 1.0), ys, step="post", **style)
+
+
+def _trap_cdf(runs: list[Run]) -> Chart | None:
+    curves = _trap_curves(runs)
+    if not curves:
+        return None
+    series = [_cdf_series(name, colour, histogram, band=band)
+              for name, colour, band, histogram in curves]
+    return Chart(
+        "trap-cdf", "Latency of traps: model against reality",
+        "Every access that trapped. The pale band is what the device model asked for, the thin"
+        " line what the program waited. Where the line leaves the band to the right, the host was"
+        " late. The axis ends at the 99.99th percentile; the next figure of slowest traps"
+        " shows the rest.",
+        "latency of a trapped access", "share of traps no slower", "log", "linear",
+        _cdf_range([histogram for *_, histogram in curves]), (0.0, 1.0), series,
+        _nand_marks(runs), legend=_run_keys(runs, *_TRAP_WAYS))
+
+
+def _tail(runs: list[Run]) -> Chart | None:
+    curves = _trap_curves(runs)
+    if not curves:
+        return None
+    series, floor, right, left = [], 0.1, 0.0, np.inf
+    for name, colour, band, histogram in curves:
+        slower = np.concatenate([[1.0], 1.0 - histogram.shares()[:-1]])
+        series.append(Series(name, colour, np.maximum(histogram.values_ns, 1.0), slower,
+                             band=band, step="pre"))
+        floor = min(floor, float(slower[-1]))
+        left = min(left, float(histogram.values_ns[0]))
+        right = max(right, float(histogram.values_ns[-1]))
+    return Chart(
+        "trap-tail", "The slowest traps",
+        "The same latencies, read from the other end: how many traps took at least this long, down"
+        " to the single slowest.",
+        "latency of a trapped access", "share of traps at least as slow", "log", "log",
+        _round_out(left, right), (10 ** np.floor(np.log10(floor)), 1.0), series,
+        _nand_marks(runs), legend=_run_keys(runs, *_TRAP_WAYS))
+
+
+def _program_curves(runs: list[Run]) -> list[tuple[str, int, str, Program]]:
+    curves = []
+    for index, run in enumerate(runs):
+        timed = [program for program in run.programs if program.histogram]
+        for order, program in enumerate(timed):
+            name = f"{run.label}: {program.name}" if len(runs) > 1 else program.name
+            # One run has the palette to itself; several share it and tell programs by dashes.
+            colour = order if len(runs) == 1 else index
+            dash = "solid" if len(runs) == 1 else DASHES[order % len(DASHES)]
+            curves.append((name, colour, dash, program))
+    return curves
+
+
+def _program_cdf(runs: list[Run]) -> Chart | None:
+    curves = _program_curves(runs)
+    if not curves:
+        return None
+    series = [_cdf_series(name, colour, program.histogram, dash=dash)
+              for name, colour, dash, program in curves if program.histogram]
+    left, right = _cdf_range([program.histogram for *_, program in curves if program.histogram])
+    plain = any(program.requests is None for *_, program in curves)
+    requests = any(program.requests is not None for *_, program in curves)
+    caption = "Timed by the program itself, which knows nothing of Sluice."
+    if plain:
+        caption += (" Accesses: hits in the cache on the left (shaded: under 1 µs), misses at the"
+                    " latency of the flash on the right.")
+    if requests:
+        caption += (" Requests carry the cost of the client, the network stack and the server"
+                    " besides that of memory, and may meet several misses.")
+    what = " or ".join(["access"] * plain + ["request"] * requests)
+    return Chart(
+        "program-cdf", "Latency as the program measured it", caption,
+        f"latency of one {what}", "share no slower", "log", "linear",
+        (left, right), (0.0, 1.0), series, _nand_marks(runs), HIT_NS if plain else None)
+
+
+def pass_share_below(one: Table) -> float | None:
+    """The share of a pass's accesses below 1 µs, from its histogram."""
+    histogram = one.histogram("histogram")
+    return histogram.share_below(HIT_NS) if histogram else None
+
+
+def _passes(runs: list[Run]) -> Chart | None:
+    series = []
+    for name, colour, dash, program in _program_curves(runs):
+        shares = [pass_share_below(table) for table in program.passes]
+        if program.requests is None and len(shares) > 1 and None not in shares:
+            numbers = [table.number("pass") or order
+                       for order, table in enumerate(program.passes, start=1)]
+            series.append(Series(name, colour, np.array(numbers, float), np.array(shares, float),
+                                 dash=dash, marker=True))
+    if not series:
+        return None
+    last = max(line.xs[-1] for line in series)
+    first = min(line.xs[0] for line in series)
+    return Chart(
+        "passes", "Hit ratio, pass by pass",
+        "The share of accesses that the program itself saw return in under 1 µs. This counts every"
+        " hit, also those that the device never sees.",
+        "pass", "accesses under 1 µs", "linear", "linear",
+        (first - 0.25, last + 0.25), (0.0, 1.0), series)
+
+
+def rates(timeline: Timeline, *names: str) -> tuple[np.ndarray, np.ndarray]:
+    """Middles of intervals, and per interval how much each named counter grew (one row each)."""
+    times = timeline.columns["t_s"]
+    edges = np.linspace(times[0], times[-1], min(len(times), RATE_BINS_MAX + 1))
+    counters = np.array([np.interp(edges, times, timeline.get(name)) for name in names])
+    return edges, np.diff(counters, axis=1)
+
+
+def _trap_rate(runs: list[Run]) -> Chart | None:
+    series = []
+    for index, run in enumerate(runs):
+        if run.timeline is None:
+            continue
+        if len(runs) == 1:
+            kinds = ("traps", "misses", "late")
+        else:
+            kinds = ("traps",)
+        edges, growth = rates(run.timeline, *kinds)
+        width = np.maximum(np.diff(edges), 1e-9)
+        for order, (kind, grown) in enumerate(zip(kinds, growth, strict=True)):
+            name = run.label if len(runs) > 1 else "all traps" if kind == "traps" else kind
+            series.append(Series(name, index or order, edges, _close(grown / width),
+                                 step="post", band=len(runs) == 1 and kind == "traps"))
+    if not series:
+        return None
+    top = max(float(line.ys.max()) for line in series)
+    return Chart(
+        "trap-rate", "Traps per second over time",
+        "How often the program left its own code for the device.",
+        "time since the start", "traps per second", "time", "rate",
+        _time_range(series), (0.0, top * 1.08 or 1.0), series)
+
+
+def _hit_ratio(runs: list[Run]) -> Chart | None:
+    series, dotted = [], []
+    for index, run in enumerate(runs):
+        if run.timeline is None:
+            continue
+        edges, (soft, misses) = rates(run.timeline, "soft", "misses")
+        seen = soft + misses
+        known = np.where(seen > 0, soft / np.where(seen > 0, seen, 1), np.nan)
+        prefix = f"{run.label}: " if len(runs) > 1 else ""
+        series.append(Series(f"{prefix}hits the device can know", index, edges,
+                             _close(known), step="post"))
+        bound = requests_without_miss(run)
+        if bound is not None:
+            dotted.append(Series(f"{prefix}requests without a miss, whole run, at least", index,
+                                 edges[[0, -1]], np.array([bound, bound]), dash="dotted"))
+    if not series:
+        return None
+    ways = [Key("hits the device can know", None)]
+    if dotted:
+        ways.append(Key("requests without a miss, whole run, at least", None, "dotted"))
+    return Chart(
+        "hit-ratio", "Hit ratio over time, as the device knows it",
+        "Hits among the traps: a page that was mapped costs no trap, so a hit on it is not seen"
+        " here, and the true hit ratio is higher. Gaps: no trap at all.",
+        "time since the start", "hits ÷ (hits + misses)", "time", "linear",
+        _time_range(series), (0.0, 1.0), series + dotted, legend=_run_keys(runs, *ways))
+
+
+def requests_without_miss(run: Run) -> float | None:
+    """A lower bound: a request may meet several misses, and some misses serve no request."""
+    requests = sum(program.requests or 0 for program in run.programs)
+    misses = run.stats.number("cache", "misses")
+    if not requests or misses is None or misses > requests:
+        return None
+    return 1.0 - misses / requests
+
+
+def _close(values: np.ndarray) -> np.ndarray:
+    """A step needs its last value once more, at the right end of the last interval."""
+    return np.concatenate([values, values[-1:]])
+
+
+def _time_range(series: list[Series]) -> tuple[float, float]:
+    return 0.0, max(float(line.xs[-1]) for line in series) or 1.0
+
+
+def _nand_marks(runs: list[Run]) -> list[tuple[float, str]]:
+    reads = {run.config.get("nand.read") for run in runs}
+    marks = []
+    for text in sorted(filter(None, reads)):
+        read_ns = units.parse_duration_ns(text)
+        if read_ns:
+            marks.append((read_ns, f"NAND read {units.duration(read_ns)}"))
+    return marks if len(marks) <= 2 else []
+
+
+def _cdf_range(histograms: list[Histogram]) -> tuple[float, float]:
+    left = min(histogram.quantile(CDF_EDGE_SHARE) for histogram in histograms)
+    right = max(histogram.quantile(1 - CDF_EDGE_SHARE) for histogram in histograms)
+    return _round_out(left, right)
+
+
+def _round_out(left: float, right: float) -> tuple[float, float]:
+    """Outwards to 1, 2 or 5 times a power of ten, and at least a decade wide."""
+    low, high = max(left, 1.0) / 1.25, max(right, 1.0) * 1.25
+    if high / low < 10:
+        middle = np.sqrt(low * high)
+        low, high = middle / np.sqrt(10), middle * np.sqrt(10)
+    steps = np.array([m * 10.0**k for k in range(-1, 13) for m in (1, 2, 5)])
+    return float(steps[steps <= low * 1.0001][-1]), float(steps[steps >= high * 0.9999][0])

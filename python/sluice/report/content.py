@@ -1,0 +1,292 @@
+"""What the page says: cards, tables and footnotes, as formatted text, before any HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sluice.report import units
+from sluice.report.charts import HIT_NS, requests_without_miss
+from sluice.report.folder import Program, Run, Table
+from sluice.report.histogram import Histogram
+
+# Above this share of late traps the run no longer shows the device that was asked for.
+LATE_RATIO_MAX = 0.01
+LATENCY_COLUMNS = ("count", "mean", "p50", "p90", "p99", "p999", "max")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A headline figure. ``state`` is "", "good" or "bad"; ``note`` names a footnote."""
+
+    metric: str
+    label: str
+    value: str
+    detail: str = ""
+    state: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table; ``marked`` rows stand out, ``metric`` names the row to scripts."""
+
+    metric: str
+    head: list[str]
+    cells: list[str]
+    note: str = ""
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: ``heads`` and ``columns`` title the leading and the value columns."""
+
+    slug: str
+    title: str
+    intro: str
+    heads: list[str]
+    columns: list[str]
+    rows: list[Row]
+    # The palette index of each value column that belongs to a run.
+    colours: list[int] = field(default_factory=list)
+    text: bool = False
+
+
+@dataclass(frozen=True)
+class Card:
+    """The headline of one run."""
+
+    label: str
+    colour: int
+    command: str
+    facts: list[tuple[str, str]]
+    tiles: list[Tile]
+    notes: list[str]
+
+
+def card(run: Run, index: int, changed: list[str]) -> Card:
+    """The headline of ``run``; ``changed`` are the settings in which runs differ."""
+    stats = run.stats
+    facts = [
+        ("device", stats.text("device")),
+        ("hits seen by the device", stats.text("hits_visible")),
+        ("traps by", stats.text("trap_mode")),
+        ("placed", stats.text("place")),
+        ("seed", _plain(stats.number("seed"))),
+        ("wall time", units.seconds(stats.number("wall_s"))),
+        ("Sluice", stats.text("version")),
+    ]
+    facts += [(key, run.config.get(key)) for key in changed]
+    shown = [(name, value) for name, value in facts if value not in (None, units.ABSENT)]
+    command = stats.words("command") or ("simulation" if run.simulated else "command not recorded")
+    return Card(run.label, index, command, shown, _tiles(run), run.notes)
+
+
+def _tiles(run: Run) -> list[Tile]:
+    stats = run.stats
+    traps, wall = stats.number("traps"), stats.number("wall_s")
+    rate = f"{units.count(traps / wall)} per second" if traps and wall else ""
+    tiles = [Tile("traps", "traps", units.count(traps), rate, note="traps")]
+    late = stats.number("late", "ratio")
+    if late is not None:
+        good = late < LATE_RATIO_MAX
+        verdict = "as asked" if good else "host too slow for this device"
+        detail = f"{units.count(stats.number('late', 'count'))} traps, {verdict}"
+        tiles.append(Tile("late", "late", units.percent(late), detail,
+                          "good" if good else "bad", "late"))
+    for name, label in (("p50", "median latency"), ("p99", "99th percentile")):
+        tiles.append(_latency_tile(stats, name, label))
+    tiles += _hit_tiles(run)
+    if check := _check_tile(run):
+        tiles.append(check)
+    return tiles
+
+
+def _latency_tile(stats: Table, name: str, label: str) -> Tile:
+    modelled = stats.number("latency_ns", "modelled", name)
+    achieved = stats.number("latency_ns", "achieved", name)
+    if achieved is None:
+        return Tile(name, label, units.duration(modelled), "modelled", note="latency")
+    detail = f"modelled {units.duration(modelled)}"
+    if modelled:
+        detail += f", {units.change(modelled, achieved)}"
+    return Tile(name, label, units.duration(achieved), detail, note="latency")
+
+
+def _hit_tiles(run: Run) -> list[Tile]:
+    tiles = []
+    bound = requests_without_miss(run)
+    if bound is not None:
+        tiles.append(Tile("requests-without-miss", "requests without a miss",
+                          f"≥ {units.percent(bound)}", "misses ÷ requests, whole run",
+                          note="requests"))
+    for program in run.programs:
+        share = _share_below(program, program.histogram)
+        if share is not None:
+            tiles.append(Tile("below-1us", f"{program.name}: under 1 µs", units.percent(share),
+                              "of all accesses, by its own clock", note="program"))
+    known = run.stats.number("cache", "hit_ratio")
+    if not tiles and known is not None:
+        hits_are = run.stats.text("cache", "hits_are") or "hits that the device saw"
+        tiles.append(Tile("hit-ratio", "hit ratio", units.percent(known), hits_are, note="hits"))
+    return tiles
+
+
+def _check_tile(run: Run) -> Tile | None:
+    """Whether the programs found their data as they had left it."""
+    found = [(program.table.number("mismatches"), program.table.number("errors"))
+             for program in run.programs]
+    checked = [(wrong or 0) + (errors or 0) for wrong, errors in found
+               if (wrong, errors) != (None, None)]
+    if not checked:
+        return None
+    bad = sum(checked)
+    return Tile("data-check", "data check", "all right" if not bad else f"{units.count(bad)} wrong",
+                "mismatches and errors the program found", "bad" if bad else "good", "program")
+
+
+def latency_grid(runs: list[Run]) -> Grid | None:
+    """Percentiles, a row for what was modelled and one for what was achieved."""
+    rows = []
+    for run in runs:
+        for kind in ("modelled", "achieved"):
+            numbers = run.stats.mapping("latency_ns", kind)
+            if numbers:
+                rows.append(Row(f"{kind}", [run.label, kind],
+                                _latency_cells(run.stats, "latency_ns", kind)))
+    if not rows:
+        return None
+    return Grid("latency", "Latency of traps", "From access to data, one line for what the model"
+                " asked for and one for what the program got.", ["run", ""],
+                _latency_heads("traps"), rows)
+
+
+def _latency_heads(counted: str) -> list[str]:
+    return [counted, "mean", "p50", "p90", "p99", "p99.9", "max"]
+
+
+def _latency_cells(table: Table, *path: str) -> list[str]:
+    return [(units.count if name == "count" else units.duration)(table.number(*path, name))
+            for name in LATENCY_COLUMNS]
+
+
+def program_grid(runs: list[Run]) -> Grid | None:
+    """What programs measured themselves, by pass and in total."""
+    rows = []
+    for run in runs:
+        for program in run.programs:
+            head = f"{run.label}: {program.name}" if len(runs) > 1 else program.name
+            rows += _program_rows(head, program)
+    if not rows:
+        return None
+    return Grid("program", "What the program measured", "Timed by the program itself, which knows"
+                " nothing of Sluice. Every access or request counts, hits too.",
+                ["program", "part"],
+                [*_latency_heads("accesses"), "under 1 µs", "wrong or failed"], rows)
+
+
+def _program_rows(head: str, program: Program) -> list[Row]:
+    rows = []
+    if len(program.passes) > 1:
+        for order, one in enumerate(program.passes, start=1):
+            number = _plain(one.number("pass") or order)
+            histogram = one.histogram("histogram")
+            share = _share_below(program, histogram)
+            rows.append(Row(f"pass-{number}", [head, f"pass {number}"],
+                            [*_latency_cells(one, "latency_ns"), units.percent(share), ""]))
+    share = _share_below(program, program.histogram)
+    wrong = [program.table.number(name) for name in ("mismatches", "errors")]
+    told = None if wrong == [None, None] else sum(number or 0 for number in wrong)
+    rows.append(Row("all", [head, "all"], [*_latency_cells(program.table, "latency_ns"),
+                                           units.percent(share), units.count(told)],
+                    marked=len(rows) > 0))
+    return rows
+
+
+def _share_below(program: Program, histogram: Histogram | None) -> float | None:
+    """A request over a socket takes longer than 1 µs with or without a miss: no share for it."""
+    if histogram is None or program.requests is not None:
+        return None
+    return histogram.share_below(HIT_NS)
+
+
+# Metric, label, where it stands in stats.json, how to write it, footnote.
+_COUNTERS: list[tuple[str, str, tuple[str, ...], Callable[[float | None], str], str]] = [
+    ("traps", "traps", ("traps",), units.count, "traps"),
+    ("trap-miss", "of these: misses", ("trap_kinds", "miss"), units.count, "traps"),
+    ("trap-soft", "of these: soft", ("trap_kinds", "soft"), units.count, "traps"),
+    ("trap-spurious", "of these: spurious", ("trap_kinds", "spurious"), units.count, "traps"),
+    ("late-count", "late traps", ("late", "count"), units.count, "late"),
+    ("late-ratio", "late share", ("late", "ratio"), units.percent, "late"),
+    ("hits", "cache hits the device knows", ("cache", "hits"), units.count, "hits"),
+    ("misses", "cache misses", ("cache", "misses"), units.count, ""),
+    ("hit-ratio", "hit ratio the device knows", ("cache", "hit_ratio"), units.percent, "hits"),
+    ("evictions", "evictions", ("cache", "evictions"), units.count, ""),
+    ("dirty-evictions", "of these: dirty", ("cache", "dirty_evictions"), units.count, "flash"),
+    ("prefetch-issued", "pages prefetched", ("cache", "prefetch_issued"), units.count, ""),
+    ("prefetch-used", "of these: used", ("cache", "prefetch_used"), units.count, ""),
+    ("flash-reads", "flash reads", ("flash", "reads"), units.count, "flash"),
+    ("flash-programs", "flash programs", ("flash", "programs"), units.count, "flash"),
+    ("flash-erases", "flash erases", ("flash", "erases"), units.count, ""),
+    ("gc-moves", "pages moved by garbage collection", ("flash", "gc_moves"), units.count, ""),
+    ("write-amplification", "write amplification", ("flash", "write_amplification"), units.ratio,
+     "flash"),
+    ("wall", "wall time", ("wall_s",), units.seconds, ""),
+]
+
+
+def counter_grid(runs: list[Run]) -> Grid:
+    """Every counter, a column for each run."""
+    rows = []
+    for metric, label, path, write, note in _COUNTERS:
+        values = [run.stats.number(*path) for run in runs]
+        if any(value is not None for value in values):
+            rows.append(Row(metric, [label], [write(value) for value in values], note))
+    return Grid("counters", "Counters", "", [""], [run.label for run in runs], rows,
+                list(range(len(runs))))
+
+
+def setting_grid(runs: list[Run]) -> Grid | None:
+    """Every setting as resolved, a column for each run; rows that differ are marked."""
+    keys = sorted({key for run in runs for key in run.config})
+    if not keys:
+        return None
+    differing = changed_settings(runs)
+    rows = [Row(key, [key], [run.config.get(key, units.ABSENT) for run in runs],
+                marked=key in differing) for key in keys]
+    intro = "As resolved from device, file and command line."
+    if len(runs) > 1:
+        intro += (" Marked ≠: the runs differ." if differing else
+                  " All runs have the same settings.")
+    return Grid("settings", "Settings", intro, ["key"], [run.label for run in runs], rows,
+                list(range(len(runs))), text=True)
+
+
+def changed_settings(runs: list[Run]) -> list[str]:
+    """The keys whose values are not the same in every run."""
+    keys = sorted({key for run in runs for key in run.config})
+    return [key for key in keys if len({run.config.get(key) for run in runs}) > 1]
+
+
+def process_grid(runs: list[Run]) -> Grid | None:
+    """The processes that ran on each device."""
+    rows, extra = [], []
+    processes = [(run, one) for run in runs for one in run.stats.tables("processes")]
+    for name in ("misses", "soft", "late", "wall_s"):
+        if any(one.number(name) is not None for _, one in processes):
+            extra.append(name)
+    for run, one in processes:
+        cells = [units.count(one.number("traps"))]
+        cells += [(units.seconds if name == "wall_s" else units.count)(one.number(name))
+                  for name in extra]
+        rows.append(Row("process", [run.label, _plain(one.number("pid")), one.words("command")],
+                        cells))
+    if not rows:
+        return None
+    heads = ["wall time" if name == "wall_s" else name for name in extra]
+    return Grid("processes", "Processes", "", ["run", "pid", "command"], ["traps", *heads], rows)
+
+
+def _plain(value: float | None) -> str:
+    return units.ABSENT if value is None else f"{value:g}" if value % 1 else f"{value:.0f}"

@@ -1,0 +1,283 @@
+"""Run folders: what ``sluice run --out DIR`` leaves behind, read and checked."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sluice.errors import RunFolderError
+from sluice.report.histogram import Histogram
+
+RUN_SCHEMA = "sluice.run/1"
+PROGRAM_SCHEMA = "sluice.workload/1"
+TIMELINE_REQUIRED = ("t_s", "traps", "misses", "soft")
+
+
+class Table:
+    """A JSON object whose fields are checked as they are read; absent fields are ``None``."""
+
+    def __init__(self, where: str, fields: dict[str, Any]) -> None:
+        self.where = where
+        self.fields = fields
+
+    def number(self, *path: str) -> float | None:
+        """The number at ``path``; integers stay integers."""
+        value = self._at(path)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(path, value, "a number")
+        return value
+
+    def text(self, *path: str) -> str | None:
+        """The string at ``path``."""
+        value = self._at(path)
+        if value is not None and not isinstance(value, str):
+            raise self._wrong(path, value, "a string")
+        return value
+
+    def mapping(self, *path: str) -> dict[str, Any]:
+        """The object at ``path``; empty when absent."""
+        value = self._at(path)
+        if value is not None and not isinstance(value, dict):
+            raise self._wrong(path, value, "an object")
+        return value or {}
+
+    def tables(self, *path: str) -> list[Table]:
+        """The array of objects at ``path``; empty when absent."""
+        items = []
+        for index, item in enumerate(self._array(path)):
+            if not isinstance(item, dict):
+                raise self._wrong((*path, str(index)), item, "an object")
+            items.append(Table(f"{self.where}: {'.'.join(path)}.{index}", item))
+        return items
+
+    def words(self, *path: str) -> str:
+        """An array of strings (or one string) at ``path``, quoted as a shell wants it."""
+        value = self._at(path)
+        if isinstance(value, str):
+            return value
+        for item in self._array(path):
+            if not isinstance(item, str):
+                raise self._wrong(path, item, "an array of strings")
+        return shlex.join(value or [])
+
+    def histogram(self, *path: str) -> Histogram | None:
+        """Pairs of (nanoseconds, count) at ``path``."""
+        pairs = self._array(path)
+        for pair in pairs:
+            good = isinstance(pair, list) and len(pair) == 2
+            if not good or not all(_is_count(number) for number in pair):
+                raise self._wrong(path, pair, "pairs of latency in ns and count")
+        return Histogram.from_pairs(pairs) if pairs else None
+
+    def _array(self, path: tuple[str, ...]) -> list[Any]:
+        value = self._at(path)
+        if value is not None and not isinstance(value, list):
+            raise self._wrong(path, value, "an array")
+        return value or []
+
+    def _at(self, path: tuple[str, ...]) -> Any:
+        here: Any = self.fields
+        for depth, name in enumerate(path):
+            if here is None:
+                return None
+            if not isinstance(here, dict):
+                raise self._wrong(path[:depth], here, "an object")
+            here = here.get(name)
+        return here
+
+    def _wrong(self, path: tuple[str, ...], value: Any, expected: str) -> RunFolderError:
+        shown = json.dumps(value)[:40]
+        return RunFolderError(f"{self.where}: {'.'.join(path)} is {shown}, expected {expected}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a program under test measured about itself."""
+
+    name: str
+    table: Table
+    histogram: Histogram | None
+    passes: list[Table] = field(default_factory=list)
+
+    @property
+    def requests(self) -> float | None:
+        """How many requests it served, where it counts them."""
+        return self.table.number("requests")
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Cumulative counters over the seconds since the start, one array per column."""
+
+    columns: dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.columns["t_s"])
+
+    def get(self, name: str) -> np.ndarray:
+        """A column; zeros when the run did not record it."""
+        return self.columns.get(name, np.zeros(len(self)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder."""
+
+    path: Path
+    label: str
+    stats: Table
+    config: dict[str, str]
+    modelled: Histogram | None
+    achieved: Histogram | None
+    timeline: Timeline | None
+    programs: list[Program]
+    notes: list[str]
+
+    @property
+    def simulated(self) -> bool:
+        """True for a folder that ``sluice sim`` wrote."""
+        return self.stats.text("kind") == "sim"
+
+
+def load_runs(folders: list[Path]) -> list[Run]:
+    """Reads every folder; labels are the shortest ends of their paths that tell them apart."""
+    return [load_run(path, label) for path, label in zip(folders, _labels(folders), strict=True)]
+
+
+def load_run(path: Path, label: str) -> Run:
+    """Reads one folder. Raises :class:`RunFolderError`; what is merely absent becomes a note."""
+    if not path.is_dir():
+        problem = "is not a folder" if path.exists() else "does not exist"
+        raise RunFolderError(f"{path} {problem}; expected the --out folder of a sluice run")
+    stats = _read_object(path / "stats.json", RUN_SCHEMA)
+    modelled, achieved = _read_latency(path / "latency.csv")
+    timeline = _read_timeline(path / "timeline.csv")
+    programs = [_read_program(file) for file in sorted(path.glob("program*.json"))]
+    timed = modelled is not None or achieved is not None
+    notes = _notes(stats, timed, timeline is not None)
+    return Run(path, label, stats, _config(stats), modelled, achieved, timeline, programs, notes)
+
+
+def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:
+    """What a reader of the page must know about a run that is not whole."""
+    notes = []
+    if not timed:
+        notes.append("No trap was timed: the figures of traps leave this run out.")
+    if not sampled and stats.text("kind") != "sim":
+        notes.append("No timeline was recorded: the run ended before its second sample, or was"
+                     " cut short. The figures over time leave it out.")
+    if code := stats.number("exit", "code"):
+        notes.append(f"The program ended with exit code {code}.")
+    if (signal := stats.number("exit", "signal")) is not None:
+        notes.append(f"The program was killed by signal {signal}.")
+    return notes
+
+
+def _labels(folders: list[Path]) -> list[str]:
+    parts = [folder.resolve().parts for folder in folders]
+    for depth in range(1, max(map(len, parts), default=0) + 1):
+        labels = ["/".join(part[-depth:]) for part in parts]
+        if len(set(labels)) == len(labels):
+            return labels
+    raise RunFolderError(f"{folders[0]} is given twice; each run folder may be named once")
+
+
+def _config(stats: Table) -> dict[str, str]:
+    config = stats.mapping("config")
+    return {key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in config.items()}
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RunFolderError(
+            f"{path} does not exist; expected the --out folder of a sluice run") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunFolderError(f"{path} cannot be read: {error}") from error
+
+
+def _read_object(path: Path, schema: str) -> Table:
+    text = _read_text(path)
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise RunFolderError(f"{path} holds no JSON object")
+    found = value.get("schema")
+    if found != schema:
+        raise RunFolderError(f"{path}: schema is {json.dumps(found)}, expected \"{schema}\"")
+    return Table(str(path), value)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _read_program(path: Path) -> Program:
+    table = _read_object(path, PROGRAM_SCHEMA)
+    suffix = path.stem.removeprefix("program").strip("-_.")
+    name = " ".join(filter(None, [table.text("workload") or "program", suffix]))
+    return Program(name, table, table.histogram("histogram"), table.tables("passes"))
+
+
+def _read_latency(path: Path) -> tuple[Histogram | None, Histogram | None]:
+    """Modelled and achieved; ``None`` where nothing was counted."""
+    if not path.exists():
+        return None, None
+    columns = _read_columns(path, ("latency_ns", "modelled", "achieved"))
+    pair = []
+    for name in ("modelled", "achieved"):
+        histogram = Histogram.from_pairs(np.column_stack([columns["latency_ns"], columns[name]]))
+        pair.append(histogram if histogram.total else None)
+    return pair[0], pair[1]
+
+
+def _read_timeline(path: Path) -> Timeline | None:
+    """The samples; ``None`` when there are fewer than the two that a rate needs."""
+    if not path.exists():
+        return None
+    columns = _read_columns(path, TIMELINE_REQUIRED)
+    times = columns["t_s"]
+    if len(times) < 2:
+        return None
+    if np.any(np.diff(times) < 0):
+        raise RunFolderError(f"{path}: t_s goes backwards; its rows must be in order of time")
+    return Timeline(columns)
+
+
+def _read_columns(path: Path, required: tuple[str, ...]) -> dict[str, np.ndarray]:
+    rows = list(csv.reader(_read_text(path).splitlines()))
+    header = rows[0] if rows else list(required)
+    missing = [name for name in required if name not in header]
+    if missing:
+        raise RunFolderError(f"{path}:1: no column {', '.join(missing)} in its header")
+    numbers = np.array(list(_number_rows(path, rows[1:], len(header))), dtype=float)
+    return dict(zip(header, numbers.reshape(-1, len(header)).T, strict=True))
+
+
+def _number_rows(path: Path, rows: list[list[str]], width: int) -> Iterator[list[float]]:
+    for line, row in enumerate(rows, start=2):
+        try:
+            numbers = [float(cell) for cell in row]
+        except ValueError:
+            numbers = []
+        if len(numbers) != width or not all(0 <= number < float("inf") for number in numbers):
+            shown = ",".join(row)[:40]
+            raise RunFolderError(f"{path}:{line}: \"{shown}\" is not a row of {width} numbers")
+        yield numbers

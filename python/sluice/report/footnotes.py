@@ -1,0 +1,55 @@
+"""What each number is, and what nobody can see: the notes at the end of the page."""
+
+NOTES: dict[str, tuple[str, str]] = {
+    "traps": (
+        "Traps",
+        "An access to a page that was not mapped. A miss: the page was on flash. A soft trap: the"
+        " page was in the cache already, fetched ahead, fetched for another thread, or unmapped on"
+        " purpose to learn whether it is still used. Spurious: another thread had mapped the page"
+        " meanwhile. Accesses to mapped pages run at full speed and are counted by nobody.",
+    ),
+    "latency": (
+        "Modelled and achieved latency",
+        "Modelled: from the access until the device model says the data is there, queueing in the"
+        " flash included. Achieved: from the moment the runtime learned of the access until the"
+        " page was mapped and the thread could go on. The emulation's own work lies inside the"
+        " modelled time; it adds to the achieved time only where it does not fit. What the kernel"
+        " needs before the runtime learns of the access is in the program's own measurement.",
+    ),
+    "late": (
+        "Late",
+        "Traps served after the moment the model asked for. A run whose late share is 1 % or more"
+        " shows this host's limits rather than the device: use a slower device, fewer threads, or"
+        " simulation.",
+    ),
+    "hits": (
+        "Hits, as the device knows them",
+        "Live, a hit on a mapped page is an ordinary load or store: no trap, no count. The device"
+        " learns only of the hits among the traps, so its hit ratio is below the true one, and its"
+        " eviction policy decides without the rest. In simulation with all hits visible the ratio"
+        " is exact. The program's own timing shows the true one.",
+    ),
+    "requests": (
+        "Requests without a miss",
+        "One minus misses divided by requests, over the whole run. It is a lower bound: one request"
+        " may meet several misses, and misses outside of requests (start, loading, background work)"
+        " count against it.",
+    ),
+    "program": (
+        "The program's own measurement",
+        "Taken from the program's report about itself, with its own clock. Under 1 µs counts as a"
+        " hit. It sees what no device can: every hit, and every cost of the host.",
+    ),
+    "flash": (
+        "Flash",
+        "Reads and programs of NAND pages, those of garbage collection included. Only pages that"
+        " were written since they came in (dirty) cost a program when they leave. Write"
+        " amplification: programs divided by the programs that the host caused; 1 without garbage"
+        " collection.",
+    ),
+    "histograms": (
+        "Histograms",
+        "Latencies are counted in buckets less than 1 % wide; percentiles in the tables were taken"
+        " at full length of the run, with nothing left out at start or end.",
+    ),
+}

@@ -1,0 +1,186 @@
+"""Drawing: a :class:`Chart` becomes an SVG element to stand inside an HTML page."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from sluice.report.charts import Chart, Series
+
+PALETTE = 8
+BAND_WIDTH, LINE_WIDTH = 6.5, 1.9
+BAND_ALPHA = 0.38
+_DASHES = {"solid": "-", "dashed": (0, (5, 2.5)), "dotted": (0, (1.2, 2)),
+           "dashdot": (0, (6, 2, 1.2, 2))}
+
+# Matplotlib writes fixed colours; these stand for the page's own, which follow light and dark.
+_STAND_INS = {"#fe0001": "var(--ink)", "#fe0002": "var(--muted)", "#fe0003": "var(--rule)",
+              "#fe0004": "var(--shade)"}
+_STAND_INS |= {f"#fd00{index:02x}": f"var(--c{index})" for index in range(PALETTE)}
+_INK, _MUTED, _RULE, _SHADE = list(_STAND_INS)[:4]
+
+_STYLE = {
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 12,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _MUTED,
+    "axes.linewidth": 0.8,
+    "xtick.color": _MUTED,
+    "ytick.color": _MUTED,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
+    "grid.color": _RULE,
+    "grid.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "path.simplify": True,
+    "path.simplify_threshold": 0.4,
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A size to draw for, in points: the same figure is drawn once for each."""
+
+    name: str
+    width: int
+    height: int
+
+
+SHAPES = (Shape("wide", 600, 350), Shape("narrow", 350, 300))
+
+
+def draw(chart: Chart, shape: Shape) -> str:
+    """One ``<svg>`` element without ids that another figure on the page could share."""
+    name = f"{chart.slug}-{shape.name}"
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure = Figure(figsize=(shape.width / 72, shape.height / 72), layout="constrained")
+        axes = figure.add_subplot()
+        _axes(axes, chart, shape)
+        for line in chart.series:
+            _line(axes, line)
+        _marks(axes, chart)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    return _inline(out.getvalue(), name, chart)
+
+
+def _line(axes: Axes, line: Series) -> None:
+    style = {
+        "color": f"#fd00{line.colour % PALETTE:02x}",
+        "linewidth": BAND_WIDTH if line.band else LINE_WIDTH,
+        "alpha": BAND_ALPHA if line.band else 1.0,
+        "linestyle": _DASHES[line.dash],
+        "zorder": 2 if line.band else 3,
+        "solid_capstyle": "butt" if line.band else "round",
+    }
+    if line.marker:
+        style |= {"marker": "o", "markersize": 5.5}
+    if line.step:
+        style |= {"drawstyle": f"steps-{line.step}"}
+    # A line that runs along 0 or 1 must not lose half its width to the clip.
+    axes.plot(line.xs, line.ys, clip_on=not line.marker, **style)
+
+
+def _axes(axes: Axes, chart: Chart, shape: Shape) -> None:
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(chart.y_label)
+    axes.grid(visible=True, which="major")
+    axes.set_axisbelow(True)
+    axes.tick_params(length=3)
+    if chart.x_scale == "log":
+        axes.set_xscale("log")
+        _log_ticks(axes, chart.x_range, shape)
+    elif chart.x_scale == "time":
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g} s"))
+    else:
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlim(*chart.x_range)
+    if chart.y_scale == "log":
+        axes.set_yscale("log")
+        _share_ticks(axes, chart.y_range)
+    elif chart.y_scale == "linear":
+        axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y * 100:.0f} %"))
+    else:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _thousands(y)))
+    low, high = chart.y_range
+    # Room above 100 % and below 0 %, so that a line there is seen whole.
+    room = (high - low) * 0.02 if chart.y_scale == "linear" else 0
+    axes.set_ylim(low - room, high + room if room else high * 1.25)
+
+
+def _log_ticks(axes: Axes, limits: tuple[float, float], shape: Shape) -> None:
+    low, high = limits
+    decades = np.log10(high / low)
+    steps = (1, 2, 5) if decades <= (2.4 if shape.name == "wide" else 1.4) else (1,)
+    every = 2 if decades > 6 and shape.name == "narrow" else 1
+    ticks = [m * 10.0**k for k in range(0, 13, every) for m in steps]
+    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high * 1.001]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _short_duration(x)))
+
+
+def _short_duration(ns: float) -> str:
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)):
+        if ns >= scale * 0.999:
+            return f"{ns / scale:.3g} {unit}"
+    return f"{ns:g} ns"
+
+
+def _share_ticks(axes: Axes, limits: tuple[float, float]) -> None:
+    exponents = range(int(np.floor(np.log10(limits[0]))), 1)
+    every = 1 + (len(exponents) - 1) // 7
+    axes.yaxis.set_major_locator(FixedLocator([10.0**k for k in list(exponents)[::-every]]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda y, _: f"{y * 100:.10f}".rstrip("0").rstrip(".") + " %"))
+
+
+def _thousands(value: float) -> str:
+    for unit, scale in (("M", 1e6), ("k", 1e3)):
+        if value >= scale:
+            return f"{value / scale:g} {unit}"
+    return f"{value:g}"
+
+
+def _marks(axes: Axes, chart: Chart) -> None:
+    low, high = chart.x_range
+    if chart.shade_below and low < chart.shade_below:
+        axes.axvspan(low, min(chart.shade_below, high), color=_SHADE, zorder=0, linewidth=0)
+    top = axes.get_ylim()[1]
+    for x, what in chart.marks:
+        if not low < x < high:
+            continue
+        axes.axvline(x, color=_MUTED, linewidth=1, linestyle=_DASHES["dashed"], zorder=1)
+        # Above the plot: no curve can run through the words there.
+        axes.annotate(what, (x, top), xytext=(0, 3), textcoords="offset points", ha="center",
+                      va="bottom", fontsize=11, color=_INK, annotation_clip=False)
+
+
+def _inline(document: str, name: str, chart: Chart) -> str:
+    """The ``<svg>`` of a document: page colours, ids of its own, nothing from another place."""
+    svg = document[document.index("<svg"):]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Its style rule selects "*", which inside HTML would be the whole page.
+    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+    svg = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{name}-\1"', svg)
+    svg = re.sub(r"font: ([0-9.]+)px [^;\"]*", r"font-size: \1px", svg)
+    svg = re.sub(r"font-family: [^;\"]*;?", "", svg)
+    for stand_in, colour in _STAND_INS.items():
+        svg = svg.replace(stand_in, colour)
+    view = re.search(r'viewBox="[^"]+"', svg)
+    body = svg[svg.index(">") + 1:]
+    return f'<svg class="{name.rsplit("-", 1)[1]}" {view[0] if view else ""} role="img"' \
+           f' aria-label="{chart.title}" xmlns="http://www.w3.org/2000/svg">{body}'

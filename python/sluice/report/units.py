@@ -1,0 +1,70 @@
+"""Numbers as a reader wants them: three significant digits and a unit."""
+
+from __future__ import annotations
+
+import re
+
+ABSENT = "–"
+_TIME_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def duration(ns: float | None) -> str:
+    """Nanoseconds with the unit that keeps the number between 1 and 1000."""
+    if ns is None:
+        return ABSENT
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(ns) >= scale * 0.9995:
+            return f"{significant(ns / scale)} {unit}"
+    return f"{significant(ns)} ns"
+
+
+def significant(value: float) -> str:
+    """Three significant digits, without an exponent and without needless zeros after 100."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    digits = 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2
+    return f"{value:.{digits}f}"
+
+
+def count(value: float | None) -> str:
+    """A whole number with thousands separated."""
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio as per cent; small shares keep enough digits to differ from none."""
+    if ratio is None:
+        return ABSENT
+    share = ratio * 100
+    if 0 < abs(share) < 0.005:
+        return "< 0.01 %" if share > 0 else "> -0.01 %"
+    return f"{share:.2f} %" if abs(share) < 10 else f"{share:.1f} %"
+
+
+def change(before: float | None, after: float | None) -> str:
+    """How far ``after`` is from ``before``, signed."""
+    if not before or after is None:
+        return ABSENT
+    return f"{(after - before) / before * 100:+.1f} %"
+
+
+def ratio(value: float | None) -> str:
+    """A factor such as write amplification."""
+    return ABSENT if value is None else f"{value:.2f}"
+
+
+def seconds(value: float | None) -> str:
+    """A wall-clock time given in seconds."""
+    return duration(None if value is None else value * 1e9)
+
+
+def parse_duration_ns(text: str | None) -> float | None:
+    """The nanoseconds of a configuration value such as ``40us``; ``None`` if it is none."""
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zµ]+)\s*", text or "")
+    if not match or match[2] not in _TIME_NS:
+        return None
+    try:
+        return float(match[1]) * _TIME_NS[match[2]]
+    except ValueError:
+        return None
