@@ -1,1 +1,19 @@
-//! Units of the device model: picoseconds, bytes, addresses, and seeded random streams.
+//! Units of the device model: picoseconds, bytes, page numbers, ratios, and seeded random streams.
+//!
+//! Everything here is an integer. Text with units (`40us`, `4.8GB`, `5%`) is read and written
+//! with integer arithmetic, so a value survives a trip through text exactly.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod page;
+mod ratio;
+mod rng;
+mod text;
+mod time;
+
+pub use bytes::Bytes;
+pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, Ppn};
+pub use ratio::Ratio;
+pub use rng::Rng;
+pub use text::ParseUnitError;
+pub use time::Ps;

@@ -1,0 +1,74 @@
+//! Seeded random streams, one for each component.
+
+/// xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64.
+///
+/// A component takes its own stream by name, so a new component does not change another's draws.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rng {
+    state: [u64; 4],
+}
+
+impl Rng {
+    /// The stream called `name` under `seed`.
+    ///
+    /// The name enters as its FNV-1a hash, so the stream is a function of the two alone.
+    pub fn stream(seed: u64, name: &str) -> Rng {
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        for byte in name.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        Rng::from_splitmix(seed ^ hash)
+    }
+
+    /// A generator whose state is four draws of splitmix64 from `seed`.
+    pub fn from_splitmix(seed: u64) -> Rng {
+        let mut x = seed;
+        let mut draw = || {
+            x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = x;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        };
+        Rng {
+            state: [draw(), draw(), draw(), draw()],
+        }
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// A uniform number in `0..n`, without bias (Lemire's multiply and reject).
+    ///
+    /// # Panics
+    /// If `n` is zero.
+    pub fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "Rng::below needs at least one choice");
+        let threshold = n.wrapping_neg() % n;
+        loop {
+            let wide = u128::from(self.next_u64()) * u128::from(n);
+            if wide as u64 >= threshold {
+                return (wide >> 64) as u64;
+            }
+        }
+    }
+
+    /// Puts `items` into a uniformly random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            let j = self.below(i as u64 + 1) as usize;
+            items.swap(i, j);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Model time.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub};
+use std::str::FromStr;
+
+use crate::text::{self, ParseUnitError, Unit};
+
+const UNITS: &[Unit] = &[
+    ("s", 1_000_000_000_000),
+    ("ms", 1_000_000_000),
+    ("us", 1_000_000),
+    ("ns", 1_000),
+    ("ps", 1),
+];
+
+/// A time or a duration in picoseconds. A `u64` holds 213 days.
+///
+/// Text: a number and a unit (`s`, `ms`, `us`, `ns`, `ps`), such as `40us` or `1.5ms`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ps(pub u64);
+
+impl Ps {
+    /// No time.
+    pub const ZERO: Ps = Ps(0);
+    /// The end of time.
+    pub const MAX: Ps = Ps(u64::MAX);
+
+    /// `ns` nanoseconds, or the end of time if that is too long.
+    pub const fn from_ns(ns: u64) -> Ps {
+        Ps(ns.saturating_mul(1_000))
+    }
+
+    /// `us` microseconds, or the end of time if that is too long.
+    pub const fn from_us(us: u64) -> Ps {
+        Ps(us.saturating_mul(1_000_000))
+    }
+
+    /// `ms` milliseconds, or the end of time if that is too long.
+    pub const fn from_ms(ms: u64) -> Ps {
+        Ps(ms.saturating_mul(1_000_000_000))
+    }
+
+    /// Whole nanoseconds, rounded down.
+    pub const fn as_ns(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// Whole microseconds, rounded down.
+    pub const fn as_us(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// The sum, or [`Ps::MAX`].
+    pub const fn saturating_add(self, other: Ps) -> Ps {
+        Ps(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, or zero.
+    pub const fn saturating_sub(self, other: Ps) -> Ps {
+        Ps(self.0.saturating_sub(other.0))
+    }
+
+    /// The sum, or `None` past the end of time.
+    pub const fn checked_add(self, other: Ps) -> Option<Ps> {
+        match self.0.checked_add(other.0) {
+            Some(ps) => Some(Ps(ps)),
+            None => None,
+        }
+    }
+
+    /// The difference, or `None` below zero.
+    pub const fn checked_sub(self, other: Ps) -> Option<Ps> {
+        match self.0.checked_sub(other.0) {
+            Some(ps) => Some(Ps(ps)),
+            None => None,
+        }
+    }
+}
+
+impl Add for Ps {
+    type Output = Ps;
+
+    /// Saturates: the end of time is never passed.
+    fn add(self, other: Ps) -> Ps {
+        self.saturating_add(other)
+    }
+}
+
+impl AddAssign for Ps {
+    fn add_assign(&mut self, other: Ps) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Ps {
+    type Output = Ps;
+
+    /// Saturates at zero.
+    fn sub(self, other: Ps) -> Ps {
+        self.saturating_sub(other)
+    }
+}
+
+impl Mul<u64> for Ps {
+    type Output = Ps;
+
+    /// Saturates at [`Ps::MAX`].
+    fn mul(self, times: u64) -> Ps {
+        Ps(self.0.saturating_mul(times))
+    }
+}
+
+impl Sum for Ps {
+    fn sum<I: Iterator<Item = Ps>>(iter: I) -> Ps {
+        iter.fold(Ps::ZERO, Ps::saturating_add)
+    }
+}
+
+impl FromStr for Ps {
+    type Err = ParseUnitError;
+
+    fn from_str(text: &str) -> Result<Ps, ParseUnitError> {
+        text::parse(text, UNITS, "40us").map(Ps)
+    }
+}
+
+impl fmt::Display for Ps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::shortest(self.0, UNITS, f)
+    }
+}

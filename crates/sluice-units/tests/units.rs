@@ -1,0 +1,154 @@
+//! Values, text and random streams, checked against published vectors and by round trips.
+
+use proptest::prelude::*;
+use sluice_units::{Bytes, Lpn, Ps, Ratio, Rng};
+
+#[test]
+fn text_becomes_the_exact_value() {
+    assert_eq!("40us".parse(), Ok(Ps::from_us(40)));
+    assert_eq!("1.5 ms".parse(), Ok(Ps::from_us(1_500)));
+    assert_eq!("0.001ns".parse(), Ok(Ps(1)));
+    assert_eq!("0".parse(), Ok(Ps::ZERO));
+    assert_eq!("2_000us".parse(), Ok(Ps::from_ms(2)));
+    assert_eq!("16MiB".parse(), Ok(Bytes::from_mib(16)));
+    assert_eq!("4.8GB".parse(), Ok(Bytes(4_800_000_000)));
+    assert_eq!("96gib".parse(), Ok(Bytes::from_gib(96)));
+    assert_eq!("5%".parse(), Ok(Ratio::percent(5)));
+    assert_eq!("12.5%".parse::<Ratio>().ok(), Ratio::new(1, 8));
+    assert_eq!("0.07".parse::<Ratio>().ok(), Ratio::new(7, 100));
+    assert_eq!("1/14".parse::<Ratio>().ok(), Ratio::new(1, 14));
+}
+
+#[test]
+fn text_that_is_no_value_is_refused() {
+    for text in [
+        "",
+        "us",
+        "40",
+        "40 parsecs",
+        "-1us",
+        "1..5us",
+        ".5us",
+        "5.us",
+        "0.5ps",
+        "1e3us",
+    ] {
+        assert!(text.parse::<Ps>().is_err(), "{text:?} was accepted");
+    }
+    for text in ["16", "16MiBB", "0.3B", "99999999TiB", "MiB", "_1B"] {
+        assert!(text.parse::<Bytes>().is_err(), "{text:?} was accepted");
+    }
+    for text in ["5%%", "1/0", "a/b", "5 percent", "-1%"] {
+        assert!(text.parse::<Ratio>().is_err(), "{text:?} was accepted");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_value_and_the_units() {
+    let message = "40 parsecs".parse::<Ps>().unwrap_err().to_string();
+    let expected = "a number with a unit (s, ms, us, ns, ps), such as 40us";
+    assert_eq!(
+        message,
+        format!("bad value \"40 parsecs\": expected {expected}")
+    );
+}
+
+#[test]
+fn text_is_the_shortest_exact_form() {
+    assert_eq!(Ps::from_us(40).to_string(), "40us");
+    assert_eq!(Ps::from_us(2_000).to_string(), "2ms");
+    assert_eq!(Ps(1_234_567).to_string(), "1234567ps");
+    assert_eq!(Ps::ZERO.to_string(), "0ps");
+    assert_eq!(Bytes::from_mib(16).to_string(), "16MiB");
+    assert_eq!(Bytes(4_800_000_000).to_string(), "4800MB");
+    assert_eq!(Ratio::percent(5).to_string(), "5%");
+    assert_eq!(Ratio::new(1, 8).unwrap().to_string(), "12.5%");
+    assert_eq!(Ratio::new(1, 14).unwrap().to_string(), "1/14");
+}
+
+#[test]
+fn arithmetic_stops_at_the_ends() {
+    assert_eq!(Ps::MAX + Ps(1), Ps::MAX);
+    assert_eq!(Ps(1) - Ps(2), Ps::ZERO);
+    assert_eq!(Ps::MAX.checked_add(Ps(1)), None);
+    assert_eq!(Ps(1).checked_sub(Ps(2)), None);
+    assert_eq!(Ratio::percent(5).floor_of(99), 4);
+    assert_eq!(Ratio::percent(5).ceil_of(81), 5);
+    assert_eq!(Ratio::percent(200).floor_of(u64::MAX), u64::MAX);
+    assert_eq!(Lpn::of_addr(8191), Lpn(1));
+}
+
+/// The reference implementations of splitmix64 and xoshiro256** at https://prng.di.unimi.it,
+/// seed 0 (splitmix64's first output there is e220a8397b1dcdaf).
+#[test]
+fn the_generator_is_xoshiro256starstar() {
+    let mut rng = Rng::from_splitmix(0);
+    let draws: Vec<u64> = (0..4).map(|_| rng.next_u64()).collect();
+    assert_eq!(
+        draws,
+        [
+            0x99ec_5f36_cb75_f2b4,
+            0xbf6e_1f78_4956_452a,
+            0x1a5f_849d_4933_e6e0,
+            0x6aa5_94f1_262d_2d2c
+        ]
+    );
+}
+
+#[test]
+fn streams_differ_by_name_and_by_seed() {
+    let first = |seed, name| Rng::stream(seed, name).next_u64();
+    assert_eq!(first(1, "gc"), first(1, "gc"));
+    assert_ne!(first(1, "gc"), first(1, "prefetch"));
+    assert_ne!(first(1, "gc"), first(2, "gc"));
+}
+
+/// Chi-squared over 7 cells, 70,000 draws: 22.46 is exceeded once in a thousand fair generators.
+#[test]
+fn draws_below_n_are_uniform() {
+    let mut rng = Rng::stream(42, "uniform");
+    let mut cells = [0i64; 7];
+    for _ in 0..70_000 {
+        cells[rng.below(7) as usize] += 1;
+    }
+    let squares: i64 = cells.iter().map(|c| (c - 10_000) * (c - 10_000)).sum();
+    assert!(squares < 224_600, "cells {cells:?}");
+}
+
+/// With n just above 2^63 a plain modulo would give the low half twice as often.
+#[test]
+fn draws_below_a_huge_n_are_unbiased() {
+    let n = (1u64 << 63) + (1 << 62);
+    let mut rng = Rng::stream(42, "huge");
+    let low = (0..30_000).filter(|_| rng.below(n) < 1 << 62).count();
+    assert!(
+        (9_700..10_300).contains(&low),
+        "{low} of 30000 in the lowest third"
+    );
+}
+
+proptest! {
+    #[test]
+    fn times_survive_text(ps: u64) {
+        prop_assert_eq!(Ps(ps).to_string().parse(), Ok(Ps(ps)));
+    }
+
+    #[test]
+    fn sizes_survive_text(count in 0u64..1 << 20, shift in 0u32..40) {
+        let bytes = Bytes(count << shift);
+        prop_assert_eq!(bytes.to_string().parse(), Ok(bytes));
+    }
+
+    #[test]
+    fn ratios_survive_text(num in 0u64..1 << 40, den in 1u64..1 << 40) {
+        let ratio = Ratio::new(num, den).unwrap();
+        prop_assert_eq!(ratio.to_string().parse(), Ok(ratio));
+    }
+
+    #[test]
+    fn nonsense_is_an_error_and_no_panic(text in "\\PC{0,24}") {
+        let _ = text.parse::<Ps>();
+        let _ = text.parse::<Bytes>();
+        let _ = text.parse::<Ratio>();
+    }
+}
