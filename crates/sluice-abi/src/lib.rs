@@ -1,1 +1,18 @@
-//! Memory layouts shared between processes: statistics and trap records.
+//! Memory layouts shared between processes: statistics, latency histograms, trap records.
+//!
+//! A running program writes them into a file mapped by both sides; `sluice run` reads them while
+//! it runs and after it ended, however it ended. Every field is an atomic, so that a reader never
+//! forms a Rust reference to memory that changes under it.
+
+mod hist;
+mod record;
+mod stats;
+
+pub use hist::{BUCKETS, Hist, SUB_BUCKETS, bucket_of, bucket_value};
+pub use record::{RECORD_MAGIC, RecordHeader};
+pub use stats::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+
+/// Environment variable that names the session directory.
+pub const SESSION_VAR: &str = "SLUICE_SESSION";
+/// Name of the file in the session directory that holds `key=value` lines.
+pub const SESSION_FILE: &str = "session.conf";

@@ -1,1 +1,27 @@
-//! userfaultfd, memfd, pagemap and process_madvise: the only place that calls them.
+//! userfaultfd, memfd, pagemap and process memory: the only place that calls them.
+//!
+//! Every call is a raw system call. The preload library interposes `mmap`, `munmap` and
+//! `madvise`; going through the C library here would call its own hooks.
+
+mod cpu;
+mod map;
+mod pagemap;
+mod probe;
+mod sys;
+mod uffd;
+
+pub use cpu::{CpuSet, cpu_now, raise_priority, thread_id};
+pub use map::{Mapping, dont_need, fallocate, file_identity, memfd, no_huge_pages, populate_write};
+pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
+pub use pagemap::Pagemap;
+pub use probe::{Check, Need, Probe, probe};
+pub use uffd::{Event, Features, OpenError, Uffd, UffdKind, read_events};
+
+/// Bytes in a page; the only page size the runtime maps.
+pub const PAGE: usize = 4096;
+
+/// The `errno` of the calling thread.
+pub fn errno() -> i32 {
+    // SAFETY: __errno_location always returns the calling thread's valid errno.
+    unsafe { *libc::__errno_location() }
+}

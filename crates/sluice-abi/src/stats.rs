@@ -1,0 +1,133 @@
+//! The statistics of one process on a device.
+
+use crate::hist::Hist;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// First word of a statistics file: "SLUICEST".
+pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
+/// Raised with every change of the layout.
+pub const STATS_VERSION: u64 = 1;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
+        /// A counter of the statistics block.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(usize)]
+        pub enum Counter { $($(#[$doc])* $variant),+ }
+
+        impl Counter {
+            /// All counters, in the order of the layout.
+            pub const ALL: &[Counter] = &[$(Counter::$variant),+];
+
+            /// Name in files and tables.
+            pub fn name(self) -> &'static str {
+                match self { $(Counter::$variant => $name),+ }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Faults taken, of every kind.
+    Traps = "traps",
+    /// Traps on a page that was not in the cache.
+    Misses = "misses",
+    /// Traps on a page in the cache: prefetched, or in flight for another thread.
+    SoftTraps = "soft",
+    /// Traps on a page that was mapped by the time they were looked at.
+    Spurious = "spurious",
+    /// Misses that could not make their deadline.
+    Late = "late",
+    /// Pages that left the cache.
+    Evictions = "evictions",
+    /// Evictions of written pages: each costs a NAND program.
+    DirtyEvictions = "dirty_evictions",
+    /// Pages asked for by the prefetcher.
+    PrefetchIssued = "prefetch_issued",
+    /// Prefetched pages that were then touched.
+    PrefetchUsed = "prefetch_used",
+    /// NAND pages read.
+    FlashReads = "flash_reads",
+    /// NAND pages programmed, garbage collection included.
+    FlashPrograms = "flash_programs",
+    /// NAND pages programmed for the host.
+    HostPrograms = "host_programs",
+    /// Blocks erased.
+    Erases = "erases",
+    /// Valid pages moved by garbage collection.
+    GcMoves = "gc_moves",
+    /// Pages given back by the program (munmap, MADV_DONTNEED).
+    Trims = "trims",
+    /// Evictions the kernel refused because it had pinned the page.
+    Pinned = "pinned",
+    /// Pages that left the device because the program changed their protection.
+    HostPages = "host_pages",
+    /// Bytes of device memory the program has mapped.
+    PlacedBytes = "placed_bytes",
+    /// Mappings refused because the device was full.
+    DeviceFull = "device_full",
+    /// System calls that failed on device memory in signal mode and were tried again.
+    KernelFaults = "kernel_faults",
+    /// Private mappings of the DAX file, which stay outside the device.
+    PrivateDax = "private_dax",
+    /// Forks of the program.
+    Forks = "forks",
+    /// Cost of a trap before the handler sees it, ns, as calibrated at start.
+    EntryNs = "entry_ns",
+    /// Cost from the handler's last act to the program's next instruction, ns.
+    ExitNs = "exit_ns",
+    /// Nanoseconds since the start of the runtime at the last trap.
+    LastTrapNs = "last_trap_ns",
+}
+
+/// Number of counters, with room for more without a new layout.
+const SLOTS: usize = 48;
+const _: () = assert!(Counter::ALL.len() <= SLOTS);
+
+/// What one process tells about its device. `Counter` indexes `counters`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct StatsBlock {
+    /// [`STATS_MAGIC`], written last: a block without it is not ready.
+    pub magic: AtomicU64,
+    /// [`STATS_VERSION`].
+    pub version: AtomicU64,
+    /// Process id.
+    pub pid: AtomicU64,
+    /// Process id of the parent.
+    pub parent: AtomicU64,
+    /// Start, ns of CLOCK_MONOTONIC.
+    pub started_ns: AtomicU64,
+    /// 1 when the process reached its end in good order.
+    pub ended: AtomicU64,
+    /// 1 when this process came from a fork without exec.
+    pub forked: AtomicU64,
+    /// Zero.
+    pub reserved: AtomicU64,
+    /// By [`Counter`].
+    pub counters: [AtomicU64; SLOTS],
+    /// Latency the model asked for, misses only.
+    pub modelled: Hist,
+    /// Latency the program saw, misses only.
+    pub achieved: Hist,
+}
+
+impl StatsBlock {
+    /// Adds to a counter.
+    pub fn add(&self, counter: Counter, n: u64) {
+        self.counters[counter as usize].fetch_add(n, Relaxed);
+    }
+
+    /// Sets a counter.
+    pub fn set(&self, counter: Counter, n: u64) {
+        self.counters[counter as usize].store(n, Relaxed);
+    }
+
+    /// Reads a counter.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize].load(Relaxed)
+    }
+}
+
+const _: () = assert!(size_of::<StatsBlock>().is_multiple_of(8));
+const _: () = assert!(align_of::<StatsBlock>() == 8);

@@ -1,0 +1,97 @@
+//! Where threads run.
+
+/// A set of CPUs.
+#[derive(Clone, Copy)]
+pub struct CpuSet(libc::cpu_set_t);
+
+impl core::fmt::Debug for CpuSet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "CpuSet({})", self.count())
+    }
+}
+
+impl CpuSet {
+    /// Just one CPU.
+    pub fn one(cpu: usize) -> CpuSet {
+        // SAFETY: cpu_set_t is plain bits, for which zeros are valid.
+        let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+        // SAFETY: the set is live; an index past its end is ignored by the macro's bound check.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+        CpuSet(set)
+    }
+
+    /// The CPUs a thread may use; 0 is the caller.
+    pub fn of(thread: u32) -> Option<CpuSet> {
+        // SAFETY: as above.
+        let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: the set is live and `size` bytes long.
+        let rc =
+            unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, &raw mut set) };
+        (rc > 0).then_some(CpuSet(set))
+    }
+
+    /// Binds a thread to the set; 0 is the caller. False when the kernel refuses.
+    pub fn bind(&self, thread: u32) -> bool {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: the set is live and `size` bytes long.
+        let rc = unsafe {
+            libc::syscall(libc::SYS_sched_setaffinity, thread, size, &raw const self.0)
+        };
+        rc == 0
+    }
+
+    /// Whether a CPU is in the set.
+    pub fn contains(&self, cpu: usize) -> bool {
+        // SAFETY: the set is live; the macro checks the index.
+        unsafe { libc::CPU_ISSET(cpu, &self.0) }
+    }
+
+    /// The lowest CPU above `cpu` in the set, or its lowest.
+    pub fn after(&self, cpu: usize) -> usize {
+        let most = 8 * size_of::<libc::cpu_set_t>();
+        let mut turn = (cpu + 1..most).chain(0..most);
+        turn.find(|&c| self.contains(c)).unwrap_or(cpu)
+    }
+
+    /// How many CPUs are in the set.
+    pub fn count(&self) -> usize {
+        // SAFETY: the set is live.
+        unsafe { libc::CPU_COUNT(&self.0) as usize }
+    }
+}
+
+/// The CPU the caller runs on at this moment.
+pub fn cpu_now() -> usize {
+    // SAFETY: no arguments.
+    unsafe { libc::sched_getcpu() }.max(0) as usize
+}
+
+/// The kernel's id of the calling thread.
+pub fn thread_id() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Asks for a higher share of CPU time for the caller; without permission nothing changes.
+pub fn raise_priority() {
+    // SAFETY: no pointers.
+    unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -19) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_bound_to_one_cpu_runs_there_and_gets_its_set_back() {
+        let before = CpuSet::of(0).unwrap();
+        let cpu = cpu_now();
+        assert!(before.contains(cpu));
+        assert!(CpuSet::one(cpu).bind(thread_id()));
+        assert_eq!(CpuSet::of(0).unwrap().count(), 1);
+        assert_eq!(cpu_now(), cpu);
+        assert!(before.bind(0));
+        assert_eq!(CpuSet::of(0).unwrap().count(), before.count());
+    }
+}

@@ -1,0 +1,165 @@
+//! Mappings made and changed by raw system calls.
+
+use crate::{PAGE, errno};
+
+/// `mmap` by raw system call; the result is an address or an errno.
+///
+/// # Safety
+/// As for `mmap(2)`: a fixed mapping replaces what was there.
+pub unsafe fn raw_mmap(
+    addr: usize,
+    len: usize,
+    prot: i32,
+    flags: i32,
+    fd: i32,
+    offset: i64,
+) -> Result<usize, i32> {
+    // SAFETY: the caller vouches for the range.
+    let rc = unsafe { libc::syscall(libc::SYS_mmap, addr, len, prot, flags, fd, offset) };
+    if rc == -1 { Err(errno()) } else { Ok(rc as usize) }
+}
+
+/// `munmap` by raw system call.
+///
+/// # Safety
+/// Nothing may use the range afterwards.
+pub unsafe fn raw_munmap(addr: usize, len: usize) -> Result<(), i32> {
+    // SAFETY: the caller vouches for the range.
+    check(unsafe { libc::syscall(libc::SYS_munmap, addr, len) })
+}
+
+/// `madvise` by raw system call.
+///
+/// # Safety
+/// As for `madvise(2)`: `MADV_DONTNEED` drops the contents of private memory.
+pub unsafe fn raw_madvise(addr: usize, len: usize, advice: i32) -> Result<(), i32> {
+    // SAFETY: the caller vouches for the range.
+    check(unsafe { libc::syscall(libc::SYS_madvise, addr, len, advice) })
+}
+
+/// `mprotect` by raw system call.
+///
+/// # Safety
+/// As for `mprotect(2)`.
+pub unsafe fn raw_mprotect(addr: usize, len: usize, prot: i32) -> Result<(), i32> {
+    // SAFETY: the caller vouches for the range.
+    check(unsafe { libc::syscall(libc::SYS_mprotect, addr, len, prot) })
+}
+
+fn check(rc: i64) -> Result<(), i32> {
+    if rc < 0 { Err(errno()) } else { Ok(()) }
+}
+
+/// Drops the page-table entries of a range (and the pages themselves when private).
+///
+/// # Safety
+/// The range must be memory whose contents may go.
+pub unsafe fn dont_need(addr: usize, len: usize) -> Result<(), i32> {
+    // SAFETY: passed on.
+    unsafe { raw_madvise(addr, len, libc::MADV_DONTNEED) }
+}
+
+/// Keeps a range on 4 KiB pages: an eviction is one page.
+///
+/// # Safety
+/// The range must be mapped.
+pub unsafe fn no_huge_pages(addr: usize, len: usize) -> Result<(), i32> {
+    // SAFETY: advice only. A kernel without huge pages answers EINVAL, which is as good.
+    match unsafe { raw_madvise(addr, len, libc::MADV_NOHUGEPAGE) } {
+        Err(libc::EINVAL) => Ok(()),
+        other => other,
+    }
+}
+
+/// Makes a present page writable now, which gives it back to this process after a fork.
+///
+/// # Safety
+/// The page must be mapped by this process.
+pub unsafe fn populate_write(page: usize) -> Result<(), i32> {
+    const MADV_POPULATE_WRITE: i32 = 23;
+    // SAFETY: the contents stay as they are.
+    unsafe { raw_madvise(page, PAGE, MADV_POPULATE_WRITE) }
+}
+
+/// A mapping that is unmapped on drop.
+#[derive(Debug)]
+pub struct Mapping {
+    addr: usize,
+    len: usize,
+}
+
+impl Mapping {
+    /// Private anonymous memory, without swap reservation, on small pages.
+    pub fn anonymous(len: usize) -> Result<Mapping, i32> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let addr = unsafe { raw_mmap(0, len, prot, flags, -1, 0)? };
+        // SAFETY: just mapped.
+        unsafe { no_huge_pages(addr, len)? };
+        Ok(Mapping { addr, len })
+    }
+
+    /// A shared mapping of a file from its start.
+    pub fn shared(fd: i32, len: usize) -> Result<Mapping, i32> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let addr = unsafe { raw_mmap(0, len, prot, libc::MAP_SHARED, fd, 0)? };
+        Ok(Mapping { addr, len })
+    }
+
+    /// First address.
+    pub fn addr(&self) -> usize {
+        self.addr
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the mapping has no bytes; it never has.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether an address lies inside.
+    pub fn contains(&self, addr: usize) -> bool {
+        addr.wrapping_sub(self.addr) < self.len
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours; its users hold borrows of it.
+        let _ = unsafe { raw_munmap(self.addr, self.len) };
+    }
+}
+
+/// An anonymous file in memory of `len` bytes.
+pub fn memfd(len: usize) -> Result<i32, i32> {
+    let name = c"sluice";
+    // SAFETY: a static, terminated name.
+    let fd = unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(errno());
+    }
+    // SAFETY: our own descriptor.
+    check(unsafe { libc::syscall(libc::SYS_ftruncate, fd, len) })?;
+    Ok(fd as i32)
+}
+
+/// Gives a page of a file memory, filled with zeros if it had none.
+pub fn fallocate(fd: i32, offset: u64, len: usize) -> Result<(), i32> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::syscall(libc::SYS_fallocate, fd, 0, offset, len) })
+}
+
+/// Device and inode number of an open file: the same file has the same pair.
+pub fn file_identity(fd: i32) -> Option<(u64, u64)> {
+    // SAFETY: stat is plain data, for which zeros are valid.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: the buffer is a live stat.
+    let rc = unsafe { libc::syscall(libc::SYS_fstat, fd, &raw mut stat) };
+    (rc == 0).then_some((stat.st_dev, stat.st_ino))
+}

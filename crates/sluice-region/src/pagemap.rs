@@ -1,0 +1,76 @@
+//! Asking the kernel whether a page has been written (`PAGEMAP_SCAN`, Linux 6.7).
+
+use crate::sys::*;
+use crate::{PAGE, errno};
+
+/// The page map of the calling process.
+#[derive(Debug)]
+pub struct Pagemap {
+    fd: i32,
+}
+
+impl Pagemap {
+    /// Opens the page map. After a fork the child must open its own.
+    pub fn open() -> Result<Pagemap, i32> {
+        let path = c"/proc/self/pagemap";
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        // SAFETY: a static, terminated path.
+        let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+        if fd < 0 { Err(errno()) } else { Ok(Pagemap { fd: fd as i32 }) }
+    }
+
+    /// Whether a mapped page was written since it was mapped write-protected.
+    ///
+    /// A page that cannot be asked about counts as written: a needless flash program is the
+    /// safe side of the error.
+    pub fn is_written(&self, page: usize) -> bool {
+        let mut region = PageRegion::default();
+        let mut arg = PmScanArg {
+            size: size_of::<PmScanArg>() as u64,
+            start: page as u64,
+            end: (page + PAGE) as u64,
+            vec: &raw mut region as u64,
+            vec_len: 1,
+            category_mask: PAGE_IS_WRITTEN,
+            return_mask: PAGE_IS_WRITTEN,
+            ..PmScanArg::default()
+        };
+        // SAFETY: argument and output vector are live for the call.
+        let n = unsafe { libc::syscall(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut arg) };
+        n != 0
+    }
+
+    /// Calls `each` with every page of a range that is present and was written.
+    pub fn each_written(&self, start: usize, end: usize, mut each: impl FnMut(usize)) {
+        let mut regions = [PageRegion::default(); 256];
+        let mut from = start as u64;
+        while from < end as u64 {
+            let mut arg = PmScanArg {
+                size: size_of::<PmScanArg>() as u64,
+                start: from,
+                end: end as u64,
+                vec: regions.as_mut_ptr() as u64,
+                vec_len: regions.len() as u64,
+                category_mask: PAGE_IS_WRITTEN | PAGE_IS_PRESENT,
+                return_mask: PAGE_IS_WRITTEN,
+                ..PmScanArg::default()
+            };
+            // SAFETY: argument and output vector are live for the call.
+            let n = unsafe { libc::syscall(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut arg) };
+            if n < 0 || arg.walk_end <= from {
+                return;
+            }
+            for region in &regions[..n as usize] {
+                (region.start as usize..region.end as usize).step_by(PAGE).for_each(&mut each);
+            }
+            from = arg.walk_end;
+        }
+    }
+}
+
+impl Drop for Pagemap {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours alone.
+        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+    }
+}

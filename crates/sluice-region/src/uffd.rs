@@ -1,0 +1,237 @@
+//! A userfaultfd descriptor and its operations.
+
+use crate::sys::*;
+use crate::{PAGE, errno};
+
+/// Who answers a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UffdKind {
+    /// Faults are read as events by another thread; the kernel's own accesses work too.
+    Events,
+    /// The faulting thread gets SIGBUS; system calls on missing pages fail with `EFAULT`.
+    Signal,
+}
+
+/// Why a descriptor could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The kernel was built without userfaultfd or is older than 4.3.
+    #[error("this kernel has no userfaultfd (CONFIG_USERFAULTFD)")]
+    Missing,
+    /// The caller may not trap faults raised inside the kernel.
+    #[error(
+        "no permission for userfaultfd: run as root, or `sysctl -w vm.unprivileged_userfaultfd=1`"
+    )]
+    Permission,
+    /// A feature the runtime needs is not in this kernel.
+    #[error("this kernel lacks userfaultfd features {0:#x} (Linux 6.8 or newer has them)")]
+    Features(u64),
+    /// Any other error of the kernel.
+    #[error("userfaultfd failed with errno {0}")]
+    Os(i32),
+}
+
+/// Bits of the kernel's userfaultfd features.
+pub type Features = u64;
+
+/// One page fault read from the descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Faulting address, rounded down to its page.
+    pub address: usize,
+    /// The access was a write.
+    pub write: bool,
+    /// Kernel id of the faulting thread (0 when the kernel does not tell).
+    pub thread: u32,
+}
+
+/// An open userfaultfd. Dropping it closes it, which wakes every waiting thread.
+#[derive(Debug)]
+pub struct Uffd {
+    fd: i32,
+}
+
+impl Uffd {
+    /// Features each kind needs.
+    pub fn needed(kind: UffdKind) -> Features {
+        let common = FEATURE_MOVE
+            | FEATURE_WP_ASYNC
+            | FEATURE_MISSING_SHMEM
+            | FEATURE_MINOR_SHMEM
+            | FEATURE_WP_HUGETLBFS_SHMEM;
+        match kind {
+            UffdKind::Events => common | FEATURE_THREAD_ID,
+            UffdKind::Signal => common | FEATURE_SIGBUS,
+        }
+    }
+
+    /// Opens a descriptor that never blocks on read.
+    pub fn open(kind: UffdKind) -> Result<Uffd, OpenError> {
+        let fd = open_descriptor(kind)?;
+        let uffd = Uffd { fd };
+        let offered = Self::offered_features()?;
+        let needed = Self::needed(kind);
+        if offered & needed != needed {
+            return Err(OpenError::Features(needed & !offered));
+        }
+        let mut api = UffdioApi { api: UFFD_API, features: needed, ioctls: 0 };
+        uffd.ioctl(UFFDIO_API, &mut api).map_err(OpenError::Os)?;
+        Ok(uffd)
+    }
+
+    /// All features of this kernel, asked on a descriptor of its own.
+    pub fn offered_features() -> Result<Features, OpenError> {
+        let probe = Uffd { fd: open_descriptor(UffdKind::Signal)? };
+        let mut api = UffdioApi { api: UFFD_API, features: 0, ioctls: 0 };
+        probe.ioctl(UFFDIO_API, &mut api).map_err(OpenError::Os)?;
+        Ok(api.features)
+    }
+
+    fn ioctl<T>(&self, request: u64, arg: &mut T) -> Result<(), i32> {
+        // SAFETY: the argument is a live, exclusively borrowed struct of the request's layout.
+        let rc = unsafe { libc::syscall(libc::SYS_ioctl, self.fd, request, arg as *mut T) };
+        if rc < 0 { Err(errno()) } else { Ok(()) }
+    }
+
+    /// Registers private anonymous memory: missing pages trap, writes are tracked.
+    pub fn register_private(&self, start: usize, len: usize) -> Result<(), i32> {
+        self.register(start, len, REGISTER_MISSING | REGISTER_WP)
+    }
+
+    /// Registers shared memory: unmapped pages trap, writes are tracked.
+    pub fn register_shared(&self, start: usize, len: usize) -> Result<(), i32> {
+        self.register(start, len, REGISTER_MISSING | REGISTER_MINOR | REGISTER_WP)
+    }
+
+    fn register(&self, start: usize, len: usize, mode: u64) -> Result<(), i32> {
+        let range = UffdioRange { start: start as u64, len: len as u64 };
+        let mut arg = UffdioRegister { range, mode, ioctls: 0 };
+        self.ioctl(UFFDIO_REGISTER, &mut arg)
+    }
+
+    /// Stops trapping in a range; its waiting threads wake.
+    pub fn unregister(&self, start: usize, len: usize) -> Result<(), i32> {
+        let mut range = UffdioRange { start: start as u64, len: len as u64 };
+        self.ioctl(UFFDIO_UNREGISTER, &mut range)
+    }
+
+    /// Maps one private page with a copy of `src` and wakes its waiters.
+    ///
+    /// With `protect` the page starts write-protected, so that its first write is noticed.
+    /// `EEXIST` (17) means that the page is there already.
+    pub fn copy_page(&self, dst: usize, src: usize, protect: bool) -> Result<(), i32> {
+        let mode = if protect { MODE_WP } else { 0 };
+        self.transfer(UFFDIO_COPY, dst, src, mode)
+    }
+
+    /// Maps one shared page that is in the page cache and wakes its waiters.
+    pub fn continue_page(&self, page: usize, protect: bool) -> Result<(), i32> {
+        let mode = if protect { MODE_WP } else { 0 };
+        loop {
+            let range = UffdioRange { start: page as u64, len: PAGE as u64 };
+            let mut arg = UffdioContinue { range, mode, mapped: 0 };
+            match self.ioctl(UFFDIO_CONTINUE, &mut arg) {
+                Err(libc::EAGAIN) => continue,
+                other => return other,
+            }
+        }
+    }
+
+    /// Moves one private page, atomically unmapping `src`. Nothing is woken at `dst`.
+    pub fn move_page(&self, dst: usize, src: usize) -> Result<(), i32> {
+        self.transfer(UFFDIO_MOVE, dst, src, MODE_DONTWAKE)
+    }
+
+    fn transfer(&self, request: u64, dst: usize, src: usize, mode: u64) -> Result<(), i32> {
+        loop {
+            let (dst, src, len) = (dst as u64, src as u64, PAGE as u64);
+            let mut arg = UffdioTransfer { dst, src, len, mode, done: 0 };
+            match self.ioctl(request, &mut arg) {
+                Err(libc::EAGAIN) => continue,
+                other => return other,
+            }
+        }
+    }
+
+    /// Write-protects the pages present in a range, so that their next writes are noticed.
+    pub fn write_protect(&self, start: usize, len: usize) -> Result<(), i32> {
+        let range = UffdioRange { start: start as u64, len: len as u64 };
+        self.ioctl(UFFDIO_WRITEPROTECT, &mut UffdioWriteProtect { range, mode: WRITEPROTECT_WP })
+    }
+
+    /// Wakes the threads waiting on a page; they fault again if it is still missing.
+    pub fn wake(&self, page: usize) {
+        let mut range = UffdioRange { start: page as u64, len: PAGE as u64 };
+        // The only failures are bad ranges, which the callers rule out.
+        let _ = self.ioctl(UFFDIO_WAKE, &mut range);
+    }
+
+    /// The raw descriptor, for [`read_events`].
+    pub fn raw(&self) -> i32 {
+        self.fd
+    }
+}
+
+impl Drop for Uffd {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours alone.
+        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+    }
+}
+
+/// Reads waiting faults into `events`; returns how many, 0 when none waits.
+///
+/// With `block` it sleeps in the kernel until there is one or `timeout_ms` has passed.
+pub fn read_events(fd: i32, events: &mut [Event], block: bool, timeout_ms: i32) -> usize {
+    if block {
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd.
+        let ready = unsafe { libc::syscall(libc::SYS_poll, &mut poll, 1, timeout_ms) };
+        if ready <= 0 {
+            return 0;
+        }
+    }
+    let mut raw = [UffdMsg::default(); 16];
+    let room = events.len().min(raw.len()) * size_of::<UffdMsg>();
+    // SAFETY: the buffer is ours and `room` bytes long at least.
+    let n = unsafe { libc::syscall(libc::SYS_read, fd, raw.as_mut_ptr(), room) };
+    if n <= 0 {
+        return 0;
+    }
+    let mut kept = 0;
+    for msg in &raw[..n as usize / size_of::<UffdMsg>()] {
+        if msg.event == EVENT_PAGEFAULT {
+            let address = msg.address as usize & !(PAGE - 1);
+            let write = msg.flags & PAGEFAULT_FLAG_WRITE != 0;
+            events[kept] = Event { address, write, thread: msg.thread };
+            kept += 1;
+        }
+    }
+    kept
+}
+
+fn open_descriptor(kind: UffdKind) -> Result<i32, OpenError> {
+    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: plain system calls without pointers into our memory, but for the static path.
+    unsafe {
+        let mode = if kind == UffdKind::Signal { UFFD_USER_MODE_ONLY } else { 0 };
+        let fd = libc::syscall(libc::SYS_userfaultfd, flags | mode);
+        if fd >= 0 {
+            return Ok(fd as i32);
+        }
+        match errno() {
+            libc::ENOSYS => return Err(OpenError::Missing),
+            libc::EPERM => {}
+            e => return Err(OpenError::Os(e)),
+        }
+        let path = c"/dev/userfaultfd";
+        let rw = libc::O_RDWR | libc::O_CLOEXEC;
+        let dev = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), rw);
+        if dev < 0 {
+            return Err(OpenError::Permission);
+        }
+        let fd = libc::syscall(libc::SYS_ioctl, dev, USERFAULTFD_IOC_NEW, flags);
+        libc::syscall(libc::SYS_close, dev);
+        if fd < 0 { Err(OpenError::Permission) } else { Ok(fd as i32) }
+    }
+}
