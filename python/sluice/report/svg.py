@@ -97,6 +97,8 @@ def _axes(axes: Axes, chart: Chart, shape: Shape) -> None:
     axes.grid(visible=True, which="major")
     axes.set_axisbelow(True)
     axes.tick_params(length=3)
+    # The lowest word of the y axis and the first of the x axis share a corner.
+    axes.tick_params(axis="x", pad=9)
     if chart.x_scale == "log":
         axes.set_xscale("log")
         _log_ticks(axes, chart.x_range, shape)
