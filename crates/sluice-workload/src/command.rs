@@ -1,0 +1,54 @@
+//! The subcommands, as a `clap` tree that any program can mount.
+
+mod chase;
+
+use std::process::ExitCode;
+
+use sluice_units::Bytes;
+
+use crate::error::Error;
+
+/// Plain programs that know nothing of the emulator.
+#[derive(Debug, clap::Subcommand)]
+pub enum WorkloadCommand {
+    /// Follow pointers through a buffer and time every access
+    Chase(chase::Args),
+}
+
+/// Runs a subcommand. A message goes to standard error when it fails.
+///
+/// The status is 0 when all is right, 1 when memory or a server gave back something else than
+/// was stored, and 2 when the run could not be started.
+#[must_use]
+pub fn run(command: WorkloadCommand) -> ExitCode {
+    let (name, result) = match &command {
+        WorkloadCommand::Chase(args) => ("chase", chase::run(args)),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+/// A size with a unit, or a bare number of bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(bytes) => Ok(bytes),
+        Err(_) => text
+            .parse::<Bytes>()
+            .map(|bytes| bytes.0)
+            .map_err(|error| error.to_string()),
+    }
+}
+
+/// A mapping that could not be had, by name.
+fn mapping(len: u64, file: Option<&std::path::Path>) -> impl FnOnce(std::io::Error) -> Error {
+    let what = match file {
+        Some(path) => format!("mapping {} of {}", Bytes(len), path.display()),
+        None => format!("mapping {} of memory", Bytes(len)),
+    };
+    Error::system(what)
+}

@@ -1,0 +1,164 @@
+//! `workload chase`.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use sluice_units::Bytes;
+
+use super::{mapping, size};
+use crate::chase::{self, Measure, Measured};
+use crate::error::Error;
+use crate::memory::Buffer;
+use crate::order::Order;
+use crate::plan::{Parameters, Plan};
+use crate::report::{Output, Pass, Report, Sink};
+
+/// Flags of the chase.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Bytes of each thread's buffer, such as 64MiB
+    #[arg(long, default_value = "64MiB", value_parser = size)]
+    size: u64,
+    /// Bytes between neighbouring nodes: a power of two from 8 to the size
+    #[arg(long, default_value = "64", value_parser = size)]
+    stride: u64,
+    /// Visit the nodes along one random cycle instead of in address order
+    #[arg(long, conflicts_with = "uniform")]
+    random: bool,
+    /// Visit independent uniformly random nodes
+    #[arg(long)]
+    uniform: bool,
+    /// Threads, each with its own buffer in one shared mapping
+    #[arg(long, default_value_t = 1)]
+    threads: u64,
+    /// Measured passes, after the one that builds the chain
+    #[arg(long, default_value_t = 4)]
+    passes: u64,
+    /// Count up a word in each node visited, and check the counts at the end
+    #[arg(long)]
+    write: bool,
+    /// Seed of the random orders
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Map this file, made or extended as needed, instead of anonymous memory
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Time whole passes only, at native speed
+    #[arg(long)]
+    batch: bool,
+    /// Refuse transparent huge pages, to compare with memory managed page by page
+    #[arg(long)]
+    small_pages: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Serialize)]
+struct Params {
+    size_bytes: u64,
+    stride_bytes: u64,
+    order: &'static str,
+    threads: u64,
+    passes: u64,
+    write: bool,
+    seed: u64,
+    batch: bool,
+    small_pages: bool,
+    file: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Extra {
+    build_s: f64,
+    checksum: String,
+    mismatches: u64,
+    timer: Clock,
+}
+
+#[derive(Serialize)]
+struct Clock {
+    source: &'static str,
+    overhead_ns: f64,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Error> {
+    let plan = Plan::new(Parameters {
+        size: args.size,
+        stride: args.stride,
+        order: match (args.random, args.uniform) {
+            (true, _) => Order::Cycle,
+            (_, true) => Order::Uniform,
+            _ => Order::Sequential,
+        },
+        write: args.write,
+        passes: args.passes,
+        threads: args.threads,
+        seed: args.seed,
+    })?;
+    let sink = Sink::open(&args.output)?;
+    let (total, file) = (plan.total_bytes(), args.file.as_deref());
+    let buffer = Buffer::open(file, total as usize).map_err(mapping(total, file))?;
+    if args.small_pages {
+        buffer
+            .small_pages()
+            .map_err(Error::system("asking for small pages"))?;
+    }
+    let measure = if args.batch {
+        Measure::Passes
+    } else {
+        Measure::Accesses
+    };
+    let report = chase::run(&plan, measure, &buffer, |measured| {
+        report(args, &plan, measured)
+    })?;
+    sink.write(&report, &heading(&plan), &footer(&report.extra))
+}
+
+fn report(args: &Args, plan: &Plan, measured: &Measured) -> Report<Params, Extra> {
+    let p = plan.parameters();
+    let accesses = plan.nodes() * p.threads;
+    let passes = measured.pass_ns.iter().zip(measured.passes).enumerate();
+    let passes = passes
+        .map(|(i, (ns, hist))| Pass::new(i + 1, accesses, *ns, hist))
+        .collect();
+    let params = Params {
+        size_bytes: p.size,
+        stride_bytes: p.stride,
+        order: p.order.name(),
+        threads: p.threads,
+        passes: p.passes,
+        write: p.write,
+        seed: p.seed,
+        batch: args.batch,
+        small_pages: args.small_pages,
+        file: args.file.clone(),
+    };
+    let extra = Extra {
+        build_s: measured.build_ns as f64 / 1e9,
+        checksum: format!("{:#018x}", measured.checksum),
+        mismatches: 0,
+        timer: Clock {
+            source: measured.timer.source(),
+            overhead_ns: measured.timer.overhead_ns(),
+        },
+    };
+    Report::new("chase", params, passes, measured.total, extra)
+}
+
+fn heading(plan: &Plan) -> String {
+    let p = plan.parameters();
+    let (size, stride) = (Bytes(p.size), Bytes(p.stride));
+    let (order, threads, seed) = (p.order.name(), p.threads, p.seed);
+    format!("chase: {size} a thread, stride {stride}, {order}, {threads} threads, seed {seed}")
+}
+
+fn footer(extra: &Extra) -> String {
+    let Extra {
+        build_s,
+        checksum,
+        timer,
+        ..
+    } = extra;
+    let (source, overhead) = (timer.source, timer.overhead_ns);
+    format!("built in {build_s:.3} s; clock {source}, {overhead:.1} ns subtracted; {checksum}")
+}

@@ -1,0 +1,79 @@
+//! What can go wrong, and what each case means for the exit status.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+/// A value that a workload does not accept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {value:?} is not accepted; expected {expected}")]
+pub struct BadValue {
+    /// The flag or key.
+    pub key: &'static str,
+    /// The value as given.
+    pub value: String,
+    /// What would have been accepted.
+    pub expected: String,
+}
+
+impl BadValue {
+    /// The value given for a key, and what was expected.
+    pub fn new(
+        key: &'static str,
+        value: impl fmt::Display,
+        expected: impl Into<String>,
+    ) -> BadValue {
+        BadValue {
+            key,
+            value: value.to_string(),
+            expected: expected.into(),
+        }
+    }
+}
+
+/// Why a workload ended without a clean result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Bad input: nothing was started.
+    #[error(transparent)]
+    Bad(#[from] BadValue),
+    /// The system refused memory, a file or a connection.
+    #[error("{what}: {source}")]
+    System {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server answered with something that is not an answer to the question.
+    #[error("{0}")]
+    Server(String),
+    /// Memory or a server gave back something other than what was put there.
+    #[error("{0}")]
+    Mismatch(String),
+}
+
+impl Error {
+    /// An I/O error with what was being done.
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let what = what.into();
+        move |source| Error::System { what, source }
+    }
+
+    /// An I/O error about a file.
+    pub fn file(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
+        let path: PathBuf = path.into();
+        move |source| Error::System {
+            what: path.display().to_string(),
+            source,
+        }
+    }
+
+    /// 1 for a wrong result, 2 for a run that could not be.
+    #[must_use]
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Error::Mismatch(_) | Error::Server(_) => 1,
+            Error::Bad(_) | Error::System { .. } => 2,
+        }
+    }
+}
