@@ -142,11 +142,11 @@ def test_curves_are_the_shares_of_the_samples(tmp_path: Path) -> None:
     rows = ["latency_ns,modelled,achieved", "40000,3,0", "41000,1,2", "90000,0,2"]
     (folder / "latency.csv").write_text("\n".join(rows))
     made = {chart.slug: chart for chart in charts(load_runs([folder]))}
-    modelled, achieved = made["trap-cdf"].series
+    modelled, achieved = made["miss-cdf"].series
     assert modelled.xs.tolist() == [40000, 40000, 41000]
     assert modelled.ys.tolist() == [0, 0.75, 1]
     assert achieved.ys.tolist() == [0, 0.5, 1]
-    assert [line.ys.tolist() for line in made["trap-tail"].series] == [[1, 0.25], [1, 0.5]]
+    assert [line.ys.tolist() for line in made["miss-tail"].series] == [[1, 0.25], [1, 0.5]]
 
 
 def test_rates_are_growth_over_time(tmp_path: Path) -> None:
@@ -178,14 +178,14 @@ def test_a_run_cut_short_still_has_a_page(tmp_path: Path, rows: str | None) -> N
         (folder / "timeline.csv").write_text(rows)
     page = report(folder)
     assert "No timeline was recorded" in page.text
-    assert "trap-rate" not in page.ids and "trap-cdf" in page.ids
+    assert "trap-rate" not in page.ids and "miss-cdf" in page.ids
 
 
 def test_a_run_without_traps_still_has_a_page(tmp_path: Path) -> None:
     folder = runs.run(tmp_path / "a", traps=0, latency_ns={}, late=0)
     (folder / "latency.csv").write_text("latency_ns,modelled,achieved\n")
     page = report(folder)
-    assert "No trap was timed" in page.text
+    assert "No miss was timed" in page.text
     assert page.cards["a", "p50"] == "–"
 
 

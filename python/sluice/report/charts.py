@@ -72,7 +72,7 @@ class Chart:
 
 def charts(runs: list[Run]) -> list[Chart]:
     """Every figure that these runs have numbers for."""
-    made = [_trap_cdf(runs), _program_cdf(runs), _tail(runs), _passes(runs), _trap_rate(runs),
+    made = [_miss_cdf(runs), _program_cdf(runs), _tail(runs), _passes(runs), _trap_rate(runs),
             _hit_ratio(runs)]
     return [chart for chart in made if chart is not None]
 
@@ -84,10 +84,10 @@ def _run_keys(runs: list[Run], *ways: Key) -> list[Key]:
     return [Key(run.label, index) for index, run in enumerate(runs)] + list(ways)
 
 
-_TRAP_WAYS = (Key("modelled", None, band=True), Key("achieved", None))
+_MISS_WAYS = (Key("modelled", None, band=True), Key("achieved", None))
 
 
-def _trap_curves(runs: list[Run]) -> list[tuple[str, int, bool, Histogram]]:
+def _miss_curves(runs: list[Run]) -> list[tuple[str, int, bool, Histogram]]:
     curves = []
     for index, run in enumerate(runs):
         prefix = f"{run.label}: " if len(runs) > 1 else ""
@@ -105,25 +105,25 @@ def _cdf_series(name: str, colour: int, histogram: Histogram, **style: Any) -> S
     return Series(name, colour, np.maximum(xs, 1.0), ys, step="post", **style)
 
 
-def _trap_cdf(runs: list[Run]) -> Chart | None:
-    curves = _trap_curves(runs)
+def _miss_cdf(runs: list[Run]) -> Chart | None:
+    curves = _miss_curves(runs)
     if not curves:
         return None
     series = [_cdf_series(name, colour, histogram, band=band)
               for name, colour, band, histogram in curves]
     return Chart(
-        "trap-cdf", "Latency of traps: model against reality",
-        "Every access that trapped. The pale band is what the device model asked for, the thin"
+        "miss-cdf", "Latency of misses: model against reality",
+        "Every access that missed. The pale band is what the device model asked for, the thin"
         " line what the program waited. Where the line leaves the band to the right, the host was"
-        " late. The axis ends at the 99.99th percentile; the next figure of slowest traps"
-        " shows the rest.",
-        "latency of a trapped access", "share of traps no slower", "log", "linear",
+        " late. The axis ends at the 99.99th percentile; the figure of the slowest"
+        " misses shows the rest.",
+        "latency of a miss", "share of misses no slower", "log", "linear",
         _cdf_range([histogram for *_, histogram in curves]), (0.0, 1.0), series,
-        _nand_marks(runs), legend=_run_keys(runs, *_TRAP_WAYS))
+        _nand_marks(runs), legend=_run_keys(runs, *_MISS_WAYS))
 
 
 def _tail(runs: list[Run]) -> Chart | None:
-    curves = _trap_curves(runs)
+    curves = _miss_curves(runs)
     if not curves:
         return None
     series, floor, right, left = [], 0.1, 0.0, np.inf
@@ -135,12 +135,12 @@ def _tail(runs: list[Run]) -> Chart | None:
         left = min(left, float(histogram.values_ns[0]))
         right = max(right, float(histogram.values_ns[-1]))
     return Chart(
-        "trap-tail", "The slowest traps",
-        "The same latencies, read from the other end: how many traps took at least this long, down"
+        "miss-tail", "The slowest misses",
+        "The same latencies, read from the other end: how many misses took at least this long, down"
         " to the single slowest.",
-        "latency of a trapped access", "share of traps at least as slow", "log", "log",
+        "latency of a miss", "share of misses at least as slow", "log", "log",
         _round_out(left, right), (10 ** np.floor(np.log10(floor)), 1.0), series,
-        _nand_marks(runs), legend=_run_keys(runs, *_TRAP_WAYS))
+        _nand_marks(runs), legend=_run_keys(runs, *_MISS_WAYS))
 
 
 def _program_curves(runs: list[Run]) -> list[tuple[str, int, str, Program]]:
@@ -179,8 +179,7 @@ def _program_cdf(runs: list[Run]) -> Chart | None:
         (left, right), (0.0, 1.0), series, _nand_marks(runs), HIT_NS if plain else None)
 
 
-def pass_share_below(one: Table) -> float | None:
-    """The share of a pass's accesses below 1 µs, from its histogram."""
+def _pass_share_below(one: Table) -> float | None:
     histogram = one.histogram("histogram")
     return histogram.share_below(HIT_NS) if histogram else None
 
@@ -188,8 +187,9 @@ def pass_share_below(one: Table) -> float | None:
 def _passes(runs: list[Run]) -> Chart | None:
     series = []
     for name, colour, dash, program in _program_curves(runs):
-        shares = [pass_share_below(table) for table in program.passes]
-        if program.requests is None and len(shares) > 1 and None not in shares:
+        shares = [_pass_share_below(table) for table in program.passes]
+        phases = any(table.text("phase") for table in program.passes)
+        if program.requests is None and not phases and len(shares) > 1 and None not in shares:
             numbers = [table.number("pass") or order
                        for order, table in enumerate(program.passes, start=1)]
             series.append(Series(name, colour, np.array(numbers, float), np.array(shares, float),

@@ -10,32 +10,39 @@ from sluice.report.charts import HIT_NS, requests_without_miss
 from sluice.report.folder import Program, Run, Table
 from sluice.report.histogram import Histogram
 
-# Above this share of late traps the run no longer shows the device that was asked for.
+# Above this share of late misses the run no longer shows the device that was asked for.
 LATE_RATIO_MAX = 0.01
 LATENCY_COLUMNS = ("count", "mean", "p50", "p90", "p99", "p999", "max")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A headline figure. ``state`` is "", "good" or "bad"; ``note`` names a footnote."""
+    """A headline figure. ``state`` is "", "good" or "bad"; ``note`` names a footnote.
+
+    Lines break between the parts of ``detail``, not between a number and its unit.
+    """
 
     metric: str
     label: str
     value: str
-    detail: str = ""
+    detail: tuple[str, ...] = ()
     state: str = ""
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table; ``marked`` rows stand out, ``metric`` names the row to scripts."""
+    """One row of a table; ``metric`` names it to scripts.
+
+    ``marked``: the runs differ here. ``total``: the sum of the rows before it.
+    """
 
     metric: str
     head: list[str]
     cells: list[str]
     note: str = ""
     marked: bool = False
+    total: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,16 +93,16 @@ def card(run: Run, index: int, changed: list[str]) -> Card:
 def _tiles(run: Run) -> list[Tile]:
     stats = run.stats
     traps, wall = stats.number("traps"), stats.number("wall_s")
-    rate = f"{units.count(traps / wall)} per second" if traps and wall else ""
+    rate = (f"{units.count(traps / wall)} per second",) if traps and wall else ()
     tiles = [Tile("traps", "traps", units.count(traps), rate, note="traps")]
     late = stats.number("late", "ratio")
     if late is not None:
         good = late < LATE_RATIO_MAX
-        verdict = "as asked" if good else "host too slow for this device"
-        detail = f"{units.count(stats.number('late', 'count'))} traps, {verdict}"
+        verdict = "in time for this device" if good else "host too slow for this device"
+        detail = (f"{units.count(stats.number('late', 'count'))} misses:", verdict)
         tiles.append(Tile("late", "late", units.percent(late), detail,
                           "good" if good else "bad", "late"))
-    for name, label in (("p50", "median latency"), ("p99", "99th percentile")):
+    for name, label in (("p50", "median miss"), ("p99", "99th percentile")):
         tiles.append(_latency_tile(stats, name, label))
     tiles += _hit_tiles(run)
     if check := _check_tile(run):
@@ -107,10 +114,9 @@ def _latency_tile(stats: Table, name: str, label: str) -> Tile:
     modelled = stats.number("latency_ns", "modelled", name)
     achieved = stats.number("latency_ns", "achieved", name)
     if achieved is None:
-        return Tile(name, label, units.duration(modelled), "modelled", note="latency")
-    detail = f"modelled {units.duration(modelled)}"
-    if modelled:
-        detail += f", {units.change(modelled, achieved)}"
+        return Tile(name, label, units.duration(modelled), ("modelled",), note="latency")
+    detail: tuple[str, ...] = (f"modelled {units.duration(modelled)},",
+                               units.change(modelled, achieved))
     return Tile(name, label, units.duration(achieved), detail, note="latency")
 
 
@@ -119,17 +125,18 @@ def _hit_tiles(run: Run) -> list[Tile]:
     bound = requests_without_miss(run)
     if bound is not None:
         tiles.append(Tile("requests-without-miss", "requests without a miss",
-                          f"≥ {units.percent(bound)}", "misses ÷ requests, whole run",
-                          note="requests"))
+                          f"≥ {units.percent(bound)}", ("1 − misses ÷ requests,",
+                          "whole run"), note="requests"))
     for program in run.programs:
         share = _share_below(program, program.histogram)
         if share is not None:
             tiles.append(Tile("below-1us", f"{program.name}: under 1 µs", units.percent(share),
-                              "of all accesses, by its own clock", note="program"))
+                              ("of all accesses,", "by its own clock"), note="program"))
     known = run.stats.number("cache", "hit_ratio")
     if not tiles and known is not None:
         hits_are = run.stats.text("cache", "hits_are") or "hits that the device saw"
-        tiles.append(Tile("hit-ratio", "hit ratio", units.percent(known), hits_are, note="hits"))
+        tiles.append(Tile("hit-ratio", "hit ratio", units.percent(known),
+                          tuple(hits_are.split()), note="hits"))
     return tiles
 
 
@@ -143,7 +150,7 @@ def _check_tile(run: Run) -> Tile | None:
         return None
     bad = sum(checked)
     return Tile("data-check", "data check", "all right" if not bad else f"{units.count(bad)} wrong",
-                "mismatches and errors the program found", "bad" if bad else "good", "program")
+                ("mismatches and errors", "the program found"), "bad" if bad else "good", "program")
 
 
 def latency_grid(runs: list[Run]) -> Grid | None:
@@ -157,9 +164,9 @@ def latency_grid(runs: list[Run]) -> Grid | None:
                                 _latency_cells(run.stats, "latency_ns", kind)))
     if not rows:
         return None
-    return Grid("latency", "Latency of traps", "From access to data, one line for what the model"
+    return Grid("latency", "Latency of misses", "From access to data, one line for what the model"
                 " asked for and one for what the program got.", ["run", ""],
-                _latency_heads("traps"), rows)
+                _latency_heads("misses"), rows)
 
 
 def _latency_heads(counted: str) -> list[str]:
@@ -191,17 +198,25 @@ def _program_rows(head: str, program: Program) -> list[Row]:
     if len(program.passes) > 1:
         for order, one in enumerate(program.passes, start=1):
             number = _plain(one.number("pass") or order)
-            histogram = one.histogram("histogram")
-            share = _share_below(program, histogram)
-            rows.append(Row(f"pass-{number}", [head, f"pass {number}"],
-                            [*_latency_cells(one, "latency_ns"), units.percent(share), ""]))
+            share = _share_below(program, one.histogram("histogram"))
+            rows.append(Row(f"pass-{number}", [head, one.text("phase") or f"pass {number}"],
+                            [*_program_cells(one), units.percent(share), ""]))
     share = _share_below(program, program.histogram)
     wrong = [program.table.number(name) for name in ("mismatches", "errors")]
     told = None if wrong == [None, None] else sum(number or 0 for number in wrong)
-    rows.append(Row("all", [head, "all"], [*_latency_cells(program.table, "latency_ns"),
-                                           units.percent(share), units.count(told)],
-                    marked=len(rows) > 0))
+    total = _program_cells(program.passes[0] if len(program.passes) == 1 else program.table)
+    rows.append(Row("all", [head, "all"], [*total, units.percent(share), units.count(told)],
+                    total=len(rows) > 0))
     return rows
+
+
+def _program_cells(table: Table) -> list[str]:
+    """Passes that timed no single access still have their number and their mean."""
+    cells = _latency_cells(table, "latency_ns")
+    if table.number("latency_ns", "count") is None:
+        cells[:2] = [units.count(table.number("accesses")),
+                     units.duration(table.number("ns_per_access"))]
+    return cells
 
 
 def _share_below(program: Program, histogram: Histogram | None) -> float | None:
@@ -217,7 +232,7 @@ _COUNTERS: list[tuple[str, str, tuple[str, ...], Callable[[float | None], str], 
     ("trap-miss", "of these: misses", ("trap_kinds", "miss"), units.count, "traps"),
     ("trap-soft", "of these: soft", ("trap_kinds", "soft"), units.count, "traps"),
     ("trap-spurious", "of these: spurious", ("trap_kinds", "spurious"), units.count, "traps"),
-    ("late-count", "late traps", ("late", "count"), units.count, "late"),
+    ("late-count", "late misses", ("late", "count"), units.count, "late"),
     ("late-ratio", "late share", ("late", "ratio"), units.percent, "late"),
     ("hits", "cache hits the device knows", ("cache", "hits"), units.count, "hits"),
     ("misses", "cache misses", ("cache", "misses"), units.count, ""),

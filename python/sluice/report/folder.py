@@ -171,7 +171,7 @@ def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:
     """What a reader of the page must know about a run that is not whole."""
     notes = []
     if not timed:
-        notes.append("No trap was timed: the figures of traps leave this run out.")
+        notes.append("No miss was timed: the figures of misses leave this run out.")
     if not sampled and stats.text("kind") != "sim":
         notes.append("No timeline was recorded: the run ended before its second sample, or was"
                      " cut short. The figures over time leave it out.")

@@ -10,15 +10,16 @@ NOTES: dict[str, tuple[str, str]] = {
     ),
     "latency": (
         "Modelled and achieved latency",
-        "Modelled: from the access until the device model says the data is there, queueing in the"
-        " flash included. Achieved: from the moment the runtime learned of the access until the"
-        " page was mapped and the thread could go on. The emulation's own work lies inside the"
-        " modelled time; it adds to the achieved time only where it does not fit. What the kernel"
-        " needs before the runtime learns of the access is in the program's own measurement.",
+        "Of misses only. Modelled: from the access until the device model says the data is there,"
+        " queueing in the flash included. Achieved: from the access until the thread could go on."
+        " The emulation's own work lies inside the modelled time; it adds to the achieved time"
+        " only where it does not fit. What the kernel needs before and after the runtime sees the"
+        " access cannot be timed one by one: it is measured at the start and added. The program's"
+        " own measurement owes nothing to that.",
     ),
     "late": (
         "Late",
-        "Traps served after the moment the model asked for. A run whose late share is 1 % or more"
+        "Misses served after the moment the model asked for. A run whose late share is 1 % or more"
         " shows this host's limits rather than the device: use a slower device, fewer threads, or"
         " simulation.",
     ),
