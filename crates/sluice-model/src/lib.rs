@@ -1,1 +1,30 @@
 //! The CXL-SSD device model: a pure function of state, request and time.
+//!
+//! [`Device::access`] takes the time and a request and says when and from where it is served.
+//! The live runtime gives it the wall clock, the simulator a virtual one: the model cannot tell.
+//!
+//! A device is a DRAM [`cache`] of 4 KiB pages with an eviction policy and a [`prefetch`]er, in
+//! front of a page-mapped FTL that places pages on flash channels and dies. Policies decide; the
+//! engine in `device.rs` moves pages, reserves time and counts.
+//!
+//! Nothing is allocated after [`Device::new`]: the model runs inside a page-fault handler.
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod config;
+mod device;
+mod ftl;
+mod lists;
+mod mshr;
+mod nand;
+pub mod prefetch;
+mod request;
+mod stats;
+
+pub use config::{ConfigError, DeviceConfig, Kind, PARAMS, Param, RawConfig, Settings};
+pub use device::Device;
+pub use prefetch::PREFETCHES;
+pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
+pub use stats::Stats;
+
+pub use cache::EVICTIONS;

@@ -1,0 +1,167 @@
+//! Eviction policies: which page leaves when a set is full.
+//!
+//! To add one: a file beside this one, and a line in the list at the end.
+
+mod clock;
+mod fifo;
+mod lifo;
+mod lru;
+mod random;
+mod s3fifo;
+
+use crate::config::Settings;
+use sluice_units::{Ratio, Rng};
+
+/// The facts about a policy that users see.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyInfo {
+    /// The name in configurations.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub meaning: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Whether it decides by hits. If not, it does the same whether hits are visible or not.
+    pub uses_hits: bool,
+}
+
+/// The slots that a policy manages, and its parameters.
+#[derive(Clone, Debug)]
+pub struct Space {
+    /// Number of sets, at least 1.
+    pub sets: u32,
+    /// Slots in a set, at least 1. Set `s` has the slots `s * ways .. (s + 1) * ways`.
+    pub ways: u32,
+    /// Logical pages on the device: every LPN is below this.
+    pub pages: u32,
+    /// The share of a set that S3-FIFO gives to its small queue (`cache.s3fifo_small`).
+    pub s3fifo_small: Ratio,
+    /// The policy's own random stream.
+    pub rng: Rng,
+}
+
+impl Space {
+    pub(crate) fn new(settings: &Settings, seed: u64) -> Space {
+        Space {
+            sets: settings.cache_pages / settings.cache_ways,
+            ways: settings.cache_ways,
+            pages: settings.pages,
+            s3fifo_small: settings.s3fifo_small,
+            rng: Rng::stream(seed, "cache.eviction"),
+        }
+    }
+}
+
+/// Decides which page leaves a full set. It never moves data and keeps no time.
+///
+/// The engine guarantees, for each set on its own:
+/// - `insert` names a slot of the set that the policy does not hold; `hit` and `remove` name one
+///   that it does;
+/// - `miss` comes once before each `insert`, and before the `victim` calls that make room for it;
+/// - `victim` is called only when every slot of the set is held. It may be called again with
+///   a later time if it found nothing, and a page that was announced may still not be inserted.
+///
+/// An implementor must:
+/// - allocate only in `build`;
+/// - return from `victim` only a held slot of that set for which `evictable` holds, and forget it;
+///   return `None` only if there is no such slot;
+/// - decide by its own state alone, so that a run can be repeated.
+pub trait Eviction: Sized {
+    /// Name, meaning and source.
+    const INFO: PolicyInfo;
+
+    /// An empty policy for these slots. The one place that may allocate.
+    fn build(space: &Space) -> Self;
+
+    /// The page `lpn`, which is in no slot, is about to be brought in.
+    fn miss(&mut self, _set: u32, _lpn: u32) {}
+
+    /// The page `lpn` is now in `slot`.
+    fn insert(&mut self, set: u32, slot: u32, lpn: u32);
+
+    /// The page in `slot` was accessed.
+    fn hit(&mut self, set: u32, slot: u32);
+
+    /// Chooses a slot to empty and forgets it.
+    fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32>;
+
+    /// The page in `slot` was discarded by the host.
+    fn remove(&mut self, set: u32, slot: u32);
+
+    /// The held slots of a set in the policy's own order, the next victim last. For tests.
+    fn dump(&self, set: u32) -> Vec<u32>;
+}
+
+/// A policy as the registry shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct EvictionEntry {
+    /// Name, meaning and source.
+    pub info: PolicyInfo,
+    /// Makes an empty policy.
+    pub build: fn(&Space) -> AnyEviction,
+}
+
+/// Makes the enum that dispatches statically and the registry from one list.
+macro_rules! evictions {
+    ($($module:ident :: $policy:ident,)+) => {
+        /// One of the registered policies, dispatched without an indirect call.
+        pub enum AnyEviction {
+            $(#[doc = concat!("See `policy/", stringify!($module), ".rs`.")]
+            $policy($module::$policy),)+
+        }
+
+        impl AnyEviction {
+            /// See [`Eviction::miss`].
+            #[inline]
+            pub fn miss(&mut self, set: u32, lpn: u32) {
+                match self { $(AnyEviction::$policy(p) => p.miss(set, lpn),)+ }
+            }
+
+            /// See [`Eviction::insert`].
+            #[inline]
+            pub fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+                match self { $(AnyEviction::$policy(p) => p.insert(set, slot, lpn),)+ }
+            }
+
+            /// See [`Eviction::hit`].
+            #[inline]
+            pub fn hit(&mut self, set: u32, slot: u32) {
+                match self { $(AnyEviction::$policy(p) => p.hit(set, slot),)+ }
+            }
+
+            /// See [`Eviction::victim`].
+            #[inline]
+            pub fn victim(&mut self, set: u32, ok: impl FnMut(u32) -> bool) -> Option<u32> {
+                match self { $(AnyEviction::$policy(p) => p.victim(set, ok),)+ }
+            }
+
+            /// See [`Eviction::remove`].
+            #[inline]
+            pub fn remove(&mut self, set: u32, slot: u32) {
+                match self { $(AnyEviction::$policy(p) => p.remove(set, slot),)+ }
+            }
+
+            /// See [`Eviction::dump`].
+            pub fn dump(&self, set: u32) -> Vec<u32> {
+                match self { $(AnyEviction::$policy(p) => p.dump(set),)+ }
+            }
+        }
+
+        /// Every eviction policy, in a fixed order.
+        pub static EVICTIONS: &[EvictionEntry] = &[
+            $(EvictionEntry {
+                info: <$module::$policy as Eviction>::INFO,
+                build: |space| AnyEviction::$policy(Eviction::build(space)),
+            },)+
+        ];
+    };
+}
+
+evictions! {
+    fifo::Fifo,
+    lifo::Lifo,
+    lru::Lru,
+    clock::Clock,
+    s3fifo::S3Fifo,
+    random::Random,
+}

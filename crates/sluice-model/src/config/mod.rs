@@ -1,0 +1,13 @@
+//! Configuration: every parameter declared once, raw values, and the one constructor that checks.
+
+mod checked;
+mod error;
+mod params;
+mod raw;
+mod value;
+
+pub use checked::{DeviceConfig, Settings};
+pub use error::ConfigError;
+pub use params::{PARAMS, Param};
+pub use raw::RawConfig;
+pub use value::Kind;

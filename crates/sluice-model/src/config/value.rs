@@ -1,0 +1,132 @@
+//! The kinds of value a parameter takes.
+
+use sluice_units::{Bytes, Ps, Ratio};
+use std::fmt;
+
+/// What a parameter's text must be.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A time with its unit.
+    Time {
+        /// The largest time accepted.
+        max: Ps,
+    },
+    /// A size with its unit, a whole number of pages.
+    Size,
+    /// A size, or a percentage of `device.capacity`.
+    SizeOrShare,
+    /// A whole number.
+    Count {
+        /// The smallest number accepted.
+        min: u64,
+        /// The largest number accepted.
+        max: u64,
+    },
+    /// A number of ways, or `full`.
+    Ways,
+    /// A number of blocks, or a percentage of a die's blocks.
+    BlocksOrShare,
+    /// A percentage or ratio.
+    Share {
+        /// The largest share accepted, in percent. Zero is never accepted.
+        max_percent: u64,
+    },
+    /// One of the names that the function gives.
+    Choice(fn() -> Vec<&'static str>),
+}
+
+/// A value of its parameter's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Time(Ps),
+    Size(Bytes),
+    Count(u64),
+    Share(Ratio),
+    Full,
+    Choice(&'static str),
+}
+
+const WAYS_MAX: u64 = 1 << 20;
+const GC_BLOCKS_MAX: u64 = 1 << 20;
+
+impl Kind {
+    pub(super) fn parse(&self, text: &str) -> Option<Value> {
+        let text = text.trim();
+        match self {
+            Kind::Time { max } => text
+                .parse()
+                .ok()
+                .filter(|time| time <= max)
+                .map(Value::Time),
+            Kind::Size => text
+                .parse()
+                .ok()
+                .filter(|size| *size > Bytes(0))
+                .map(Value::Size),
+            Kind::SizeOrShare => Kind::Size.parse(text).or_else(|| share(text, 100)),
+            Kind::Count { min, max } => count(text, *min, *max),
+            Kind::Ways if text == "full" => Some(Value::Full),
+            Kind::Ways => count(text, 1, WAYS_MAX),
+            Kind::BlocksOrShare => count(text, 1, GC_BLOCKS_MAX).or_else(|| share(text, 50)),
+            Kind::Share { max_percent } => share(text, *max_percent),
+            Kind::Choice(names) => names()
+                .into_iter()
+                .find(|name| *name == text)
+                .map(Value::Choice),
+        }
+    }
+
+    /// What is accepted, for messages and the reference documentation.
+    pub fn expected(&self) -> String {
+        match self {
+            Kind::Time { max } => format!("a time from 0 to {max} in s, ms, us, ns or ps"),
+            Kind::Size => "a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB".to_owned(),
+            Kind::SizeOrShare => {
+                "a size such as 16MiB, or a percentage of device.capacity up to 100%".to_owned()
+            }
+            Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Ways => format!("\"full\" or a number of ways from 1 to {WAYS_MAX}"),
+            Kind::BlocksOrShare => {
+                "a number of blocks from 1, or a percentage of a die's blocks up to 50%".to_owned()
+            }
+            Kind::Share { max_percent } => {
+                format!("a percentage or ratio above 0, up to {max_percent}%")
+            }
+            Kind::Choice(names) => format!("one of {}", names().join(", ")),
+        }
+    }
+
+    /// The names a choice has; nothing for other kinds.
+    pub fn choices(&self) -> Vec<&'static str> {
+        match self {
+            Kind::Choice(names) => names(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn count(text: &str, min: u64, max: u64) -> Option<Value> {
+    let count: u64 = text.parse().ok()?;
+    (min..=max).contains(&count).then_some(Value::Count(count))
+}
+
+/// A share needs its percent sign or fraction, so that `5` is not taken for five hundred percent.
+fn share(text: &str, max_percent: u64) -> Option<Value> {
+    let share: Ratio = text.parse().ok()?;
+    let marked = text.contains(['%', '/', '.']);
+    let allowed = share > Ratio::ZERO && share <= Ratio::percent(max_percent);
+    (marked && allowed).then_some(Value::Share(share))
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Time(time) => time.fmt(f),
+            Value::Size(size) => size.fmt(f),
+            Value::Count(count) => count.fmt(f),
+            Value::Share(share) => share.fmt(f),
+            Value::Full => f.write_str("full"),
+            Value::Choice(name) => f.write_str(name),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The flash translation layer: where each logical page is, and where the next write goes.
+//!
+//! Page-mapped. Writes stripe over the channels first, then over the dies (CWDP order), and each
+//! die appends to its own open block. When a die runs short of free blocks, garbage collection
+//! empties the block with the most stale pages; it runs on the die's own time, so that later
+//! reads of that die wait for it.
+
+mod blocks;
+mod layout;
+mod map;
+
+use crate::config::Settings;
+use crate::nand::Nand;
+use crate::stats::Stats;
+use blocks::Blocks;
+use layout::Layout;
+use map::Map;
+use sluice_units::Ps;
+
+/// The mapping and the state of every block.
+pub(crate) struct Ftl {
+    layout: Layout,
+    map: Map,
+    blocks: Blocks,
+    /// The die that the next host write goes to.
+    next_die: u32,
+}
+
+impl Ftl {
+    pub fn new(settings: &Settings) -> Ftl {
+        let layout = Layout::new(settings);
+        Ftl {
+            layout,
+            map: Map::new(&layout),
+            blocks: Blocks::new(&layout),
+            next_die: 0,
+        }
+    }
+
+    /// When the page's data, asked for at `now`, is out of the flash array.
+    ///
+    /// A page without a place in flash (never written, or discarded) costs nothing.
+    pub fn read(&mut self, now: Ps, lpn: u32, nand: &mut Nand, stats: &mut Stats) -> Ps {
+        match self.map.place_of(lpn, &self.layout) {
+            Some(ppn) => {
+                stats.flash_reads += 1;
+                nand.read(now, self.layout.die_of(ppn))
+            }
+            None => now,
+        }
+    }
+
+    /// Writes the page to a new place. Says when the program ends.
+    pub fn write(&mut self, now: Ps, lpn: u32, nand: &mut Nand, stats: &mut Stats) -> Ps {
+        self.unmap(lpn);
+        let die = self.pick_die();
+        if self.blocks.host_is_full(die) {
+            self.collect(now, die, nand, stats);
+        }
+        let ppn = self.blocks.append_host(die);
+        self.map.set(lpn, ppn);
+        stats.host_programs += 1;
+        stats.flash_programs += 1;
+        nand.program(now, die)
+    }
+
+    /// Forgets the page's place.
+    pub fn trim(&mut self, lpn: u32) {
+        self.unmap(lpn);
+    }
+
+    fn unmap(&mut self, lpn: u32) {
+        if let Some(ppn) = self.map.place_of(lpn, &self.layout) {
+            self.map.clear(lpn);
+            self.blocks.make_stale(ppn);
+        }
+    }
+
+    /// The next die in turn that may take another valid page.
+    ///
+    /// The limits of all dies together exceed the logical pages (checked with the configuration),
+    /// so there is always one.
+    fn pick_die(&mut self) -> u32 {
+        let dies = self.layout.dies;
+        let mut turn = (self.next_die..dies).chain(0..self.next_die);
+        let die = turn.find(|die| self.blocks.has_room(*die));
+        let die = die.expect("the dies together hold every logical page");
+        self.next_die = (die + 1) % dies;
+        die
+    }
+
+    /// Frees blocks of a die until it has more than the threshold.
+    fn collect(&mut self, now: Ps, die: u32, nand: &mut Nand, stats: &mut Stats) {
+        while self.blocks.is_short(die) {
+            let Some(victim) = self.blocks.take_victim(die) else {
+                return;
+            };
+            for ppn in self.layout.pages_of(victim) {
+                if let Some(lpn) = self.map.owner_of(ppn, &self.layout) {
+                    let to = self.blocks.append_gc(die);
+                    self.map.set(lpn, to);
+                    nand.read(now, die);
+                    nand.program(now, die);
+                    stats.flash_reads += 1;
+                    stats.flash_programs += 1;
+                    stats.gc_moves += 1;
+                }
+            }
+            nand.erase(now, die);
+            stats.erases += 1;
+            self.blocks.free(victim);
+        }
+    }
+
+    /// Panics if the mapping and the blocks contradict each other. For tests.
+    #[cfg(test)]
+    pub fn check(&self) {
+        let mut valid = vec![0u32; self.layout.blocks() as usize];
+        for lpn in 0..self.layout.lpns {
+            if let Some(ppn) = self.map.place_of(lpn, &self.layout) {
+                assert_eq!(
+                    self.map.owner_of(ppn, &self.layout),
+                    Some(lpn),
+                    "owner of P{ppn}"
+                );
+                valid[self.layout.block_of(ppn) as usize] += 1;
+            }
+        }
+        self.blocks.check(&valid);
+    }
+}
+
+#[cfg(test)]
+mod tests;

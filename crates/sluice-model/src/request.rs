@@ -1,0 +1,71 @@
+//! What goes into the device and what comes out.
+
+use sluice_units::{Lpn, Ps};
+
+/// Load or store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// A load.
+    Read,
+    /// A store. A page not in the cache is fetched first, then written there.
+    Write,
+}
+
+/// One access to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Byte address on the device, below its capacity.
+    pub addr: u64,
+    /// Load or store.
+    pub op: Op,
+}
+
+/// Where an access found its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServedBy {
+    /// In the DRAM cache.
+    CacheHit,
+    /// On its way into the cache, for an earlier miss or a prefetch.
+    MshrMerge,
+    /// Behind the cache.
+    Flash,
+}
+
+/// What the device tells the host about the wait (SkyByte section 3.1's long-delay message).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing: wait for the data.
+    None,
+    /// The wait is longer than `device.hint_threshold`: doing something else may pay.
+    LongDelay,
+}
+
+/// The device's answer to an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// When the host has its data.
+    pub done_at: Ps,
+    /// Where the page was found.
+    pub served_by: ServedBy,
+    /// Whether the wait is a long one.
+    pub hint: Hint,
+    /// Whether this is the first access to a page that a prefetch brought in.
+    pub was_prefetched: bool,
+}
+
+/// What the device asks of the host while it serves an access.
+pub trait Effects {
+    /// The page leaves the cache now: the host must unmap it, and answers whether it saw the page
+    /// written since it was mapped.
+    ///
+    /// The host may be late in mapping what the model already counts as filled, so `lpn` can be
+    /// a page that the host has not mapped yet. It must then not be mapped any more.
+    fn unmap(&mut self, lpn: Lpn) -> bool;
+}
+
+/// A host that maps nothing: every access goes to the device.
+impl Effects for () {
+    fn unmap(&mut self, _lpn: Lpn) -> bool {
+        false
+    }
+}

@@ -1,0 +1,59 @@
+//! Counters.
+
+use sluice_units::Ratio;
+
+/// What a device has done since it was made. `hits + mshr_merges + misses` is every access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Accesses that found their page in the cache.
+    pub hits: u64,
+    /// Accesses that had to wait for their page to come from behind the cache.
+    pub misses: u64,
+    /// Accesses to a page that was already on its way.
+    pub mshr_merges: u64,
+    /// Misses and prefetches that had to wait for an MSHR entry or for a way of their set.
+    pub mshr_stalls: u64,
+    /// Pages that left the cache to make room.
+    pub evictions: u64,
+    /// Evictions of a page that had been written.
+    pub dirty_evictions: u64,
+    /// Pages that a prefetch brought in.
+    pub prefetch_issued: u64,
+    /// Prefetched pages that were accessed before they left.
+    pub prefetch_used: u64,
+    /// Prefetched pages that left without an access.
+    pub prefetch_unused: u64,
+    /// Prefetches given up because nothing could make room for them.
+    pub prefetch_dropped: u64,
+    /// Writes that the host reported after the page had left the cache.
+    pub late_write_backs: u64,
+    /// NAND reads, those of garbage collection included.
+    pub flash_reads: u64,
+    /// NAND programs, those of garbage collection included.
+    pub flash_programs: u64,
+    /// NAND programs that the host's writes asked for.
+    pub host_programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Valid pages that garbage collection moved.
+    pub gc_moves: u64,
+    /// Pages discarded by the host.
+    pub trims: u64,
+}
+
+impl Stats {
+    /// Every access the device has seen.
+    pub fn accesses(&self) -> u64 {
+        self.hits + self.mshr_merges + self.misses
+    }
+
+    /// The share of accesses that did not go behind the cache, or `None` before the first one.
+    pub fn hit_ratio(&self) -> Option<Ratio> {
+        Ratio::new(self.hits + self.mshr_merges, self.accesses())
+    }
+
+    /// NAND programs per program that the host asked for, or `None` before the first one.
+    pub fn write_amplification(&self) -> Option<Ratio> {
+        Ratio::new(self.flash_programs, self.host_programs)
+    }
+}
