@@ -95,9 +95,10 @@ class Browser:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def screenshot(self) -> bytes:
-        """The window as PNG."""
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+    def screenshot(self, **clip: float) -> bytes:
+        """The window as PNG, or the part of the page at ``x``, ``y``, ``width``, ``height``."""
+        part = {"clip": clip | {"scale": 1}, "captureBeyondViewport": True} if clip else {}
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", **part)["data"])
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """One command of the DevTools protocol and its answer."""

@@ -120,7 +120,8 @@ def test_requests_without_a_miss_is_a_lower_bound(tmp_path: Path) -> None:
     assert requests_without_miss(load_runs([few])[0]) is None
 
 
-@pytest.mark.parametrize(("errors", "mismatches", "shown"), [(0, 0, "all right"), (2, 1, "3 wrong")])
+@pytest.mark.parametrize(("errors", "mismatches", "shown"),
+                         [(0, 0, "all right"), (2, 1, "3 wrong")])
 def test_wrong_values_are_told(tmp_path: Path, errors: int, mismatches: int, shown: str) -> None:
     folder = runs.run(tmp_path / "a")
     runs.program(folder, "kv", errors=errors, mismatches=mismatches)
@@ -169,8 +170,11 @@ def test_a_long_timeline_keeps_its_totals(tmp_path: Path) -> None:
     assert np.allclose(chart.series[0].ys, 70)
 
 
-@pytest.mark.parametrize("rows", ["", "t_s,traps,misses,soft\n", "t_s,traps,misses,soft\n0,1,1,0\n",
-                                  None], ids=["empty", "header", "one-row", "absent"])
+HEADER = "t_s,traps,misses,soft\n"
+
+
+@pytest.mark.parametrize("rows", ["", HEADER, HEADER + "0,1,1,0\n", None],
+                         ids=["empty", "header", "one-row", "absent"])
 def test_a_run_cut_short_still_has_a_page(tmp_path: Path, rows: str | None) -> None:
     folder = runs.run(tmp_path / "a")
     (folder / "timeline.csv").unlink()
@@ -289,6 +293,7 @@ def test_page_needs_nothing_from_outside(tmp_path: Path) -> None:
     assert re.findall(r"(?:https?:)?//[a-z]", text) == []
     assert set(re.findall(r'(?:src|href)="([^"#]*)', text)) <= {"", "data:,"}
     assert "<script" not in text
+    assert re.findall(r"#f[de]00\w\w", text) == [], "a colour that follows no theme"
 
 
 def test_ids_are_unique_and_links_lead_somewhere(tmp_path: Path) -> None:

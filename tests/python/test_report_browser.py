@@ -114,13 +114,14 @@ def overlap(one: list[float], other: list[float], slack: float = 2.0) -> bool:
 
 
 @pytest.mark.parametrize("name", ["one", "three"])
-def test_a_phone_does_not_scroll_sideways(
-        browser: Browser, pages: dict[str, Path], name: str) -> None:
-    browser.open(pages[name], WIDTHS["phone"], 844)
-    assert browser.evaluate("document.documentElement.scrollWidth") <= WIDTHS["phone"]
+@pytest.mark.parametrize("drawn", WIDTHS)
+def test_each_width_has_its_own_figures_and_none_scrolls_sideways(
+        browser: Browser, pages: dict[str, Path], name: str, drawn: str) -> None:
+    browser.open(pages[name], WIDTHS[drawn], 844)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= WIDTHS[drawn]
     seen = browser.evaluate("[...document.querySelectorAll('figure > svg')].filter("
                             "e => e.getBoundingClientRect().width > 0).map(e => e.classList[0])")
-    assert set(seen) == {"narrow"}
+    assert seen == ["narrow" if drawn == "phone" else "wide"] * 6
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -128,20 +129,28 @@ def test_a_phone_does_not_scroll_sideways(
 def test_the_picture_is_not_blank(
         browser: Browser, pages: dict[str, Path], width: int, dark: bool) -> None:
     browser.open(pages["three"], width, 900, dark)
-    browser.evaluate("document.querySelector('#program-cdf').scrollIntoView()")
-    pixels = (imread(io.BytesIO(browser.screenshot()))[..., :3] * 255).round().astype(int)
-    assert pixels.shape[1] == width
+    picture = pixels_of(browser, "body")
     paper = browser.evaluate("getComputedStyle(document.body).backgroundColor")
     background = np.array([int(part) for part in paper[4:-1].split(",")])
     assert (background.mean() < 60) == dark
-    plain = np.all(pixels == background, axis=2).mean()
+    plain = np.all(picture == background, axis=2).mean()
     assert 0.3 < plain < 0.97, "blank, or not the page's own background"
+    lines = pixels_of(browser, "#program-cdf > svg." + ("narrow" if width < 560 else "wide"))
     for index in range(3):
         colour = browser.evaluate(
             f"getComputedStyle(document.documentElement).getPropertyValue('--c{index}')").strip()
         wanted = np.array([int(colour[at:at + 2], 16) for at in (1, 3, 5)])
-        near = np.abs(pixels - wanted).max(axis=2) <= 8
+        near = np.abs(lines - wanted).max(axis=2) <= 8
         assert near.sum() > 100, f"no line of run {index} to be seen in {colour}"
+
+
+def pixels_of(browser: Browser, selector: str) -> np.ndarray:
+    """The pixels of an element as rows of red, green and blue."""
+    left, top, width, height = browser.evaluate(
+        f"(e => (b => [b.left, b.top + scrollY, b.width, b.height])(e.getBoundingClientRect()))"
+        f"(document.querySelector('{selector}'))")
+    png = browser.screenshot(x=left, y=top, width=width, height=height)
+    return (imread(io.BytesIO(png))[..., :3] * 255).round().astype(int)
 
 
 def test_pages_stand_alone(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:

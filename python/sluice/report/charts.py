@@ -136,8 +136,8 @@ def _tail(runs: list[Run]) -> Chart | None:
         right = max(right, float(histogram.values_ns[-1]))
     return Chart(
         "miss-tail", "The slowest misses",
-        "The same latencies, read from the other end: how many misses took at least this long, down"
-        " to the single slowest.",
+        "The same latencies, read from the other end: how many misses took at least this long,"
+        " down to the single slowest.",
         "latency of a miss", "share of misses at least as slow", "log", "log",
         _round_out(left, right), (10 ** np.floor(np.log10(floor)), 1.0), series,
         _nand_marks(runs), legend=_run_keys(runs, *_MISS_WAYS))

@@ -149,8 +149,9 @@ def _check_tile(run: Run) -> Tile | None:
     if not checked:
         return None
     bad = sum(checked)
-    return Tile("data-check", "data check", "all right" if not bad else f"{units.count(bad)} wrong",
-                ("mismatches and errors", "the program found"), "bad" if bad else "good", "program")
+    told = f"{units.count(bad)} wrong" if bad else "all right"
+    return Tile("data-check", "data check", told, ("mismatches and errors", "the program found"),
+                "bad" if bad else "good", "program")
 
 
 def latency_grid(runs: list[Run]) -> Grid | None:

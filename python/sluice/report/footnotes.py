@@ -32,9 +32,9 @@ NOTES: dict[str, tuple[str, str]] = {
     ),
     "requests": (
         "Requests without a miss",
-        "One minus misses divided by requests, over the whole run. It is a lower bound: one request"
-        " may meet several misses, and misses outside of requests (start, loading, background work)"
-        " count against it.",
+        "One minus misses divided by requests, over the whole run. It is a lower bound: one"
+        " request may meet several misses, and misses outside of requests (start, loading,"
+        " background work) count against it.",
     ),
     "program": (
         "The program's own measurement",
