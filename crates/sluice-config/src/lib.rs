@@ -1,1 +1,13 @@
-//! Presets and TOML files, read into the checked configuration of the device model.
+//! Presets and TOML files, read into the device's raw configuration.
+//!
+//! A file's tables flatten to keys: `read` in `[nand]` is `nand.read`. What is left out keeps its
+//! default. Every error says where in the file it is, and what would be accepted there.
+#![forbid(unsafe_code)]
+
+mod error;
+mod presets;
+mod read;
+
+pub use error::{Error, Place};
+pub use presets::{Preset, presets};
+pub use read::{load, parse};

@@ -1,0 +1,60 @@
+//! What can be wrong with a device's file.
+
+use sluice_model::ConfigError;
+use std::fmt;
+use std::io;
+
+/// A place in a file, both counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// Why a device could not be loaded. Each message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Neither a preset nor a file.
+    #[error("unknown device `{name}`: give a path ending in .toml, or one of {presets}")]
+    UnknownDevice {
+        /// The name as given.
+        name: String,
+        /// All presets.
+        presets: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read device file `{path}`: {source}")]
+    Unreadable {
+        /// The path as given.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is not TOML.
+    #[error("{place}: {message}")]
+    Syntax {
+        /// Where.
+        place: Place,
+        /// What the reader expected.
+        message: String,
+    },
+    /// The file has a key or value that cannot be.
+    #[error("{place}: {source}")]
+    Config {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        source: ConfigError,
+    },
+}

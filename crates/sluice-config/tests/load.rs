@@ -1,0 +1,127 @@
+//! Presets load, files override, and every mistake is one line that says where and what.
+
+use sluice_config::{load, parse, presets};
+use sluice_model::{PARAMS, RawConfig};
+
+fn error_of(text: &str) -> String {
+    let message = parse(text, "dev.toml").unwrap_err().to_string();
+    assert!(!message.contains('\n'), "more than a line: {message}");
+    message
+}
+
+#[test]
+fn every_preset_is_possible_and_states_every_value_with_its_source() {
+    for preset in presets() {
+        load(preset.name).unwrap().check().unwrap();
+        for param in PARAMS {
+            if param.key == "cache.s3fifo_small" {
+                continue;
+            }
+            let (table, name) = param.key.split_once('.').unwrap();
+            let section = preset.toml.split(&format!("[{table}]\n")).nth(1).unwrap();
+            let section = section.split("\n[").next().unwrap();
+            let line = section
+                .lines()
+                .find(|line| line.starts_with(&format!("{name} = ")));
+            assert!(
+                line.is_some(),
+                "{} is missing from {}",
+                param.key,
+                preset.name
+            );
+        }
+        let blocks: Vec<&str> = preset
+            .toml
+            .split('\n')
+            .filter(|l| l.starts_with('['))
+            .collect();
+        for table in blocks {
+            let body = preset.toml.split(&format!("{table}\n")).nth(1).unwrap();
+            let sourced = body.starts_with("# source: ") || body.starts_with("# assumed: ");
+            assert!(
+                sourced,
+                "{table} of {} starts without a source",
+                preset.name
+            );
+        }
+    }
+}
+
+#[test]
+fn cylon_is_the_default() {
+    assert_eq!(load("cylon").unwrap(), RawConfig::default());
+    let config = load("cylon").unwrap().check().unwrap();
+    assert_eq!(config.capacity().0, 96 << 30);
+    assert_eq!(
+        config.cache_pages,
+        (96u64 * 1024 * 1024 / 4 * 5 / 100) as u32
+    );
+}
+
+#[test]
+fn the_cache_follows_the_capacity() {
+    let mut raw = load("cylon").unwrap();
+    raw.set("device.capacity", "64MiB").unwrap();
+    let config = raw.check().unwrap();
+    assert_eq!((config.pages, config.cache_pages), (16_384, 819));
+}
+
+#[test]
+fn what_a_file_leaves_out_keeps_its_default() {
+    let raw = parse(
+        "nand.read = \"5us\"\n[cache]\npolicy = 'lru'\nways = 16",
+        "x",
+    )
+    .unwrap();
+    let mut expected = RawConfig::default();
+    for (key, value) in [
+        ("nand.read", "5us"),
+        ("cache.policy", "lru"),
+        ("cache.ways", "16"),
+    ] {
+        expected.set(key, value).unwrap();
+    }
+    assert_eq!(raw, expected);
+}
+
+#[test]
+fn a_mistake_is_reported_where_it_is() {
+    let message = error_of("[nand]\nread = \"40us\"\n  raed = \"1us\"\n");
+    assert!(
+        message.starts_with("dev.toml:3:3: unknown key `nand.raed`: did you mean `nand.read`?")
+    );
+    assert!(message.contains("nand.program"), "{message}");
+
+    let message = error_of("[cache]\npolicy = \"lur\"\n");
+    assert_eq!(
+        message,
+        "dev.toml:2:10: bad value for `cache.policy`: \"lur\" (did you mean lru?); \
+         expected one of fifo, lifo, lru, clock, s3fifo, random"
+    );
+
+    let message = error_of("[nand]\nchannels = 0\n");
+    assert_eq!(
+        message,
+        "dev.toml:2:12: bad value for `nand.channels`: \"0\"; \
+         expected a whole number from 1 to 1024"
+    );
+
+    assert!(error_of("[nand]\nread = 40\n").contains("expected a time from 0 to 10s"));
+    assert!(error_of("[nand]\nread = [1]\n").starts_with("dev.toml:2:8: bad value"));
+    assert!(error_of("[nand\nread = 1").starts_with("dev.toml:1:"));
+    assert!(error_of("[nand]\nread = \"1us\"\nread = \"2us\"").starts_with("dev.toml:3:1:"));
+}
+
+#[test]
+fn an_unknown_device_lists_the_presets() {
+    let message = load("cylno").unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "unknown device `cylno`: give a path ending in .toml, or one of cylon, cmm-h"
+    );
+    let message = load("no-such.toml").unwrap_err().to_string();
+    assert!(
+        message.starts_with("cannot read device file `no-such.toml`: "),
+        "{message}"
+    );
+}
