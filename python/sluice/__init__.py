@@ -1,9 +1,10 @@
 """Sluice: real programs on an emulated CXL-SSD, from Python.
 
-``sluice.report`` writes pages about runs. The device model itself is in ``sluice._core``; its
-functions stand here.
+``sluice.report`` writes pages about runs. The functions here speak to the device model itself,
+the one that live runs and the simulator use.
 """
 
+from sluice._core import params, policies, presets, resolve, version
 from sluice.errors import (
     BadValueError,
     ConfigError,
@@ -24,4 +25,9 @@ __all__ = [
     "UnknownDeviceError",
     "UnknownKeyError",
     "WorkloadError",
+    "params",
+    "policies",
+    "presets",
+    "resolve",
+    "version",
 ]

@@ -1,0 +1,93 @@
+//! Errors of the Rust crates as the exceptions of `sluice.errors`, a class for each kind.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sluice_config::Error;
+use sluice_model::ConfigError;
+
+/// What a configuration error says besides its message.
+#[derive(Default)]
+struct Details {
+    class: &'static str,
+    key: Option<String>,
+    value: Option<String>,
+    expected: Option<String>,
+}
+
+/// The exception for an error of a device's file or name.
+pub fn device(py: Python<'_>, error: &Error) -> PyErr {
+    let details = match error {
+        Error::UnknownDevice { name, presets } => Details {
+            class: "UnknownDeviceError",
+            value: Some(name.clone()),
+            expected: Some(presets.clone()),
+            ..Details::default()
+        },
+        Error::Unreadable { path, .. } => Details {
+            class: "UnknownDeviceError",
+            value: Some(path.clone()),
+            ..Details::default()
+        },
+        Error::Config { source, .. } => details(source),
+        _ => Details {
+            class: "ConfigError",
+            ..Details::default()
+        },
+    };
+    raise(py, &error.to_string(), &details)
+}
+
+/// The exception for an error of a key, a value or a combination.
+pub fn config(py: Python<'_>, error: &ConfigError) -> PyErr {
+    raise(py, &error.to_string(), &details(error))
+}
+
+fn details(error: &ConfigError) -> Details {
+    match error {
+        ConfigError::UnknownKey { key, valid, .. } => Details {
+            class: "UnknownKeyError",
+            key: Some(key.clone()),
+            value: None,
+            expected: Some(valid.clone()),
+        },
+        ConfigError::BadValue {
+            key,
+            value,
+            expected,
+            ..
+        } => Details {
+            class: "BadValueError",
+            key: Some((*key).to_owned()),
+            value: Some(value.clone()),
+            expected: Some(expected.clone()),
+        },
+        ConfigError::Impossible { settings, .. } => Details {
+            class: "ImpossibleError",
+            key: Some(join(settings.iter().map(|(key, _)| *key))),
+            value: Some(join(settings.iter().map(|(_, value)| value.as_str()))),
+            expected: None,
+        },
+        // A kind this module does not know yet is still a configuration error.
+        _ => Details {
+            class: "ConfigError",
+            ..Details::default()
+        },
+    }
+}
+
+fn join<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn raise(py: Python<'_>, message: &str, details: &Details) -> PyErr {
+    let build = || {
+        let named = PyDict::new(py);
+        named.set_item("key", &details.key)?;
+        named.set_item("value", &details.value)?;
+        named.set_item("expected", &details.expected)?;
+        py.import("sluice.errors")?
+            .getattr(details.class)?
+            .call((message,), Some(&named))
+    };
+    build().map_or_else(|failed| failed, PyErr::from_value)
+}
