@@ -1,6 +1,10 @@
 //! The subcommands, as a `clap` tree that any program can mount.
 
 mod chase;
+mod kv;
+mod ops;
+mod pattern;
+mod redis;
 
 use std::process::ExitCode;
 
@@ -13,6 +17,12 @@ use crate::error::Error;
 pub enum WorkloadCommand {
     /// Follow pointers through a buffer and time every access
     Chase(chase::Args),
+    /// Run YCSB on a hash table in memory and check every value read
+    Kv(kv::Args),
+    /// Run YCSB on a Redis server and check every value read
+    Redis(redis::Args),
+    /// Write a pattern over memory from many threads and check it again
+    Pattern(pattern::Args),
 }
 
 /// Runs a subcommand. A message goes to standard error when it fails.
@@ -23,6 +33,9 @@ pub enum WorkloadCommand {
 pub fn run(command: WorkloadCommand) -> ExitCode {
     let (name, result) = match &command {
         WorkloadCommand::Chase(args) => ("chase", chase::run(args)),
+        WorkloadCommand::Kv(args) => ("kv", kv::run(args)),
+        WorkloadCommand::Redis(args) => ("redis", redis::run(args)),
+        WorkloadCommand::Pattern(args) => ("pattern", pattern::run(args)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,358 @@
+//! A key-value store in this process under YCSB load, which checks every value it reads.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::hist::Histogram;
+use crate::order::thread_rng;
+use crate::plan::THREADS_MAX;
+use crate::store::{Record, Store};
+use crate::timer::Timer;
+use crate::value::{self, Mismatch};
+use crate::ycsb::{Chooser, Distribution, Mix, Op, SCAN_MAX};
+
+const OPS_STREAM: &str = "kv.ops";
+const KINDS: usize = Op::ALL.len();
+/// Mismatches told in full; all are counted.
+const TOLD_MAX: usize = 10;
+
+/// Latencies by thread and operation, off the heap that is measured.
+static LATENCY: [[Histogram; KINDS]; THREADS_MAX] =
+    [const { [const { Histogram::new() }; KINDS] }; THREADS_MAX];
+static TOTALS: [Histogram; KINDS] = [const { Histogram::new() }; KINDS];
+static ALL: Histogram = Histogram::new();
+static STORE: Store = Store::new();
+/// The store and the histograms serve one run in a process.
+static RUN: Mutex<bool> = Mutex::new(false);
+
+/// What to run: checked by the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Shares of the operations.
+    pub mix: Mix,
+    /// Which keys are popular.
+    pub distribution: Distribution,
+    /// Records at the start.
+    pub records: u64,
+    /// Operations over all threads.
+    pub ops: u64,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Threads.
+    pub threads: usize,
+    /// Seed of keys, operations and values.
+    pub seed: u64,
+    /// Whether every record is read back at the end.
+    pub sweep: bool,
+}
+
+/// What was measured.
+pub struct Measured {
+    /// Wall time of the load in nanoseconds.
+    pub load_ns: u64,
+    /// Wall time of the operations in nanoseconds.
+    pub run_ns: u64,
+    /// Wall time of reading all back, when asked for.
+    pub sweep_ns: Option<u64>,
+    /// Records at the end.
+    pub records: u64,
+    /// Values read and checked.
+    pub checked: u64,
+    /// How many were wrong.
+    pub mismatches: u64,
+    /// The first of them.
+    pub told: Vec<Mismatch>,
+    /// Latencies by operation, in the order of [`Op::ALL`].
+    pub by_op: &'static [Histogram; KINDS],
+    /// Latencies of all operations.
+    pub all: &'static Histogram,
+}
+
+/// Runs the load on the process's store.
+///
+/// # Panics
+/// If called twice in a process: the store still holds the first run's records.
+#[must_use]
+pub fn run(load: &Load) -> Measured {
+    let mut used = RUN.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(!std::mem::replace(&mut used, true), "one run in a process");
+    let bench = Bench::new(load, &STORE, Timer::calibrate());
+    let load_ns = bench.each_thread(|bench, thread| bench.load_part(thread));
+    let run_ns = bench.each_thread(|bench, thread| bench.operate(thread));
+    let sweep_ns = load
+        .sweep
+        .then(|| bench.each_thread(|bench, thread| bench.sweep(thread)));
+    if load.sweep {
+        bench.check_totals();
+    }
+    for thread in &LATENCY[..load.threads] {
+        TOTALS
+            .iter()
+            .zip(thread)
+            .for_each(|(total, part)| total.merge(part));
+    }
+    TOTALS.iter().for_each(|total| ALL.merge(total));
+    Measured {
+        load_ns,
+        run_ns,
+        sweep_ns,
+        records: bench.existing.load(Relaxed),
+        checked: bench.checked.load(Relaxed),
+        mismatches: bench.mismatches.load(Relaxed),
+        told: bench
+            .told
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner),
+        by_op: &TOTALS,
+        all: &ALL,
+    }
+}
+
+struct Bench<'a> {
+    load: &'a Load,
+    store: &'a Store,
+    timer: Timer,
+    barrier: Barrier,
+    /// Held while a record is added, so that keys are dense.
+    adding: Mutex<()>,
+    existing: AtomicU64,
+    updates: AtomicU64,
+    versions: AtomicU64,
+    checked: AtomicU64,
+    mismatches: AtomicU64,
+    told: Mutex<Vec<Mismatch>>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(load: &'a Load, store: &'a Store, timer: Timer) -> Self {
+        Self {
+            load,
+            store,
+            timer,
+            barrier: Barrier::new(load.threads),
+            adding: Mutex::new(()),
+            existing: AtomicU64::new(load.records),
+            updates: AtomicU64::new(0),
+            versions: AtomicU64::new(0),
+            checked: AtomicU64::new(0),
+            mismatches: AtomicU64::new(0),
+            told: Mutex::new(Vec::with_capacity(TOLD_MAX)),
+        }
+    }
+
+    /// Runs `work` on every thread at once; wall nanoseconds from the first start to the last
+    /// end. One thread runs here, because starting one allocates.
+    fn each_thread(&self, work: impl Fn(&Self, usize) + Sync) -> u64 {
+        let timed = |thread: usize| {
+            self.barrier.wait();
+            let started = Instant::now();
+            work(self, thread);
+            self.barrier.wait();
+            started.elapsed().as_nanos() as u64
+        };
+        let timed = &timed;
+        match self.load.threads {
+            1 => timed(0),
+            threads => std::thread::scope(|scope| {
+                (1..threads).for_each(|thread| drop(scope.spawn(move || timed(thread))));
+                timed(0)
+            }),
+        }
+    }
+
+    fn load_part(&self, thread: usize) {
+        for key in (thread as u64..self.load.records).step_by(self.load.threads) {
+            self.add(key);
+        }
+    }
+
+    fn add(&self, key: u64) {
+        let mut value = vec![0; self.load.value_bytes].into_boxed_slice();
+        value::fill(&mut value, self.load.seed, key, 0);
+        if !self.store.insert(key, value) {
+            self.wrong(Mismatch::new(key, "no record before its insert", "one"));
+        }
+    }
+
+    fn operate(&self, thread: usize) {
+        let load = self.load;
+        let mut rng = thread_rng(load.seed, thread as u64, OPS_STREAM);
+        let items = load.records + load.mix.expected_inserts(load.ops);
+        let chooser = Chooser::new(load.distribution, items);
+        let threads = load.threads as u64;
+        let ops = load.ops / threads + u64::from((thread as u64) < load.ops % threads);
+        for _ in 0..ops {
+            let op = load.mix.op(&mut rng);
+            let existing = self.existing.load(Relaxed);
+            let key = chooser.key(&mut rng, existing);
+            let scan = if op == Op::Scan {
+                1 + rng.below(SCAN_MAX)
+            } else {
+                1
+            };
+            let started = self.timer.start();
+            self.apply(op, key, scan.min(existing - key));
+            let ns = self.timer.stop(started);
+            LATENCY[thread][op as usize].record(ns);
+        }
+    }
+
+    fn apply(&self, op: Op, key: u64, scan: u64) {
+        match op {
+            Op::Read => self.read(key),
+            Op::Update => self.update(key, false),
+            Op::ReadModifyWrite => self.update(key, true),
+            Op::Scan => (key..key + scan).for_each(|key| self.read(key)),
+            Op::Insert => {
+                let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+                let key = self.existing.load(Relaxed);
+                self.add(key);
+                self.existing.store(key + 1, Relaxed);
+            }
+        }
+    }
+
+    fn read(&self, key: u64) {
+        self.record(key, |record| self.check(key, &record));
+    }
+
+    fn update(&self, key: u64, check: bool) {
+        self.record(key, |record| {
+            if check {
+                self.check(key, &record);
+            }
+            *record.version += 1;
+            value::fill(record.value, self.load.seed, key, *record.version);
+        });
+        self.updates.fetch_add(1, Relaxed);
+    }
+
+    fn record<R>(&self, key: u64, with: impl FnOnce(Record) -> R) -> Option<R> {
+        let result = self.store.with(key, with);
+        if result.is_none() {
+            self.wrong(Mismatch::new(key, "a record", "none"));
+        }
+        result
+    }
+
+    fn check(&self, key: u64, record: &Record) {
+        self.checked.fetch_add(1, Relaxed);
+        if let Err(mismatch) = value::check(record.value, self.load.seed, key, *record.version) {
+            self.wrong(mismatch);
+        }
+    }
+
+    fn wrong(&self, mismatch: Mismatch) {
+        self.mismatches.fetch_add(1, Relaxed);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < TOLD_MAX {
+            told.push(mismatch);
+        }
+    }
+
+    fn sweep(&self, thread: usize) {
+        let existing = self.existing.load(Relaxed);
+        for key in (thread as u64..existing).step_by(self.load.threads) {
+            let version = self.record(key, |record| {
+                self.check(key, &record);
+                *record.version
+            });
+            self.versions.fetch_add(version.unwrap_or(0), Relaxed);
+        }
+    }
+
+    /// Version and value lie on different pages; these totals show even a loss of both.
+    fn check_totals(&self) {
+        let totals = [
+            (
+                "updates over all records",
+                self.updates.load(Relaxed),
+                self.versions.load(Relaxed),
+            ),
+            ("records", self.existing.load(Relaxed), self.store.records()),
+        ];
+        for (what, expected, found) in totals {
+            if expected != found {
+                let (expected, found) = (format!("{expected} {what}"), found.to_string());
+                self.wrong(Mismatch::new(0, expected, found));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(mix: Mix, threads: usize) -> Load {
+        let distribution = mix.distribution();
+        let (records, ops, value_bytes, seed) = (500, 5_000, 100, 3);
+        Load {
+            mix,
+            distribution,
+            records,
+            ops,
+            value_bytes,
+            threads,
+            seed,
+            sweep: true,
+        }
+    }
+
+    /// Loads a store of its own and lets `damage` loose before everything is read back.
+    fn found(load: &Load, damage: impl Fn(&Store)) -> (u64, Vec<Mismatch>) {
+        let store = Store::new();
+        let bench = Bench::new(load, &store, Timer::calibrate());
+        bench.each_thread(|bench, thread| bench.load_part(thread));
+        let mut rng = thread_rng(load.seed, 0, OPS_STREAM);
+        let chooser = Chooser::new(load.distribution, load.records);
+        for _ in 0..load.ops {
+            let existing = bench.existing.load(Relaxed);
+            let key = chooser.key(&mut rng, existing);
+            bench.apply(load.mix.op(&mut rng), key, 5.min(existing - key));
+        }
+        damage(&store);
+        bench.each_thread(|bench, thread| bench.sweep(thread));
+        bench.check_totals();
+        (
+            bench.mismatches.load(Relaxed),
+            bench.told.into_inner().unwrap(),
+        )
+    }
+
+    #[test]
+    fn every_mix_reads_what_it_wrote() {
+        for mix in [Mix::A, Mix::B, Mix::C, Mix::D, Mix::E, Mix::F] {
+            let (mismatches, told) = found(&load(mix, 3), |_| ());
+            assert_eq!(mismatches, 0, "{mix:?}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_told_with_its_key() {
+        let (mismatches, told) = found(&load(Mix::C, 1), |store| {
+            store.with(77, |record| record.value[40] ^= 4);
+        });
+        assert_eq!(mismatches, 1);
+        let message = told[0].to_string();
+        assert!(message.starts_with("key 77: expected ") && message.contains(", found "));
+        assert!(message.contains("at byte 40 of version 0"), "{message}");
+    }
+
+    #[test]
+    fn a_record_that_went_back_in_time_is_found() {
+        let (mismatches, told) = found(&load(Mix::A, 1), |store| {
+            let key = (0..500).find(|k| store.with(*k, |r| *r.version > 0) == Some(true));
+            store.with(key.unwrap(), |record| {
+                *record.version -= 1;
+                value::fill(record.value, 3, key.unwrap(), *record.version);
+            });
+        });
+        assert_eq!(mismatches, 1);
+        assert!(
+            told[0].expected.contains("updates over all records"),
+            "{told:?}"
+        );
+    }
+}

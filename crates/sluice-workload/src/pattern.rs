@@ -1,0 +1,301 @@
+//! Threads that write a pattern over a buffer and check it again, until time is up.
+//!
+//! Every page is shared: its lines belong to the threads in turn, so that several threads
+//! touch, write and lose the same page at the same time.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sluice_units::{LINE_BYTES, PAGE_BYTES, Rng};
+
+use crate::error::Error;
+use crate::memory::{Buffer, Scratch};
+use crate::order::thread_rng;
+use crate::value::mix;
+
+const STREAM: &str = "pattern.order";
+const LINES: u64 = PAGE_BYTES / LINE_BYTES;
+const WORDS: u64 = LINE_BYTES / 8;
+/// Most threads: each owns at least one line of a page.
+pub const THREADS_MAX: u64 = LINES;
+/// Pages visited between two looks at the clock.
+const BURST: u64 = 256;
+/// One burst in so many is part of a sweep in address order; the others visit random pages.
+const SWEEP_ONE_IN: u64 = 4;
+/// Mismatches told in full; all are counted.
+const TOLD_MAX: usize = 10;
+
+/// What to run: checked by the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Threads, at most [`THREADS_MAX`].
+    pub threads: u64,
+    /// How long.
+    pub time: Duration,
+    /// Seed of the visits and of the pattern.
+    pub seed: u64,
+}
+
+/// What was done and found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Visits of one thread to one page.
+    pub visits: u64,
+    /// Words compared.
+    pub words_checked: u64,
+    /// Words stored.
+    pub words_written: u64,
+    /// Words that did not hold what was stored.
+    pub mismatches: u64,
+    /// The first of them, in words.
+    pub told: Vec<String>,
+    /// Wall time in nanoseconds.
+    pub wall_ns: u64,
+}
+
+/// Runs the threads over the whole buffer, then checks every word once more.
+///
+/// # Errors
+/// When there is no scratch memory for the versions.
+///
+/// # Panics
+/// If the buffer is not whole pages.
+pub fn run(load: &Load, buffer: &Buffer) -> Result<Found, Error> {
+    assert!((buffer.bytes() as u64).is_multiple_of(PAGE_BYTES));
+    let pages = buffer.bytes() as u64 / PAGE_BYTES;
+    let scratch = || Scratch::new(pages as usize).map_err(Error::system("scratch memory"));
+    let versions: Vec<Scratch> = (0..load.threads)
+        .map(|_| scratch())
+        .collect::<Result<_, _>>()?;
+    let bench = Bench {
+        load,
+        buffer,
+        pages,
+        barrier: Barrier::new(load.threads as usize),
+        failed: AtomicBool::new(false),
+        told: Mutex::default(),
+        mismatches: AtomicU64::new(0),
+    };
+    let started = Instant::now();
+    let (bench, deadline) = (&bench, started + load.time);
+    let mut found = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..)
+            .zip(versions)
+            .map(|(thread, versions)| scope.spawn(move || bench.work(thread, versions, deadline)))
+            .collect();
+        handles
+            .into_iter()
+            .fold(Found::default(), |mut sum, handle| {
+                let part = handle.join().expect("a pattern thread panicked");
+                sum.visits += part.visits;
+                sum.words_checked += part.words_checked;
+                sum.words_written += part.words_written;
+                sum
+            })
+    });
+    found.wall_ns = started.elapsed().as_nanos() as u64;
+    found.mismatches = bench.mismatches.load(Relaxed);
+    found.told = bench
+        .told
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    Ok(found)
+}
+
+struct Bench<'a> {
+    load: &'a Load,
+    buffer: &'a Buffer,
+    pages: u64,
+    barrier: Barrier,
+    failed: AtomicBool,
+    told: Mutex<Vec<String>>,
+    mismatches: AtomicU64,
+}
+
+impl Bench<'_> {
+    fn work(&self, thread: u64, mut versions: Scratch, deadline: Instant) -> Found {
+        let mut worker = Worker {
+            bench: self,
+            thread,
+            versions: versions.cells(),
+            rng: thread_rng(self.load.seed, thread, STREAM),
+            found: Found::default(),
+        };
+        // Everything is written once, so that from here on no word may be zero.
+        (0..self.pages).for_each(|page| worker.visit(page, true));
+        self.barrier.wait();
+        let mut sweep = thread * self.pages / self.load.threads;
+        while Instant::now() < deadline && !self.failed.load(Relaxed) {
+            let sweeping = worker.rng.below(SWEEP_ONE_IN) == 0;
+            for _ in 0..BURST {
+                let page = if sweeping {
+                    sweep
+                } else {
+                    worker.rng.below(self.pages)
+                };
+                sweep = if sweeping {
+                    (sweep + 1) % self.pages
+                } else {
+                    sweep
+                };
+                let write = worker.rng.below(2) == 0;
+                worker.visit(page, write);
+            }
+        }
+        self.barrier.wait();
+        (0..self.pages).for_each(|page| worker.visit(page, false));
+        worker.found
+    }
+
+    /// What a word holds: zero before its first version, afterwards a hash of place, version
+    /// and thread.
+    fn word(&self, offset: u64, version: u32, thread: u64) -> u64 {
+        if version == 0 {
+            return 0;
+        }
+        mix(mix(offset ^ self.load.seed) ^ (u64::from(version) << 8) ^ thread)
+    }
+
+    fn wrong(&self, thread: u64, offset: u64, version: u32, found: u64) {
+        self.mismatches.fetch_add(1, Relaxed);
+        let expected = self.word(offset, version, thread);
+        let older = (0..version)
+            .rev()
+            .find(|old| self.word(offset, *old, thread) == found);
+        let guess = match (found, older) {
+            (0, _) => " (zero: the page was lost)".to_owned(),
+            (_, Some(old)) => format!(" (version {old}: a store was lost)"),
+            _ => String::new(),
+        };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < TOLD_MAX {
+            told.push(format!(
+                "thread {thread}, offset {offset:#x}, version {version}: \
+                 expected {expected:#018x}, found {found:#018x}{guess}"
+            ));
+        } else {
+            self.failed.store(true, Relaxed);
+        }
+    }
+}
+
+struct Worker<'a> {
+    bench: &'a Bench<'a>,
+    thread: u64,
+    /// Versions of this thread's lines by page, out of the measured memory. Zero: not written.
+    versions: &'a mut [u32],
+    rng: Rng,
+    found: Found,
+}
+
+impl Worker<'_> {
+    /// Checks this thread's lines of a page, and writes them anew when asked to.
+    fn visit(&mut self, page: u64, write: bool) {
+        let version = self.versions[page as usize];
+        let next = version + u32::from(write);
+        self.versions[page as usize] = next;
+        self.found.visits += 1;
+        let threads = self.bench.load.threads;
+        // The turn is shifted from page to page, so that each thread owns every place.
+        let first = (self.thread + page) % threads;
+        for line in (first..LINES).step_by(threads as usize) {
+            let start = page * PAGE_BYTES + line * LINE_BYTES;
+            for offset in (0..WORDS).map(|word| start + word * 8) {
+                self.touch(offset, version, write.then_some(next));
+            }
+        }
+    }
+
+    fn touch(&mut self, offset: u64, version: u32, next: Option<u32>) {
+        let word = self.bench.buffer.word(offset as usize);
+        if version > 0 || self.bench.buffer.is_fresh() {
+            let found = word.load(Relaxed);
+            self.found.words_checked += 1;
+            if found != self.bench.word(offset, version, self.thread) {
+                self.bench.wrong(self.thread, offset, version, found);
+            }
+        }
+        if let Some(next) = next {
+            word.store(self.bench.word(offset, next, self.thread), Relaxed);
+            self.found.words_written += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(threads: u64, ms: u64) -> Load {
+        Load {
+            threads,
+            time: Duration::from_millis(ms),
+            seed: 9,
+        }
+    }
+
+    #[test]
+    fn plain_memory_keeps_the_pattern() {
+        for threads in [1, 3, 8, 64] {
+            let buffer = Buffer::anonymous(64 * 4096).unwrap();
+            let found = run(&load(threads, 30), &buffer).unwrap();
+            assert_eq!(
+                (found.mismatches, found.told.len()),
+                (0, 0),
+                "{:?}",
+                found.told
+            );
+            // First pass and last pass cover every word, with any number of threads.
+            assert!(found.words_written >= 64 * 512 && found.words_checked >= 2 * 64 * 512);
+        }
+    }
+
+    #[test]
+    fn memory_that_is_not_fresh_need_not_be_zero() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("memory");
+        for fresh in [true, false] {
+            let buffer = Buffer::file(&path, 16 * 4096).unwrap();
+            assert_eq!(buffer.is_fresh(), fresh);
+            assert_eq!(run(&load(2, 5), &buffer).unwrap().mismatches, 0);
+        }
+    }
+
+    #[test]
+    fn one_word_written_by_a_stranger_is_found() {
+        let buffer = Buffer::anonymous(16 * 4096).unwrap();
+        let found = std::thread::scope(|scope| {
+            let stranger = scope.spawn(|| {
+                // Long after the first pass, long before the last.
+                std::thread::sleep(Duration::from_millis(100));
+                buffer.word(5 * 4096 + 64).store(0x1234, Relaxed);
+            });
+            let found = run(&load(2, 300), &buffer).unwrap();
+            stranger.join().unwrap();
+            found
+        });
+        assert_eq!(found.mismatches, 1, "{:?}", found.told);
+        assert!(found.told[0].contains("offset 0x5040") && found.told[0].contains("0x1234"));
+    }
+
+    #[test]
+    fn the_kind_of_loss_is_told() {
+        let buffer = Buffer::anonymous(4096).unwrap();
+        let bench = Bench {
+            load: &load(1, 0),
+            buffer: &buffer,
+            pages: 1,
+            barrier: Barrier::new(1),
+            failed: AtomicBool::new(false),
+            told: Mutex::default(),
+            mismatches: AtomicU64::new(0),
+        };
+        bench.wrong(0, 64, 3, 0);
+        bench.wrong(0, 64, 3, bench.word(64, 2, 0));
+        let told = bench.told.lock().unwrap();
+        assert!(told[0].contains("the page was lost"), "{told:?}");
+        assert!(told[1].contains("version 2: a store was lost"), "{told:?}");
+    }
+}

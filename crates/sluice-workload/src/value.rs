@@ -1,0 +1,157 @@
+//! Record values that can be checked byte for byte by anyone who knows key, version and seed.
+
+use std::fmt;
+
+const WORD: usize = 8;
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Room for the version and one word that depends on everything.
+pub const VALUE_BYTES_MIN: u64 = 16;
+/// The largest value that a Redis server takes by default.
+pub const VALUE_BYTES_MAX: u64 = 512 << 20;
+
+/// A value that is not what was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Key number.
+    pub key: u64,
+    /// What it should have been.
+    pub expected: String,
+    /// What it was.
+    pub found: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "key {}: expected {}, found {}",
+            self.key, self.expected, self.found
+        )
+    }
+}
+
+impl Mismatch {
+    /// A mismatch in words.
+    pub fn new(key: u64, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            key,
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+}
+
+/// Fills `out` with the value of `key` in `version`: the version, then words that depend on
+/// seed, key, version and place.
+pub fn fill(out: &mut [u8], seed: u64, key: u64, version: u64) {
+    let base = base(seed, key, version);
+    for (i, chunk) in out.chunks_mut(WORD).enumerate() {
+        let word = if i == 0 { version } else { word(base, i) };
+        chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
+    }
+}
+
+/// The version that a value claims to have.
+#[must_use]
+pub fn version_of(value: &[u8]) -> Option<u64> {
+    value.first_chunk().map(|word| u64::from_le_bytes(*word))
+}
+
+/// Compares every byte of a value with what [`fill`] makes.
+///
+/// # Errors
+/// The first place that differs.
+pub fn check(value: &[u8], seed: u64, key: u64, version: u64) -> Result<(), Mismatch> {
+    let base = base(seed, key, version);
+    for (i, chunk) in value.chunks(WORD).enumerate() {
+        let word = if i == 0 { version } else { word(base, i) };
+        let expected = &word.to_le_bytes()[..chunk.len()];
+        if chunk != expected {
+            return Err(Mismatch::new(
+                key,
+                format!(
+                    "{} at byte {} of version {version}",
+                    hex(expected),
+                    i * WORD
+                ),
+                hex(chunk),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// As [`check`], and the length too.
+///
+/// # Errors
+/// The wrong length, or the first place that differs.
+pub fn check_all(
+    value: &[u8],
+    bytes: usize,
+    seed: u64,
+    key: u64,
+    version: u64,
+) -> Result<(), Mismatch> {
+    if value.len() != bytes {
+        let found = format!("{} bytes", value.len());
+        return Err(Mismatch::new(key, format!("{bytes} bytes"), found));
+    }
+    check(value, seed, key, version)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn base(seed: u64, key: u64, version: u64) -> u64 {
+    mix(mix(mix(seed) ^ key) ^ version)
+}
+
+fn word(base: u64, index: usize) -> u64 {
+    mix(base.wrapping_add((index as u64).wrapping_mul(GOLDEN)))
+}
+
+/// The output function of splitmix64: a bijection that spreads every bit.
+pub(crate) fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(GOLDEN);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_mixer_is_splitmix64() {
+        // First output of splitmix64 from seed 0 (Vigna's reference code).
+        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
+    }
+
+    proptest! {
+        #[test]
+        fn values_check_and_any_flipped_bit_shows(
+            len in 16_usize..300, seed: u64, key: u64, version: u64, at: prop::sample::Index,
+            bit in 0_u32..8,
+        ) {
+            let mut value = vec![0; len];
+            fill(&mut value, seed, key, version);
+            prop_assert_eq!(check_all(&value, len, seed, key, version), Ok(()));
+            prop_assert_eq!(version_of(&value), Some(version));
+            value[at.index(len)] ^= 1 << bit;
+            prop_assert!(check(&value, seed, key, version).is_err());
+        }
+
+        #[test]
+        fn another_key_version_or_seed_is_another_value(seed: u64, key: u64, version: u64) {
+            let mut value = vec![0; 64];
+            fill(&mut value, seed, key, version);
+            prop_assert!(check(&value, seed, key, version.wrapping_add(1)).is_err());
+            prop_assert!(check(&value, seed, key.wrapping_add(1), version).is_err());
+            prop_assert!(check(&value, seed.wrapping_add(1), key, version).is_err());
+            prop_assert!(check_all(&value, 65, seed, key, version).is_err());
+        }
+    }
+}
