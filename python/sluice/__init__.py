@@ -4,12 +4,13 @@
 the one that live runs and the simulator use.
 """
 
-from sluice._core import params, policies, presets, resolve, version
+from sluice._core import params, policies, presets, resolve, simulate, version
 from sluice.errors import (
     BadValueError,
     ConfigError,
     Error,
     ImpossibleError,
+    InputError,
     RunFolderError,
     UnknownDeviceError,
     UnknownKeyError,
@@ -21,6 +22,7 @@ __all__ = [
     "ConfigError",
     "Error",
     "ImpossibleError",
+    "InputError",
     "RunFolderError",
     "UnknownDeviceError",
     "UnknownKeyError",
@@ -29,5 +31,6 @@ __all__ = [
     "policies",
     "presets",
     "resolve",
+    "simulate",
     "version",
 ]

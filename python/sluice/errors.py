@@ -7,8 +7,8 @@ class Error(Exception):
     """Base of every exception that Sluice raises on purpose."""
 
 
-class ConfigError(Error, ValueError):
-    """A device configuration is not acceptable.
+class InputError(Error, ValueError):
+    """Something that was given is not acceptable.
 
     ``key``, ``value`` and ``expected`` say what was given and what would be accepted; each is
     ``None`` where it does not apply.
@@ -28,6 +28,10 @@ class ConfigError(Error, ValueError):
         self.expected = expected
 
 
+class ConfigError(InputError):
+    """A device configuration is not acceptable."""
+
+
 class UnknownKeyError(ConfigError):
     """No parameter has this name."""
 
@@ -44,8 +48,8 @@ class UnknownDeviceError(ConfigError):
     """No preset has this name and no configuration file can be read there."""
 
 
-class WorkloadError(Error, ValueError):
-    """A workload specification is not acceptable."""
+class WorkloadError(InputError):
+    """A workload is not acceptable, or does not fit on its device."""
 
 
 class RunFolderError(Error):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import _thread
+import json
+import threading
+import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import sluice
+from sluice.report import write_report
 
 PRESETS = Path(__file__).parents[2] / "presets" / "devices"
 
@@ -94,3 +99,86 @@ def test_an_error_in_a_file_says_where(tmp_path: Path) -> None:
 def test_a_key_that_is_no_text_is_a_type_error() -> None:
     with pytest.raises(TypeError):
         sluice.resolve("cylon", {1: "lru"})  # type: ignore[dict-item]
+
+
+# Working set 1.667 times the cache, which is what Cylon's Table 3 was measured with.
+SMALL = {"device.capacity": "64MiB", "cache.capacity": "12MiB"}
+CHASE = "chase:size=20MiB,stride=4096,passes=1"
+
+
+def steady_hit_ratio(policy: str, stride: int, hits: str) -> float:
+    """The hit ratio of the passes after the first: the difference of a long and a short run."""
+    counted = []
+    for passes in (2, 12):
+        one = sluice.simulate("cylon", SMALL | {"cache.policy": policy},
+                              f"chase:size=20MiB,stride={stride},passes={passes}", hits)
+        counted.append((one["accesses"], one["cache"]["misses"]))
+    (accesses, misses), (all_accesses, all_misses) = counted
+    return 1 - (all_misses - misses) / (all_accesses - accesses)
+
+
+@pytest.mark.parametrize("hits", ["all", "misses"])
+@pytest.mark.parametrize(("policy", "stride", "published"), [
+    ("fifo", 4096, 0.0), ("fifo", 1024, 0.75), ("fifo", 512, 0.875), ("clock", 4096, 0.0),
+    ("lifo", 4096, 0.60), ("lifo", 1024, 0.90), ("lifo", 512, 0.95),
+])
+def test_simulation_gives_the_hit_ratios_of_cylon_table_3(
+        policy: str, stride: int, published: float, hits: str) -> None:
+    assert steady_hit_ratio(policy, stride, hits) == pytest.approx(published, abs=0.005)
+
+
+def test_a_simulation_tells_what_a_run_folder_tells() -> None:
+    pages = 20 * 256
+    told = sluice.simulate("cylon", SMALL, CHASE, hits="misses", seed=3)
+    assert (told["schema"], told["kind"], told["seed"]) == ("sluice.run/1", "sim", 3)
+    assert told["config"] == sluice.resolve("cylon", SMALL)
+    # The build pass and one more, a miss on every page of each: FIFO keeps nothing of use.
+    assert told["accesses"] == told["traps"] == told["cache"]["misses"] == 2 * pages
+    assert told["flash"]["reads"] == 2 * pages
+    assert told["latency_ns"]["modelled"]["count"] == 2 * pages
+    # A NAND read and the way through the cache, 40 us + 150 ns; the histogram's buckets start up
+    # to 1/128 below what they hold.
+    modelled = told["latency_ns"]["modelled"]
+    assert 40_150 * (1 - 1 / 128) <= modelled["p50"] <= 40_150 <= modelled["mean"]
+
+
+def test_a_simulation_repeats_itself() -> None:
+    spec = "uniform:size=20MiB,ops=20000,seed=5"
+    one, same, other = (sluice.simulate("cylon", SMALL, spec + more) for more in ("", "", "1"))
+    assert one == same
+    assert one["hash"] != other["hash"]
+
+
+def test_bad_workloads_are_refused_before_anything_runs() -> None:
+    with pytest.raises(sluice.WorkloadError, match="chase"):
+        sluice.simulate("cylon", SMALL, "chaise:size=1MiB")
+    with pytest.raises(sluice.WorkloadError) as key:
+        sluice.simulate("cylon", SMALL, "chase:sise=1MiB")
+    assert key.value.key == "sise" and "size" in key.value.expected
+    with pytest.raises(sluice.WorkloadError) as value:
+        sluice.simulate("cylon", SMALL, "chase:size=many")
+    assert (value.value.key, value.value.value) == ("size", "many")
+    with pytest.raises(sluice.WorkloadError, match="device.capacity") as size:
+        sluice.simulate("cylon", SMALL, "chase:size=1GiB")
+    assert size.value.key == "size"
+    with pytest.raises(sluice.BadValueError) as hits:
+        sluice.simulate("cylon", SMALL, CHASE, hits="some")
+    assert (hits.value.key, hits.value.expected) == ("hits", "one of all, misses")
+    with pytest.raises(OverflowError):
+        sluice.simulate("cylon", SMALL, CHASE, seed=-1)
+
+
+def test_others_run_meanwhile_and_ctrl_c_ends_it() -> None:
+    """A thread that interrupts a long simulation must get its turn, and be heard."""
+    began = time.monotonic()
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        # Some hours of simulation.
+        sluice.simulate("cylon", SMALL, "uniform:size=20MiB,ops=100000000000")
+    assert time.monotonic() - began < 30
+
+
+def test_a_simulation_makes_a_report(tmp_path: Path) -> None:
+    (tmp_path / "stats.json").write_text(json.dumps(sluice.simulate("cylon", SMALL, CHASE)))
+    write_report([tmp_path], tmp_path / "report.html")
+    assert "1 simulated run" in (tmp_path / "report.html").read_text()

@@ -3,7 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::Error;
-use sluice_model::ConfigError;
+use sluice_model::{ConfigError, DeviceConfig};
+use sluice_units::Bytes;
+use sluice_workload::SpecError;
 
 /// What a configuration error says besides its message.
 #[derive(Default)]
@@ -40,6 +42,53 @@ pub fn device(py: Python<'_>, error: &Error) -> PyErr {
 /// The exception for an error of a key, a value or a combination.
 pub fn config(py: Python<'_>, error: &ConfigError) -> PyErr {
     raise(py, &error.to_string(), &details(error))
+}
+
+/// The exception for an argument with a value that it does not take.
+pub fn bad_value(py: Python<'_>, key: &str, value: &str, expected: &str) -> PyErr {
+    let message = format!("bad value for `{key}`: \"{value}\"; expected {expected}");
+    let details = Details {
+        class: "BadValueError",
+        key: Some(key.to_owned()),
+        value: Some(value.to_owned()),
+        expected: Some(expected.to_owned()),
+    };
+    raise(py, &message, &details)
+}
+
+/// The exception for a workload that is none.
+pub fn workload(py: Python<'_>, error: &SpecError) -> PyErr {
+    let (key, value, expected) = match error {
+        SpecError::Kind(kind) => (None, Some(kind.clone()), None),
+        SpecError::Form { part, keys, .. } => (None, Some(part.clone()), Some(keys.clone())),
+        SpecError::Key { key, keys, .. } => (Some(key.clone()), None, Some(keys.clone())),
+        SpecError::Twice { key, .. } => (Some(key.clone()), None, None),
+        SpecError::Value { source, .. } => (
+            Some(source.key.to_owned()),
+            Some(source.value.clone()),
+            Some(source.expected.clone()),
+        ),
+    };
+    let details = Details {
+        class: "WorkloadError",
+        key,
+        value,
+        expected,
+    };
+    raise(py, &error.to_string(), &details)
+}
+
+/// The exception for a workload that does not fit on its device.
+pub fn too_large(py: Python<'_>, config: &DeviceConfig, footprint_bytes: u64) -> PyErr {
+    let (needs, has) = (Bytes(footprint_bytes), config.capacity());
+    let message = format!("size: all threads together use {needs}; device.capacity is {has}");
+    let details = Details {
+        class: "WorkloadError",
+        key: Some("size".to_owned()),
+        value: Some(needs.to_string()),
+        expected: Some(format!("at most {has}")),
+    };
+    raise(py, &message, &details)
 }
 
 fn details(error: &ConfigError) -> Details {

@@ -1,10 +1,13 @@
 //! Python bindings: conversions only.
 
 mod errors;
+mod simulation;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sluice_fabric::Visibility;
 use sluice_model::{EVICTIONS, PARAMS, PREFETCHES, RawConfig};
+use std::cell::RefCell;
 
 /// The native half of the Python package `sluice`.
 #[pymodule]
@@ -86,6 +89,67 @@ mod _core {
         let text: Vec<_> = pairs.iter().map(|(key, value)| (*key, &**value)).collect();
         texts(py, &text)
     }
+
+    /// A workload on a simulated device: the object that `sluice sim` prints, as a dict.
+    ///
+    /// `hits` is what the device sees: "all" accesses, or only "misses" as when programs run
+    /// live. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
+    #[pyfunction]
+    #[pyo3(signature = (device, overrides = None, workload = "chase", hits = "all", seed = 1))]
+    fn simulate<'py>(
+        py: Python<'py>,
+        device: &str,
+        overrides: Option<&Bound<'py, PyDict>>,
+        workload: &str,
+        hits: &str,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let raw = load(py, device, overrides)?;
+        let config = raw.check().map_err(|error| errors::config(py, &error))?;
+        let spec =
+            sluice_workload::parse_spec(workload).map_err(|error| errors::workload(py, &error))?;
+        if spec.footprint_bytes() > config.capacity().0 {
+            return Err(errors::too_large(py, &config, spec.footprint_bytes()));
+        }
+        let plan = simulation::Plan {
+            device,
+            config: &config,
+            workload,
+            spec: &spec,
+            visibility: visibility(py, hits)?,
+            seed,
+        };
+        let text = simulate_detached(py, &plan)?;
+        py.import("json")?.call_method1("loads", (text,))
+    }
+}
+
+/// Runs without the interpreter's lock, and looks for Ctrl-C now and then.
+fn simulate_detached(py: Python<'_>, plan: &simulation::Plan<'_>) -> PyResult<String> {
+    let (result, signal) = py.detach(|| {
+        let signal = RefCell::new(None);
+        let stop = || {
+            let raised = Python::attach(|py| py.check_signals()).err();
+            let stop = raised.is_some();
+            if stop {
+                signal.replace(raised);
+            }
+            stop
+        };
+        (plan.run(stop), signal.take())
+    });
+    if let Some(error) = signal {
+        return Err(error);
+    }
+    let result = result.map_err(|error| errors::config(py, &error))?;
+    Ok(result.unwrap_or_default().to_string())
+}
+
+fn visibility(py: Python<'_>, hits: &str) -> PyResult<Visibility> {
+    let all = [Visibility::All, Visibility::Misses];
+    all.into_iter()
+        .find(|one| simulation::visible(*one) == hits)
+        .ok_or_else(|| errors::bad_value(py, "hits", hits, "one of all, misses"))
 }
 
 fn texts<'py>(py: Python<'py>, pairs: &[(&str, &str)]) -> PyResult<Bound<'py, PyDict>> {

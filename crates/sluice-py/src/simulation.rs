@@ -1,0 +1,148 @@
+//! A workload on a simulated device, told as one JSON object. Knows nothing of Python.
+
+use serde_json::{Value, json};
+use sluice_fabric::{Access, Histogram, Options, SimResult, Visibility};
+use sluice_model::{ConfigError, Device, DeviceConfig};
+use sluice_units::Ps;
+use sluice_workload::Spec;
+use std::cell::Cell;
+
+/// Accesses of a stream between two looks at whether to stop: some milliseconds.
+const STOP_EVERY: u64 = 1 << 16;
+const PS_PER_NS: f64 = 1e3;
+const PS_PER_S: f64 = 1e12;
+
+/// What to simulate.
+pub struct Plan<'a> {
+    /// The device's name, for the record.
+    pub device: &'a str,
+    /// Its checked settings.
+    pub config: &'a DeviceConfig,
+    /// The workload as it was given, for the record.
+    pub workload: &'a str,
+    /// The same, read.
+    pub spec: &'a Spec,
+    /// What the device sees.
+    pub visibility: Visibility,
+    /// The seed of the device's random streams.
+    pub seed: u64,
+}
+
+impl Plan<'_> {
+    /// Runs to the end, or until `stop` says so: then there is no result.
+    ///
+    /// # Errors
+    /// What the device finds impossible in its settings.
+    pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<Value>, ConfigError> {
+        let mut device = Device::new(self.config, self.seed)?;
+        let stopped = Cell::new(false);
+        let streams = self.spec.streams().into_iter().map(|stream| {
+            let (mut issued, stop, stopped) = (0u64, &stop, &stopped);
+            stream.map_while(move |access| {
+                issued += 1;
+                if issued.is_multiple_of(STOP_EVERY) && stop() {
+                    stopped.set(true);
+                }
+                (!stopped.get()).then_some(Access {
+                    addr: access.addr,
+                    write: access.write,
+                })
+            })
+        });
+        let options = Options {
+            visibility: self.visibility,
+            ..Options::default()
+        };
+        let result = sluice_fabric::run(&mut device, streams.collect(), options);
+        Ok((!stopped.get()).then(|| self.tell(&device, &result)))
+    }
+
+    fn tell(&self, device: &Device, result: &SimResult) -> Value {
+        let settings: serde_json::Map<String, Value> = self
+            .config
+            .raw()
+            .to_pairs()
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.into()))
+            .collect();
+        json!({
+            "schema": "sluice.run/1",
+            "kind": "sim",
+            "device": self.device,
+            "config": settings,
+            "seed": self.seed,
+            "version": env!("CARGO_PKG_VERSION"),
+            "workload": self.workload,
+            "hits_visible": visible(self.visibility),
+            "accesses": result.accesses,
+            "mapped_hits": result.mapped_hits,
+            "traps": result.traps.len(),
+            "cache": self.cache(device, result),
+            "latency_ns": {
+                "modelled": summary(&result.trap_latency),
+                "accesses": summary(&result.latency),
+            },
+            "flash": flash(device),
+            "sim_time_s": result.sim_time.0 as f64 / PS_PER_S,
+            "hash": format!("{:016x}", result.hash),
+        })
+    }
+
+    /// Hits as the device knows them: with hits visible, every one.
+    fn cache(&self, device: &Device, result: &SimResult) -> Value {
+        let stats = device.stats();
+        let hits_are = match self.visibility {
+            Visibility::All => "every access that did not go behind the cache",
+            Visibility::Misses => "traps on a page in the cache; mapped pages are not seen",
+        };
+        let hits = result.hits() - result.mapped_hits;
+        let seen = result.accesses - result.mapped_hits;
+        json!({
+            "hits": hits,
+            "hits_are": hits_are,
+            "misses": result.misses,
+            "hit_ratio": ratio(hits, seen),
+            "evictions": stats.evictions,
+            "dirty_evictions": stats.dirty_evictions,
+            "prefetch_issued": stats.prefetch_issued,
+            "prefetch_used": stats.prefetch_used,
+        })
+    }
+}
+
+/// The name of what a device sees.
+pub fn visible(visibility: Visibility) -> &'static str {
+    match visibility {
+        Visibility::All => "all",
+        Visibility::Misses => "misses",
+    }
+}
+
+fn flash(device: &Device) -> Value {
+    let stats = device.stats();
+    json!({
+        "reads": stats.flash_reads,
+        "programs": stats.flash_programs,
+        "erases": stats.erases,
+        "gc_moves": stats.gc_moves,
+        "write_amplification": stats.write_amplification().map(|ratio| ratio.to_f64()),
+    })
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn summary(histogram: &Histogram) -> Value {
+    let ns = |time: Ps| time.0 as f64 / PS_PER_NS;
+    let at = |per_million| ns(histogram.percentile(per_million));
+    json!({
+        "count": histogram.count(),
+        "mean": ns(histogram.mean()),
+        "p50": at(500_000),
+        "p90": at(900_000),
+        "p99": at(990_000),
+        "p999": at(999_000),
+        "max": ns(histogram.max()),
+    })
+}
