@@ -170,8 +170,8 @@ def _program_cdf(runs: list[Run]) -> Chart | None:
         caption += (" Accesses: hits in the cache on the left (shaded: under 1 µs), misses at the"
                     " latency of the flash on the right.")
     if requests:
-        caption += (" Requests carry the cost of the client, the network stack and the server"
-                    " besides that of memory, and may meet several misses.")
+        caption += (" A request costs more than its memory: whatever computes, copies or carries"
+                    " it counts too, and it may meet several misses.")
     what = " or ".join(["access"] * plain + ["request"] * requests)
     return Chart(
         "program-cdf", "Latency as the program measured it", caption,
