@@ -160,8 +160,13 @@ impl Bench<'_> {
 
     fn wrong(&self, thread: u64, offset: u64, version: u32, found: u64) {
         self.mismatches.fetch_add(1, Relaxed);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() == TOLD_MAX {
+            self.failed.store(true, Relaxed);
+            return;
+        }
         let expected = self.word(offset, version, thread);
-        let older = (0..version)
+        let older = (1..version)
             .rev()
             .find(|old| self.word(offset, *old, thread) == found);
         let guess = match (found, older) {
@@ -169,15 +174,10 @@ impl Bench<'_> {
             (_, Some(old)) => format!(" (version {old}: a store was lost)"),
             _ => String::new(),
         };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < TOLD_MAX {
-            told.push(format!(
-                "thread {thread}, offset {offset:#x}, version {version}: \
-                 expected {expected:#018x}, found {found:#018x}{guess}"
-            ));
-        } else {
-            self.failed.store(true, Relaxed);
-        }
+        told.push(format!(
+            "thread {thread}, offset {offset:#x}, version {version}: \
+             expected {expected:#x}, found {found:#x}{guess}"
+        ));
     }
 }
 
@@ -263,39 +263,67 @@ mod tests {
         }
     }
 
-    #[test]
-    fn one_word_written_by_a_stranger_is_found() {
-        let buffer = Buffer::anonymous(16 * 4096).unwrap();
-        let found = std::thread::scope(|scope| {
-            let stranger = scope.spawn(|| {
-                // Long after the first pass, long before the last.
-                std::thread::sleep(Duration::from_millis(100));
-                buffer.word(5 * 4096 + 64).store(0x1234, Relaxed);
-            });
-            let found = run(&load(2, 300), &buffer).unwrap();
-            stranger.join().unwrap();
-            found
-        });
-        assert_eq!(found.mismatches, 1, "{:?}", found.told);
-        assert!(found.told[0].contains("offset 0x5040") && found.told[0].contains("0x1234"));
-    }
-
-    #[test]
-    fn the_kind_of_loss_is_told() {
-        let buffer = Buffer::anonymous(4096).unwrap();
-        let bench = Bench {
-            load: &load(1, 0),
-            buffer: &buffer,
-            pages: 1,
-            barrier: Barrier::new(1),
+    fn bench<'a>(load: &'a Load, buffer: &'a Buffer) -> Bench<'a> {
+        Bench {
+            load,
+            buffer,
+            pages: buffer.bytes() as u64 / PAGE_BYTES,
+            barrier: Barrier::new(load.threads as usize),
             failed: AtomicBool::new(false),
             told: Mutex::default(),
             mismatches: AtomicU64::new(0),
+        }
+    }
+
+    /// Writes 16 pages twice from thread 1 of 2, lets `damage` loose and checks them.
+    fn told(damage: impl Fn(&Bench)) -> Vec<String> {
+        let (load, buffer) = (load(2, 0), Buffer::anonymous(16 * 4096).unwrap());
+        let bench = bench(&load, &buffer);
+        let mut versions = [0; 16];
+        let mut worker = Worker {
+            bench: &bench,
+            thread: 1,
+            versions: &mut versions,
+            rng: thread_rng(9, 1, STREAM),
+            found: Found::default(),
         };
-        bench.wrong(0, 64, 3, 0);
-        bench.wrong(0, 64, 3, bench.word(64, 2, 0));
-        let told = bench.told.lock().unwrap();
-        assert!(told[0].contains("the page was lost"), "{told:?}");
-        assert!(told[1].contains("version 2: a store was lost"), "{told:?}");
+        let mut all = |write| (0..16).for_each(|page| worker.visit(page, write));
+        all(true);
+        all(true);
+        damage(&bench);
+        all(false);
+        bench.told.into_inner().unwrap()
+    }
+
+    #[test]
+    fn each_kind_of_loss_is_told() {
+        assert_eq!(told(|_| ()), [""; 0]);
+        // Page 5 begins with a line of thread 1: 5 + 1 is even.
+        let at = 5 * 4096 + 128;
+        let store = |bench: &Bench, value| bench.buffer.word(at).store(value, Relaxed);
+        let lost = told(|bench| store(bench, 0));
+        let older = told(|bench| store(bench, bench.word(at as u64, 1, 1)));
+        let strange = told(|bench| store(bench, 0x1234));
+        for told in [&lost, &older, &strange] {
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].starts_with("thread 1, offset 0x5080, version 2: expected 0x"));
+        }
+        assert!(
+            lost[0].ends_with("found 0x0 (zero: the page was lost)"),
+            "{lost:?}"
+        );
+        assert!(
+            older[0].ends_with("(version 1: a store was lost)"),
+            "{older:?}"
+        );
+        assert!(strange[0].ends_with("found 0x1234"), "{strange:?}");
+    }
+
+    #[test]
+    fn fresh_memory_that_is_not_zero_is_found() {
+        let buffer = Buffer::anonymous(4096).unwrap();
+        buffer.word(8).store(1, Relaxed);
+        let found = run(&load(1, 1), &buffer).unwrap();
+        assert_eq!(found.mismatches, 1);
     }
 }

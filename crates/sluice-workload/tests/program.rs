@@ -1,0 +1,172 @@
+//! The program as a user runs it: what it prints, and with which status it ends.
+
+mod common;
+
+use common::{json, text, workload};
+
+#[test]
+fn a_chase_reports_each_pass() {
+    let output = workload("chase --size 256KiB --stride 512 --passes 3 --random --seed 9 --json");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["schema"], "sluice.workload/1");
+    assert_eq!(report["params"]["seed"], 9);
+    let passes = report["passes"].as_array().unwrap();
+    assert_eq!(passes.len(), 3);
+    for pass in passes {
+        assert_eq!(pass["accesses"], 512);
+        assert_eq!(pass["latency_ns"]["count"], 512);
+        let buckets = pass["histogram"].as_array().unwrap();
+        assert_eq!(
+            buckets.iter().map(|b| b[1].as_u64().unwrap()).sum::<u64>(),
+            512
+        );
+    }
+    assert_eq!(report["latency_ns"]["count"], 3 * 512);
+}
+
+#[test]
+fn the_checksum_is_a_function_of_the_flags() {
+    let checksum = |flags: &str| {
+        let all = format!("chase --size 64KiB --json --passes 2 {flags}");
+        json(&workload(&all))["checksum"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let plain = checksum("--random");
+    assert_eq!(
+        checksum("--random --batch"),
+        plain,
+        "how it is measured does not matter"
+    );
+    assert_eq!(checksum("--random --write"), plain);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("buffer").display().to_string();
+    assert_eq!(checksum(&format!("--random --file {file}")), plain);
+    assert_ne!(checksum("--random --seed 2"), plain);
+    assert_ne!(checksum("--uniform"), plain);
+    assert_ne!(checksum(""), plain);
+}
+
+#[test]
+fn the_file_holds_the_object_that_was_printed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out.json");
+    let flags = format!("chase --size 64KiB --json --out {}", path.display());
+    let output = workload(&flags);
+    assert_eq!(std::fs::read(&path).unwrap(), output.stdout);
+}
+
+#[test]
+fn people_get_a_table() {
+    let output = workload("chase --size 64KiB --passes 2");
+    let lines = text(&output.stdout);
+    assert_eq!(lines.lines().count(), 5, "{lines}");
+    assert!(lines.contains("p99.9"));
+}
+
+#[test]
+fn every_mix_of_the_store_is_right() {
+    for (mix, kinds) in [
+        ("A", vec!["read", "update"]),
+        ("B", vec!["read", "update"]),
+        ("C", vec!["read"]),
+        ("D", vec!["read", "insert"]),
+        ("E", vec!["insert", "scan"]),
+        ("F", vec!["read", "rmw"]),
+    ] {
+        let flags = "--records 2000 --ops 4000 --value-size 300 --threads 2 --sweep --json";
+        let output = workload(&format!("kv --mix {mix} {flags}"));
+        assert!(output.status.success(), "{mix}: {}", text(&output.stderr));
+        let report = json(&output);
+        assert_eq!(report["mismatches"], 0);
+        assert_eq!(report["requests"], 4000);
+        let ops = report["ops"].as_array().unwrap();
+        let names: Vec<_> = ops.iter().map(|op| op["op"].as_str().unwrap()).collect();
+        assert_eq!(names, kinds, "{mix}");
+        let inserts = ops.iter().find(|op| op["op"] == "insert");
+        let added = inserts.map_or(0, |op| op["latency_ns"]["count"].as_u64().unwrap());
+        assert_eq!(report["records_at_end"].as_u64().unwrap(), 2000 + added);
+    }
+}
+
+#[test]
+fn the_pattern_holds_in_memory_and_in_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = format!("--file {}", dir.path().join("buffer").display());
+    for place in ["", &file] {
+        let flags = format!("pattern --size 2MiB --threads 3 --seconds 1 --json {place}");
+        let output = workload(&flags);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(json(&output)["mismatches"], 0);
+    }
+}
+
+#[test]
+fn bad_input_is_one_line_and_status_2() {
+    for (flags, told) in [
+        (
+            "chase --stride 100",
+            "stride: \"100\" is not accepted; expected a power of two",
+        ),
+        (
+            "chase --size 0",
+            "size: \"0B\" is not accepted; expected a positive multiple",
+        ),
+        (
+            "chase --passes 65",
+            "passes: \"65\" is not accepted; expected a number from 1 to 64",
+        ),
+        (
+            "chase --stride 8 --write",
+            "expected at least 16 bytes with write",
+        ),
+        ("chase --size 4EiB", "number with a unit"),
+        (
+            "chase --size 4194304TiB --stride 4194304TiB",
+            "mapping 4194304TiB of memory: ",
+        ),
+        ("chase --random --uniform", "cannot be used with"),
+        (
+            "chase --out /nowhere/out.json",
+            "/nowhere/out.json: No such file",
+        ),
+        (
+            "chase --file /nowhere/buffer",
+            "/nowhere/buffer: No such file",
+        ),
+        ("kv --mix G", "invalid value 'G'"),
+        (
+            "kv --records 0",
+            "--records: \"0\" is not accepted; expected a number from 1",
+        ),
+        (
+            "kv --value-size 3",
+            "--value-size: \"3B\" is not accepted; expected a size from 16B",
+        ),
+        (
+            "redis --mix E",
+            "--mix: \"E\" is not accepted; expected A, B, C, D or F",
+        ),
+        (
+            "redis --bgsave-at 1.5",
+            "--bgsave-at: \"150%\" is not accepted",
+        ),
+        (
+            "redis --bgsave-at 0.5 --phase load",
+            "expected a phase that runs operations",
+        ),
+        (
+            "pattern --size 100",
+            "--size: \"100B\" is not accepted; expected whole pages",
+        ),
+        ("pattern --threads 65", "--threads: \"65\" is not accepted"),
+    ] {
+        let output = workload(flags);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags}: {message}");
+        assert!(message.contains(told), "{flags}: {message}");
+        assert!(output.stdout.is_empty(), "{flags}");
+    }
+}
