@@ -1,1 +1,8 @@
-//! Oracles, generators and the parity harness used by the tests.
+//! Oracles and generators used by the tests: slow, plain, and written without a look at what
+//! they check.
+
+pub mod alloc;
+pub mod belady;
+pub mod naive;
+pub mod rig;
+pub mod traces;

@@ -105,6 +105,10 @@ pub struct EvictionEntry {
 macro_rules! evictions {
     ($($module:ident :: $policy:ident,)+) => {
         /// One of the registered policies, dispatched without an indirect call.
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "a device has one of these; a box would cost every hit a load"
+        )]
         pub enum AnyEviction {
             $(#[doc = concat!("See `policy/", stringify!($module), ".rs`.")]
             $policy($module::$policy),)+

@@ -1,0 +1,99 @@
+//! The model runs inside a page-fault handler: after `new` it must not allocate.
+//!
+//! One test, because the allocator counts what every thread of this binary does.
+
+use sluice_model::{Device, EVICTIONS, Effects, Op, RawConfig, Request};
+use sluice_testkit::alloc::CountingAlloc;
+use sluice_units::{Lpn, Ps, Rng};
+
+#[global_allocator]
+static ALLOC: CountingAlloc = CountingAlloc::new();
+
+struct EveryThirdWritten;
+
+impl Effects for EveryThirdWritten {
+    fn unmap(&mut self, lpn: Lpn) -> bool {
+        lpn.0.is_multiple_of(3)
+    }
+}
+
+fn device(pairs: &[(&str, &str)]) -> Device {
+    let mut raw = RawConfig::default();
+    for (key, value) in pairs {
+        raw.set(key, value).unwrap();
+    }
+    Device::new(&raw.check().unwrap(), 1).unwrap()
+}
+
+/// A device that misses, prefetches, writes back, collects garbage and fills its channels.
+fn busy(policy: &str) -> Device {
+    device(&[
+        ("device.capacity", "8MiB"),
+        ("cache.capacity", "512KiB"),
+        ("cache.policy", policy),
+        ("prefetch.policy", "nextn"),
+        ("prefetch.degree", "4"),
+        ("mshr.entries", "8"),
+        ("nand.channels", "2"),
+        ("nand.dies", "4"),
+        ("nand.transfer", "3us"),
+        ("nand.pages_per_block", "16"),
+        ("ftl.gc_threshold", "3"),
+    ])
+}
+
+fn exercise(device: &mut Device, accesses: u64) {
+    let mut rng = Rng::stream(5, "allocation");
+    let mut now = Ps::ZERO;
+    for _ in 0..accesses {
+        let lpn = Lpn(rng.below(2_048));
+        now += Ps::from_ns(rng.below(100_000));
+        match rng.below(50) {
+            0 => device.discard(now, lpn),
+            1 => device.write_back(now, lpn),
+            2 => device.advance(now, &mut EveryThirdWritten),
+            op => {
+                let op = if op % 2 == 0 { Op::Write } else { Op::Read };
+                device.access(
+                    now,
+                    Request {
+                        addr: lpn.addr(),
+                        op,
+                    },
+                    &mut EveryThirdWritten,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_allocated_after_new_and_a_terabyte_is_not_touched() {
+    for entry in EVICTIONS {
+        let mut device = busy(entry.info.name);
+        let before = ALLOC.counts();
+        exercise(&mut device, 100_000);
+        assert_eq!(ALLOC.counts(), before, "{} allocates", entry.info.name);
+        let stats = device.stats();
+        assert!(
+            stats.erases > 100 && stats.mshr_stalls > 100,
+            "not busy: {stats:?}"
+        );
+        assert!(
+            stats.prefetch_dropped > 100 && stats.gc_moves > 100,
+            "not busy: {stats:?}"
+        );
+    }
+
+    // The maps of a terabyte are gigabytes of zeroes that nobody has touched yet.
+    let before = ALLOC.counts();
+    let large = device(&[("device.capacity", "1TiB"), ("cache.capacity", "48GiB")]);
+    let after = ALLOC.counts();
+    assert!(after.zeroed_bytes - before.zeroed_bytes > 3 << 30);
+    let touched = after.touched_bytes - before.touched_bytes;
+    assert!(
+        touched < 16 << 20,
+        "{touched} bytes touched for {} pages",
+        large.pages()
+    );
+}

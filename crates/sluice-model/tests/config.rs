@@ -1,0 +1,295 @@
+//! Does the configuration survive nonsense, and does each refusal say what would do?
+
+use proptest::prelude::*;
+use sluice_model::{ConfigError, DeviceConfig, PARAMS, RawConfig};
+use std::collections::BTreeSet;
+
+fn set(pairs: &[(&str, &str)]) -> RawConfig {
+    let mut raw = RawConfig::default();
+    for (key, value) in pairs {
+        raw.set(key, value).unwrap();
+    }
+    raw
+}
+
+/// The message, which must be one line.
+fn message(result: Result<impl Sized, ConfigError>) -> String {
+    let message = result
+        .err()
+        .expect("this configuration must be refused")
+        .to_string();
+    assert!(!message.contains('\n'), "more than a line: {message}");
+    message
+}
+
+#[test]
+fn each_parameter_is_declared_once_and_in_full() {
+    let keys: BTreeSet<&str> = PARAMS.iter().map(|param| param.key).collect();
+    assert_eq!(keys.len(), PARAMS.len());
+    for param in PARAMS {
+        assert!(param.key.contains('.'), "{}", param.key);
+        assert!(
+            !param.meaning.is_empty() && !param.source.is_empty(),
+            "{}",
+            param.key
+        );
+        RawConfig::default().set(param.key, param.default).unwrap();
+    }
+}
+
+#[test]
+fn the_default_is_cylon() {
+    let config = DeviceConfig::default();
+    assert_eq!(config.capacity().0, 96 << 30);
+    assert_eq!(config.cache_pages, 1_258_291, "5 % of 25,165,824 pages");
+    assert_eq!(config.nand_read.as_us(), 40);
+    assert_eq!(
+        (config.channels, config.dies, config.die_count()),
+        (8, 8, 64)
+    );
+    // 1536 blocks of home pages on each die, and 7 % of that, rounded up.
+    assert_eq!(config.blocks_per_die, 1_536 + 108);
+    assert_eq!(config.gc_threshold_blocks, 16);
+    assert_eq!(config.eviction.info.name, "fifo");
+}
+
+#[test]
+fn an_unknown_key_suggests_the_nearest() {
+    let found = message(RawConfig::default().set("cache.polcy", "lru"));
+    assert!(
+        found.starts_with(
+            "unknown key `cache.polcy`: did you mean `cache.policy`? \
+             valid keys are device.capacity, device.hint_threshold, cache.capacity, "
+        ),
+        "{found}"
+    );
+    let found = message(RawConfig::default().set("colour", "red"));
+    assert!(
+        found.starts_with("unknown key `colour`: valid keys are "),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_bad_value_names_key_value_and_choices() {
+    let refusals = [
+        (
+            "cache.policy",
+            "s3fif",
+            "(did you mean s3fifo?); expected one of fifo, lifo, lru, ",
+        ),
+        ("cache.policy", "", "; expected one of fifo, "),
+        ("prefetch.policy", "stride", "; expected one of none, nextn"),
+        (
+            "nand.read",
+            "40",
+            "; expected a time from 0 to 10s in s, ms, us, ns or ps",
+        ),
+        ("nand.read", "11s", "; expected a time from 0 to 10s"),
+        ("nand.dies", "0", "; expected a whole number from 1 to 1024"),
+        (
+            "nand.channels",
+            "-1",
+            "; expected a whole number from 1 to 1024",
+        ),
+        (
+            "nand.pages_per_block",
+            "1",
+            "; expected a whole number from 2 to 65536",
+        ),
+        (
+            "mshr.entries",
+            "0",
+            "; expected a whole number from 1 to 65536",
+        ),
+        (
+            "prefetch.degree",
+            "65",
+            "; expected a whole number from 0 to 64",
+        ),
+        ("device.capacity", "0B", "; expected a size in B, kB, KiB, "),
+        ("device.capacity", "5%", "; expected a size in B, "),
+        (
+            "cache.capacity",
+            "101%",
+            "; expected a size such as 16MiB, or a percentage of ",
+        ),
+        ("cache.capacity", "5", "; expected a size such as 16MiB"),
+        (
+            "cache.ways",
+            "0",
+            "; expected \"full\" or a number of ways from 1",
+        ),
+        (
+            "cache.ways",
+            "half",
+            "; expected \"full\" or a number of ways from 1",
+        ),
+        (
+            "ftl.overprovision",
+            "0%",
+            "; expected a percentage or ratio above 0, up to 1000%",
+        ),
+        (
+            "ftl.overprovision",
+            "7",
+            "; expected a percentage or ratio above 0",
+        ),
+        (
+            "ftl.gc_threshold",
+            "0",
+            "; expected a number of blocks from 1, or a percentage",
+        ),
+    ];
+    for (key, value, ending) in refusals {
+        let mut raw = RawConfig::default();
+        let found = message(raw.set(key, value));
+        let start = format!("bad value for `{key}`: \"{value}\"");
+        assert!(
+            found.starts_with(&start) && found.contains(ending),
+            "{found}"
+        );
+        assert_eq!(
+            raw,
+            RawConfig::default(),
+            "a refused value must change nothing"
+        );
+    }
+}
+
+#[test]
+fn an_impossible_combination_names_its_keys_and_values() {
+    let refusals: [(&[(&str, &str)], &str); 10] = [
+        (
+            &[("device.capacity", "16MiB"), ("cache.capacity", "17MiB")],
+            "cache.capacity = 17MiB, device.capacity = 16MiB: the cache is larger than the device",
+        ),
+        (
+            &[
+                ("device.capacity", "16MiB"),
+                ("cache.capacity", "1MiB"),
+                ("cache.ways", "3"),
+            ],
+            "cache.capacity = 1MiB, cache.ways = 3: 256 pages are not a multiple of 3 ways",
+        ),
+        (
+            &[("device.capacity", "64KiB")],
+            "cache.capacity = 5%, cache.ways = full, device.capacity = 64KiB: the cache has no page",
+        ),
+        (
+            &[("device.capacity", "1MiB"), ("cache.ways", "16")],
+            "cache.capacity = 5%, cache.ways = 16, device.capacity = 1MiB: the cache has no page",
+        ),
+        (
+            &[("device.capacity", "4097B")],
+            "device.capacity = 4097B: not a multiple of the page",
+        ),
+        (
+            &[("cache.capacity", "1MB")],
+            "cache.capacity = 1MB: not a multiple of the page size, 4096 bytes",
+        ),
+        (
+            &[("prefetch.policy", "nextn")],
+            "prefetch.policy = nextn, prefetch.degree = 0: a prefetcher of degree 0 does nothing",
+        ),
+        (
+            &[("device.capacity", "16TiB")],
+            "device.capacity = 16TiB: more than 4294967293 pages",
+        ),
+        (
+            &[("device.capacity", "15TiB"), ("ftl.overprovision", "10%")],
+            "nand.pages_per_block = 256: 4429185024 physical pages; at most 4294967293 are accepted",
+        ),
+        (
+            &[("device.capacity", "96GiB"), ("ftl.gc_threshold", "10%")],
+            "ftl.overprovision = 7%, ftl.gc_threshold = 10%: a die has 108 spare blocks, of which \
+             garbage collection needs 2 to write to: over-provision more, or set a threshold of at \
+             most 106 blocks",
+        ),
+    ];
+    for (pairs, expected) in refusals {
+        let found = message(set(pairs).check());
+        assert!(found.starts_with("impossible configuration: "), "{found}");
+        assert!(
+            found.contains(expected),
+            "{found}\n does not contain\n{expected}"
+        );
+    }
+}
+
+/// Each side of each limit.
+#[test]
+fn what_is_just_possible_is_accepted() {
+    let accepted: [&[(&str, &str)]; 6] = [
+        &[("device.capacity", "16MiB"), ("cache.capacity", "16MiB")],
+        &[("device.capacity", "4096B"), ("cache.capacity", "4096B")],
+        &[("device.capacity", "80KiB")],
+        &[("cache.capacity", "1024kB"), ("cache.ways", "250")],
+        &[("device.capacity", "96GiB"), ("ftl.gc_threshold", "106")],
+        &[("prefetch.policy", "nextn"), ("prefetch.degree", "64")],
+    ];
+    for pairs in accepted {
+        set(pairs)
+            .check()
+            .unwrap_or_else(|error| panic!("{pairs:?}: {error}"));
+    }
+    assert!(set(&[("ftl.gc_threshold", "107")]).check().is_err());
+}
+
+/// A share of the capacity is cut to whole sets, never refused for its remainder.
+#[test]
+fn a_share_is_rounded_down_to_whole_sets() {
+    let config = set(&[("device.capacity", "64MiB"), ("cache.ways", "16")])
+        .check()
+        .unwrap();
+    assert_eq!(
+        (config.cache_pages, config.cache_ways),
+        (816, 16),
+        "5 % are 819 pages"
+    );
+}
+
+#[test]
+fn pairs_reproduce_what_they_came_from() {
+    let raw = set(&[
+        ("device.capacity", "4.5GiB"),
+        ("cache.capacity", "12.5%"),
+        ("cache.ways", "16"),
+        ("cache.policy", "clock"),
+        ("nand.read", "3.25us"),
+        ("ftl.overprovision", "1/14"),
+        ("ftl.gc_threshold", "9"),
+        ("ftl.precondition", "none"),
+    ]);
+    let mut again = RawConfig::default();
+    for (key, value) in raw.to_pairs() {
+        again.set(key, &value).unwrap();
+    }
+    assert_eq!(again, raw);
+    assert_eq!(raw.get("nand.read").as_deref(), Some("3250ns"));
+    assert_eq!(raw.to_pairs().len(), PARAMS.len());
+}
+
+proptest! {
+    /// Whatever is set, the outcome is a configuration or a message of one line.
+    #[test]
+    fn nonsense_is_refused_without_a_panic(
+        settings in prop::collection::vec(
+            (0..PARAMS.len(), "[0-9]{1,20}(us|MiB|TiB|%|)|full|none|nextn|lru|\\PC{0,12}"),
+            0..8,
+        ),
+    ) {
+        let mut raw = RawConfig::default();
+        for (index, value) in settings {
+            if let Err(error) = raw.set(PARAMS[index].key, &value) {
+                prop_assert!(!error.to_string().contains('\n') || value.contains('\n'));
+            }
+        }
+        if let Ok(config) = raw.check() {
+            prop_assert!(config.cache_pages <= config.pages);
+            prop_assert!(config.cache_pages.is_multiple_of(config.cache_ways));
+            let held = u64::from(config.valid_pages_per_die_max()) * u64::from(config.die_count());
+            prop_assert!(held >= u64::from(config.pages), "every logical page has a place");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Prints the oracle traces, one a line: the name, then the pages. Read by `tests/oracle/golden.py`.
+
+fn main() {
+    for trace in sluice_testkit::traces::all() {
+        let pages: Vec<String> = trace.pages.iter().map(u64::to_string).collect();
+        println!("{} {}", trace.name, pages.join(" "));
+    }
+}

@@ -1,0 +1,183 @@
+//! Caches as plain lists of page numbers, one for each deterministic policy.
+
+use std::collections::VecDeque;
+
+/// A fully associative cache, or one set of it. No time: every fill is complete at once.
+pub trait Naive {
+    /// Accesses a page. Returns whether it was there, and the page that had to leave.
+    fn access(&mut self, page: u64) -> (bool, Option<u64>);
+
+    /// Drops a page.
+    fn discard(&mut self, page: u64);
+}
+
+/// The plain cache of a policy, or `None` if there is none (a random policy).
+pub fn cache(policy: &str, capacity: usize, s3fifo_small: usize) -> Option<Box<dyn Naive>> {
+    let pages = VecDeque::new();
+    Some(match policy {
+        "fifo" => Box::new(Queue {
+            pages,
+            capacity,
+            move_on_hit: false,
+            evict_newest: false,
+        }),
+        "lifo" => Box::new(Queue {
+            pages,
+            capacity,
+            move_on_hit: false,
+            evict_newest: true,
+        }),
+        "lru" => Box::new(Queue {
+            pages,
+            capacity,
+            move_on_hit: true,
+            evict_newest: false,
+        }),
+        "clock" => Box::new(Clock {
+            pages: VecDeque::new(),
+            capacity,
+        }),
+        "s3fifo" => Box::new(S3Fifo::new(capacity, s3fifo_small)),
+        _ => return None,
+    })
+}
+
+/// FIFO, LIFO and LRU: the newest at the back.
+struct Queue {
+    pages: VecDeque<u64>,
+    capacity: usize,
+    move_on_hit: bool,
+    evict_newest: bool,
+}
+
+impl Naive for Queue {
+    fn access(&mut self, page: u64) -> (bool, Option<u64>) {
+        let place = self.pages.iter().position(|p| *p == page);
+        if let Some(place) = place {
+            if self.move_on_hit {
+                self.pages.remove(place);
+                self.pages.push_back(page);
+            }
+            return (true, None);
+        }
+        let full = self.pages.len() == self.capacity;
+        let evicted = match full {
+            true if self.evict_newest => self.pages.pop_back(),
+            true => self.pages.pop_front(),
+            false => None,
+        };
+        self.pages.push_back(page);
+        (false, evicted)
+    }
+
+    fn discard(&mut self, page: u64) {
+        self.pages.retain(|p| *p != page);
+    }
+}
+
+/// The clock face from the hand on: (page, referenced).
+struct Clock {
+    pages: VecDeque<(u64, bool)>,
+    capacity: usize,
+}
+
+impl Naive for Clock {
+    fn access(&mut self, page: u64) -> (bool, Option<u64>) {
+        if let Some(entry) = self.pages.iter_mut().find(|(p, _)| *p == page) {
+            entry.1 = true;
+            return (true, None);
+        }
+        let mut evicted = None;
+        while self.pages.len() == self.capacity {
+            match self.pages.pop_front() {
+                Some((spared, true)) => self.pages.push_back((spared, false)),
+                other => evicted = other.map(|(p, _)| p),
+            }
+        }
+        self.pages.push_back((page, false));
+        (false, evicted)
+    }
+
+    fn discard(&mut self, page: u64) {
+        self.pages.retain(|(p, _)| *p != page);
+    }
+}
+
+/// S3-FIFO from its description: queues of (page, count), the oldest in front.
+struct S3Fifo {
+    small: VecDeque<(u64, u32)>,
+    main: VecDeque<(u64, u32)>,
+    ghost: VecDeque<u64>,
+    capacity: usize,
+    small_size: usize,
+    ghost_size: usize,
+    has_evicted: bool,
+}
+
+impl S3Fifo {
+    fn new(capacity: usize, small_percent: usize) -> S3Fifo {
+        S3Fifo {
+            small: VecDeque::new(),
+            main: VecDeque::new(),
+            ghost: VecDeque::new(),
+            capacity,
+            small_size: (capacity * small_percent / 100).max(1),
+            ghost_size: capacity * (100 - small_percent) / 100,
+            has_evicted: false,
+        }
+    }
+
+    fn evict(&mut self) -> Option<u64> {
+        self.has_evicted = true;
+        loop {
+            let main_over = self.main.len() > self.capacity - self.small_size;
+            if main_over || self.small.is_empty() {
+                let (page, count) = self.main.pop_front()?;
+                if count == 0 {
+                    return Some(page);
+                }
+                self.main.push_back((page, count.min(3) - 1));
+                continue;
+            }
+            // Once begun, the small queue is gone through until a page leaves it for good.
+            while let Some((page, count)) = self.small.pop_front() {
+                if count < 2 {
+                    self.ghost.push_back(page);
+                    if self.ghost.len() > self.ghost_size {
+                        self.ghost.pop_front();
+                    }
+                    return Some(page);
+                }
+                self.main.push_back((page, 0));
+            }
+        }
+    }
+}
+
+impl Naive for S3Fifo {
+    fn access(&mut self, page: u64) -> (bool, Option<u64>) {
+        let mut all = self.small.iter_mut().chain(self.main.iter_mut());
+        if let Some(entry) = all.find(|(p, _)| *p == page) {
+            entry.1 += 1;
+            return (true, None);
+        }
+        let remembered = self.ghost.iter().position(|p| *p == page);
+        if let Some(place) = remembered {
+            self.ghost.remove(place);
+        }
+        let full = self.small.len() + self.main.len() == self.capacity;
+        let evicted = if full { self.evict() } else { None };
+        let small_full = self.small.len() >= self.small_size;
+        if remembered.is_some() || (!self.has_evicted && small_full) {
+            self.main.push_back((page, 0));
+        } else {
+            self.small.push_back((page, 0));
+        }
+        (false, evicted)
+    }
+
+    fn discard(&mut self, page: u64) {
+        self.small.retain(|(p, _)| *p != page);
+        self.main.retain(|(p, _)| *p != page);
+    }
+}
