@@ -1,1 +1,17 @@
-//! The LD_PRELOAD library that places a program's memory on the emulated device.
+//! `libsluice_preload.so`: places a program's memory on the emulated device.
+//!
+//! Loaded by `LD_PRELOAD` (see `sluice run`). Without a session in the environment it does nothing.
+//! Hooks allocate nothing and print nothing; what they need is resolved in the constructor.
+
+mod fork;
+mod heap;
+mod init;
+mod internal;
+mod io;
+mod malloc;
+mod map;
+mod mask;
+mod next;
+
+#[global_allocator]
+static INTERNAL: internal::Internal = internal::Internal;

@@ -1,4 +1,6 @@
-//! Where threads run.
+//! Where threads run, and how many there are.
+
+use crate::errno;
 
 /// A set of CPUs.
 #[derive(Clone, Copy)]
@@ -79,6 +81,40 @@ pub fn raise_priority() {
     unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -19) };
 }
 
+/// Counts the threads of this process.
+#[derive(Debug)]
+pub struct ThreadCount {
+    fd: i32,
+}
+
+impl ThreadCount {
+    /// Opens the list of threads. After a fork the child must open its own.
+    pub fn open() -> Result<ThreadCount, i32> {
+        let path = c"/proc/self/task";
+        let flags = libc::O_PATH | libc::O_CLOEXEC;
+        // SAFETY: a static, terminated path.
+        let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+        if fd < 0 { Err(errno()) } else { Ok(ThreadCount { fd: fd as i32 }) }
+    }
+
+    /// Threads of the process, those included that no library call made.
+    pub fn get(&self) -> u64 {
+        // SAFETY: stat is plain data, for which zeros are valid.
+        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+        // SAFETY: the buffer is a live stat.
+        let rc = unsafe { libc::syscall(libc::SYS_fstat, self.fd, &raw mut stat) };
+        // The directory has a link for itself, one for its parent, and one a thread.
+        if rc == 0 { stat.st_nlink.saturating_sub(2) } else { u64::MAX }
+    }
+}
+
+impl Drop for ThreadCount {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours alone.
+        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +129,16 @@ mod tests {
         assert_eq!(cpu_now(), cpu);
         assert!(before.bind(0));
         assert_eq!(CpuSet::of(0).unwrap().count(), before.count());
+    }
+
+    #[test]
+    fn every_thread_is_counted() {
+        let count = ThreadCount::open().unwrap();
+        let before = count.get();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || stopped.recv());
+        assert!(count.get() > before);
+        drop(stop);
+        thread.join().unwrap().unwrap_err();
     }
 }

@@ -10,7 +10,7 @@ mod probe;
 mod sys;
 mod uffd;
 
-pub use cpu::{CpuSet, cpu_now, raise_priority, thread_id};
+pub use cpu::{CpuSet, ThreadCount, cpu_now, raise_priority, thread_id};
 pub use map::{Mapping, dont_need, fallocate, file_identity, memfd, no_huge_pages, populate_write};
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;

@@ -1,1 +1,32 @@
-//! The live runtime: fault loop, pacing, page stores and statistics.
+//! The live runtime: from a page fault to a NAND read and back, in wall-clock time.
+//!
+//! Follow a trap: [`handler`] (event mode) or [`signal`] (signal mode) learns of a fault and calls
+//! [`Engine::trap`], which asks `sluice_model::Device::access` when the page may appear; the model
+//! tells [`host::Host`] which page leaves the cache; [`pace`] waits for the deadline; and
+//! [`Engine::fill`] maps the page. Nothing on that way allocates, prints, or touches device memory.
+
+mod calibrate;
+mod clock;
+mod engine;
+mod files;
+mod handler;
+mod host;
+mod lock;
+mod pace;
+mod private;
+mod record;
+mod session;
+mod shared;
+mod signal;
+mod space;
+mod stats;
+
+pub use calibrate::Cost;
+pub use clock::now_ns;
+pub use engine::{Engine, Plan, StartError, Wait};
+pub use handler::start as start_handlers;
+pub use lock::Lock;
+pub use session::{Place, Session, SessionError, Trap};
+pub use shared::SharedBacking;
+pub use signal::{chain as chain_signal, install as install_signal, is_ours as signal_is_ours};
+pub use space::Space;

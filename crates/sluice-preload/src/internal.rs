@@ -1,0 +1,108 @@
+//! The library's own memory, apart from the program's heap.
+//!
+//! The runtime must not touch the device to serve the device. Everything that Rust code in this
+//! library allocates comes from one reserved range, by which `free` also tells its pointers from
+//! the program's.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+use dlmalloc::{Allocator, Dlmalloc};
+use sluice_region::{PAGE, raw_mmap};
+use sluice_runtime::Lock;
+
+/// Address space set aside; pages are used as they are needed.
+const RANGE_BYTES: usize = 1 << 36;
+
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+static HEAP: Lock<Dlmalloc<Range>> = Lock::new(Dlmalloc::new_with_allocator(Range));
+
+/// Hands out the reserved range from its start and takes nothing back.
+struct Range;
+
+fn base() -> usize {
+    let base = BASE.load(Acquire);
+    if base != 0 {
+        return base;
+    }
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping. Only the holder of the heap's lock comes here.
+    match unsafe { raw_mmap(0, RANGE_BYTES, prot, flags, -1, 0) } {
+        Ok(base) => {
+            BASE.store(base, Release);
+            base
+        }
+        Err(_) => 0,
+    }
+}
+
+// SAFETY: ranges handed out are distinct, zeroed and never taken back.
+unsafe impl Allocator for Range {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        let size = size.next_multiple_of(PAGE);
+        let base = base();
+        if base == 0 {
+            return (null_mut(), 0, 0);
+        }
+        let at = NEXT.fetch_add(size, AcqRel);
+        if at + size > RANGE_BYTES {
+            NEXT.fetch_sub(size, AcqRel);
+            return (null_mut(), 0, 0);
+        }
+        ((base + at) as *mut u8, size, 0)
+    }
+    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
+        null_mut()
+    }
+    fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
+        false
+    }
+    fn free(&self, _: *mut u8, _: usize) -> bool {
+        false
+    }
+    fn can_release_part(&self, _: u32) -> bool {
+        false
+    }
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+}
+
+/// Whether a pointer came from here.
+pub fn owns(pointer: *mut u8) -> bool {
+    let base = BASE.load(Acquire);
+    base != 0 && (pointer as usize).wrapping_sub(base) < RANGE_BYTES
+}
+
+/// The lock, to be held across a fork.
+pub fn lock() -> &'static Lock<Dlmalloc<impl Allocator>> {
+    &HEAP
+}
+
+/// The allocator of this library's Rust code.
+pub struct Internal;
+
+// SAFETY: dlmalloc keeps the contract; the lock makes it exclusive.
+unsafe impl GlobalAlloc for Internal {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: any size and alignment are allowed.
+        unsafe { HEAP.lock().malloc(layout.size(), layout.align()) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        unsafe { HEAP.lock().calloc(layout.size(), layout.align()) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller got the pointer from here with this layout.
+        unsafe { HEAP.lock().free(pointer, layout.size(), layout.align()) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        unsafe { HEAP.lock().realloc(pointer, layout.size(), layout.align(), size) }
+    }
+}

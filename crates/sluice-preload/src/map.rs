@@ -1,0 +1,285 @@
+//! Mappings: large anonymous ones become pages of the arena, and those of the device file become
+//! windows of the device.
+
+use crate::heap::{SPACE, give, take};
+use crate::init::engine;
+use libc::{c_int, c_void, off_t, size_t};
+use sluice_abi::Counter;
+use sluice_region::{PAGE, file_identity, raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
+use sluice_runtime::{Engine, Place};
+
+const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
+/// Kinds of mapping that stay where they are: stacks, huge pages, pages that must not move.
+const NOT_PLACED: c_int = libc::MAP_STACK
+    | libc::MAP_GROWSDOWN
+    | libc::MAP_HUGETLB
+    | libc::MAP_32BIT
+    | libc::MAP_LOCKED;
+
+fn set_errno(errno: i32) {
+    // SAFETY: this thread's errno.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn pointer(result: Result<usize, i32>) -> *mut c_void {
+    match result {
+        Ok(addr) => addr as *mut c_void,
+        Err(errno) => {
+            set_errno(errno);
+            libc::MAP_FAILED
+        }
+    }
+}
+
+fn status(result: Result<(), i32>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(errno) => {
+            set_errno(errno);
+            -1
+        }
+    }
+}
+
+/// The part of a request that says what kind of mapping it is.
+#[derive(Clone, Copy)]
+struct Wanted {
+    addr: usize,
+    len: usize,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: off_t,
+}
+
+impl Wanted {
+    fn has(&self, flag: c_int) -> bool {
+        self.flags & flag == flag
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.has(libc::MAP_FIXED) || self.has(libc::MAP_FIXED_NOREPLACE)
+    }
+
+    fn is_plain_memory(&self) -> bool {
+        self.has(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) && self.prot == READ_WRITE
+    }
+
+    fn is_heap(&self, engine: &Engine) -> bool {
+        engine.arena().1 > 0
+            && self.is_plain_memory()
+            && !self.is_fixed()
+            && self.flags & NOT_PLACED == 0
+            && self.len >= engine.session.mmap_min
+    }
+
+    fn pass(&self) -> Result<usize, i32> {
+        // SAFETY: what the program asked for.
+        unsafe { raw_mmap(self.addr, self.len, self.prot, self.flags, self.fd, self.offset) }
+    }
+}
+
+fn map(wanted: Wanted) -> Result<usize, i32> {
+    let Some(engine) = engine() else { return wanted.pass() };
+    if wanted.is_heap(engine) {
+        return take(wanted.len).ok_or(libc::ENOMEM);
+    }
+    if wanted.is_fixed() && engine.in_arena(wanted.addr) {
+        return map_over_arena(engine, wanted);
+    }
+    if wanted.fd >= 0 && matches!(engine.session.place, Place::Dax(_)) {
+        return map_file(engine, wanted);
+    }
+    wanted.pass()
+}
+
+/// A fixed mapping on device memory: plain memory stays on the device, empty; anything else takes
+/// its range off the device.
+fn map_over_arena(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
+    let len = wanted.len.next_multiple_of(PAGE);
+    let (base, all) = engine.arena();
+    if wanted.addr + len > base + all {
+        return Err(libc::ENOMEM);
+    }
+    if wanted.has(libc::MAP_FIXED_NOREPLACE) {
+        return Err(libc::EEXIST);
+    }
+    give(wanted.addr, len);
+    if let Some(space) = SPACE.lock().as_mut() {
+        space.claim((wanted.addr - base) / PAGE, len / PAGE);
+    }
+    if wanted.is_plain_memory() && wanted.flags & NOT_PLACED == 0 {
+        return Ok(wanted.addr);
+    }
+    engine.leave_device(wanted.addr, len);
+    wanted.pass()
+}
+
+fn map_file(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
+    if file_identity(wanted.fd) != engine.dax_identity() {
+        return wanted.pass();
+    }
+    if !wanted.has(libc::MAP_SHARED) {
+        engine.count(Counter::PrivateDax, 1);
+        return wanted.pass();
+    }
+    let addr = wanted.pass()?;
+    let len = wanted.len.next_multiple_of(PAGE);
+    match engine.add_window(addr, len, wanted.offset as u64) {
+        Ok(()) => Ok(addr),
+        Err(errno) => {
+            // SAFETY: mapped just now, and nobody knows of it.
+            let _ = unsafe { raw_munmap(addr, len) };
+            Err(errno)
+        }
+    }
+}
+
+/// Replaces a range of the arena by fresh memory of the device.
+pub fn map_afresh(engine: &Engine, addr: usize, len: usize) {
+    let flags =
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: a range of the arena that the program gave up.
+    if unsafe { raw_mmap(addr, len, READ_WRITE, flags, -1, 0) }.is_ok() {
+        engine.rejoin_device(addr, len);
+    }
+}
+
+/// # Safety
+/// C contract of `mmap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap(
+    addr: *mut c_void,
+    len: size_t,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    pointer(map(Wanted { addr: addr as usize, len, prot, flags, fd, offset }))
+}
+
+/// # Safety
+/// C contract of `mmap64`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap64(
+    addr: *mut c_void,
+    len: size_t,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    pointer(map(Wanted { addr: addr as usize, len, prot, flags, fd, offset }))
+}
+
+/// # Safety
+/// C contract of `munmap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
+    let (addr, len) = (addr as usize, len.next_multiple_of(PAGE));
+    let Some(engine) = engine() else {
+        // SAFETY: the program's own request.
+        return status(unsafe { raw_munmap(addr, len) });
+    };
+    if engine.in_arena(addr) {
+        if !addr.is_multiple_of(PAGE) || len == 0 || !engine.in_arena(addr + len - 1) {
+            return status(Err(libc::EINVAL));
+        }
+        give(addr, len);
+        return 0;
+    }
+    if let Err(errno) = engine.cut_windows(addr, len) {
+        return status(Err(errno));
+    }
+    // SAFETY: the program's own request.
+    status(unsafe { raw_munmap(addr, len) })
+}
+
+/// # Safety
+/// C contract of `madvise`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) -> c_int {
+    let (addr, len) = (addr as usize, len.next_multiple_of(PAGE));
+    if let Some(engine) = engine().filter(|e| e.in_arena(addr)) {
+        match advice {
+            libc::MADV_DONTNEED if addr.is_multiple_of(PAGE) => {
+                engine.discard(addr, len);
+                return 0;
+            }
+            // Allowed to do nothing: contents may go later or never. Pages stay small.
+            libc::MADV_FREE
+            | libc::MADV_HUGEPAGE
+            | libc::MADV_NOHUGEPAGE
+            | libc::MADV_WILLNEED
+            | libc::MADV_COLD
+            | libc::MADV_PAGEOUT => return 0,
+            _ => {}
+        }
+    }
+    // SAFETY: the program's own request.
+    status(unsafe { raw_madvise(addr, len, advice) })
+}
+
+/// # Safety
+/// C contract of `mprotect`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mprotect(addr: *mut c_void, len: size_t, prot: c_int) -> c_int {
+    let (addr, len) = (addr as usize, len.next_multiple_of(PAGE));
+    if let Some(engine) = engine().filter(|e| e.in_arena(addr) && addr.is_multiple_of(PAGE)) {
+        if prot == READ_WRITE && !engine.any_off_device(addr, len) {
+            return 0;
+        }
+        if prot != READ_WRITE {
+            engine.leave_device(addr, len);
+        }
+    }
+    // SAFETY: the program's own request.
+    status(unsafe { raw_mprotect(addr, len, prot) })
+}
+
+/// # Safety
+/// C contract of `mremap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mremap(
+    addr: *mut c_void,
+    old: size_t,
+    new: size_t,
+    flags: c_int,
+    fixed: *mut c_void,
+) -> *mut c_void {
+    let inside = engine().is_some_and(|e| e.in_arena(addr as usize));
+    if inside {
+        return pointer(remap_in_arena(addr as usize, old, new, flags));
+    }
+    // Windows of the device file are cut, not moved: a moved one would lose its traps.
+    if let Some(engine) = engine().filter(|e| matches!(e.session.place, Place::Dax(_))) {
+        if engine.core().host.lpn(addr as usize).is_some() {
+            return pointer(Err(libc::ENOMEM));
+        }
+    }
+    // SAFETY: the program's own request.
+    let rc = unsafe { libc::syscall(libc::SYS_mremap, addr, old, new, flags, fixed) };
+    rc as *mut c_void
+}
+
+fn remap_in_arena(addr: usize, old: usize, new: usize, flags: c_int) -> Result<usize, i32> {
+    let (old, new) = (old.next_multiple_of(PAGE), new.next_multiple_of(PAGE));
+    if new == 0 || old == 0 || flags & !libc::MREMAP_MAYMOVE != 0 {
+        return Err(libc::EINVAL);
+    }
+    if new <= old {
+        if new < old {
+            give(addr + new, old - new);
+        }
+        return Ok(addr);
+    }
+    if flags & libc::MREMAP_MAYMOVE == 0 {
+        return Err(libc::ENOMEM);
+    }
+    let to = take(new).ok_or(libc::ENOMEM)?;
+    // SAFETY: both ranges are the program's, readable and writable; the new one is unused.
+    unsafe { core::ptr::copy_nonoverlapping(addr as *const u8, to as *mut u8, old) };
+    give(addr, old);
+    Ok(to)
+}

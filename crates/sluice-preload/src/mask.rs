@@ -1,0 +1,105 @@
+//! Signals. In signal mode SIGBUS is the runtime's: the program's handler is kept and called for
+//! faults outside the device, and no thread may block it.
+
+use crate::next;
+use libc::{c_int, sighandler_t, sigset_t};
+use sluice_runtime::{chain_signal, signal_is_ours};
+
+next!(next_sigaction: c"sigaction"(
+    signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int);
+next!(next_signal: c"signal"(signal: c_int, handler: sighandler_t) -> sighandler_t);
+next!(next_sigprocmask: c"sigprocmask"(
+    how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int);
+next!(next_pthread_sigmask: c"pthread_sigmask"(
+    how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int);
+
+/// Resolves what the hooks need.
+pub fn resolve() {
+    for name in [c"sigaction", c"signal", c"sigprocmask", c"pthread_sigmask"] {
+        next::Next::new(name).address();
+    }
+}
+
+/// # Safety
+/// C contract of `sigaction`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    if signal != libc::SIGBUS || !signal_is_ours() {
+        // SAFETY: passed on.
+        return unsafe { next_sigaction(signal, new, old) };
+    }
+    // SAFETY: both pointers are null or the program's.
+    unsafe {
+        let before = chain_signal(new.as_ref().copied());
+        if let Some(out) = old.as_mut() {
+            *out = before;
+        }
+    }
+    0
+}
+
+/// # Safety
+/// C contract of `signal`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn signal(signal: c_int, handler: sighandler_t) -> sighandler_t {
+    if signal != libc::SIGBUS || !signal_is_ours() {
+        // SAFETY: passed on.
+        return unsafe { next_signal(signal, handler) };
+    }
+    // SAFETY: plain data, for which zeros are valid.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    action.sa_sigaction = handler;
+    action.sa_flags = libc::SA_RESTART;
+    chain_signal(Some(action)).sa_sigaction
+}
+
+/// The program's set without SIGBUS, when it would block that.
+unsafe fn without_bus(how: c_int, new: *const sigset_t) -> Option<sigset_t> {
+    if how == libc::SIG_UNBLOCK || !signal_is_ours() {
+        return None;
+    }
+    // SAFETY: null or the program's set.
+    let mut set = unsafe { new.as_ref() }.copied()?;
+    // SAFETY: a live set.
+    unsafe { libc::sigdelset(&mut set, libc::SIGBUS) };
+    Some(set)
+}
+
+/// # Safety
+/// C contract of `sigprocmask`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    new: *const sigset_t,
+    old: *mut sigset_t,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe {
+        match without_bus(how, new) {
+            Some(set) => next_sigprocmask(how, &set, old),
+            None => next_sigprocmask(how, new, old),
+        }
+    }
+}
+
+/// # Safety
+/// C contract of `pthread_sigmask`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    new: *const sigset_t,
+    old: *mut sigset_t,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe {
+        match without_bus(how, new) {
+            Some(set) => next_pthread_sigmask(how, &set, old),
+            None => next_pthread_sigmask(how, new, old),
+        }
+    }
+}
+

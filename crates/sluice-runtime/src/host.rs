@@ -1,0 +1,182 @@
+//! The host's side of the model: which pages are mapped, and how they come and go.
+
+use crate::private::{Left, PrivateBacking};
+use crate::shared::SharedBacking;
+use sluice_abi::{Counter, StatsBlock};
+use sluice_model::Effects;
+use sluice_region::{PAGE, Pagemap, ThreadCount, Uffd};
+use sluice_units::Lpn;
+
+/// The page has page-table entries: loads and stores run at full speed.
+pub const MAPPED: u8 = 1;
+/// The stash holds contents for the page; without it the page is zeros.
+pub const STASHED: u8 = 2;
+/// A write was seen at the trap; writes after that the kernel tracks.
+pub const WRITTEN: u8 = 4;
+/// A thread waits for the page's deadline.
+pub const PENDING: u8 = 8;
+/// The page left the device because the program changed its protection.
+pub const OFF_DEVICE: u8 = 16;
+/// The model evicted the page while a thread still waited for it.
+pub const ORPHAN: u8 = 32;
+
+/// Orphans that may exist at once: one for every thread that waits.
+const MAX_ORPHANS: usize = 4096;
+
+/// Where the bytes of the device live.
+#[derive(Debug)]
+pub enum Backing {
+    /// A heap in private memory.
+    Private(PrivateBacking),
+    /// Mappings of a shared file.
+    Shared(SharedBacking),
+}
+
+/// Page states and the means to change them.
+#[derive(Debug)]
+pub struct Host {
+    /// Faults come from here, pages are mapped through it.
+    pub uffd: Uffd,
+    /// Tells written pages.
+    pub pagemap: Pagemap,
+    /// Threads of this process.
+    pub threads: ThreadCount,
+    /// With this many threads only one is the program's, and that one waits for us.
+    alone_at: u64,
+    /// The bytes.
+    pub backing: Backing,
+    /// One byte of flags for each page of the device.
+    pub state: Box<[u8]>,
+    /// Pages from this one up have never been touched.
+    pub top: u64,
+    /// Pages mapped although the model has evicted them.
+    orphans: Box<[u64]>,
+    orphan_count: usize,
+    pinned: u64,
+}
+
+impl Host {
+    /// A host with nothing mapped.
+    pub fn new(
+        uffd: Uffd,
+        backing: Backing,
+        pages: u64,
+        handlers: usize,
+    ) -> Result<Host, i32> {
+        Ok(Host {
+            uffd,
+            pagemap: Pagemap::open()?,
+            threads: ThreadCount::open()?,
+            alone_at: 1 + handlers as u64,
+            backing,
+            state: vec![0; pages as usize].into(),
+            top: 0,
+            orphans: vec![0; MAX_ORPHANS].into(),
+            orphan_count: 0,
+            pinned: 0,
+        })
+    }
+
+    /// Page number of an address on the device.
+    pub fn lpn(&self, addr: usize) -> Option<u64> {
+        let lpn = match &self.backing {
+            Backing::Private(b) => b.lpn(addr),
+            Backing::Shared(b) => b.lpn(addr),
+        };
+        lpn.filter(|&l| (l as usize) < self.state.len())
+    }
+
+    /// Maps a page at an address and wakes who waits for it.
+    pub fn map(&mut self, lpn: u64, addr: usize) -> Result<(), i32> {
+        let state = self.state[lpn as usize];
+        let protect = state & WRITTEN == 0;
+        let done = match &self.backing {
+            Backing::Private(b) => b.map(&self.uffd, lpn, state & STASHED != 0, protect),
+            Backing::Shared(b) => b.map(&self.uffd, addr & !(PAGE - 1), protect),
+        };
+        match done {
+            Err(libc::EEXIST) => {
+                self.uffd.wake(addr & !(PAGE - 1));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Marks a page as mapped once its wait is over.
+    pub fn arrived(&mut self, lpn: u64) {
+        let state = &mut self.state[lpn as usize];
+        *state = (*state | MAPPED) & !PENDING;
+        if *state & ORPHAN != 0 {
+            if self.orphan_count < MAX_ORPHANS {
+                self.orphans[self.orphan_count] = lpn;
+                self.orphan_count += 1;
+            } else {
+                self.pinned += 1;
+            }
+        }
+    }
+
+    /// The model took the page in again before its eviction was carried out.
+    pub fn adopt(&mut self, lpn: u64) {
+        self.state[lpn as usize] &= !ORPHAN;
+    }
+
+    /// Unmaps one page that the model evicted while a thread waited for it. Its thread has had
+    /// its turn since. Returns the page and whether it was written.
+    pub fn next_orphan(&mut self) -> Option<(u64, bool)> {
+        while self.orphan_count > 0 {
+            self.orphan_count -= 1;
+            let lpn = self.orphans[self.orphan_count];
+            if self.state[lpn as usize] & (ORPHAN | MAPPED) == ORPHAN | MAPPED {
+                self.state[lpn as usize] &= !ORPHAN;
+                return Some((lpn, self.take_away(lpn)));
+            }
+        }
+        None
+    }
+
+    /// Unmaps a mapped page; true when it was written.
+    pub fn take_away(&mut self, lpn: u64) -> bool {
+        let state = self.state[lpn as usize];
+        let written = state & WRITTEN != 0;
+        let left = match &mut self.backing {
+            Backing::Private(b) => {
+                let alone = self.threads.get() <= self.alone_at;
+                let stashed = state & STASHED != 0;
+                b.unmap(&self.uffd, &self.pagemap, lpn, stashed, written, alone)
+            }
+            Backing::Shared(b) => b.unmap(&self.pagemap, lpn, written),
+        };
+        let gone = state & !(MAPPED | WRITTEN);
+        self.state[lpn as usize] = match left {
+            Left::Written => gone | STASHED,
+            Left::Clean => gone,
+            Left::Absent => gone & !STASHED,
+            Left::Pinned => {
+                self.pinned += 1;
+                state
+            }
+        };
+        left == Left::Written
+    }
+
+    /// Copies the host's own counters.
+    pub fn copy_counters(&self, block: &StatsBlock) {
+        block.set(Counter::Pinned, self.pinned);
+    }
+}
+
+impl Effects for Host {
+    fn unmap(&mut self, lpn: Lpn) -> bool {
+        let lpn = lpn.0;
+        let state = &mut self.state[lpn as usize];
+        if *state & MAPPED != 0 {
+            return self.take_away(lpn);
+        }
+        if *state & PENDING != 0 {
+            *state |= ORPHAN;
+        }
+        false
+    }
+}

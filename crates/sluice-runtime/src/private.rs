@@ -1,0 +1,161 @@
+//! Private memory: the program's heap in an arena, its evicted pages in a stash.
+//!
+//! A page enters the arena by `UFFDIO_COPY` from the stash, which maps and write-protects in one
+//! call, and leaves it by `UFFDIO_MOVE` into a limbo page: the move unmaps atomically, so that no
+//! store can fall between reading the page and dropping it. From limbo the contents go back to the
+//! stash if they changed. Copying in is cheaper than moving in (no second call to protect, no page
+//! table walk in the source), and after a fork it works on shared pages, which a move refuses.
+
+use sluice_region::{Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write};
+
+/// Limbo pages are freed in batches of this many: a call per page would cost as much as the move.
+const LIMBO_PAGES: usize = 32;
+
+/// What became of a page that was to leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// It left and had been written.
+    Written,
+    /// It left as it came.
+    Clean,
+    /// It was not there: the program dropped it by a call we did not see.
+    Absent,
+    /// The kernel holds it in place.
+    Pinned,
+}
+
+/// Arena, stash and limbo of one process.
+#[derive(Debug)]
+pub struct PrivateBacking {
+    arena: Mapping,
+    stash: Mapping,
+    limbo: Mapping,
+    limbo_next: usize,
+    zeros: Mapping,
+}
+
+impl PrivateBacking {
+    /// Reserves room for `pages` pages; memory is used only as pages are.
+    pub fn new(pages: usize) -> Result<PrivateBacking, i32> {
+        Ok(PrivateBacking {
+            arena: Mapping::anonymous(pages * PAGE)?,
+            stash: Mapping::anonymous(pages * PAGE)?,
+            limbo: Mapping::anonymous(LIMBO_PAGES * PAGE)?,
+            limbo_next: 0,
+            zeros: zero_page()?,
+        })
+    }
+
+    /// Registers the arena and the limbo pages.
+    pub fn register(&mut self, uffd: &Uffd) -> Result<(), i32> {
+        // SAFETY: limbo holds nothing between two evictions.
+        unsafe { dont_need(self.limbo.addr(), self.limbo.len())? };
+        self.limbo_next = 0;
+        uffd.register_private(self.arena.addr(), self.arena.len())?;
+        uffd.register_private(self.limbo.addr(), self.limbo.len())
+    }
+
+    /// The arena's addresses.
+    pub fn arena(&self) -> &Mapping {
+        &self.arena
+    }
+
+    /// Page number of an address in the arena.
+    pub fn lpn(&self, addr: usize) -> Option<u64> {
+        self.arena.contains(addr).then(|| ((addr - self.arena.addr()) / PAGE) as u64)
+    }
+
+    fn page(&self, lpn: u64) -> usize {
+        self.arena.addr() + lpn as usize * PAGE
+    }
+
+    fn source(&self, lpn: u64, stashed: bool) -> usize {
+        if stashed { self.stash.addr() + lpn as usize * PAGE } else { self.zeros.addr() }
+    }
+
+    /// Maps a page; `EEXIST` means that it is mapped.
+    pub fn map(&self, uffd: &Uffd, lpn: u64, stashed: bool, protect: bool) -> Result<(), i32> {
+        uffd.copy_page(self.page(lpn), self.source(lpn, stashed), protect)
+    }
+
+    /// Unmaps a page and brings the stash up to date. `alone` says that no thread of the program
+    /// can run meanwhile.
+    #[allow(clippy::too_many_arguments)]
+    pub fn unmap(
+        &mut self,
+        uffd: &Uffd,
+        pagemap: &Pagemap,
+        lpn: u64,
+        stashed: bool,
+        known_written: bool,
+        alone: bool,
+    ) -> Left {
+        let page = self.page(lpn);
+        let written = known_written || pagemap.is_written(page);
+        let limbo = self.limbo.addr() + self.limbo_next * PAGE;
+        match move_out(uffd, limbo, page) {
+            Ok(()) => {}
+            Err(libc::ENOENT) => return Left::Absent,
+            Err(_) => return Left::Pinned,
+        }
+        // A store by another thread between the question and the move shows in the contents.
+        let changed = written || !alone && !same_page(limbo, self.source(lpn, stashed));
+        if changed {
+            copy_page(self.stash.addr() + lpn as usize * PAGE, limbo);
+        }
+        self.limbo_next += 1;
+        if self.limbo_next == LIMBO_PAGES {
+            self.limbo_next = 0;
+            // SAFETY: every limbo page has been read.
+            let _ = unsafe { dont_need(self.limbo.addr(), self.limbo.len()) };
+        }
+        if changed { Left::Written } else { Left::Clean }
+    }
+
+    /// Drops the contents of a range, arena and stash.
+    pub fn drop_range(&self, first: u64, pages: usize) {
+        let (start, len) = (first as usize * PAGE, pages * PAGE);
+        // SAFETY: the program gave the range up; both mappings are ours.
+        unsafe {
+            let _ = dont_need(self.arena.addr() + start, len);
+            let _ = dont_need(self.stash.addr() + start, len);
+        }
+    }
+}
+
+/// A page of zeros that is never written.
+pub fn zero_page() -> Result<Mapping, i32> {
+    let zeros = Mapping::anonymous(PAGE)?;
+    // SAFETY: our own page. Reading it once maps the kernel's shared zero page.
+    unsafe { core::ptr::read_volatile(zeros.addr() as *const u8) };
+    Ok(zeros)
+}
+
+/// After a fork the kernel refuses to move a shared page (`EBUSY`) until it is this process's own.
+fn move_out(uffd: &Uffd, limbo: usize, page: usize) -> Result<(), i32> {
+    match uffd.move_page(limbo, page) {
+        Err(libc::EBUSY) => {
+            // SAFETY: the page is present, or the first move had answered ENOENT.
+            unsafe { populate_write(page)? };
+            uffd.move_page(limbo, page)
+        }
+        other => other,
+    }
+}
+
+/// Compares two pages by machine words; neither is reachable by the program.
+fn same_page(a: usize, b: usize) -> bool {
+    let (a, b) = (a as *const u64, b as *const u64);
+    // SAFETY: both are whole, aligned, readable pages of the runtime.
+    (0..PAGE / 64).all(|line| unsafe {
+        (0..8).fold(0, |differ, word| {
+            let at = line * 8 + word;
+            differ | (*a.add(at) ^ *b.add(at))
+        }) == 0
+    })
+}
+
+fn copy_page(to: usize, from: usize) {
+    // SAFETY: both are whole pages of the runtime, and they are distinct.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, PAGE) };
+}

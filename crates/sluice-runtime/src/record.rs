@@ -1,0 +1,43 @@
+//! The record of trapped pages, in a file mapped by the runtime.
+
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use sluice_abi::{RECORD_MAGIC, RecordHeader};
+use sluice_region::Mapping;
+
+/// Appends logical page numbers to a mapped file.
+#[derive(Debug)]
+pub struct Recorder {
+    map: Mapping,
+    capacity: u64,
+}
+
+impl Recorder {
+    /// A recorder over a file that is as long as header and `capacity` entries.
+    pub fn new(map: Mapping, capacity: u64) -> Recorder {
+        let recorder = Recorder { map, capacity };
+        let header = recorder.header();
+        header.capacity.store(capacity, Relaxed);
+        header.magic.store(RECORD_MAGIC, Release);
+        recorder
+    }
+
+    /// Bytes of a file for `capacity` entries.
+    pub fn file_len(capacity: u64) -> usize {
+        size_of::<RecordHeader>() + capacity as usize * 8
+    }
+
+    fn header(&self) -> &RecordHeader {
+        // SAFETY: the mapping is page-aligned, long enough, and all fields are atomics.
+        unsafe { &*(self.map.addr() as *const RecordHeader) }
+    }
+
+    /// Appends one page; past the capacity only the count goes on.
+    pub fn push(&self, lpn: u64) {
+        let at = self.header().count.fetch_add(1, Relaxed);
+        if at < self.capacity {
+            let slot = self.map.addr() + size_of::<RecordHeader>() + at as usize * 8;
+            // SAFETY: `at` is below the capacity the mapping was made for.
+            unsafe { &*(slot as *const AtomicU64) }.store(lpn, Relaxed);
+        }
+    }
+}

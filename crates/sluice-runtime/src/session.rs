@@ -1,0 +1,139 @@
+//! What `sluice run` tells the library: a text file of `key=value` lines in the session directory.
+
+use sluice_model::{DeviceConfig, RawConfig};
+use std::path::{Path, PathBuf};
+
+/// How a fault reaches the runtime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trap {
+    /// By the userfaultfd descriptor, read by a thread of the runtime.
+    Event,
+    /// By SIGBUS in the faulting thread.
+    Signal,
+}
+
+/// What lives on the device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The malloc family and large anonymous mappings.
+    Heap,
+    /// Every shared mapping of this file.
+    Dax(PathBuf),
+}
+
+/// The checked contents of a session file.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The session directory.
+    pub dir: PathBuf,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// How faults arrive.
+    pub trap: Trap,
+    /// What is placed.
+    pub place: Place,
+    /// Anonymous mappings from this many bytes up are placed.
+    pub mmap_min: usize,
+    /// Traps to keep in the record; 0 keeps none.
+    pub record: u64,
+    /// Handler threads in event mode.
+    pub handlers: usize,
+    /// The device.
+    pub device: DeviceConfig,
+}
+
+/// Why a session cannot be used.
+#[derive(Debug)]
+pub struct SessionError(pub String);
+
+impl std::fmt::Display for SessionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Session {
+    /// Reads the session file of a directory.
+    pub fn load(dir: &Path) -> Result<Session, SessionError> {
+        let path = dir.join(sluice_abi::SESSION_FILE);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| SessionError(format!("cannot read {}: {e}", path.display())))?;
+        Session::parse(dir, &text)
+    }
+
+    /// Reads the text of a session file.
+    pub fn parse(dir: &Path, text: &str) -> Result<Session, SessionError> {
+        let mut raw = RawConfig::default();
+        let mut live = Lines::default();
+        for line in text.lines().filter(|l| !l.is_empty()) {
+            let (key, value) = line
+                .split_once('=')
+                .ok_or_else(|| SessionError(format!("session line without '=': {line}")))?;
+            match key.strip_prefix("live.") {
+                Some(key) => live.set(key, value)?,
+                None => raw.set(key, value).map_err(|e| SessionError(e.to_string()))?,
+            }
+        }
+        let device = raw.check().map_err(|e| SessionError(e.to_string()))?;
+        Ok(Session {
+            dir: dir.to_path_buf(),
+            seed: live.seed,
+            trap: live.trap.unwrap_or(Trap::Event),
+            place: live.place.unwrap_or(Place::Heap),
+            mmap_min: live.mmap_min,
+            record: live.record,
+            handlers: live.handlers.max(1),
+            device,
+        })
+    }
+
+    /// The text that `parse` reads back.
+    pub fn to_text(&self, device: &[(&'static str, String)]) -> String {
+        let trap = if self.trap == Trap::Event { "event" } else { "signal" };
+        let place = match &self.place {
+            Place::Heap => "heap".to_string(),
+            Place::Dax(path) => format!("dax:{}", path.display()),
+        };
+        let mut text = format!(
+            "live.seed={}\nlive.trap={trap}\nlive.place={place}\nlive.mmap_min={}\n\
+             live.record={}\nlive.handlers={}\n",
+            self.seed, self.mmap_min, self.record, self.handlers
+        );
+        for (key, value) in device {
+            text.push_str(&format!("{key}={value}\n"));
+        }
+        text
+    }
+}
+
+#[derive(Default)]
+struct Lines {
+    seed: u64,
+    trap: Option<Trap>,
+    place: Option<Place>,
+    mmap_min: usize,
+    record: u64,
+    handlers: usize,
+}
+
+impl Lines {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
+        let bad = || SessionError(format!("bad session value live.{key}={value}"));
+        let number = || value.parse::<u64>().map_err(|_| bad());
+        match (key, value) {
+            ("trap", "event") => self.trap = Some(Trap::Event),
+            ("trap", "signal") => self.trap = Some(Trap::Signal),
+            ("place", "heap") => self.place = Some(Place::Heap),
+            ("place", v) => {
+                let path = v.strip_prefix("dax:").ok_or_else(bad)?;
+                self.place = Some(Place::Dax(path.into()));
+            }
+            ("seed", _) => self.seed = number()?,
+            ("mmap_min", _) => self.mmap_min = number()? as usize,
+            ("record", _) => self.record = number()?,
+            ("handlers", _) => self.handlers = number()? as usize,
+            _ => return Err(bad()),
+        }
+        Ok(())
+    }
+}

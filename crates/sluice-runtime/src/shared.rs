@@ -1,0 +1,128 @@
+//! Shared memory: every shared mapping of one file is the device (`--place dax:PATH`).
+//!
+//! The file's own pages are the store. A page is on the device's DRAM when its page-table entries
+//! are there, and evicted by dropping them in all mappings.
+
+use crate::private::{Left, zero_page};
+use sluice_region::{Mapping, PAGE, Pagemap, Uffd, dont_need};
+
+/// Mappings of the file that may exist at once.
+pub const MAX_MAPPINGS: usize = 64;
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    start: usize,
+    len: usize,
+    first_lpn: u64,
+}
+
+impl Window {
+    fn page_of(&self, lpn: u64) -> Option<usize> {
+        let at = lpn.checked_sub(self.first_lpn)? as usize * PAGE;
+        (at < self.len).then(|| self.start + at)
+    }
+}
+
+/// The file and its mappings in this process.
+#[derive(Debug)]
+pub struct SharedBacking {
+    identity: (u64, u64),
+    windows: [Option<Window>; MAX_MAPPINGS],
+    zeros: Mapping,
+}
+
+impl SharedBacking {
+    /// No mappings yet of the file with this device and inode number.
+    pub fn new(identity: (u64, u64)) -> Result<SharedBacking, i32> {
+        Ok(SharedBacking { identity, windows: [None; MAX_MAPPINGS], zeros: zero_page()? })
+    }
+
+    /// Device and inode number of the file.
+    pub fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
+    /// Registers all mappings with a new descriptor.
+    pub fn register(&self, uffd: &Uffd) -> Result<(), i32> {
+        for window in self.windows.iter().flatten() {
+            uffd.register_shared(window.start, window.len)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a mapping; `ENOMEM` when there are too many.
+    pub fn add(&mut self, uffd: &Uffd, start: usize, len: usize, lpn: u64) -> Result<(), i32> {
+        let free = self.windows.iter_mut().find(|w| w.is_none()).ok_or(libc::ENOMEM)?;
+        uffd.register_shared(start, len)?;
+        *free = Some(Window { start, len, first_lpn: lpn });
+        Ok(())
+    }
+
+    /// Forgets what lies in a range that is about to be unmapped; `written` is told of each page
+    /// whose writes would otherwise be forgotten with its page-table entry.
+    pub fn cut(
+        &mut self,
+        start: usize,
+        len: usize,
+        pagemap: &Pagemap,
+        mut written: impl FnMut(u64),
+    ) -> Result<(), i32> {
+        for at in 0..MAX_MAPPINGS {
+            let Some(w) = self.windows[at] else { continue };
+            let (low, high) = (start.max(w.start), (start + len).min(w.start + w.len));
+            if low >= high {
+                continue;
+            }
+            for page in (low..high).step_by(PAGE).filter(|&p| pagemap.is_written(p)) {
+                written(w.first_lpn + ((page - w.start) / PAGE) as u64);
+            }
+            self.windows[at] = None;
+            self.keep(w, w.start, low)?;
+            self.keep(w, high, w.start + w.len)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, of: Window, start: usize, end: usize) -> Result<(), i32> {
+        if start == end {
+            return Ok(());
+        }
+        let free = self.windows.iter_mut().find(|w| w.is_none()).ok_or(libc::ENOMEM)?;
+        let first_lpn = of.first_lpn + ((start - of.start) / PAGE) as u64;
+        *free = Some(Window { start, len: end - start, first_lpn });
+        Ok(())
+    }
+
+    /// Page number of an address in one of the mappings.
+    pub fn lpn(&self, addr: usize) -> Option<u64> {
+        let inside = |w: &&Window| addr.wrapping_sub(w.start) < w.len;
+        let w = self.windows.iter().flatten().find(inside)?;
+        Some(w.first_lpn + ((addr - w.start) / PAGE) as u64)
+    }
+
+    /// Maps the page at an address; a hole in the file becomes a page of zeros.
+    pub fn map(&self, uffd: &Uffd, page: usize, protect: bool) -> Result<(), i32> {
+        match uffd.continue_page(page, protect) {
+            Err(libc::EFAULT) => match uffd.copy_page(page, self.zeros.addr(), protect) {
+                Err(libc::EEXIST) => uffd.continue_page(page, protect),
+                other => other,
+            },
+            other => other,
+        }
+    }
+
+    /// Unmaps a page in every mapping.
+    pub fn unmap(&self, pagemap: &Pagemap, lpn: u64, known_written: bool) -> Left {
+        let mut written = known_written;
+        for window in self.windows.iter().flatten() {
+            if let Some(page) = window.page_of(lpn) {
+                written = written || pagemap.is_written(page);
+                // SAFETY: shared memory: only the page-table entry goes.
+                if unsafe { dont_need(page, PAGE) }.is_err() {
+                    return Left::Pinned;
+                }
+            }
+        }
+        if written { Left::Written } else { Left::Clean }
+    }
+}

@@ -1,0 +1,154 @@
+//! Signal mode: the faulting thread serves its own fault inside SIGBUS.
+
+use crate::clock::now_ns;
+use crate::engine::{Engine, Plan};
+use crate::pace::wait_until;
+use core::sync::atomic::{AtomicPtr, Ordering::*};
+use libc::{c_int, c_void, siginfo_t};
+
+static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
+/// What the program wants done about a SIGBUS that is not ours; a leaked `sigaction`.
+static PROGRAM: AtomicPtr<libc::sigaction> = AtomicPtr::new(core::ptr::null_mut());
+
+
+/// Installs the handler; returns false when the kernel refuses.
+pub fn install(engine: &'static Engine) -> bool {
+    ENGINE.store(core::ptr::from_ref(engine).cast_mut(), Release);
+    // SAFETY: plain data, for which zeros are valid.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    action.sa_sigaction = on_bus as *const () as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    // SAFETY: the action is live. Every signal waits while a fault is served: a handler of the
+    // program that faults in turn would find the engine's lock held by its own thread.
+    unsafe {
+        libc::sigfillset(&mut action.sa_mask);
+        real_sigaction(libc::SIGBUS, &action, core::ptr::null_mut()) == 0
+    }
+}
+
+/// The C library's own `sigaction`, found behind the hook.
+///
+/// # Safety
+/// As for `sigaction(2)`.
+unsafe fn real_sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    type Function =
+        unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+    // SAFETY: the symbol exists in every C library and has this type.
+    unsafe {
+        let symbol = libc::dlsym(libc::RTLD_NEXT, c"sigaction".as_ptr());
+        let symbol =
+            if symbol.is_null() { libc::sigaction as *const () as *mut c_void } else { symbol };
+        core::mem::transmute::<*mut c_void, Function>(symbol)(signal, new, old)
+    }
+}
+
+/// Whether SIGBUS belongs to the runtime, so that the program's handler is only noted.
+pub fn is_ours() -> bool {
+    !ENGINE.load(Acquire).is_null()
+}
+
+/// Notes the program's handler for SIGBUS and returns the one it had before.
+pub fn chain(new: Option<libc::sigaction>) -> libc::sigaction {
+    let old = match new {
+        Some(action) => PROGRAM.swap(Box::into_raw(Box::new(action)), AcqRel),
+        None => PROGRAM.load(Acquire),
+    };
+    // SAFETY: actions are leaked, for a handler may read one at any time; zeros are SIG_DFL.
+    unsafe { if old.is_null() { core::mem::zeroed() } else { *old } }
+}
+
+/// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
+extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let seen_ns = now_ns();
+    // SAFETY: the engine is leaked; the kernel's pointers are valid for the call.
+    let (engine, addr, write, errno) = unsafe {
+        let engine = &*ENGINE.load(Acquire);
+        let saved = *libc::__errno_location();
+        (engine, (*info).si_addr() as usize, is_write(context), saved)
+    };
+    let page = addr & !(sluice_region::PAGE - 1);
+    let thread = sluice_region::thread_id();
+    let plan = loop {
+        if let Some(plan) = engine.trap(page, write, seen_ns, thread) {
+            break plan;
+        }
+        core::hint::spin_loop();
+    };
+    match plan {
+        Plan::Outside => pass_on(signal, info, context),
+        Plan::Done => {}
+        Plan::Wait(wait) => {
+            wait_until(wait.act_ns, wait.may_sleep);
+            while !engine.fill(&wait, thread) {
+                core::hint::spin_loop();
+            }
+        }
+    }
+    // SAFETY: this thread's own errno, as the interrupted code left it.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn is_write(context: *mut c_void) -> bool {
+    const WRITE_FAULT: i64 = 1 << 1;
+    // SAFETY: the kernel passes a ucontext; the page-fault error code is in REG_ERR.
+    unsafe {
+        let context = &*context.cast::<libc::ucontext_t>();
+        context.uc_mcontext.gregs[libc::REG_ERR as usize] & WRITE_FAULT != 0
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+unsafe fn is_write(_context: *mut c_void) -> bool {
+    // The syndrome register is not in the context's fixed part. Counting the page as unwritten
+    // is right either way: the kernel tracks its first write.
+    false
+}
+
+/// A SIGBUS of the program's own making goes where the program wanted it.
+fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let action = chain(None);
+    match action.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: restores the default, so that the access, tried again, ends the program as
+            // it would have without us.
+            unsafe {
+                let default: libc::sigaction = core::mem::zeroed();
+                real_sigaction(signal, &default, core::ptr::null_mut());
+            }
+        }
+        handler => call(handler, &action, signal, info, context),
+    }
+}
+
+fn call(
+    handler: usize,
+    action: &libc::sigaction,
+    signal: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+) {
+    // SAFETY: the program gave this handler with these flags, and the mask it asked for holds
+    // while it runs. A handler that leaves by siglongjmp restores its own mask.
+    unsafe {
+        let (mut before, ours): (u64, u64) = (0, *(&raw const action.sa_mask).cast::<u64>());
+        let interrupted = (*context.cast::<libc::ucontext_t>()).uc_sigmask;
+        let mut mask = *(&raw const interrupted).cast::<u64>() | ours;
+        if action.sa_flags & libc::SA_NODEFER == 0 {
+            mask |= 1 << (signal - 1);
+        }
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &mask, &mut before, 8);
+        if action.sa_flags & libc::SA_SIGINFO != 0 {
+            let f: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = core::mem::transmute(handler);
+            f(signal, info, context);
+        } else {
+            let f: extern "C" fn(c_int) = core::mem::transmute(handler);
+            f(signal);
+        }
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &before, 0usize, 8);
+    }
+}
