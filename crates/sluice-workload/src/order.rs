@@ -124,7 +124,7 @@ mod tests {
             let mut at = 0;
             for step in 1..=len {
                 at = next[at] as usize;
-                prop_assert_eq!(at == 0, step == len, "back at the start after {} of {}", step, len);
+                prop_assert_eq!(at == 0, step == len, "{} of {} steps", step, len);
             }
         }
 
