@@ -14,6 +14,7 @@ pub mod cache;
 pub mod config;
 mod device;
 mod ftl;
+mod layout;
 mod lists;
 mod mshr;
 mod nand;

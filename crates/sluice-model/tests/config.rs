@@ -157,57 +157,59 @@ fn a_bad_value_names_key_value_and_choices() {
     }
 }
 
-#[test]
-fn an_impossible_combination_names_its_keys_and_values() {
-    let refusals: [(&[(&str, &str)], &str); 10] = [
-        (
-            &[("device.capacity", "16MiB"), ("cache.capacity", "17MiB")],
-            "cache.capacity = 17MiB, device.capacity = 16MiB: the cache is larger than the device",
-        ),
-        (
-            &[
-                ("device.capacity", "16MiB"),
-                ("cache.capacity", "1MiB"),
-                ("cache.ways", "3"),
-            ],
-            "cache.capacity = 1MiB, cache.ways = 3: 256 pages are not a multiple of 3 ways",
-        ),
-        (
-            &[("device.capacity", "64KiB")],
-            "cache.capacity = 5%, cache.ways = full, device.capacity = 64KiB: the cache has no page",
-        ),
-        (
-            &[("device.capacity", "1MiB"), ("cache.ways", "16")],
-            "cache.capacity = 5%, cache.ways = 16, device.capacity = 1MiB: the cache has no page",
-        ),
-        (
-            &[("device.capacity", "4097B")],
-            "device.capacity = 4097B: not a multiple of the page",
-        ),
-        (
-            &[("cache.capacity", "1MB")],
-            "cache.capacity = 1MB: not a multiple of the page size, 4096 bytes",
-        ),
-        (
-            &[("prefetch.policy", "nextn")],
-            "prefetch.policy = nextn, prefetch.degree = 0: a prefetcher of degree 0 does nothing",
-        ),
-        (
-            &[("device.capacity", "16TiB")],
-            "device.capacity = 16TiB: more than 4294967293 pages",
-        ),
-        (
-            &[("device.capacity", "15TiB"), ("ftl.overprovision", "10%")],
-            "nand.pages_per_block = 256: 4429185024 physical pages; at most 4294967293 are accepted",
-        ),
-        (
-            &[("device.capacity", "96GiB"), ("ftl.gc_threshold", "10%")],
-            "ftl.overprovision = 7%, ftl.gc_threshold = 10%: a die has 108 spare blocks, of which \
+/// Values that contradict each other, and what the message must say.
+const IMPOSSIBLE: [(&[(&str, &str)], &str); 10] = [
+    (
+        &[("device.capacity", "16MiB"), ("cache.capacity", "17MiB")],
+        "cache.capacity = 17MiB, device.capacity = 16MiB: the cache is larger than the device",
+    ),
+    (
+        &[
+            ("device.capacity", "16MiB"),
+            ("cache.capacity", "1MiB"),
+            ("cache.ways", "3"),
+        ],
+        "cache.capacity = 1MiB, cache.ways = 3: 256 pages are not a multiple of 3 ways",
+    ),
+    (
+        &[("device.capacity", "64KiB")],
+        "cache.ways = full, device.capacity = 64KiB: the cache has no page",
+    ),
+    (
+        &[("device.capacity", "1MiB"), ("cache.ways", "16")],
+        "cache.capacity = 5%, cache.ways = 16, device.capacity = 1MiB: the cache has no page",
+    ),
+    (
+        &[("device.capacity", "4097B")],
+        "device.capacity = 4097B: not a multiple of the page",
+    ),
+    (
+        &[("cache.capacity", "1MB")],
+        "cache.capacity = 1MB: not a multiple of the page size, 4096 bytes",
+    ),
+    (
+        &[("prefetch.policy", "nextn")],
+        "prefetch.policy = nextn, prefetch.degree = 0: a prefetcher of degree 0 does nothing",
+    ),
+    (
+        &[("device.capacity", "16TiB")],
+        "device.capacity = 16TiB: more than 4294967293 pages",
+    ),
+    (
+        &[("device.capacity", "15TiB"), ("ftl.overprovision", "10%")],
+        "pages_per_block = 256: 4429185024 physical pages; at most 4294967293 are accepted",
+    ),
+    (
+        &[("device.capacity", "96GiB"), ("ftl.gc_threshold", "10%")],
+        "ftl.overprovision = 7%, ftl.gc_threshold = 10%: a die has 108 spare blocks, of which \
              garbage collection needs 2 to write to: over-provision more, or set a threshold of at \
              most 106 blocks",
-        ),
-    ];
-    for (pairs, expected) in refusals {
+    ),
+];
+
+#[test]
+fn an_impossible_combination_names_its_keys_and_values() {
+    for (pairs, expected) in IMPOSSIBLE {
         let found = message(set(pairs).check());
         assert!(found.starts_with("impossible configuration: "), "{found}");
         assert!(

@@ -1,4 +1,5 @@
-//! Prints the oracle traces, one a line: the name, then the pages. Read by `tests/oracle/golden.py`.
+//! Prints the oracle traces, one a line: the name, then the pages. `tests/oracle/golden.py` reads
+//! it.
 
 fn main() {
     for trace in sluice_testkit::traces::all() {

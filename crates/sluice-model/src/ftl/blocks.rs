@@ -1,6 +1,6 @@
 //! The state of every block: free, open, or closed with a number of stale pages.
 
-use super::layout::Layout;
+use crate::layout::Layout;
 use crate::lists::Lists;
 
 /// Blocks by state. A closed block without stale pages is in no list: it is nobody's victim.

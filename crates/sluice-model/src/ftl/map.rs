@@ -1,6 +1,6 @@
 //! Which physical page holds which logical page, and back.
 
-use super::layout::Layout;
+use crate::layout::Layout;
 
 /// Zero stands for the state of a fresh device, so that a terabyte's map costs no memory until it
 /// is used: a page is at its home (or nowhere, if the device is not preconditioned).

@@ -6,14 +6,13 @@
 //! reads of that die wait for it.
 
 mod blocks;
-mod layout;
 mod map;
 
 use crate::config::Settings;
-use crate::nand::Nand;
+use crate::layout::Layout;
+use crate::nand::Flash;
 use crate::stats::Stats;
 use blocks::Blocks;
-use layout::Layout;
 use map::Map;
 use sluice_units::Ps;
 
@@ -40,28 +39,28 @@ impl Ftl {
     /// When the page's data, asked for at `now`, is out of the flash array.
     ///
     /// A page without a place in flash (never written, or discarded) costs nothing.
-    pub fn read(&mut self, now: Ps, lpn: u32, nand: &mut Nand, stats: &mut Stats) -> Ps {
+    pub fn read<F: Flash>(&self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) -> Ps {
         match self.map.place_of(lpn, &self.layout) {
             Some(ppn) => {
                 stats.flash_reads += 1;
-                nand.read(now, self.layout.die_of(ppn))
+                flash.read(now, ppn)
             }
             None => now,
         }
     }
 
     /// Writes the page to a new place. Says when the program ends.
-    pub fn write(&mut self, now: Ps, lpn: u32, nand: &mut Nand, stats: &mut Stats) -> Ps {
+    pub fn write<F: Flash>(&mut self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) -> Ps {
         self.unmap(lpn);
         let die = self.pick_die();
         if self.blocks.host_is_full(die) {
-            self.collect(now, die, nand, stats);
+            self.collect(now, die, flash, stats);
         }
         let ppn = self.blocks.append_host(die);
         self.map.set(lpn, ppn);
         stats.host_programs += 1;
         stats.flash_programs += 1;
-        nand.program(now, die)
+        flash.program(now, ppn)
     }
 
     /// Forgets the page's place.
@@ -90,7 +89,7 @@ impl Ftl {
     }
 
     /// Frees blocks of a die until it has more than the threshold.
-    fn collect(&mut self, now: Ps, die: u32, nand: &mut Nand, stats: &mut Stats) {
+    fn collect<F: Flash>(&mut self, now: Ps, die: u32, flash: &mut F, stats: &mut Stats) {
         while self.blocks.is_short(die) {
             let Some(victim) = self.blocks.take_victim(die) else {
                 return;
@@ -99,14 +98,13 @@ impl Ftl {
                 if let Some(lpn) = self.map.owner_of(ppn, &self.layout) {
                     let to = self.blocks.append_gc(die);
                     self.map.set(lpn, to);
-                    nand.read(now, die);
-                    nand.program(now, die);
+                    flash.copy(now, ppn, to);
                     stats.flash_reads += 1;
                     stats.flash_programs += 1;
                     stats.gc_moves += 1;
                 }
             }
-            nand.erase(now, die);
+            flash.erase(now, victim);
             stats.erases += 1;
             self.blocks.free(victim);
         }

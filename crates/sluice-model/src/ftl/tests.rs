@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::RawConfig;
+use crate::nand::Nand;
 use sluice_units::Rng;
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
@@ -82,4 +83,86 @@ fn a_die_that_is_full_is_passed_over() {
         }
         ftl.check();
     }
+}
+
+/// A flash array that keeps contents instead of time: per PPN the (LPN, version) programmed
+/// there, or `None` if it is erased.
+struct Contents {
+    cells: Vec<Option<(u32, u32)>>,
+    layout: Layout,
+    /// What the host's next program holds.
+    from_host: (u32, u32),
+}
+
+impl Contents {
+    fn set(&mut self, ppn: u32, data: Option<(u32, u32)>) {
+        assert!(data.is_some(), "P{ppn} gets the contents of an erased page");
+        let old = std::mem::replace(&mut self.cells[ppn as usize], data);
+        assert_eq!(old, None, "P{ppn} is programmed again without an erase");
+    }
+}
+
+impl Flash for Contents {
+    fn read(&mut self, now: Ps, _ppn: u32) -> Ps {
+        now
+    }
+
+    fn program(&mut self, now: Ps, ppn: u32) -> Ps {
+        self.set(ppn, Some(self.from_host));
+        now
+    }
+
+    fn copy(&mut self, now: Ps, from: u32, to: u32) -> Ps {
+        self.set(to, self.cells[from as usize]);
+        now
+    }
+
+    fn erase(&mut self, now: Ps, block: u32) -> Ps {
+        self.layout
+            .pages_of(block)
+            .for_each(|ppn| self.cells[ppn as usize] = None);
+        now
+    }
+}
+
+/// Contents, not only bookkeeping: every page reads back its last version after every write, and
+/// no page is programmed twice between erases.
+#[test]
+fn contents_survive_garbage_collection() {
+    let settings = settings(&[
+        ("device.capacity", "1MiB"),
+        ("cache.capacity", "64KiB"),
+        ("nand.channels", "1"),
+        ("nand.dies", "2"),
+        ("nand.pages_per_block", "8"),
+        ("ftl.gc_threshold", "3"),
+    ]);
+    let mut ftl = Ftl::new(&settings);
+    let (mut stats, layout) = (Stats::default(), ftl.layout);
+    let cells = vec![None; (layout.blocks() * layout.pages_per_block) as usize];
+    let mut flash = Contents {
+        cells,
+        layout,
+        from_host: (0, 0),
+    };
+    (0..layout.lpns).for_each(|lpn| flash.set(layout.home_of(lpn), Some((lpn, 0))));
+    let mut versions = vec![0; layout.lpns as usize];
+    let mut rng = Rng::stream(9, "contents");
+    for step in 0..6_000u32 {
+        // Mostly a hot quarter, so that victims hold cold pages which must be moved.
+        let quarter = if step.is_multiple_of(5) { 1 } else { 4 };
+        let written = rng.below(u64::from(layout.lpns) / quarter) as u32;
+        versions[written as usize] += 1;
+        flash.from_host = (written, versions[written as usize]);
+        ftl.write(Ps::ZERO, written, &mut flash, &mut stats);
+        for (lpn, version) in (0..).zip(&versions) {
+            let ppn = ftl.map.place_of(lpn, &layout).unwrap();
+            assert_eq!(
+                flash.cells[ppn as usize],
+                Some((lpn, *version)),
+                "step {step}, L{lpn}"
+            );
+        }
+    }
+    assert!(stats.gc_moves > 1_000 && stats.erases > 500, "{stats:?}");
 }

@@ -7,11 +7,31 @@
 mod timeline;
 
 use crate::config::Settings;
+use crate::layout::Layout;
 use sluice_units::Ps;
 use timeline::Timeline;
 
+/// What the FTL asks of a flash array. Each answers when the operation, asked for at `now`, ends.
+pub(crate) trait Flash {
+    /// Reads a page, until it is out of the channel.
+    fn read(&mut self, now: Ps, ppn: u32) -> Ps;
+
+    /// Programs a page with data from the host.
+    fn program(&mut self, now: Ps, ppn: u32) -> Ps;
+
+    /// Reads a page and programs another with it.
+    fn copy(&mut self, now: Ps, from: u32, to: u32) -> Ps {
+        self.read(now, from);
+        self.program(now, to)
+    }
+
+    /// Erases a block.
+    fn erase(&mut self, now: Ps, block: u32) -> Ps;
+}
+
 /// The flash array's timing state.
 pub(crate) struct Nand {
+    layout: Layout,
     /// Per die: when it has done all it was asked for.
     die_free: Vec<Ps>,
     channels: Vec<Timeline>,
@@ -23,32 +43,16 @@ pub(crate) struct Nand {
 
 impl Nand {
     pub fn new(settings: &Settings) -> Nand {
+        let layout = Layout::new(settings);
         Nand {
-            die_free: vec![Ps::ZERO; settings.die_count() as usize],
+            layout,
+            die_free: vec![Ps::ZERO; layout.dies as usize],
             channels: (0..settings.channels).map(|_| Timeline::new()).collect(),
             read: settings.nand_read,
             program: settings.nand_program,
             erase: settings.nand_erase,
             transfer: settings.nand_transfer,
         }
-    }
-
-    /// When a page read from `die`, asked for at `now`, is out of the channel.
-    pub fn read(&mut self, now: Ps, die: u32) -> Ps {
-        let sensed = self.occupy(now, die, self.read);
-        self.transfer(now, die, sensed)
-    }
-
-    /// When a page program on `die`, asked for at `now`, is finished.
-    pub fn program(&mut self, now: Ps, die: u32) -> Ps {
-        let start = now.max(self.die_free[die as usize]);
-        let loaded = self.transfer(now, die, start);
-        self.occupy(loaded, die, self.program)
-    }
-
-    /// When a block erase on `die`, asked for at `now`, is finished.
-    pub fn erase(&mut self, now: Ps, die: u32) -> Ps {
-        self.occupy(now, die, self.erase)
     }
 
     fn occupy(&mut self, from: Ps, die: u32, time: Ps) -> Ps {
@@ -64,5 +68,24 @@ impl Nand {
         // Dies are numbered with the channel running fastest.
         let channel = die as usize % self.channels.len();
         self.channels[channel].reserve(now, earliest, self.transfer)
+    }
+}
+
+impl Flash for Nand {
+    fn read(&mut self, now: Ps, ppn: u32) -> Ps {
+        let die = self.layout.die_of(ppn);
+        let sensed = self.occupy(now, die, self.read);
+        self.transfer(now, die, sensed)
+    }
+
+    fn program(&mut self, now: Ps, ppn: u32) -> Ps {
+        let die = self.layout.die_of(ppn);
+        let start = now.max(self.die_free[die as usize]);
+        let loaded = self.transfer(now, die, start);
+        self.occupy(loaded, die, self.program)
+    }
+
+    fn erase(&mut self, now: Ps, block: u32) -> Ps {
+        self.occupy(now, self.layout.die_of_block(block), self.erase)
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The geometry. A PPN counts pages within a block, then blocks within a die, then dies; dies are
 /// numbered with the channel running fastest.
 #[derive(Clone, Copy)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Logical pages.
     pub lpns: u32,
     /// Dies on all channels together.
