@@ -254,4 +254,32 @@ mod tests {
         let (_, passes, _) = chase(&plan(Order::Cycle, false, 2), Measure::Passes).unwrap();
         assert_eq!(passes, [0; 3]);
     }
+
+    #[test]
+    fn a_pass_that_goes_another_way_is_found() {
+        let plan = plan(Order::Sequential, false, 1);
+        let buffer = Buffer::anonymous(plan.total_bytes() as usize).unwrap();
+        let crew = Crew {
+            plan: &plan,
+            measure: Measure::Passes,
+            buffer: &buffer,
+            timer: Timer::calibrate(),
+            barrier: Barrier::new(1),
+        };
+        let mut part = Part::new(&plan, &buffer, 0);
+        part.build().unwrap();
+        let mut first = None;
+        crew.pass(&mut part, 0, 0, &mut first).unwrap();
+        // 4, 5, 6, 7 become 4, 6, 5, 7: as many nodes, and back at the start.
+        for (node, next) in [(4, 6), (6, 5), (5, 7)] {
+            buffer
+                .word(64 * node)
+                .store((buffer.base() + 64 * next) as u64, Relaxed);
+        }
+        let message = Error::from(crew.pass(&mut part, 0, 1, &mut first).unwrap_err()).to_string();
+        assert!(
+            message.contains("pass 2 visited other nodes than pass 1"),
+            "{message}"
+        );
+    }
 }

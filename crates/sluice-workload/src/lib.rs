@@ -1,7 +1,27 @@
 //! Plain programs and access generators that know nothing of the emulator.
 //!
 //! The programs measure and check memory or a server that they believe to be ordinary. The
-//! access streams describe the same programs without running them.
+//! access streams describe the same programs without running them: [`parse_spec`].
+//!
+//! # JSON
+//!
+//! With `--json` a program prints one object on the last line of its output, and `--out FILE`
+//! writes the same object to a file. Latencies are in nanoseconds, times in seconds.
+//!
+//! - `schema`: `sluice.workload/1`; `workload`: the subcommand;
+//! - `params`: the parameters as resolved, with the seed; sizes end in `_bytes`;
+//! - `passes[]`: `pass` (from 1), `phase` (where phases differ), `accesses`, `wall_s`,
+//!   `ns_per_access`, `histogram`, and where accesses were timed `latency_ns` and `below_1us`
+//!   (a share from 0 to 1);
+//! - `latency_ns`: `count`, `mean`, `p50`, `p90`, `p99`, `p999`, `max` over all passes, `null`
+//!   when accesses were not timed; `histogram`: pairs of a bucket's midpoint and its count;
+//! - `wall_s`: sum over the passes; `mismatches`: what was not as stored;
+//! - chase: `build_s`, `checksum` (a hash of all visits in order), `timer` (`source`,
+//!   `overhead_ns`);
+//! - kv and redis: `requests`, `errors`, `values_checked`, `ops[]` (latencies by kind); kv:
+//!   `records_at_end`; redis: `bgsave` (`at_request`, `requests_meanwhile`, `seconds`,
+//!   `status`, or `null`);
+//! - pattern: `words_checked`, `words_written`.
 
 mod access;
 mod chase;

@@ -228,21 +228,21 @@ mod tests {
 
     #[test]
     fn long_streams_do_not_pile_up() {
+        let mut wire = b"$100\r\n".to_vec();
+        wire.extend([7; 100]);
+        wire.extend(b"\r\n");
+        let (head, tail) = wire.split_at(40);
         let mut parser = Parser::default();
+        parser.feed(head);
         for _ in 0..2_000 {
-            parser.feed(b"$100\r\n");
-            parser.feed(&[7; 100]);
-            parser.feed(b"\r\n+O");
-            assert!(matches!(
-                parser.next_reply(),
-                Ok(Some(Reply::Bulk(Some(_))))
-            ));
-            parser.feed(b"K\r\n");
+            // Part of the next reply is always there, so the buffer is never empty.
+            parser.feed(tail);
+            parser.feed(head);
             assert_eq!(
                 parser.next_reply(),
-                Ok(Some(Reply::Simple("OK".to_owned())))
+                Ok(Some(Reply::Bulk(Some(vec![7; 100]))))
             );
-            assert!(parser.bytes.len() < COMPACT_BYTES + 200);
+            assert!(parser.bytes.len() < COMPACT_BYTES + 2 * wire.len());
         }
     }
 

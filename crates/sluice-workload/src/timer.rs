@@ -11,6 +11,7 @@ const OVERHEAD_SAMPLES: usize = 4_000;
 /// A calibrated clock for single accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
+    counter: bool,
     mult: u64,
     overhead_ticks: u64,
 }
@@ -24,8 +25,11 @@ impl Timer {
     /// measurement costs. Allocates nothing.
     #[must_use]
     pub fn calibrate() -> Self {
+        let counter = clock::is_counter();
+        let mult = if counter { rate() } else { 1 << SHIFT };
         let mut timer = Self {
-            mult: rate(),
+            counter,
+            mult,
             overhead_ticks: 0,
         };
         let mut least = u64::MAX;
@@ -41,7 +45,11 @@ impl Timer {
     #[inline(always)]
     #[must_use]
     pub fn start(&self) -> Started {
-        Started(clock::start())
+        Started(if self.counter {
+            clock::start()
+        } else {
+            monotonic_ns()
+        })
     }
 
     /// Ends a measurement: every load before it has completed. Nanoseconds, without the cost
@@ -62,24 +70,22 @@ impl Timer {
     /// Which clock it is: `tsc` or `monotonic`.
     #[must_use]
     pub fn source(&self) -> &'static str {
-        if clock::is_counter() {
-            "tsc"
-        } else {
-            "monotonic"
-        }
+        if self.counter { "tsc" } else { "monotonic" }
     }
 
     #[inline(always)]
     fn stop_ticks(&self, started: Started) -> u64 {
-        clock::stop().wrapping_sub(started.0)
+        let now = if self.counter {
+            clock::stop()
+        } else {
+            monotonic_ns()
+        };
+        now.wrapping_sub(started.0)
     }
 }
 
-/// Fixed-point nanoseconds a tick.
+/// Fixed-point nanoseconds a tick of the counter.
 fn rate() -> u64 {
-    if !clock::is_counter() {
-        return 1 << SHIFT;
-    }
     let (first_ticks, first) = paired();
     while first.elapsed() < CALIBRATION {
         std::hint::spin_loop();
@@ -110,15 +116,10 @@ fn paired() -> (u64, Instant) {
     (best.1, best.2)
 }
 
+/// The time-stamp counter. Only used where `is_counter` says that ticks are time.
 #[cfg(target_arch = "x86_64")]
 mod clock {
     use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence, _rdtsc};
-    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-
-    const UNKNOWN: u8 = 0;
-    const COUNTER: u8 = 1;
-    const MONOTONIC: u8 = 2;
-    static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
 
     const LEAF_MAX: u32 = 0x8000_0000;
     const LEAF_EXTENDED: u32 = 0x8000_0001;
@@ -126,25 +127,15 @@ mod clock {
     const RDTSCP_BIT: u32 = 1 << 27;
     const INVARIANT_BIT: u32 = 1 << 8;
 
-    /// Invariant and readable with `rdtscp`: otherwise ticks are not time.
+    /// Invariant, and readable with `rdtscp`.
     pub fn is_counter() -> bool {
-        let kind = KIND.load(Relaxed);
-        if kind != UNKNOWN {
-            return kind == COUNTER;
-        }
-        let known = __cpuid(LEAF_MAX).eax >= LEAF_POWER;
-        let trusted = known
+        __cpuid(LEAF_MAX).eax >= LEAF_POWER
             && __cpuid(LEAF_EXTENDED).edx & RDTSCP_BIT != 0
-            && __cpuid(LEAF_POWER).edx & INVARIANT_BIT != 0;
-        KIND.store(if trusted { COUNTER } else { MONOTONIC }, Relaxed);
-        trusted
+            && __cpuid(LEAF_POWER).edx & INVARIANT_BIT != 0
     }
 
     #[inline(always)]
     pub fn start() -> u64 {
-        if !is_counter() {
-            return super::monotonic_ns();
-        }
         // SAFETY: these instructions read a register; SSE2 is part of x86_64. Needed because
         // no safe call orders a counter reading against loads.
         unsafe {
@@ -157,9 +148,6 @@ mod clock {
 
     #[inline(always)]
     pub fn stop() -> u64 {
-        if !is_counter() {
-            return super::monotonic_ns();
-        }
         let mut cpu = 0;
         // SAFETY: `is_counter` saw RDTSCP in CPUID; `cpu` is ours. Needed as in `start`.
         unsafe {

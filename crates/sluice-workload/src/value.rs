@@ -153,5 +153,14 @@ mod tests {
             prop_assert!(check(&value, seed.wrapping_add(1), key, version).is_err());
             prop_assert!(check_all(&value, 65, seed, key, version).is_err());
         }
+
+        #[test]
+        fn a_value_torn_between_two_versions_shows(seed: u64, key: u64, cut in 1_usize..8) {
+            let (mut old, mut new) = (vec![0; 64], vec![0; 64]);
+            fill(&mut old, seed, key, 6);
+            fill(&mut new, seed, key, 7);
+            new[cut * WORD..].copy_from_slice(&old[cut * WORD..]);
+            prop_assert!(check(&new, seed, key, 7).is_err());
+        }
     }
 }

@@ -3,10 +3,12 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::{json, text, workload};
@@ -174,26 +176,53 @@ fn a_save_under_load_holds_every_value() {
     assert_eq!(json(&output)["values_checked"], 4000);
 }
 
-/// A server that answers PING and then breaks the connection.
-fn broken_server() -> u16 {
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+/// What a server of our own answers to a command; nothing breaks the connection.
+type Answer = fn(&mut Records, &[Vec<u8>]) -> Option<Vec<u8>>;
+
+/// A server that may do what a real one never does. Its port.
+fn fake_server(answer: Answer) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let serve = |mut stream: TcpStream| {
-        let mut bytes = [0; 512];
-        while let Ok(n @ 1..) = stream.read(&mut bytes) {
-            if !bytes[..n].windows(4).any(|part| part == b"PING") {
-                return;
-            }
-            stream.write_all(b"+PONG\r\n").unwrap();
+    let records = Arc::new(Mutex::new(Records::new()));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let records = Arc::clone(&records);
+            std::thread::spawn(move || serve(stream, &records, answer));
         }
-    };
-    std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
+    });
     port
+}
+
+/// Answers commands until one breaks the connection.
+fn serve(stream: TcpStream, records: &Mutex<Records>, answer: Answer) -> Option<()> {
+    let mut out = stream.try_clone().ok()?;
+    let mut input = BufReader::new(stream);
+    let number = |input: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        input.read_line(&mut line).ok()?;
+        line.get(1..)?.trim_end().parse::<usize>().ok()
+    };
+    loop {
+        let mut parts = Vec::new();
+        for _ in 0..number(&mut input)? {
+            let mut part = vec![0; number(&mut input)? + 2];
+            input.read_exact(&mut part).ok()?;
+            part.truncate(part.len() - 2);
+            parts.push(part);
+        }
+        let reply = answer(&mut records.lock().unwrap(), &parts)?;
+        out.write_all(&reply).ok()?;
+    }
+}
+
+fn bulk(value: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
 }
 
 #[test]
 fn a_broken_connection_is_an_error_and_not_a_hang() {
-    let port = broken_server();
+    let port = fake_server(|_, command| (command[0] == b"PING").then(|| b"+PONG\r\n".to_vec()));
     let output = workload(&format!(
         "redis --json --port {port} --connections 2 --records 10"
     ));
@@ -203,6 +232,28 @@ fn a_broken_connection_is_an_error_and_not_a_hang() {
         text(&output.stderr).contains("connection 0: "),
         "{}",
         text(&output.stderr)
+    );
+}
+
+#[test]
+fn a_replacement_that_was_acknowledged_and_lost_is_found() {
+    let port = fake_server(|records, command| match command {
+        [name, key, value] if name == b"SET" => {
+            records.entry(key.clone()).or_insert_with(|| value.clone());
+            Some(b"+OK\r\n".to_vec())
+        }
+        [name, key] if name == b"GET" => Some(bulk(records.get(key)?)),
+        _ => Some(b"+PONG\r\n".to_vec()),
+    });
+    let output = workload(&format!(
+        "redis --json --port {port} --mix A --records 50 --ops 500 --connections 2"
+    ));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(json(&output)["mismatches"].as_u64().unwrap() > 10);
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("version") && told.contains("found version 0"),
+        "{told}"
     );
 }
 

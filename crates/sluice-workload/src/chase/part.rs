@@ -281,6 +281,23 @@ mod tests {
     }
 
     #[test]
+    fn a_short_cut_is_found() {
+        let plan = plan(Order::Sequential);
+        let buffer = Buffer::anonymous(plan.total_bytes() as usize).unwrap();
+        let mut part = Part::new(&plan, &buffer, 0);
+        part.build().unwrap();
+        buffer
+            .word(64 * 5)
+            .store(buffer.base() as u64 + 64 * 7, Relaxed);
+        let closed = part.visit_all(&Untimed, &mut VisitHash::default());
+        let message = Error::from(closed.unwrap_err()).to_string();
+        assert!(
+            message.contains("offset 0x40: the pass ended here"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn a_lost_store_is_found() {
         for order in [Order::Sequential, Order::Cycle, Order::Uniform] {
             let plan = plan(order);
