@@ -44,11 +44,13 @@ impl Mismatch {
 /// Fills `out` with the value of `key` in `version`: the version, then words that depend on
 /// seed, key, version and place.
 pub fn fill(out: &mut [u8], seed: u64, key: u64, version: u64) {
-    let base = base(seed, key, version);
-    for (i, chunk) in out.chunks_mut(WORD).enumerate() {
-        let word = if i == 0 { version } else { word(base, i) };
-        chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
+    let words = Words::new(seed, key, version);
+    let (whole, rest) = out.as_chunks_mut::<WORD>();
+    let last = whole.len();
+    for (i, chunk) in whole.iter_mut().enumerate() {
+        *chunk = words.at(i);
     }
+    rest.copy_from_slice(&words.at(last)[..rest.len()]);
 }
 
 /// The version that a value claims to have.
@@ -62,21 +64,22 @@ pub fn version_of(value: &[u8]) -> Option<u64> {
 /// # Errors
 /// The first place that differs.
 pub fn check(value: &[u8], seed: u64, key: u64, version: u64) -> Result<(), Mismatch> {
-    let base = base(seed, key, version);
-    for (i, chunk) in value.chunks(WORD).enumerate() {
-        let word = if i == 0 { version } else { word(base, i) };
-        let expected = &word.to_le_bytes()[..chunk.len()];
-        if chunk != expected {
-            return Err(Mismatch::new(
-                key,
-                format!(
-                    "{} at byte {} of version {version}",
-                    hex(expected),
-                    i * WORD
-                ),
-                hex(chunk),
-            ));
-        }
+    let words = Words::new(seed, key, version);
+    let (whole, rest) = value.as_chunks::<WORD>();
+    let wrong = |i: usize, found: &[u8]| {
+        let (expected, at) = (hex(&words.at(i)[..found.len()]), i * WORD);
+        let expected = format!("{expected} at byte {at} of version {version}");
+        Mismatch::new(key, expected, hex(found))
+    };
+    let differs = whole
+        .iter()
+        .enumerate()
+        .position(|(i, chunk)| *chunk != words.at(i));
+    if let Some(i) = differs {
+        return Err(wrong(i, &whole[i]));
+    }
+    if rest != &words.at(whole.len())[..rest.len()] {
+        return Err(wrong(whole.len(), rest));
     }
     Ok(())
 }
@@ -103,12 +106,30 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn base(seed: u64, key: u64, version: u64) -> u64 {
-    mix(mix(mix(seed) ^ key) ^ version)
+/// The words of one value.
+struct Words {
+    version: u64,
+    base: u64,
 }
 
-fn word(base: u64, index: usize) -> u64 {
-    mix(base.wrapping_add((index as u64).wrapping_mul(GOLDEN)))
+impl Words {
+    fn new(seed: u64, key: u64, version: u64) -> Self {
+        Self {
+            version,
+            base: mix(mix(mix(seed) ^ key) ^ version),
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, index: usize) -> [u8; WORD] {
+        let place = (index as u64).wrapping_mul(GOLDEN);
+        let word = if index == 0 {
+            self.version
+        } else {
+            mix(self.base.wrapping_add(place))
+        };
+        word.to_le_bytes()
+    }
 }
 
 /// The output function of splitmix64: a bijection that spreads every bit.
