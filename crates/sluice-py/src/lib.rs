@@ -1,7 +1,6 @@
 //! Python bindings: conversions only.
 
 mod errors;
-mod simulation;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -111,7 +110,7 @@ mod _core {
         if spec.footprint_bytes() > config.capacity().0 {
             return Err(errors::too_large(py, &config, spec.footprint_bytes()));
         }
-        let plan = simulation::Plan {
+        let plan = sluice_output::Plan {
             device,
             config: &config,
             workload,
@@ -125,7 +124,7 @@ mod _core {
 }
 
 /// Runs without the interpreter's lock, and looks for Ctrl-C now and then.
-fn simulate_detached(py: Python<'_>, plan: &simulation::Plan<'_>) -> PyResult<String> {
+fn simulate_detached(py: Python<'_>, plan: &sluice_output::Plan<'_>) -> PyResult<String> {
     let (result, signal) = py.detach(|| {
         let signal = RefCell::new(None);
         let stop = || {
@@ -148,7 +147,7 @@ fn simulate_detached(py: Python<'_>, plan: &simulation::Plan<'_>) -> PyResult<St
 fn visibility(py: Python<'_>, hits: &str) -> PyResult<Visibility> {
     let all = [Visibility::All, Visibility::Misses];
     all.into_iter()
-        .find(|one| simulation::visible(*one) == hits)
+        .find(|one| sluice_output::visible(*one) == hits)
         .ok_or_else(|| errors::bad_value(py, "hits", hits, "one of all, misses"))
 }
 

@@ -1,5 +1,6 @@
 //! A workload on a simulated device, told as one JSON object. Knows nothing of Python.
 
+use crate::{SCHEMA, settings, share};
 use serde_json::{Value, json};
 use sluice_fabric::{Access, Histogram, Options, SimResult, Visibility};
 use sluice_model::{ConfigError, Device, DeviceConfig};
@@ -58,18 +59,11 @@ impl Plan<'_> {
     }
 
     fn tell(&self, device: &Device, result: &SimResult) -> Value {
-        let settings: serde_json::Map<String, Value> = self
-            .config
-            .raw()
-            .to_pairs()
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value.into()))
-            .collect();
         json!({
-            "schema": "sluice.run/1",
+            "schema": SCHEMA,
             "kind": "sim",
             "device": self.device,
-            "config": settings,
+            "config": settings(self.config),
             "seed": self.seed,
             "version": env!("CARGO_PKG_VERSION"),
             "workload": self.workload,
@@ -101,7 +95,7 @@ impl Plan<'_> {
             "hits": hits,
             "hits_are": hits_are,
             "misses": result.misses,
-            "hit_ratio": ratio(hits, seen),
+            "hit_ratio": share(hits, seen),
             "evictions": stats.evictions,
             "dirty_evictions": stats.dirty_evictions,
             "prefetch_issued": stats.prefetch_issued,
@@ -127,10 +121,6 @@ fn flash(device: &Device) -> Value {
         "gc_moves": stats.gc_moves,
         "write_amplification": stats.write_amplification().map(|ratio| ratio.to_f64()),
     })
-}
-
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 fn summary(histogram: &Histogram) -> Value {

@@ -1,0 +1,172 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Run real programs on an emulated CXL-SSD, and simulate the ones that do not exist yet.
+#[derive(Debug, Parser)]
+#[command(name = "sluice", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an unmodified program with its memory on the device
+    Run(RunArgs),
+    /// Simulate a workload on the device, in virtual time
+    Sim(SimArgs),
+    /// Run a plain program that knows nothing of Sluice
+    Workload {
+        #[command(subcommand)]
+        command: sluice_workload::WorkloadCommand,
+    },
+    /// Say what this host can do, and what would mend what it cannot
+    Doctor(DoctorArgs),
+    /// List, show and check devices
+    Device {
+        #[command(subcommand)]
+        command: DeviceCommand,
+    },
+    /// List eviction and prefetch policies
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
+    /// Write an HTML report of one or more output folders
+    #[command(disable_help_flag = true)]
+    Report(ReportArgs),
+}
+
+/// Which device.
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
+    /// Preset, or path to a device file ending in .toml
+    #[arg(long, value_name = "DEVICE", default_value = "cylon")]
+    pub device: String,
+    /// Change one setting, such as cache.capacity=16MiB (see `sluice device show`)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random stream
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The program's own output is untouched. With --json one object follows on the \
+                  last line of standard output. Sluice ends with the program's status."
+)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// How a miss reaches the device. `event` is always right; `signal` is faster, for programs
+    /// that keep system calls off device memory
+    #[arg(long, value_enum, default_value_t = TrapArg::Event)]
+    pub trap: TrapArg,
+    /// What lives on the device: `heap` (malloc and large anonymous mappings), or `dax:PATH`
+    /// (every shared mapping of a file in /dev/shm)
+    #[arg(long, default_value = "heap", value_name = "heap|dax:PATH")]
+    pub place: String,
+    /// Place anonymous mappings from this size up
+    #[arg(long, value_name = "SIZE", default_value = "128KiB")]
+    pub mmap_min: sluice_units::Bytes,
+    /// Handler threads in event mode
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub handlers: u64,
+    /// Keep the first N trapped pages, in order, in DIR/traps.bin
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "out")]
+    pub record_traps: u64,
+    /// Print the result as one JSON object on the last line of standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Keep settings, statistics, histograms and a timeline in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    pub program: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TrapArg {
+    /// A thread of the runtime reads faults from userfaultfd
+    Event,
+    /// The faulting thread serves itself inside SIGBUS
+    Signal,
+}
+
+#[derive(Debug, Args)]
+pub struct SimArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Access pattern, such as "chase:size=64MiB,stride=4096,passes=4"
+    #[arg(long, value_name = "SPEC")]
+    pub workload: String,
+    /// What the device sees: every access, or only those that would trap in a live run
+    #[arg(long, value_enum, default_value_t = HitsArg::All)]
+    pub hits: HitsArg,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Keep settings and statistics in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HitsArg {
+    /// Every access
+    All,
+    /// Only accesses to unmapped pages
+    Misses,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print the findings as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DeviceCommand {
+    /// List the devices that come with Sluice
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show every setting of a device, with its meaning and source
+    Show {
+        /// Preset, or path to a device file
+        #[arg(default_value = "cylon")]
+        device: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a device file
+    Check {
+        /// Preset, or path to a device file
+        device: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// List the policies, with what they do and where they come from
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Folders and options; see `sluice report --help`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
+}

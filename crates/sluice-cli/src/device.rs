@@ -1,0 +1,101 @@
+//! Devices and policies: from the command line to a checked configuration, and back to tables.
+
+use crate::args::{DeviceArgs, DeviceCommand, PolicyCommand};
+use crate::error::Error;
+use serde_json::{Value, json};
+use sluice_model::{DeviceConfig, EVICTIONS, PARAMS, PREFETCHES};
+use std::process::ExitCode;
+
+/// The device that was asked for, with its changed settings, checked.
+pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
+    let mut raw = sluice_config::load(&args.device)?;
+    for pair in &args.set {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            Error::new(format!("bad value for --set: \"{pair}\"; expected KEY=VALUE"))
+        })?;
+        raw.set(key.trim(), value.trim())?;
+    }
+    Ok(raw.check()?)
+}
+
+/// `sluice device`.
+pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
+    match command {
+        DeviceCommand::List { json } => list(*json),
+        DeviceCommand::Show { device, json } => show(device, *json)?,
+        DeviceCommand::Check { device } => {
+            let config = sluice_config::load(device)?.check()?;
+            println!("{device}: well, {} behind {}", config.capacity(), config.cache_capacity());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(as_json: bool) {
+    let presets = sluice_config::presets();
+    if as_json {
+        let all: Vec<Value> = presets
+            .iter()
+            .map(|p| json!({ "name": p.name, "meaning": p.meaning }))
+            .collect();
+        println!("{}", json!(all));
+    } else {
+        presets.iter().for_each(|p| println!("{:<10} {}", p.name, p.meaning));
+    }
+}
+
+fn show(device: &str, as_json: bool) -> Result<(), Error> {
+    let config = sluice_config::load(device)?.check()?;
+    let values = config.raw().to_pairs();
+    let rows = PARAMS.iter().map(|p| {
+        let value = values.iter().find(|(key, _)| *key == p.key).map_or("", |(_, v)| v);
+        (p, value)
+    });
+    if as_json {
+        let all: Vec<Value> = rows
+            .map(|(p, value)| {
+                json!({
+                    "key": p.key, "value": value, "default": p.default,
+                    "expected": p.kind.expected(), "meaning": p.meaning, "source": p.source,
+                })
+            })
+            .collect();
+        println!("{}", json!(all));
+        return Ok(());
+    }
+    for (p, value) in rows {
+        println!("{:<22} {value:<12} {}", p.key, p.meaning);
+        println!("{:<35} {}; from {}", "", p.kind.expected(), p.source);
+    }
+    Ok(())
+}
+
+/// `sluice policy`.
+pub fn policies(command: &PolicyCommand) -> Result<ExitCode, Error> {
+    let PolicyCommand::List { json } = command;
+    let evictions = EVICTIONS.iter().map(|e| {
+        let i = e.info;
+        ("eviction", i.name, i.meaning, i.source, if i.uses_hits { "hits" } else { "misses" })
+    });
+    let prefetches = PREFETCHES
+        .iter()
+        .map(|e| ("prefetch", e.info.name, e.info.meaning, e.info.source, "misses"));
+    let rows = evictions.chain(prefetches);
+    if *json {
+        let all: Vec<Value> = rows
+            .map(|(kind, name, meaning, source, decides_by)| {
+                json!({
+                    "kind": kind, "name": name, "meaning": meaning, "source": source,
+                    "decides_by": decides_by,
+                })
+            })
+            .collect();
+        println!("{}", json!(all));
+    } else {
+        for (kind, name, meaning, source, by) in rows {
+            println!("{kind:<9} {name:<8} by {by:<7} {meaning}");
+            println!("{:<29} from {source}", "");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,105 @@
+//! `sluice doctor`: what this host can do.
+
+use crate::args::DoctorArgs;
+use crate::error::Error;
+use crate::program;
+use serde_json::{Value, json};
+use sluice_region::{UffdKind, probe};
+use std::process::ExitCode;
+
+struct Finding {
+    name: String,
+    found: String,
+    mend: Option<String>,
+    needed_for: &'static str,
+}
+
+/// Looks, prints, and fails when a live run in event mode, the default, cannot work.
+pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
+    let probe = probe();
+    let mut findings: Vec<Finding> = probe
+        .checks
+        .iter()
+        .map(|c| Finding {
+            name: c.name.to_string(),
+            found: c.found.clone(),
+            mend: c.mend.clone(),
+            needed_for: match c.need {
+                sluice_region::Need::Live => "sluice run",
+                sluice_region::Need::Event => "sluice run --trap event",
+                sluice_region::Need::Signal => "sluice run --trap signal",
+            },
+        })
+        .collect();
+    findings.extend([preload(), kvm(), qemu()]);
+    let modes = [("event", UffdKind::Events), ("signal", UffdKind::Signal)]
+        .map(|(name, kind)| (name, probe.blocker(kind).is_none()));
+    if args.json {
+        print_json(&findings, &modes);
+    } else {
+        print_text(&findings, &modes);
+    }
+    Ok(if modes[0].1 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn print_json(findings: &[Finding], modes: &[(&str, bool)]) {
+    let checks: Vec<Value> = findings
+        .iter()
+        .map(|f| {
+            json!({
+                "name": f.name, "ok": f.mend.is_none(), "found": f.found, "mend": f.mend,
+                "needed_for": f.needed_for,
+            })
+        })
+        .collect();
+    let modes: serde_json::Map<String, Value> =
+        modes.iter().map(|(name, ok)| ((*name).to_string(), (*ok).into())).collect();
+    println!("{}", json!({ "schema": "sluice.doctor/1", "modes": modes, "checks": checks }));
+}
+
+fn print_text(findings: &[Finding], modes: &[(&str, bool)]) {
+    for f in findings {
+        let mark = if f.mend.is_none() { "ok  " } else { "MISS" };
+        println!("{mark} {:<28} {}", f.name, f.found);
+        if let Some(mend) = &f.mend {
+            println!("     {:<28} for {}: {mend}", "", f.needed_for);
+        }
+    }
+    println!();
+    for (name, ok) in modes {
+        println!("sluice run --trap {name:<7} {}", if *ok { "ready" } else { "cannot run here" });
+    }
+}
+
+fn preload() -> Finding {
+    let found = program::preload_library();
+    let mend = found.is_err().then(|| "cargo build --release -p sluice-preload".to_string());
+    Finding {
+        name: "preload library".into(),
+        found: found.map_or_else(|e| e.to_string(), |p| p.display().to_string()),
+        mend,
+        needed_for: "sluice run",
+    }
+}
+
+fn kvm() -> Finding {
+    let open = std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm");
+    let (found, mend) = match open {
+        Ok(_) => ("opens".to_string(), None),
+        Err(e) => (
+            format!("/dev/kvm: {e}"),
+            Some("`modprobe kvm_intel` (or kvm_amd), and join group kvm; guests run without it, \
+                  but slowly".to_string()),
+        ),
+    };
+    Finding { name: "KVM".into(), found, mend, needed_for: "virtual machines at full speed" }
+}
+
+fn qemu() -> Finding {
+    let name = "qemu-system-x86_64";
+    let (found, mend) = match program::find(name) {
+        Some(path) => (path.display().to_string(), None),
+        None => (format!("no {name} on PATH"), Some("apt-get install qemu-system-x86".into())),
+    };
+    Finding { name: "QEMU".into(), found, mend, needed_for: "virtual machines" }
+}

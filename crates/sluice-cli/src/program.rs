@@ -1,0 +1,96 @@
+//! Finding programs and libraries.
+
+use crate::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+const LIBRARY: &str = "libsluice_preload.so";
+
+/// The preload library: beside this command, or where `SLUICE_PRELOAD` says.
+pub fn preload_library() -> Result<PathBuf, Error> {
+    if let Some(path) = std::env::var_os("SLUICE_PRELOAD") {
+        let path = PathBuf::from(path);
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(Error::at(path.display(), "no such file (from SLUICE_PRELOAD)"))
+        };
+    }
+    let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
+    let own = own.canonicalize().unwrap_or(own);
+    let beside = own.with_file_name(LIBRARY);
+    let installed = own.parent().map(|p| p.join("../lib").join(LIBRARY));
+    [Some(beside.clone()), installed].into_iter().flatten().find(|p| p.is_file()).ok_or_else(|| {
+        Error::at(beside.display(), "missing; `cargo build --release` makes it")
+    })
+}
+
+/// A program by name or path, as a shell would find it.
+pub fn find(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|p| is_program(p));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| is_program(p))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// A program that the preload library can enter, or why not.
+pub fn check(name: &str) -> Result<PathBuf, Error> {
+    let path = find(name).ok_or_else(|| {
+        let why = if name.contains('/') && Path::new(name).exists() {
+            "not an executable file"
+        } else {
+            "no such program"
+        };
+        Error::at(name, why)
+    })?;
+    if is_static(&path) {
+        return Err(Error::at(
+            path.display(),
+            "statically linked: the preload library cannot enter it, and nothing of it would be \
+             placed on the device",
+        ));
+    }
+    Ok(path)
+}
+
+/// Whether a 64-bit ELF program names no dynamic loader. Scripts and other files are not.
+fn is_static(path: &Path) -> bool {
+    const PT_INTERP: u32 = 3;
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|f| f.take(64 * 1024).read_to_end(&mut head));
+    if read.is_err() || head.len() < 64 || head[..5] != *b"\x7fELF\x02" {
+        return false;
+    }
+    let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]) as usize;
+    let table = u64::from_le_bytes(head[32..40].try_into().unwrap_or_default()) as usize;
+    let (size, count) = (u16_at(54), u16_at(56));
+    let kinds = (0..count).filter_map(|n| head.get(table + n * size..table + n * size + 4));
+    !kinds.into_iter().any(|k| k == PT_INTERP.to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        assert!(find("sh").is_some());
+        assert!(find("/bin/sh").is_some());
+        assert!(find("no-such-program-anywhere").is_none());
+        assert!(find("/etc/passwd").is_none(), "not executable");
+        assert!(find("/tmp").is_none(), "a directory");
+    }
+
+    #[test]
+    fn a_dynamic_program_passes_and_a_script_too() {
+        assert!(!is_static(&find("sh").unwrap()));
+        assert!(!is_static(Path::new("/etc/passwd")));
+    }
+}

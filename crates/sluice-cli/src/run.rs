@@ -1,0 +1,256 @@
+//! `sluice run`: an unmodified program with its memory on the device.
+
+use crate::args::{RunArgs, TrapArg};
+use crate::device;
+use crate::error::Error;
+use crate::program;
+use crate::session::SessionDir;
+use sluice_model::DeviceConfig;
+use sluice_output::{Exit, Folder, Run, Timeline, read_processes, write_config};
+use sluice_region::{UffdKind, probe};
+use sluice_runtime::{Place, Session, Trap};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode};
+use std::time::Instant;
+
+/// Time between two samples of the timeline.
+const SAMPLE_MS: i32 = 100;
+
+/// Runs the program and tells what the device did. Everything that can be wrong is found before
+/// the program starts.
+pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
+    let config = device::resolve(&args.device)?;
+    let place = parse_place(&args.place)?;
+    let prog = program::check(&args.program[0])?;
+    let library = program::preload_library()?;
+    check_host(args.trap)?;
+    let folder = match &args.out {
+        Some(path) => Some(Folder::create(path).map_err(|e| Error::at(path.display(), e))?),
+        None => None,
+    };
+    let session = SessionDir::create()?;
+    let trap = if args.trap == TrapArg::Event { Trap::Event } else { Trap::Signal };
+    let described = Session {
+        dir: session.path().to_path_buf(),
+        seed: args.device.seed,
+        trap,
+        place,
+        mmap_min: args.mmap_min.0 as usize,
+        record: args.record_traps,
+        handlers: args.handlers as usize,
+        device: config.clone(),
+    };
+    let text = described.to_text(&config.raw().to_pairs());
+    std::fs::write(session.path().join(sluice_abi::SESSION_FILE), text)
+        .map_err(|e| Error::at("writing the session", e))?;
+    let started = Instant::now();
+    let mut child = spawn(&prog, args, &library, session.path())?;
+    let pid = u64::from(child.id());
+    let timeline = watch(&mut child, session.path(), started, folder.is_some())?;
+    let status = child.wait().map_err(|e| Error::at("waiting for the program", e))?;
+    let exit = match status.signal() {
+        Some(signal) => Exit::Signal(signal),
+        None => Exit::Code(status.code().unwrap_or(1)),
+    };
+    let processes = read_processes(session.path());
+    let result = Run {
+        device: &args.device.device,
+        config: &config,
+        seed: args.device.seed,
+        command: &args.program,
+        trap_mode: if trap == Trap::Event { "event" } else { "signal" },
+        place: &args.place,
+        exit,
+        wall_s: started.elapsed().as_secs_f64(),
+        pid,
+        processes: &processes,
+    };
+    tell(args, &result, folder.as_ref(), &config, &timeline, session.path())?;
+    drop(session);
+    Ok(leave(exit))
+}
+
+fn parse_place(text: &str) -> Result<Place, Error> {
+    if text == "heap" {
+        return Ok(Place::Heap);
+    }
+    let bad = |why: &str| Error::new(format!("bad value for --place: \"{text}\"; {why}"));
+    let path = text.strip_prefix("dax:").ok_or_else(|| bad("expected heap or dax:PATH"))?;
+    let path = PathBuf::from(path);
+    if !path.is_file() {
+        return Err(bad("no such file; make it first, as long as the program needs it, for \
+                        example with `truncate -s 1G /dev/shm/device`"));
+    }
+    if !on_tmpfs(&path) {
+        return Err(bad("the file must be in memory (tmpfs), for example in /dev/shm"));
+    }
+    path.canonicalize().map(Place::Dax).map_err(|e| Error::at(path.display(), e))
+}
+
+fn on_tmpfs(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    // SAFETY: statfs is plain data, for which zeros are valid.
+    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: an open descriptor and a live buffer.
+    let rc = unsafe { libc::fstatfs(file.as_raw_fd(), &mut fs) };
+    rc == 0 && fs.f_type == libc::TMPFS_MAGIC
+}
+
+fn check_host(trap: TrapArg) -> Result<(), Error> {
+    let kind = if trap == TrapArg::Event { UffdKind::Events } else { UffdKind::Signal };
+    match probe().blocker(kind) {
+        Some(check) => {
+            let mend = check.mend.as_deref().unwrap_or("see `sluice doctor`");
+            Err(Error::new(format!("{}: {}; to mend it: {mend}", check.name, check.found)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn spawn(prog: &Path, args: &RunArgs, library: &Path, dir: &Path) -> Result<Child, Error> {
+    let mut preload = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let mut command = Command::new(prog);
+    command.args(&args.program[1..]);
+    {
+        use std::os::unix::process::CommandExt;
+        command.arg0(&args.program[0]);
+    }
+    command.env("LD_PRELOAD", preload).env(sluice_abi::SESSION_VAR, dir);
+    let child = command.spawn().map_err(|e| Error::at(prog.display(), e))?;
+    // The terminal sends Ctrl-C to the program as well; this command stays to tell the result.
+    // SAFETY: no handler runs.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+    }
+    Ok(child)
+}
+
+/// Waits for the program, sampling its counters meanwhile.
+fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Timeline, Error> {
+    let mut timeline = Timeline::default();
+    // SAFETY: no pointers.
+    let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) } as i32;
+    if pidfd < 0 {
+        return Err(Error::at("pidfd_open", std::io::Error::last_os_error()));
+    }
+    loop {
+        let mut poll = libc::pollfd { fd: pidfd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live pollfd.
+        let ended = unsafe { libc::poll(&mut poll, 1, if keep { SAMPLE_MS } else { -1 }) } > 0;
+        if keep {
+            timeline.sample(from.elapsed().as_secs_f64(), &read_processes(dir));
+        }
+        if ended {
+            // SAFETY: our own descriptor.
+            unsafe { libc::close(pidfd) };
+            return Ok(timeline);
+        }
+    }
+}
+
+fn tell(
+    args: &RunArgs,
+    result: &Run<'_>,
+    folder: Option<&Folder>,
+    config: &DeviceConfig,
+    timeline: &Timeline,
+    dir: &Path,
+) -> Result<(), Error> {
+    let object = result.object();
+    if let Some(folder) = folder {
+        let write = || {
+            folder.write("config.toml", write_config(config, args.device.seed))?;
+            folder.write("timeline.csv", timeline.to_csv())?;
+            let (modelled, achieved) = result
+                .main()
+                .map(|p| (p.modelled.clone(), p.achieved.clone()))
+                .unwrap_or_default();
+            folder.write_latencies(&modelled, &achieved)?;
+            if args.record_traps > 0 {
+                let record = std::fs::read(dir.join(format!("traps-{}.bin", result.pid)));
+                folder.write("traps.bin", record.unwrap_or_default())?;
+            }
+            folder.write_stats(&object)
+        };
+        write().map_err(|e| Error::at("writing the output folder", e))?;
+    }
+    if args.json {
+        println!("{object}");
+    } else {
+        eprintln!("{}", summary_line(&object));
+    }
+    warn(result);
+    Ok(())
+}
+
+fn summary_line(object: &serde_json::Value) -> String {
+    let number = |path: &str| object.pointer(path).and_then(|v| v.as_f64()).unwrap_or(0.0);
+    format!(
+        "sluice: {} traps, {} misses; miss p50 {:.1} us (model {:.1} us), {:.2} % late; {} flash \
+         reads, {} programs; {:.2} s",
+        number("/traps"),
+        number("/cache/misses"),
+        number("/latency_ns/achieved/p50") / 1e3,
+        number("/latency_ns/modelled/p50") / 1e3,
+        number("/late/ratio") * 100.0,
+        number("/flash/reads"),
+        number("/flash/programs"),
+        number("/wall_s"),
+    )
+}
+
+/// What a user should know although the program may have ended well.
+fn warn(result: &Run<'_>) {
+    use sluice_abi::Counter;
+    let Some(main) = result.main() else {
+        eprintln!(
+            "sluice: warning: the preload library did not start in the program; nothing of it \
+             was on the device"
+        );
+        return;
+    };
+    let count = |counter| main.get(counter);
+    if count(Counter::KernelFaults) > 0 {
+        eprintln!(
+            "sluice: warning: {} system calls met missing pages and were tried again; \
+             `--trap event` needs no such help",
+            count(Counter::KernelFaults)
+        );
+    }
+    if count(Counter::DeviceFull) > 0 {
+        eprintln!(
+            "sluice: warning: the device was full {} times (raise device.capacity)",
+            count(Counter::DeviceFull)
+        );
+    }
+    if count(Counter::PrivateDax) > 0 {
+        eprintln!(
+            "sluice: warning: {} private mappings of the DAX file stayed outside the device",
+            count(Counter::PrivateDax)
+        );
+    }
+}
+
+/// Ends as the program ended: with its status, or by its signal.
+fn leave(exit: Exit) -> ExitCode {
+    match exit {
+        Exit::Code(code) => ExitCode::from(code.rem_euclid(256) as u8),
+        Exit::Signal(signal) => {
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            // SAFETY: the program dumped core if it should; this command does not.
+            unsafe {
+                libc::setrlimit(libc::RLIMIT_CORE, &none);
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+            ExitCode::from((128 + signal).rem_euclid(256) as u8)
+        }
+    }
+}

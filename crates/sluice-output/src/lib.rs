@@ -1,0 +1,32 @@
+//! The object that every measuring command prints, and the files of an output folder.
+//!
+//! One place for the command and the Python package, so that both say the same. The fields are
+//! described in `docs/reference/output.md`; `schema` changes when one changes its meaning.
+
+mod folder;
+mod latency;
+mod process;
+mod run;
+mod simulation;
+mod timeline;
+
+pub use folder::{Folder, write_config};
+pub use latency::{Latencies, Summary};
+pub use process::{Process, read_processes};
+pub use run::{Exit, Run};
+pub use simulation::{Plan, visible};
+pub use timeline::Timeline;
+
+/// Version of the object's fields.
+pub const SCHEMA: &str = "sluice.run/1";
+
+/// All settings of a device, by key.
+pub fn settings(config: &sluice_model::DeviceConfig) -> serde_json::Map<String, serde_json::Value> {
+    let pairs = config.raw().to_pairs().into_iter();
+    pairs.map(|(key, value)| (key.to_owned(), value.into())).collect()
+}
+
+/// A part of a whole; nothing of nothing is no number.
+pub fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,99 @@
+//! Statistics of the processes of a session, read from its directory while they run or after.
+
+use crate::latency::Latencies;
+use serde_json::{Value, json};
+use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use std::path::Path;
+use std::sync::atomic::{Ordering::*, fence};
+
+/// One process, or one program image of it.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Process id.
+    pub pid: u64,
+    /// Number of the image: `exec` makes the next.
+    pub image: u64,
+    /// Command line.
+    pub command: Vec<String>,
+    /// Start, ns of CLOCK_MONOTONIC.
+    pub started_ns: u64,
+    /// It ran to its end; otherwise it was killed, or became another image.
+    pub ended: bool,
+    /// It came from a fork without exec.
+    pub forked: bool,
+    counters: Vec<u64>,
+    /// Latency the model asked for.
+    pub modelled: Latencies,
+    /// Latency the program saw.
+    pub achieved: Latencies,
+}
+
+impl Process {
+    /// A counter.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize]
+    }
+
+    /// The line of `processes` in the object.
+    pub fn brief(&self) -> Value {
+        json!({
+            "pid": self.pid,
+            "image": self.image,
+            "command": self.command,
+            "forked": self.forked,
+            "ended": self.ended,
+            "traps": self.get(Counter::Traps),
+            "misses": self.get(Counter::Misses),
+            "late": self.get(Counter::Late),
+            "evictions": self.get(Counter::Evictions),
+            "dirty_evictions": self.get(Counter::DirtyEvictions),
+            "placed_bytes": self.get(Counter::PlacedBytes),
+            "latency_ns": {
+                "modelled": self.modelled.summary(),
+                "achieved": self.achieved.summary(),
+            },
+        })
+    }
+}
+
+/// Every process of a session, in order of start. Files that are not ready are left out.
+pub fn read_processes(dir: &Path) -> Vec<Process> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let stats = entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "stats"));
+    let mut all: Vec<Process> = stats.filter_map(|path| read_process(&path)).collect();
+    all.sort_by_key(|p| (p.started_ns, p.pid, p.image));
+    all
+}
+
+fn read_process(path: &Path) -> Option<Process> {
+    let bytes = std::fs::read(path).ok()?;
+    if bytes.len() != size_of::<StatsBlock>() {
+        return None;
+    }
+    let words: Box<[u64]> =
+        bytes.chunks_exact(8).map(|c| u64::from_ne_bytes(c.try_into().unwrap_or([0; 8]))).collect();
+    fence(Acquire);
+    // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
+    let block = unsafe { &*words.as_ptr().cast::<StatsBlock>() };
+    if block.magic.load(Relaxed) != STATS_MAGIC || block.version.load(Relaxed) != STATS_VERSION {
+        return None;
+    }
+    let command = std::fs::read(path.with_extension("cmd")).unwrap_or_default();
+    let parts = command.split(|b| *b == 0).filter(|part| !part.is_empty());
+    Some(Process {
+        pid: block.pid.load(Relaxed),
+        image: image_number(path)?,
+        command: parts.map(|p| String::from_utf8_lossy(p).into_owned()).collect(),
+        started_ns: block.started_ns.load(Relaxed),
+        ended: block.ended.load(Relaxed) == 1,
+        forked: block.forked.load(Relaxed) == 1,
+        counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),
+        modelled: Latencies::copy(&block.modelled),
+        achieved: Latencies::copy(&block.achieved),
+    })
+}
+
+/// The last number of `proc-<pid>-<image>.stats`.
+fn image_number(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.rsplit('-').next()?.parse().ok()
+}

@@ -1,0 +1,131 @@
+//! The object of a live run.
+
+use crate::process::Process;
+use crate::{SCHEMA, settings, share};
+use serde_json::{Value, json};
+use sluice_abi::Counter;
+use sluice_model::DeviceConfig;
+
+/// What a live device can know of hits.
+const HITS_ARE: &str = "traps on a page already in the cache: prefetched, or in flight for \
+     another thread; accesses to mapped pages run at full speed and are not seen";
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With a status of its own.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// Everything known about a live run.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// Device as named on the command line.
+    pub device: &'a str,
+    /// Its settings.
+    pub config: &'a DeviceConfig,
+    /// Seed.
+    pub seed: u64,
+    /// Command line of the program.
+    pub command: &'a [String],
+    /// `event` or `signal`.
+    pub trap_mode: &'a str,
+    /// `heap` or `dax:PATH`.
+    pub place: &'a str,
+    /// How it ended.
+    pub exit: Exit,
+    /// Wall time, s.
+    pub wall_s: f64,
+    /// Process id of the program itself.
+    pub pid: u64,
+    /// All processes of the session.
+    pub processes: &'a [Process],
+}
+
+impl Run<'_> {
+    /// The last program image of the process that was started, if it had a device at all.
+    pub fn main(&self) -> Option<&Process> {
+        self.processes.iter().filter(|p| p.pid == self.pid).max_by_key(|p| p.image)
+    }
+
+    /// The object: figures of the program itself, then a line for every process.
+    pub fn object(&self) -> Value {
+        let none = Vec::new();
+        let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
+        let exit = match self.exit {
+            Exit::Code(code) => json!({ "code": code }),
+            Exit::Signal(signal) => json!({ "signal": signal }),
+        };
+        let summary = |of: fn(&Process) -> &crate::Latencies| {
+            self.main().map(|p| of(p).summary()).unwrap_or_default()
+        };
+        let (hits, misses) = (get(Counter::SoftTraps), get(Counter::Misses));
+        let counted = self.main().map_or(0, |p| p.achieved.count());
+        let processes: Vec<Value> = self.processes.iter().map(Process::brief).collect();
+        json!({
+            "schema": SCHEMA,
+            "kind": "run",
+            "device": self.device,
+            "config": settings(self.config),
+            "seed": self.seed,
+            "version": env!("CARGO_PKG_VERSION"),
+            "kernel": kernel(),
+            "command": if self.command.is_empty() { &none } else { self.command },
+            "trap_mode": self.trap_mode,
+            "place": self.place,
+            "hits_visible": "misses",
+            "exit": exit,
+            "traps": get(Counter::Traps),
+            "trap_kinds": { "miss": misses, "soft": hits, "spurious": get(Counter::Spurious) },
+            "cache": {
+                "hits": hits,
+                "hits_are": HITS_ARE,
+                "misses": misses,
+                "hit_ratio": share(hits, hits + misses),
+                "evictions": get(Counter::Evictions),
+                "dirty_evictions": get(Counter::DirtyEvictions),
+                "prefetch_issued": get(Counter::PrefetchIssued),
+                "prefetch_used": get(Counter::PrefetchUsed),
+            },
+            "latency_ns": {
+                "modelled": summary(|p| &p.modelled),
+                "achieved": summary(|p| &p.achieved),
+            },
+            "late": {
+                "count": get(Counter::Late),
+                "ratio": share(get(Counter::Late), counted),
+            },
+            "flash": {
+                "reads": get(Counter::FlashReads),
+                "programs": get(Counter::FlashPrograms),
+                "erases": get(Counter::Erases),
+                "gc_moves": get(Counter::GcMoves),
+                "write_amplification":
+                    share(get(Counter::FlashPrograms), get(Counter::HostPrograms)),
+            },
+            "memory": {
+                "placed_bytes": get(Counter::PlacedBytes),
+                "trims": get(Counter::Trims),
+                "pinned": get(Counter::Pinned),
+                "host_pages": get(Counter::HostPages),
+                "device_full": get(Counter::DeviceFull),
+                "private_dax": get(Counter::PrivateDax),
+            },
+            "host": {
+                "entry_ns": get(Counter::EntryNs),
+                "exit_ns": get(Counter::ExitNs),
+                "forks": get(Counter::Forks),
+                "kernel_faults": get(Counter::KernelFaults),
+            },
+            "wall_s": self.wall_s,
+            "processes": processes,
+        })
+    }
+}
+
+fn kernel() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_string()
+}
