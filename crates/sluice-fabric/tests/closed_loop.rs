@@ -184,6 +184,54 @@ fn hidden_writes_are_found_at_eviction() {
     assert_eq!(misses.host_programs, all.host_programs);
 }
 
+/// What was written before a page left must not count when it comes back and is only read.
+#[test]
+fn a_written_page_is_clean_when_it_comes_back() {
+    let mut device = device(&[("cache.capacity", "4KiB")]);
+    let pages = [
+        (0, false),
+        (0, true),
+        (1, false),
+        (0, false),
+        (1, false),
+        (0, false),
+    ];
+    let stream = pages.map(|(page, write)| Access {
+        addr: Lpn(page).addr(),
+        write,
+    });
+    let options = Options {
+        visibility: Visibility::Misses,
+        ..Options::default()
+    };
+    run(&mut device, vec![stream.into_iter()], options);
+    assert_eq!(
+        (device.stats().evictions, device.stats().dirty_evictions),
+        (4, 1)
+    );
+}
+
+/// One page of cache: page 1 pushes page 0 out at the moment it arrives, before it is mapped.
+#[test]
+fn a_page_that_left_before_its_trap_ended_is_not_mapped() {
+    let mut device = device(&[("cache.capacity", "4KiB")]);
+    let access = |page: u64| Access {
+        addr: Lpn(page).addr(),
+        write: false,
+    };
+    let streams = vec![
+        vec![access(0), access(0)].into_iter(),
+        vec![access(1)].into_iter(),
+    ];
+    let options = Options {
+        visibility: Visibility::Misses,
+        ..Options::default()
+    };
+    let result = run(&mut device, streams, options);
+    assert_eq!(result.traps, [0, 1, 0]);
+    assert_eq!(result.mapped_hits, 0);
+}
+
 fn mixed(seed: u64) -> SimResult {
     let pairs = [
         ("cache.policy", "s3fifo"),

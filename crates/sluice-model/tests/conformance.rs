@@ -139,6 +139,47 @@ proptest! {
         }
     }
 
+    /// From one page and one die up: nothing panics, and every page has its place.
+    #[test]
+    fn any_small_geometry_works(
+        (pages, cache_share) in (1u64..300, 1u64..100),
+        (channels, dies, pages_per_block) in (1u32..5, 1u32..5, 2u32..40),
+        (threshold, transfer_us) in (1u32..7, 0u32..5),
+        (policy, precondition) in (0..EVICTIONS.len(), any::<bool>()),
+        steps in prop::collection::vec((0u64..300, 0u8..12), 1..800),
+    ) {
+        let mut raw = RawConfig::default();
+        let cache_pages = (pages * cache_share / 100).max(1);
+        for (key, value) in [
+            ("device.capacity", Bytes(pages * PAGE_BYTES).to_string()),
+            ("cache.capacity", Bytes(cache_pages * PAGE_BYTES).to_string()),
+            ("cache.policy", EVICTIONS[policy].info.name.to_owned()),
+            ("nand.channels", channels.to_string()),
+            ("nand.dies", dies.to_string()),
+            ("nand.pages_per_block", pages_per_block.to_string()),
+            ("nand.transfer", format!("{transfer_us}us")),
+            ("ftl.gc_threshold", threshold.to_string()),
+            ("ftl.precondition", if precondition { "sequential" } else { "none" }.to_owned()),
+        ] {
+            raw.set(key, &value).unwrap();
+        }
+        let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+        for (step, (page, kind)) in steps.iter().enumerate() {
+            let (now, lpn) = (Ps::from_us(step as u64), Lpn(page % pages));
+            match kind {
+                0 => device.discard(now, lpn),
+                1..5 => device.write_back(now, lpn),
+                _ => {
+                    let op = if kind % 2 == 0 { Op::Read } else { Op::Write };
+                    device.access(now, Request { addr: lpn.addr(), op }, &mut ());
+                }
+            }
+        }
+        let stats = device.stats();
+        prop_assert_eq!(stats.flash_programs, stats.host_programs + stats.gc_moves);
+        prop_assert_eq!(stats.dirty_evictions + stats.late_write_backs, stats.host_programs);
+    }
+
     #[test]
     fn no_page_leaves_in_flight(
         steps in prop::collection::vec(step(), 1..300),
@@ -226,6 +267,13 @@ fn random_victims_are_uniform() {
     }
     let squares: i64 = count.iter().map(|c| (c - 2_000) * (c - 2_000)).sum();
     assert!(squares < 24_320 * 2, "{count:?}");
+}
+
+/// A runtime hands the device from thread to thread.
+#[test]
+fn a_device_can_be_sent_to_another_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&device("fifo", 4, 4, &[]));
 }
 
 #[test]

@@ -167,39 +167,50 @@ impl Eviction for S3Fifo {
 
 /// The addresses of pages that left the small queue, oldest forgotten first.
 struct Ghost {
-    /// Per set a list of entries in use, then per set a list of spare ones.
+    /// Per set a list of entries in use, then per set a list of those given back.
     entries: Lists,
     lpn: Vec<u32>,
     /// Per LPN: entry + 1, or 0 if it is not remembered.
     entry_of: Vec<u32>,
+    /// Per set: entries never used yet come from here on.
+    used: Vec<u32>,
     sets: u32,
+    /// Entries of a set.
+    size: u32,
 }
 
 impl Ghost {
     fn new(space: &Space) -> Ghost {
         let small = space.s3fifo_small.ceil_of(u64::from(space.ways)) as u32;
         let size = space.ways.saturating_sub(small);
-        let count = space.sets * size;
-        let mut entries = Lists::new(2 * space.sets as usize, count as usize);
-        for entry in 0..count {
-            entries.push_front(space.sets + entry / size, entry);
-        }
+        let (sets, count) = (space.sets as usize, space.sets as usize * size as usize);
         Ghost {
-            entries,
-            lpn: vec![0; count as usize],
+            entries: Lists::new(2 * sets, count),
+            lpn: vec![0; count],
             entry_of: vec![0; space.pages as usize],
+            used: vec![0; sets],
             sets: space.sets,
+            size,
         }
     }
 
     fn add(&mut self, set: u32, lpn: u32) {
-        let spare = self.entries.pop_back(self.sets + set);
-        let Some(entry) = spare.or_else(|| self.forget_oldest(set)) else {
+        let Some(entry) = self.spare(set).or_else(|| self.forget_oldest(set)) else {
             return;
         };
         self.lpn[entry as usize] = lpn;
         self.entry_of[lpn as usize] = entry + 1;
         self.entries.push_front(set, entry);
+    }
+
+    /// An entry that holds nothing.
+    fn spare(&mut self, set: u32) -> Option<u32> {
+        let used = &mut self.used[set as usize];
+        if *used < self.size {
+            *used += 1;
+            return Some(set * self.size + *used - 1);
+        }
+        self.entries.pop_back(self.sets + set)
     }
 
     fn forget_oldest(&mut self, set: u32) -> Option<u32> {
