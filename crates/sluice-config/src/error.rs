@@ -26,7 +26,10 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum Error {
     /// Neither a preset nor a file.
-    #[error("unknown device `{name}`: give a path ending in .toml, or one of {presets}")]
+    #[error(
+        "unknown device `{}`: give a path ending in .toml, or one of {presets}",
+        name.escape_debug()
+    )]
     UnknownDevice {
         /// The name as given.
         name: String,

@@ -1,5 +1,6 @@
 //! Presets load, files override, and every mistake is one line that says where and what.
 
+use proptest::prelude::*;
 use sluice_config::{load, parse, presets};
 use sluice_model::{PARAMS, RawConfig};
 
@@ -124,4 +125,24 @@ fn an_unknown_device_lists_the_presets() {
         message.starts_with("cannot read device file `no-such.toml`: "),
         "{message}"
     );
+}
+
+proptest! {
+    /// A valid file with a piece replaced by nonsense loads, or is refused in one line.
+    #[test]
+    fn a_damaged_file_is_refused_without_a_panic(
+        start in 0usize..2_000,
+        length in 0usize..40,
+        nonsense in "(?s)[\\[\\]=\"'.#\n a-z0-9]{0,12}|.{0,6}",
+    ) {
+        let text = presets()[0].toml;
+        let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|b| text.is_char_boundary(*b));
+        let (from, to) = (boundary(start).unwrap(), boundary(start + length).unwrap());
+        let damaged = format!("{}{nonsense}{}", &text[..from], &text[to..]);
+        if let Err(error) = parse(&damaged, "dev.toml") {
+            let message = error.to_string();
+            prop_assert!(message.starts_with("dev.toml:"), "{}", message);
+            prop_assert!(!message.contains('\n'), "{}", message);
+        }
+    }
 }

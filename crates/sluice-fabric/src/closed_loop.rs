@@ -78,7 +78,8 @@ pub struct SimResult {
     pub trap_latency: Histogram,
     /// Counts per stretch, if [`Options::interval`] asked for them. The last may be shorter.
     pub intervals: Vec<Interval>,
-    /// FNV-1a over (requester, completion) of every access: equal runs have equal hashes.
+    /// FNV-1a, a word at a time, over the requester, end and place of every access: equal runs
+    /// have equal hashes.
     pub hash: u64,
 }
 

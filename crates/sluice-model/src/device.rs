@@ -28,7 +28,7 @@ pub struct Device {
 impl Device {
     /// A device as it leaves the factory, or preconditioned if the configuration says so.
     ///
-    /// Memory for the maps is reserved here, about 13 bytes for each page, and touched when used.
+    /// Memory for the maps is reserved here, 12 to 17 bytes for each page, and touched when used.
     /// Nothing is allocated later.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub enum ServedBy {
     Flash,
 }
 
-/// What the device tells the host about the wait (SkyByte section 3.1's long-delay message).
+/// What the device tells the host about the wait (SkyByte section III-A's long-delay message).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing: wait for the data.

@@ -4,5 +4,6 @@
 pub mod alloc;
 pub mod belady;
 pub mod naive;
+pub mod parity;
 pub mod rig;
 pub mod traces;

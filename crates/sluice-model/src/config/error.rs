@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum ConfigError {
     /// No parameter has this name.
-    #[error("unknown key `{key}`: {}valid keys are {valid}", did_you_mean(nearest))]
+    #[error("unknown key `{}`: {}valid keys are {valid}", key.escape_debug(), did_you_mean(nearest))]
     UnknownKey {
         /// The key as given.
         key: String,
@@ -16,7 +16,7 @@ pub enum ConfigError {
     },
     /// The parameter does not take this value.
     #[error(
-        "bad value for `{key}`: \"{value}\"{}; expected {expected}",
+        "bad value for `{key}`: {value:?}{}; expected {expected}",
         near_value(nearest)
     )]
     BadValue {

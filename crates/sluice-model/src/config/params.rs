@@ -52,7 +52,7 @@ pub static PARAMS: &[Param] = &[
         kind: TIME,
         default: "2us",
         meaning: "a wait longer than this is announced to the host as a long one",
-        source: "SkyByte section 3.1: 2 us",
+        source: "SkyByte section III-A: 2 us",
     },
     Param {
         key: "cache.capacity",
