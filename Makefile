@@ -1,0 +1,81 @@
+# `make demo` and `make test` are all a newcomer needs; `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export PATH := $(PATH):$(HOME)/.cargo/bin
+RELEASE := $(CARGO_TARGET_DIR)/release
+PYTHON := .venv/bin/python
+CARGO_FLAGS := --release --workspace --locked
+
+say := @printf '==> %s\n'
+
+.PHONY: help
+help: ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: setup ## Build, run real programs on an emulated CXL-SSD, write a report with pictures
+	$(say) "demo: real programs on an emulated CXL-SSD, one to two minutes"
+	@$(PYTHON) -m sluice.demo --sluice $(RELEASE)/sluice --out demo-out
+
+.PHONY: test
+test: setup lint test-rust test-python docs-check ## Build, lint, and run every test
+	$(say) "all tests passed"
+
+.PHONY: test-rust
+test-rust: build
+	$(say) "Rust tests"
+	@cargo test $(CARGO_FLAGS)
+
+.PHONY: test-python
+test-python: setup
+	$(say) "Python tests"
+	@$(PYTHON) -m pytest
+
+.PHONY: lint
+lint: system ## Check formatting and run clippy; a warning fails
+	$(say) "formatting and clippy"
+	@cargo fmt --all --check
+	@cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- -D warnings
+
+.PHONY: setup
+setup: build .venv/.sluice ## Build, and make .venv with the Python package
+
+.PHONY: build
+build: system ## Build the command, the preload library and everything else
+	@scripts/build $(CARGO_FLAGS)
+
+.PHONY: system
+system:
+	@scripts/system
+
+.venv/.requirements: python/requirements.txt scripts/python
+	@scripts/python requirements
+	@touch $@
+
+.venv/.sluice: .venv/.requirements pyproject.toml Cargo.lock scripts/python \
+		$(shell find crates presets -name '*.rs' -o -name '*.toml')
+	@scripts/python package
+	@touch $@
+
+.PHONY: bench
+bench: build ## Run the benchmarks; figures are this machine's
+	@cargo bench --workspace --locked
+
+.PHONY: docs
+docs: build ## Write docs/reference anew from the program
+	@python3 scripts/reference.py $(RELEASE)/sluice
+
+.PHONY: docs-check
+docs-check: build
+	$(say) "docs/reference is what the program says"
+	@python3 scripts/reference.py --check $(RELEASE)/sluice
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf $(CARGO_TARGET_DIR) .venv demo-out python/sluice/_core*.so

@@ -1,0 +1,7 @@
+"""``python -m sluice.demo``."""
+
+import sys
+
+from sluice.demo import main
+
+sys.exit(main())
