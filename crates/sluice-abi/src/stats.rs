@@ -113,9 +113,9 @@ pub struct StatsBlock {
 }
 
 impl StatsBlock {
-    /// Adds to a counter.
+    /// Adds to a counter. One writer at a time.
     pub fn add(&self, counter: Counter, n: u64) {
-        self.counters[counter as usize].fetch_add(n, Relaxed);
+        self.set(counter, self.get(counter) + n);
     }
 
     /// Sets a counter.

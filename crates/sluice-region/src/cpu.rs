@@ -85,7 +85,11 @@ pub fn raise_priority() {
 #[derive(Debug)]
 pub struct ThreadCount {
     fd: i32,
+    single_threaded: *const u8,
 }
+
+// SAFETY: the pointer is to a byte that any thread may read.
+unsafe impl Send for ThreadCount {}
 
 impl ThreadCount {
     /// Opens the list of threads. After a fork the child must open its own.
@@ -94,7 +98,22 @@ impl ThreadCount {
         let flags = libc::O_PATH | libc::O_CLOEXEC;
         // SAFETY: a static, terminated path.
         let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
-        if fd < 0 { Err(errno()) } else { Ok(ThreadCount { fd: fd as i32 }) }
+        if fd < 0 {
+            return Err(errno());
+        }
+        // SAFETY: a terminated name; glibc 2.32 and newer have it.
+        let flag = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
+        Ok(ThreadCount { fd: fd as i32, single_threaded: flag.cast() })
+    }
+
+    /// Whether the C library has ever made a second thread; false when it cannot tell.
+    ///
+    /// A read of one byte, against a system call for [`ThreadCount::get`]. It knows nothing of
+    /// threads that a program makes by a system call of its own.
+    pub fn library_knows_of_one(&self) -> bool {
+        let flag = self.single_threaded;
+        // SAFETY: null, or the C library's own byte, which lives as long as the process.
+        !flag.is_null() && unsafe { flag.read_volatile() } != 0
     }
 
     /// Threads of the process, those included that no library call made.

@@ -20,6 +20,9 @@ use sluice_units::{Lpn, Ps};
 /// A miss that ends later than this after its deadline is late.
 const LATE_AFTER_NS: u64 = 1_000;
 
+/// A wait longer than this has room for freeing evicted pages.
+const TIDY_ABOVE_NS: u64 = 20_000;
+
 /// Why a runtime cannot start.
 #[derive(Debug)]
 pub struct StartError(pub String);
@@ -72,6 +75,8 @@ pub struct Core {
     live: Live,
     recorder: Option<Recorder>,
     inherited: Stats,
+    /// Whose page was mapped last, and when the model says that it arrived, ns.
+    last_fill: (u32, u64),
 }
 
 /// A running device.
@@ -161,7 +166,7 @@ impl Engine {
         let inherited = Stats::default();
         Ok(Engine {
             session,
-            core: Lock::new(Core { device, host, live, recorder, inherited }),
+            core: Lock::new(Core { device, host, live, recorder, inherited, last_fill: (0, 0) }),
             events,
             calibration,
             entry_ns: AtomicU64::new(0),
@@ -214,12 +219,25 @@ impl Engine {
     ///
     /// `None` while another thread forks: the event must wait, for the fork holds the lock and may
     /// itself need a page.
-    pub fn trap(&self, addr: usize, write: bool, seen_ns: u64, thread: u32) -> Option<Plan> {
+    pub fn trap(
+        &self,
+        addr: usize,
+        write: bool,
+        seen_ns: u64,
+        thread: impl Fn() -> u32,
+    ) -> Option<Plan> {
         let mut core = self.enter(thread)?;
-        Some(self.trap_in(&mut core, addr, write, seen_ns))
+        Some(self.trap_in(&mut core, addr, write, seen_ns, thread))
     }
 
-    fn trap_in(&self, core: &mut Core, addr: usize, write: bool, seen_ns: u64) -> Plan {
+    fn trap_in(
+        &self,
+        core: &mut Core,
+        addr: usize,
+        write: bool,
+        seen_ns: u64,
+        thread: u32,
+    ) -> Plan {
         if self.calibration.owns(addr) {
             self.calibration.see(seen_ns);
             return Plan::Wait(Wait::now(addr));
@@ -227,7 +245,12 @@ impl Engine {
         let Some(lpn) = core.host.lpn(addr) else {
             return Plan::Outside;
         };
-        let access_ns = seen_ns.saturating_sub(self.entry_ns.load(Relaxed));
+        let estimate_ns = seen_ns.saturating_sub(self.entry_ns.load(Relaxed));
+        // A thread cannot go on before its last page is there. Where the trap's cost is estimated
+        // too high it seems to, and the page would look as if it were still on its way.
+        let (last_thread, arrived_ns) = core.last_fill;
+        let access_ns =
+            if thread == last_thread { estimate_ns.max(arrived_ns) } else { estimate_ns };
         core.sweep_orphans(self.device_time(access_ns));
         let state = core.host.state[lpn as usize];
         if state & (MAPPED | OFF_DEVICE) != 0 {
@@ -238,19 +261,18 @@ impl Engine {
 
     /// Maps a page whose moment has come and wakes its threads.
     ///
-    /// False while another thread forks: try again.
-    pub fn fill(&self, wait: &Wait, thread: u32) -> bool {
-        let acting_ns = now_ns();
+    /// `acting_ns` is the time now. False while another thread forks: try again.
+    pub fn fill(&self, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) -> bool {
         let Some(mut core) = self.enter(thread) else { return false };
         if self.calibration.owns(wait.addr) {
             self.calibration.answer(&core.host.uffd, acting_ns);
             return true;
         }
-        self.fill_in(&mut core, wait, acting_ns);
+        self.fill_in(&mut core, wait, acting_ns, thread);
         true
     }
 
-    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64) {
+    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64, thread: u32) {
         if wait.counted {
             self.count_latency(core, wait, acting_ns);
         }
@@ -262,6 +284,7 @@ impl Engine {
             return;
         }
         core.host.arrived(lpn);
+        core.last_fill = (thread, wait.access_ns + wait.modelled_ns);
         // In event mode the call may give its CPU to the thread it wakes: no measure of itself.
         if self.session.trap == Trap::Signal {
             self.map_time.add(now_ns() - acting_ns);
@@ -273,12 +296,12 @@ impl Engine {
     /// The thread that forks holds the lock until the child exists, and the C library touches
     /// memory in between. Its own faults are served under the lock that it holds, since it cannot
     /// use the core while it waits for them.
-    fn enter(&self, thread: u32) -> Option<Entry<'_>> {
+    fn enter(&self, thread: impl Fn() -> u32) -> Option<Entry<'_>> {
         loop {
             match self.forking.load(Acquire) {
                 0 => {}
                 // SAFETY: the holder of the lock is blocked in the fault being served.
-                forking if forking == thread => {
+                forking if forking == thread() => {
                     return Some(Entry::Held(unsafe { self.core.get_held() }));
                 }
                 _ => return None,
@@ -480,6 +503,9 @@ impl Core {
         self.publish();
         let modelled_ns = completion.done_at.0.saturating_sub(now.0).div_ceil(1_000);
         let exit_ns = e.exit_ns();
+        if modelled_ns > TIDY_ABOVE_NS {
+            self.host.tidy();
+        }
         Plan::Wait(Wait {
             addr,
             lpn,

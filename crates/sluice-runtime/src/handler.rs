@@ -149,7 +149,7 @@ impl Handler {
     }
 
     fn take(&mut self, event: Event, seen_ns: u64) {
-        match self.engine.trap(event.address, event.write, seen_ns, event.thread) {
+        match self.engine.trap(event.address, event.write, seen_ns, || event.thread) {
             None => {
                 // There is room: no more events are read than fit.
                 if let Some(slot) = self.deferred.iter_mut().find(|d| d.is_none()) {
@@ -194,8 +194,8 @@ impl Handler {
         let Some(p) = self.waiting[at] else { return };
         let mut filled = false;
         self.wake_here(p.thread, || {
-            wait_until(p.wait.act_ns, false);
-            filled = self.engine.fill(&p.wait, p.thread);
+            let now = wait_until(p.wait.act_ns, false);
+            filled = self.engine.fill(&p.wait, now, || p.thread);
         });
         if filled {
             self.waiting[at] = None;

@@ -86,6 +86,13 @@ impl Host {
         lpn.filter(|&l| (l as usize) < self.state.len())
     }
 
+    /// Frees what evictions left behind, while there is time.
+    pub fn tidy(&mut self) {
+        if let Backing::Private(b) = &mut self.backing {
+            b.tidy();
+        }
+    }
+
     /// Maps a page at an address and wakes who waits for it.
     pub fn map(&mut self, lpn: u64, addr: usize) -> Result<(), i32> {
         let state = self.state[lpn as usize];
@@ -142,7 +149,7 @@ impl Host {
         let written = state & WRITTEN != 0;
         let left = match &mut self.backing {
             Backing::Private(b) => {
-                let alone = self.threads.get() <= self.alone_at;
+                let alone = self.asked_alone(lpn);
                 let stashed = state & STASHED != 0;
                 b.unmap(&self.uffd, &self.pagemap, lpn, stashed, written, alone)
             }
@@ -159,6 +166,21 @@ impl Host {
             }
         };
         left == Left::Written
+    }
+
+    /// Whether the program has one thread, the one that waits for us.
+    ///
+    /// The C library knows, but for threads made behind its back: those are looked for now and
+    /// then, and once found they are remembered.
+    fn asked_alone(&mut self, lpn: u64) -> bool {
+        const ASK_EVERY: u64 = 64;
+        if self.alone_at == 1 && self.threads.library_knows_of_one() {
+            if lpn.is_multiple_of(ASK_EVERY) && self.threads.get() > 1 {
+                self.alone_at = 0;
+            }
+            return self.alone_at == 1;
+        }
+        self.threads.get() <= self.alone_at
     }
 
     /// Copies the host's own counters.

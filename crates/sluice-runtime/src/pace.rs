@@ -8,12 +8,13 @@ const WAKE_EARLY_NS: u64 = 120_000;
 /// millisecond of emulated erase when the wait is as exact either way.
 const SPIN_AT_MOST_NS: u64 = 400_000;
 
-/// Waits until `deadline_ns`. With `may_sleep` the CPU is given away while the wait is long.
-pub fn wait_until(deadline_ns: u64, may_sleep: bool) {
+/// Waits until `deadline_ns` and returns the time then. With `may_sleep` the CPU is given away
+/// while the wait is long.
+pub fn wait_until(deadline_ns: u64, may_sleep: bool) -> u64 {
     loop {
         let now = now_ns();
         if now >= deadline_ns {
-            return;
+            return now;
         }
         if worth_sleeping(deadline_ns - now, may_sleep) {
             sleep_until(deadline_ns - WAKE_EARLY_NS);
@@ -36,7 +37,7 @@ mod tests {
         for wait in [0, 1_000, 50_000, 700_000] {
             for may_sleep in [false, true] {
                 let deadline = now_ns() + wait;
-                wait_until(deadline, may_sleep);
+                assert!(wait_until(deadline, may_sleep) >= deadline);
                 assert!(now_ns() >= deadline);
             }
         }

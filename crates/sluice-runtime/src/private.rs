@@ -8,8 +8,11 @@
 
 use sluice_region::{Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write};
 
-/// Limbo pages are freed in batches of this many: a call per page would cost as much as the move.
-const LIMBO_PAGES: usize = 32;
+/// Limbo pages are freed in batches: a call per page would cost as much as the move. This many at
+/// the latest, so that even without waits it is a rare trap that pays for it.
+const LIMBO_PAGES: usize = 256;
+/// So many are freed earlier when there is time.
+const LIMBO_BATCH: usize = 16;
 
 /// What became of a page that was to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,11 +108,22 @@ impl PrivateBacking {
         }
         self.limbo_next += 1;
         if self.limbo_next == LIMBO_PAGES {
-            self.limbo_next = 0;
-            // SAFETY: every limbo page has been read.
-            let _ = unsafe { dont_need(self.limbo.addr(), self.limbo.len()) };
+            self.free_limbo();
         }
         if changed { Left::Written } else { Left::Clean }
+    }
+
+    /// Frees limbo pages if a batch has come together.
+    pub fn tidy(&mut self) {
+        if self.limbo_next >= LIMBO_BATCH {
+            self.free_limbo();
+        }
+    }
+
+    fn free_limbo(&mut self) {
+        // SAFETY: every limbo page has been read.
+        let _ = unsafe { dont_need(self.limbo.addr(), self.limbo_next * PAGE) };
+        self.limbo_next = 0;
     }
 
     /// Drops the contents of a range, arena and stash.

@@ -71,7 +71,7 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         (engine, (*info).si_addr() as usize, is_write(context), saved)
     };
     let page = addr & !(sluice_region::PAGE - 1);
-    let thread = sluice_region::thread_id();
+    let thread = sluice_region::thread_id;
     let plan = loop {
         if let Some(plan) = engine.trap(page, write, seen_ns, thread) {
             break plan;
@@ -82,8 +82,8 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         Plan::Outside => pass_on(signal, info, context),
         Plan::Done => {}
         Plan::Wait(wait) => {
-            wait_until(wait.act_ns, wait.may_sleep);
-            while !engine.fill(&wait, thread) {
+            let now = wait_until(wait.act_ns, wait.may_sleep);
+            while !engine.fill(&wait, now, thread) {
                 core::hint::spin_loop();
             }
         }

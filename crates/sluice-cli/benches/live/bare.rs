@@ -1,0 +1,155 @@
+//! The floor: the kernel calls of a trap and an eviction, and nothing else.
+//!
+//! One page after another is touched and evicted, over as much memory as the emulated chase uses,
+//! so that the pages are as cold. In event mode the two threads share a CPU, the fastest way a
+//! bare handler can be had on this kind of host.
+
+use sluice_region::{CpuSet, Event, Mapping, PAGE, Uffd, UffdKind, cpu_now, dont_need, memfd};
+use sluice_region::{file_identity, read_events};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+use std::time::Instant;
+
+/// What is behind the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Private memory: `UFFDIO_COPY` in, `UFFDIO_MOVE` out.
+    Heap,
+    /// A shared file: `UFFDIO_CONTINUE` in, `MADV_DONTNEED` out.
+    Dax,
+}
+
+/// One way to trap.
+#[derive(Clone, Copy, Debug)]
+pub struct Bare {
+    pub trap: &'static str,
+    pub backing: Backing,
+    pub mib: usize,
+}
+
+struct Floor {
+    uffd: Uffd,
+    region: Mapping,
+    store: Mapping,
+    limbo: Mapping,
+    backing: Backing,
+    stop: AtomicBool,
+}
+
+static FLOOR: AtomicPtr<Floor> = AtomicPtr::new(std::ptr::null_mut());
+
+impl Floor {
+    fn new(bare: Bare) -> Floor {
+        let len = bare.mib << 20;
+        let kind = if bare.trap == "event" { UffdKind::Events } else { UffdKind::Signal };
+        let uffd = Uffd::open(kind).expect("userfaultfd");
+        let limbo = Mapping::anonymous(64 * PAGE).expect("mmap");
+        let (region, store) = match bare.backing {
+            Backing::Heap => {
+                let region = Mapping::anonymous(len).expect("mmap");
+                uffd.register_private(region.addr(), len).expect("register");
+                uffd.register_private(limbo.addr(), limbo.len()).expect("register");
+                (region, Mapping::anonymous(len).expect("mmap"))
+            }
+            Backing::Dax => {
+                let fd = memfd(len).expect("memfd");
+                assert!(file_identity(fd).is_some());
+                let region = Mapping::shared(fd, len).expect("mmap");
+                uffd.register_shared(region.addr(), len).expect("register");
+                (region, Mapping::shared(fd, len).expect("mmap"))
+            }
+        };
+        for page in (0..len).step_by(PAGE) {
+            // SAFETY: the store is ours, and writable.
+            unsafe { ((store.addr() + page) as *mut u64).write_volatile(page as u64) };
+        }
+        Floor { uffd, region, store, limbo, backing: bare.backing, stop: AtomicBool::new(false) }
+    }
+
+    fn fill(&self, addr: usize) {
+        let at = addr - self.region.addr();
+        match self.backing {
+            Backing::Heap => self.uffd.copy_page(addr, self.store.addr() + at, true),
+            Backing::Dax => self.uffd.continue_page(addr, true),
+        }
+        .expect("filling a page");
+    }
+
+    fn evict(&self, n: usize) {
+        let page = self.region.addr() + n * PAGE;
+        match self.backing {
+            Backing::Heap => {
+                let slot = self.limbo.addr() + n % 64 * PAGE;
+                self.uffd.move_page(slot, page).expect("moving a page out");
+                if n % 64 == 63 {
+                    // SAFETY: limbo pages hold nothing of use.
+                    unsafe { dont_need(self.limbo.addr(), self.limbo.len()) }.expect("madvise");
+                }
+            }
+            // SAFETY: shared memory: the file keeps the contents.
+            Backing::Dax => unsafe { dont_need(page, PAGE) }.expect("madvise"),
+        }
+    }
+}
+
+impl Bare {
+    /// Median cost of touching a missing page and evicting another, ns.
+    pub fn round_trip_ns(self) -> f64 {
+        let floor = Floor::new(self);
+        let before = CpuSet::of(0).expect("affinity");
+        CpuSet::one(cpu_now()).bind(0);
+        FLOOR.store((&raw const floor).cast_mut(), Release);
+        let cost = std::thread::scope(|scope| {
+            if self.trap == "event" {
+                scope.spawn(|| serve(&floor));
+            } else {
+                install();
+            }
+            let cost = touch_all(&floor);
+            floor.stop.store(true, Release);
+            cost
+        });
+        before.bind(0);
+        cost
+    }
+}
+
+fn touch_all(floor: &Floor) -> f64 {
+    let pages = floor.region.len() / PAGE;
+    let mut times: Vec<u64> = (0..pages)
+        .map(|n| {
+            let from = Instant::now();
+            // SAFETY: the region is mapped; the read traps and is answered.
+            unsafe { ((floor.region.addr() + n * PAGE) as *const u8).read_volatile() };
+            floor.evict(n);
+            from.elapsed().as_nanos() as u64
+        })
+        .collect();
+    times.sort_unstable();
+    times[pages / 2] as f64
+}
+
+/// A thread that blocks for events and answers them.
+fn serve(floor: &Floor) {
+    let mut events = [Event { address: 0, write: false, thread: 0 }; 1];
+    while !floor.stop.load(Acquire) {
+        if read_events(floor.uffd.raw(), &mut events, true, 10) == 1 {
+            floor.fill(events[0].address);
+        }
+    }
+}
+
+fn install() {
+    // SAFETY: zeros are a valid sigaction; the handler lives as long as the program.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_bus as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()), 0);
+    }
+}
+
+extern "C" fn on_bus(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the floor outlives every fault on it; the kernel's pointer is valid.
+    let (floor, addr) = unsafe { (&*FLOOR.load(Acquire), (*info).si_addr() as usize) };
+    floor.fill(addr & !(PAGE - 1));
+}
