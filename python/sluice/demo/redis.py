@@ -50,7 +50,7 @@ def run_redis(tools: Tools, folder: Path, records: int) -> RedisResult:
     began = time.monotonic()
     server = tools.start_live(folder, settings, _server(folder, path))
     _wait_ready(path, server, folder / "program.log")
-    loaded = _load(tools, folder, path, records, "load", "load")
+    loaded = _load(tools, folder, path, records, "program-load", "load")
     start = time.monotonic() - began
     read = _load(tools, folder, path, records, "program", "run", "--ops", 2 * records)
     end = time.monotonic() - began

@@ -134,9 +134,9 @@ def _hit_tiles(run: Run) -> list[Tile]:
                               ("of all accesses,", "by its own clock"), note="program"))
     known = run.stats.number("cache", "hit_ratio")
     if not tiles and known is not None:
-        hits_are = run.stats.text("cache", "hits_are") or "hits that the device saw"
-        tiles.append(Tile("hit-ratio", "hit ratio", units.percent(known),
-                          tuple(hits_are.split()), note="hits"))
+        seen = ("of what the device saw",) if run.simulated else (
+            "of the traps;", "hits on mapped pages", "are not seen")
+        tiles.append(Tile("hit-ratio", "hit ratio", units.percent(known), seen, note="hits"))
     return tiles
 
 
