@@ -8,7 +8,7 @@ mod hist;
 mod record;
 mod stats;
 
-pub use hist::{BUCKETS, Hist, SUB_BUCKETS, bucket_of, bucket_value};
+pub use hist::{BUCKETS, Hist};
 pub use record::{RECORD_MAGIC, RecordHeader};
 pub use stats::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 

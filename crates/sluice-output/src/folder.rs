@@ -5,6 +5,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde_json::Value;
 use sluice_model::DeviceConfig;
+use sluice_units::bucket_middle;
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -29,7 +30,9 @@ impl Folder {
                 _ => {}
             }
         }
-        Ok(Folder { path: path.to_path_buf() })
+        Ok(Folder {
+            path: path.to_path_buf(),
+        })
     }
 
     /// Writes a file whole.
@@ -49,7 +52,7 @@ impl Folder {
             let (m, a) = (modelled.at(bucket), achieved.at(bucket));
             if m + a > 0 {
                 // Writing to a string cannot fail.
-                let _ = writeln!(text, "{},{m},{a}", sluice_abi::bucket_value(bucket));
+                let _ = writeln!(text, "{},{m},{a}", bucket_middle(bucket));
             }
         }
         self.write("latency.csv", text)?;
@@ -72,16 +75,21 @@ const OURS: &[&str] = &[
 fn hdr(latencies: &Latencies) -> io::Result<Vec<u8>> {
     let mut histogram = Histogram::<u64>::new_with_max(HDR_MAX_NS, 3).map_err(io::Error::other)?;
     for (value, count) in latencies.buckets() {
-        histogram.record_n(value.clamp(1, HDR_MAX_NS), count).map_err(io::Error::other)?;
+        histogram
+            .record_n(value.clamp(1, HDR_MAX_NS), count)
+            .map_err(io::Error::other)?;
     }
     let mut bytes = Vec::new();
-    V2Serializer::new().serialize(&histogram, &mut bytes).map_err(io::Error::other)?;
+    V2Serializer::new()
+        .serialize(&histogram, &mut bytes)
+        .map_err(io::Error::other)?;
     Ok(bytes)
 }
 
 /// The settings as a device file that `--device` reads back.
 pub fn write_config(config: &DeviceConfig, seed: u64) -> String {
-    let mut text = format!("# Device as resolved; run it again with `--device FILE --seed {seed}`.\n");
+    let mut text =
+        format!("# Device as resolved; run it again with `--device FILE --seed {seed}`.\n");
     let mut table = "";
     for (key, value) in config.raw().to_pairs() {
         let (group, name) = key.split_once('.').unwrap_or(("", key));

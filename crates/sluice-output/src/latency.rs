@@ -1,7 +1,8 @@
 //! Latencies as a run tells them.
 
 use serde::Serialize;
-use sluice_abi::{BUCKETS, Hist, bucket_value};
+use sluice_abi::{BUCKETS, Hist};
+use sluice_units::bucket_middle;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What is printed of a distribution, ns.
@@ -28,12 +29,18 @@ pub struct Summary {
 pub struct Latencies {
     counts: Vec<u64>,
     sum_ns: u64,
+    min_ns: u64,
     max_ns: u64,
 }
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies { counts: vec![0; BUCKETS], sum_ns: 0, max_ns: 0 }
+        Latencies {
+            counts: vec![0; BUCKETS],
+            sum_ns: 0,
+            min_ns: 0,
+            max_ns: 0,
+        }
     }
 }
 
@@ -43,7 +50,8 @@ impl Latencies {
         Latencies {
             counts: hist.buckets.iter().map(|b| b.load(Relaxed)).collect(),
             sum_ns: hist.sum_ns.load(Relaxed),
-            max_ns: hist.max_ns.load(Relaxed),
+            min_ns: hist.min_ns.load(Relaxed),
+            max_ns: hist.max_ns.load(Relaxed).max(hist.min_ns.load(Relaxed)),
         }
     }
 
@@ -60,7 +68,7 @@ impl Latencies {
         for (bucket, n) in self.counts.iter().enumerate() {
             seen += n;
             if seen >= rank {
-                return bucket_value(bucket).min(self.max_ns);
+                return bucket_middle(bucket).clamp(self.min_ns, self.max_ns);
             }
         }
         0
@@ -86,7 +94,7 @@ impl Latencies {
     /// Value in ns and count of every bucket that has any, in rising order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let all = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
-        all.map(|(bucket, n)| (bucket_value(bucket), *n))
+        all.map(|(bucket, n)| (bucket_middle(bucket), *n))
     }
 
     /// Count of one bucket.
@@ -104,6 +112,7 @@ mod tests {
         let hist = Hist {
             count: 0.into(),
             sum_ns: 0.into(),
+            min_ns: 0.into(),
             max_ns: 0.into(),
             buckets: std::array::from_fn(|_| 0.into()),
         };
@@ -113,7 +122,10 @@ mod tests {
         let copy = Latencies::copy(&hist);
         for (per_mille, rank) in [(500, 2_499), (900, 4_499), (990, 4_949), (999, 4_994)] {
             let (ours, exact) = (copy.percentile(per_mille), values[rank]);
-            assert!(ours.abs_diff(exact) * 200 <= exact, "p{per_mille}: {ours} against {exact}");
+            assert!(
+                ours.abs_diff(exact) * 200 <= exact,
+                "p{per_mille}: {ours} against {exact}"
+            );
         }
         let sum: u64 = values.iter().sum();
         assert_eq!(copy.summary().mean, sum as f64 / 5_000.0);

@@ -23,7 +23,9 @@ pub const SCHEMA: &str = "sluice.run/1";
 /// All settings of a device, by key.
 pub fn settings(config: &sluice_model::DeviceConfig) -> serde_json::Map<String, serde_json::Value> {
     let pairs = config.raw().to_pairs().into_iter();
-    pairs.map(|(key, value)| (key.to_owned(), value.into())).collect()
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.into()))
+        .collect()
 }
 
 /// A part of a whole; nothing of nothing is no number.

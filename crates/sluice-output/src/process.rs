@@ -59,7 +59,9 @@ impl Process {
 /// Every process of a session, in order of start. Files that are not ready are left out.
 pub fn read_processes(dir: &Path) -> Vec<Process> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let stats = entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "stats"));
+    let stats = entries
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "stats"));
     let mut all: Vec<Process> = stats.filter_map(|path| read_process(&path)).collect();
     all.sort_by_key(|p| (p.started_ns, p.pid, p.image));
     all
@@ -70,8 +72,10 @@ fn read_process(path: &Path) -> Option<Process> {
     if bytes.len() != size_of::<StatsBlock>() {
         return None;
     }
-    let words: Box<[u64]> =
-        bytes.chunks_exact(8).map(|c| u64::from_ne_bytes(c.try_into().unwrap_or([0; 8]))).collect();
+    let words: Box<[u64]> = bytes
+        .chunks_exact(8)
+        .map(|c| u64::from_ne_bytes(c.try_into().unwrap_or([0; 8])))
+        .collect();
     fence(Acquire);
     // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
     let block = unsafe { &*words.as_ptr().cast::<StatsBlock>() };
@@ -83,7 +87,9 @@ fn read_process(path: &Path) -> Option<Process> {
     Some(Process {
         pid: block.pid.load(Relaxed),
         image: image_number(path)?,
-        command: parts.map(|p| String::from_utf8_lossy(p).into_owned()).collect(),
+        command: parts
+            .map(|p| String::from_utf8_lossy(p).into_owned())
+            .collect(),
         started_ns: block.started_ns.load(Relaxed),
         ended: block.ended.load(Relaxed) == 1,
         forked: block.forked.load(Relaxed) == 1,

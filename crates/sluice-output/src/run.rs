@@ -47,7 +47,10 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// The last program image of the process that was started, if it had a device at all.
     pub fn main(&self) -> Option<&Process> {
-        self.processes.iter().filter(|p| p.pid == self.pid).max_by_key(|p| p.image)
+        self.processes
+            .iter()
+            .filter(|p| p.pid == self.pid)
+            .max_by_key(|p| p.image)
     }
 
     /// The object: figures of the program itself, then a line for every process.

@@ -29,7 +29,8 @@ impl Timeline {
     /// Adds a sample taken at a moment of the run.
     pub fn sample(&mut self, seconds: f64, processes: &[Process]) {
         let total = |c: &Counter| processes.iter().map(|p| p.get(*c)).sum();
-        self.rows.push((seconds, COLUMNS.iter().map(total).collect()));
+        self.rows
+            .push((seconds, COLUMNS.iter().map(total).collect()));
     }
 
     /// The samples as CSV, cumulative.

@@ -28,8 +28,7 @@ impl CpuSet {
         let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
         let size = size_of::<libc::cpu_set_t>();
         // SAFETY: the set is live and `size` bytes long.
-        let rc =
-            unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, &raw mut set) };
+        let rc = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, &raw mut set) };
         (rc > 0).then_some(CpuSet(set))
     }
 
@@ -37,9 +36,8 @@ impl CpuSet {
     pub fn bind(&self, thread: u32) -> bool {
         let size = size_of::<libc::cpu_set_t>();
         // SAFETY: the set is live and `size` bytes long.
-        let rc = unsafe {
-            libc::syscall(libc::SYS_sched_setaffinity, thread, size, &raw const self.0)
-        };
+        let rc =
+            unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, &raw const self.0) };
         rc == 0
     }
 
@@ -103,7 +101,10 @@ impl ThreadCount {
         }
         // SAFETY: a terminated name; glibc 2.32 and newer have it.
         let flag = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
-        Ok(ThreadCount { fd: fd as i32, single_threaded: flag.cast() })
+        Ok(ThreadCount {
+            fd: fd as i32,
+            single_threaded: flag.cast(),
+        })
     }
 
     /// Whether the C library has ever made a second thread; false when it cannot tell.
@@ -123,7 +124,11 @@ impl ThreadCount {
         // SAFETY: the buffer is a live stat.
         let rc = unsafe { libc::syscall(libc::SYS_fstat, self.fd, &raw mut stat) };
         // The directory has a link for itself, one for its parent, and one a thread.
-        if rc == 0 { stat.st_nlink.saturating_sub(2) } else { u64::MAX }
+        if rc == 0 {
+            stat.st_nlink.saturating_sub(2)
+        } else {
+            u64::MAX
+        }
     }
 }
 

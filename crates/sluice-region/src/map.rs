@@ -16,7 +16,11 @@ pub unsafe fn raw_mmap(
 ) -> Result<usize, i32> {
     // SAFETY: the caller vouches for the range.
     let rc = unsafe { libc::syscall(libc::SYS_mmap, addr, len, prot, flags, fd, offset) };
-    if rc == -1 { Err(errno()) } else { Ok(rc as usize) }
+    if rc == -1 {
+        Err(errno())
+    } else {
+        Ok(rc as usize)
+    }
 }
 
 /// `munmap` by raw system call.

@@ -16,7 +16,11 @@ impl Pagemap {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
         // SAFETY: a static, terminated path.
         let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
-        if fd < 0 { Err(errno()) } else { Ok(Pagemap { fd: fd as i32 }) }
+        if fd < 0 {
+            Err(errno())
+        } else {
+            Ok(Pagemap { fd: fd as i32 })
+        }
     }
 
     /// Whether a mapped page was written since it was mapped write-protected.
@@ -61,7 +65,9 @@ impl Pagemap {
                 return;
             }
             for region in &regions[..n as usize] {
-                (region.start as usize..region.end as usize).step_by(PAGE).for_each(&mut each);
+                (region.start as usize..region.end as usize)
+                    .step_by(PAGE)
+                    .for_each(&mut each);
             }
             from = arg.walk_end;
         }

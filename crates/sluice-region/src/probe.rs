@@ -36,8 +36,15 @@ pub struct Probe {
 impl Probe {
     /// The first check that keeps a trap mode from working.
     pub fn blocker(&self, kind: UffdKind) -> Option<&Check> {
-        let own = if kind == UffdKind::Events { Need::Event } else { Need::Signal };
-        let mut needed = self.checks.iter().filter(|c| c.need == own || c.need == Need::Live);
+        let own = if kind == UffdKind::Events {
+            Need::Event
+        } else {
+            Need::Signal
+        };
+        let mut needed = self
+            .checks
+            .iter()
+            .filter(|c| c.need == own || c.need == Need::Live);
         needed.find(|c| c.mend.is_some())
     }
 }
@@ -56,14 +63,21 @@ pub fn probe() -> Probe {
 fn kernel_version() -> Check {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim().to_string();
-    let mut numbers = release.split(['.', '-']).map(|n| n.parse::<u32>().unwrap_or(0));
+    let mut numbers = release
+        .split(['.', '-'])
+        .map(|n| n.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let mend = (version < (6, 8)).then(|| {
         "boot Linux 6.8 or newer (Debian: `apt-get install -t bookworm-backports \
          linux-image-amd64`)"
             .to_string()
     });
-    Check { need: Need::Live, name: "kernel", found: format!("Linux {release}"), mend }
+    Check {
+        need: Need::Live,
+        name: "kernel",
+        found: format!("Linux {release}"),
+        mend,
+    }
 }
 
 fn descriptor(kind: UffdKind) -> Check {
@@ -72,7 +86,12 @@ fn descriptor(kind: UffdKind) -> Check {
         UffdKind::Signal => (Need::Signal, "userfaultfd for signal mode"),
     };
     match Uffd::open(kind) {
-        Ok(_) => Check { need, name, found: "permitted, all features".into(), mend: None },
+        Ok(_) => Check {
+            need,
+            name,
+            found: "permitted, all features".into(),
+            mend: None,
+        },
         Err(e) => {
             let mend = match e {
                 crate::OpenError::Permission => {
@@ -83,7 +102,12 @@ fn descriptor(kind: UffdKind) -> Check {
                 crate::OpenError::Features(_) => "boot Linux 6.8 or newer",
                 crate::OpenError::Os(_) => "see `man 2 userfaultfd` for this error number",
             };
-            Check { need, name, found: e.to_string(), mend: Some(mend.into()) }
+            Check {
+                need,
+                name,
+                found: e.to_string(),
+                mend: Some(mend.into()),
+            }
         }
     }
 }
@@ -94,7 +118,12 @@ fn write_tracking() -> Check {
         "boot Linux 6.7 or newer with CONFIG_PROC_PAGE_MONITOR=y (PAGEMAP_SCAN)".to_string()
     });
     let found = found.map_or_else(|e| format!("not working: {e}"), |()| "working".into());
-    Check { need: Need::Live, name: "write tracking", found, mend }
+    Check {
+        need: Need::Live,
+        name: "write tracking",
+        found,
+        mend,
+    }
 }
 
 /// Maps a protected page, writes to it, and asks twice.
@@ -104,12 +133,18 @@ fn track_one_write() -> Result<(), String> {
     let pagemap = Pagemap::open().map_err(step("opening /proc/self/pagemap"))?;
     let memory = Mapping::anonymous(PAGE).map_err(step("mmap"))?;
     let source = Mapping::anonymous(PAGE).map_err(step("mmap"))?;
-    uffd.register_private(memory.addr(), PAGE).map_err(step("registering"))?;
-    uffd.copy_page(memory.addr(), source.addr(), true).map_err(step("UFFDIO_COPY"))?;
+    uffd.register_private(memory.addr(), PAGE)
+        .map_err(step("registering"))?;
+    uffd.copy_page(memory.addr(), source.addr(), true)
+        .map_err(step("UFFDIO_COPY"))?;
     if pagemap.is_written(memory.addr()) {
         return Err("a clean page reads as written".into());
     }
     // SAFETY: the page is mapped and ours.
     unsafe { core::ptr::write_volatile(memory.addr() as *mut u8, 1) };
-    if pagemap.is_written(memory.addr()) { Ok(()) } else { Err("a write went unnoticed".into()) }
+    if pagemap.is_written(memory.addr()) {
+        Ok(())
+    } else {
+        Err("a write went unnoticed".into())
+    }
 }

@@ -74,15 +74,25 @@ impl Uffd {
         if offered & needed != needed {
             return Err(OpenError::Features(needed & !offered));
         }
-        let mut api = UffdioApi { api: UFFD_API, features: needed, ioctls: 0 };
+        let mut api = UffdioApi {
+            api: UFFD_API,
+            features: needed,
+            ioctls: 0,
+        };
         uffd.ioctl(UFFDIO_API, &mut api).map_err(OpenError::Os)?;
         Ok(uffd)
     }
 
     /// All features of this kernel, asked on a descriptor of its own.
     pub fn offered_features() -> Result<Features, OpenError> {
-        let probe = Uffd { fd: open_descriptor(UffdKind::Signal)? };
-        let mut api = UffdioApi { api: UFFD_API, features: 0, ioctls: 0 };
+        let probe = Uffd {
+            fd: open_descriptor(UffdKind::Signal)?,
+        };
+        let mut api = UffdioApi {
+            api: UFFD_API,
+            features: 0,
+            ioctls: 0,
+        };
         probe.ioctl(UFFDIO_API, &mut api).map_err(OpenError::Os)?;
         Ok(api.features)
     }
@@ -104,14 +114,24 @@ impl Uffd {
     }
 
     fn register(&self, start: usize, len: usize, mode: u64) -> Result<(), i32> {
-        let range = UffdioRange { start: start as u64, len: len as u64 };
-        let mut arg = UffdioRegister { range, mode, ioctls: 0 };
+        let range = UffdioRange {
+            start: start as u64,
+            len: len as u64,
+        };
+        let mut arg = UffdioRegister {
+            range,
+            mode,
+            ioctls: 0,
+        };
         self.ioctl(UFFDIO_REGISTER, &mut arg)
     }
 
     /// Stops trapping in a range; its waiting threads wake.
     pub fn unregister(&self, start: usize, len: usize) -> Result<(), i32> {
-        let mut range = UffdioRange { start: start as u64, len: len as u64 };
+        let mut range = UffdioRange {
+            start: start as u64,
+            len: len as u64,
+        };
         self.ioctl(UFFDIO_UNREGISTER, &mut range)
     }
 
@@ -128,8 +148,15 @@ impl Uffd {
     pub fn continue_page(&self, page: usize, protect: bool) -> Result<(), i32> {
         let mode = if protect { MODE_WP } else { 0 };
         loop {
-            let range = UffdioRange { start: page as u64, len: PAGE as u64 };
-            let mut arg = UffdioContinue { range, mode, mapped: 0 };
+            let range = UffdioRange {
+                start: page as u64,
+                len: PAGE as u64,
+            };
+            let mut arg = UffdioContinue {
+                range,
+                mode,
+                mapped: 0,
+            };
             match self.ioctl(UFFDIO_CONTINUE, &mut arg) {
                 Err(libc::EAGAIN) => continue,
                 other => return other,
@@ -145,7 +172,13 @@ impl Uffd {
     fn transfer(&self, request: u64, dst: usize, src: usize, mode: u64) -> Result<(), i32> {
         loop {
             let (dst, src, len) = (dst as u64, src as u64, PAGE as u64);
-            let mut arg = UffdioTransfer { dst, src, len, mode, done: 0 };
+            let mut arg = UffdioTransfer {
+                dst,
+                src,
+                len,
+                mode,
+                done: 0,
+            };
             match self.ioctl(request, &mut arg) {
                 Err(libc::EAGAIN) => continue,
                 other => return other,
@@ -155,13 +188,25 @@ impl Uffd {
 
     /// Write-protects the pages present in a range, so that their next writes are noticed.
     pub fn write_protect(&self, start: usize, len: usize) -> Result<(), i32> {
-        let range = UffdioRange { start: start as u64, len: len as u64 };
-        self.ioctl(UFFDIO_WRITEPROTECT, &mut UffdioWriteProtect { range, mode: WRITEPROTECT_WP })
+        let range = UffdioRange {
+            start: start as u64,
+            len: len as u64,
+        };
+        self.ioctl(
+            UFFDIO_WRITEPROTECT,
+            &mut UffdioWriteProtect {
+                range,
+                mode: WRITEPROTECT_WP,
+            },
+        )
     }
 
     /// Wakes the threads waiting on a page; they fault again if it is still missing.
     pub fn wake(&self, page: usize) {
-        let mut range = UffdioRange { start: page as u64, len: PAGE as u64 };
+        let mut range = UffdioRange {
+            start: page as u64,
+            len: PAGE as u64,
+        };
         // The only failures are bad ranges, which the callers rule out.
         let _ = self.ioctl(UFFDIO_WAKE, &mut range);
     }
@@ -184,7 +229,11 @@ impl Drop for Uffd {
 /// With `block` it sleeps in the kernel until there is one or `timeout_ms` has passed.
 pub fn read_events(fd: i32, events: &mut [Event], block: bool, timeout_ms: i32) -> usize {
     if block {
-        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
         // SAFETY: one valid pollfd.
         let ready = unsafe { libc::syscall(libc::SYS_poll, &mut poll, 1, timeout_ms) };
         if ready <= 0 {
@@ -203,7 +252,11 @@ pub fn read_events(fd: i32, events: &mut [Event], block: bool, timeout_ms: i32) 
         if msg.event == EVENT_PAGEFAULT {
             let address = msg.address as usize & !(PAGE - 1);
             let write = msg.flags & PAGEFAULT_FLAG_WRITE != 0;
-            events[kept] = Event { address, write, thread: msg.thread };
+            events[kept] = Event {
+                address,
+                write,
+                thread: msg.thread,
+            };
             kept += 1;
         }
     }
@@ -214,7 +267,11 @@ fn open_descriptor(kind: UffdKind) -> Result<i32, OpenError> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: plain system calls without pointers into our memory, but for the static path.
     unsafe {
-        let mode = if kind == UffdKind::Signal { UFFD_USER_MODE_ONLY } else { 0 };
+        let mode = if kind == UffdKind::Signal {
+            UFFD_USER_MODE_ONLY
+        } else {
+            0
+        };
         let fd = libc::syscall(libc::SYS_userfaultfd, flags | mode);
         if fd >= 0 {
             return Ok(fd as i32);
@@ -232,6 +289,10 @@ fn open_descriptor(kind: UffdKind) -> Result<i32, OpenError> {
         }
         let fd = libc::syscall(libc::SYS_ioctl, dev, USERFAULTFD_IOC_NEW, flags);
         libc::syscall(libc::SYS_close, dev);
-        if fd < 0 { Err(OpenError::Permission) } else { Ok(fd as i32) }
+        if fd < 0 {
+            Err(OpenError::Permission)
+        } else {
+            Ok(fd as i32)
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! with integer arithmetic, so a value survives a trip through text exactly.
 #![forbid(unsafe_code)]
 
+mod buckets;
 mod bytes;
 mod page;
 mod ratio;
@@ -11,6 +12,9 @@ mod rng;
 mod text;
 mod time;
 
+pub use buckets::{
+    ALL_BUCKETS, SUB_BUCKETS, bucket_floor, bucket_middle, bucket_of, buckets_below,
+};
 pub use bytes::Bytes;
 pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, Ppn};
 pub use ratio::Ratio;

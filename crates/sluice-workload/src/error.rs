@@ -53,10 +53,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// An I/O error with what was being done.
+    /// An I/O error with what was being done. Allocates only when there is one.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
-        let what = what.into();
-        move |source| Error::System { what, source }
+        move |source| Error::System {
+            what: what.into(),
+            source,
+        }
     }
 
     /// An I/O error about a file.

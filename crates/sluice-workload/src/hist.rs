@@ -7,12 +7,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Serialize;
+use sluice_units::{bucket_middle, bucket_of, buckets_below};
 
-const SUB_BITS: u32 = 7;
-const SUB_BUCKETS: usize = 1 << SUB_BITS;
 /// Values of 2^40 ns (18 minutes) and more share the last bucket; `max` stays exact.
-const OCTAVE_MAX: u32 = 40;
-const BUCKETS: usize = (OCTAVE_MAX - SUB_BITS + 1) as usize * SUB_BUCKETS;
+const BUCKETS: usize = buckets_below(40);
 const NS_PER_US: u64 = 1_000;
 
 /// A histogram of nanosecond latencies.
@@ -65,7 +63,7 @@ impl Histogram {
     /// Counts one latency. One writer at a time: plain loads and stores, no locked bus.
     #[inline]
     pub fn record(&self, ns: u64) {
-        add(&self.counts[bucket_of(ns)], 1);
+        add(&self.counts[bucket_of(ns).min(BUCKETS - 1)], 1);
         add(&self.count, 1);
         add(&self.sum, ns);
         if ns > self.max.load(Relaxed) {
@@ -114,7 +112,7 @@ impl Histogram {
         for (index, bucket) in self.counts.iter().enumerate() {
             seen += u128::from(bucket.load(Relaxed));
             if seen >= rank {
-                return midpoint(index).min(self.max.load(Relaxed));
+                return bucket_middle(index).min(self.max.load(Relaxed));
             }
         }
         0
@@ -151,7 +149,7 @@ impl Histogram {
         let counts = self.counts.iter().map(|c| c.load(Relaxed)).enumerate();
         counts
             .filter(|(_, n)| *n > 0)
-            .map(|(index, n)| (midpoint(index), n))
+            .map(|(index, n)| (bucket_middle(index), n))
             .collect()
     }
 }
@@ -160,41 +158,11 @@ fn add(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// Values below 128 have a bucket each; every octave above has 128 equal ones.
-fn bucket_of(ns: u64) -> usize {
-    if ns < SUB_BUCKETS as u64 {
-        return ns as usize;
-    }
-    let octave = ns.ilog2();
-    if octave >= OCTAVE_MAX {
-        return BUCKETS - 1;
-    }
-    let shift = octave - SUB_BITS;
-    let sub = (ns >> shift) as usize - SUB_BUCKETS;
-    (shift as usize + 1) * SUB_BUCKETS + sub
-}
-
-/// Smallest value of a bucket.
-fn floor_of(index: usize) -> u64 {
-    if index < SUB_BUCKETS {
-        return index as u64;
-    }
-    let shift = index / SUB_BUCKETS - 1;
-    ((SUB_BUCKETS + index % SUB_BUCKETS) as u64) << shift
-}
-
-fn midpoint(index: usize) -> u64 {
-    let width = match index {
-        0..SUB_BUCKETS => 1,
-        _ => 1_u64 << (index / SUB_BUCKETS - 1),
-    };
-    floor_of(index) + (width - 1) / 2
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use sluice_units::bucket_floor;
 
     fn filled(values: &[u64]) -> Box<Histogram> {
         let hist = Box::new(Histogram::new());
@@ -203,25 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn buckets_tile_the_range_without_gap_or_overlap() {
-        for index in 0..BUCKETS {
-            let floor = floor_of(index);
-            assert_eq!(bucket_of(floor), index, "floor of {index}");
-            assert_eq!(bucket_of(midpoint(index)), index, "midpoint of {index}");
-            if index > 0 {
-                assert_eq!(
-                    bucket_of(floor - 1),
-                    index - 1,
-                    "below the floor of {index}"
-                );
-            }
-        }
-        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
-    }
-
-    #[test]
     fn one_microsecond_is_an_edge() {
-        assert_eq!(floor_of(bucket_of(NS_PER_US)), NS_PER_US);
+        assert_eq!(bucket_floor(bucket_of(NS_PER_US)), NS_PER_US);
         let hist = filled(&[999, 999, 999, 1_000]);
         assert!((hist.below_1us() - 0.75).abs() < 1e-12);
     }
