@@ -11,7 +11,9 @@ pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
     let mut raw = sluice_config::load(&args.device)?;
     for pair in &args.set {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
-            Error::new(format!("bad value for --set: \"{pair}\"; expected KEY=VALUE"))
+            Error::new(format!(
+                "bad value for --set: \"{pair}\"; expected KEY=VALUE"
+            ))
         })?;
         raw.set(key.trim(), value.trim())?;
     }
@@ -25,7 +27,11 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
         DeviceCommand::Show { device, json } => show(device, *json)?,
         DeviceCommand::Check { device } => {
             let config = sluice_config::load(device)?.check()?;
-            println!("{device}: well, {} behind {}", config.capacity(), config.cache_capacity());
+            println!(
+                "{device}: well, {} behind {}",
+                config.capacity(),
+                config.cache_capacity()
+            );
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -40,7 +46,9 @@ fn list(as_json: bool) {
             .collect();
         println!("{}", json!(all));
     } else {
-        presets.iter().for_each(|p| println!("{:<10} {}", p.name, p.meaning));
+        presets
+            .iter()
+            .for_each(|p| println!("{:<10} {}", p.name, p.meaning));
     }
 }
 
@@ -48,7 +56,10 @@ fn show(device: &str, as_json: bool) -> Result<(), Error> {
     let config = sluice_config::load(device)?.check()?;
     let values = config.raw().to_pairs();
     let rows = PARAMS.iter().map(|p| {
-        let value = values.iter().find(|(key, _)| *key == p.key).map_or("", |(_, v)| v);
+        let value = values
+            .iter()
+            .find(|(key, _)| *key == p.key)
+            .map_or("", |(_, v)| v);
         (p, value)
     });
     if as_json {
@@ -75,11 +86,23 @@ pub fn policies(command: &PolicyCommand) -> Result<ExitCode, Error> {
     let PolicyCommand::List { json } = command;
     let evictions = EVICTIONS.iter().map(|e| {
         let i = e.info;
-        ("eviction", i.name, i.meaning, i.source, if i.uses_hits { "hits" } else { "misses" })
+        (
+            "eviction",
+            i.name,
+            i.meaning,
+            i.source,
+            if i.uses_hits { "hits" } else { "misses" },
+        )
     });
-    let prefetches = PREFETCHES
-        .iter()
-        .map(|e| ("prefetch", e.info.name, e.info.meaning, e.info.source, "misses"));
+    let prefetches = PREFETCHES.iter().map(|e| {
+        (
+            "prefetch",
+            e.info.name,
+            e.info.meaning,
+            e.info.source,
+            "misses",
+        )
+    });
     let rows = evictions.chain(prefetches);
     if *json {
         let all: Vec<Value> = rows

@@ -39,7 +39,11 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
     } else {
         print_text(&findings, &modes);
     }
-    Ok(if modes[0].1 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if modes[0].1 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 fn print_json(findings: &[Finding], modes: &[(&str, bool)]) {
@@ -52,9 +56,14 @@ fn print_json(findings: &[Finding], modes: &[(&str, bool)]) {
             })
         })
         .collect();
-    let modes: serde_json::Map<String, Value> =
-        modes.iter().map(|(name, ok)| ((*name).to_string(), (*ok).into())).collect();
-    println!("{}", json!({ "schema": "sluice.doctor/1", "modes": modes, "checks": checks }));
+    let modes: serde_json::Map<String, Value> = modes
+        .iter()
+        .map(|(name, ok)| ((*name).to_string(), (*ok).into()))
+        .collect();
+    println!(
+        "{}",
+        json!({ "schema": "sluice.doctor/1", "modes": modes, "checks": checks })
+    );
 }
 
 fn print_text(findings: &[Finding], modes: &[(&str, bool)]) {
@@ -67,13 +76,18 @@ fn print_text(findings: &[Finding], modes: &[(&str, bool)]) {
     }
     println!();
     for (name, ok) in modes {
-        println!("sluice run --trap {name:<7} {}", if *ok { "ready" } else { "cannot run here" });
+        println!(
+            "sluice run --trap {name:<7} {}",
+            if *ok { "ready" } else { "cannot run here" }
+        );
     }
 }
 
 fn preload() -> Finding {
     let found = program::preload_library();
-    let mend = found.is_err().then(|| "cargo build --release -p sluice-preload".to_string());
+    let mend = found
+        .is_err()
+        .then(|| "cargo build --release -p sluice-preload".to_string());
     Finding {
         name: "preload library".into(),
         found: found.map_or_else(|e| e.to_string(), |p| p.display().to_string()),
@@ -83,23 +97,42 @@ fn preload() -> Finding {
 }
 
 fn kvm() -> Finding {
-    let open = std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm");
+    let open = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm");
     let (found, mend) = match open {
         Ok(_) => ("opens".to_string(), None),
         Err(e) => (
             format!("/dev/kvm: {e}"),
-            Some("`modprobe kvm_intel` (or kvm_amd), and join group kvm; guests run without it, \
-                  but slowly".to_string()),
+            Some(
+                "`modprobe kvm_intel` (or kvm_amd), and join group kvm; guests run without it, \
+                  but slowly"
+                    .to_string(),
+            ),
         ),
     };
-    Finding { name: "KVM".into(), found, mend, needed_for: "virtual machines at full speed" }
+    Finding {
+        name: "KVM".into(),
+        found,
+        mend,
+        needed_for: "virtual machines at full speed",
+    }
 }
 
 fn qemu() -> Finding {
     let name = "qemu-system-x86_64";
     let (found, mend) = match program::find(name) {
         Some(path) => (path.display().to_string(), None),
-        None => (format!("no {name} on PATH"), Some("apt-get install qemu-system-x86".into())),
+        None => (
+            format!("no {name} on PATH"),
+            Some("apt-get install qemu-system-x86".into()),
+        ),
     };
-    Finding { name: "QEMU".into(), found, mend, needed_for: "virtual machines" }
+    Finding {
+        name: "QEMU".into(),
+        found,
+        mend,
+        needed_for: "virtual machines",
+    }
 }

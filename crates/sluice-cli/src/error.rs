@@ -34,4 +34,8 @@ macro_rules! from {
     )+};
 }
 
-from!(sluice_model::ConfigError, sluice_config::Error, sluice_workload::SpecError);
+from!(
+    sluice_model::ConfigError,
+    sluice_config::Error,
+    sluice_workload::SpecError
+);

@@ -9,12 +9,14 @@ use std::process::{Command, ExitCode};
 
 /// Becomes the external command; returns only when there is none.
 pub fn run(name: &str, arguments: &[String]) -> Result<ExitCode, Error> {
-    let path = beside_checkout(name).or_else(|| program::find(name)).ok_or_else(|| {
-        Error::new(format!(
-            "no {name} found; the Python package installs it: `make setup` in a checkout, or \
+    let path = beside_checkout(name)
+        .or_else(|| program::find(name))
+        .ok_or_else(|| {
+            Error::new(format!(
+                "no {name} found; the Python package installs it: `make setup` in a checkout, or \
              `pip install sluice`"
-        ))
-    })?;
+            ))
+        })?;
     let error = Command::new(&path).args(arguments).exec();
     Err(Error::at(path.display(), error))
 }
@@ -22,6 +24,10 @@ pub fn run(name: &str, arguments: &[String]) -> Result<ExitCode, Error> {
 /// From a checkout: `.venv/bin` beside `target/release/sluice`.
 fn beside_checkout(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?.canonicalize().ok()?;
-    let candidates = own.ancestors().skip(1).take(3).map(|dir| dir.join(".venv/bin").join(name));
+    let candidates = own
+        .ancestors()
+        .skip(1)
+        .take(3)
+        .map(|dir| dir.join(".venv/bin").join(name));
     candidates.into_iter().find(|p| p.is_file())
 }

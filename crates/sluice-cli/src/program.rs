@@ -15,16 +15,26 @@ pub fn preload_library() -> Result<PathBuf, Error> {
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(Error::at(path.display(), "no such file (from SLUICE_PRELOAD)"))
+            Err(Error::at(
+                path.display(),
+                "no such file (from SLUICE_PRELOAD)",
+            ))
         };
     }
     let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
     let own = own.canonicalize().unwrap_or(own);
     let beside = own.with_file_name(LIBRARY);
     let installed = own.parent().map(|p| p.join("../lib").join(LIBRARY));
-    [Some(beside.clone()), installed].into_iter().flatten().find(|p| p.is_file()).ok_or_else(|| {
-        Error::at(beside.display(), "missing; `cargo build --release` makes it")
-    })
+    [Some(beside.clone()), installed]
+        .into_iter()
+        .flatten()
+        .find(|p| p.is_file())
+        .ok_or_else(|| {
+            Error::at(
+                beside.display(),
+                "missing; `cargo build --release` makes it",
+            )
+        })
 }
 
 /// A program by name or path, as a shell would find it.
@@ -33,11 +43,14 @@ pub fn find(name: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(name)).filter(|p| is_program(p));
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| is_program(p))
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|p| is_program(p))
 }
 
 fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// A program that the preload library can enter, or why not.

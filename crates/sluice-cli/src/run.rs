@@ -31,7 +31,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         None => None,
     };
     let session = SessionDir::create()?;
-    let trap = if args.trap == TrapArg::Event { Trap::Event } else { Trap::Signal };
+    let trap = if args.trap == TrapArg::Event {
+        Trap::Event
+    } else {
+        Trap::Signal
+    };
     let described = Session {
         dir: session.path().to_path_buf(),
         seed: args.device.seed,
@@ -49,7 +53,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let mut child = spawn(&prog, args, &library, session.path())?;
     let pid = u64::from(child.id());
     let timeline = watch(&mut child, session.path(), started, folder.is_some())?;
-    let status = child.wait().map_err(|e| Error::at("waiting for the program", e))?;
+    let status = child
+        .wait()
+        .map_err(|e| Error::at("waiting for the program", e))?;
     let exit = match status.signal() {
         Some(signal) => Exit::Signal(signal),
         None => Exit::Code(status.code().unwrap_or(1)),
@@ -60,14 +66,25 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         config: &config,
         seed: args.device.seed,
         command: &args.program,
-        trap_mode: if trap == Trap::Event { "event" } else { "signal" },
+        trap_mode: if trap == Trap::Event {
+            "event"
+        } else {
+            "signal"
+        },
         place: &args.place,
         exit,
         wall_s: started.elapsed().as_secs_f64(),
         pid,
         processes: &processes,
     };
-    tell(args, &result, folder.as_ref(), &config, &timeline, session.path())?;
+    tell(
+        args,
+        &result,
+        folder.as_ref(),
+        &config,
+        &timeline,
+        session.path(),
+    )?;
     drop(session);
     Ok(leave(exit))
 }
@@ -77,20 +94,30 @@ fn parse_place(text: &str) -> Result<Place, Error> {
         return Ok(Place::Heap);
     }
     let bad = |why: &str| Error::new(format!("bad value for --place: \"{text}\"; {why}"));
-    let path = text.strip_prefix("dax:").ok_or_else(|| bad("expected heap or dax:PATH"))?;
+    let path = text
+        .strip_prefix("dax:")
+        .ok_or_else(|| bad("expected heap or dax:PATH"))?;
     let path = PathBuf::from(path);
     if !path.is_file() {
-        return Err(bad("no such file; make it first, as long as the program needs it, for \
-                        example with `truncate -s 1G /dev/shm/device`"));
+        return Err(bad(
+            "no such file; make it first, as long as the program needs it, for \
+                        example with `truncate -s 1G /dev/shm/device`",
+        ));
     }
     if !on_tmpfs(&path) {
-        return Err(bad("the file must be in memory (tmpfs), for example in /dev/shm"));
+        return Err(bad(
+            "the file must be in memory (tmpfs), for example in /dev/shm",
+        ));
     }
-    path.canonicalize().map(Place::Dax).map_err(|e| Error::at(path.display(), e))
+    path.canonicalize()
+        .map(Place::Dax)
+        .map_err(|e| Error::at(path.display(), e))
 }
 
 fn on_tmpfs(path: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(path) else { return false };
+    let Ok(file) = std::fs::File::open(path) else {
+        return false;
+    };
     // SAFETY: statfs is plain data, for which zeros are valid.
     let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: an open descriptor and a live buffer.
@@ -99,11 +126,18 @@ fn on_tmpfs(path: &Path) -> bool {
 }
 
 fn check_host(trap: TrapArg) -> Result<(), Error> {
-    let kind = if trap == TrapArg::Event { UffdKind::Events } else { UffdKind::Signal };
+    let kind = if trap == TrapArg::Event {
+        UffdKind::Events
+    } else {
+        UffdKind::Signal
+    };
     match probe().blocker(kind) {
         Some(check) => {
             let mend = check.mend.as_deref().unwrap_or("see `sluice doctor`");
-            Err(Error::new(format!("{}: {}; to mend it: {mend}", check.name, check.found)))
+            Err(Error::new(format!(
+                "{}: {}; to mend it: {mend}",
+                check.name, check.found
+            )))
         }
         None => Ok(()),
     }
@@ -121,7 +155,9 @@ fn spawn(prog: &Path, args: &RunArgs, library: &Path, dir: &Path) -> Result<Chil
         use std::os::unix::process::CommandExt;
         command.arg0(&args.program[0]);
     }
-    command.env("LD_PRELOAD", preload).env(sluice_abi::SESSION_VAR, dir);
+    command
+        .env("LD_PRELOAD", preload)
+        .env(sluice_abi::SESSION_VAR, dir);
     let child = command.spawn().map_err(|e| Error::at(prog.display(), e))?;
     // The terminal sends Ctrl-C to the program as well; this command stays to tell the result.
     // SAFETY: no handler runs.
@@ -141,7 +177,11 @@ fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Tim
         return Err(Error::at("pidfd_open", std::io::Error::last_os_error()));
     }
     loop {
-        let mut poll = libc::pollfd { fd: pidfd, events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd {
+            fd: pidfd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
         // SAFETY: one live pollfd.
         let ended = unsafe { libc::poll(&mut poll, 1, if keep { SAMPLE_MS } else { -1 }) } > 0;
         if keep {
@@ -243,7 +283,10 @@ fn leave(exit: Exit) -> ExitCode {
     match exit {
         Exit::Code(code) => ExitCode::from(code.rem_euclid(256) as u8),
         Exit::Signal(signal) => {
-            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            let none = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
             // SAFETY: the program dumped core if it should; this command does not.
             unsafe {
                 libc::setrlimit(libc::RLIMIT_CORE, &none);

@@ -14,7 +14,11 @@ impl SessionDir {
     /// trap wait for a disk.
     pub fn create() -> Result<SessionDir, Error> {
         let shm = Path::new("/dev/shm");
-        let base = if shm.is_dir() { shm.to_path_buf() } else { std::env::temp_dir() };
+        let base = if shm.is_dir() {
+            shm.to_path_buf()
+        } else {
+            std::env::temp_dir()
+        };
         for n in 0..1_000 {
             let path = base.join(format!("sluice-{}-{n}", std::process::id()));
             match std::fs::create_dir(&path) {

@@ -72,7 +72,9 @@ fn print_table(object: &Value) {
     ];
     for (name, path) in rows {
         if let Some(value) = object.pointer(path).filter(|v| !v.is_null()) {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_string);
             println!("{name:<20} {text}");
         }
     }

@@ -27,7 +27,12 @@ pub fn register() {
         STREAMS.address();
         // SAFETY: functions of this library, which is never unloaded.
         unsafe {
-            next_register_atfork(Some(prepare), Some(parent), Some(child), core::ptr::null_mut())
+            next_register_atfork(
+                Some(prepare),
+                Some(parent),
+                Some(child),
+                core::ptr::null_mut(),
+            )
         };
     }
 }
@@ -77,7 +82,9 @@ unsafe extern "C" fn child() {
         // What the C library allocates for the new thread must not wait for that thread.
         off_device(|| {
             if let Err(e) = sluice_runtime::start_handlers(engine) {
-                refuse(&format!("starting the handler thread after fork: errno {e}"));
+                refuse(&format!(
+                    "starting the handler thread after fork: errno {e}"
+                ));
             }
         });
     }

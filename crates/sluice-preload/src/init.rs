@@ -101,5 +101,9 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));
     ENGINE.store(core::ptr::from_ref(engine).cast_mut(), Release);
-    Ok(if place == Place::Heap && !own_allocator { Heap::Device } else { Heap::Next })
+    Ok(if place == Place::Heap && !own_allocator {
+        Heap::Device
+    } else {
+        Heap::Next
+    })
 }

@@ -103,6 +103,9 @@ unsafe impl GlobalAlloc for Internal {
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as above.
-        unsafe { HEAP.lock().realloc(pointer, layout.size(), layout.align(), size) }
+        unsafe {
+            HEAP.lock()
+                .realloc(pointer, layout.size(), layout.align(), size)
+        }
     }
 }

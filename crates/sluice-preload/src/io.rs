@@ -64,7 +64,9 @@ fn with_pages<B: Buffers>(buffers: B, mut call: impl FnMut() -> ssize_t) -> ssiz
     let mut result = call();
     let mut tries = 0;
     while result == -1 && errno() == libc::EFAULT && tries < MAX_TRIES {
-        let Some(engine) = engine().filter(|e| e.session.trap == Trap::Signal) else { break };
+        let Some(engine) = engine().filter(|e| e.session.trap == Trap::Signal) else {
+            break;
+        };
         if !buffers.touch() {
             // SAFETY: this thread's errno, which the look-up may have changed.
             unsafe { *libc::__errno_location() = libc::EFAULT };

@@ -41,8 +41,12 @@ fn or_no_memory(p: *mut u8) -> *mut c_void {
 
 /// Allocates early memory with its size in front.
 unsafe fn early(align: usize, size: usize) -> *mut u8 {
-    let Some(total) = size.checked_add(align.max(HEADER)) else { return null_mut() };
-    let Ok(layout) = Layout::from_size_align(total, align.max(HEADER)) else { return null_mut() };
+    let Some(total) = size.checked_add(align.max(HEADER)) else {
+        return null_mut();
+    };
+    let Ok(layout) = Layout::from_size_align(total, align.max(HEADER)) else {
+        return null_mut();
+    };
     // SAFETY: the size is not zero.
     let base = unsafe { internal::Internal.alloc_zeroed(layout) };
     if base.is_null() {
@@ -117,7 +121,9 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
 /// C contract of `calloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(n: size_t, size: size_t) -> *mut c_void {
-    let Some(total) = n.checked_mul(size) else { return no_memory() };
+    let Some(total) = n.checked_mul(size) else {
+        return no_memory();
+    };
     // SAFETY: any size is allowed.
     unsafe {
         match heap() {

@@ -10,11 +10,8 @@ use sluice_runtime::{Engine, Place};
 
 const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 /// Kinds of mapping that stay where they are: stacks, huge pages, pages that must not move.
-const NOT_PLACED: c_int = libc::MAP_STACK
-    | libc::MAP_GROWSDOWN
-    | libc::MAP_HUGETLB
-    | libc::MAP_32BIT
-    | libc::MAP_LOCKED;
+const NOT_PLACED: c_int =
+    libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB | libc::MAP_32BIT | libc::MAP_LOCKED;
 
 fn set_errno(errno: i32) {
     // SAFETY: this thread's errno.
@@ -75,12 +72,23 @@ impl Wanted {
 
     fn pass(&self) -> Result<usize, i32> {
         // SAFETY: what the program asked for.
-        unsafe { raw_mmap(self.addr, self.len, self.prot, self.flags, self.fd, self.offset) }
+        unsafe {
+            raw_mmap(
+                self.addr,
+                self.len,
+                self.prot,
+                self.flags,
+                self.fd,
+                self.offset,
+            )
+        }
     }
 }
 
 fn map(wanted: Wanted) -> Result<usize, i32> {
-    let Some(engine) = engine() else { return wanted.pass() };
+    let Some(engine) = engine() else {
+        return wanted.pass();
+    };
     if wanted.is_heap(engine) {
         return take(wanted.len).ok_or(libc::ENOMEM);
     }
@@ -137,8 +145,7 @@ fn map_file(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
 
 /// Replaces a range of the arena by fresh memory of the device.
 pub fn map_afresh(engine: &Engine, addr: usize, len: usize) {
-    let flags =
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
     // SAFETY: a range of the arena that the program gave up.
     if unsafe { raw_mmap(addr, len, READ_WRITE, flags, -1, 0) }.is_ok() {
         engine.rejoin_device(addr, len);
@@ -156,7 +163,14 @@ pub unsafe extern "C" fn mmap(
     fd: c_int,
     offset: off_t,
 ) -> *mut c_void {
-    pointer(map(Wanted { addr: addr as usize, len, prot, flags, fd, offset }))
+    pointer(map(Wanted {
+        addr: addr as usize,
+        len,
+        prot,
+        flags,
+        fd,
+        offset,
+    }))
 }
 
 /// # Safety
@@ -170,7 +184,14 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: off_t,
 ) -> *mut c_void {
-    pointer(map(Wanted { addr: addr as usize, len, prot, flags, fd, offset }))
+    pointer(map(Wanted {
+        addr: addr as usize,
+        len,
+        prot,
+        flags,
+        fd,
+        offset,
+    }))
 }
 
 /// # Safety

@@ -102,4 +102,3 @@ pub unsafe extern "C" fn pthread_sigmask(
         }
     }
 }
-

@@ -12,7 +12,10 @@ pub struct Next {
 impl Next {
     /// A function still to be looked up.
     pub const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
+        Next {
+            name,
+            address: AtomicUsize::new(0),
+        }
     }
 
     /// The address; 0 when no later library has the name.

@@ -40,14 +40,19 @@ static FLOOR: AtomicPtr<Floor> = AtomicPtr::new(std::ptr::null_mut());
 impl Floor {
     fn new(bare: Bare) -> Floor {
         let len = bare.mib << 20;
-        let kind = if bare.trap == "event" { UffdKind::Events } else { UffdKind::Signal };
+        let kind = if bare.trap == "event" {
+            UffdKind::Events
+        } else {
+            UffdKind::Signal
+        };
         let uffd = Uffd::open(kind).expect("userfaultfd");
         let limbo = Mapping::anonymous(64 * PAGE).expect("mmap");
         let (region, store) = match bare.backing {
             Backing::Heap => {
                 let region = Mapping::anonymous(len).expect("mmap");
                 uffd.register_private(region.addr(), len).expect("register");
-                uffd.register_private(limbo.addr(), limbo.len()).expect("register");
+                uffd.register_private(limbo.addr(), limbo.len())
+                    .expect("register");
                 (region, Mapping::anonymous(len).expect("mmap"))
             }
             Backing::Dax => {
@@ -62,7 +67,14 @@ impl Floor {
             // SAFETY: the store is ours, and writable.
             unsafe { ((store.addr() + page) as *mut u64).write_volatile(page as u64) };
         }
-        Floor { uffd, region, store, limbo, backing: bare.backing, stop: AtomicBool::new(false) }
+        Floor {
+            uffd,
+            region,
+            store,
+            limbo,
+            backing: bare.backing,
+            stop: AtomicBool::new(false),
+        }
     }
 
     fn fill(&self, addr: usize) {
@@ -130,7 +142,11 @@ fn touch_all(floor: &Floor) -> f64 {
 
 /// A thread that blocks for events and answers them.
 fn serve(floor: &Floor) {
-    let mut events = [Event { address: 0, write: false, thread: 0 }; 1];
+    let mut events = [Event {
+        address: 0,
+        write: false,
+        thread: 0,
+    }; 1];
     while !floor.stop.load(Acquire) {
         if read_events(floor.uffd.raw(), &mut events, true, 10) == 1 {
             floor.fill(events[0].address);
@@ -144,7 +160,10 @@ fn install() {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_bus as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO;
-        assert_eq!(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()), 0);
+        assert_eq!(
+            libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()),
+            0
+        );
     }
 }
 

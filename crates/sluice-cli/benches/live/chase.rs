@@ -53,25 +53,39 @@ impl Chase {
         run.arg("--set").arg(format!("cache.capacity={cache}MiB"));
         run.arg("--set").arg(format!("nand.read={}", self.read));
         // Only reads are timed: the writes of the build must not queue before them.
-        run.args(["--set", "nand.program=0ns", "--set", "cache.hit_latency=0ns"]);
+        run.args([
+            "--set",
+            "nand.program=0ns",
+            "--set",
+            "cache.hit_latency=0ns",
+        ]);
         run.arg("--out").arg(&out);
         if self.backing == Backing::Dax {
-            let made = std::fs::File::create(&file).and_then(|f| f.set_len((self.mib as u64) << 20));
+            let made =
+                std::fs::File::create(&file).and_then(|f| f.set_len((self.mib as u64) << 20));
             made.expect("a file in memory");
             run.arg("--place").arg(format!("dax:{}", file.display()));
         }
         run.arg("--").arg(env!("CARGO_BIN_EXE_sluice"));
         run.args(["workload", "chase", "--stride", "4096", "--size"]);
-        run.arg(format!("{}MiB", self.mib)).args(["--passes", &self.passes.to_string()]);
+        run.arg(format!("{}MiB", self.mib))
+            .args(["--passes", &self.passes.to_string()]);
         run.arg("--out").arg(&program);
         if self.backing == Backing::Dax {
             run.arg("--file").arg(&file);
         }
         let output = run.output().expect("sluice");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let _ = std::fs::remove_file(&file);
         let (program, stats) = (read_json(&program), read_json(&out.join("stats.json")));
-        let last = program["passes"].as_array().and_then(|p| p.last()).expect("passes");
+        let last = program["passes"]
+            .as_array()
+            .and_then(|p| p.last())
+            .expect("passes");
         let number = |v: &Value| v.as_f64().expect("a number");
         Measured {
             p50_ns: number(&last["latency_ns"]["p50"]),
@@ -88,16 +102,37 @@ pub fn batch_ns(mib: usize, stride: usize, emulated: bool) -> f64 {
     let mut command = sluice();
     if emulated {
         command.args(["run", "--set", "device.capacity=1GiB", "--set"]);
-        command.arg(format!("cache.capacity={}MiB", 2 * mib)).arg("--");
+        command
+            .arg(format!("cache.capacity={}MiB", 2 * mib))
+            .arg("--");
         command.arg(env!("CARGO_BIN_EXE_sluice"));
     }
-    command.args(["workload", "chase", "--batch", "--small-pages", "--random", "--passes", "4"]);
-    command.arg("--size").arg(format!("{mib}MiB")).arg("--stride").arg(stride.to_string());
+    command.args([
+        "workload",
+        "chase",
+        "--batch",
+        "--small-pages",
+        "--random",
+        "--passes",
+        "4",
+    ]);
+    command
+        .arg("--size")
+        .arg(format!("{mib}MiB"))
+        .arg("--stride")
+        .arg(stride.to_string());
     command.arg("--out").arg(&program);
     let output = command.output().expect("sluice");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let program = read_json(&program);
-    let last = program["passes"].as_array().and_then(|p| p.last()).expect("passes");
+    let last = program["passes"]
+        .as_array()
+        .and_then(|p| p.last())
+        .expect("passes");
     let accesses = last["accesses"].as_f64().expect("accesses");
     last["wall_s"].as_f64().expect("wall_s") * 1e9 / accesses
 }

@@ -23,8 +23,15 @@ impl Pairs {
     }
 
     fn print(&self, name: &str, unit: &str, goal: f64) {
-        let ratios: Vec<f64> = self.ours.iter().zip(&self.base).map(|(o, b)| o / b).collect();
-        let (low, high) = ratios.iter().fold((f64::MAX, 0f64), |(l, h), r| (l.min(*r), h.max(*r)));
+        let ratios: Vec<f64> = self
+            .ours
+            .iter()
+            .zip(&self.base)
+            .map(|(o, b)| o / b)
+            .collect();
+        let (low, high) = ratios
+            .iter()
+            .fold((f64::MAX, 0f64), |(l, h), r| (l.min(*r), h.max(*r)));
         let ratio = Self::median(&ratios);
         let verdict = if ratio <= goal { "within" } else { "ABOVE" };
         println!(
@@ -37,7 +44,9 @@ impl Pairs {
 }
 
 fn rounds(smoke: bool) -> usize {
-    let set = std::env::var("SLUICE_BENCH_ROUNDS").ok().and_then(|n| n.parse().ok());
+    let set = std::env::var("SLUICE_BENCH_ROUNDS")
+        .ok()
+        .and_then(|n| n.parse().ok());
     if smoke { 1 } else { set.unwrap_or(7) }
 }
 
@@ -47,10 +56,19 @@ fn overhead(smoke: bool) {
     let mib = if smoke { 4 } else { 64 };
     for trap in ["event", "signal"] {
         for backing in [Backing::Heap, Backing::Dax] {
-            let mut pairs = Pairs { base: vec![], ours: vec![] };
+            let mut pairs = Pairs {
+                base: vec![],
+                ours: vec![],
+            };
             for _ in 0..rounds(smoke) {
                 pairs.base.push(Bare { trap, backing, mib }.round_trip_ns());
-                let chase = Chase { trap, backing, mib, read: "0ns", passes: 3 };
+                let chase = Chase {
+                    trap,
+                    backing,
+                    mib,
+                    read: "0ns",
+                    passes: 3,
+                };
                 pairs.ours.push(chase.run().p50_ns);
             }
             pairs.print(&format!("{trap}, {backing:?}"), "ns", 1.25);
@@ -66,13 +84,25 @@ fn fidelity(smoke: bool) {
         for backing in [Backing::Heap, Backing::Dax] {
             let passes = if smoke { 2 } else { 5 };
             let runs: Vec<_> = (0..rounds(smoke).div_ceil(2))
-                .map(|_| Chase { trap, backing, mib, read, passes }.run())
+                .map(|_| {
+                    Chase {
+                        trap,
+                        backing,
+                        mib,
+                        read,
+                        passes,
+                    }
+                    .run()
+                })
                 .collect();
             let median = |of: fn(&chase::Measured) -> f64| {
                 Pairs::median(&runs.iter().map(of).collect::<Vec<_>>())
             };
-            let (p50, p99, model) =
-                (median(|m| m.p50_ns), median(|m| m.p99_ns), median(|m| m.modelled_p50_ns));
+            let (p50, p99, model) = (
+                median(|m| m.p50_ns),
+                median(|m| m.p99_ns),
+                median(|m| m.modelled_p50_ns),
+            );
             println!(
                 "{trap:<6} {read:<5} {backing:?}: model {:.2}, p50 {:.2} ({:+.1} %), p99 {:.2} \
                  ({:+.1} %), late {:.2} %",
@@ -92,7 +122,10 @@ fn hits(smoke: bool) {
     println!("a pointer chase within the cache, ns an access:");
     let mib = if smoke { 4 } else { 32 };
     for stride in [64, 4096] {
-        let mut pairs = Pairs { base: vec![], ours: vec![] };
+        let mut pairs = Pairs {
+            base: vec![],
+            ours: vec![],
+        };
         for _ in 0..rounds(smoke) {
             pairs.base.push(chase::batch_ns(mib, stride, false));
             pairs.ours.push(chase::batch_ns(mib, stride, true));
