@@ -75,8 +75,10 @@ pub struct Core {
     live: Live,
     recorder: Option<Recorder>,
     inherited: Stats,
-    /// Whose page was mapped last, and when the model says that it arrived, ns.
-    last_fill: (u32, u64),
+    /// Threads that wait for a page.
+    waiting: u32,
+    /// When the page mapped last arrived, as the model says, ns.
+    arrived_ns: u64,
 }
 
 /// A running device.
@@ -166,7 +168,15 @@ impl Engine {
         let inherited = Stats::default();
         Ok(Engine {
             session,
-            core: Lock::new(Core { device, host, live, recorder, inherited, last_fill: (0, 0) }),
+            core: Lock::new(Core {
+                device,
+                host,
+                live,
+                recorder,
+                inherited,
+                waiting: 0,
+                arrived_ns: 0,
+            }),
             events,
             calibration,
             entry_ns: AtomicU64::new(0),
@@ -227,17 +237,10 @@ impl Engine {
         thread: impl Fn() -> u32,
     ) -> Option<Plan> {
         let mut core = self.enter(thread)?;
-        Some(self.trap_in(&mut core, addr, write, seen_ns, thread))
+        Some(self.trap_in(&mut core, addr, write, seen_ns))
     }
 
-    fn trap_in(
-        &self,
-        core: &mut Core,
-        addr: usize,
-        write: bool,
-        seen_ns: u64,
-        thread: u32,
-    ) -> Plan {
+    fn trap_in(&self, core: &mut Core, addr: usize, write: bool, seen_ns: u64) -> Plan {
         if self.calibration.owns(addr) {
             self.calibration.see(seen_ns);
             return Plan::Wait(Wait::now(addr));
@@ -245,12 +248,13 @@ impl Engine {
         let Some(lpn) = core.host.lpn(addr) else {
             return Plan::Outside;
         };
-        let estimate_ns = seen_ns.saturating_sub(self.entry_ns.load(Relaxed));
-        // A thread cannot go on before its last page is there. Where the trap's cost is estimated
-        // too high it seems to, and the page would look as if it were still on its way.
-        let (last_thread, arrived_ns) = core.last_fill;
-        let access_ns =
-            if thread == last_thread { estimate_ns.max(arrived_ns) } else { estimate_ns };
+        let mut access_ns = seen_ns.saturating_sub(self.entry_ns.load(Relaxed));
+        // A thread goes on once its last page is there. Where the trap's cost is estimated too
+        // high it seems to be earlier, and the page would look as if it were still on its way.
+        if core.waiting == 0 {
+            access_ns = access_ns.max(core.arrived_ns);
+        }
+        core.host.progress.trapped(lpn);
         core.sweep_orphans(self.device_time(access_ns));
         let state = core.host.state[lpn as usize];
         if state & (MAPPED | OFF_DEVICE) != 0 {
@@ -268,11 +272,12 @@ impl Engine {
             self.calibration.answer(&core.host.uffd, acting_ns);
             return true;
         }
-        self.fill_in(&mut core, wait, acting_ns, thread);
+        self.fill_in(&mut core, wait, acting_ns);
         true
     }
 
-    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64, thread: u32) {
+    fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64) {
+        core.waiting -= 1;
         if wait.counted {
             self.count_latency(core, wait, acting_ns);
         }
@@ -284,7 +289,7 @@ impl Engine {
             return;
         }
         core.host.arrived(lpn);
-        core.last_fill = (thread, wait.access_ns + wait.modelled_ns);
+        core.arrived_ns = wait.access_ns + wait.modelled_ns;
         // In event mode the call may give its CPU to the thread it wakes: no measure of itself.
         if self.session.trap == Trap::Signal {
             self.map_time.add(now_ns() - acting_ns);
@@ -501,6 +506,7 @@ impl Core {
         block.add(if flash { Counter::Misses } else { Counter::SoftTraps }, 1);
         block.set(Counter::LastTrapNs, at_ns.saturating_sub(e.started_ns));
         self.publish();
+        self.waiting += 1;
         let modelled_ns = completion.done_at.0.saturating_sub(now.0).div_ceil(1_000);
         let exit_ns = e.exit_ns();
         if modelled_ns > TIDY_ABOVE_NS {
@@ -581,6 +587,7 @@ impl Core {
         for state in &mut self.host.state[..self.host.top as usize] {
             *state &= !PENDING;
         }
+        self.waiting = 0;
         self.inherited = self.device.stats().clone();
         self.recorder = None;
         self.live = files::create_stats(session, now_ns(), true)?;

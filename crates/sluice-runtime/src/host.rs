@@ -1,6 +1,7 @@
 //! The host's side of the model: which pages are mapped, and how they come and go.
 
 use crate::private::{Left, PrivateBacking};
+use crate::progress::Progress;
 use crate::shared::SharedBacking;
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::Effects;
@@ -17,7 +18,7 @@ pub const WRITTEN: u8 = 4;
 pub const PENDING: u8 = 8;
 /// The page left the device because the program changed its protection.
 pub const OFF_DEVICE: u8 = 16;
-/// The model evicted the page while a thread still waited for it.
+/// The model evicted the page while a thread still waited for it, or needs it to get anywhere.
 pub const ORPHAN: u8 = 32;
 
 /// Orphans that may exist at once: one for every thread that waits.
@@ -49,6 +50,8 @@ pub struct Host {
     pub state: Box<[u8]>,
     /// Pages from this one up have never been touched.
     pub top: u64,
+    /// Whether evictions have to wait.
+    pub progress: Progress,
     /// Pages mapped although the model has evicted them.
     orphans: Box<[u64]>,
     orphan_count: usize,
@@ -71,6 +74,7 @@ impl Host {
             backing,
             state: vec![0; pages as usize].into(),
             top: 0,
+            progress: Progress::new(),
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
             pinned: 0,
@@ -114,14 +118,18 @@ impl Host {
     pub fn arrived(&mut self, lpn: u64) {
         let state = &mut self.state[lpn as usize];
         *state = (*state | MAPPED) & !PENDING;
-        if *state & ORPHAN != 0 {
-            if self.orphan_count < MAX_ORPHANS {
-                self.orphans[self.orphan_count] = lpn;
-                self.orphan_count += 1;
-            } else {
-                self.pinned += 1;
-            }
+        if *state & ORPHAN != 0 && !self.keep_orphan(lpn) {
+            self.pinned += 1;
         }
+    }
+
+    fn keep_orphan(&mut self, lpn: u64) -> bool {
+        let room = self.orphan_count < MAX_ORPHANS;
+        if room {
+            self.orphans[self.orphan_count] = lpn;
+            self.orphan_count += 1;
+        }
+        room
     }
 
     /// The model took the page in again before its eviction was carried out.
@@ -129,10 +137,10 @@ impl Host {
         self.state[lpn as usize] &= !ORPHAN;
     }
 
-    /// Unmaps one page that the model evicted while a thread waited for it. Its thread has had
-    /// its turn since. Returns the page and whether it was written.
+    /// Unmaps one page that the model evicted while it was needed. Its thread has had its turn
+    /// since. Returns the page and whether it was written.
     pub fn next_orphan(&mut self) -> Option<(u64, bool)> {
-        while self.orphan_count > 0 {
+        while self.orphan_count > 0 && !self.progress.is_stuck() {
             self.orphan_count -= 1;
             let lpn = self.orphans[self.orphan_count];
             if self.state[lpn as usize] & (ORPHAN | MAPPED) == ORPHAN | MAPPED {
@@ -147,9 +155,10 @@ impl Host {
     pub fn take_away(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let written = state & WRITTEN != 0;
+        let private = matches!(self.backing, Backing::Private(_));
+        let alone = private && !written && self.asked_alone(lpn);
         let left = match &mut self.backing {
             Backing::Private(b) => {
-                let alone = self.asked_alone(lpn);
                 let stashed = state & STASHED != 0;
                 b.unmap(&self.uffd, &self.pagemap, lpn, stashed, written, alone)
             }
@@ -192,12 +201,13 @@ impl Host {
 impl Effects for Host {
     fn unmap(&mut self, lpn: Lpn) -> bool {
         let lpn = lpn.0;
-        let state = &mut self.state[lpn as usize];
-        if *state & MAPPED != 0 {
+        let state = self.state[lpn as usize];
+        let mapped = state & MAPPED != 0;
+        if mapped && !(self.progress.is_stuck() && self.keep_orphan(lpn)) {
             return self.take_away(lpn);
         }
-        if *state & PENDING != 0 {
-            *state |= ORPHAN;
+        if mapped || state & PENDING != 0 {
+            self.state[lpn as usize] |= ORPHAN;
         }
         false
     }

@@ -14,6 +14,7 @@ mod host;
 mod lock;
 mod pace;
 mod private;
+mod progress;
 mod record;
 mod session;
 mod shared;

@@ -1,0 +1,14 @@
+//! The `sluice` command on real programs: what a user is promised of a live run.
+
+mod bad_input;
+mod build;
+mod exec;
+mod fork;
+mod lossless;
+mod memory;
+mod output;
+mod parity;
+mod real_programs;
+mod signals;
+mod sluice;
+mod table3;
