@@ -70,6 +70,14 @@ counters! {
     KernelFaults = "kernel_faults",
     /// Private mappings of the DAX file, which stay outside the device.
     PrivateDax = "private_dax",
+    /// Sampled pages whose window is over.
+    SampledPages = "sampled_pages",
+    /// Those that the program touched within their window.
+    SampledTouched = "sampled_touched",
+    /// Sum of their windows, ns.
+    SampledWindowNs = "sampled_window_ns",
+    /// Sum of the mapped pages at the end of each window.
+    SampledMapped = "sampled_mapped",
     /// Forks of the program.
     Forks = "forks",
     /// Cost of a trap before the handler sees it, ns, as calibrated at start.

@@ -75,6 +75,10 @@ pub struct RunArgs {
     /// Handler threads in event mode
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub handlers: u64,
+    /// Sample hits: take cached pages away at random and see which are touched within this window,
+    /// such as 100ms. Gives a hit ratio at the price of a few soft traps
+    #[arg(long, value_name = "WINDOW")]
+    pub sample_hits: Option<sluice_units::Ps>,
     /// Keep the first N trapped pages, in order, in DIR/traps.bin
     #[arg(long, value_name = "N", default_value_t = 0, requires = "out")]
     pub record_traps: u64,

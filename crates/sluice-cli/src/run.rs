@@ -43,6 +43,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         place,
         mmap_min: args.mmap_min.0 as usize,
         record: args.record_traps,
+        sample_ns: args.sample_hits.map_or(0, |window| window.as_ns()),
         handlers: args.handlers as usize,
         device: config.clone(),
     };

@@ -7,8 +7,8 @@ use sluice_abi::Counter;
 use sluice_model::DeviceConfig;
 
 /// What a live device can know of hits.
-const HITS_ARE: &str = "traps on a page already in the cache: prefetched, or in flight for \
-     another thread; accesses to mapped pages run at full speed and are not seen";
+const HITS_ARE: &str = "traps on a page already in the cache: prefetched, sampled, or in flight \
+     for another thread; accesses to mapped pages run at full speed and are not seen";
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,7 @@ impl Run<'_> {
                 "hits_are": HITS_ARE,
                 "misses": misses,
                 "hit_ratio": share(hits, hits + misses),
+                "sampled": self.main().map_or(Value::Null, sampled),
                 "evictions": get(Counter::Evictions),
                 "dirty_evictions": get(Counter::DirtyEvictions),
                 "prefetch_issued": get(Counter::PrefetchIssued),
@@ -126,6 +127,28 @@ impl Run<'_> {
             "processes": processes,
         })
     }
+}
+
+/// The hit ratio by sampling: of the distinct pages a program uses within a window, the share that
+/// was in the cache. Null without samples.
+fn sampled(of: &Process) -> Value {
+    let pages = of.get(Counter::SampledPages);
+    if pages == 0 {
+        return Value::Null;
+    }
+    let mean = |sum: Counter| of.get(sum) as f64 / pages as f64;
+    let window_ns = mean(Counter::SampledWindowNs);
+    let used = mean(Counter::SampledTouched) * mean(Counter::SampledMapped);
+    let windows = of.get(Counter::LastTrapNs) as f64 / window_ns;
+    let missed = of.get(Counter::Misses) as f64 / windows;
+    json!({
+        "hit_ratio": used / (used + missed),
+        "window_s": window_ns / 1e9,
+        "pages": pages,
+        "touched": of.get(Counter::SampledTouched),
+        "cached_pages_used_per_window": used,
+        "misses_per_window": missed,
+    })
 }
 
 fn kernel() -> String {

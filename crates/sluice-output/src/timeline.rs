@@ -17,6 +17,10 @@ const COLUMNS: &[Counter] = &[
     Counter::FlashPrograms,
     Counter::Erases,
     Counter::GcMoves,
+    Counter::SampledPages,
+    Counter::SampledTouched,
+    Counter::SampledWindowNs,
+    Counter::SampledMapped,
 ];
 
 /// Samples of all counters of all processes together.

@@ -42,7 +42,8 @@ impl MapTime {
     pub fn add(&self, ns: u64) {
         let average = self.average.load(Relaxed);
         let sample = ns.min((average >> Self::SHIFT) * Self::OUTLIER + 1);
-        self.average.store(average - (average >> Self::SHIFT) + sample, Relaxed);
+        self.average
+            .store(average - (average >> Self::SHIFT) + sample, Relaxed);
     }
 
     /// The average, ns.
@@ -93,7 +94,10 @@ impl Calibration {
     /// Answers a fault on the page, by the call that maps a page of the heap.
     pub fn answer(&self, uffd: &Uffd, acting_ns: u64) {
         self.acted_ns.store(acting_ns, Release);
-        if uffd.copy_page(self.page.addr(), self.source.addr(), true).is_err() {
+        if uffd
+            .copy_page(self.page.addr(), self.source.addr(), true)
+            .is_err()
+        {
             uffd.wake(self.page.addr());
         }
         self.mapped_ns.store(now_ns(), Release);
@@ -118,6 +122,10 @@ impl Calibration {
             times.sort_unstable();
             times[KEPT]
         });
-        Cost { entry_ns, exit_ns, map_ns: map_ns.min(exit_ns) }
+        Cost {
+            entry_ns,
+            exit_ns,
+            map_ns: map_ns.min(exit_ns),
+        }
     }
 }

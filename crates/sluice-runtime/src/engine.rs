@@ -3,10 +3,11 @@
 use crate::calibrate::{Calibration, Cost, MapTime};
 use crate::clock::now_ns;
 use crate::files;
-use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
+use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
 use crate::lock::{Guard, Lock};
 use crate::private::PrivateBacking;
 use crate::record::Recorder;
+use crate::sample::Sampler;
 use crate::session::{Place, Session, Trap};
 use crate::shared::SharedBacking;
 use crate::stats::Live;
@@ -63,7 +64,15 @@ impl Wait {
     /// A page that is due at once and that nobody counts.
     fn now(addr: usize) -> Wait {
         let (lpn, access_ns, modelled_ns, act_ns) = (0, 0, 0, 0);
-        Wait { addr, lpn, access_ns, modelled_ns, act_ns, may_sleep: false, counted: false }
+        Wait {
+            addr,
+            lpn,
+            access_ns,
+            modelled_ns,
+            act_ns,
+            may_sleep: false,
+            counted: false,
+        }
     }
 }
 
@@ -135,7 +144,11 @@ fn os(what: &str) -> impl Fn(i32) -> StartError + '_ {
 }
 
 fn kind(trap: Trap) -> UffdKind {
-    if trap == Trap::Event { UffdKind::Events } else { UffdKind::Signal }
+    if trap == Trap::Event {
+        UffdKind::Events
+    } else {
+        UffdKind::Signal
+    }
 }
 
 impl Engine {
@@ -143,8 +156,8 @@ impl Engine {
     pub fn start(session: Session) -> Result<Engine, StartError> {
         let started_ns = now_ns();
         let uffd = Uffd::open(kind(session.trap)).map_err(|e| StartError(e.to_string()))?;
-        let device = Device::new(&session.device, session.seed)
-            .map_err(|e| StartError(e.to_string()))?;
+        let device =
+            Device::new(&session.device, session.seed).map_err(|e| StartError(e.to_string()))?;
         let pages = device.pages();
         let mut arena = (0, 0);
         let backing = match &session.place {
@@ -163,8 +176,16 @@ impl Engine {
         let live = files::create_stats(&session, started_ns, false)?;
         let recorder = files::create_record(&session)?;
         let events = UnsafeCell::new(uffd.raw());
-        let handlers = if session.trap == Trap::Event { session.handlers } else { 0 };
-        let host = Host::new(uffd, backing, pages, handlers).map_err(os("opening /proc/self"))?;
+        let handlers = if session.trap == Trap::Event {
+            session.handlers
+        } else {
+            0
+        };
+        let mut host =
+            Host::new(uffd, backing, pages, handlers).map_err(os("opening /proc/self"))?;
+        if session.sample_ns > 0 {
+            host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
+        }
         let inherited = Stats::default();
         Ok(Engine {
             session,
@@ -190,7 +211,11 @@ impl Engine {
 
     /// Times the trap on this host. A handler must be there.
     pub fn calibrate(&self) {
-        let Cost { entry_ns, exit_ns, map_ns } = self.calibration.measure();
+        let Cost {
+            entry_ns,
+            exit_ns,
+            map_ns,
+        } = self.calibration.measure();
         self.entry_ns.store(entry_ns, Relaxed);
         self.leave_ns.store(exit_ns - map_ns, Relaxed);
         self.map_time.set(map_ns);
@@ -256,6 +281,7 @@ impl Engine {
         }
         core.host.progress.trapped(lpn);
         core.sweep_orphans(self.device_time(access_ns));
+        core.sample(access_ns);
         let state = core.host.state[lpn as usize];
         if state & (MAPPED | OFF_DEVICE) != 0 {
             return core.map_again(lpn, addr);
@@ -267,7 +293,9 @@ impl Engine {
     ///
     /// `acting_ns` is the time now. False while another thread forks: try again.
     pub fn fill(&self, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) -> bool {
-        let Some(mut core) = self.enter(thread) else { return false };
+        let Some(mut core) = self.enter(thread) else {
+            return false;
+        };
         if self.calibration.owns(wait.addr) {
             self.calibration.answer(&core.host.uffd, acting_ns);
             return true;
@@ -332,12 +360,14 @@ impl Engine {
     pub fn discard(&self, start: usize, len: usize) {
         let now = self.device_time(now_ns());
         let mut core = self.core.lock();
-        let Some(first) = core.host.lpn(start) else { return };
+        let Some(first) = core.host.lpn(start) else {
+            return;
+        };
         let pages = len / PAGE;
         for lpn in first..first + pages as u64 {
             let state = core.host.state[lpn as usize];
-            if state & (MAPPED | STASHED | WRITTEN) != 0 {
-                core.host.state[lpn as usize] = state & (PENDING | OFF_DEVICE);
+            if state & (MAPPED | STASHED | WRITTEN | SAMPLED) != 0 {
+                core.host.reset(lpn, PENDING | OFF_DEVICE, 0);
                 core.device.discard(now, Lpn(lpn));
             }
         }
@@ -351,7 +381,9 @@ impl Engine {
     pub fn leave_device(&self, start: usize, len: usize) {
         let now = self.device_time(now_ns());
         let mut core = self.core.lock();
-        let Some(first) = core.host.lpn(start) else { return };
+        let Some(first) = core.host.lpn(start) else {
+            return;
+        };
         let mut left = 0;
         for at in 0..len / PAGE {
             let lpn = first + at as u64;
@@ -362,7 +394,7 @@ impl Engine {
                     let _ = core.host.map(lpn, start + at * PAGE);
                 }
                 core.device.discard(now, Lpn(lpn));
-                core.host.state[lpn as usize] = (state & PENDING) | OFF_DEVICE;
+                core.host.reset(lpn, PENDING, OFF_DEVICE);
                 left += 1;
             }
         }
@@ -373,7 +405,9 @@ impl Engine {
     /// Brings a range back under the device, empty. The caller has mapped it afresh.
     pub fn rejoin_device(&self, start: usize, len: usize) {
         let mut core = self.core.lock();
-        let Some(first) = core.host.lpn(start) else { return };
+        let Some(first) = core.host.lpn(start) else {
+            return;
+        };
         for lpn in first..first + (len / PAGE) as u64 {
             core.host.state[lpn as usize] &= PENDING;
         }
@@ -385,7 +419,9 @@ impl Engine {
     /// Whether any page of a range has left the device.
     pub fn any_off_device(&self, start: usize, len: usize) -> bool {
         let core = self.core.lock();
-        let Some(first) = core.host.lpn(start) else { return false };
+        let Some(first) = core.host.lpn(start) else {
+            return false;
+        };
         let range = first as usize..first as usize + len / PAGE;
         core.host.state[range].iter().any(|s| s & OFF_DEVICE != 0)
     }
@@ -449,7 +485,11 @@ impl Engine {
     pub fn before_fork(&self) {
         // Two threads may fork at once; the second waits here for the first.
         let own = sluice_region::thread_id();
-        while self.forking.compare_exchange(0, own, AcqRel, Relaxed).is_err() {
+        while self
+            .forking
+            .compare_exchange(0, own, AcqRel, Relaxed)
+            .is_err()
+        {
             core::hint::spin_loop();
         }
         self.core.acquire();
@@ -490,7 +530,10 @@ impl Core {
     /// Asks the model and says when the page may appear.
     fn request(&mut self, e: &Engine, addr: usize, lpn: u64, write: bool, at_ns: u64) -> Plan {
         let op = if write { Op::Write } else { Op::Read };
-        let request = Request { addr: lpn * PAGE as u64, op };
+        let request = Request {
+            addr: lpn * PAGE as u64,
+            op,
+        };
         let now = e.device_time(at_ns);
         let completion = self.device.access(now, request, &mut self.host);
         self.host.adopt(lpn);
@@ -503,7 +546,14 @@ impl Core {
         let block = self.live.block();
         block.add(Counter::Traps, 1);
         let flash = completion.served_by == ServedBy::Flash;
-        block.add(if flash { Counter::Misses } else { Counter::SoftTraps }, 1);
+        block.add(
+            if flash {
+                Counter::Misses
+            } else {
+                Counter::SoftTraps
+            },
+            1,
+        );
         block.set(Counter::LastTrapNs, at_ns.saturating_sub(e.started_ns));
         self.publish();
         self.waiting += 1;
@@ -548,6 +598,16 @@ impl Core {
         }
     }
 
+    fn sample(&mut self, now_ns: u64) {
+        if let Some(verdict) = self.host.sample(now_ns) {
+            let block = self.live.block();
+            block.add(Counter::SampledPages, 1);
+            block.add(Counter::SampledTouched, u64::from(verdict.touched));
+            block.add(Counter::SampledWindowNs, verdict.window_ns);
+            block.add(Counter::SampledMapped, self.host.mapped());
+        }
+    }
+
     /// Copies the counters into the statistics block.
     fn publish(&self) {
         self.live.copy_model(self.device.stats(), &self.inherited);
@@ -560,12 +620,13 @@ impl Core {
         if let Backing::Shared(_) = host.backing {
             return;
         }
-        host.pagemap.each_written(base, base + host.top as usize * PAGE, |page| {
-            let flags = &mut state[(page - base) / PAGE];
-            if *flags & MAPPED != 0 {
-                *flags |= WRITTEN;
-            }
-        });
+        host.pagemap
+            .each_written(base, base + host.top as usize * PAGE, |page| {
+                let flags = &mut state[(page - base) / PAGE];
+                if *flags & MAPPED != 0 {
+                    *flags |= WRITTEN;
+                }
+            });
     }
 
     fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
@@ -575,7 +636,10 @@ impl Core {
             Backing::Private(b) => b.register(&uffd).map_err(os("registering the heap"))?,
             Backing::Shared(b) => b.register(&uffd).map_err(os("registering the file"))?,
         }
-        engine.calibration.register(&uffd).map_err(os("registering a page"))?;
+        engine
+            .calibration
+            .register(&uffd)
+            .map_err(os("registering a page"))?;
         if engine.arena.1 > 0 {
             let protect = uffd.write_protect(engine.arena.0, engine.arena.1);
             protect.map_err(os("protecting the heap"))?;

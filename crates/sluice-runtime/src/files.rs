@@ -27,7 +27,9 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
     if session.record == 0 {
         return Ok(None);
     }
-    let path = session.dir.join(format!("traps-{}.bin", std::process::id()));
+    let path = session
+        .dir
+        .join(format!("traps-{}.bin", std::process::id()));
     let file = open_new(&path, false).map_err(|e| failed(&path, &e))?;
     let map = map_file(&path, &file, Recorder::file_len(session.record))?;
     Ok(Some(Recorder::new(map, session.record)))
@@ -43,13 +45,20 @@ fn first_free_name(dir: &Path) -> Result<(PathBuf, File), StartError> {
             Err(e) => return Err(failed(&path, &e)),
         }
     }
-    Err(StartError(format!("too many program images in {}", dir.display())))
+    Err(StartError(format!(
+        "too many program images in {}",
+        dir.display()
+    )))
 }
 
 fn open_new(path: &Path, must_be_new: bool) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
-    if must_be_new { options.create_new(true) } else { options.create(true).truncate(true) };
+    if must_be_new {
+        options.create_new(true)
+    } else {
+        options.create(true).truncate(true)
+    };
     options.open(path)
 }
 

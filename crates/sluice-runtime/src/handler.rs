@@ -103,7 +103,11 @@ extern "C" fn main(start: *mut libc::c_void) -> *mut libc::c_void {
 impl Handler {
     /// Reads what has come, then does what is due.
     fn turn(&mut self) {
-        let mut events = [Event { address: 0, write: false, thread: 0 }; BATCH];
+        let mut events = [Event {
+            address: 0,
+            write: false,
+            thread: 0,
+        }; BATCH];
         self.retry_deferred();
         let deferred = self.deferred.iter().flatten().count();
         let room = (BATCH - deferred).min(MAX_WAITING - self.count - deferred);
@@ -149,7 +153,10 @@ impl Handler {
     }
 
     fn take(&mut self, event: Event, seen_ns: u64) {
-        match self.engine.trap(event.address, event.write, seen_ns, || event.thread) {
+        match self
+            .engine
+            .trap(event.address, event.write, seen_ns, || event.thread)
+        {
             None => {
                 // There is room: no more events are read than fit.
                 if let Some(slot) = self.deferred.iter_mut().find(|d| d.is_none()) {
@@ -157,7 +164,10 @@ impl Handler {
                 }
             }
             Some(Plan::Wait(wait)) => {
-                let pending = Pending { wait, thread: event.thread };
+                let pending = Pending {
+                    wait,
+                    thread: event.thread,
+                };
                 // There is room: no more events are read than fit.
                 if let Some(slot) = self.waiting.iter_mut().find(|w| w.is_none()) {
                     *slot = Some(pending);

@@ -2,6 +2,7 @@
 
 use crate::private::{Left, PrivateBacking};
 use crate::progress::Progress;
+use crate::sample::{Sampler, Verdict};
 use crate::shared::SharedBacking;
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::Effects;
@@ -20,6 +21,8 @@ pub const PENDING: u8 = 8;
 pub const OFF_DEVICE: u8 = 16;
 /// The model evicted the page while a thread still waited for it, or needs it to get anywhere.
 pub const ORPHAN: u8 = 32;
+/// The page is cached but was unmapped to see whether it is used.
+pub const SAMPLED: u8 = 64;
 
 /// Orphans that may exist at once: one for every thread that waits.
 const MAX_ORPHANS: usize = 4096;
@@ -52,6 +55,10 @@ pub struct Host {
     pub top: u64,
     /// Whether evictions have to wait.
     pub progress: Progress,
+    /// Pages that are mapped.
+    mapped: u64,
+    /// Takes cached pages away to see whether they are used.
+    pub sampler: Option<Sampler>,
     /// Pages mapped although the model has evicted them.
     orphans: Box<[u64]>,
     orphan_count: usize,
@@ -60,12 +67,7 @@ pub struct Host {
 
 impl Host {
     /// A host with nothing mapped.
-    pub fn new(
-        uffd: Uffd,
-        backing: Backing,
-        pages: u64,
-        handlers: usize,
-    ) -> Result<Host, i32> {
+    pub fn new(uffd: Uffd, backing: Backing, pages: u64, handlers: usize) -> Result<Host, i32> {
         Ok(Host {
             uffd,
             pagemap: Pagemap::open()?,
@@ -75,6 +77,8 @@ impl Host {
             state: vec![0; pages as usize].into(),
             top: 0,
             progress: Progress::new(),
+            mapped: 0,
+            sampler: None,
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
             pinned: 0,
@@ -117,6 +121,7 @@ impl Host {
     /// Marks a page as mapped once its wait is over.
     pub fn arrived(&mut self, lpn: u64) {
         let state = &mut self.state[lpn as usize];
+        self.mapped += u64::from(*state & MAPPED == 0);
         *state = (*state | MAPPED) & !PENDING;
         if *state & ORPHAN != 0 && !self.keep_orphan(lpn) {
             self.pinned += 1;
@@ -132,9 +137,50 @@ impl Host {
         room
     }
 
-    /// The model took the page in again before its eviction was carried out.
+    /// The model has the page, by an access: an eviction not yet carried out is void, and a
+    /// sampled page was used.
     pub fn adopt(&mut self, lpn: u64) {
-        self.state[lpn as usize] &= !ORPHAN;
+        let state = &mut self.state[lpn as usize];
+        if *state & SAMPLED != 0
+            && let Some(sampler) = &mut self.sampler
+        {
+            sampler.touched(lpn);
+        }
+        *state &= !(ORPHAN | SAMPLED);
+    }
+
+    /// Takes the next cached page away if it is time; returns the verdict on an earlier one.
+    pub fn sample(&mut self, now_ns: u64) -> Option<Verdict> {
+        let sampler = self.sampler.as_mut().filter(|s| s.is_due(now_ns))?;
+        let state = &self.state;
+        let (verdict, taken) = sampler.turn(now_ns, self.top, |lpn| {
+            state[lpn as usize] & (MAPPED | ORPHAN) == MAPPED
+        });
+        if let Some(lpn) = taken {
+            let written = self.take_away(lpn);
+            if self.state[lpn as usize] & MAPPED == 0 {
+                // Still in the cache: when it leaves, its writes count.
+                self.state[lpn as usize] |= if written { SAMPLED | WRITTEN } else { SAMPLED };
+            }
+        }
+        verdict
+    }
+
+    /// Pages that are mapped.
+    pub fn mapped(&self) -> u64 {
+        self.mapped
+    }
+
+    /// The page is no longer the device's business, or empty: only these flags stay.
+    pub fn reset(&mut self, lpn: u64, keep: u8, add: u8) {
+        let state = &mut self.state[lpn as usize];
+        self.mapped -= u64::from(*state & MAPPED != 0);
+        if *state & SAMPLED != 0
+            && let Some(sampler) = &mut self.sampler
+        {
+            sampler.forget(lpn);
+        }
+        *state = *state & keep | add;
     }
 
     /// Unmaps one page that the model evicted while it was needed. Its thread has had its turn
@@ -164,6 +210,7 @@ impl Host {
             }
             Backing::Shared(b) => b.unmap(&self.pagemap, lpn, written),
         };
+        self.mapped -= u64::from(left != Left::Pinned);
         let gone = state & !(MAPPED | WRITTEN);
         self.state[lpn as usize] = match left {
             Left::Written => gone | STASHED,
@@ -208,6 +255,10 @@ impl Effects for Host {
         }
         if mapped || state & PENDING != 0 {
             self.state[lpn as usize] |= ORPHAN;
+        }
+        if state & SAMPLED != 0 {
+            self.reset(lpn, !(SAMPLED | WRITTEN), 0);
+            return state & WRITTEN != 0;
         }
         false
     }

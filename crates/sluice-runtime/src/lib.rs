@@ -16,6 +16,7 @@ mod pace;
 mod private;
 mod progress;
 mod record;
+mod sample;
 mod session;
 mod shared;
 mod signal;

@@ -32,7 +32,10 @@ pub struct Guard<'a, T> {
 impl<T> Lock<T> {
     /// A free lock.
     pub const fn new(value: T) -> Lock<T> {
-        Lock { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+        Lock {
+            state: AtomicU32::new(FREE),
+            value: UnsafeCell::new(value),
+        }
     }
 
     /// Takes the lock.
@@ -44,7 +47,11 @@ impl<T> Lock<T> {
     /// Takes the lock if it is or soon becomes free.
     pub fn try_lock_briefly(&self) -> Option<Guard<'_, T>> {
         for _ in 0..SPINS {
-            if self.state.compare_exchange_weak(FREE, HELD, Acquire, Relaxed).is_ok() {
+            if self
+                .state
+                .compare_exchange_weak(FREE, HELD, Acquire, Relaxed)
+                .is_ok()
+            {
                 return Some(Guard { lock: self });
             }
             core::hint::spin_loop();
@@ -57,7 +64,11 @@ impl<T> Lock<T> {
     /// Takes the lock without a guard; `release` gives it back. For `fork`.
     pub fn acquire(&self) {
         for _ in 0..SPINS {
-            if self.state.compare_exchange_weak(FREE, HELD, Acquire, Relaxed).is_ok() {
+            if self
+                .state
+                .compare_exchange_weak(FREE, HELD, Acquire, Relaxed)
+                .is_ok()
+            {
                 return;
             }
             core::hint::spin_loop();

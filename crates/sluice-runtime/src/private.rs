@@ -65,7 +65,9 @@ impl PrivateBacking {
 
     /// Page number of an address in the arena.
     pub fn lpn(&self, addr: usize) -> Option<u64> {
-        self.arena.contains(addr).then(|| ((addr - self.arena.addr()) / PAGE) as u64)
+        self.arena
+            .contains(addr)
+            .then(|| ((addr - self.arena.addr()) / PAGE) as u64)
     }
 
     fn page(&self, lpn: u64) -> usize {
@@ -73,7 +75,11 @@ impl PrivateBacking {
     }
 
     fn source(&self, lpn: u64, stashed: bool) -> usize {
-        if stashed { self.stash.addr() + lpn as usize * PAGE } else { self.zeros.addr() }
+        if stashed {
+            self.stash.addr() + lpn as usize * PAGE
+        } else {
+            self.zeros.addr()
+        }
     }
 
     /// Maps a page; `EEXIST` means that it is mapped.

@@ -36,6 +36,8 @@ pub struct Session {
     pub mmap_min: usize,
     /// Traps to keep in the record; 0 keeps none.
     pub record: u64,
+    /// Window within which sampled pages must be touched to count as used, ns; 0 samples none.
+    pub sample_ns: u64,
     /// Handler threads in event mode.
     pub handlers: usize,
     /// The device.
@@ -71,7 +73,9 @@ impl Session {
                 .ok_or_else(|| SessionError(format!("session line without '=': {line}")))?;
             match key.strip_prefix("live.") {
                 Some(key) => live.set(key, value)?,
-                None => raw.set(key, value).map_err(|e| SessionError(e.to_string()))?,
+                None => raw
+                    .set(key, value)
+                    .map_err(|e| SessionError(e.to_string()))?,
             }
         }
         let device = raw.check().map_err(|e| SessionError(e.to_string()))?;
@@ -82,6 +86,7 @@ impl Session {
             place: live.place.unwrap_or(Place::Heap),
             mmap_min: live.mmap_min,
             record: live.record,
+            sample_ns: live.sample_ns,
             handlers: live.handlers.max(1),
             device,
         })
@@ -89,15 +94,19 @@ impl Session {
 
     /// The text that `parse` reads back.
     pub fn to_text(&self, device: &[(&'static str, String)]) -> String {
-        let trap = if self.trap == Trap::Event { "event" } else { "signal" };
+        let trap = if self.trap == Trap::Event {
+            "event"
+        } else {
+            "signal"
+        };
         let place = match &self.place {
             Place::Heap => "heap".to_string(),
             Place::Dax(path) => format!("dax:{}", path.display()),
         };
         let mut text = format!(
             "live.seed={}\nlive.trap={trap}\nlive.place={place}\nlive.mmap_min={}\n\
-             live.record={}\nlive.handlers={}\n",
-            self.seed, self.mmap_min, self.record, self.handlers
+             live.record={}\nlive.sample_ns={}\nlive.handlers={}\n",
+            self.seed, self.mmap_min, self.record, self.sample_ns, self.handlers
         );
         for (key, value) in device {
             text.push_str(&format!("{key}={value}\n"));
@@ -113,6 +122,7 @@ struct Lines {
     place: Option<Place>,
     mmap_min: usize,
     record: u64,
+    sample_ns: u64,
     handlers: usize,
 }
 
@@ -131,6 +141,7 @@ impl Lines {
             ("seed", _) => self.seed = number()?,
             ("mmap_min", _) => self.mmap_min = number()? as usize,
             ("record", _) => self.record = number()?,
+            ("sample_ns", _) => self.sample_ns = number()?,
             ("handlers", _) => self.handlers = number()? as usize,
             _ => return Err(bad()),
         }

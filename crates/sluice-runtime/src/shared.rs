@@ -34,7 +34,11 @@ pub struct SharedBacking {
 impl SharedBacking {
     /// No mappings yet of the file with this device and inode number.
     pub fn new(identity: (u64, u64)) -> Result<SharedBacking, i32> {
-        Ok(SharedBacking { identity, windows: [None; MAX_MAPPINGS], zeros: zero_page()? })
+        Ok(SharedBacking {
+            identity,
+            windows: [None; MAX_MAPPINGS],
+            zeros: zero_page()?,
+        })
     }
 
     /// Device and inode number of the file.
@@ -52,9 +56,17 @@ impl SharedBacking {
 
     /// Adds a mapping; `ENOMEM` when there are too many.
     pub fn add(&mut self, uffd: &Uffd, start: usize, len: usize, lpn: u64) -> Result<(), i32> {
-        let free = self.windows.iter_mut().find(|w| w.is_none()).ok_or(libc::ENOMEM)?;
+        let free = self
+            .windows
+            .iter_mut()
+            .find(|w| w.is_none())
+            .ok_or(libc::ENOMEM)?;
         uffd.register_shared(start, len)?;
-        *free = Some(Window { start, len, first_lpn: lpn });
+        *free = Some(Window {
+            start,
+            len,
+            first_lpn: lpn,
+        });
         Ok(())
     }
 
@@ -87,9 +99,17 @@ impl SharedBacking {
         if start == end {
             return Ok(());
         }
-        let free = self.windows.iter_mut().find(|w| w.is_none()).ok_or(libc::ENOMEM)?;
+        let free = self
+            .windows
+            .iter_mut()
+            .find(|w| w.is_none())
+            .ok_or(libc::ENOMEM)?;
         let first_lpn = of.first_lpn + ((start - of.start) / PAGE) as u64;
-        *free = Some(Window { start, len: end - start, first_lpn });
+        *free = Some(Window {
+            start,
+            len: end - start,
+            first_lpn,
+        });
         Ok(())
     }
 

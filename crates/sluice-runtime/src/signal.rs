@@ -10,7 +10,6 @@ static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
 /// What the program wants done about a SIGBUS that is not ours; a leaked `sigaction`.
 static PROGRAM: AtomicPtr<libc::sigaction> = AtomicPtr::new(core::ptr::null_mut());
 
-
 /// Installs the handler; returns false when the kernel refuses.
 pub fn install(engine: &'static Engine) -> bool {
     ENGINE.store(core::ptr::from_ref(engine).cast_mut(), Release);
@@ -40,8 +39,11 @@ unsafe fn real_sigaction(
     // SAFETY: the symbol exists in every C library and has this type.
     unsafe {
         let symbol = libc::dlsym(libc::RTLD_NEXT, c"sigaction".as_ptr());
-        let symbol =
-            if symbol.is_null() { libc::sigaction as *const () as *mut c_void } else { symbol };
+        let symbol = if symbol.is_null() {
+            libc::sigaction as *const () as *mut c_void
+        } else {
+            symbol
+        };
         core::mem::transmute::<*mut c_void, Function>(symbol)(signal, new, old)
     }
 }
@@ -58,7 +60,13 @@ pub fn chain(new: Option<libc::sigaction>) -> libc::sigaction {
         None => PROGRAM.load(Acquire),
     };
     // SAFETY: actions are leaked, for a handler may read one at any time; zeros are SIG_DFL.
-    unsafe { if old.is_null() { core::mem::zeroed() } else { *old } }
+    unsafe {
+        if old.is_null() {
+            core::mem::zeroed()
+        } else {
+            *old
+        }
+    }
 }
 
 /// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
@@ -141,14 +149,27 @@ fn call(
         if action.sa_flags & libc::SA_NODEFER == 0 {
             mask |= 1 << (signal - 1);
         }
-        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &mask, &mut before, 8);
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &mask,
+            &mut before,
+            8,
+        );
         if action.sa_flags & libc::SA_SIGINFO != 0 {
-            let f: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = core::mem::transmute(handler);
+            let f: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
+                core::mem::transmute(handler);
             f(signal, info, context);
         } else {
             let f: extern "C" fn(c_int) = core::mem::transmute(handler);
             f(signal);
         }
-        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &before, 0usize, 8);
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &before,
+            0usize,
+            8,
+        );
     }
 }

@@ -14,7 +14,12 @@ pub struct Space {
 impl Space {
     /// All `pages` free.
     pub fn new(pages: usize) -> Space {
-        Space { used: vec![0; pages.div_ceil(64)].into(), pages, hint: 0, in_use: 0 }
+        Space {
+            used: vec![0; pages.div_ceil(64)].into(),
+            pages,
+            hint: 0,
+            in_use: 0,
+        }
     }
 
     /// Takes `count` pages in a row, the lowest behind the last taken, or else the lowest.

@@ -38,12 +38,36 @@ impl Live {
         let block = self.block();
         let pairs = [
             (Counter::Evictions, model.evictions, inherited.evictions),
-            (Counter::DirtyEvictions, model.dirty_evictions, inherited.dirty_evictions),
-            (Counter::PrefetchIssued, model.prefetch_issued, inherited.prefetch_issued),
-            (Counter::PrefetchUsed, model.prefetch_used, inherited.prefetch_used),
-            (Counter::FlashReads, model.flash_reads, inherited.flash_reads),
-            (Counter::FlashPrograms, model.flash_programs, inherited.flash_programs),
-            (Counter::HostPrograms, model.host_programs, inherited.host_programs),
+            (
+                Counter::DirtyEvictions,
+                model.dirty_evictions,
+                inherited.dirty_evictions,
+            ),
+            (
+                Counter::PrefetchIssued,
+                model.prefetch_issued,
+                inherited.prefetch_issued,
+            ),
+            (
+                Counter::PrefetchUsed,
+                model.prefetch_used,
+                inherited.prefetch_used,
+            ),
+            (
+                Counter::FlashReads,
+                model.flash_reads,
+                inherited.flash_reads,
+            ),
+            (
+                Counter::FlashPrograms,
+                model.flash_programs,
+                inherited.flash_programs,
+            ),
+            (
+                Counter::HostPrograms,
+                model.host_programs,
+                inherited.host_programs,
+            ),
             (Counter::Erases, model.erases, inherited.erases),
             (Counter::GcMoves, model.gc_moves, inherited.gc_moves),
             (Counter::Trims, model.trims, inherited.trims),

@@ -1,0 +1,152 @@
+//! Sampled hits: a cached page is unmapped, and its next touch is a trap served at once.
+//!
+//! A live device sees no hit on a mapped page. Taking a few pages away at random shows how many of
+//! the cached pages a program uses within a window, which, against the misses of the same window,
+//! is the hit ratio at page granularity. The policy sees these touches as the hits they are.
+
+use sluice_units::Rng;
+
+/// Pages that may be away at once; one window is as long as it takes to go round.
+pub const SLOTS: usize = 128;
+/// Tries to find a mapped page by chance before the turn is skipped.
+const TRIES: usize = 32;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    lpn: u64,
+    taken_ns: u64,
+    used: bool,
+    touched: bool,
+}
+
+/// A page's time away, once it is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// The program touched the page meanwhile.
+    pub touched: bool,
+    /// How long it was looked at, ns.
+    pub window_ns: u64,
+}
+
+/// Chooses pages and keeps score.
+#[derive(Debug)]
+pub struct Sampler {
+    gap_ns: u64,
+    next_ns: u64,
+    slots: Box<[Slot]>,
+    turn: usize,
+    rng: Rng,
+}
+
+impl Sampler {
+    /// A sampler whose windows last `window_ns`.
+    pub fn new(window_ns: u64, seed: u64) -> Sampler {
+        Sampler {
+            gap_ns: (window_ns / SLOTS as u64).max(1),
+            next_ns: 0,
+            slots: vec![Slot::default(); SLOTS].into(),
+            turn: 0,
+            rng: Rng::stream(seed, "runtime.sample"),
+        }
+    }
+
+    /// Whether it is time for the next page.
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.next_ns
+    }
+
+    /// Ends the window of the oldest page and takes the next, if chance finds a mapped one below
+    /// `top`.
+    pub fn turn(
+        &mut self,
+        now_ns: u64,
+        top: u64,
+        is_mapped: impl Fn(u64) -> bool,
+    ) -> (Option<Verdict>, Option<u64>) {
+        self.next_ns = now_ns + self.gap_ns;
+        let slot = &mut self.slots[self.turn];
+        self.turn = (self.turn + 1) % SLOTS;
+        let verdict = slot.used.then(|| Verdict {
+            touched: slot.touched,
+            window_ns: now_ns - slot.taken_ns,
+        });
+        slot.used = false;
+        if top == 0 {
+            return (verdict, None);
+        }
+        let found = (0..TRIES)
+            .map(|_| self.rng.below(top))
+            .find(|lpn| is_mapped(*lpn));
+        if let Some(lpn) = found {
+            *slot = Slot {
+                lpn,
+                taken_ns: now_ns,
+                used: true,
+                touched: false,
+            };
+        }
+        (verdict, found)
+    }
+
+    /// The program touched a page that was away.
+    pub fn touched(&mut self, lpn: u64) {
+        if let Some(slot) = self.slots.iter_mut().find(|s| s.used && s.lpn == lpn) {
+            slot.touched = true;
+        }
+    }
+
+    /// The page left the cache or was given back: its window says nothing.
+    pub fn forget(&mut self, lpn: u64) {
+        if let Some(slot) = self.slots.iter_mut().find(|s| s.used && s.lpn == lpn) {
+            slot.used = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1,000 mapped pages, a program touches the first 250 in every window.
+    #[test]
+    fn the_share_of_touched_pages_is_the_share_in_use() {
+        let mut sampler = Sampler::new(1_000_000, 7);
+        let (mut now, mut judged, mut touched) = (0, 0u32, 0u32);
+        while judged < 20_000 {
+            assert!(sampler.is_due(now));
+            let (verdict, taken) = sampler.turn(now, 1_000, |_| true);
+            if let Some(v) = verdict {
+                judged += 1;
+                touched += u32::from(v.touched);
+                assert!(v.window_ns.abs_diff(1_000_000) < 10_000, "{}", v.window_ns);
+            }
+            if let Some(lpn) = taken.filter(|lpn| *lpn < 250) {
+                sampler.touched(lpn);
+            }
+            now += 1_000_000 / SLOTS as u64;
+        }
+        let share = f64::from(touched) / f64::from(judged);
+        assert!((share - 0.25).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn pages_that_are_not_mapped_are_not_taken() {
+        let mut sampler = Sampler::new(1_000, 1);
+        assert_eq!(sampler.turn(0, 0, |_| true), (None, None));
+        for n in 0..1_000 {
+            let (_, taken) = sampler.turn(n * 10, 64, |lpn| lpn % 2 == 0);
+            assert!(taken.is_none_or(|lpn| lpn % 2 == 0));
+        }
+    }
+
+    #[test]
+    fn a_forgotten_page_is_not_judged() {
+        let mut sampler = Sampler::new(1_000, 1);
+        let (_, taken) = sampler.turn(0, 1, |_| true);
+        sampler.forget(taken.unwrap());
+        for n in 1..SLOTS as u64 {
+            sampler.turn(n, 0, |_| true);
+        }
+        assert_eq!(sampler.turn(SLOTS as u64, 0, |_| true).0, None);
+    }
+}
