@@ -13,6 +13,8 @@ from sluice.report.histogram import Histogram
 
 HIT_NS = 1000.0
 RATE_BINS_MAX = 240
+# Sampled pages are few: wider bins make a steadier line.
+SAMPLED_BINS = 40
 # A CDF axis that reached the slowest of a million accesses would show nothing of the others.
 CDF_EDGE_SHARE = 1e-4
 DASHES = ("solid", "dashed", "dotted", "dashdot")
@@ -206,10 +208,11 @@ def _passes(runs: list[Run]) -> Chart | None:
         (first - 0.25, last + 0.25), (0.0, 1.0), series)
 
 
-def rates(timeline: Timeline, *names: str) -> tuple[np.ndarray, np.ndarray]:
+def rates(timeline: Timeline, *names: str, bins: int = RATE_BINS_MAX
+          ) -> tuple[np.ndarray, np.ndarray]:
     """Middles of intervals, and per interval how much each named counter grew (one row each)."""
     times = timeline.columns["t_s"]
-    edges = np.linspace(times[0], times[-1], min(len(times), RATE_BINS_MAX + 1))
+    edges = np.linspace(times[0], times[-1], min(len(times), bins + 1))
     counters = np.array([np.interp(edges, times, timeline.get(name)) for name in names])
     return edges, np.diff(counters, axis=1)
 
@@ -240,31 +243,48 @@ def _trap_rate(runs: list[Run]) -> Chart | None:
 
 
 def _hit_ratio(runs: list[Run]) -> Chart | None:
-    series, dotted = [], []
+    series, dotted, ways = [], [], {}
     for index, run in enumerate(runs):
         if run.timeline is None:
             continue
-        edges, (soft, misses) = rates(run.timeline, "soft", "misses")
-        seen = soft + misses
-        known = np.where(seen > 0, soft / np.where(seen > 0, seen, 1), np.nan)
         prefix = f"{run.label}: " if len(runs) > 1 else ""
-        series.append(Series(f"{prefix}hits the device can know", index, edges,
-                             _close(known), step="post"))
+        name, dash, edges, ratio = _hits_over_time(run.timeline)
+        ways[name] = Key(name, None, dash)
+        series.append(Series(f"{prefix}{name}", index, edges, _close(ratio), step="post",
+                             dash=dash))
         bound = requests_without_miss(run)
         if bound is not None:
-            dotted.append(Series(f"{prefix}requests without a miss, whole run, at least", index,
-                                 edges[[0, -1]], np.array([bound, bound]), dash="dotted"))
+            name = "requests without a miss, whole run, at least"
+            ways[name] = Key(name, None, "dotted")
+            dotted.append(Series(f"{prefix}{name}", index, edges[[0, -1]],
+                                 np.array([bound, bound]), dash="dotted"))
     if not series:
         return None
-    ways = [Key("hits the device can know", None)]
-    if dotted:
-        ways.append(Key("requests without a miss, whole run, at least", None, "dotted"))
     return Chart(
-        "hit-ratio", "Hit ratio over time, as the device knows it",
-        "Hits among the traps: a page that was mapped costs no trap, so a hit on it is not seen"
-        " here, and the true hit ratio is higher. Gaps: no trap at all.",
+        "hit-ratio", "Hit ratio over time",
+        "Sampled: of the distinct pages that the program used within a window, the share that was"
+        " in the cache. Hits the device can know: those among the traps alone; a page that was"
+        " mapped costs no trap, so the true hit ratio is higher. Gaps: no trap at all.",
         "time since the start", "hits ÷ (hits + misses)", "time", "linear",
-        _time_range(series), (0.0, 1.0), series + dotted, legend=_run_keys(runs, *ways))
+        _time_range(series), (0.0, 1.0), series + dotted, legend=_run_keys(runs, *ways.values()))
+
+
+def _hits_over_time(timeline: Timeline) -> tuple[str, str, np.ndarray, np.ndarray]:
+    """Name, dash, bin edges and ratio per bin: by sampling where the run sampled."""
+    if timeline.get("sampled_pages")[-1] == 0:
+        edges, (soft, misses) = rates(timeline, "soft", "misses")
+        return "hits the device can know", "dashed", edges, _part(soft, soft + misses)
+    edges, (pages, touched, window_ns, mapped, misses) = rates(
+        timeline, "sampled_pages", "sampled_touched", "sampled_window_ns", "sampled_mapped",
+        "misses", bins=SAMPLED_BINS)
+    used = _part(touched, pages) * _part(mapped, pages)
+    missed = misses * _part(window_ns, pages) / 1e9 / np.maximum(np.diff(edges), 1e-9)
+    return "sampled", "solid", edges, _part(used, used + missed)
+
+
+def _part(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Part of the whole; a gap where there is no whole."""
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), np.nan)
 
 
 def requests_without_miss(run: Run) -> float | None:

@@ -122,8 +122,13 @@ def _latency_tile(stats: Table, name: str, label: str) -> Tile:
 
 def _hit_tiles(run: Run) -> list[Tile]:
     tiles = []
+    sampled = run.stats.number("cache", "sampled", "hit_ratio")
     bound = requests_without_miss(run)
-    if bound is not None:
+    if sampled is not None:
+        window = units.seconds(run.stats.number("cache", "sampled", "window_s"))
+        tiles.append(Tile("sampled-hit-ratio", "hit ratio, sampled", units.percent(sampled),
+                          ("of the pages used", f"within {window}"), note="sampled"))
+    elif bound is not None:
         tiles.append(Tile("requests-without-miss", "requests without a miss",
                           f"≥ {units.percent(bound)}", ("1 − misses ÷ requests,",
                           "whole run"), note="requests"))
@@ -132,6 +137,11 @@ def _hit_tiles(run: Run) -> list[Tile]:
         if share is not None:
             tiles.append(Tile("below-1us", f"{program.name}: under 1 µs", units.percent(share),
                               ("of all accesses,", "by its own clock"), note="program"))
+    sampled = run.stats.number("cache", "sampled", "hit_ratio")
+    if sampled is not None:
+        window = units.duration(1e9 * (run.stats.number("cache", "sampled", "window_s") or 0))
+        tiles.append(Tile("hit-ratio-sampled", "hit ratio, sampled", units.percent(sampled),
+                          ("of the distinct pages", f"used within {window}"), note="sampled"))
     known = run.stats.number("cache", "hit_ratio")
     if not tiles and known is not None:
         seen = ("of what the device saw",) if run.simulated else (
@@ -237,7 +247,11 @@ _COUNTERS: list[tuple[str, str, tuple[str, ...], Callable[[float | None], str], 
     ("late-ratio", "late share", ("late", "ratio"), units.percent, "late"),
     ("hits", "cache hits the device knows", ("cache", "hits"), units.count, "hits"),
     ("misses", "cache misses", ("cache", "misses"), units.count, ""),
+    ("hit-ratio-sampled", "hit ratio by sampling", ("cache", "sampled", "hit_ratio"),
+     units.percent, "sampled"),
     ("hit-ratio", "hit ratio the device knows", ("cache", "hit_ratio"), units.percent, "hits"),
+    ("sampled-hit-ratio", "hit ratio, sampled", ("cache", "sampled", "hit_ratio"), units.percent,
+     "sampled"),
     ("evictions", "evictions", ("cache", "evictions"), units.count, ""),
     ("dirty-evictions", "of these: dirty", ("cache", "dirty_evictions"), units.count, "flash"),
     ("prefetch-issued", "pages prefetched", ("cache", "prefetch_issued"), units.count, ""),

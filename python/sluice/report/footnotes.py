@@ -30,6 +30,21 @@ NOTES: dict[str, tuple[str, str]] = {
         " eviction policy decides without the rest. In simulation with all hits visible the ratio"
         " is exact. The program's own timing shows the true one.",
     ),
+    "sampled": (
+        "Hit ratio by sampling",
+        "Cached pages are taken away at random, a few at a time; a touch within the window shows"
+        " that the page is in use. The cached pages in use, against the misses in as long a time,"
+        " give the hit ratio: of the distinct pages used within a window, the share that was in"
+        " the cache. Repeated accesses to one page count once.",
+    ),
+    "sampled": (
+        "Hit ratio, sampled",
+        "Cached pages are unmapped at random, and their next touch is a trap served at once. The"
+        " share that is touched within a window, times the cached pages, estimates how many"
+        " cached pages the program uses in such a window; with the misses of the same time this"
+        " gives the share of used pages that were cached. It counts pages and not accesses, so"
+        " it is below the share of accesses that hit.",
+    ),
     "requests": (
         "Requests without a miss",
         "One minus misses divided by requests, over the whole run. It is a lower bound: one"
