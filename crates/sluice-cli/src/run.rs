@@ -186,7 +186,8 @@ fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Tim
         // SAFETY: one live pollfd.
         let ended = unsafe { libc::poll(&mut poll, 1, if keep { SAMPLE_MS } else { -1 }) } > 0;
         if keep {
-            timeline.sample(from.elapsed().as_secs_f64(), &read_processes(dir));
+            let now = from.elapsed().as_secs_f64();
+            timeline.sample(now, u64::from(child.id()), &read_processes(dir));
         }
         if ended {
             // SAFETY: our own descriptor.

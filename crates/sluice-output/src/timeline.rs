@@ -23,16 +23,18 @@ const COLUMNS: &[Counter] = &[
     Counter::SampledMapped,
 ];
 
-/// Samples of all counters of all processes together.
+/// Samples of the counters of the program itself: of all images of its process, not of the
+/// processes it made.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     rows: Vec<(f64, Vec<u64>)>,
 }
 
 impl Timeline {
-    /// Adds a sample taken at a moment of the run.
-    pub fn sample(&mut self, seconds: f64, processes: &[Process]) {
-        let total = |c: &Counter| processes.iter().map(|p| p.get(*c)).sum();
+    /// Adds a sample of the process `pid`, taken at a moment of the run.
+    pub fn sample(&mut self, seconds: f64, pid: u64, processes: &[Process]) {
+        let images = || processes.iter().filter(|p| p.pid == pid);
+        let total = |c: &Counter| images().map(|p| p.get(*c)).sum();
         self.rows
             .push((seconds, COLUMNS.iter().map(total).collect()));
     }
