@@ -32,12 +32,12 @@ class Tools:
         self._running.append(process)
         return process
 
-    def start_live(self, folder: Path, settings: dict[str, str],
-                   program: list[Any]) -> subprocess.Popen[bytes]:
+    def start_live(self, folder: Path, settings: dict[str, str], program: list[Any],
+                   *options: str) -> subprocess.Popen[bytes]:
         """Starts a program on the device; its run folder is ``folder``."""
         pairs = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         return self.start(folder / "program.log", self.sluice, "run", "--device", "cylon", *pairs,
-                          "--out", folder, "--", *program)
+                          *options, "--out", folder, "--", *program)
 
     def finish(self, process: subprocess.Popen[bytes], log: Path) -> None:
         """Waits; raises :class:`DemoError` with the end of ``log`` when it failed."""

@@ -122,13 +122,8 @@ def _latency_tile(stats: Table, name: str, label: str) -> Tile:
 
 def _hit_tiles(run: Run) -> list[Tile]:
     tiles = []
-    sampled = run.stats.number("cache", "sampled", "hit_ratio")
     bound = requests_without_miss(run)
-    if sampled is not None:
-        window = units.seconds(run.stats.number("cache", "sampled", "window_s"))
-        tiles.append(Tile("sampled-hit-ratio", "hit ratio, sampled", units.percent(sampled),
-                          ("of the pages used", f"within {window}"), note="sampled"))
-    elif bound is not None:
+    if bound is not None:
         tiles.append(Tile("requests-without-miss", "requests without a miss",
                           f"≥ {units.percent(bound)}", ("1 − misses ÷ requests,",
                           "whole run"), note="requests"))
@@ -250,8 +245,6 @@ _COUNTERS: list[tuple[str, str, tuple[str, ...], Callable[[float | None], str], 
     ("hit-ratio-sampled", "hit ratio by sampling", ("cache", "sampled", "hit_ratio"),
      units.percent, "sampled"),
     ("hit-ratio", "hit ratio the device knows", ("cache", "hit_ratio"), units.percent, "hits"),
-    ("sampled-hit-ratio", "hit ratio, sampled", ("cache", "sampled", "hit_ratio"), units.percent,
-     "sampled"),
     ("evictions", "evictions", ("cache", "evictions"), units.count, ""),
     ("dirty-evictions", "of these: dirty", ("cache", "dirty_evictions"), units.count, "flash"),
     ("prefetch-issued", "pages prefetched", ("cache", "prefetch_issued"), units.count, ""),

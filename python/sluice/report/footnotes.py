@@ -37,14 +37,6 @@ NOTES: dict[str, tuple[str, str]] = {
         " give the hit ratio: of the distinct pages used within a window, the share that was in"
         " the cache. Repeated accesses to one page count once.",
     ),
-    "sampled": (
-        "Hit ratio, sampled",
-        "Cached pages are unmapped at random, and their next touch is a trap served at once. The"
-        " share that is touched within a window, times the cached pages, estimates how many"
-        " cached pages the program uses in such a window; with the misses of the same time this"
-        " gives the share of used pages that were cached. It counts pages and not accesses, so"
-        " it is below the share of accesses that hit.",
-    ),
     "requests": (
         "Requests without a miss",
         "One minus misses divided by requests, over the whole run. It is a lower bound: one"

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Writes docs/reference from what the program says about itself (`make docs`).
+
+With --check nothing is written: a page that would change is an error (`make test`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "reference"
+MADE_BY = "<!-- Made by scripts/reference.py (`make docs`); do not edit. -->\n\n"
+# `sluice report` is a program of its own; `--help` of the others needs no second program.
+EXTERNAL = {"report"}
+WIDTH = 100
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sluice", type=Path, help="the sluice command")
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
+    pages = {
+        "parameters.md": parameters(options.sluice),
+        "policies.md": policies(options.sluice),
+        "commands.md": commands(options.sluice),
+    }
+    stale = False
+    for name, text in pages.items():
+        path = PAGES / name
+        found = path.read_text(encoding="utf-8") if path.exists() else ""
+        if found == text:
+            continue
+        stale = True
+        if options.check:
+            lines = difflib.unified_diff(found.splitlines(), text.splitlines(),
+                                         f"docs/reference/{name}", "the program", lineterm="", n=1)
+            print("\n".join(lines), file=sys.stderr)
+        else:
+            PAGES.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote docs/reference/{name}")
+    if stale and options.check:
+        print("docs/reference is stale; `make docs` writes it anew", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parameters(sluice: Path) -> str:
+    """Every parameter, with its value in every preset."""
+    presets = ask(sluice, "device", "list")
+    shown = {preset["name"]: ask(sluice, "device", "show", preset["name"]) for preset in presets}
+    text = "# Parameters\n\n" + MADE_BY
+    text += ("Set one by `--set KEY=VALUE` or in a device file (`--device FILE.toml`), where the"
+             " part before the dot is the table. What is not set has the default.\n\n"
+             "## Presets\n\n")
+    for preset in presets:
+        text += (f"- [`{preset['name']}`](../../presets/devices/{preset['name']}.toml):"
+                 f" {preset['meaning']}\n")
+    heads = ["key", "meaning", "accepts", "default", *(f"`{name}`" for name in shown), "source"]
+    rows = []
+    for index, param in enumerate(next(iter(shown.values()))):
+        values = [code(rows[index]["value"]) for rows in shown.values()]
+        rows.append([code(param["key"]), param["meaning"], param["expected"],
+                     code(param["default"]), *values, param["source"]])
+    return text + "\n## Keys\n\n" + table(heads, rows) + (
+        "\nSource is that of the default. The preset files give a source for each of their"
+        " values.\n")
+
+
+def policies(sluice: Path) -> str:
+    """Every policy of the registries."""
+    rows = ask(sluice, "policy", "list")
+    text = "# Policies\n\n" + MADE_BY
+    text += ("Live, a hit on a mapped page is an ordinary load: the device cannot see it. A policy"
+             " that decides by misses does the same live and with all hits visible; one that"
+             " decides by hits does not (`sluice sim --hits all|misses` shows both).\n")
+    for kind, key in (("eviction", "cache.policy"), ("prefetch", "prefetch.policy")):
+        cells = [[code(row["name"]), row["meaning"], row["decides_by"], row["source"]]
+                 for row in rows if row["kind"] == kind]
+        text += f"\n## {kind.capitalize()}: `{key}`\n\n"
+        text += table(["name", "what it does", "decides by", "source"], cells)
+    return text
+
+
+def commands(sluice: Path) -> str:
+    """The help of the command and of everything below it."""
+    text = "# Commands\n\n" + MADE_BY
+    text += ("Exit status: `sluice run` ends as its program ended, by the same signal if it was"
+             " killed. Otherwise 0 is success, 2 a request that cannot be carried out, told in one"
+             " line on standard error; 1 is a `sluice workload` that read back something else than"
+             " it wrote, or a `sluice doctor` that found the event mode impossible.\n")
+    for words in tree(sluice, []):
+        title = " ".join(["sluice", *words])
+        text += f"\n## {title}\n\n```text\n{help_of(sluice, words).rstrip()}\n```\n"
+    return text + ("\n## sluice report\n\nPart of the Python package:"
+                   " `sluice report DIR.. [-o FILE] [--title TEXT]`.\n")
+
+
+def tree(sluice: Path, words: list[str]) -> list[list[str]]:
+    """A command and its subcommands, as the help lists them."""
+    found = [words]
+    listed = help_of(sluice, words).partition("\nCommands:\n")[2].partition("\n\n")[0]
+    for line in listed.splitlines():
+        name = line.split()[0] if line.startswith("  ") and line[2:3].isalpha() else ""
+        if name and name != "help" and name not in EXTERNAL:
+            found += tree(sluice, [*words, name])
+    return found
+
+
+def help_of(sluice: Path, words: list[str]) -> str:
+    environment = os.environ | {"COLUMNS": str(WIDTH), "NO_COLOR": "1"}
+    told = subprocess.run([sluice, *words, "--help"], capture_output=True, text=True, check=True,
+                          env=environment)
+    return "\n".join(folded(line.rstrip()) for line in told.stdout.splitlines()) + "\n"
+
+
+def folded(line: str) -> str:
+    """A long line as several, all with the indentation of the first."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else line
+
+
+def ask(sluice: Path, *words: str) -> Any:
+    told = subprocess.run([sluice, *words, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(told.stdout)
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n"
+                   for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
