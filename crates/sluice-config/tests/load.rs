@@ -136,7 +136,10 @@ proptest! {
         nonsense in "(?s)[\\[\\]=\"'.#\n a-z0-9]{0,12}|.{0,6}",
     ) {
         let text = presets()[0].toml;
-        let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|b| text.is_char_boundary(*b));
+        let boundary = |at: usize| {
+            let mut below = (0..=at.min(text.len())).rev();
+            below.find(|b| text.is_char_boundary(*b))
+        };
         let (from, to) = (boundary(start).unwrap(), boundary(start + length).unwrap());
         let damaged = format!("{}{nonsense}{}", &text[..from], &text[to..]);
         if let Err(error) = parse(&damaged, "dev.toml") {

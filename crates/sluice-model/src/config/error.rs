@@ -5,7 +5,11 @@
 #[non_exhaustive]
 pub enum ConfigError {
     /// No parameter has this name.
-    #[error("unknown key `{}`: {}valid keys are {valid}", key.escape_debug(), did_you_mean(nearest))]
+    #[error(
+        "unknown key `{}`: {}valid keys are {valid}",
+        key.escape_debug(),
+        did_you_mean(nearest)
+    )]
     UnknownKey {
         /// The key as given.
         key: String,
