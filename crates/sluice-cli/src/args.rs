@@ -73,7 +73,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "128KiB")]
     pub mmap_min: sluice_units::Bytes,
     /// Handler threads in event mode
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=64))]
     pub handlers: u64,
     /// Sample hits: take cached pages away at random and see which are touched within this window,
     /// such as 100ms. Gives a hit ratio at the price of a few soft traps
