@@ -28,9 +28,19 @@ pub unsafe extern "C" fn sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    if signal != libc::SIGBUS || !signal_is_ours() {
+    if !signal_is_ours() {
         // SAFETY: passed on.
         return unsafe { next_sigaction(signal, new, old) };
+    }
+    if signal != libc::SIGBUS {
+        // SAFETY: null or the program's; the set is live. The handler may need a page.
+        return unsafe {
+            let mut changed = new.as_ref().copied();
+            if let Some(action) = &mut changed {
+                libc::sigdelset(&mut action.sa_mask, libc::SIGBUS);
+            }
+            next_sigaction(signal, changed.as_ref().map_or(new, |action| action), old)
+        };
     }
     // SAFETY: both pointers are null or the program's.
     unsafe {

@@ -149,6 +149,8 @@ fn call(
         if action.sa_flags & libc::SA_NODEFER == 0 {
             mask |= 1 << (signal - 1);
         }
+        // The handler may need a page of the device.
+        mask &= !(1 << (libc::SIGBUS - 1));
         libc::syscall(
             libc::SYS_rt_sigprocmask,
             libc::SIG_SETMASK,

@@ -1,0 +1,195 @@
+/* Forks of a program whose memory does not fit into the cache. */
+#include "common.h"
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define BYTES (16u << 20)
+#define WORDS (BYTES / 8)
+#define HALF (WORDS / 2)
+
+static uint64_t *memory(void) {
+    uint64_t *words = malloc(BYTES);
+    CHECK(words);
+    return words;
+}
+
+static int status_of(pid_t pid) {
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return status;
+}
+
+static void ended_well(pid_t pid) {
+    int status = status_of(pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* The child sees what was there at the fork, whatever its parent writes meanwhile, and its own
+   writes stay its own. */
+static void snapshot(int depth) {
+    uint64_t *words = memory();
+    fill(words, WORDS, 1);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        CHECK(wrong_words(words, HALF, 1) == 0);
+        fill(words, HALF, 2);
+        CHECK(wrong_words(words + HALF, HALF, 1) == 1 * HALF);
+        fill(words + HALF, HALF, 3);
+        if (depth > 0) {
+            pid_t inner = fork();
+            if (inner == 0) {
+                CHECK(wrong_words(words, HALF, 2) == 0);
+                CHECK(wrong_words(words + HALF, HALF, 3) == 0);
+                fill(words, HALF, 4);
+                CHECK(wrong_words(words, HALF, 4) == 0);
+                _exit(0);
+            }
+            fill(words + HALF, HALF, 5);
+            ended_well(inner);
+            CHECK(wrong_words(words + HALF, HALF, 5) == 0);
+        }
+        CHECK(wrong_words(words, HALF, 2) == 0);
+        free(words);
+        exit(0);
+    }
+    fill(words, HALF, 6);
+    CHECK(wrong_words(words, HALF, 6) == 0);
+    ended_well(pid);
+    CHECK(wrong_words(words, HALF, 6) == 0);
+    uint64_t rest = 0;
+    for (size_t i = HALF; i < WORDS; i++)
+        rest += words[i] != mix(1ull << 40 | i);
+    CHECK(rest == 0);
+    free(words);
+}
+
+static atomic_int stop;
+
+static void *keep_missing(void *argument) {
+    uint64_t *words = argument;
+    size_t count = WORDS / 8;
+    for (uint64_t generation = 10; !stop; generation++) {
+        fill(words, count, generation);
+        CHECK(wrong_words(words, count, generation) == 0);
+        char *small = malloc(100 + generation % 5000);
+        memset(small, 1, 100);
+        free(small);
+    }
+    return NULL;
+}
+
+/* Forks while four threads miss; each child checks the half that no thread writes. */
+static void threads(void) {
+    uint64_t *words = memory();
+    fill(words + HALF, HALF, 7);
+    pthread_t workers[4];
+    for (int i = 0; i < 4; i++)
+        CHECK(!pthread_create(&workers[i], NULL, keep_missing, words + i * (WORDS / 8)));
+    for (int round = 0; round < 5; round++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            CHECK(wrong_words(words + HALF, HALF, 7) == 0);
+            fill(words, HALF, 8);
+            CHECK(wrong_words(words, HALF, 8) == 0);
+            char *more = malloc(1 << 20);
+            memset(more, 3, 1 << 20);
+            free(more);
+            _exit(0);
+        }
+        ended_well(pid);
+    }
+    stop = 1;
+    for (int i = 0; i < 4; i++)
+        pthread_join(workers[i], NULL);
+    CHECK(wrong_words(words + HALF, HALF, 7) == 0);
+    free(words);
+}
+
+/* Streams with unwritten bytes in heap buffers, pushed out of the cache before the fork. */
+static void streams(const char *folder) {
+    enum { FILES = 40 };
+    FILE *files[FILES];
+    char path[4096];
+    for (int i = 0; i < FILES; i++) {
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        files[i] = fopen(path, "w+");
+        CHECK(files[i] && fprintf(files[i], "before %d\n", i) > 0);
+    }
+    uint64_t *words = memory();
+    fill(words, WORDS, 1);
+    fflush(stdout);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        for (int i = 0; i < FILES; i += 2)
+            CHECK(fprintf(files[i], "child %d\n", i) > 0 && fclose(files[i]) == 0);
+        _exit(wrong_words(words, WORDS, 1) != 0);
+    }
+    ended_well(pid);
+    for (int i = 1; i < FILES; i += 2)
+        CHECK(fprintf(files[i], "parent %d\n", i) > 0 && fclose(files[i]) == 0);
+    for (int i = 0; i < FILES; i++) {
+        char expected[100], found[100] = "";
+        snprintf(expected, sizeof expected, "before %d\n%s %d\n", i, i % 2 ? "parent" : "child", i);
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        FILE *file = fopen(path, "r");
+        CHECK(file && fread(found, 1, sizeof found - 1, file) == strlen(expected));
+        CHECK(strcmp(found, expected) == 0);
+        fclose(file);
+    }
+    CHECK(wrong_words(words, WORDS, 1) == 0);
+}
+
+/* Every way to start another program. */
+static void spawn(const char *self) {
+    uint64_t *words = memory();
+    fill(words, WORDS, 1);
+    char *arguments[] = {(char *)self, "snapshot", NULL};
+    pid_t pid = fork();
+    if (pid == 0) {
+        execv(self, arguments);
+        _exit(99);
+    }
+    ended_well(pid);
+    pid = vfork();
+    if (pid == 0) {
+        execv(self, arguments);
+        _exit(99);
+    }
+    ended_well(pid);
+    CHECK(posix_spawn(&pid, self, NULL, NULL, arguments, environ) == 0);
+    ended_well(pid);
+    char command[4096], line[100] = "";
+    snprintf(command, sizeof command, "%s snapshot && exit 7", self);
+    int status = system(command);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    FILE *pipe = popen("echo through a pipe", "r");
+    CHECK(pipe && fgets(line, sizeof line, pipe) && strcmp(line, "through a pipe\n") == 0);
+    CHECK(pclose(pipe) == 0);
+    CHECK(wrong_words(words, WORDS, 1) == 0);
+}
+
+int main(int count, char **arguments) {
+    const char *what = count > 1 ? arguments[1] : "";
+    if (strcmp(what, "snapshot") == 0)
+        snapshot(0);
+    else if (strcmp(what, "nested") == 0)
+        snapshot(1);
+    else if (strcmp(what, "threads") == 0)
+        threads();
+    else if (strcmp(what, "streams") == 0 && count > 2)
+        streams(arguments[2]);
+    else if (strcmp(what, "spawn") == 0)
+        spawn(arguments[0]);
+    else
+        return 2;
+    puts("well");
+    return 0;
+}

@@ -1,0 +1,188 @@
+/* The mmap family on memory that does not fit into the cache. */
+#include "common.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGES 1024u
+#define BYTES (PAGES * PAGE)
+#define PER_PAGE (PAGE / 8)
+
+static uint64_t *map(void) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    uint64_t *words = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
+    CHECK(words != MAP_FAILED);
+    return words;
+}
+
+static uint64_t *page(uint64_t *words, size_t n) { return words + n * PER_PAGE; }
+
+/* Each page is its own pattern, so that pages can go and stay one by one. */
+static void fill_pages(uint64_t *words, size_t from, size_t to) {
+    for (size_t n = from; n < to; n++)
+        fill(page(words, n), PER_PAGE, n + 1);
+}
+
+static void check_pages(uint64_t *words, size_t from, size_t to) {
+    for (size_t n = from; n < to; n++)
+        CHECK(wrong_words(page(words, n), PER_PAGE, n + 1) == 0);
+}
+
+static void check_zeros(uint64_t *words, size_t from, size_t to) {
+    for (uint64_t *word = page(words, from); word < page(words, to); word++)
+        CHECK(*word == 0);
+}
+
+static sigjmp_buf back;
+
+static void on_fault(int signal) {
+    (void)signal;
+    siglongjmp(back, 1);
+}
+
+static int faults(volatile uint64_t *at, int write) {
+    if (sigsetjmp(back, 1))
+        return 1;
+    if (write)
+        *at = 1;
+    else
+        (void)*at;
+    return 0;
+}
+
+static void dropped_pages_are_zeros(void) {
+    uint64_t *words = map();
+    check_zeros(words, 0, PAGES);
+    fill_pages(words, 0, PAGES);
+    CHECK(madvise(page(words, 100), 300 * PAGE, MADV_DONTNEED) == 0);
+    check_pages(words, 0, 100);
+    check_zeros(words, 100, 400);
+    check_pages(words, 400, PAGES);
+    fill_pages(words, 150, 200);
+    check_zeros(words, 100, 150);
+    check_pages(words, 150, 200);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
+static void parts_can_go(void) {
+    uint64_t *words = map();
+    fill_pages(words, 0, PAGES);
+    CHECK(munmap(page(words, 200), 100 * PAGE) == 0);
+    check_pages(words, 0, 200);
+    check_pages(words, 300, PAGES);
+    CHECK(munmap(page(words, 300), (PAGES - 300) * PAGE) == 0);
+    /* Fresh memory is zeros wherever it comes from. */
+    uint64_t *fresh = map();
+    check_zeros(fresh, 0, PAGES);
+    check_pages(words, 0, 200);
+    CHECK(munmap(fresh, BYTES) == 0 && munmap(words, 200 * PAGE) == 0);
+}
+
+static void sizes_change(void) {
+    uint64_t *words = map();
+    fill_pages(words, 0, PAGES);
+    words = mremap(words, BYTES, 2 * BYTES, MREMAP_MAYMOVE);
+    CHECK(words != MAP_FAILED);
+    check_pages(words, 0, PAGES);
+    check_zeros(words, PAGES, 2 * PAGES);
+    words = mremap(words, 2 * BYTES, BYTES / 2, 0);
+    CHECK(words != MAP_FAILED);
+    check_pages(words, 0, PAGES / 2);
+    CHECK(munmap(words, BYTES / 2) == 0);
+}
+
+static void protection_holds(void) {
+    signal(SIGSEGV, on_fault);
+    uint64_t *words = map();
+    fill_pages(words, 0, PAGES);
+    CHECK(mprotect(page(words, 10), 20 * PAGE, PROT_NONE) == 0);
+    CHECK(faults(page(words, 10), 0) && faults(page(words, 29), 1));
+    CHECK(!faults(page(words, 9), 0) && !faults(page(words, 30), 0));
+    CHECK(mprotect(page(words, 500), 20 * PAGE, PROT_READ) == 0);
+    check_pages(words, 500, 520);
+    CHECK(faults(page(words, 510), 1));
+    CHECK(mprotect(words, BYTES, PROT_READ | PROT_WRITE) == 0);
+    check_pages(words, 0, PAGES);
+    fill_pages(words, 0, PAGES);
+    check_pages(words, 0, PAGES);
+    CHECK(munmap(words, BYTES) == 0);
+    uint64_t *fresh = map();
+    check_zeros(fresh, 0, PAGES);
+    CHECK(munmap(fresh, BYTES) == 0);
+    signal(SIGSEGV, SIG_DFL);
+}
+
+static void fixed_maps_replace(void) {
+    uint64_t *words = map();
+    fill_pages(words, 0, PAGES);
+    int plain = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    int both = PROT_READ | PROT_WRITE;
+    CHECK(mmap(page(words, 50), 50 * PAGE, both, plain, -1, 0) == page(words, 50));
+    check_zeros(words, 50, 100);
+    FILE *file = tmpfile();
+    CHECK(file && ftruncate(fileno(file), 10 * PAGE) == 0);
+    void *over = mmap(page(words, 200), 10 * PAGE, both, MAP_SHARED | MAP_FIXED, fileno(file), 0);
+    CHECK(over == page(words, 200));
+    check_zeros(words, 200, 210);
+    fill_pages(words, 200, 210);
+    uint64_t found[PER_PAGE];
+    CHECK(pread(fileno(file), found, PAGE, 3 * PAGE) == PAGE);
+    CHECK(wrong_words(found, PER_PAGE, 204) == 0);
+    /* And memory again in the file's place. */
+    CHECK(mmap(page(words, 200), 10 * PAGE, both, plain, -1, 0) == page(words, 200));
+    check_zeros(words, 200, 210);
+    fill_pages(words, 50, 210);
+    check_pages(words, 0, PAGES);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
+/* The kernel reads and writes pages that are not there. */
+static void system_calls_reach_it(void) {
+    uint64_t *words = map();
+    fill_pages(words, 0, PAGES);
+    FILE *file = tmpfile();
+    CHECK(file);
+    for (size_t at = 0; at < BYTES; at += 16 * PAGE)
+        CHECK(write(fileno(file), (char *)words + at, 16 * PAGE) == 16 * PAGE);
+    memset(words, 0, BYTES);
+    for (size_t at = 0; at < BYTES; at += 16 * PAGE)
+        CHECK(pread(fileno(file), (char *)words + at, 16 * PAGE, at) == 16 * PAGE);
+    check_pages(words, 0, PAGES);
+    fclose(file);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
+/* Loads, stores and copies that need two pages or more at once. */
+static void straddles_get_on(void) {
+    uint64_t *words = map();
+    char *bytes = (char *)words;
+    for (size_t n = 1; n < 64; n++) {
+        uint64_t value = mix(n), found;
+        memcpy(bytes + n * PAGE - 3, &value, sizeof value);
+        memcpy(&found, bytes + n * PAGE - 3, sizeof found);
+        CHECK(found == value);
+    }
+    for (size_t n = 1; n < 64; n++)
+        memcpy(bytes + (64 + n) * PAGE - 5, bytes + n * PAGE - 3, 8);
+    for (size_t n = 1; n < 64; n++)
+        CHECK(memcmp(bytes + (64 + n) * PAGE - 5, bytes + n * PAGE - 3, 8) == 0);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
+int main(int count, char **arguments) {
+    straddles_get_on();
+    if (count > 1 && strcmp(arguments[1], "straddle") == 0) {
+        puts("well");
+        return 0;
+    }
+    dropped_pages_are_zeros();
+    parts_can_go();
+    sizes_change();
+    protection_holds();
+    fixed_maps_replace();
+    system_calls_reach_it();
+    puts("well");
+    return 0;
+}
