@@ -109,14 +109,7 @@ impl Run<'_> {
                 "write_amplification":
                     share(get(Counter::FlashPrograms), get(Counter::HostPrograms)),
             },
-            "memory": {
-                "placed_bytes": get(Counter::PlacedBytes),
-                "trims": get(Counter::Trims),
-                "pinned": get(Counter::Pinned),
-                "host_pages": get(Counter::HostPages),
-                "device_full": get(Counter::DeviceFull),
-                "private_dax": get(Counter::PrivateDax),
-            },
+            "memory": self.memory(),
             "host": {
                 "entry_ns": get(Counter::EntryNs),
                 "exit_ns": get(Counter::ExitNs),
@@ -125,6 +118,19 @@ impl Run<'_> {
             },
             "wall_s": self.wall_s,
             "processes": processes,
+        })
+    }
+
+    /// What the program did with device memory.
+    fn memory(&self) -> Value {
+        let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
+        json!({
+            "placed_bytes": get(Counter::PlacedBytes),
+            "trims": get(Counter::Trims),
+            "pinned": get(Counter::Pinned),
+            "host_pages": get(Counter::HostPages),
+            "device_full": get(Counter::DeviceFull),
+            "private_dax": get(Counter::PrivateDax),
         })
     }
 }
