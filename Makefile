@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
@@ -34,6 +35,7 @@ test-rust: build
 
 .PHONY: test-python
 test-python: setup
+	@scripts/system browser
 	$(say) "Python tests"
 	@$(PYTHON) -m pytest
 
@@ -65,7 +67,8 @@ system:
 
 .PHONY: bench
 bench: build ## Run the benchmarks; figures are this machine's
-	@cargo bench --workspace --locked
+	@cargo bench --locked -p sluice-testkit --bench access
+	@cargo bench --locked -p sluice-cli --bench live
 
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program
