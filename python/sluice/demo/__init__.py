@@ -153,8 +153,8 @@ def _print_table(rows: list[Row], redis: RedisResult) -> None:
           f" {redis.failed} requests failed")
     print(f"BGSAVE under load: {redis.save_s:.1f} s; a plain redis-server loaded the file:"
           f" {redis.rdb_checked:,} values checked, {redis.rdb_wrong} wrong")
-    print("hits: accesses under 1 µs by the program's own clock (chase); pages used within 100 ms"
-          " that were cached, by sampling (Redis)")
+    print("hits of the chase: accesses under 1 µs by its own clock; of Redis: of the pages used\n"
+          "within 100 ms, the share that was cached, by sampling")
 
 
 def _load(path: Path) -> Any:
