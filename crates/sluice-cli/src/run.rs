@@ -61,6 +61,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         Some(signal) => Exit::Signal(signal),
         None => Exit::Code(status.code().unwrap_or(1)),
     };
+    await_the_rest(exit);
     let processes = read_processes(session.path());
     let result = Run {
         device: &args.device.device,
@@ -150,6 +151,9 @@ fn spawn(prog: &Path, args: &RunArgs, library: &Path, dir: &Path) -> Result<Chil
         preload.push(":");
         preload.push(others);
     }
+    // Daemons that the program leaves behind become ours, and are waited for.
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     let mut command = Command::new(prog);
     command.args(&args.program[1..]);
     {
@@ -193,6 +197,33 @@ fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Tim
             // SAFETY: our own descriptor.
             unsafe { libc::close(pidfd) };
             return Ok(timeline);
+        }
+    }
+}
+
+/// Waits for processes that the program left behind: they use the session's device and files.
+/// Ctrl-C leaves them to themselves, with the session's directory.
+fn await_the_rest(exit: Exit) {
+    let mut told = false;
+    loop {
+        // SAFETY: a null status is allowed.
+        let flags = if told { 0 } else { libc::WNOHANG };
+        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), flags) } {
+            -1 => return,
+            0 => {
+                let how = match exit {
+                    Exit::Code(code) => format!("with status {code}"),
+                    Exit::Signal(signal) => format!("by signal {signal}"),
+                };
+                eprintln!(
+                    "sluice: the program ended {how}; waiting for processes it left on the \
+                     device (Ctrl-C leaves them)"
+                );
+                // SAFETY: the program, which had a claim to Ctrl-C, is gone.
+                unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+                told = true;
+            }
+            _ => {}
         }
     }
 }
