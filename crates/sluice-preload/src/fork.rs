@@ -73,21 +73,19 @@ unsafe extern "C" fn parent() {
 unsafe extern "C" fn child() {
     let Some(engine) = engine() else { return };
     internal::lock().release();
-    if let Err(e) = engine.after_fork_in_child() {
-        refuse(&e.0);
-    }
+    // What the C library allocates here must not wait for the new handler, nor for our locks.
+    off_device(|| {
+        if let Err(e) = engine.after_fork_in_child() {
+            refuse(&e.0);
+        }
+        if engine.session.trap == Trap::Event
+            && let Err(e) = sluice_runtime::start_handlers(engine)
+        {
+            refuse(&format!("starting the handler thread after fork: errno {e}"));
+        }
+    });
     SPACE.release();
     HEAP.release();
-    if engine.session.trap == Trap::Event {
-        // What the C library allocates for the new thread must not wait for that thread.
-        off_device(|| {
-            if let Err(e) = sluice_runtime::start_handlers(engine) {
-                refuse(&format!(
-                    "starting the handler thread after fork: errno {e}"
-                ));
-            }
-        });
-    }
 }
 
 /// Makes the C library's streams resident: the child resets their locks before it runs our

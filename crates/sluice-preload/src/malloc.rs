@@ -109,10 +109,11 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
     }
     // SAFETY: the pointer came from one of the two.
     unsafe {
-        if heap() == Heap::Device && on_device(p.cast()) {
-            HEAP.lock().c_free(p.cast());
-        } else {
-            next_free(p);
+        match (on_device(p.cast()), heap()) {
+            (true, Heap::Device) => HEAP.lock().c_free(p.cast()),
+            // In the midst of a fork the heap is locked: better to lose a few bytes.
+            (true, _) => {}
+            (false, _) => next_free(p),
         }
     }
 }

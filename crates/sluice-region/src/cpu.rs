@@ -90,21 +90,23 @@ pub struct ThreadCount {
 unsafe impl Send for ThreadCount {}
 
 impl ThreadCount {
-    /// Opens the list of threads. After a fork the child must open its own.
+    /// Opens the list of threads.
     pub fn open() -> Result<ThreadCount, i32> {
-        let path = c"/proc/self/task";
-        let flags = libc::O_PATH | libc::O_CLOEXEC;
-        // SAFETY: a static, terminated path.
-        let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
-        if fd < 0 {
-            return Err(errno());
-        }
+        let fd = open_tasks()?;
         // SAFETY: a terminated name; glibc 2.32 and newer have it.
         let flag = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
-        Ok(ThreadCount {
-            fd: fd as i32,
-            single_threaded: flag.cast(),
-        })
+        Ok(ThreadCount { fd, single_threaded: flag.cast() })
+    }
+
+    /// In the child of a fork: counts its own threads from now on.
+    ///
+    /// Nothing is looked up again: the loader may call `free`, and the heap is locked then.
+    pub fn reopen(&mut self) -> Result<(), i32> {
+        let fd = open_tasks()?;
+        // SAFETY: the descriptor is ours alone.
+        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+        self.fd = fd;
+        Ok(())
     }
 
     /// Whether the C library has ever made a second thread; false when it cannot tell.
@@ -130,6 +132,14 @@ impl ThreadCount {
             u64::MAX
         }
     }
+}
+
+fn open_tasks() -> Result<i32, i32> {
+    let path = c"/proc/self/task";
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
+    // SAFETY: a static, terminated path.
+    let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+    if fd < 0 { Err(errno()) } else { Ok(fd as i32) }
 }
 
 impl Drop for ThreadCount {

@@ -15,7 +15,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::Counter;
 use sluice_model::{Device, Hint, Op, Request, ServedBy, Stats};
-use sluice_region::{PAGE, Pagemap, ThreadCount, Uffd, UffdKind};
+use sluice_region::{PAGE, Pagemap, Uffd, UffdKind};
 use sluice_units::{Lpn, Ps};
 
 /// A miss that ends later than this after its deadline is late.
@@ -646,7 +646,7 @@ impl Core {
         }
         self.host.uffd = uffd;
         self.host.pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
-        self.host.threads = ThreadCount::open().map_err(os("opening /proc/self/task"))?;
+        self.host.threads.reopen().map_err(os("opening /proc/self/task"))?;
         // The threads that waited exist in the parent only.
         for state in &mut self.host.state[..self.host.top as usize] {
             *state &= !PENDING;
