@@ -31,7 +31,7 @@ test: setup lint test-rust test-python docs-check ## Build, lint, and run every 
 .PHONY: test-rust
 test-rust: build
 	$(say) "Rust tests"
-	@cargo test $(CARGO_FLAGS)
+	@cargo test $(CARGO_FLAGS) --no-fail-fast
 
 .PHONY: test-python
 test-python: setup
