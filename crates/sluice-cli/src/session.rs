@@ -41,8 +41,13 @@ impl SessionDir {
 fn sweep(base: &Path) {
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(owner) = name.to_str().and_then(|n| pid_in(n, "sluice-")) else { continue };
-        let users = std::fs::read_dir(entry.path()).into_iter().flatten().flatten();
+        let Some(owner) = name.to_str().and_then(|n| pid_in(n, "sluice-")) else {
+            continue;
+        };
+        let users = std::fs::read_dir(entry.path())
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut users = users.filter_map(|f| pid_in(f.file_name().to_str()?, "proc-"));
         if !is_alive(owner) && !users.any(is_alive) {
             let _ = std::fs::remove_dir_all(entry.path());
@@ -78,8 +83,16 @@ mod tests {
         let dead = 1 << 30;
         let cases = [
             (format!("sluice-{dead}-0"), None, false),
-            (format!("sluice-{dead}-1"), Some(format!("proc-{dead}-0.stats")), false),
-            (format!("sluice-{dead}-2"), Some(format!("proc-{own}-0.stats")), true),
+            (
+                format!("sluice-{dead}-1"),
+                Some(format!("proc-{dead}-0.stats")),
+                false,
+            ),
+            (
+                format!("sluice-{dead}-2"),
+                Some(format!("proc-{own}-0.stats")),
+                true,
+            ),
             (format!("sluice-{own}-0"), None, true),
             ("sluice-notes".to_string(), None, true),
         ];

@@ -81,7 +81,9 @@ unsafe extern "C" fn child() {
         if engine.session.trap == Trap::Event
             && let Err(e) = sluice_runtime::start_handlers(engine)
         {
-            refuse(&format!("starting the handler thread after fork: errno {e}"));
+            refuse(&format!(
+                "starting the handler thread after fork: errno {e}"
+            ));
         }
     });
     SPACE.release();

@@ -95,7 +95,10 @@ impl ThreadCount {
         let fd = open_tasks()?;
         // SAFETY: a terminated name; glibc 2.32 and newer have it.
         let flag = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
-        Ok(ThreadCount { fd, single_threaded: flag.cast() })
+        Ok(ThreadCount {
+            fd,
+            single_threaded: flag.cast(),
+        })
     }
 
     /// In the child of a fork: counts its own threads from now on.

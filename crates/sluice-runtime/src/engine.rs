@@ -646,7 +646,10 @@ impl Core {
         }
         self.host.uffd = uffd;
         self.host.pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
-        self.host.threads.reopen().map_err(os("opening /proc/self/task"))?;
+        self.host
+            .threads
+            .reopen()
+            .map_err(os("opening /proc/self/task"))?;
         // The threads that waited exist in the parent only.
         for state in &mut self.host.state[..self.host.top as usize] {
             *state &= !PENDING;

@@ -175,9 +175,21 @@ mod tests {
         assert_eq!(compare(&traps).unwrap(), traps[2..26]);
         let mut swapped = traps.clone();
         swapped.swap(14, 15);
-        assert!(compare(&swapped).unwrap_err().starts_with("trap 12 of 24 differs"));
-        assert!(compare(&traps[..25]).unwrap_err().starts_with("trap 23 of 24"));
+        assert!(
+            compare(&swapped)
+                .unwrap_err()
+                .starts_with("trap 12 of 24 differs")
+        );
+        assert!(
+            compare(&traps[..25])
+                .unwrap_err()
+                .starts_with("trap 23 of 24")
+        );
         traps.push(21);
-        assert!(compare(&traps).unwrap_err().contains("page 21 after the last of 24"));
+        assert!(
+            compare(&traps)
+                .unwrap_err()
+                .contains("page 21 after the last of 24")
+        );
     }
 }
