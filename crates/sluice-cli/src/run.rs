@@ -206,9 +206,10 @@ fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Tim
 fn await_the_rest(exit: Exit) {
     let mut told = false;
     loop {
-        // SAFETY: a null status is allowed.
         let flags = if told { 0 } else { libc::WNOHANG };
-        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), flags) } {
+        // SAFETY: a null status is allowed.
+        let ended = unsafe { libc::waitpid(-1, std::ptr::null_mut(), flags) };
+        match ended {
             -1 => return,
             0 => {
                 let how = match exit {

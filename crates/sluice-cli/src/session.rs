@@ -19,6 +19,7 @@ impl SessionDir {
         } else {
             std::env::temp_dir()
         };
+        sweep(&base);
         for n in 0..1_000 {
             let path = base.join(format!("sluice-{}-{n}", std::process::id()));
             match std::fs::create_dir(&path) {

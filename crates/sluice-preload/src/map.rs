@@ -274,10 +274,9 @@ pub unsafe extern "C" fn mremap(
         return pointer(remap_in_arena(addr as usize, old, new, flags));
     }
     // Windows of the device file are cut, not moved: a moved one would lose its traps.
-    if let Some(engine) = engine().filter(|e| matches!(e.session.place, Place::Dax(_))) {
-        if engine.core().host.lpn(addr as usize).is_some() {
-            return pointer(Err(libc::ENOMEM));
-        }
+    let dax = engine().filter(|e| matches!(e.session.place, Place::Dax(_)));
+    if dax.is_some_and(|e| e.core().host.lpn(addr as usize).is_some()) {
+        return pointer(Err(libc::ENOMEM));
     }
     // SAFETY: the program's own request.
     let rc = unsafe { libc::syscall(libc::SYS_mremap, addr, old, new, flags, fixed) };

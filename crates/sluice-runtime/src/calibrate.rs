@@ -105,20 +105,9 @@ impl Calibration {
 
     /// Takes faults on the page from the calling thread and returns the costs.
     pub fn measure(&self) -> Cost {
-        let mut parts = [[0u64; ROUNDS]; 3];
-        for round in 0..ROUNDS {
-            let before = now_ns();
-            // SAFETY: the page is ours; the read traps and is answered by `answer`.
-            unsafe { core::ptr::read_volatile(self.page.addr() as *const u8) };
-            let after = now_ns();
-            let acted = self.acted_ns.load(Acquire);
-            parts[0][round] = self.seen_ns.load(Acquire).saturating_sub(before);
-            parts[1][round] = after.saturating_sub(acted);
-            parts[2][round] = self.mapped_ns.load(Acquire).saturating_sub(acted);
-            // SAFETY: the page holds nothing.
-            let _ = unsafe { dont_need(self.page.addr(), PAGE) };
-        }
-        let [entry_ns, exit_ns, map_ns] = parts.map(|mut times| {
+        let rounds: Vec<[u64; 3]> = (0..ROUNDS).map(|_| self.round()).collect();
+        let [entry_ns, exit_ns, map_ns] = [0, 1, 2].map(|part| {
+            let mut times: Vec<u64> = rounds.iter().map(|round| round[part]).collect();
             times.sort_unstable();
             times[KEPT]
         });
@@ -127,5 +116,21 @@ impl Calibration {
             exit_ns,
             map_ns: map_ns.min(exit_ns),
         }
+    }
+
+    /// One fault: its entry, its exit, and the part of the exit that maps the page.
+    fn round(&self) -> [u64; 3] {
+        let before = now_ns();
+        // SAFETY: the page is ours; the read traps and is answered by `answer`.
+        unsafe { core::ptr::read_volatile(self.page.addr() as *const u8) };
+        let after = now_ns();
+        let acted = self.acted_ns.load(Acquire);
+        // SAFETY: the page holds nothing.
+        let _ = unsafe { dont_need(self.page.addr(), PAGE) };
+        [
+            self.seen_ns.load(Acquire).saturating_sub(before),
+            after.saturating_sub(acted),
+            self.mapped_ns.load(Acquire).saturating_sub(acted),
+        ]
     }
 }

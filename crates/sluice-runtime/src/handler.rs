@@ -5,8 +5,9 @@
 //! in the place of the thread whose load would have stalled that CPU.
 
 use crate::clock::now_ns;
-use crate::engine::{Engine, Plan, Wait};
+use crate::engine::Engine;
 use crate::pace::wait_until;
+use crate::state::{Plan, Wait};
 use sluice_region::{CpuSet, Event, Mapping, cpu_now, raise_priority, read_events};
 
 /// Waiting faults a handler keeps; more stay in the kernel until one is done.

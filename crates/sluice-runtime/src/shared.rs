@@ -27,7 +27,7 @@ impl Window {
 #[derive(Debug)]
 pub struct SharedBacking {
     identity: (u64, u64),
-    windows: [Option<Window>; MAX_MAPPINGS],
+    windows: Box<[Option<Window>]>,
     zeros: Mapping,
 }
 
@@ -36,7 +36,7 @@ impl SharedBacking {
     pub fn new(identity: (u64, u64)) -> Result<SharedBacking, i32> {
         Ok(SharedBacking {
             identity,
-            windows: [None; MAX_MAPPINGS],
+            windows: vec![None; MAX_MAPPINGS].into(),
             zeros: zero_page()?,
         })
     }

@@ -1,8 +1,9 @@
 //! Signal mode: the faulting thread serves its own fault inside SIGBUS.
 
 use crate::clock::now_ns;
-use crate::engine::{Engine, Plan};
+use crate::engine::Engine;
 use crate::pace::wait_until;
+use crate::state::Plan;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 use libc::{c_int, c_void, siginfo_t};
 

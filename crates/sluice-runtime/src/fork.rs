@@ -1,0 +1,104 @@
+//! Fork: the parent stands still under its own lock, and the child takes up a copy of the device.
+
+use crate::clock::now_ns;
+use crate::engine::{Engine, StartError, kind, os};
+use crate::files;
+use crate::host::{Backing, MAPPED, PENDING, WRITTEN};
+use crate::state::Core;
+use core::sync::atomic::Ordering::*;
+use sluice_abi::Counter;
+use sluice_region::{PAGE, Pagemap, Uffd};
+
+impl Engine {
+    /// Before a fork: takes the lock and notes which pages are written, because the child's page
+    /// tables will not remember.
+    pub fn before_fork(&self) {
+        // Two threads may fork at once; the second waits here for the first.
+        let own = sluice_region::thread_id();
+        while self
+            .forking
+            .compare_exchange(0, own, AcqRel, Relaxed)
+            .is_err()
+        {
+            core::hint::spin_loop();
+        }
+        self.core.acquire();
+        // SAFETY: the lock is held by this thread, without a guard, until `after_fork_*`.
+        let core = unsafe { self.core.get_held() };
+        core.live.block().add(Counter::Forks, 1);
+        core.note_written(self.arena.0);
+    }
+
+    /// In the parent: goes on.
+    pub fn after_fork_in_parent(&self) {
+        self.core.release();
+        self.forking.store(0, Release);
+    }
+
+    /// In the child: a descriptor, page map and statistics of its own over the copied memory.
+    /// The child's device starts as an exact copy of its parent's.
+    pub fn after_fork_in_child(&self) -> Result<(), StartError> {
+        // SAFETY: as in `before_fork`; this is the child's only thread.
+        let core = unsafe { self.core.get_held() };
+        let result = core.renew(self);
+        if result.is_ok() {
+            // SAFETY: no other thread exists.
+            unsafe { *self.events.get() = core.host.uffd.raw() };
+        }
+        self.core.release();
+        self.forking.store(0, Release);
+        result
+    }
+}
+
+impl Core {
+    fn note_written(&mut self, base: usize) {
+        let host = &mut self.host;
+        let state = &mut host.state;
+        if let Backing::Shared(_) = host.backing {
+            return;
+        }
+        host.pagemap
+            .each_written(base, base + host.top as usize * PAGE, |page| {
+                let flags = &mut state[(page - base) / PAGE];
+                if *flags & MAPPED != 0 {
+                    *flags |= WRITTEN;
+                }
+            });
+    }
+
+    fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
+        let session = &engine.session;
+        let uffd = Uffd::open(kind(session.trap)).map_err(|e| StartError(e.to_string()))?;
+        match &mut self.host.backing {
+            Backing::Private(b) => b.register(&uffd).map_err(os("registering the heap"))?,
+            Backing::Shared(b) => b.register(&uffd).map_err(os("registering the file"))?,
+        }
+        engine
+            .calibration
+            .register(&uffd)
+            .map_err(os("registering a page"))?;
+        if engine.arena.1 > 0 {
+            let protect = uffd.write_protect(engine.arena.0, engine.arena.1);
+            protect.map_err(os("protecting the heap"))?;
+        }
+        self.host.uffd = uffd;
+        self.host.pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
+        self.host
+            .threads
+            .reopen()
+            .map_err(os("opening /proc/self/task"))?;
+        // The threads that waited exist in the parent only.
+        for state in &mut self.host.state[..self.host.top as usize] {
+            *state &= !PENDING;
+        }
+        self.waiting = 0;
+        self.inherited = *self.device.stats();
+        self.recorder = None;
+        self.live = files::create_stats(session, now_ns(), true)?;
+        let block = self.live.block();
+        block.set(Counter::EntryNs, engine.entry_ns.load(Relaxed));
+        block.set(Counter::ExitNs, engine.exit_ns());
+        Ok(())
+    }
+}

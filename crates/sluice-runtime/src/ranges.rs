@@ -1,0 +1,118 @@
+//! What the program does to its own mappings: giving pages back, changing their protection, mapping
+//! the device file and unmapping it. Called by hooks, off the fault path.
+
+use crate::clock::now_ns;
+use crate::engine::Engine;
+use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
+use sluice_abi::Counter;
+use sluice_region::PAGE;
+use sluice_units::Lpn;
+
+impl Engine {
+    /// Drops the contents of pages the program gave back. The range is whole pages of the arena.
+    pub fn discard(&self, start: usize, len: usize) {
+        let now = self.device_time(now_ns());
+        let mut core = self.core.lock();
+        let Some(first) = core.host.lpn(start) else {
+            return;
+        };
+        let pages = len / PAGE;
+        for lpn in first..first + pages as u64 {
+            let state = core.host.state[lpn as usize];
+            if state & (MAPPED | STASHED | WRITTEN | SAMPLED) != 0 {
+                core.host.reset(lpn, PENDING | OFF_DEVICE, 0);
+                core.device.discard(now, Lpn(lpn));
+            }
+        }
+        if let Backing::Private(b) = &core.host.backing {
+            b.drop_range(first, pages);
+        }
+        core.publish();
+    }
+
+    /// Takes pages off the device, contents and all, because their protection is to change.
+    pub fn leave_device(&self, start: usize, len: usize) {
+        let now = self.device_time(now_ns());
+        let mut core = self.core.lock();
+        let Some(first) = core.host.lpn(start) else {
+            return;
+        };
+        let mut left = 0;
+        for at in 0..len / PAGE {
+            let lpn = first + at as u64;
+            let state = core.host.state[lpn as usize];
+            if state & OFF_DEVICE == 0 {
+                if state & (MAPPED | STASHED) == STASHED {
+                    // EEXIST cannot be: the page is not mapped. Other failures leave zeros.
+                    let _ = core.host.map(lpn, start + at * PAGE);
+                }
+                core.device.discard(now, Lpn(lpn));
+                core.host.reset(lpn, PENDING, OFF_DEVICE);
+                left += 1;
+            }
+        }
+        let _ = core.host.uffd.unregister(start, len);
+        core.live.block().add(Counter::HostPages, left);
+    }
+
+    /// Brings a range back under the device, empty. The caller has mapped it afresh.
+    pub fn rejoin_device(&self, start: usize, len: usize) {
+        let mut core = self.core.lock();
+        let Some(first) = core.host.lpn(start) else {
+            return;
+        };
+        for lpn in first..first + (len / PAGE) as u64 {
+            core.host.state[lpn as usize] &= PENDING;
+        }
+        // SAFETY: a mapped range of the arena; advice only.
+        let _ = unsafe { sluice_region::no_huge_pages(start, len) };
+        let _ = core.host.uffd.register_private(start, len);
+    }
+
+    /// Whether any page of a range has left the device.
+    pub fn any_off_device(&self, start: usize, len: usize) -> bool {
+        let core = self.core.lock();
+        let Some(first) = core.host.lpn(start) else {
+            return false;
+        };
+        let range = first as usize..first as usize + len / PAGE;
+        core.host.state[range].iter().any(|s| s & OFF_DEVICE != 0)
+    }
+
+    /// The device file's identity, with `--place dax`.
+    pub fn dax_identity(&self) -> Option<(u64, u64)> {
+        match &self.core.lock().host.backing {
+            Backing::Shared(b) => Some(b.identity()),
+            Backing::Private(_) => None,
+        }
+    }
+
+    /// Puts a fresh shared mapping of the device file under the device.
+    pub fn add_window(&self, start: usize, len: usize, offset: u64) -> Result<(), i32> {
+        let mut guard = self.core.lock();
+        let core = &mut *guard;
+        let first = offset / PAGE as u64;
+        if first + (len / PAGE) as u64 > core.host.state.len() as u64 {
+            return Err(libc::ENOSPC);
+        }
+        match &mut core.host.backing {
+            Backing::Shared(b) => b.add(&core.host.uffd, start, len, first),
+            Backing::Private(_) => Ok(()),
+        }
+    }
+
+    /// Forgets mappings of the device file that are about to go.
+    pub fn cut_windows(&self, start: usize, len: usize) -> Result<(), i32> {
+        let mut guard = self.core.lock();
+        let host = &mut guard.host;
+        let state = &mut host.state;
+        match &mut host.backing {
+            Backing::Shared(b) => b.cut(start, len, &host.pagemap, |lpn| {
+                if let Some(s) = state.get_mut(lpn as usize) {
+                    *s |= WRITTEN;
+                }
+            }),
+            Backing::Private(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What the engine's lock protects: the device model, the pages, and how a trap changes both.
+
+use crate::engine::Engine;
+use crate::host::{Backing, Host, PENDING, STASHED, WRITTEN};
+use crate::lock::Guard;
+use crate::record::Recorder;
+use crate::stats::Live;
+use sluice_abi::Counter;
+use sluice_model::{Device, Hint, Op, Request, ServedBy, Stats};
+use sluice_region::PAGE;
+use sluice_units::{Lpn, Ps};
+
+/// A wait longer than this has room for freeing evicted pages.
+const TIDY_ABOVE_NS: u64 = 20_000;
+
+/// What to do about a fault.
+#[derive(Clone, Copy, Debug)]
+pub enum Plan {
+    /// The address is not on the device.
+    Outside,
+    /// Nothing more: the page is mapped.
+    Done,
+    /// Call [`Engine::fill`] once the deadline has come.
+    Wait(Wait),
+}
+
+/// A page on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// Faulting page.
+    pub addr: usize,
+    pub(crate) lpn: u64,
+    pub(crate) access_ns: u64,
+    pub(crate) modelled_ns: u64,
+    /// When to call [`Engine::fill`], so that the program goes on at the modelled moment.
+    pub act_ns: u64,
+    /// The model says the delay is long: the CPU may be given away meanwhile.
+    pub may_sleep: bool,
+    pub(crate) counted: bool,
+}
+
+impl Wait {
+    /// A page that is due at once and that nobody counts.
+    pub(crate) fn now(addr: usize) -> Wait {
+        let (lpn, access_ns, modelled_ns, act_ns) = (0, 0, 0, 0);
+        Wait {
+            addr,
+            lpn,
+            access_ns,
+            modelled_ns,
+            act_ns,
+            may_sleep: false,
+            counted: false,
+        }
+    }
+}
+
+/// The core, locked or already held for the thread that is served.
+pub enum Entry<'a> {
+    /// Locked for this call.
+    Locked(Guard<'a, Core>),
+    /// Held by the thread that forks, which waits in the fault being served.
+    Held(&'a mut Core),
+}
+
+impl core::ops::Deref for Entry<'_> {
+    type Target = Core;
+    fn deref(&self) -> &Core {
+        match self {
+            Entry::Locked(guard) => guard,
+            Entry::Held(core) => core,
+        }
+    }
+}
+
+impl core::ops::DerefMut for Entry<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        match self {
+            Entry::Locked(guard) => guard,
+            Entry::Held(core) => core,
+        }
+    }
+}
+
+/// What the lock protects.
+pub struct Core {
+    pub(crate) device: Device,
+    /// Pages and mappings.
+    pub host: Host,
+    pub(crate) live: Live,
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) inherited: Stats,
+    /// Threads that wait for a page.
+    pub(crate) waiting: u32,
+    /// When the page mapped last arrived, as the model says, ns.
+    pub(crate) arrived_ns: u64,
+}
+
+impl Core {
+    /// Asks the model and says when the page may appear.
+    pub(crate) fn request(
+        &mut self,
+        e: &Engine,
+        addr: usize,
+        lpn: u64,
+        write: bool,
+        at_ns: u64,
+    ) -> Plan {
+        let op = if write { Op::Write } else { Op::Read };
+        let request = Request {
+            addr: lpn * PAGE as u64,
+            op,
+        };
+        let now = e.device_time(at_ns);
+        let completion = self.device.access(now, request, &mut self.host);
+        self.host.adopt(lpn);
+        self.host.top = self.host.top.max(lpn + 1);
+        let flags = if write { PENDING | WRITTEN } else { PENDING };
+        self.host.state[lpn as usize] |= flags;
+        if let Some(recorder) = &self.recorder {
+            recorder.push(lpn);
+        }
+        let block = self.live.block();
+        block.add(Counter::Traps, 1);
+        let flash = completion.served_by == ServedBy::Flash;
+        block.add(
+            if flash {
+                Counter::Misses
+            } else {
+                Counter::SoftTraps
+            },
+            1,
+        );
+        block.set(Counter::LastTrapNs, at_ns.saturating_sub(e.started_ns));
+        self.publish();
+        self.waiting += 1;
+        let modelled_ns = completion.done_at.0.saturating_sub(now.0).div_ceil(1_000);
+        let exit_ns = e.exit_ns();
+        if modelled_ns > TIDY_ABOVE_NS {
+            self.host.tidy();
+        }
+        Plan::Wait(Wait {
+            addr,
+            lpn,
+            access_ns: at_ns,
+            modelled_ns,
+            act_ns: (at_ns + modelled_ns).saturating_sub(exit_ns),
+            may_sleep: completion.hint == Hint::LongDelay,
+            counted: completion.served_by != ServedBy::CacheHit,
+        })
+    }
+
+    /// A fault on a page that is mapped: another thread was faster, the page is mapped elsewhere,
+    /// or the program dropped it by a system call of its own, after which it reads as zeros.
+    pub(crate) fn map_again(&mut self, lpn: u64, addr: usize) -> Plan {
+        let block = self.live.block();
+        block.add(Counter::Spurious, 1);
+        let was = self.host.state[lpn as usize];
+        if let Backing::Private(_) = self.host.backing {
+            self.host.state[lpn as usize] &= !STASHED;
+        }
+        if self.host.map(lpn, addr).is_err() {
+            self.host.uffd.wake(addr & !(PAGE - 1));
+        }
+        self.host.state[lpn as usize] = was;
+        Plan::Done
+    }
+
+    /// Carries out evictions that had to wait for a thread's turn.
+    pub(crate) fn sweep_orphans(&mut self, now: Ps) {
+        while let Some((lpn, written)) = self.host.next_orphan() {
+            if written {
+                self.device.write_back(now, Lpn(lpn));
+            }
+        }
+    }
+
+    pub(crate) fn sample(&mut self, now_ns: u64) {
+        if let Some(verdict) = self.host.sample(now_ns) {
+            let block = self.live.block();
+            block.add(Counter::SampledPages, 1);
+            block.add(Counter::SampledTouched, u64::from(verdict.touched));
+            block.add(Counter::SampledWindowNs, verdict.window_ns);
+            block.add(Counter::SampledMapped, self.host.mapped());
+        }
+    }
+
+    /// Copies the counters into the statistics block.
+    pub(crate) fn publish(&self) {
+        self.live.copy_model(self.device.stats(), &self.inherited);
+        self.host.copy_counters(self.live.block());
+    }
+}
