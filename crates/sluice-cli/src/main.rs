@@ -5,6 +5,7 @@ mod device;
 mod doctor;
 mod error;
 mod external;
+mod forward;
 mod program;
 mod run;
 mod session;

@@ -3,6 +3,7 @@
 use crate::args::{RunArgs, TrapArg};
 use crate::device;
 use crate::error::Error;
+use crate::forward;
 use crate::program;
 use crate::session::SessionDir;
 use sluice_model::DeviceConfig;
@@ -57,6 +58,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let status = child
         .wait()
         .map_err(|e| Error::at("waiting for the program", e))?;
+    forward::end();
     let exit = match status.signal() {
         Some(signal) => Exit::Signal(signal),
         None => Exit::Code(status.code().unwrap_or(1)),
@@ -164,12 +166,7 @@ fn spawn(prog: &Path, args: &RunArgs, library: &Path, dir: &Path) -> Result<Chil
         .env("LD_PRELOAD", preload)
         .env(sluice_abi::SESSION_VAR, dir);
     let child = command.spawn().map_err(|e| Error::at(prog.display(), e))?;
-    // The terminal sends Ctrl-C to the program as well; this command stays to tell the result.
-    // SAFETY: no handler runs.
-    unsafe {
-        libc::signal(libc::SIGINT, libc::SIG_IGN);
-        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-    }
+    forward::begin(child.id());
     Ok(child)
 }
 

@@ -1,1 +1,230 @@
-//! x
+//! What cannot be is told in one line, before anything is started.
+
+use crate::build;
+use crate::sluice::{Outcome, Running, Sluice};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs a command that must refuse: one line that names what is wrong, status 2, and nothing else.
+fn refused(command: &mut Command, names: &[&str]) -> Outcome {
+    let running = Running::start(command);
+    let session = format!("sluice-{}-", running.id());
+    let out = running.finish();
+    assert_eq!(out.status.code(), Some(2), "{command:?}: {out:#?}");
+    assert_eq!(out.stdout, "", "{command:?}");
+    assert_eq!(out.stderr.lines().count(), 1, "{command:?}: {out:#?}");
+    assert!(
+        out.stderr.starts_with("sluice: ") && out.stderr.ends_with('\n'),
+        "{out:#?}"
+    );
+    for name in names {
+        assert!(out.stderr.contains(name), "{name} in {}", out.stderr);
+    }
+    let left = std::fs::read_dir("/dev/shm").expect("a folder in memory");
+    for entry in left.flatten() {
+        let name = entry.file_name();
+        assert!(
+            !name.to_string_lossy().starts_with(&session),
+            "{command:?} left {name:?}"
+        );
+    }
+    out
+}
+
+/// `sluice run` with flags before a program that leaves a mark if it ever runs.
+fn refused_flags(flags: &[&str], names: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    let mut command = Sluice::command();
+    command.arg("run").args(flags).args(["--", "touch"]);
+    refused(command.arg(&mark), names);
+    assert!(!mark.exists(), "{flags:?}: the program ran");
+}
+
+#[test]
+fn devices_and_settings() {
+    let cases: [(&[&str], &[&str]); 14] = [
+        (&["--device", "cyclone"], &["cyclone", "cylon", "cmm-h"]),
+        (&["--device", "/no/such.toml"], &["/no/such.toml"]),
+        (
+            &["--set", "cache.size=1MiB"],
+            &["cache.size", "cache.capacity"],
+        ),
+        (
+            &["--set", "cache.policy=mru"],
+            &["cache.policy", "mru", "lru"],
+        ),
+        (
+            &["--set", "prefetch.policy=magic"],
+            &["prefetch.policy", "magic", "nextn"],
+        ),
+        (
+            &["--set", "nand.read=5parsec"],
+            &["nand.read", "5parsec", "us"],
+        ),
+        (
+            &["--set", "cache.capacity=16Mjb"],
+            &["cache.capacity", "16Mjb"],
+        ),
+        (&["--set", "nand.read"], &["nand.read", "KEY=VALUE"]),
+        (&["--set", "nand.dies=0"], &["nand.dies", "0"]),
+        (&["--set", "nand.channels=-1"], &["nand.channels", "-1"]),
+        (
+            &[
+                "--set",
+                "cache.capacity=2GiB",
+                "--set",
+                "device.capacity=1GiB",
+            ],
+            &["cache.capacity", "2GiB", "device.capacity", "1GiB"],
+        ),
+        (
+            &["--set", "cache.capacity=3MiB", "--set", "cache.ways=7"],
+            &["cache.ways", "7"],
+        ),
+        (
+            &["--set", "cache.capacity=1000B"],
+            &["cache.capacity", "4096"],
+        ),
+        (
+            &[
+                "--set",
+                "prefetch.policy=nextn",
+                "--set",
+                "prefetch.degree=0",
+            ],
+            &["prefetch.degree"],
+        ),
+    ];
+    for (flags, names) in cases {
+        refused_flags(flags, names);
+    }
+}
+
+#[test]
+fn places_and_folders() {
+    let cases: [(&[&str], &[&str]); 6] = [
+        (&["--place", "stack"], &["--place", "stack", "dax:PATH"]),
+        (
+            &["--place", "dax:/dev/shm/no-such-file"],
+            &["/dev/shm/no-such-file"],
+        ),
+        (&["--place", "dax:"], &["--place", "dax:"]),
+        (
+            &["--place", "dax:/proc/version"],
+            &["/proc/version", "tmpfs"],
+        ),
+        (
+            &["--out", "/proc/no-such-folder"],
+            &["/proc/no-such-folder"],
+        ),
+        (&["--out", "/etc/passwd"], &["/etc/passwd"]),
+    ];
+    for (flags, names) in cases {
+        refused_flags(flags, names);
+    }
+}
+
+fn refused_program(program: &Path, why: &str) {
+    let name = program.to_str().expect("plain letters");
+    let mut command = Sluice::command();
+    refused(command.args(["run", "--json", "--", name]), &[name, why]);
+}
+
+#[test]
+fn programs_that_cannot_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("room");
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&path, mode).expect("our own file");
+        path
+    };
+    refused_program(Path::new("no-such-program-anywhere"), "no such program");
+    refused_program(Path::new("/no/such/program"), "no such program");
+    refused_program(&file("text", "text", 0o644), "not an executable file");
+    refused_program(folder.path(), "not an executable file");
+    refused_program(&file("lost", "#!/no/such/shell\n", 0o755), "No such file");
+    refused_program(
+        &file("noise", "\u{1}\u{2}\u{3}", 0o755),
+        "Exec format error",
+    );
+    let source = file("static.c", "int main(void) { return 0; }", 0o644);
+    let program = folder.path().join("static");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-static", "-o"]).args([&program, &source]);
+    assert!(compiler.status().is_ok_and(|status| status.success()));
+    refused_program(&program, "statically linked");
+}
+
+#[test]
+fn simulations_of_what_cannot_be() {
+    let cases = [
+        (&["--workload", "chess:size=1MiB"][..], "chess"),
+        (&["--workload", "chase:sise=1MiB"], "sise"),
+        (
+            &["--workload", "chase", "--set", "device.capacity=32MiB"],
+            "device.capacity",
+        ),
+        (&["--workload", "chase", "--device", "cyclone"], "cyclone"),
+    ];
+    for (flags, name) in cases {
+        refused(Sluice::command().arg("sim").args(flags), &[name]);
+    }
+}
+
+/// What the parser of flags refuses takes more lines, with the usage; nothing is started either.
+#[test]
+fn flags_that_do_not_exist() {
+    let cases = [
+        (&["run"][..], "PROG"),
+        (&["run", "--trap", "maybe", "--", "true"], "maybe"),
+        (&["run", "--handlers", "0", "--", "true"], "--handlers"),
+        (&["run", "--mmap-min", "5x", "--", "true"], "5x"),
+        (&["run", "--record-traps", "5", "--", "true"], "--out"),
+        (&["fly"], "fly"),
+    ];
+    for (flags, name) in cases {
+        let out = Running::start(Sluice::command().args(flags)).finish();
+        assert_eq!((out.status.code(), &*out.stdout), (Some(2), ""), "{out:#?}");
+        assert!(out.stderr.contains(name), "{out:#?}");
+    }
+}
+
+/// A user who may not use userfaultfd is told so, with the command that mends it.
+#[test]
+fn a_user_without_permission() {
+    let root = Command::new("id").arg("-u").output();
+    let setpriv = Command::new("setpriv").arg("--version").output();
+    let allowed = std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd");
+    let is_root = root.is_ok_and(|id| id.stdout == b"0\n");
+    if !is_root || setpriv.is_err() || !allowed.is_ok_and(|text| text.trim() == "0") {
+        println!("not tested: needs root, setpriv, and vm.unprivileged_userfaultfd = 0");
+        return;
+    }
+    // Where anybody can read it: a checkout may lie in a closed folder.
+    let folder = tempfile::tempdir_in("/tmp").expect("a folder");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("our own folder");
+    let copy = |from: &Path| {
+        let to = folder.path().join(from.file_name().expect("a file"));
+        std::fs::copy(from, &to).expect("room");
+        to
+    };
+    copy(build::preload_library());
+    let sluice = copy(Path::new(env!("CARGO_BIN_EXE_sluice")));
+    let nobody = |flags: &[&str]| {
+        let mut command = Command::new("setpriv");
+        let ids = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        command.args(ids).arg(&sluice).args(flags);
+        command
+    };
+    let run = ["run", "--trap", "event", "--", "true"];
+    let out = refused(&mut nobody(&run), &["userfaultfd"]);
+    assert!(out.stderr.contains("to mend it: "), "{out:#?}");
+    let doctor = Running::start(&mut nobody(&["doctor"])).finish();
+    assert_eq!(doctor.status.code(), Some(1), "{doctor:#?}");
+    assert!(doctor.stdout.contains("MISS userfaultfd for event mode"));
+}

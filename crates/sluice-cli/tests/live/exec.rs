@@ -1,1 +1,87 @@
-//! x
+//! Programs that start or become other programs: each image has a device and a line of its own.
+
+use crate::build::helper;
+use crate::sluice::{Sluice, TRAPS};
+use serde_json::Value;
+
+fn commands(json: &Value) -> Vec<String> {
+    let processes = json["processes"].as_array().expect("a list");
+    let name = |p: &Value| {
+        let words = p["command"].as_array().expect("words").iter();
+        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+        words.join(" ")
+    };
+    processes.iter().map(name).collect()
+}
+
+#[test]
+fn a_shell_and_what_it_starts_are_listed() {
+    for trap in TRAPS {
+        let script = "sort /etc/passwd > /dev/null; cat /etc/passwd | wc -l; exit 5";
+        let out = Sluice::run(trap)
+            .cache("1MiB")
+            .program(["sh", "-c", script]);
+        assert_eq!(out.status.code(), Some(5), "{out:#?}");
+        let lines = std::fs::read_to_string("/etc/passwd").expect("a file");
+        let expected = format!("{}\n", lines.lines().count());
+        assert_eq!(out.own_stdout(), expected);
+        let json = out.json();
+        let commands = commands(&json);
+        for name in [&format!("sh -c {script}"), "sort /etc/passwd", "wc -l"] {
+            assert!(
+                commands.iter().any(|c| c == name),
+                "{name} in {commands:#?}"
+            );
+        }
+        let main = &json["processes"][0];
+        assert_eq!(main["traps"], json["traps"], "the object is the shell's");
+        assert_eq!(json["exit"]["code"], 5);
+    }
+}
+
+/// A chain of images in one process: the figures are the last one's, and all are listed.
+#[test]
+fn a_chain_of_execs_ends_in_the_last_image() {
+    for trap in TRAPS {
+        let path = helper!("signals.c").to_str().expect("plain letters");
+        let script = format!("exec sh -c 'exec env A=b {path} block'");
+        let out = Sluice::run(trap)
+            .cache("2MiB")
+            .program(["sh", "-c", &script]);
+        let out = out.evicted();
+        assert_eq!(out.own_stdout(), "well\n");
+        let json = out.json();
+        let commands = commands(&json);
+        assert_eq!(commands.len(), 4, "{commands:#?}");
+        assert_eq!(commands[3], format!("{path} block"));
+        let images = json["processes"].as_array().expect("a list");
+        let numbers: Vec<u64> = images.iter().filter_map(|p| p["image"].as_u64()).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        assert!(images.iter().all(|p| p["pid"] == images[0]["pid"]));
+        assert_eq!(json["traps"], images[3]["traps"]);
+    }
+}
+
+#[test]
+fn what_others_preload_is_kept() {
+    let name = "libSegFault-of-nobody.so";
+    let out =
+        Sluice::run("event")
+            .env("LD_PRELOAD", name)
+            .program(["sh", "-c", "echo $LD_PRELOAD"]);
+    assert!(out.status.success(), "{out:#?}");
+    let preload = out.own_stdout().trim_end();
+    let (ours, others) = preload.split_once(':').expect("two libraries");
+    assert!(ours.ends_with("libsluice_preload.so") && others == name);
+}
+
+#[test]
+fn the_environment_arguments_and_name_are_the_callers() {
+    let script = "import os, sys; print(sys.argv[1:], os.environ['MARK'], os.getcwd())";
+    let out = Sluice::run("event")
+        .env("MARK", "a b")
+        .program(["python3", "-c", script, "--json", "--", "x y", ""]);
+    let here = std::env::current_dir().expect("a folder");
+    let expected = format!("['--json', '--', 'x y', ''] a b {}\n", here.display());
+    assert_eq!(out.well().own_stdout(), expected);
+}

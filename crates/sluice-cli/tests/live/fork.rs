@@ -1,1 +1,87 @@
-//! x
+//! Forks: the child keeps a true snapshot, and every other way to start a program works too.
+
+use crate::build::helper;
+use crate::sluice::{Outcome, Sluice, TRAPS};
+use std::path::Path;
+
+fn program() -> &'static Path {
+    helper!("fork.c")
+}
+
+/// Runs one of the program's parts with a quarter of its memory as cache.
+fn run(trap: &str, part: &[&str]) -> Outcome {
+    let path = program().to_str().expect("plain letters");
+    let all = [path].into_iter().chain(part.iter().copied());
+    let out = Sluice::run(trap).cache("4MiB").program(all).evicted();
+    assert!(out.own_stdout().ends_with("well\n"), "{out:#?}");
+    out
+}
+
+/// Processes that came from a fork, each of which had the device.
+fn forked(out: &Outcome) -> Vec<u64> {
+    let json = out.json();
+    let processes = json["processes"].as_array().expect("a list");
+    let forked = processes.iter().filter(|p| p["forked"] == true);
+    forked
+        .map(|p| p["traps"].as_u64().expect("a count"))
+        .collect()
+}
+
+#[test]
+fn a_child_keeps_its_snapshot_and_its_parent_its_own() {
+    for trap in TRAPS {
+        let out = run(trap, &["snapshot"]);
+        let forked = forked(&out);
+        assert!(
+            matches!(forked[..], [traps] if traps > 1_000),
+            "{trap}: {forked:?}"
+        );
+        assert_eq!(out.number("/host/forks"), 1);
+    }
+}
+
+#[test]
+fn a_child_of_a_child_does_too() {
+    for trap in TRAPS {
+        let forked = forked(&run(trap, &["nested"]));
+        assert!(
+            forked.len() == 2 && forked.iter().all(|traps| *traps > 1_000),
+            "{trap}: {forked:?}"
+        );
+    }
+}
+
+/// The child has no other thread, and the locks that the others held are free in it.
+#[test]
+fn forks_while_four_threads_miss() {
+    for trap in TRAPS {
+        let out = run(trap, &["threads"]);
+        assert_eq!(forked(&out).len(), 5, "{trap}");
+    }
+}
+
+#[test]
+fn open_streams_survive_a_fork() {
+    for trap in TRAPS {
+        let folder = tempfile::tempdir().expect("a folder");
+        run(
+            trap,
+            &["streams", folder.path().to_str().expect("plain letters")],
+        );
+    }
+}
+
+#[test]
+fn exec_vfork_posix_spawn_system_and_popen() {
+    for trap in TRAPS {
+        let out = run(trap, &["spawn"]);
+        let own = program().to_str().expect("plain letters");
+        let json = out.json();
+        let processes = json["processes"].as_array().expect("a list");
+        let images = processes
+            .iter()
+            .filter(|p| p["command"][0] == own && p["command"][1] == "snapshot");
+        let with_device = images.filter(|p| p["forked"] == false && p["traps"] != 0);
+        assert_eq!(with_device.count(), 4, "{trap}: {json:#}");
+    }
+}

@@ -1,1 +1,69 @@
-//! x
+//! The memory functions under eviction, each byte checked by the program itself.
+
+use crate::build::helper;
+use crate::sluice::{Sluice, TRAPS, finish};
+use std::process::Command;
+
+#[test]
+fn the_malloc_family_from_eight_threads() {
+    for trap in TRAPS {
+        let path = helper!("alloc.c").to_str().expect("plain letters");
+        // All blocks stay resident but for the large ones: many operations, some evictions.
+        let out = Sluice::run(trap).cache("12MiB").program([path, "100000"]);
+        assert_eq!(out.evicted().own_stdout(), "well\n");
+        // Hardly anything stays resident.
+        let out = Sluice::run(trap).cache("256KiB").program([path, "1000"]);
+        assert_eq!(out.evicted().own_stdout(), "well\n");
+    }
+}
+
+#[test]
+fn the_mmap_family() {
+    for trap in TRAPS {
+        for cache in ["1MiB", "64KiB"] {
+            let path = helper!("maps.c").to_str().expect("plain letters");
+            let out = Sluice::run(trap).cache(cache).program([path]);
+            assert_eq!(out.evicted().own_stdout(), "well\n", "{trap} {cache}");
+        }
+    }
+}
+
+/// One instruction may need two pages at once, whatever the policy does and however small the
+/// cache: LIFO gave up the first for the second, for ever.
+#[test]
+fn an_instruction_that_needs_two_pages_gets_on() {
+    let policies = sluice_model::EVICTIONS.iter().map(|e| e.info.name);
+    for policy in policies {
+        for (trap, cache) in TRAPS.into_iter().zip(["4KiB", "16KiB"]) {
+            let path = helper!("maps.c").to_str().expect("plain letters");
+            let sluice = Sluice::run(trap).cache(cache).set("cache.policy", policy);
+            let out = sluice.program([path, "straddle"]).evicted();
+            assert_eq!(out.own_stdout(), "well\n", "{trap} {policy}");
+        }
+    }
+}
+
+#[test]
+fn objects_strings_and_exceptions() {
+    let path = helper!("objects.cpp").to_str().expect("plain letters");
+    let plain = finish(&mut Command::new(path));
+    assert!(plain.status.success() && plain.stdout.lines().count() == 4);
+    for trap in TRAPS {
+        let out = Sluice::run(trap).cache("4MiB").program([path]).evicted();
+        assert_eq!(out.own_stdout(), plain.stdout, "{trap}");
+    }
+}
+
+/// Freed and unmapped memory is given back: a program may allocate many times what it holds.
+#[test]
+fn freed_memory_comes_again() {
+    for trap in TRAPS {
+        let script = "for i in range(200): b = bytearray(4 << 20); b[::4096] = bytes(1024); del b";
+        let sluice = Sluice::run(trap)
+            .set("device.capacity", "32MiB")
+            .cache("4MiB");
+        let out = sluice.program(["python3", "-c", script]).evicted();
+        assert_eq!(out.number("/memory/device_full"), 0, "{trap}");
+        assert!(out.number("/memory/trims") > 100_000, "{trap}");
+    }
+}

@@ -1,1 +1,203 @@
-//! x
+//! What a run prints and keeps.
+
+use crate::build::helper;
+use crate::sluice::{Outcome, Sluice, TRAPS, finish};
+use serde_json::Value;
+use std::process::Command;
+
+/// Promised of every measuring run.
+const FIELDS: &[&str] = &[
+    "/schema",
+    "/device",
+    "/seed",
+    "/config",
+    "/version",
+    "/traps",
+    "/cache/hits",
+    "/cache/hits_are",
+    "/cache/misses",
+    "/cache/hit_ratio",
+    "/cache/evictions",
+    "/cache/dirty_evictions",
+    "/cache/prefetch_issued",
+    "/cache/prefetch_used",
+    "/latency_ns/modelled/count",
+    "/latency_ns/modelled/mean",
+    "/latency_ns/modelled/p50",
+    "/latency_ns/modelled/p90",
+    "/latency_ns/modelled/p99",
+    "/latency_ns/modelled/p999",
+    "/latency_ns/modelled/max",
+    "/flash/reads",
+    "/flash/programs",
+    "/flash/erases",
+    "/flash/gc_moves",
+    "/flash/write_amplification",
+];
+/// And of a live one.
+const LIVE_FIELDS: &[&str] = &[
+    "/latency_ns/achieved/count",
+    "/latency_ns/achieved/mean",
+    "/latency_ns/achieved/p50",
+    "/latency_ns/achieved/p90",
+    "/latency_ns/achieved/p99",
+    "/latency_ns/achieved/p999",
+    "/latency_ns/achieved/max",
+    "/late/count",
+    "/late/ratio",
+    "/wall_s",
+    "/command",
+    "/trap_mode",
+    "/place",
+    "/exit/code",
+    "/processes",
+];
+
+fn has(json: &Value, fields: &[&str]) {
+    for field in fields {
+        let value = json.pointer(field);
+        assert!(
+            value.is_some_and(|v| !v.is_null()),
+            "no {field} in {json:#}"
+        );
+    }
+}
+
+fn chase(trap: &str) -> Sluice {
+    Sluice::run(trap).cache("1MiB")
+}
+
+const CHASE: &str = "chase --size 2MiB --stride 4096 --passes 2 --write";
+
+#[test]
+fn the_last_line_is_the_object_and_the_folder_holds_it() {
+    for trap in TRAPS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out_dir = folder.path().join("deep/inside");
+        let out = chase(trap).record(&out_dir).workload(CHASE).evicted();
+        let json = out.json();
+        has(&json, FIELDS);
+        has(&json, LIVE_FIELDS);
+        assert_eq!(json["trap_mode"], trap);
+        assert_eq!(json["config"]["cache.capacity"], "1MiB");
+        let kept = std::fs::read(out_dir.join("stats.json")).expect("statistics");
+        let kept: Value = serde_json::from_slice(&kept).expect("JSON");
+        assert_eq!(kept, json);
+        consistent(&out);
+        let names = ["config.toml", "latency.csv", "timeline.csv", "traps.bin"];
+        for name in names
+            .into_iter()
+            .chain(["latency_modelled.hdr", "latency_achieved.hdr"])
+        {
+            let len = std::fs::metadata(out_dir.join(name)).expect(name).len();
+            assert!(len > 0, "{name} is empty");
+        }
+        let config = out_dir.join("config.toml");
+        let again = sluice_config::load(config.to_str().expect("plain letters"));
+        let pairs = again.expect("a device").to_pairs();
+        for (key, value) in pairs {
+            assert_eq!(json["config"][key], value, "{key}");
+        }
+    }
+}
+
+/// The counts of a run with one thread add up, whatever the machine does meanwhile.
+fn consistent(out: &Outcome) {
+    let n = |path| out.number(path);
+    assert_eq!(
+        n("/traps"),
+        n("/cache/misses") + n("/trap_kinds/soft") + n("/trap_kinds/spurious")
+    );
+    assert_eq!(n("/latency_ns/modelled/count"), n("/cache/misses"));
+    assert_eq!(n("/latency_ns/achieved/count"), n("/cache/misses"));
+    assert_eq!(n("/flash/reads"), n("/cache/misses"));
+    assert!(n("/cache/dirty_evictions") <= n("/cache/evictions"));
+    assert_eq!(
+        n("/flash/programs"),
+        n("/cache/dirty_evictions") + n("/flash/gc_moves")
+    );
+    // 1 MiB of cache: what came in and did not leave fills it.
+    assert_eq!(n("/cache/misses") - n("/cache/evictions"), 256);
+    assert!(n("/latency_ns/modelled/p50") >= 5_000);
+}
+
+#[test]
+fn only_written_pages_cost_a_program() {
+    for trap in TRAPS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let read = "chase --size 2MiB --stride 4096 --passes 8";
+        let out = chase(trap).record(folder.path()).workload(read).evicted();
+        // The pass that builds writes each of the 512 pages once; the heap has a few.
+        let dirty = out.number("/cache/dirty_evictions");
+        assert!((512..600).contains(&dirty), "{trap}: {dirty}");
+        assert!(out.number("/cache/evictions") > 4_000);
+    }
+}
+
+#[test]
+fn the_programs_own_output_is_untouched() {
+    let script = "printf 'a\\0b\\n\\n'; echo error >&2; printf 'last\\n'";
+    let plain = finish(Command::new("sh").args(["-c", script]));
+    for trap in TRAPS {
+        let out = Sluice::run(trap).program(["sh", "-c", script]).well();
+        assert_eq!(out.own_stdout(), plain.stdout);
+        assert_eq!(out.stderr, plain.stderr, "and nothing else is said");
+    }
+    let mut quiet = Sluice::command();
+    let out = finish(quiet.args(["run", "--", "sh", "-c", script]));
+    assert_eq!(out.stdout, plain.stdout, "without --json nothing is added");
+    let (own, line) = out.stderr.split_once('\n').expect("two lines");
+    assert_eq!(
+        (own, line.lines().count()),
+        ("error", 1),
+        "one line of summary"
+    );
+}
+
+#[test]
+fn a_simulation_twice_is_the_same_and_another_seed_is_not() {
+    let simulate = |seed: &str, out: &str| {
+        let mut command = Sluice::command();
+        command.args([
+            "sim",
+            "--json",
+            "--set",
+            "cache.policy=random",
+            "--seed",
+            seed,
+        ]);
+        command.args([
+            "--set",
+            "device.capacity=64MiB",
+            "--set",
+            "cache.capacity=2MiB",
+        ]);
+        let workload = "chase:size=4MiB,stride=1024,passes=3,random=1,write=1";
+        command.args(["--hits", "misses", "--workload", workload, "--out", out]);
+        finish(&mut command)
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("plain letters");
+    let (first, second) = (simulate("1", path), simulate("1", path));
+    let json = first.json();
+    has(&json, FIELDS);
+    assert_eq!(json, second.json());
+    assert_eq!(first.stdout.lines().count(), 1);
+    assert_ne!(json["hash"], simulate("2", path).json()["hash"]);
+    let kept = std::fs::read(folder.path().join("stats.json")).expect("statistics");
+    let kept: Value = serde_json::from_slice(&kept).expect("JSON");
+    assert_eq!(kept["seed"], 2);
+}
+
+/// A program that ends at once still has its line, and no division by nothing.
+#[test]
+fn a_program_that_does_nothing() {
+    let out = Sluice::run("event").program(["true"]);
+    assert!(out.status.success(), "{out:#?}");
+    let json = out.json();
+    assert_eq!(json["traps"], json["cache"]["misses"]);
+    let path = helper!("signals.c").to_str().expect("plain letters");
+    let out = Sluice::run("event").program([path]);
+    assert_eq!(out.status.code(), Some(2), "its own status: {out:#?}");
+    assert_eq!(out.json()["exit"]["code"], 2);
+}

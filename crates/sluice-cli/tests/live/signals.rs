@@ -1,1 +1,140 @@
-//! x
+//! Signals: what ends the program ends the command, and the program's handlers are its own.
+
+use crate::build::helper;
+use crate::sluice::{Outcome, Running, Sluice, TRAPS};
+use std::time::{Duration, Instant};
+
+/// The program, with a quarter of its memory as cache.
+fn run(trap: &str, part: &str) -> Outcome {
+    let path = helper!("signals.c").to_str().expect("plain letters");
+    Sluice::run(trap).cache("2MiB").program([path, part])
+}
+
+#[test]
+fn the_command_ends_by_the_programs_signal() {
+    let cases = [
+        ("die-segv", libc::SIGSEGV),
+        ("die-bus", libc::SIGBUS),
+        ("abort", libc::SIGABRT),
+        ("kill", libc::SIGKILL),
+    ];
+    for trap in TRAPS {
+        for (part, signal) in cases {
+            let out = run(trap, part);
+            assert_eq!(out.signal(), Some(signal), "{trap} {part}: {out:#?}");
+            assert_eq!(out.json()["exit"]["signal"], signal);
+            assert!(out.number("/cache/evictions") > 0, "the statistics survive");
+        }
+    }
+}
+
+#[test]
+fn the_command_ends_with_the_programs_status() {
+    for trap in TRAPS {
+        let out = run(trap, "status");
+        assert_eq!(out.status.code(), Some(42), "{out:#?}");
+        assert_eq!(out.json()["exit"]["code"], 42);
+    }
+}
+
+fn runs_well(part: &str) {
+    for trap in TRAPS {
+        let out = run(trap, part).evicted();
+        assert_eq!(out.own_stdout(), "well\n", "{trap} {part}");
+    }
+}
+
+#[test]
+fn handlers_of_sigbus_are_chained_and_may_miss() {
+    runs_well("bus");
+}
+
+#[test]
+fn handlers_of_sigsegv_are_chained_and_may_miss() {
+    runs_well("segv");
+}
+
+/// Handlers that miss, in the middle of misses, with every signal blocked meanwhile.
+#[test]
+fn alarms_interrupt_misses() {
+    runs_well("alarm");
+}
+
+#[test]
+fn a_program_may_block_every_signal() {
+    runs_well("block");
+}
+
+/// Starts the program that runs until it is stopped, and waits until it misses.
+fn spinning(trap: &str) -> Running {
+    let path = helper!("signals.c").to_str().expect("plain letters");
+    let mut command = Sluice::run(trap).cache("2MiB").prepare([path, "spin"]);
+    let running = Running::start(&mut command);
+    let started = Instant::now();
+    while child_of(running.id()).is_none() {
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "nothing was started"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The program fills its memory first; what happens meanwhile must do as well.
+    std::thread::sleep(Duration::from_millis(200));
+    running
+}
+
+/// The program, once it is the program and not the command's own copy.
+fn child_of(parent: i32) -> Option<i32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let child = std::fs::read_to_string(path).ok()?;
+    let child = child.split_whitespace().next()?.parse().ok()?;
+    let name = std::fs::read_to_string(format!("/proc/{child}/cmdline")).ok()?;
+    name.contains("spin\0")
+        .then_some(child)
+        .filter(|_| !name.contains("--trap"))
+}
+
+#[test]
+fn control_c_ends_the_program_and_gives_a_result() {
+    for trap in TRAPS {
+        let running = spinning(trap);
+        running.signal_group(libc::SIGINT);
+        let out = running.finish();
+        assert_eq!(out.signal(), Some(libc::SIGINT), "{out:#?}");
+        assert_eq!(out.json()["exit"]["signal"], libc::SIGINT);
+        assert!(out.number("/traps") > 0);
+    }
+}
+
+/// A request to end reaches the program, whoever was asked, and the result is told all the same.
+#[test]
+fn a_request_to_end_is_passed_on() {
+    for whole_group in [false, true] {
+        let running = spinning("event");
+        if whole_group {
+            running.signal_group(libc::SIGTERM);
+        } else {
+            // SAFETY: no pointers; the process is our own child.
+            unsafe { libc::kill(running.id(), libc::SIGTERM) };
+        }
+        let out = running.finish();
+        assert_eq!(out.signal(), Some(libc::SIGTERM), "{out:#?}");
+        assert_eq!(out.json()["exit"]["signal"], libc::SIGTERM);
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_leaves_nothing_behind() {
+    for trap in TRAPS {
+        let running = spinning(trap);
+        let command = running.id();
+        let child = child_of(command).expect("the program runs");
+        // SAFETY: no pointers; the process is our own grandchild.
+        unsafe { libc::kill(child, libc::SIGKILL) };
+        let out = running.finish();
+        assert_eq!(out.signal(), Some(libc::SIGKILL), "{out:#?}");
+        assert!(out.number("/traps") > 0);
+        let session = format!("/dev/shm/sluice-{command}-0");
+        assert!(!std::path::Path::new(&session).exists(), "{session}");
+    }
+}

@@ -1,0 +1,48 @@
+//! Signals that come to this command while the program runs.
+
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+/// The program, or 0 when it is not there.
+static PROGRAM: AtomicI32 = AtomicI32::new(0);
+
+/// Signals to end by, which the program may want to answer in its own way.
+const PASSED_ON: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
+
+/// From now on this command stays, whatever comes, to tell the result: the terminal sends Ctrl-C
+/// to the program as well; a request to end goes on to the program.
+pub fn begin(program: u32) {
+    PROGRAM.store(program as i32, Relaxed);
+    let handler: extern "C" fn(i32) = pass_on;
+    // SAFETY: the handler does nothing but a system call.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+        for signal in PASSED_ON {
+            // What the caller has us ignore (`nohup`) the program ignores as well.
+            if libc::signal(signal, handler as *const () as usize) == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+    }
+}
+
+/// The program has ended: a request to end means this command again.
+pub fn end() {
+    PROGRAM.store(0, Relaxed);
+    for signal in PASSED_ON {
+        // SAFETY: no handler runs.
+        unsafe {
+            if libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+    }
+}
+
+extern "C" fn pass_on(signal: i32) {
+    let program = PROGRAM.load(Relaxed);
+    if program > 0 {
+        // SAFETY: no pointers. A process that has ended keeps its number until it is waited for.
+        unsafe { libc::kill(program, signal) };
+    }
+}
