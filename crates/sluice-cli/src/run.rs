@@ -32,25 +32,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         None => None,
     };
     let session = SessionDir::create()?;
-    let trap = if args.trap == TrapArg::Event {
-        Trap::Event
-    } else {
-        Trap::Signal
-    };
-    let described = Session {
-        dir: session.path().to_path_buf(),
-        seed: args.device.seed,
-        trap,
-        place,
-        mmap_min: args.mmap_min.0 as usize,
-        record: args.record_traps,
-        sample_ns: args.sample_hits.map_or(0, |window| window.as_ns()),
-        handlers: args.handlers as usize,
-        device: config.clone(),
-    };
-    let text = described.to_text(&config.raw().to_pairs());
-    std::fs::write(session.path().join(sluice_abi::SESSION_FILE), text)
-        .map_err(|e| Error::at("writing the session", e))?;
+    describe(args, &config, place, session.path())?;
     let started = Instant::now();
     let mut child = spawn(&prog, args, &library, session.path())?;
     let pid = u64::from(child.id());
@@ -63,6 +45,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         Some(signal) => Exit::Signal(signal),
         None => Exit::Code(status.code().unwrap_or(1)),
     };
+    let wall_s = started.elapsed().as_secs_f64();
     await_the_rest(exit);
     let processes = read_processes(session.path());
     let result = Run {
@@ -70,14 +53,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         config: &config,
         seed: args.device.seed,
         command: &args.program,
-        trap_mode: if trap == Trap::Event {
-            "event"
-        } else {
-            "signal"
+        trap_mode: match args.trap {
+            TrapArg::Event => "event",
+            TrapArg::Signal => "signal",
         },
         place: &args.place,
         exit,
-        wall_s: started.elapsed().as_secs_f64(),
+        wall_s,
         pid,
         processes: &processes,
     };
@@ -91,6 +73,27 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     )?;
     drop(session);
     Ok(leave(exit))
+}
+
+/// Writes what the library in the program will read.
+fn describe(args: &RunArgs, config: &DeviceConfig, place: Place, dir: &Path) -> Result<(), Error> {
+    let session = Session {
+        dir: dir.to_path_buf(),
+        seed: args.device.seed,
+        trap: match args.trap {
+            TrapArg::Event => Trap::Event,
+            TrapArg::Signal => Trap::Signal,
+        },
+        place,
+        mmap_min: args.mmap_min.0 as usize,
+        record: args.record_traps,
+        sample_ns: args.sample_hits.map_or(0, |window| window.as_ns()),
+        handlers: args.handlers as usize,
+        device: config.clone(),
+    };
+    let text = session.to_text(&config.raw().to_pairs());
+    std::fs::write(dir.join(sluice_abi::SESSION_FILE), text)
+        .map_err(|e| Error::at("writing the session", e))
 }
 
 fn parse_place(text: &str) -> Result<Place, Error> {
