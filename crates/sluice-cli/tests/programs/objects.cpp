@@ -23,7 +23,8 @@ static uint64_t work(uint64_t seed) {
             auto &held = all[name];
             if (held)
                 throw std::runtime_error(*held);
-            held = std::make_unique<std::string>(200 + key % 300, static_cast<char>('a' + key % 26));
+            char letter = static_cast<char>('a' + key % 26);
+            held = std::make_unique<std::string>(200 + key % 300, letter);
         } catch (const std::runtime_error &error) {
             std::string text = error.what();
             sum += text.size() + static_cast<unsigned char>(text.back());
