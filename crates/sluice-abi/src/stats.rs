@@ -60,6 +60,8 @@ counters! {
     Trims = "trims",
     /// Evictions the kernel refused because it had pinned the page.
     Pinned = "pinned",
+    /// The kernel's error at the last eviction it refused.
+    PinnedErrno = "pinned_errno",
     /// Pages that left the device because the program changed their protection.
     HostPages = "host_pages",
     /// Bytes of device memory the program has mapped.

@@ -128,6 +128,7 @@ impl Run<'_> {
             "placed_bytes": get(Counter::PlacedBytes),
             "trims": get(Counter::Trims),
             "pinned": get(Counter::Pinned),
+        "pinned_errno": get(Counter::PinnedErrno),
             "host_pages": get(Counter::HostPages),
             "device_full": get(Counter::DeviceFull),
             "private_dax": get(Counter::PrivateDax),

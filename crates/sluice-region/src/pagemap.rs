@@ -28,6 +28,16 @@ impl Pagemap {
     /// A page that cannot be asked about counts as written: a needless flash program is the
     /// safe side of the error.
     pub fn is_written(&self, page: usize) -> bool {
+        self.is(page, PAGE_IS_WRITTEN) != 0
+    }
+
+    /// Whether a page has memory behind it in this process. False when it cannot be asked about.
+    pub fn is_present(&self, page: usize) -> bool {
+        self.is(page, PAGE_IS_PRESENT) > 0
+    }
+
+    /// Regions of one page in a category: 1, 0, or negative on error.
+    fn is(&self, page: usize, category: u64) -> i64 {
         let mut region = PageRegion::default();
         let mut arg = PmScanArg {
             size: size_of::<PmScanArg>() as u64,
@@ -35,13 +45,12 @@ impl Pagemap {
             end: (page + PAGE) as u64,
             vec: &raw mut region as u64,
             vec_len: 1,
-            category_mask: PAGE_IS_WRITTEN,
-            return_mask: PAGE_IS_WRITTEN,
+            category_mask: category,
+            return_mask: category,
             ..PmScanArg::default()
         };
         // SAFETY: argument and output vector are live for the call.
-        let n = unsafe { libc::syscall(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut arg) };
-        n != 0
+        unsafe { libc::syscall(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut arg) }
     }
 
     /// Calls `each` with every page of a range that is present and was written.

@@ -63,6 +63,7 @@ pub struct Host {
     orphans: Box<[u64]>,
     orphan_count: usize,
     pinned: u64,
+    pinned_errno: i32,
 }
 
 impl Host {
@@ -82,6 +83,7 @@ impl Host {
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
             pinned: 0,
+            pinned_errno: 0,
         })
     }
 
@@ -210,14 +212,15 @@ impl Host {
             }
             Backing::Shared(b) => b.unmap(&self.pagemap, lpn, written),
         };
-        self.mapped -= u64::from(left != Left::Pinned);
+        self.mapped -= u64::from(!matches!(left, Left::Pinned(_)));
         let gone = state & !(MAPPED | WRITTEN);
         self.state[lpn as usize] = match left {
             Left::Written => gone | STASHED,
             Left::Clean => gone,
             Left::Absent => gone & !STASHED,
-            Left::Pinned => {
+            Left::Pinned(errno) => {
                 self.pinned += 1;
+                self.pinned_errno = errno;
                 state
             }
         };
@@ -242,6 +245,7 @@ impl Host {
     /// Copies the host's own counters.
     pub fn copy_counters(&self, block: &StatsBlock) {
         block.set(Counter::Pinned, self.pinned);
+        block.set(Counter::PinnedErrno, self.pinned_errno as u64);
     }
 }
 

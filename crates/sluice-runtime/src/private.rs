@@ -23,8 +23,8 @@ pub enum Left {
     Clean,
     /// It was not there: the program dropped it by a call we did not see.
     Absent,
-    /// The kernel holds it in place.
-    Pinned,
+    /// The kernel holds it in place, with this error.
+    Pinned(i32),
 }
 
 /// Arena, stash and limbo of one process.
@@ -102,10 +102,10 @@ impl PrivateBacking {
         let page = self.page(lpn);
         let written = known_written || pagemap.is_written(page);
         let limbo = self.limbo.addr() + self.limbo_next * PAGE;
-        match move_out(uffd, limbo, page) {
+        match move_out(uffd, pagemap, limbo, page) {
             Ok(()) => {}
             Err(libc::ENOENT) => return Left::Absent,
-            Err(_) => return Left::Pinned,
+            Err(errno) => return Left::Pinned(errno),
         }
         // A store by another thread between the question and the move shows in the contents.
         let changed = written || !alone && !same_page(limbo, self.source(lpn, stashed));
@@ -151,12 +151,23 @@ pub fn zero_page() -> Result<Mapping, i32> {
     Ok(zeros)
 }
 
-/// After a fork the kernel refuses to move a shared page (`EBUSY`) until it is this process's own.
-fn move_out(uffd: &Uffd, limbo: usize, page: usize) -> Result<(), i32> {
-    match uffd.move_page(limbo, page) {
-        Err(libc::EBUSY) => {
-            // SAFETY: the page is present, or the first move had answered ENOENT.
-            unsafe { populate_write(page)? };
+/// Moves a page out of the program, whatever the kernel says the first time.
+///
+/// After a fork it refuses a shared page (`EBUSY`) until the page is this process's own. An error
+/// may also come after the deed, when the kernel tries again what it has done; so where the page
+/// is decides, not the error.
+fn move_out(uffd: &Uffd, pagemap: &Pagemap, limbo: usize, page: usize) -> Result<(), i32> {
+    let mut result = uffd.move_page(limbo, page);
+    if result == Err(libc::EBUSY) && pagemap.is_present(page) {
+        // SAFETY: the page is present, and no thread can take it away while we hold the lock.
+        unsafe { populate_write(page)? };
+        result = uffd.move_page(limbo, page);
+    }
+    match result {
+        Err(_) if pagemap.is_present(limbo) && !pagemap.is_present(page) => Ok(()),
+        Err(libc::EEXIST) => {
+            // SAFETY: limbo pages before their turn hold nothing.
+            unsafe { dont_need(limbo, PAGE)? };
             uffd.move_page(limbo, page)
         }
         other => other,
@@ -178,4 +189,106 @@ fn same_page(a: usize, b: usize) -> bool {
 fn copy_page(to: usize, from: usize) {
     // SAFETY: both are whole pages of the runtime, and they are distinct.
     unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, PAGE) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_region::UffdKind;
+
+    const PAGES: usize = 4;
+
+    fn world() -> (Uffd, Pagemap, PrivateBacking) {
+        let uffd = Uffd::open(UffdKind::Signal).unwrap();
+        let mut backing = PrivateBacking::new(PAGES).unwrap();
+        backing.register(&uffd).unwrap();
+        (uffd, Pagemap::open().unwrap(), backing)
+    }
+
+    fn word(addr: usize) -> *mut u64 {
+        addr as *mut u64
+    }
+
+    /// Maps page 1 and stores a value there.
+    fn store(uffd: &Uffd, backing: &PrivateBacking, value: u64) {
+        backing.map(uffd, 1, false, true).unwrap();
+        // SAFETY: mapped just now.
+        unsafe { word(backing.page(1)).write_volatile(value) };
+    }
+
+    fn load_back(uffd: &Uffd, backing: &PrivateBacking) -> u64 {
+        backing.map(uffd, 1, true, true).unwrap();
+        // SAFETY: mapped just now.
+        unsafe { word(backing.page(1)).read_volatile() }
+    }
+
+    #[test]
+    fn a_written_page_comes_back_and_a_clean_one_leaves_clean() {
+        let (uffd, pagemap, mut backing) = world();
+        store(&uffd, &backing, 7);
+        assert_eq!(
+            backing.unmap(&uffd, &pagemap, 1, false, false, true),
+            Left::Written
+        );
+        assert_eq!(load_back(&uffd, &backing), 7);
+        assert_eq!(
+            backing.unmap(&uffd, &pagemap, 1, true, false, true),
+            Left::Clean
+        );
+        assert_eq!(load_back(&uffd, &backing), 7);
+    }
+
+    #[test]
+    fn a_store_after_the_question_is_seen_in_the_contents() {
+        let (uffd, pagemap, mut backing) = world();
+        store(&uffd, &backing, 7);
+        assert_eq!(
+            backing.unmap(&uffd, &pagemap, 1, false, false, true),
+            Left::Written
+        );
+        load_back(&uffd, &backing);
+        // SAFETY: mapped by `load_back`; protecting again hides the store from the kernel's notes.
+        unsafe { word(backing.page(1)).write_volatile(8) };
+        uffd.write_protect(backing.page(1), PAGE).unwrap();
+        assert_eq!(
+            backing.unmap(&uffd, &pagemap, 1, true, false, false),
+            Left::Written
+        );
+        assert_eq!(load_back(&uffd, &backing), 8);
+    }
+
+    #[test]
+    fn a_page_that_moved_in_spite_of_an_error_is_not_lost() {
+        let (uffd, pagemap, mut backing) = world();
+        store(&uffd, &backing, 9);
+        let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
+        uffd.move_page(limbo, backing.page(1)).unwrap();
+        assert_eq!(
+            backing.unmap(&uffd, &pagemap, 1, false, true, true),
+            Left::Written
+        );
+        assert_eq!(load_back(&uffd, &backing), 9);
+    }
+
+    #[test]
+    fn an_occupied_limbo_page_is_cleared() {
+        let (uffd, pagemap, mut backing) = world();
+        store(&uffd, &backing, 11);
+        let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
+        uffd.copy_page(limbo, backing.zeros.addr(), false).unwrap();
+        assert_eq!(
+            backing.unmap(&uffd, &pagemap, 1, false, true, true),
+            Left::Written
+        );
+        assert_eq!(load_back(&uffd, &backing), 11);
+    }
+
+    #[test]
+    fn a_page_that_is_nowhere_is_absent() {
+        let (uffd, pagemap, mut backing) = world();
+        assert_eq!(
+            backing.unmap(&uffd, &pagemap, 1, false, false, true),
+            Left::Absent
+        );
+    }
 }

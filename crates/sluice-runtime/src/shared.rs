@@ -138,8 +138,8 @@ impl SharedBacking {
             if let Some(page) = window.page_of(lpn) {
                 written = written || pagemap.is_written(page);
                 // SAFETY: shared memory: only the page-table entry goes.
-                if unsafe { dont_need(page, PAGE) }.is_err() {
-                    return Left::Pinned;
+                if let Err(errno) = unsafe { dont_need(page, PAGE) } {
+                    return Left::Pinned(errno);
                 }
             }
         }
