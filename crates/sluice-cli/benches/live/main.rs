@@ -79,6 +79,9 @@ fn overhead(smoke: bool) {
 /// The program's own measurement of a miss against the model's.
 fn fidelity(smoke: bool) {
     println!("a miss as the program measures it, us:");
+    let waits = if smoke { 100 } else { 40_000 };
+    host_floor(40, waits);
+    host_floor(5, waits);
     let mib = if smoke { 4 } else { 32 };
     for (trap, read) in [("event", "40us"), ("signal", "40us"), ("signal", "5us")] {
         for backing in [Backing::Heap, Backing::Dax] {
@@ -115,6 +118,33 @@ fn fidelity(smoke: bool) {
             );
         }
     }
+}
+
+/// What this host does to a program that only looks at the clock for as long as a miss: nobody's
+/// misses can be more exact than that.
+fn host_floor(read_us: u64, waits: usize) {
+    let mut times: Vec<u64> = (0..waits)
+        .map(|_| {
+            let from = std::time::Instant::now();
+            loop {
+                let ns = from.elapsed().as_nanos() as u64;
+                if ns >= read_us * 1_000 {
+                    return ns;
+                }
+            }
+        })
+        .collect();
+    let late = times
+        .iter()
+        .filter(|ns| **ns > read_us * 1_000 + 1_000)
+        .count();
+    times.sort_unstable();
+    let p99 = times[waits * 99 / 100] as f64 / 1e3;
+    println!(
+        "this host, a bare wait of {read_us} us: p99 {p99:.2} ({:+.1} %), late {:.2} %",
+        (p99 / read_us as f64 - 1.0) * 100.0,
+        late as f64 / waits as f64 * 100.0,
+    );
 }
 
 /// Hits at full speed: a chase that fits the cache twice, with and without the device.
