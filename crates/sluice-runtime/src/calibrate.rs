@@ -4,10 +4,11 @@ use crate::clock::now_ns;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use sluice_region::{Mapping, PAGE, Uffd, dont_need};
 
-/// Faults taken to calibrate.
-const ROUNDS: usize = 128;
-/// Which of the sorted times is kept. Low, for other programs on the host only ever add.
-const KEPT: usize = ROUNDS / 4;
+/// Faults taken to calibrate. The first ones are slower: CPU and scheduler settle.
+const ROUNDS: usize = 256;
+/// Which of the sorted times is kept. Low, for other programs on the host only ever add, and a cost
+/// that is thought too high would end misses before their time.
+const KEPT: usize = ROUNDS / 8;
 
 /// The parts of a trap outside the handler's own time.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
