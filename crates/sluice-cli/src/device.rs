@@ -30,7 +30,7 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
             println!(
                 "{device}: well, {} behind {}",
                 config.capacity(),
-                config.cache_capacity()
+                config.cache.capacity()
             );
         }
     }

@@ -54,7 +54,7 @@ fn cylon_is_the_default() {
     let config = load("cylon").unwrap().check().unwrap();
     assert_eq!(config.capacity().0, 96 << 30);
     assert_eq!(
-        config.cache_pages,
+        config.cache.pages,
         (96u64 * 1024 * 1024 / 4 * 5 / 100) as u32
     );
 }
@@ -64,7 +64,7 @@ fn the_cache_follows_the_capacity() {
     let mut raw = load("cylon").unwrap();
     raw.set("device.capacity", "64MiB").unwrap();
     let config = raw.check().unwrap();
-    assert_eq!((config.pages, config.cache_pages), (16_384, 819));
+    assert_eq!((config.pages, config.cache.pages), (16_384, 819));
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Loop {
         };
         if mmu.touch(lpn, access.write) {
             self.result.mapped_hits += 1;
-            let done_at = now + device.config().cache_hit_latency;
+            let done_at = now + device.config().cache.hit_latency;
             self.count(requester, now, done_at, ServedBy::CacheHit);
             return done_at;
         }

@@ -43,8 +43,8 @@ impl Device {
         Ok(Device {
             now: Ps::ZERO,
             cache: Cache::new(config, seed),
-            prefetch: (config.prefetch.build)(config.prefetch_degree),
-            mshr: Mshr::new(config.mshr_entries),
+            prefetch: (config.prefetch.policy.build)(config.prefetch.degree),
+            mshr: Mshr::new(config.cache.mshr_entries),
             ftl: Ftl::new(config),
             nand: Nand::new(config),
             stats: Stats::default(),
@@ -65,7 +65,7 @@ impl Device {
     pub fn access<E: Effects>(&mut self, now: Ps, req: Request, effects: &mut E) -> Completion {
         let lpn = self.lpn_of(req.addr);
         self.now = self.now.max(now);
-        let hit_at = self.now + self.config.cache_hit_latency;
+        let hit_at = self.now + self.config.cache.hit_latency;
         let Some(found) = self.cache.hit(lpn, req.op == Op::Write) else {
             return self.miss(lpn, req.op, effects);
         };
@@ -203,7 +203,7 @@ impl Device {
     /// Reads the page into the slot. Returns when the host can have it.
     fn fill(&mut self, slot: u32, start: Ps, lpn: u32, fill: Fill) -> Ps {
         let read_at = self.ftl.read(start, lpn, &mut self.nand, &mut self.stats);
-        let ready_at = read_at + self.config.cache_hit_latency;
+        let ready_at = read_at + self.config.cache.hit_latency;
         self.mshr.retire(start);
         self.mshr.take(ready_at);
         self.cache.insert(slot, lpn, ready_at, fill);

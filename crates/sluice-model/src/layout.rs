@@ -25,12 +25,12 @@ impl Layout {
     pub fn new(settings: &Settings) -> Layout {
         Layout {
             lpns: settings.pages,
-            dies: settings.die_count(),
-            pages_per_block: settings.pages_per_block,
-            blocks_per_die: settings.blocks_per_die,
-            gc_threshold: settings.gc_threshold_blocks,
-            valid_max: settings.valid_pages_per_die_max(),
-            preconditioned: settings.preconditioned,
+            dies: settings.nand.die_count(),
+            pages_per_block: settings.nand.pages_per_block,
+            blocks_per_die: settings.nand.blocks_per_die,
+            gc_threshold: settings.ftl.gc_threshold_blocks,
+            valid_max: settings.ftl.valid_pages_per_die_max,
+            preconditioned: settings.ftl.preconditioned,
         }
     }
 

@@ -22,7 +22,10 @@ pub mod prefetch;
 mod request;
 mod stats;
 
-pub use config::{ConfigError, DeviceConfig, Kind, PARAMS, Param, RawConfig, Settings};
+pub use config::{
+    CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, NandSettings, PARAMS, Param,
+    PolicySettings, PrefetchSettings, RawConfig, Settings,
+};
 pub use device::Device;
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};

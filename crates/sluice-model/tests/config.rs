@@ -41,16 +41,20 @@ fn each_parameter_is_declared_once_and_in_full() {
 fn the_default_is_cylon() {
     let config = DeviceConfig::default();
     assert_eq!(config.capacity().0, 96 << 30);
-    assert_eq!(config.cache_pages, 1_258_291, "5 % of 25,165,824 pages");
-    assert_eq!(config.nand_read.as_us(), 40);
+    assert_eq!(config.cache.pages, 1_258_291, "5 % of 25,165,824 pages");
+    assert_eq!(config.nand.read.as_us(), 40);
     assert_eq!(
-        (config.channels, config.dies, config.die_count()),
+        (
+            config.nand.channels,
+            config.nand.dies,
+            config.nand.die_count()
+        ),
         (8, 8, 64)
     );
     // 1536 blocks of home pages on each die, and 7 % of that, rounded up.
-    assert_eq!(config.blocks_per_die, 1_536 + 108);
-    assert_eq!(config.gc_threshold_blocks, 16);
-    assert_eq!(config.eviction.info.name, "fifo");
+    assert_eq!(config.nand.blocks_per_die, 1_536 + 108);
+    assert_eq!(config.ftl.gc_threshold_blocks, 16);
+    assert_eq!(config.cache.eviction.info.name, "fifo");
 }
 
 #[test]
@@ -247,7 +251,7 @@ fn a_share_is_rounded_down_to_whole_sets() {
         .check()
         .unwrap();
     assert_eq!(
-        (config.cache_pages, config.cache_ways),
+        (config.cache.pages, config.cache.ways),
         (816, 16),
         "5 % are 819 pages"
     );
@@ -297,9 +301,10 @@ proptest! {
             }
         }
         if let Ok(config) = raw.check() {
-            prop_assert!(config.cache_pages <= config.pages);
-            prop_assert!(config.cache_pages.is_multiple_of(config.cache_ways));
-            let held = u64::from(config.valid_pages_per_die_max()) * u64::from(config.die_count());
+            prop_assert!(config.cache.pages <= config.pages);
+            prop_assert!(config.cache.pages.is_multiple_of(config.cache.ways));
+            let dies = u64::from(config.nand.die_count());
+            let held = u64::from(config.ftl.valid_pages_per_die_max) * dies;
             prop_assert!(held >= u64::from(config.pages), "every logical page has a place");
         }
     }

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use sluice_model::cache::{EVICTIONS, Space};
-use sluice_model::{Device, Op, RawConfig, Request, ServedBy};
+use sluice_model::{Device, DeviceConfig, Op, RawConfig, Request, ServedBy};
 use sluice_testkit::naive;
 use sluice_testkit::rig::Recorder;
-use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Ratio, Rng};
+use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGES: u64 = 64;
@@ -198,7 +198,7 @@ fn space(sets: u32, ways: u32) -> Space {
         sets,
         ways,
         pages: 1_000,
-        s3fifo_small: Ratio::percent(10),
+        policy: DeviceConfig::default().cache.policy,
         rng,
     }
 }

@@ -46,8 +46,8 @@ impl Cache {
         let sets = space.sets as usize;
         Cache {
             lookup: vec![0; settings.pages as usize],
-            slots: Slots::new(settings.cache_pages as usize),
-            policy: (settings.eviction.build)(&space),
+            slots: Slots::new(settings.cache.pages as usize),
+            policy: (settings.cache.eviction.build)(&space),
             free: vec![[0; 2]; sets],
             sets: space.sets,
             ways: space.ways,

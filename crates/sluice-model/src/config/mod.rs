@@ -6,7 +6,10 @@ mod params;
 mod raw;
 mod value;
 
-pub use checked::{DeviceConfig, Settings};
+pub use checked::{
+    CacheSettings, DeviceConfig, FtlSettings, NandSettings, PolicySettings, PrefetchSettings,
+    Settings,
+};
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};
 pub use raw::RawConfig;

@@ -47,11 +47,13 @@ impl Nand {
         Nand {
             layout,
             die_free: vec![Ps::ZERO; layout.dies as usize],
-            channels: (0..settings.channels).map(|_| Timeline::new()).collect(),
-            read: settings.nand_read,
-            program: settings.nand_program,
-            erase: settings.nand_erase,
-            transfer: settings.nand_transfer,
+            channels: (0..settings.nand.channels)
+                .map(|_| Timeline::new())
+                .collect(),
+            read: settings.nand.read,
+            program: settings.nand.program,
+            erase: settings.nand.erase,
+            transfer: settings.nand.transfer,
         }
     }
 

@@ -9,8 +9,8 @@ mod lru;
 mod random;
 mod s3fifo;
 
-use crate::config::Settings;
-use sluice_units::{Ratio, Rng};
+use crate::config::{PolicySettings, Settings};
+use sluice_units::Rng;
 
 /// The facts about a policy that users see.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,8 @@ pub struct Space {
     pub ways: u32,
     /// Logical pages on the device: every LPN is below this.
     pub pages: u32,
-    /// The share of a set that S3-FIFO gives to its small queue (`cache.s3fifo_small`).
-    pub s3fifo_small: Ratio,
+    /// The parameters of single policies.
+    pub policy: PolicySettings,
     /// The policy's own random stream.
     pub rng: Rng,
 }
@@ -43,10 +43,10 @@ pub struct Space {
 impl Space {
     pub(crate) fn new(settings: &Settings, seed: u64) -> Space {
         Space {
-            sets: settings.cache_pages / settings.cache_ways,
-            ways: settings.cache_ways,
+            sets: settings.cache.pages / settings.cache.ways,
+            ways: settings.cache.ways,
             pages: settings.pages,
-            s3fifo_small: settings.s3fifo_small,
+            policy: settings.cache.policy,
             rng: Rng::stream(seed, "cache.eviction"),
         }
     }

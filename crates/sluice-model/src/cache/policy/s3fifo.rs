@@ -105,7 +105,7 @@ impl Eviction for S3Fifo {
 
     fn build(space: &Space) -> S3Fifo {
         let slots = (space.sets * space.ways) as usize;
-        let small_share = space.s3fifo_small.floor_of(u64::from(space.ways)) as u32;
+        let small_share = space.policy.s3fifo_small.floor_of(u64::from(space.ways)) as u32;
         let small_size = small_share.clamp(1, space.ways);
         let main_size = space.ways - small_size;
         S3Fifo {
@@ -181,7 +181,7 @@ struct Ghost {
 
 impl Ghost {
     fn new(space: &Space) -> Ghost {
-        let small = space.s3fifo_small.ceil_of(u64::from(space.ways)) as u32;
+        let small = space.policy.s3fifo_small.ceil_of(u64::from(space.ways)) as u32;
         let size = space.ways.saturating_sub(small);
         let (sets, count) = (space.sets as usize, space.sets as usize * size as usize);
         Ghost {

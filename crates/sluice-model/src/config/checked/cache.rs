@@ -1,0 +1,91 @@
+//! The DRAM cache: sizes, policy, misses in flight.
+
+use super::take::{count, impossible, named, share, time};
+use crate::cache::{EVICTIONS, EvictionEntry};
+use crate::config::error::ConfigError;
+use crate::config::raw::RawConfig;
+use crate::config::value::Value;
+use sluice_units::{Bytes, PAGE_BYTES, Ps, Ratio};
+
+/// The cache's checked values.
+#[derive(Clone, Debug)]
+pub struct CacheSettings {
+    /// Pages in the DRAM cache.
+    pub pages: u32,
+    /// Pages in each of its sets. Divides `pages`.
+    pub ways: u32,
+    /// The eviction policy.
+    pub eviction: &'static EvictionEntry,
+    /// What policies take besides.
+    pub policy: PolicySettings,
+    /// Time of a hit, also part of a miss.
+    pub hit_latency: Ps,
+    /// Fills in flight at once.
+    pub mshr_entries: u32,
+}
+
+/// The parameters of single eviction policies.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicySettings {
+    /// The share of S3-FIFO's small queue.
+    pub s3fifo_small: Ratio,
+}
+
+impl CacheSettings {
+    /// Bytes of DRAM cache.
+    pub fn capacity(&self) -> Bytes {
+        Bytes(u64::from(self.pages) * PAGE_BYTES)
+    }
+
+    pub(super) fn new(raw: &RawConfig, device_pages: u32) -> Result<CacheSettings, ConfigError> {
+        let (pages, ways) = sizes(raw, device_pages)?;
+        Ok(CacheSettings {
+            pages,
+            ways,
+            eviction: named(raw, "cache.policy", EVICTIONS, |entry| entry.info.name),
+            policy: PolicySettings {
+                s3fifo_small: share(raw, "cache.s3fifo_small"),
+            },
+            hit_latency: time(raw, "cache.hit_latency"),
+            mshr_entries: count(raw, "mshr.entries") as u32,
+        })
+    }
+}
+
+/// The cache's pages and ways.
+fn sizes(raw: &RawConfig, device_pages: u32) -> Result<(u32, u32), ConfigError> {
+    let ways = match raw.value("cache.ways") {
+        Value::Count(ways) => Some(ways),
+        _ => None,
+    };
+    let keys = ["cache.capacity", "cache.ways", "device.capacity"];
+    let pages = match raw.value("cache.capacity") {
+        Value::Share(share) => {
+            let pages = share.floor_of(u64::from(device_pages));
+            pages - pages % ways.unwrap_or(1)
+        }
+        Value::Size(size) if size.is_whole_pages() => size.pages(),
+        _ => {
+            let message = format!("not a multiple of the page size, {PAGE_BYTES} bytes");
+            return Err(impossible(raw, &["cache.capacity"], message));
+        }
+    };
+    if pages > u64::from(device_pages) {
+        let message = "the cache is larger than the device; give it the same size at most";
+        return Err(impossible(
+            raw,
+            &["cache.capacity", "device.capacity"],
+            message.to_owned(),
+        ));
+    }
+    if pages == 0 {
+        let message = "the cache has no page; give it one page for each way at least";
+        return Err(impossible(raw, &keys, message.to_owned()));
+    }
+    let ways = ways.unwrap_or(pages);
+    if !pages.is_multiple_of(ways) {
+        let message = format!("{pages} pages are not a multiple of {ways} ways");
+        return Err(impossible(raw, &["cache.capacity", "cache.ways"], message));
+    }
+    Ok((pages as u32, ways as u32))
+}

@@ -1,0 +1,54 @@
+//! Values of known kind, taken out of a raw configuration.
+
+use crate::config::error::ConfigError;
+use crate::config::raw::RawConfig;
+use crate::config::value::Value;
+use sluice_units::{Ps, Ratio};
+
+pub(super) fn impossible(raw: &RawConfig, keys: &[&'static str], message: String) -> ConfigError {
+    let settings = keys
+        .iter()
+        .map(|key| (*key, raw.value(key).to_string()))
+        .collect();
+    ConfigError::Impossible { settings, message }
+}
+
+pub(super) fn time(raw: &RawConfig, key: &'static str) -> Ps {
+    match raw.value(key) {
+        Value::Time(time) => time,
+        other => unreachable!("{key} is a time, not {other}"),
+    }
+}
+
+pub(super) fn count(raw: &RawConfig, key: &'static str) -> u64 {
+    match raw.value(key) {
+        Value::Count(count) => count,
+        other => unreachable!("{key} is a count, not {other}"),
+    }
+}
+
+pub(super) fn share(raw: &RawConfig, key: &'static str) -> Ratio {
+    match raw.value(key) {
+        Value::Share(share) => share,
+        other => unreachable!("{key} is a share, not {other}"),
+    }
+}
+
+pub(super) fn choice(raw: &RawConfig, key: &'static str) -> &'static str {
+    match raw.value(key) {
+        Value::Choice(name) => name,
+        other => unreachable!("{key} is a choice, not {other}"),
+    }
+}
+
+/// The registry's entry that a choice names.
+pub(super) fn named<T>(
+    raw: &RawConfig,
+    key: &'static str,
+    registry: &'static [T],
+    name: fn(&T) -> &'static str,
+) -> &'static T {
+    let wanted = choice(raw, key);
+    let entry = registry.iter().find(|entry| name(entry) == wanted);
+    entry.expect("a choice comes from its registry")
+}

@@ -1,0 +1,21 @@
+//! Parameters: the device as a whole.
+
+use super::{Param, TIME};
+use crate::config::value::Kind;
+
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        key: "device.capacity",
+        kind: Kind::Size,
+        default: "96GiB",
+        meaning: "bytes that the host can address",
+        source: "Cylon section 5.1.1: 96 GB",
+    },
+    Param {
+        key: "device.hint_threshold",
+        kind: TIME,
+        default: "2us",
+        meaning: "a wait longer than this is announced to the host as a long one",
+        source: "SkyByte section III-A: 2 us",
+    },
+];
