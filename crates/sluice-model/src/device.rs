@@ -202,8 +202,8 @@ impl Device {
 
     /// Reads the page into the slot. Returns when the host can have it.
     fn fill(&mut self, slot: u32, start: Ps, lpn: u32, fill: Fill) -> Ps {
-        let read_at = self.ftl.read(start, lpn, &mut self.nand, &mut self.stats);
-        let ready_at = read_at + self.config.cache.hit_latency;
+        let served = self.ftl.read(start, lpn, &mut self.nand, &mut self.stats);
+        let ready_at = served.done_at + self.config.cache.hit_latency;
         self.mshr.retire(start);
         self.mshr.take(ready_at);
         self.cache.insert(slot, lpn, ready_at, fill);

@@ -27,6 +27,7 @@ pub use config::{
     PolicySettings, PrefetchSettings, RawConfig, Settings,
 };
 pub use device::Device;
+pub use nand::{BadBlock, Origin, Served};
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
 pub use stats::Stats;

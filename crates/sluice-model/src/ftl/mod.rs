@@ -10,11 +10,14 @@ mod map;
 
 use crate::config::Settings;
 use crate::layout::Layout;
-use crate::nand::Flash;
+use crate::nand::{Flash, Origin, Served};
 use crate::stats::Stats;
 use blocks::Blocks;
 use map::Map;
 use sluice_units::Ps;
+
+/// Why a result of the flash array is taken as good.
+const NO_FAILURES: &str = "a flash array without an endurance does not fail";
 
 /// The mapping and the state of every block.
 pub(crate) struct Ftl {
@@ -39,17 +42,18 @@ impl Ftl {
     /// When the page's data, asked for at `now`, is out of the flash array.
     ///
     /// A page without a place in flash (never written, or discarded) costs nothing.
-    pub fn read<F: Flash>(&self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) -> Ps {
+    pub fn read<F: Flash>(&self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) -> Served {
         match self.map.place_of(lpn, &self.layout) {
             Some(ppn) => {
                 stats.flash_reads += 1;
-                flash.read(now, ppn)
+                flash.read(now, ppn, Origin::Host)
             }
-            None => now,
+            None => Served::at_once(now),
         }
     }
 
-    /// Writes the page to a new place. Says when the program ends.
+    /// Writes the page to a new place. Says when the flash array has taken it over; the program
+    /// ends later.
     pub fn write<F: Flash>(&mut self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) -> Ps {
         self.unmap(lpn);
         let die = self.pick_die();
@@ -60,7 +64,7 @@ impl Ftl {
         self.map.set(lpn, ppn);
         stats.host_programs += 1;
         stats.flash_programs += 1;
-        flash.program(now, ppn)
+        flash.program(now, ppn, Origin::Host).expect(NO_FAILURES)
     }
 
     /// Forgets the page's place.
@@ -98,13 +102,13 @@ impl Ftl {
                 if let Some(lpn) = self.map.owner_of(ppn, &self.layout) {
                     let to = self.blocks.append_gc(die);
                     self.map.set(lpn, to);
-                    flash.copy(now, ppn, to);
+                    flash.copy(now, ppn, to, Origin::Gc).expect(NO_FAILURES);
                     stats.flash_reads += 1;
                     stats.flash_programs += 1;
                     stats.gc_moves += 1;
                 }
             }
-            flash.erase(now, victim);
+            flash.erase(now, victim, Origin::Gc).expect(NO_FAILURES);
             stats.erases += 1;
             self.blocks.free(victim);
         }

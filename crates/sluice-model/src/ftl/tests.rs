@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::RawConfig;
-use crate::nand::Nand;
+use crate::nand::{BadBlock, Nand};
 use sluice_units::Rng;
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
@@ -103,25 +103,25 @@ impl Contents {
 }
 
 impl Flash for Contents {
-    fn read(&mut self, now: Ps, _ppn: u32) -> Ps {
-        now
+    fn read(&mut self, now: Ps, _ppn: u32, _origin: Origin) -> Served {
+        Served::at_once(now)
     }
 
-    fn program(&mut self, now: Ps, ppn: u32) -> Ps {
+    fn program(&mut self, now: Ps, ppn: u32, _origin: Origin) -> Result<Ps, BadBlock> {
         self.set(ppn, Some(self.from_host));
-        now
+        Ok(now)
     }
 
-    fn copy(&mut self, now: Ps, from: u32, to: u32) -> Ps {
+    fn copy(&mut self, now: Ps, from: u32, to: u32, _origin: Origin) -> Result<Ps, BadBlock> {
         self.set(to, self.cells[from as usize]);
-        now
+        Ok(now)
     }
 
-    fn erase(&mut self, now: Ps, block: u32) -> Ps {
+    fn erase(&mut self, now: Ps, block: u32, _origin: Origin) -> Result<Ps, BadBlock> {
         self.layout
             .pages_of(block)
             .for_each(|ppn| self.cells[ppn as usize] = None);
-        now
+        Ok(now)
     }
 }
 

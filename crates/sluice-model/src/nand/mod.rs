@@ -4,36 +4,22 @@
 //! it: queueing and interference need no further rule. A die is free again as soon as a read
 //! has left the cells; the transfer then takes its turn on the channel.
 
+mod flash;
+mod spans;
 mod timeline;
 
 use crate::config::Settings;
 use crate::layout::Layout;
+pub(crate) use flash::Flash;
+pub use flash::{BadBlock, Origin, Served};
 use sluice_units::Ps;
+use spans::Spans;
 use timeline::Timeline;
-
-/// What the FTL asks of a flash array. Each answers when the operation, asked for at `now`, ends.
-pub(crate) trait Flash {
-    /// Reads a page, until it is out of the channel.
-    fn read(&mut self, now: Ps, ppn: u32) -> Ps;
-
-    /// Programs a page with data from the host.
-    fn program(&mut self, now: Ps, ppn: u32) -> Ps;
-
-    /// Reads a page and programs another with it.
-    fn copy(&mut self, now: Ps, from: u32, to: u32) -> Ps {
-        self.read(now, from);
-        self.program(now, to)
-    }
-
-    /// Erases a block.
-    fn erase(&mut self, now: Ps, block: u32) -> Ps;
-}
 
 /// The flash array's timing state.
 pub(crate) struct Nand {
     layout: Layout,
-    /// Per die: when it has done all it was asked for.
-    die_free: Vec<Ps>,
+    dies: Vec<Die>,
     channels: Vec<Timeline>,
     read: Ps,
     program: Ps,
@@ -41,12 +27,34 @@ pub(crate) struct Nand {
     transfer: Ps,
 }
 
+#[derive(Clone, Default)]
+struct Die {
+    /// When it has done all it was asked for.
+    free_at: Ps,
+    /// Until when collection has it, some time after now.
+    gc_until: Ps,
+    gc: Spans,
+}
+
+impl Die {
+    /// Takes `time` of the die after all it has to do, and says when that ends.
+    fn occupy(&mut self, now: Ps, from: Ps, time: Ps, origin: Origin) -> Ps {
+        let start = from.max(self.free_at);
+        self.free_at = start + time;
+        if origin == Origin::Gc {
+            self.gc.add(now, start, self.free_at);
+            self.gc_until = self.free_at;
+        }
+        self.free_at
+    }
+}
+
 impl Nand {
     pub fn new(settings: &Settings) -> Nand {
         let layout = Layout::new(settings);
         Nand {
             layout,
-            die_free: vec![Ps::ZERO; layout.dies as usize],
+            dies: vec![Die::default(); layout.dies as usize],
             channels: (0..settings.nand.channels)
                 .map(|_| Timeline::new())
                 .collect(),
@@ -55,12 +63,6 @@ impl Nand {
             erase: settings.nand.erase,
             transfer: settings.nand.transfer,
         }
-    }
-
-    fn occupy(&mut self, from: Ps, die: u32, time: Ps) -> Ps {
-        let free = &mut self.die_free[die as usize];
-        *free = from.max(*free) + time;
-        *free
     }
 
     fn transfer(&mut self, now: Ps, die: u32, earliest: Ps) -> Ps {
@@ -74,20 +76,41 @@ impl Nand {
 }
 
 impl Flash for Nand {
-    fn read(&mut self, now: Ps, ppn: u32) -> Ps {
-        let die = self.layout.die_of(ppn);
-        let sensed = self.occupy(now, die, self.read);
-        self.transfer(now, die, sensed)
+    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+        let at = self.layout.die_of(ppn);
+        let die = &mut self.dies[at as usize];
+        let start = now.max(die.free_at);
+        let gc = match die.gc_until > now {
+            true => die.gc.within(now, start),
+            false => Ps::ZERO,
+        };
+        let sensed = die.occupy(now, start, self.read, origin);
+        let done_at = self.transfer(now, at, sensed);
+        let service = self.read + self.transfer;
+        Served {
+            done_at,
+            queue: done_at - now - gc - service,
+            gc,
+            service,
+        }
     }
 
-    fn program(&mut self, now: Ps, ppn: u32) -> Ps {
-        let die = self.layout.die_of(ppn);
-        let start = now.max(self.die_free[die as usize]);
-        let loaded = self.transfer(now, die, start);
-        self.occupy(loaded, die, self.program)
+    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock> {
+        let at = self.layout.die_of(ppn);
+        let start = now.max(self.dies[at as usize].free_at);
+        let loaded = self.transfer(now, at, start);
+        self.dies[at as usize].occupy(now, loaded, self.program, origin);
+        Ok(now)
     }
 
-    fn erase(&mut self, now: Ps, block: u32) -> Ps {
-        self.occupy(now, self.layout.die_of_block(block), self.erase)
+    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
+        self.read(now, from, origin);
+        self.program(now, to, origin)
+    }
+
+    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
+        let at = self.layout.die_of_block(block);
+        self.dies[at as usize].occupy(now, now, self.erase, origin);
+        Ok(now)
     }
 }

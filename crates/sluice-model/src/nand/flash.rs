@@ -1,0 +1,65 @@
+//! The seam between the translation layer and the flash array.
+
+use sluice_units::Ps;
+
+/// Who asked for an operation of the flash array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A request of the host, or the cache for it.
+    Host,
+    /// Garbage collection.
+    Gc,
+    /// Compaction of the write log.
+    Log,
+}
+
+/// When a read is done and what its time went into: `queue + gc + service` is `done_at` less the
+/// time at which it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// When the page is out of the channel.
+    pub done_at: Ps,
+    /// Waiting for the die behind other work than collection, and for the channel.
+    pub queue: Ps,
+    /// Waiting for the die behind garbage collection.
+    pub gc: Ps,
+    /// Sensing and transfer.
+    pub service: Ps,
+}
+
+impl Served {
+    /// A read that needs no flash.
+    pub fn at_once(now: Ps) -> Served {
+        Served {
+            done_at: now,
+            queue: Ps::ZERO,
+            gc: Ps::ZERO,
+            service: Ps::ZERO,
+        }
+    }
+}
+
+/// The block failed while it was programmed or erased: what it holds can still be read, but it
+/// must not be written again, and the page or block asked for was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadBlock;
+
+/// What the FTL asks of a flash array.
+///
+/// The caller gives a `now` that does not go back from call to call, and programs each page of a
+/// block once, in order, between two erases. Reads are answered with their end; programs, copies
+/// and erases are posted, and answered with the time at which the array has taken them over,
+/// which is later than `now` only if a bounded queue is full.
+pub(crate) trait Flash {
+    /// Reads a page, until it is out of the channel.
+    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served;
+
+    /// Programs a page.
+    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock>;
+
+    /// Reads a page and programs another with it.
+    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock>;
+
+    /// Erases a block.
+    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock>;
+}
