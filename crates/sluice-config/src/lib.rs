@@ -9,5 +9,5 @@ mod presets;
 mod read;
 
 pub use error::{Error, Place};
-pub use presets::{Preset, presets};
+pub use presets::{Preset, REQUIRED, presets};
 pub use read::{load, parse};

@@ -11,6 +11,31 @@ pub struct Preset {
     pub toml: &'static str,
 }
 
+/// What makes a device: every preset states these. What else it leaves out keeps its default,
+/// which has a source of its own.
+pub const REQUIRED: &[&str] = &[
+    "device.capacity",
+    "device.protocol_latency",
+    "device.hint_threshold",
+    "cache.capacity",
+    "cache.policy",
+    "cache.ways",
+    "cache.index_latency",
+    "cache.hit_latency",
+    "prefetch.policy",
+    "mshr.entries",
+    "nand.read",
+    "nand.program",
+    "nand.erase",
+    "nand.transfer",
+    "nand.channels",
+    "nand.dies",
+    "nand.pages_per_block",
+    "ftl.overprovision",
+    "ftl.gc_threshold",
+    "ftl.precondition",
+];
+
 /// Every preset, in a fixed order.
 pub fn presets() -> &'static [Preset] {
     &[

@@ -1,8 +1,8 @@
 //! Presets load, files override, and every mistake is one line that says where and what.
 
 use proptest::prelude::*;
-use sluice_config::{load, parse, presets};
-use sluice_model::{PARAMS, RawConfig};
+use sluice_config::{REQUIRED, load, parse, presets};
+use sluice_model::RawConfig;
 
 fn error_of(text: &str) -> String {
     let message = parse(text, "dev.toml").unwrap_err().to_string();
@@ -14,22 +14,14 @@ fn error_of(text: &str) -> String {
 fn every_preset_is_possible_and_states_every_value_with_its_source() {
     for preset in presets() {
         load(preset.name).unwrap().check().unwrap();
-        for param in PARAMS {
-            if param.key == "cache.s3fifo_small" {
-                continue;
-            }
-            let (table, name) = param.key.split_once('.').unwrap();
+        for key in REQUIRED {
+            let (table, name) = key.split_once('.').unwrap();
             let section = preset.toml.split(&format!("[{table}]\n")).nth(1).unwrap();
             let section = section.split("\n[").next().unwrap();
             let line = section
                 .lines()
                 .find(|line| line.starts_with(&format!("{name} = ")));
-            assert!(
-                line.is_some(),
-                "{} is missing from {}",
-                param.key,
-                preset.name
-            );
+            assert!(line.is_some(), "{key} is missing from {}", preset.name);
         }
         let blocks: Vec<&str> = preset
             .toml

@@ -5,7 +5,7 @@
 //!
 //! A device is a DRAM [`cache`] of 4 KiB pages with an eviction policy and a [`prefetch`]er, in
 //! front of a page-mapped FTL that places pages on flash channels and dies. Policies decide; the
-//! engine in `device.rs` moves pages, reserves time and counts.
+//! engine in `device/` moves pages, reserves time and counts.
 //!
 //! Nothing is allocated after [`Device::new`]: the model runs inside a page-fault handler.
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ mod layout;
 mod lists;
 mod mshr;
 mod nand;
+mod parts;
 pub mod prefetch;
 mod request;
 mod stats;
@@ -28,6 +29,7 @@ pub use config::{
 };
 pub use device::Device;
 pub use nand::{BadBlock, Origin, Served};
+pub use parts::Parts;
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
 pub use stats::Stats;

@@ -1,6 +1,7 @@
 //! Counters.
 
-use sluice_units::Ratio;
+use crate::parts::Parts;
+use sluice_units::{Ps, Ratio};
 
 /// What a device has done since it was made. `hits + mshr_merges + misses` is every access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,10 @@ pub struct Stats {
     pub gc_moves: u64,
     /// Pages discarded by the host.
     pub trims: u64,
+    /// The time of all accesses together, each from the moment at which the device took it.
+    pub latency: Ps,
+    /// The same by cause.
+    pub parts: Parts,
 }
 
 impl Stats {

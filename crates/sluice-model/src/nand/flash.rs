@@ -46,8 +46,9 @@ pub struct BadBlock;
 
 /// What the FTL asks of a flash array.
 ///
-/// The caller gives a `now` that does not go back from call to call, and programs each page of a
-/// block once, in order, between two erases. Reads are answered with their end; programs, copies
+/// The caller's `now` may be ahead of its clock, for an access that has to wait for an MSHR entry
+/// or a way, and then goes back at the next call. The caller programs each page of a block once,
+/// in order, between two erases. Reads are answered with their end; programs, copies
 /// and erases are posted, and answered with the time at which the array has taken them over,
 /// which is later than `now` only if a bounded queue is full.
 pub(crate) trait Flash {

@@ -18,7 +18,9 @@ pub struct CacheSettings {
     pub eviction: &'static EvictionEntry,
     /// What policies take besides.
     pub policy: PolicySettings,
-    /// Time of a hit, also part of a miss.
+    /// Time to look a page up.
+    pub index_latency: Ps,
+    /// Time of the DRAM, in a hit and in a miss.
     pub hit_latency: Ps,
     /// Fills in flight at once.
     pub mshr_entries: u32,
@@ -46,6 +48,7 @@ impl CacheSettings {
             policy: PolicySettings {
                 s3fifo_small: share(raw, "cache.s3fifo_small"),
             },
+            index_latency: time(raw, "cache.index_latency"),
             hit_latency: time(raw, "cache.hit_latency"),
             mshr_entries: count(raw, "mshr.entries") as u32,
         })

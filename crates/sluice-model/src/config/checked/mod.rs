@@ -31,6 +31,8 @@ pub struct DeviceConfig {
 pub struct Settings {
     /// Logical pages: `device.capacity` in pages.
     pub pages: u32,
+    /// Time on the CXL link, there and back.
+    pub protocol_latency: Ps,
     /// A wait longer than this is announced as a long one.
     pub hint_threshold: Ps,
     /// The DRAM cache.
@@ -84,6 +86,7 @@ impl DeviceConfig {
         let (nand, ftl) = flash::flash(raw, pages)?;
         let settings = Settings {
             pages,
+            protocol_latency: time(raw, "device.protocol_latency"),
             hint_threshold: time(raw, "device.hint_threshold"),
             cache,
             prefetch: PrefetchSettings::new(raw)?,

@@ -31,10 +31,17 @@ pub(super) const PARAMS: &[Param] = &[
         source: "assumed: Cylon's cache is looked up by LPN, any page in any slot",
     },
     Param {
+        key: "cache.index_latency",
+        kind: TIME,
+        default: "0ns",
+        meaning: "time to find out whether and where a page is in the cache",
+        source: "Cylon section 4.8: part of its 150 ns; SkyByte section V has 49 ns",
+    },
+    Param {
         key: "cache.hit_latency",
         kind: TIME,
         default: "150ns",
-        meaning: "time of a hit, and of the way from a filled slot to the host after a miss",
+        meaning: "time of the DRAM: of a hit, and of the way from a filled slot to the host",
         source: "Cylon section 4.8: remote-NUMA access, about 150 ns",
     },
     Param {

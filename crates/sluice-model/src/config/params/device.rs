@@ -12,6 +12,13 @@ pub(super) const PARAMS: &[Param] = &[
         source: "Cylon section 5.1.1: 96 GB",
     },
     Param {
+        key: "device.protocol_latency",
+        kind: TIME,
+        default: "0ns",
+        meaning: "time that an access spends on the CXL link, there and back",
+        source: "Cylon section 4.8: part of its 150 ns; SkyByte Table II has 40 ns",
+    },
+    Param {
         key: "device.hint_threshold",
         kind: TIME,
         default: "2us",

@@ -1,0 +1,45 @@
+//! What is behind the cache: the translation layer and the flash array.
+
+use crate::config::Settings;
+use crate::ftl::Ftl;
+use crate::nand::Nand;
+use crate::parts::Parts;
+use crate::stats::Stats;
+use sluice_units::Ps;
+
+/// Pages by their logical number, with the time that it takes to get at them.
+///
+/// The times given may go back: an access that waited to be taken in asks for a later moment than
+/// the one that comes after it.
+pub(super) struct Back {
+    ftl: Ftl,
+    nand: Nand,
+}
+
+impl Back {
+    pub fn new(settings: &Settings) -> Back {
+        Back {
+            ftl: Ftl::new(settings),
+            nand: Nand::new(settings),
+        }
+    }
+
+    /// When the page, asked for at `at`, is out of the flash array. Adds what it waited for.
+    pub fn read(&mut self, at: Ps, lpn: u32, parts: &mut Parts, stats: &mut Stats) -> Ps {
+        let served = self.ftl.read(at, lpn, &mut self.nand, stats);
+        parts.flash_queue += served.queue;
+        parts.flash_gc += served.gc;
+        parts.flash_service += served.service;
+        served.done_at
+    }
+
+    /// Writes the page behind the cache. Nobody waits for the program.
+    pub fn write(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
+        self.ftl.write(at, lpn, &mut self.nand, stats);
+    }
+
+    /// The page has no contents any more.
+    pub fn trim(&mut self, lpn: u32) {
+        self.ftl.trim(lpn);
+    }
+}

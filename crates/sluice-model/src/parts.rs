@@ -1,0 +1,62 @@
+//! Where the time of an access goes.
+
+use sluice_units::Ps;
+use std::ops::AddAssign;
+
+/// The time of one access, or of many, by cause. The parts add up to the whole, exactly.
+///
+/// Counted from the moment at which the device takes the request. SkyByte's Figure 17 has the
+/// same rows, with everything from `stall` on in its row "Flash".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// On the link: CXL.mem there and back.
+    pub protocol: Ps,
+    /// Finding out where the page or line is.
+    pub indexing: Ps,
+    /// In the device's DRAM.
+    pub dram: Ps,
+    /// Waiting to be taken in: for an MSHR entry, or for a page of the set that can leave.
+    pub stall: Ps,
+    /// Waiting for a page that was on its way for an earlier access or a prefetch.
+    pub merge: Ps,
+    /// Waiting for a die or channel behind other work.
+    pub flash_queue: Ps,
+    /// Waiting for a die or channel behind garbage collection.
+    pub flash_gc: Ps,
+    /// Sensing and transfer in the flash array.
+    pub flash_service: Ps,
+}
+
+impl Parts {
+    /// The parts by name, in the order in which an access meets them.
+    pub fn named(&self) -> [(&'static str, Ps); 8] {
+        [
+            ("protocol", self.protocol),
+            ("indexing", self.indexing),
+            ("dram", self.dram),
+            ("stall", self.stall),
+            ("merge", self.merge),
+            ("flash_queue", self.flash_queue),
+            ("flash_gc", self.flash_gc),
+            ("flash_service", self.flash_service),
+        ]
+    }
+
+    /// The whole.
+    pub fn total(&self) -> Ps {
+        self.named().into_iter().map(|(_, part)| part).sum()
+    }
+}
+
+impl AddAssign for Parts {
+    fn add_assign(&mut self, other: Parts) {
+        self.protocol += other.protocol;
+        self.indexing += other.indexing;
+        self.dram += other.dram;
+        self.stall += other.stall;
+        self.merge += other.merge;
+        self.flash_queue += other.flash_queue;
+        self.flash_gc += other.flash_gc;
+        self.flash_service += other.flash_service;
+    }
+}
