@@ -13,6 +13,7 @@
 pub mod cache;
 pub mod config;
 mod device;
+pub mod dram;
 mod ftl;
 mod layout;
 mod lists;

@@ -1,0 +1,72 @@
+//! Which bank and row an address is in.
+
+use super::Standard;
+
+/// The fields of an address, as `dram.mapping` names them.
+pub const FIELDS: [&str; 6] = ["Ro", "Ra", "Bg", "Ba", "Co", "Ch"];
+
+const ROW: usize = 0;
+const RANK: usize = 1;
+const GROUP: usize = 2;
+const BANK: usize = 3;
+const COLUMN: usize = 4;
+const CHANNEL: usize = 5;
+
+/// Bytes of an access: what a load of one cache line asks for.
+pub(super) const LINE_BYTES: u64 = 64;
+
+/// Where a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Channel.
+    pub channel: u64,
+    /// Rank of the channel.
+    pub rank: u64,
+    /// Bank group of the rank.
+    pub group: u64,
+    /// Bank of the bank group.
+    pub bank: u64,
+    /// Row of the bank.
+    pub row: u64,
+}
+
+/// Takes an address apart. Every field is a power of two.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AddressMap {
+    /// Per field: how far down it is, and its largest value.
+    fields: [(u32, u64); 6],
+}
+
+impl AddressMap {
+    /// `order` are indices of [`FIELDS`], most significant first, each once.
+    pub fn new(standard: &Standard, channels: u64, ranks: u64, order: [u8; 6]) -> AddressMap {
+        let mut sizes = [0; 6];
+        sizes[ROW] = standard.rows;
+        sizes[RANK] = ranks;
+        sizes[GROUP] = standard.bank_groups;
+        sizes[BANK] = standard.banks;
+        sizes[COLUMN] = standard.row_bytes / LINE_BYTES;
+        sizes[CHANNEL] = channels;
+        let mut fields = [(0, 0); 6];
+        let mut shift = LINE_BYTES.trailing_zeros();
+        for field in order.into_iter().rev().map(usize::from) {
+            fields[field] = (shift, sizes[field] - 1);
+            shift += sizes[field].trailing_zeros();
+        }
+        AddressMap { fields }
+    }
+
+    pub fn place(&self, addr: u64) -> Place {
+        let field = |index: usize| {
+            let (shift, mask) = self.fields[index];
+            (addr >> shift) & mask
+        };
+        Place {
+            channel: field(CHANNEL),
+            rank: field(RANK),
+            group: field(GROUP),
+            bank: field(BANK),
+            row: field(ROW),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! DRAM with banks and rows: row hits, misses and conflicts, bank groups, ranks, channels, refresh.
+//!
+//! Time is reserved, not simulated: an access finds the earliest times for its commands that break
+//! no rule against the commands already placed, and says when its data is there. Accesses to one
+//! bank are served in the order in which they come; those to different banks pass each other.
+//! A controller that looks for row hits in its queue (FR-FCFS) would serve some conflicts later.
+//!
+//! Left out, because nothing here depends on it: the command bus, power states, ECC, and rounding
+//! to the edges of the clock. A new standard is an entry in `standard.rs`.
+
+mod map;
+mod standard;
+mod timing;
+mod window;
+
+pub use map::{FIELDS, Place};
+pub use standard::{STANDARDS, Standard};
+
+use crate::request::Op;
+use map::{AddressMap, LINE_BYTES};
+use sluice_units::Ps;
+use timing::{Refresh, Timing, tag};
+use window::Window;
+
+/// What an access found in its bank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// Its row, open.
+    Hit,
+    /// No open row.
+    Closed,
+    /// Another row, which has to be closed first.
+    Conflict,
+}
+
+/// What DRAM answers to an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DramAccess {
+    /// When the last of its data is on the bus.
+    pub done_at: Ps,
+    /// What the bank had open.
+    pub row: Row,
+}
+
+/// A command to a bank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandKind {
+    /// Closes the open row (PRE).
+    Precharge,
+    /// Opens a row (ACT).
+    Activate,
+    /// Reads a burst.
+    Read,
+    /// Writes a burst.
+    Write,
+}
+
+/// A command with its time, for those who check the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// When it is given.
+    pub at: Ps,
+    /// What it does.
+    pub kind: CommandKind,
+    /// Where.
+    pub place: Place,
+}
+
+/// How the module is put together.
+#[derive(Clone, Copy, Debug)]
+pub struct DramLayout {
+    /// Its standard.
+    pub standard: &'static Standard,
+    /// Channels, a power of two up to 64.
+    pub channels: u64,
+    /// Ranks on each channel, a power of two up to 8.
+    pub ranks: u64,
+    /// Indices of [`FIELDS`], most significant first, each once.
+    pub mapping: [u8; 6],
+    /// Whether a row is closed after each access.
+    pub closes_rows: bool,
+}
+
+impl DramLayout {
+    /// Bytes; addresses beyond them wrap.
+    pub fn capacity(&self) -> u64 {
+        let s = self.standard;
+        self.channels * self.ranks * s.bank_groups * s.banks * s.rows * s.row_bytes
+    }
+
+    /// Bursts that a line takes.
+    fn bursts(&self) -> u64 {
+        LINE_BYTES / self.standard.burst_bytes
+    }
+
+    /// A read of a line from an idle bank with no open row: tRCD + CL + BL/2, and tCCD_L for each
+    /// burst after the first.
+    pub fn idle_read(&self) -> Ps {
+        let s = self.standard;
+        let more = (self.bursts() - 1) * s.ccd_l;
+        Ps((s.rcd + s.read_latency + s.burst + more) * s.clock.0)
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Bank {
+    open: Option<u64>,
+    /// The turn between refreshes in which the row was opened: it is closed in the next.
+    turn: u64,
+    /// No ACT before this.
+    activate_from: Ps,
+    /// No column command before this: tRCD after the ACT, and not before the one before.
+    column_from: Ps,
+    /// No PRE before this.
+    precharge_from: Ps,
+}
+
+/// Where the commands of a burst go.
+struct Plan {
+    row: Row,
+    precharge: Option<Ps>,
+    activate: Option<Ps>,
+    column: Ps,
+    turn: u64,
+}
+
+/// A module behind its controller.
+pub struct Dram {
+    layout: DramLayout,
+    timing: Timing,
+    refresh: Refresh,
+    map: AddressMap,
+    banks: Vec<Bank>,
+    /// ACT commands of each rank.
+    activates: Vec<Window>,
+    /// Column commands of each channel.
+    columns: Vec<Window>,
+    now: Ps,
+}
+
+impl Dram {
+    /// An idle module. Nothing is allocated later.
+    pub fn new(layout: &DramLayout) -> Dram {
+        let s = layout.standard;
+        let timing = Timing::new(s);
+        let ranks = (layout.channels * layout.ranks) as usize;
+        let banks = ranks * (s.bank_groups * s.banks) as usize;
+        let windows = |count: usize, reach| (0..count).map(|_| Window::new(reach)).collect();
+        Dram {
+            layout: *layout,
+            timing,
+            refresh: Refresh::new(s, layout.ranks),
+            map: AddressMap::new(s, layout.channels, layout.ranks, layout.mapping),
+            banks: vec![Bank::default(); banks],
+            activates: windows(ranks, timing.activate_reach()),
+            columns: windows(layout.channels as usize, timing.column_reach()),
+            now: Ps::ZERO,
+        }
+    }
+
+    /// Reads or writes the line of 64 bytes that holds the address.
+    ///
+    /// A `now` before one that was given earlier counts as the later one.
+    pub fn access(&mut self, now: Ps, addr: u64, op: Op) -> DramAccess {
+        self.access_telling(now, addr, op, |_| ())
+    }
+
+    /// The same, telling every command with its time. Those of one access come in order.
+    pub fn access_telling(
+        &mut self,
+        now: Ps,
+        addr: u64,
+        op: Op,
+        mut tell: impl FnMut(Command),
+    ) -> DramAccess {
+        self.now = self.now.max(now);
+        let place = self.map.place(addr);
+        let bursts = self.layout.bursts();
+        let (mut first_row, mut column) = (None, Ps::ZERO);
+        for burst in 1..=bursts {
+            let plan = self.plan(&place, op);
+            let closes = self.layout.closes_rows && burst == bursts;
+            self.commit(&place, op, &plan, closes, &mut tell);
+            first_row = first_row.or(Some(plan.row));
+            column = plan.column;
+        }
+        DramAccess {
+            done_at: column + self.timing.data[op as usize],
+            row: first_row.expect("a line has a burst"),
+        }
+    }
+
+    /// How it is put together.
+    pub fn layout(&self) -> &DramLayout {
+        &self.layout
+    }
+
+    fn rank_of(&self, place: &Place) -> usize {
+        (place.channel * self.layout.ranks + place.rank) as usize
+    }
+
+    fn bank_of(&self, place: &Place) -> usize {
+        let s = self.layout.standard;
+        let group = self.rank_of(place) * s.bank_groups as usize + place.group as usize;
+        group * s.banks as usize + place.bank as usize
+    }
+
+    /// The earliest times for the commands of a burst, between two refreshes.
+    fn plan(&mut self, place: &Place, op: Op) -> Plan {
+        let bank = self.banks[self.bank_of(place)];
+        let rank = self.rank_of(place);
+        self.activates[rank].forget_before(self.now);
+        self.columns[place.channel as usize].forget_before(self.now);
+        let mut start = self.now.max(bank.column_from);
+        loop {
+            let turn = self.refresh.turn(place.rank, start);
+            let from = start.max(turn.from);
+            let open = bank.open.filter(|_| bank.turn == turn.index);
+            let (row, precharge) = match open {
+                Some(row) if row == place.row => (Row::Hit, None),
+                Some(_) => (Row::Conflict, Some(self.now.max(bank.precharge_from))),
+                None => (Row::Closed, None),
+            };
+            let precharge = precharge.map(|at| at.max(turn.from));
+            let activate = (row != Row::Hit).then(|| {
+                let opened = precharge.map_or(bank.activate_from, |at| at + self.timing.rp);
+                self.activate_at(rank, place, self.now.max(turn.from).max(opened))
+            });
+            let ready = activate.map_or(from, |at| at + self.timing.rcd);
+            let column = self.columns[place.channel as usize].earliest(
+                ready,
+                tag(place.rank, place.group, op),
+                |first, second| self.timing.column_gap(first, second),
+            );
+            if self.closed_by(activate, column, op) + self.timing.rp_all <= turn.until {
+                let turn = turn.index;
+                return Plan {
+                    row,
+                    precharge,
+                    activate,
+                    column,
+                    turn,
+                };
+            }
+            start = turn.until;
+        }
+    }
+
+    /// The first time for an ACT that keeps tRRD and tFAW.
+    fn activate_at(&self, rank: usize, place: &Place, from: Ps) -> Ps {
+        let window = &self.activates[rank];
+        let tag = tag(place.rank, place.group, Op::Read);
+        let gap = |first, second| self.timing.activate_gap(first, second);
+        let mut at = from;
+        // Each round moves the command behind at least one more of those remembered.
+        loop {
+            at = window.earliest(at, tag, gap);
+            let spread = window.at_most_four_within(at, self.timing.faw);
+            if spread == at {
+                return at;
+            }
+            at = spread;
+        }
+    }
+
+    /// When the row of a burst can be closed.
+    fn closed_by(&self, activate: Option<Ps>, column: Ps, op: Op) -> Ps {
+        let opened = activate.map_or(Ps::ZERO, |at| at + self.timing.ras);
+        opened.max(column + self.timing.recovery[op as usize])
+    }
+
+    fn commit(
+        &mut self,
+        place: &Place,
+        op: Op,
+        plan: &Plan,
+        closes: bool,
+        tell: &mut impl FnMut(Command),
+    ) {
+        let (index, rank) = (self.bank_of(place), self.rank_of(place));
+        let mut give = |at, kind| {
+            tell(Command {
+                at,
+                kind,
+                place: *place,
+            })
+        };
+        let tag = tag(place.rank, place.group, op);
+        let closed_by = self.closed_by(plan.activate, plan.column, op);
+        let bank = &mut self.banks[index];
+        if let Some(at) = plan.precharge {
+            give(at, CommandKind::Precharge);
+        }
+        if let Some(at) = plan.activate {
+            give(at, CommandKind::Activate);
+            self.activates[rank].push(at, tag & !1);
+            bank.precharge_from = Ps::ZERO;
+        }
+        let kind = if op == Op::Write {
+            CommandKind::Write
+        } else {
+            CommandKind::Read
+        };
+        give(plan.column, kind);
+        self.columns[place.channel as usize].push(plan.column, tag);
+        bank.turn = plan.turn;
+        bank.column_from = plan.column;
+        bank.precharge_from = bank.precharge_from.max(closed_by);
+        bank.activate_from = bank.precharge_from + self.timing.rp;
+        bank.open = (!closes).then_some(place.row);
+        if closes {
+            give(bank.precharge_from, CommandKind::Precharge);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Timing of the DRAM standards, as tables of data.
+
+use sluice_units::Ps;
+
+/// A speed bin of a standard with one kind of chip. Times ending in nothing are in clock cycles.
+///
+/// One burst moves `burst_bytes` on one channel. A channel of DDR5 is one of the two that a module
+/// has; a channel of LPDDR4 is one of the two of a chip.
+#[derive(Clone, Copy, Debug)]
+pub struct Standard {
+    /// The name in `dram.model`.
+    pub name: &'static str,
+    /// The standard, its speed bin and the chip.
+    pub source: &'static str,
+    /// Clock period.
+    pub clock: Ps,
+    /// Bytes of a burst.
+    pub burst_bytes: u64,
+    /// Clock cycles of a burst on the data bus (BL/2).
+    pub burst: u64,
+    /// Read command to data (CL, RL).
+    pub read_latency: u64,
+    /// Write command to data (CWL, WL).
+    pub write_latency: u64,
+    /// ACT to a read or write (tRCD).
+    pub rcd: u64,
+    /// PRE to ACT (tRP).
+    pub rp: u64,
+    /// PRE of all banks to refresh (tRPab).
+    pub rp_all: u64,
+    /// ACT to PRE (tRAS).
+    pub ras: u64,
+    /// Read to PRE (tRTP).
+    pub rtp: u64,
+    /// End of write data to PRE (tWR).
+    pub wr: u64,
+    /// Column command to the next of another bank group (tCCD_S).
+    pub ccd_s: u64,
+    /// Read to read in the same bank group (tCCD_L).
+    pub ccd_l: u64,
+    /// Write to write in the same bank group (tCCD_L_WR).
+    pub ccd_l_wr: u64,
+    /// ACT to ACT of another bank group (tRRD_S).
+    pub rrd_s: u64,
+    /// ACT to ACT of the same bank group (tRRD_L).
+    pub rrd_l: u64,
+    /// The window that has four ACT of a rank at most (tFAW).
+    pub faw: u64,
+    /// End of write data to a read in another bank group (tWTR_S).
+    pub wtr_s: u64,
+    /// End of write data to a read in the same bank group (tWTR_L).
+    pub wtr_l: u64,
+    /// Gap on the bus between the data of a read and that of a write.
+    pub rtw: u64,
+    /// Gap on the bus between the data of two ranks (tRTRS, tCS).
+    pub rtrs: u64,
+    /// Time between two refreshes of a rank (tREFI).
+    pub refi: Ps,
+    /// Time a refresh of all banks takes (tRFC1, tRFCab).
+    pub rfc: Ps,
+    /// Bank groups of a rank.
+    pub bank_groups: u64,
+    /// Banks of a bank group.
+    pub banks: u64,
+    /// Bytes of a row over all chips of a rank.
+    pub row_bytes: u64,
+    /// Rows of a bank.
+    pub rows: u64,
+}
+
+/// Every standard, in a fixed order.
+pub static STANDARDS: &[Standard] = &[
+    Standard {
+        name: "ddr4-2400",
+        source: "JESD79-4 DDR4-2400T 17-17-17, 8 Gb x8 chips, 64-bit channel",
+        clock: Ps(833),
+        burst_bytes: 64,
+        burst: 4,
+        read_latency: 17,
+        write_latency: 12,
+        rcd: 17,
+        rp: 17,
+        rp_all: 17,
+        ras: 39,
+        rtp: 9,
+        wr: 18,
+        ccd_s: 4,
+        ccd_l: 6,
+        ccd_l_wr: 6,
+        rrd_s: 4,
+        rrd_l: 6,
+        faw: 26,
+        wtr_s: 3,
+        wtr_l: 9,
+        rtw: 2,
+        rtrs: 2,
+        refi: Ps::from_ns(7_800),
+        rfc: Ps::from_ns(350),
+        bank_groups: 4,
+        banks: 4,
+        row_bytes: 8_192,
+        rows: 65_536,
+    },
+    Standard {
+        name: "ddr5-4800",
+        source: "JESD79-5 DDR5-4800B 40-39-39, 16 Gb x8 chips, 32-bit channel",
+        clock: Ps(416),
+        burst_bytes: 64,
+        burst: 8,
+        read_latency: 40,
+        write_latency: 38,
+        rcd: 39,
+        rp: 39,
+        rp_all: 39,
+        ras: 77,
+        rtp: 18,
+        wr: 72,
+        ccd_s: 8,
+        ccd_l: 12,
+        ccd_l_wr: 24,
+        rrd_s: 8,
+        rrd_l: 12,
+        faw: 32,
+        wtr_s: 6,
+        wtr_l: 24,
+        rtw: 4,
+        rtrs: 2,
+        refi: Ps::from_ns(3_900),
+        rfc: Ps::from_ns(295),
+        bank_groups: 8,
+        banks: 4,
+        row_bytes: 4_096,
+        rows: 65_536,
+    },
+    Standard {
+        name: "lpddr4-3200",
+        source: "JESD209-4 LPDDR4-3200, 8 Gb chips of two 16-bit channels, BL16",
+        clock: Ps(625),
+        burst_bytes: 32,
+        burst: 8,
+        read_latency: 28,
+        write_latency: 14,
+        rcd: 29,
+        rp: 29,
+        rp_all: 34,
+        ras: 68,
+        rtp: 12,
+        wr: 30,
+        ccd_s: 8,
+        ccd_l: 8,
+        ccd_l_wr: 8,
+        rrd_s: 16,
+        rrd_l: 16,
+        faw: 64,
+        wtr_s: 17,
+        wtr_l: 17,
+        rtw: 8,
+        rtrs: 2,
+        refi: Ps::from_ns(3_904),
+        rfc: Ps::from_ns(180),
+        bank_groups: 1,
+        banks: 8,
+        row_bytes: 2_048,
+        rows: 32_768,
+    },
+];
