@@ -52,7 +52,7 @@ fn the_default_is_cylon() {
         (8, 8, 64)
     );
     // 1536 blocks of home pages on each die, and 7 % of that, rounded up.
-    assert_eq!(config.nand.blocks_per_die, 1_536 + 108);
+    assert_eq!(config.nand.blocks_per_plane, 1_536 + 108);
     assert_eq!(config.ftl.gc_threshold_blocks, 16);
     assert_eq!(config.cache.eviction.info.name, "fifo");
 }
@@ -208,7 +208,7 @@ const IMPOSSIBLE: [(&[(&str, &str)], &str); 10] = [
     ),
     (
         &[("device.capacity", "96GiB"), ("ftl.gc_threshold", "10%")],
-        "ftl.overprovision = 7%, ftl.gc_threshold = 10%: a die has 108 spare blocks, of which \
+        "ftl.overprovision = 7%, ftl.gc_threshold = 10%: a plane has 108 spare blocks, of which \
              garbage collection needs 2 to write to: over-provision more, or set a threshold of at \
              most 106 blocks",
     ),
@@ -304,8 +304,8 @@ proptest! {
         if let Ok(config) = raw.check() {
             prop_assert!(config.cache.pages <= config.pages);
             prop_assert!(config.cache.pages.is_multiple_of(config.cache.ways));
-            let dies = u64::from(config.nand.die_count());
-            let held = u64::from(config.ftl.valid_pages_per_die_max) * dies;
+            let dies = u64::from(config.nand.plane_count());
+            let held = u64::from(config.ftl.valid_pages_per_plane_max) * dies;
             prop_assert!(held >= u64::from(config.pages), "every logical page has a place");
         }
     }

@@ -24,7 +24,7 @@ pub enum Kind {
     },
     /// A number of ways, or `full`.
     Ways,
-    /// A number of blocks, or a percentage of a die's blocks.
+    /// A number of blocks, or a percentage of a plane's blocks.
     BlocksOrShare,
     /// A percentage or ratio.
     Share {
@@ -87,7 +87,8 @@ impl Kind {
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Ways => format!("\"full\" or a number of ways from 1 to {WAYS_MAX}"),
             Kind::BlocksOrShare => {
-                "a number of blocks from 1, or a percentage of a die's blocks up to 50%".to_owned()
+                "a number of blocks from 1, or a percentage of a plane's blocks up to 50%"
+                    .to_owned()
             }
             Kind::Share { max_percent } => {
                 format!("a percentage or ratio above 0, up to {max_percent}%")

@@ -40,15 +40,15 @@ struct Open {
 impl Blocks {
     pub fn new(layout: &Layout) -> Blocks {
         let count = layout.blocks() as usize;
-        let lists = layout.dies as usize * (layout.pages_per_block as usize + 2);
+        let lists = layout.plane_count() as usize * (layout.pages_per_block as usize + 2);
         let mut blocks = Blocks {
             layout: *layout,
             stale: vec![0; count],
             state: vec![State::Closed; count],
             lists: Lists::new(lists, count),
-            dies: Vec::with_capacity(layout.dies as usize),
+            dies: Vec::with_capacity(layout.plane_count() as usize),
         };
-        (0..layout.dies).for_each(|die| blocks.add_die(die));
+        (0..layout.plane_count()).for_each(|die| blocks.add_die(die));
         blocks
     }
 
@@ -60,10 +60,10 @@ impl Blocks {
         } else {
             0
         };
-        let first = die * self.layout.blocks_per_die;
+        let first = die * self.layout.blocks_per_plane;
         let open = first + written / per_block;
         self.state[open as usize] = State::Open;
-        for block in open + 1..first + self.layout.blocks_per_die {
+        for block in open + 1..first + self.layout.blocks_per_plane {
             self.state[block as usize] = State::Free;
             self.lists.push_front(self.free_list(die), block);
         }
@@ -142,7 +142,7 @@ impl Blocks {
     /// The data at `ppn` is no longer wanted.
     pub fn make_stale(&mut self, ppn: u32) {
         let block = self.layout.block_of(ppn);
-        let die = self.layout.die_of_block(block);
+        let die = self.layout.plane_of_block(block);
         let stale = self.stale[block as usize];
         let closed = self.state[block as usize] == State::Closed;
         if closed && stale > 0 {
@@ -158,7 +158,7 @@ impl Blocks {
     fn list_victim(&mut self, block: u32) {
         let stale = self.stale[block as usize];
         if stale > 0 {
-            let die = self.layout.die_of_block(block);
+            let die = self.layout.plane_of_block(block);
             self.lists.push_front(self.victim_list(die, stale), block);
             let max = &mut self.dies[die as usize].stale_max;
             *max = stale.max(*max);
@@ -182,7 +182,7 @@ impl Blocks {
         self.stale[block as usize] = 0;
         self.state[block as usize] = State::Free;
         self.lists
-            .push_front(self.free_list(self.layout.die_of_block(block)), block);
+            .push_front(self.free_list(self.layout.plane_of_block(block)), block);
     }
 
     /// Panics if the counts contradict the valid pages of each block. For tests.
@@ -190,8 +190,8 @@ impl Blocks {
     pub fn check(&self, valid: &[u32]) {
         let per_block = self.layout.pages_per_block;
         for (index, die) in self.dies.iter().enumerate() {
-            let first = index * self.layout.blocks_per_die as usize;
-            let mine = first..first + self.layout.blocks_per_die as usize;
+            let first = index * self.layout.blocks_per_plane as usize;
+            let mine = first..first + self.layout.blocks_per_plane as usize;
             assert_eq!(
                 valid[mine.clone()].iter().sum::<u32>(),
                 die.valid,

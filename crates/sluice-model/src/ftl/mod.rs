@@ -84,7 +84,7 @@ impl Ftl {
     /// The limits of all dies together exceed the logical pages (checked with the configuration),
     /// so there is always one.
     fn pick_die(&mut self) -> u32 {
-        let dies = self.layout.dies;
+        let dies = self.layout.plane_count();
         let mut turn = (self.next_die..dies).chain(0..self.next_die);
         let die = turn.find(|die| self.blocks.has_room(*die));
         let die = die.expect("the dies together hold every logical page");

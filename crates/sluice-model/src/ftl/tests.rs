@@ -34,7 +34,7 @@ fn a_fresh_device_is_laid_out_at_home() {
         let place = |lpn| {
             ftl.map
                 .place_of(lpn, &ftl.layout)
-                .map(|ppn| ftl.layout.die_of(ppn))
+                .map(|ppn| ftl.layout.plane_of(ppn))
         };
         let expected = |die| (precondition == "sequential").then_some(die);
         assert_eq!([0, 1, 2, 3, 4].map(place), [0, 1, 2, 3, 0].map(expected));
@@ -77,7 +77,7 @@ fn a_die_that_is_full_is_passed_over() {
     for victim in [0, 1, 2, 0, 3] {
         for lpn in 0..settings.pages {
             let place = ftl.map.place_of(lpn, &ftl.layout).unwrap();
-            if ftl.layout.die_of(place) == victim {
+            if ftl.layout.plane_of(place) == victim {
                 ftl.write(Ps::ZERO, lpn, &mut nand, &mut stats);
             }
         }

@@ -69,9 +69,8 @@ impl Nand {
         if self.transfer == Ps::ZERO {
             return earliest;
         }
-        // Dies are numbered with the channel running fastest.
-        let channel = die as usize % self.channels.len();
-        self.channels[channel].reserve(now, earliest, self.transfer)
+        let channel = self.layout.channel_of_die(die);
+        self.channels[channel as usize].reserve(now, earliest, self.transfer)
     }
 }
 

@@ -12,14 +12,14 @@ pub(super) const PARAMS: &[Param] = &[
         key: "ftl.overprovision",
         kind: Kind::Share { max_percent: 1_000 },
         default: "7%",
-        meaning: "flash beyond the capacity, rounded up to blocks; a die has 8 spare at least",
+        meaning: "flash beyond the capacity, rounded up to blocks; a plane has 8 spare at least",
         source: "assumed: 7 %, the gap between a GB and a GiB",
     },
     Param {
         key: "ftl.gc_threshold",
         kind: Kind::BlocksOrShare,
         default: "1%",
-        meaning: "free blocks of a die at which it collects garbage; a share is at least 2 blocks",
+        meaning: "free blocks of a plane at which it collects; a share is 2 blocks at least",
         source: "assumed",
     },
     Param {

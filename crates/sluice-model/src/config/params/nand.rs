@@ -42,10 +42,24 @@ pub(super) const PARAMS: &[Param] = &[
         source: FEMU,
     },
     Param {
+        key: "nand.chips",
+        kind: Kind::Count { min: 1, max: 256 },
+        default: "1",
+        meaning: "chips on each channel",
+        source: "as in FEMU, which has dies on a channel only",
+    },
+    Param {
         key: "nand.dies",
         kind: Kind::Count { min: 1, max: 1_024 },
         default: "8",
-        meaning: "dies on each channel, each busy with one operation at a time",
+        meaning: "dies on each chip, each busy with one operation at a time",
+        source: FEMU,
+    },
+    Param {
+        key: "nand.planes",
+        kind: Kind::Count { min: 1, max: 16 },
+        default: "1",
+        meaning: "planes of each die, each with its own blocks",
         source: FEMU,
     },
     Param {
