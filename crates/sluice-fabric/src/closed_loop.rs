@@ -147,7 +147,7 @@ impl Loop {
     /// Ends a requester's trap: the page is mapped, if it has not left the cache meanwhile.
     fn arrive(&mut self, device: &Device, requester: usize) {
         if let (Some(mmu), Some(access)) = (&mut self.mmu, self.pending[requester].take()) {
-            let lpn = Lpn::of_addr(access.addr);
+            let lpn = device.config().lpn_of(access.addr);
             if device.is_cached(lpn) {
                 mmu.map(lpn, access.write);
             }
@@ -155,7 +155,7 @@ impl Loop {
     }
 
     fn issue(&mut self, device: &mut Device, now: Ps, requester: usize, access: Access) -> Ps {
-        let lpn = Lpn::of_addr(access.addr);
+        let lpn = device.config().lpn_of(access.addr);
         let op = if access.write { Op::Write } else { Op::Read };
         let req = Request {
             addr: access.addr,
@@ -168,7 +168,7 @@ impl Loop {
         };
         if mmu.touch(lpn, access.write) {
             self.result.mapped_hits += 1;
-            let done_at = now + device.config().cache.hit_latency;
+            let done_at = now + device.config().hit_time();
             self.count(requester, now, done_at, ServedBy::CacheHit);
             return done_at;
         }

@@ -3,7 +3,7 @@
 //! [`Device::access`] takes the time and a request and says when and from where it is served.
 //! The live runtime gives it the wall clock, the simulator a virtual one: the model cannot tell.
 //!
-//! A device is a DRAM [`cache`] of 4 KiB pages with an eviction policy and a [`prefetch`]er, in
+//! A device is a DRAM [`cache`] of pages with an eviction policy and a [`prefetch`]er, in
 //! front of a page-mapped FTL that places pages on flash channels and dies. Policies decide; the
 //! engine in `device/` moves pages, reserves time and counts.
 //!
@@ -26,9 +26,9 @@ mod stats;
 
 pub use config::{
     CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, NandSettings, PARAMS, Param,
-    PolicySettings, PrefetchSettings, RawConfig, Settings,
+    PolicySettings, PrefetchSettings, RawConfig, Settings, StoreMiss, WritePolicy,
 };
-pub use device::Device;
+pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
 pub use nand::{BadBlock, Origin, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;

@@ -1,9 +1,8 @@
-//! Miss status holding registers: how many pages can be on their way at once.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! Miss status holding registers: the bounds on what waits for flash at once.
 
 use sluice_units::Ps;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The fills in flight, by the time they end. Never holds more than its bound.
 pub(crate) struct Mshr {
@@ -35,12 +34,42 @@ impl Mshr {
         }
     }
 
-    /// Takes an entry until `end`. The caller has waited for [`Mshr::free_at`] and retired.
-    pub fn take(&mut self, end: Ps) {
-        assert!(
-            self.ends.len() < self.entries,
-            "an MSHR entry was taken that is not free"
-        );
+    /// Takes an entry from `start` until `end`. The caller has waited for [`Mshr::free_at`].
+    ///
+    /// `start` may lie ahead of the time that was retired: the entry is then the first to be free.
+    pub fn take(&mut self, start: Ps, end: Ps) {
+        if self.ends.len() == self.entries {
+            let first = self.ends.pop();
+            let is_free = first.is_some_and(|first| first.0 <= start);
+            assert!(is_free, "an MSHR entry was taken that is not free");
+        }
         self.ends.push(Reverse(end));
+    }
+}
+
+/// The accesses that wait for a fill, merged ones included, if their number is bounded.
+pub(crate) struct Requests(Option<Mshr>);
+
+impl Requests {
+    pub fn new(bound: Option<u32>) -> Requests {
+        Requests(bound.map(Mshr::new))
+    }
+
+    /// When an access that comes at `at` is taken in.
+    pub fn free_at(&mut self, at: Ps) -> Ps {
+        match &mut self.0 {
+            Some(bounded) => {
+                bounded.retire(at);
+                bounded.free_at(at)
+            }
+            None => at,
+        }
+    }
+
+    /// An access that was taken in at `start` waits until `end`.
+    pub fn take(&mut self, start: Ps, end: Ps) {
+        if let Some(bounded) = &mut self.0 {
+            bounded.take(start, end);
+        }
     }
 }

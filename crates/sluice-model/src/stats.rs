@@ -3,21 +3,39 @@
 use crate::parts::Parts;
 use sluice_units::{Ps, Ratio};
 
-/// What a device has done since it was made. `hits + mshr_merges + misses` is every access.
+/// What a device has done since it was made.
+///
+/// An access is attributed once: `hits + mshr_merges + misses` is `loads + stores`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
+    /// Loads.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
     /// Accesses that found their page in the cache.
     pub hits: u64,
     /// Accesses that had to wait for their page to come from behind the cache.
     pub misses: u64,
-    /// Accesses to a page that was already on its way.
+    /// Accesses to a page that was already on its way, for an earlier access or a prefetch.
     pub mshr_merges: u64,
-    /// Misses and prefetches that had to wait for an MSHR entry or for a way of their set.
+    /// Accesses that had to wait to be taken in: for an MSHR entry, a way, or another access.
     pub mshr_stalls: u64,
+    /// Pages brought into the cache.
+    pub fills: u64,
     /// Pages that left the cache to make room.
     pub evictions: u64,
     /// Evictions of a page that had been written.
     pub dirty_evictions: u64,
+    /// Pages that an evict command took out of the cache.
+    pub command_evictions: u64,
+    /// Cached pages whose contents ended: discarded, or written or trimmed by the block door.
+    pub drops: u64,
+    /// Programs because of a flush or evict command.
+    pub flushes: u64,
+    /// Programs because of a store that was written through.
+    pub write_throughs: u64,
+    /// Stores that went around the cache, a program each.
+    pub write_arounds: u64,
     /// Pages that a prefetch brought in.
     pub prefetch_issued: u64,
     /// Prefetched pages that were accessed before they left.
@@ -40,6 +58,24 @@ pub struct Stats {
     pub gc_moves: u64,
     /// Pages discarded by the host.
     pub trims: u64,
+    /// Commands carried out: pages pinned.
+    pub pins: u64,
+    /// Commands carried out: pages unpinned.
+    pub unpins: u64,
+    /// Pages whose pin ended with their contents.
+    pub pins_dropped: u64,
+    /// Pages brought in by a pin command.
+    pub pin_fills: u64,
+    /// Commands and block requests that were refused.
+    pub refused: u64,
+    /// Pages read by the block door.
+    pub block_reads: u64,
+    /// Those of them that came from the cache.
+    pub block_cache_hits: u64,
+    /// Pages written by the block door.
+    pub block_writes: u64,
+    /// Pages trimmed by the block door.
+    pub block_trims: u64,
     /// The time of all accesses together, each from the moment at which the device took it.
     pub latency: Ps,
     /// The same by cause.
@@ -49,7 +85,7 @@ pub struct Stats {
 impl Stats {
     /// Every access the device has seen.
     pub fn accesses(&self) -> u64 {
-        self.hits + self.mshr_merges + self.misses
+        self.loads + self.stores
     }
 
     /// The share of accesses that did not go behind the cache, or `None` before the first one.

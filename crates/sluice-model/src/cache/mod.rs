@@ -19,21 +19,29 @@ pub(crate) struct Cache {
     policy: AnyEviction,
     /// Per set: [slots never used yet, first free slot + 1].
     free: Vec<[u32; 2]>,
+    /// Per set: pages that the policy does not hold, because they are pinned.
+    pinned: Vec<u32>,
+    pins_per_set: u32,
     sets: u32,
     ways: u32,
+    /// Pages in all sets together, and those of them that are pinned.
+    held: u32,
+    pins: u32,
 }
 
-/// A page that has just been pushed out.
+/// A page that has just left.
 pub(crate) struct Evicted {
     pub slot: u32,
     pub lpn: u32,
     pub dirty: bool,
     /// Brought in by a prefetch and never accessed.
     pub unused: bool,
+    pub pinned: bool,
 }
 
 /// What an access found in the cache.
 pub(crate) struct Found {
+    pub slot: u32,
     /// When the page is, or was, in the cache.
     pub ready_at: Ps,
     /// Whether this is the first access since a prefetch brought the page in.
@@ -49,9 +57,23 @@ impl Cache {
             slots: Slots::new(settings.cache.pages as usize),
             policy: (settings.cache.eviction.build)(&space),
             free: vec![[0; 2]; sets],
+            pinned: vec![0; sets],
+            pins_per_set: settings.cache.pins_per_set,
             sets: space.sets,
             ways: space.ways,
+            held: 0,
+            pins: 0,
         }
+    }
+
+    /// Pages in the cache or on their way there.
+    pub fn len(&self) -> u64 {
+        u64::from(self.held)
+    }
+
+    /// Pages that are pinned.
+    pub fn pins(&self) -> u64 {
+        u64::from(self.pins)
     }
 
     fn set_of(&self, lpn: u32) -> u32 {
@@ -62,23 +84,70 @@ impl Cache {
         self.lookup[lpn as usize] != 0
     }
 
+    fn slot_of(&self, lpn: u32) -> Option<u32> {
+        self.lookup[lpn as usize].checked_sub(1)
+    }
+
     /// Looks the page up for an access, and tells the policy of the hit.
     #[inline]
     pub fn hit(&mut self, lpn: u32, write: bool) -> Option<Found> {
-        let slot = self.lookup[lpn as usize].checked_sub(1)?;
-        let first_use = self.slots.touch(slot, write);
-        let set = self.set_of(lpn);
-        self.policy.hit(set, slot);
+        let slot = self.slot_of(lpn)?;
+        let (first_use, is_pinned) = self.slots.touch(slot, write);
+        if !is_pinned {
+            let set = self.set_of(lpn);
+            self.policy.hit(set, slot);
+        }
         Some(Found {
+            slot,
             ready_at: self.slots.ready_at(slot),
             first_use,
         })
     }
 
-    /// Marks a cached page as written. Says whether it was cached.
-    pub fn mark_dirty(&mut self, lpn: u32) -> bool {
-        let slot = self.lookup[lpn as usize].checked_sub(1);
-        slot.inspect(|slot| self.slots.mark_dirty(*slot)).is_some()
+    /// Looks the page up without an access.
+    pub fn peek(&self, lpn: u32) -> Option<Peek> {
+        let slot = self.slot_of(lpn)?;
+        Some(Peek {
+            slot,
+            ready_at: self.slots.ready_at(slot),
+            is_dirty: self.slots.is_dirty(slot),
+            is_pinned: self.slots.is_pinned(slot),
+        })
+    }
+
+    /// Marks a cached page as written, or as programmed. Says whether it was cached.
+    pub fn set_dirty(&mut self, lpn: u32, dirty: bool) -> bool {
+        let slot = self.slot_of(lpn);
+        slot.inspect(|slot| self.slots.set_dirty(*slot, dirty))
+            .is_some()
+    }
+
+    /// Whether another page of the set of `lpn` can be pinned.
+    pub fn can_pin(&self, lpn: u32) -> bool {
+        self.pinned[self.set_of(lpn) as usize] < self.pins_per_set
+    }
+
+    /// Takes a cached page that is not pinned out of the policy's hands.
+    pub fn pin(&mut self, lpn: u32) {
+        let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
+        self.policy.remove(set, slot);
+        self.slots.set_pinned(slot, true);
+        self.pinned[set as usize] += 1;
+        self.pins += 1;
+    }
+
+    /// Gives a pinned page back to the policy, as a newcomer.
+    pub fn unpin(&mut self, lpn: u32) {
+        let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
+        self.forget_pin(set, slot);
+        self.policy.miss(set, lpn);
+        self.policy.insert(set, slot, lpn);
+    }
+
+    fn forget_pin(&mut self, set: u32, slot: u32) {
+        self.slots.set_pinned(slot, false);
+        self.pinned[set as usize] -= 1;
+        self.pins -= 1;
     }
 
     /// Tells the policy that a page which is not cached is about to be brought in.
@@ -115,22 +184,32 @@ impl Cache {
             set,
             "a policy chose a slot of another set"
         );
+        debug_assert!(!self.slots.is_pinned(slot), "a policy chose a pinned page");
+        Some(self.leave(slot))
+    }
+
+    /// Takes the page of a slot out of the lookup.
+    fn leave(&mut self, slot: u32) -> Evicted {
         let evicted = Evicted {
             slot,
             lpn: self.slots.lpn(slot),
             dirty: self.slots.is_dirty(slot),
             unused: self.slots.is_unused(slot),
+            pinned: self.slots.is_pinned(slot),
         };
         self.lookup[evicted.lpn as usize] = 0;
-        Some(evicted)
+        self.held -= 1;
+        evicted
     }
 
     /// When the first fill of the page's set ends that ends after `now`.
     ///
-    /// Asked only when every page of the set is in flight, so the MSHRs bound the scan.
+    /// Asked only when every page of the set that is not pinned is in flight. The MSHRs bound
+    /// those, and `cache.pin_max` the others, so the scan is bounded.
     pub fn next_ready(&self, lpn: u32, now: Ps) -> Option<Ps> {
         let first = self.set_of(lpn) * self.ways;
-        let ends = (first..first + self.ways).map(|slot| self.slots.ready_at(slot));
+        let mine = (first..first + self.ways).filter(|slot| !self.slots.is_pinned(*slot));
+        let ends = mine.map(|slot| self.slots.ready_at(slot));
         ends.filter(|end| *end > now).min()
     }
 
@@ -138,24 +217,55 @@ impl Cache {
     pub fn insert(&mut self, slot: u32, lpn: u32, ready_at: Ps, fill: Fill) {
         self.slots.fill(slot, lpn, ready_at, fill);
         self.lookup[lpn as usize] = slot + 1;
+        self.held += 1;
         let set = self.set_of(lpn);
         self.policy.insert(set, slot, lpn);
     }
 
-    /// Drops a page, whatever state it is in. Says whether an unused prefetch was lost with it.
-    pub fn discard(&mut self, lpn: u32) -> bool {
-        let Some(slot) = self.lookup[lpn as usize].checked_sub(1) else {
-            return false;
-        };
-        let set = self.set_of(lpn);
-        self.policy.remove(set, slot);
-        self.lookup[lpn as usize] = 0;
-        let unused = self.slots.is_unused(slot);
+    /// Takes a page out, whatever state it is in, if it is cached.
+    pub fn take_out(&mut self, lpn: u32) -> Option<Evicted> {
+        let (set, slot) = (self.set_of(lpn), self.slot_of(lpn)?);
+        let left = self.leave(slot);
+        if left.pinned {
+            self.forget_pin(set, slot);
+        } else {
+            self.policy.remove(set, slot);
+        }
         let first_free = &mut self.free[set as usize][1];
         self.slots.set_free(slot, *first_free);
         *first_free = slot + 1;
-        unused
+        Some(left)
     }
+
+    /// The state, for the message of a failed test: per set with pages, the pages that the policy
+    /// holds in its own order, the next victim last.
+    pub fn dump(&self, out: &mut String) {
+        for set in 0..self.sets {
+            let held = self.policy.dump(set);
+            let pins = self.pinned[set as usize];
+            if held.is_empty() && pins == 0 {
+                continue;
+            }
+            let pages = held.iter().map(|slot| {
+                let mark = if self.slots.is_dirty(*slot) { "*" } else { "" };
+                format!(
+                    "L{}{mark}@{}",
+                    self.slots.lpn(*slot),
+                    self.slots.ready_at(*slot)
+                )
+            });
+            let pages: Vec<String> = pages.collect();
+            *out += &format!("set {set}: {pins} pinned; {}\n", pages.join(" "));
+        }
+    }
+}
+
+/// What is known of a cached page.
+pub(crate) struct Peek {
+    pub slot: u32,
+    pub ready_at: Ps,
+    pub is_dirty: bool,
+    pub is_pinned: bool,
 }
 
 /// Why a page comes into the cache.

@@ -5,6 +5,7 @@ use sluice_units::Ps;
 
 const DIRTY: u64 = 1 << 32;
 const UNUSED: u64 = 1 << 33;
+const PINNED: u64 = 1 << 34;
 const LPN: u64 = 0xffff_ffff;
 
 /// Per slot: [LPN and flags, when the page's fill ends]. A free slot's first word is the next
@@ -33,19 +34,34 @@ impl Slots {
         self.0[slot as usize][0] & UNUSED != 0
     }
 
-    pub fn mark_dirty(&mut self, slot: u32) {
-        self.0[slot as usize][0] |= DIRTY;
+    pub fn is_pinned(&self, slot: u32) -> bool {
+        self.0[slot as usize][0] & PINNED != 0
     }
 
-    /// Notes an access. Says whether it is the first to a prefetched page.
-    pub fn touch(&mut self, slot: u32, write: bool) -> bool {
+    pub fn set_pinned(&mut self, slot: u32, pinned: bool) {
         let word = &mut self.0[slot as usize][0];
-        let first_use = *word & UNUSED != 0;
+        *word = if pinned {
+            *word | PINNED
+        } else {
+            *word & !PINNED
+        };
+    }
+
+    pub fn set_dirty(&mut self, slot: u32, dirty: bool) {
+        let word = &mut self.0[slot as usize][0];
+        *word = if dirty { *word | DIRTY } else { *word & !DIRTY };
+    }
+
+    /// Notes an access. Says whether it is the first to a prefetched page, and whether the page
+    /// is pinned.
+    pub fn touch(&mut self, slot: u32, write: bool) -> (bool, bool) {
+        let word = &mut self.0[slot as usize][0];
+        let found = (*word & UNUSED != 0, *word & PINNED != 0);
         let changed = (*word & !UNUSED) | if write { DIRTY } else { 0 };
         if changed != *word {
             *word = changed;
         }
-        first_use
+        found
     }
 
     pub fn fill(&mut self, slot: u32, lpn: u32, ready_at: Ps, fill: Fill) {

@@ -8,7 +8,7 @@ mod value;
 
 pub use checked::{
     CacheSettings, DeviceConfig, FtlSettings, NandSettings, PolicySettings, PrefetchSettings,
-    Settings,
+    Settings, StoreMiss, WritePolicy,
 };
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};

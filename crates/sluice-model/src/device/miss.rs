@@ -1,10 +1,11 @@
 //! What happens when a page is not in the cache: room is made, and the page is brought in.
 
 use super::Device;
-use crate::cache::Fill;
+use crate::cache::{Evicted, Fill};
+use crate::config::StoreMiss;
 use crate::parts::Parts;
 use crate::prefetch::{Outcome, Picks};
-use crate::request::{Completion, Effects, Op, ServedBy};
+use crate::request::{Completion, Effects, Op, Request, ServedBy};
 use sluice_units::{Lpn, Ps};
 
 impl Device {
@@ -13,29 +14,80 @@ impl Device {
         &mut self,
         at: Ps,
         lpn: u32,
-        op: Op,
+        req: Request,
         effects: &mut E,
     ) -> Completion {
         self.stats.misses += 1;
-        let fill = match op {
-            Op::Write => Fill::Write,
-            Op::Read => Fill::Read,
+        let around = self.config.cache.store_miss == StoreMiss::Around;
+        let done_at = match req.op {
+            Op::Write if around => self.write_around(at, lpn),
+            _ => self.bring_in(at, lpn, req, effects),
         };
-        let mut parts = self.front_parts();
-        let (slot, start) = self.make_room(at, lpn, effects);
-        parts.stall = start - at;
-        let done_at = self.fill(slot, start, lpn, fill, &mut parts);
-        self.count_latency(parts, done_at);
         self.prefetch_after(at, lpn, Outcome::Miss, effects);
         self.completion(done_at, ServedBy::Flash, false)
     }
 
-    /// Finds a slot for a demanded page, waiting for an MSHR entry and for a way if it must.
+    /// Brings the page in for an access. Returns when the access is done.
+    fn bring_in<E: Effects>(&mut self, at: Ps, lpn: u32, req: Request, effects: &mut E) -> Ps {
+        let store = req.op == Op::Write;
+        let mut parts = self.front_parts();
+        let from = self.requests.free_at(at);
+        let (slot, start) = self.make_room(at, from, lpn, effects);
+        parts.stall = start - at;
+        let fill = if store && self.marks_dirty {
+            Fill::Write
+        } else {
+            Fill::Read
+        };
+        let ready_at = if store && self.config.cache.store_miss == StoreMiss::Merge {
+            let mut unseen = Parts::default();
+            let ready_at = self.fill(slot, start, lpn, fill, &mut unseen);
+            parts.dram = unseen.dram;
+            self.count_latency(parts, start + parts.dram);
+            ready_at
+        } else {
+            let ready_at = self.fill(slot, start, lpn, fill, &mut parts);
+            self.count_latency(parts, ready_at);
+            self.requests.take(start, ready_at);
+            ready_at
+        };
+        if self.watches_lines {
+            self.watch(ready_at, slot, lpn, req);
+        }
+        self.now + parts.total()
+    }
+
+    /// Reads the page, changes it and programs it, all outside the cache.
+    fn write_around(&mut self, at: Ps, lpn: u32) -> Ps {
+        let mut parts = self.front_parts();
+        self.mshr.retire(at);
+        let start = self.mshr.free_at(at).max(self.requests.free_at(at));
+        self.stats.mshr_stalls += u64::from(start > at);
+        parts.stall = start - at;
+        let read_at = self.back.read(start, lpn, &mut parts, &mut self.stats);
+        parts.dram = self.config.cache.hit_latency;
+        let done_at = read_at + parts.dram;
+        self.mshr.take(start, done_at);
+        self.requests.take(start, done_at);
+        self.stats.write_arounds += 1;
+        self.back.write(done_at, lpn, &mut self.stats);
+        self.count_latency(parts, done_at);
+        done_at
+    }
+
+    /// Finds a slot for a demanded page, waiting until `from`, for an MSHR entry and for a way if
+    /// it must.
     ///
     /// Returns the slot and the time at which the fill can start.
-    fn make_room<E: Effects>(&mut self, at: Ps, lpn: u32, effects: &mut E) -> (u32, Ps) {
+    pub(super) fn make_room<E: Effects>(
+        &mut self,
+        at: Ps,
+        from: Ps,
+        lpn: u32,
+        effects: &mut E,
+    ) -> (u32, Ps) {
         self.mshr.retire(at);
-        let mut start = self.mshr.free_at(at);
+        let mut start = self.mshr.free_at(at).max(from);
         self.cache.announce(lpn);
         let slot = loop {
             if let Some(slot) = self.slot_for(start, lpn, None, effects) {
@@ -61,24 +113,52 @@ impl Device {
             return Some(slot);
         }
         let evicted = self.cache.evict(lpn, at, keep)?;
-        let written = effects.unmap(Lpn(u64::from(evicted.lpn)));
         self.stats.evictions += 1;
-        self.stats.prefetch_unused += u64::from(evicted.unused);
-        if evicted.dirty || written {
-            self.stats.dirty_evictions += 1;
-            self.back.write(at, evicted.lpn, &mut self.stats);
-        }
+        self.stats.dirty_evictions += u64::from(self.let_go(at, &evicted, effects));
         Some(evicted.slot)
     }
 
+    /// Takes a page that has left the cache from the host, and programs it if it was written.
+    /// Says whether it was.
+    pub(super) fn let_go<E: Effects>(
+        &mut self,
+        at: Ps,
+        evicted: &Evicted,
+        effects: &mut E,
+    ) -> bool {
+        let written = effects.unmap(Lpn(u64::from(evicted.lpn)));
+        self.stats.prefetch_unused += u64::from(evicted.unused);
+        let dirty = evicted.dirty || written;
+        if let Some(lines) = &mut self.lines {
+            lines.evict(evicted.slot);
+            if dirty {
+                lines.program(evicted.slot);
+            }
+        }
+        if dirty {
+            self.back.write(at, evicted.lpn, &mut self.stats);
+        }
+        dirty
+    }
+
     /// Reads the page into the slot. Returns when the host can have it.
-    fn fill(&mut self, slot: u32, start: Ps, lpn: u32, fill: Fill, parts: &mut Parts) -> Ps {
+    pub(super) fn fill(
+        &mut self,
+        slot: u32,
+        start: Ps,
+        lpn: u32,
+        fill: Fill,
+        parts: &mut Parts,
+    ) -> Ps {
         let read_at = self.back.read(start, lpn, parts, &mut self.stats);
         parts.dram = self.config.cache.hit_latency;
         let ready_at = read_at + parts.dram;
-        self.mshr.retire(start);
-        self.mshr.take(ready_at);
+        self.mshr.take(start, ready_at);
         self.cache.insert(slot, lpn, ready_at, fill);
+        self.stats.fills += 1;
+        if let Some(lines) = &mut self.lines {
+            lines.fill(slot);
+        }
         ready_at
     }
 
@@ -94,26 +174,33 @@ impl Device {
         self.prefetch.access(u64::from(lpn), outcome, &mut picks);
         for pick in picks.as_slice() {
             if *pick < self.pages() && !self.cache.contains(*pick as u32) {
-                self.prefetch_one(at, *pick as u32, lpn, effects);
+                self.prefetch_one(at, *pick as u32, Some(lpn), effects);
             }
         }
     }
 
     /// Brings a page in, without waiting for anything and without pushing out the page `keep`.
-    fn prefetch_one<E: Effects>(&mut self, at: Ps, lpn: u32, keep: u32, effects: &mut E) {
+    /// Says whether there was room.
+    pub(super) fn prefetch_one<E: Effects>(
+        &mut self,
+        at: Ps,
+        lpn: u32,
+        keep: Option<u32>,
+        effects: &mut E,
+    ) -> bool {
         self.mshr.retire(at);
         if self.mshr.free_at(at) > at {
             self.stats.prefetch_dropped += 1;
-            return;
+            return false;
         }
         self.cache.announce(lpn);
-        match self.slot_for(at, lpn, Some(keep), effects) {
-            Some(slot) => {
-                // Nobody waits for it: its parts are not counted.
-                self.fill(slot, at, lpn, Fill::Prefetch, &mut Parts::default());
-                self.stats.prefetch_issued += 1;
-            }
-            None => self.stats.prefetch_dropped += 1,
-        }
+        let Some(slot) = self.slot_for(at, lpn, keep, effects) else {
+            self.stats.prefetch_dropped += 1;
+            return false;
+        };
+        // Nobody waits for it: its parts are not counted.
+        self.fill(slot, at, lpn, Fill::Prefetch, &mut Parts::default());
+        self.stats.prefetch_issued += 1;
+        true
     }
 }

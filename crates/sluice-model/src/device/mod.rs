@@ -1,17 +1,25 @@
 //! The device: what happens at an access, in order.
 
 mod back;
+mod balance;
+mod block;
+mod command;
+mod lines;
 mod miss;
 
-use crate::cache::Cache;
-use crate::config::{ConfigError, DeviceConfig};
-use crate::mshr::Mshr;
+use crate::cache::{Cache, Found};
+use crate::config::{ConfigError, DeviceConfig, StoreMiss, WritePolicy};
+use crate::mshr::{Mshr, Requests};
 use crate::parts::Parts;
 use crate::prefetch::{AnyPrefetch, Outcome};
 use crate::request::{Completion, Effects, Hint, Op, Request, ServedBy};
 use crate::stats::Stats;
 use back::Back;
-use sluice_units::{Lpn, PAGE_BYTES, Ps};
+use sluice_units::{LINE_BYTES, Lpn, Ps};
+
+pub use block::{BlockCompletion, BlockOp, BlockRequest};
+pub use command::{Command, Done, Refused};
+pub use lines::Lines;
 
 /// A CXL-SSD. A function of its state, the requests and the times it is given; nothing else.
 ///
@@ -23,8 +31,14 @@ pub struct Device {
     cache: Cache,
     prefetch: AnyPrefetch,
     mshr: Mshr,
+    requests: Requests,
     back: Back,
+    lines: Option<Lines>,
     stats: Stats,
+    /// Whether a store leaves its page dirty.
+    marks_dirty: bool,
+    /// Whether a store writes through, or lines are counted.
+    watches_lines: bool,
 }
 
 impl Device {
@@ -42,13 +56,19 @@ impl Device {
                 message: format!("this machine addresses {} bytes at most", usize::MAX),
             });
         }
+        let marks_dirty = config.cache.write == WritePolicy::Back;
+        let track_lines = config.cache.track_lines;
         Ok(Device {
             now: Ps::ZERO,
             cache: Cache::new(config, seed),
             prefetch: (config.prefetch.policy.build)(config.prefetch.degree),
             mshr: Mshr::new(config.cache.mshr_entries),
+            requests: Requests::new(config.cache.mshr_requests),
             back: Back::new(config),
+            lines: track_lines.then(|| Lines::new(config)),
             stats: Stats::default(),
+            marks_dirty,
+            watches_lines: track_lines || !marks_dirty,
             config: config.clone(),
         })
     }
@@ -59,7 +79,7 @@ impl Device {
     /// hit is done `cache.hit_latency` later. A miss makes room, telling the host through
     /// `effects`, reads the page from flash, and is done `cache.hit_latency` after that; it may
     /// also start prefetches. A page that is on its way is done when its fill is, or as a hit if
-    /// that is later.
+    /// that is later. What a store does besides is up to `cache.write` and `cache.store_miss`.
     ///
     /// # Panics
     /// If the address is not below the capacity.
@@ -67,27 +87,76 @@ impl Device {
     pub fn access<E: Effects>(&mut self, now: Ps, req: Request, effects: &mut E) -> Completion {
         let lpn = self.lpn_of(req.addr);
         self.now = self.now.max(now);
+        let store = req.op == Op::Write;
+        self.stats.loads += u64::from(!store);
+        self.stats.stores += u64::from(store);
         let mut parts = self.front_parts();
         let at = self.now + parts.protocol + parts.indexing;
-        let Some(found) = self.cache.hit(lpn, req.op == Op::Write) else {
-            return self.miss(at, lpn, req.op, effects);
+        let Some(found) = self.cache.hit(lpn, store & self.marks_dirty) else {
+            return self.miss(at, lpn, req, effects);
         };
+        if found.ready_at > at || found.first_use || self.watches_lines {
+            return self.special_hit(at, lpn, req, found, effects);
+        }
+        self.stats.hits += 1;
+        parts.dram = self.config.cache.hit_latency;
+        let done_at = at + parts.dram;
+        self.count_latency(parts, done_at);
+        self.completion(done_at, ServedBy::CacheHit, false)
+    }
+
+    /// A hit that has more to do: the page is on its way, was prefetched, or is watched.
+    fn special_hit<E: Effects>(
+        &mut self,
+        at: Ps,
+        lpn: u32,
+        req: Request,
+        found: Found,
+        effects: &mut E,
+    ) -> Completion {
+        let mut parts = self.front_parts();
+        parts.dram = self.config.cache.hit_latency;
         let served_by = if found.ready_at > at {
             self.stats.mshr_merges += 1;
+            let leaves_line = self.config.cache.store_miss == StoreMiss::Merge;
+            if !(leaves_line && req.op == Op::Write) {
+                let start = self.requests.free_at(at);
+                parts.stall = start - at;
+                self.stats.mshr_stalls += u64::from(start > at);
+                parts.merge = found.ready_at - (start + parts.dram);
+                self.requests.take(start, start + parts.dram + parts.merge);
+            }
             ServedBy::MshrMerge
         } else {
             self.stats.hits += 1;
             ServedBy::CacheHit
         };
-        parts.dram = self.config.cache.hit_latency;
-        parts.merge = found.ready_at - (at + parts.dram);
-        let done_at = at + parts.dram + parts.merge;
+        let done_at = self.now + parts.total();
         self.count_latency(parts, done_at);
+        if self.watches_lines {
+            self.watch(done_at.max(found.ready_at), found.slot, lpn, req);
+        }
         if found.first_use {
             self.stats.prefetch_used += 1;
             self.prefetch_after(at, lpn, Outcome::FirstUse, effects);
         }
         self.completion(done_at, served_by, found.first_use)
+    }
+
+    /// Notes the line of an access, and writes a store through at `at`.
+    fn watch(&mut self, at: Ps, slot: u32, lpn: u32, req: Request) {
+        let store = req.op == Op::Write;
+        if let Some(lines) = &mut self.lines {
+            let line = (req.addr & (self.config.page_bytes() - 1)) / LINE_BYTES;
+            lines.access(slot, line, store);
+        }
+        if store && !self.marks_dirty {
+            self.stats.write_throughs += 1;
+            if let Some(lines) = &mut self.lines {
+                lines.program(slot);
+            }
+            self.back.write(at, lpn, &mut self.stats);
+        }
     }
 
     /// Lets background work go on up to `now`.
@@ -98,16 +167,27 @@ impl Device {
 
     /// The host no longer wants the page's contents (TRIM): no write-back, no place in flash.
     ///
-    /// The host unmaps the page itself: `effects` is not called for it.
+    /// The host unmaps the page itself: `effects` is not called for it. A pin ends with it.
     ///
     /// # Panics
     /// If the page is not on the device.
     pub fn discard(&mut self, now: Ps, lpn: Lpn) {
         self.now = self.now.max(now);
-        let lpn = self.lpn_of(lpn.addr());
+        let lpn = self.known(lpn);
         self.stats.trims += 1;
-        self.stats.prefetch_unused += u64::from(self.cache.discard(lpn));
+        self.drop_cached(lpn);
         self.back.trim(lpn);
+    }
+
+    /// Forgets a cached page. Says whether it was cached.
+    fn drop_cached(&mut self, lpn: u32) -> bool {
+        let Some(dropped) = self.cache.take_out(lpn) else {
+            return false;
+        };
+        self.stats.drops += 1;
+        self.stats.pins_dropped += u64::from(dropped.pinned);
+        self.stats.prefetch_unused += u64::from(dropped.unused);
+        true
     }
 
     /// The host found out, after the page had left the cache, that it had been written.
@@ -118,8 +198,8 @@ impl Device {
     /// If the page is not on the device.
     pub fn write_back(&mut self, now: Ps, lpn: Lpn) {
         self.now = self.now.max(now);
-        let lpn = self.lpn_of(lpn.addr());
-        if !self.cache.mark_dirty(lpn) {
+        let lpn = self.known(lpn);
+        if !self.cache.set_dirty(lpn, true) {
             self.stats.late_write_backs += 1;
             self.back.write(self.now, lpn, &mut self.stats);
         }
@@ -128,6 +208,21 @@ impl Device {
     /// Whether the page is in the cache or on its way there.
     pub fn is_cached(&self, lpn: Lpn) -> bool {
         lpn.0 < self.pages() && self.cache.contains(lpn.0 as u32)
+    }
+
+    /// Pages in the cache or on their way there.
+    pub fn cached_pages(&self) -> u64 {
+        self.cache.len()
+    }
+
+    /// Pages that are pinned.
+    pub fn pinned_pages(&self) -> u64 {
+        self.cache.pins()
+    }
+
+    /// What is known of lines, if `cache.track_lines` is on.
+    pub fn lines(&self) -> Option<&Lines> {
+        self.lines.as_ref()
     }
 
     /// What the device has done so far.
@@ -146,9 +241,14 @@ impl Device {
     }
 
     fn lpn_of(&self, addr: u64) -> u32 {
-        let lpn = addr / PAGE_BYTES;
+        let lpn = addr >> self.config.page_shift;
         assert!(lpn < self.pages(), "address {addr:#x} is not on the device");
         lpn as u32
+    }
+
+    fn known(&self, lpn: Lpn) -> u32 {
+        assert!(lpn.0 < self.pages(), "page {lpn} is not on the device");
+        lpn.0 as u32
     }
 
     /// The parts of every access: the link and the index.

@@ -58,8 +58,10 @@ impl Space {
 /// - `insert` names a slot of the set that the policy does not hold; `hit` and `remove` name one
 ///   that it does;
 /// - `miss` comes once before each `insert`, and before the `victim` calls that make room for it;
-/// - `victim` is called only when every slot of the set is held. It may be called again with
-///   a later time if it found nothing, and a page that was announced may still not be inserted.
+/// - `victim` is called only when every slot of the set is held, but for those of pinned pages:
+///   pinning a page is a `remove`, and unpinning it a `miss` and an `insert`. It may be called
+///   again with a later time if it found nothing, and a page that was announced may still not be
+///   inserted.
 ///
 /// An implementor must:
 /// - allocate only in `build`;
@@ -85,7 +87,7 @@ pub trait Eviction: Sized {
     /// Chooses a slot to empty and forgets it.
     fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32>;
 
-    /// The page in `slot` was discarded by the host.
+    /// The page in `slot` was discarded, taken out, or pinned by the host.
     fn remove(&mut self, set: u32, slot: u32);
 
     /// The held slots of a set in the policy's own order, the next victim last. For tests.

@@ -1,11 +1,11 @@
 //! The DRAM cache: sizes, policy, misses in flight.
 
-use super::take::{count, impossible, named, share, time};
+use super::take::{choice, count, impossible, named, share, time};
 use crate::cache::{EVICTIONS, EvictionEntry};
 use crate::config::error::ConfigError;
 use crate::config::raw::RawConfig;
 use crate::config::value::Value;
-use sluice_units::{Bytes, PAGE_BYTES, Ps, Ratio};
+use sluice_units::{Bytes, Ps, Ratio};
 
 /// The cache's checked values.
 #[derive(Clone, Debug)]
@@ -22,8 +22,39 @@ pub struct CacheSettings {
     pub index_latency: Ps,
     /// Time of the DRAM, in a hit and in a miss.
     pub hit_latency: Ps,
+    /// When a written page is programmed.
+    pub write: WritePolicy,
+    /// What a store to a page that is not cached does.
+    pub store_miss: StoreMiss,
+    /// Whether touched and written lines are counted.
+    pub track_lines: bool,
+    /// Pages of a set that can be pinned. Less than `ways`.
+    pub pins_per_set: u32,
     /// Fills in flight at once.
     pub mshr_entries: u32,
+    /// Accesses waiting for fills at once, if that is bounded.
+    pub mshr_requests: Option<u32>,
+    page_bytes: u64,
+}
+
+/// When a written page is programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritePolicy {
+    /// When it leaves the cache.
+    Back,
+    /// At each store. Pages in the cache are clean.
+    Through,
+}
+
+/// What a store to a page that is not cached does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreMiss {
+    /// Waits for the page, then changes it in the cache.
+    Rmw,
+    /// Leaves its line with the MSHR entry; the page is read without anyone waiting.
+    Merge,
+    /// Reads, changes and programs the page without a place in the cache.
+    Around,
 }
 
 /// The parameters of single eviction policies.
@@ -36,11 +67,15 @@ pub struct PolicySettings {
 impl CacheSettings {
     /// Bytes of DRAM cache.
     pub fn capacity(&self) -> Bytes {
-        Bytes(u64::from(self.pages) * PAGE_BYTES)
+        Bytes(u64::from(self.pages) * self.page_bytes)
     }
 
-    pub(super) fn new(raw: &RawConfig, device_pages: u32) -> Result<CacheSettings, ConfigError> {
-        let (pages, ways) = sizes(raw, device_pages)?;
+    pub(super) fn new(
+        raw: &RawConfig,
+        device_pages: u32,
+        page_bytes: u64,
+    ) -> Result<CacheSettings, ConfigError> {
+        let (pages, ways) = sizes(raw, device_pages, page_bytes)?;
         Ok(CacheSettings {
             pages,
             ways,
@@ -50,13 +85,26 @@ impl CacheSettings {
             },
             index_latency: time(raw, "cache.index_latency"),
             hit_latency: time(raw, "cache.hit_latency"),
+            write: match choice(raw, "cache.write") {
+                "through" => WritePolicy::Through,
+                _ => WritePolicy::Back,
+            },
+            store_miss: match choice(raw, "cache.store_miss") {
+                "merge" => StoreMiss::Merge,
+                "around" => StoreMiss::Around,
+                _ => StoreMiss::Rmw,
+            },
+            track_lines: choice(raw, "cache.track_lines") == "yes",
+            pins_per_set: share(raw, "cache.pin_max").floor_of(u64::from(ways)) as u32,
             mshr_entries: count(raw, "mshr.entries") as u32,
+            mshr_requests: Some(count(raw, "mshr.requests") as u32).filter(|bound| *bound > 0),
+            page_bytes,
         })
     }
 }
 
 /// The cache's pages and ways.
-fn sizes(raw: &RawConfig, device_pages: u32) -> Result<(u32, u32), ConfigError> {
+fn sizes(raw: &RawConfig, device_pages: u32, page_bytes: u64) -> Result<(u32, u32), ConfigError> {
     let ways = match raw.value("cache.ways") {
         Value::Count(ways) => Some(ways),
         _ => None,
@@ -67,9 +115,9 @@ fn sizes(raw: &RawConfig, device_pages: u32) -> Result<(u32, u32), ConfigError> 
             let pages = share.floor_of(u64::from(device_pages));
             pages - pages % ways.unwrap_or(1)
         }
-        Value::Size(size) if size.is_whole_pages() => size.pages(),
+        Value::Size(size) if size.0.is_multiple_of(page_bytes) => size.0 / page_bytes,
         _ => {
-            let message = format!("not a multiple of the page size, {PAGE_BYTES} bytes");
+            let message = format!("not a multiple of the page size, {page_bytes} bytes");
             return Err(impossible(raw, &["cache.capacity"], message));
         }
     };

@@ -5,15 +5,15 @@ mod flash;
 mod prefetch;
 mod take;
 
-pub use cache::{CacheSettings, PolicySettings};
+pub use cache::{CacheSettings, PolicySettings, StoreMiss, WritePolicy};
 pub use flash::{FtlSettings, NandSettings};
 pub use prefetch::PrefetchSettings;
 
 use super::error::ConfigError;
 use super::raw::RawConfig;
 use super::value::Value;
-use sluice_units::{Bytes, PAGE_BYTES, Ps};
-use std::ops::Deref;
+use sluice_units::{Bytes, Lpn, Ps};
+use std::ops::{Deref, RangeInclusive};
 use take::{impossible, time};
 
 /// Physical pages, less the two words of the map that mean something else.
@@ -31,6 +31,8 @@ pub struct DeviceConfig {
 pub struct Settings {
     /// Logical pages: `device.capacity` in pages.
     pub pages: u32,
+    /// The binary logarithm of a page's bytes.
+    pub page_shift: u32,
     /// Time on the CXL link, there and back.
     pub protocol_latency: Ps,
     /// A wait longer than this is announced as a long one.
@@ -48,7 +50,22 @@ pub struct Settings {
 impl Settings {
     /// Bytes that the host can address.
     pub fn capacity(&self) -> Bytes {
-        Bytes(u64::from(self.pages) * PAGE_BYTES)
+        Bytes(u64::from(self.pages) << self.page_shift)
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u64 {
+        1 << self.page_shift
+    }
+
+    /// The page that holds the byte at `addr`.
+    pub fn lpn_of(&self, addr: u64) -> Lpn {
+        Lpn(addr >> self.page_shift)
+    }
+
+    /// How long a hit takes.
+    pub fn hit_time(&self) -> Ps {
+        self.protocol_latency + self.cache.index_latency + self.cache.hit_latency
     }
 }
 
@@ -81,11 +98,13 @@ impl DeviceConfig {
     }
 
     pub(super) fn new(raw: &RawConfig) -> Result<DeviceConfig, ConfigError> {
-        let pages = pages(raw)?;
-        let cache = CacheSettings::new(raw, pages)?;
+        let page_bytes = page_bytes(raw)?;
+        let pages = pages(raw, page_bytes)?;
+        let cache = CacheSettings::new(raw, pages, page_bytes)?;
         let (nand, ftl) = flash::flash(raw, pages)?;
         let settings = Settings {
             pages,
+            page_shift: page_bytes.ilog2(),
             protocol_latency: time(raw, "device.protocol_latency"),
             hint_threshold: time(raw, "device.hint_threshold"),
             cache,
@@ -100,19 +119,41 @@ impl DeviceConfig {
     }
 }
 
-fn pages(raw: &RawConfig) -> Result<u32, ConfigError> {
-    let Value::Size(capacity) = raw.value("device.capacity") else {
-        unreachable!("device.capacity is a size")
-    };
-    if !capacity.is_whole_pages() {
-        let message = format!("not a multiple of the page size, {PAGE_BYTES} bytes");
+/// The sizes of page that a device can have.
+const PAGE_BYTES_ALLOWED: RangeInclusive<u64> = 512..=65_536;
+
+fn page_bytes(raw: &RawConfig) -> Result<u64, ConfigError> {
+    let bytes = size(raw, "device.page");
+    if !bytes.is_power_of_two() || !PAGE_BYTES_ALLOWED.contains(&bytes) {
+        let message = "a page has a power of two of bytes, from 512B to 64KiB".to_owned();
+        return Err(impossible(raw, &["device.page"], message));
+    }
+    Ok(bytes)
+}
+
+fn pages(raw: &RawConfig, page_bytes: u64) -> Result<u32, ConfigError> {
+    let capacity = size(raw, "device.capacity");
+    if !capacity.is_multiple_of(page_bytes) {
+        let message = format!("not a multiple of the page size, {page_bytes} bytes");
         return Err(impossible(raw, &["device.capacity"], message));
     }
-    u32::try_from(capacity.pages())
+    u32::try_from(capacity / page_bytes)
         .ok()
         .filter(|pages| u64::from(*pages) < PPN_MAX)
         .ok_or_else(|| {
-            let message = format!("more than {PPN_MAX} pages; at most 15TiB is accepted");
+            let gib = (PPN_MAX * page_bytes) >> 30;
+            let most = match gib >> 10 {
+                0 => format!("{gib}GiB"),
+                tib => format!("{tib}TiB"),
+            };
+            let message = format!("more than {PPN_MAX} pages; at most {most} is accepted");
             impossible(raw, &["device.capacity"], message)
         })
+}
+
+fn size(raw: &RawConfig, key: &'static str) -> u64 {
+    match raw.value(key) {
+        Value::Size(Bytes(bytes)) => bytes,
+        other => unreachable!("{key} is a size, not {other}"),
+    }
 }

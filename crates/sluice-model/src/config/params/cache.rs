@@ -4,6 +4,18 @@ use super::{Param, TIME};
 use crate::cache::EVICTIONS;
 use crate::config::value::Kind;
 
+fn writes() -> Vec<&'static str> {
+    vec!["back", "through"]
+}
+
+fn store_misses() -> Vec<&'static str> {
+    vec!["rmw", "merge", "around"]
+}
+
+fn no_or_yes() -> Vec<&'static str> {
+    vec!["no", "yes"]
+}
+
 fn evictions() -> Vec<&'static str> {
     EVICTIONS.iter().map(|entry| entry.info.name).collect()
 }
@@ -45,6 +57,37 @@ pub(super) const PARAMS: &[Param] = &[
         source: "Cylon section 4.8: remote-NUMA access, about 150 ns",
     },
     Param {
+        key: "cache.write",
+        kind: Kind::Choice(writes),
+        default: "back",
+        meaning: "back: a written page is programmed when it leaves the cache; through: at each \
+                  store",
+        source: "Cylon section 2: the CMM-H's cache is write-back",
+    },
+    Param {
+        key: "cache.store_miss",
+        kind: Kind::Choice(store_misses),
+        default: "rmw",
+        meaning: "rmw: a store waits until its page is read; merge: the page is read, but the line \
+                  is kept and nobody waits; around: the page is read, changed and programmed \
+                  outside the cache",
+        source: "CMM-H case study section 3: a store that misses waits for the read of its page",
+    },
+    Param {
+        key: "cache.track_lines",
+        kind: Kind::Choice(no_or_yes),
+        default: "no",
+        meaning: "whether to count the 64-byte lines touched and written of each page that leaves",
+        source: "SkyByte Figures 5 and 6 show what it counts",
+    },
+    Param {
+        key: "cache.pin_max",
+        kind: Kind::Share { max_percent: 90 },
+        default: "50%",
+        meaning: "the share of a set that can be pinned, rounded down; one page stays free to go",
+        source: "assumed: half of the cache stays a cache",
+    },
+    Param {
         key: "cache.s3fifo_small",
         kind: Kind::Share { max_percent: 100 },
         default: "10%",
@@ -60,5 +103,15 @@ pub(super) const PARAMS: &[Param] = &[
         default: "256",
         meaning: "pages that can be on their way into the cache at once",
         source: "assumed: four for each die",
+    },
+    Param {
+        key: "mshr.requests",
+        kind: Kind::Count {
+            min: 0,
+            max: 65_536,
+        },
+        default: "0",
+        meaning: "accesses that can wait for pages on their way at once; 0: no bound",
+        source: "assumed: no bound but the MSHR entries",
     },
 ];

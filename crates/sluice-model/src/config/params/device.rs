@@ -12,6 +12,14 @@ pub(super) const PARAMS: &[Param] = &[
         source: "Cylon section 5.1.1: 96 GB",
     },
     Param {
+        key: "device.page",
+        kind: Kind::Size,
+        default: "4KiB",
+        meaning: "bytes of a page: of the cache, the mapping and a NAND read; 512B to 64KiB, a \
+                  power of two",
+        source: "Cylon section 2: 4 KB in the CMM-H, which it emulates",
+    },
+    Param {
         key: "device.protocol_latency",
         kind: TIME,
         default: "0ns",
