@@ -166,6 +166,8 @@ fn loads_and_stores_are_counted() {
     for lpn in 0..10 {
         access(&mut device, Ps::ZERO, lpn, Op::Read);
         write(&mut device, Ps::ZERO, lpn);
+    }
+    for lpn in 0..10 {
         write(&mut device, Ps::from_ms(1), lpn);
     }
     let stats = device.stats();
