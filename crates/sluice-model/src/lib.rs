@@ -26,7 +26,8 @@ mod stats;
 
 pub use config::{
     CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, NandSettings, PARAMS, Param,
-    PolicySettings, PrefetchSettings, RawConfig, Settings, StoreMiss, WritePolicy,
+    PolicySettings, PrefetchSettings, RawConfig, Settings, StoreMiss, ThrottleSettings,
+    WritePolicy,
 };
 pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
 pub use nand::{BadBlock, Origin, Served};

@@ -40,10 +40,16 @@ pub struct Stats {
     pub prefetch_issued: u64,
     /// Prefetched pages that were accessed before they left.
     pub prefetch_used: u64,
+    /// Of those used, the ones that were still on their way when they were asked for.
+    pub prefetch_late: u64,
     /// Prefetched pages that left without an access.
     pub prefetch_unused: u64,
     /// Prefetches given up because nothing could make room for them.
     pub prefetch_dropped: u64,
+    /// Times that the throttle made the prefetcher more eager.
+    pub prefetch_raised: u64,
+    /// Times that the throttle made the prefetcher less eager.
+    pub prefetch_lowered: u64,
     /// Writes that the host reported after the page had left the cache.
     pub late_write_backs: u64,
     /// NAND reads, those of garbage collection included.
@@ -91,6 +97,21 @@ impl Stats {
     /// The share of accesses that did not go behind the cache, or `None` before the first one.
     pub fn hit_ratio(&self) -> Option<Ratio> {
         Ratio::new(self.hits + self.mshr_merges, self.accesses())
+    }
+
+    /// Used of issued prefetches, or `None` before the first one.
+    pub fn prefetch_accuracy(&self) -> Option<Ratio> {
+        Ratio::new(self.prefetch_used, self.prefetch_issued)
+    }
+
+    /// The share of would-be misses that a prefetch took away: used of used and missed.
+    pub fn prefetch_coverage(&self) -> Option<Ratio> {
+        Ratio::new(self.prefetch_used, self.prefetch_used + self.misses)
+    }
+
+    /// Used prefetches that were there in time, of all used, or `None` before the first one.
+    pub fn prefetch_timeliness(&self) -> Option<Ratio> {
+        Ratio::new(self.prefetch_used - self.prefetch_late, self.prefetch_used)
     }
 
     /// NAND programs per program that the host asked for, or `None` before the first one.

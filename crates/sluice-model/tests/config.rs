@@ -83,7 +83,11 @@ const REFUSED: [(&str, &str, &str); 19] = [
         "(did you mean s3fifo?); expected one of fifo, lifo, lru, ",
     ),
     ("cache.policy", "", "; expected one of fifo, "),
-    ("prefetch.policy", "stride", "; expected one of none, nextn"),
+    (
+        "prefetch.policy",
+        "strides",
+        "; expected one of none, nextn",
+    ),
     (
         "nand.read",
         "40",

@@ -8,7 +8,7 @@ mod value;
 
 pub use checked::{
     CacheSettings, DeviceConfig, FtlSettings, NandSettings, PolicySettings, PrefetchSettings,
-    Settings, StoreMiss, WritePolicy,
+    Settings, StoreMiss, ThrottleSettings, WritePolicy,
 };
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};

@@ -4,7 +4,7 @@ use super::Device;
 use crate::cache::{Evicted, Fill};
 use crate::config::StoreMiss;
 use crate::parts::Parts;
-use crate::prefetch::{Outcome, Picks};
+use crate::prefetch::Outcome;
 use crate::request::{Completion, Effects, Op, Request, ServedBy};
 use sluice_units::{Lpn, Ps};
 
@@ -51,6 +51,7 @@ impl Device {
             self.requests.take(start, ready_at);
             ready_at
         };
+        self.prefetch.arrives(ready_at, lpn, lpn);
         if self.watches_lines {
             self.watch(ready_at, slot, lpn, req);
         }
@@ -102,7 +103,7 @@ impl Device {
     }
 
     /// A slot that is free, or freed by pushing another page out at `at`.
-    fn slot_for<E: Effects>(
+    pub(super) fn slot_for<E: Effects>(
         &mut self,
         at: Ps,
         lpn: u32,
@@ -115,6 +116,12 @@ impl Device {
         let evicted = self.cache.evict(lpn, at, keep)?;
         self.stats.evictions += 1;
         self.stats.dirty_evictions += u64::from(self.let_go(at, &evicted, effects));
+        self.prefetch.evicted(
+            evicted.lpn,
+            !evicted.unused,
+            keep.is_some(),
+            &mut self.stats,
+        );
         Some(evicted.slot)
     }
 
@@ -160,47 +167,5 @@ impl Device {
             lines.fill(slot);
         }
         ready_at
-    }
-
-    /// Asks the prefetcher, and brings in what it picks as far as there is room.
-    pub(super) fn prefetch_after<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: u32,
-        outcome: Outcome,
-        effects: &mut E,
-    ) {
-        let mut picks = Picks::new();
-        self.prefetch.access(u64::from(lpn), outcome, &mut picks);
-        for pick in picks.as_slice() {
-            if *pick < self.pages() && !self.cache.contains(*pick as u32) {
-                self.prefetch_one(at, *pick as u32, Some(lpn), effects);
-            }
-        }
-    }
-
-    /// Brings a page in, without waiting for anything and without pushing out the page `keep`.
-    /// Says whether there was room.
-    pub(super) fn prefetch_one<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: u32,
-        keep: Option<u32>,
-        effects: &mut E,
-    ) -> bool {
-        self.mshr.retire(at);
-        if self.mshr.free_at(at) > at {
-            self.stats.prefetch_dropped += 1;
-            return false;
-        }
-        self.cache.announce(lpn);
-        let Some(slot) = self.slot_for(at, lpn, keep, effects) else {
-            self.stats.prefetch_dropped += 1;
-            return false;
-        };
-        // Nobody waits for it: its parts are not counted.
-        self.fill(slot, at, lpn, Fill::Prefetch, &mut Parts::default());
-        self.stats.prefetch_issued += 1;
-        true
     }
 }

@@ -6,12 +6,13 @@ mod block;
 mod command;
 mod lines;
 mod miss;
+mod prefetch;
 
 use crate::cache::{Cache, Found};
 use crate::config::{ConfigError, DeviceConfig, StoreMiss, WritePolicy};
 use crate::mshr::{Mshr, Requests};
 use crate::parts::Parts;
-use crate::prefetch::{AnyPrefetch, Outcome};
+use crate::prefetch::{Outcome, Prefetcher};
 use crate::request::{Completion, Effects, Hint, Op, Request, ServedBy};
 use crate::stats::Stats;
 use back::Back;
@@ -29,7 +30,7 @@ pub struct Device {
     config: DeviceConfig,
     now: Ps,
     cache: Cache,
-    prefetch: AnyPrefetch,
+    prefetch: Prefetcher,
     mshr: Mshr,
     requests: Requests,
     back: Back,
@@ -61,7 +62,7 @@ impl Device {
         Ok(Device {
             now: Ps::ZERO,
             cache: Cache::new(config, seed),
-            prefetch: (config.prefetch.policy.build)(config.prefetch.degree),
+            prefetch: Prefetcher::new(config),
             mshr: Mshr::new(config.cache.mshr_entries),
             requests: Requests::new(config.cache.mshr_requests),
             back: Back::new(config),
@@ -137,8 +138,11 @@ impl Device {
             self.watch(done_at.max(found.ready_at), found.slot, lpn, req);
         }
         if found.first_use {
-            self.stats.prefetch_used += 1;
-            self.prefetch_after(at, lpn, Outcome::FirstUse, effects);
+            let outcome = match served_by {
+                ServedBy::CacheHit => Outcome::FirstUse,
+                _ => Outcome::LateUse,
+            };
+            self.prefetch_after(at, lpn, outcome, effects);
         }
         self.completion(done_at, served_by, found.first_use)
     }

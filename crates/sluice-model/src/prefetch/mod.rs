@@ -2,10 +2,20 @@
 //!
 //! To add one: a file beside this one, and a line in the list at the end.
 
+mod best_offset;
+mod markov;
 mod nextn;
 mod none;
+mod stream;
+mod stride;
+mod throttle;
+mod unit;
 
 pub use crate::cache::PolicyInfo;
+pub(crate) use unit::Prefetcher;
+
+use crate::config::Settings;
+use sluice_units::Ps;
 
 /// The most pages that one access can ask for.
 pub const PICKS_MAX: usize = 64;
@@ -17,6 +27,46 @@ pub enum Outcome {
     Miss,
     /// The page was brought in by a prefetch and is accessed for the first time.
     FirstUse,
+    /// The same, but the page was still on its way.
+    LateUse,
+}
+
+/// An access that a prefetcher sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When it reached the cache. May go back a little: accesses wait for their turn.
+    pub at: Ps,
+    /// The page.
+    pub lpn: u64,
+    /// What it found.
+    pub outcome: Outcome,
+}
+
+/// A page that is on its way into the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it will be there.
+    pub at: Ps,
+    /// The page.
+    pub lpn: u64,
+    /// The page whose access asked for it: for a missed page, itself.
+    pub cause: u64,
+}
+
+impl Arrival {
+    /// Whether a prefetch asked for it.
+    pub fn is_prefetch(&self) -> bool {
+        self.lpn != self.cause
+    }
+}
+
+/// How eager a prefetcher may be at an access. The throttle lowers both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// The most pages to ask for.
+    pub degree: u32,
+    /// How far ahead of the access a prefetcher that follows a stream may run, in its steps.
+    pub distance: u32,
 }
 
 /// Pages to bring in, in order of urgency. A fixed buffer, filled anew at each access.
@@ -60,18 +110,24 @@ impl Default for Picks {
 ///
 /// The engine guarantees that `access` is called once for each access that missed, or that was
 /// the first to a prefetched page, after the accessed page itself was dealt with. Other hits are
-/// not shown, because a live device cannot see them.
+/// not shown, because a live device cannot see them. Who accessed is not known either. `arrives`
+/// is called for every page that is sent for, at once, with the time at which it will be there:
+/// for a missed page before its `access`, for a pick after it.
 ///
-/// An implementor must allocate only in `build` and decide by its own state alone.
+/// An implementor must allocate only in `build`, decide by its own state alone, and add no more
+/// than `reach.degree` pages.
 pub trait Prefetch: Sized {
     /// Name, meaning and source.
     const INFO: PolicyInfo;
 
-    /// A prefetcher of this degree. The one place that may allocate.
-    fn build(degree: u32) -> Self;
+    /// A prefetcher of a device with these settings. The one place that may allocate.
+    fn build(settings: &Settings) -> Self;
 
-    /// Adds to `picks` the pages to bring in after an access to `lpn`.
-    fn access(&mut self, lpn: u64, outcome: Outcome, picks: &mut Picks);
+    /// Adds to `picks` the pages to bring in after an access.
+    fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks);
+
+    /// Notes a page that is on its way. Those that learn from times need it.
+    fn arrives(&mut self, _arrival: Arrival) {}
 }
 
 /// A prefetcher as the registry shows it.
@@ -79,8 +135,8 @@ pub trait Prefetch: Sized {
 pub struct PrefetchEntry {
     /// Name, meaning and source.
     pub info: PolicyInfo,
-    /// Makes a prefetcher of a degree.
-    pub build: fn(u32) -> AnyPrefetch,
+    /// Makes a prefetcher of a device with these settings.
+    pub build: fn(&Settings) -> AnyPrefetch,
 }
 
 /// Makes the enum that dispatches statically and the registry from one list.
@@ -95,8 +151,14 @@ macro_rules! prefetches {
         impl AnyPrefetch {
             /// See [`Prefetch::access`].
             #[inline]
-            pub fn access(&mut self, lpn: u64, outcome: Outcome, picks: &mut Picks) {
-                match self { $(AnyPrefetch::$policy(p) => p.access(lpn, outcome, picks),)+ }
+            pub fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
+                match self { $(AnyPrefetch::$policy(p) => p.access(seen, reach, picks),)+ }
+            }
+
+            /// See [`Prefetch::arrives`].
+            #[inline]
+            pub fn arrives(&mut self, arrival: Arrival) {
+                match self { $(AnyPrefetch::$policy(p) => p.arrives(arrival),)+ }
             }
         }
 
@@ -104,7 +166,7 @@ macro_rules! prefetches {
         pub static PREFETCHES: &[PrefetchEntry] = &[
             $(PrefetchEntry {
                 info: <$module::$policy as Prefetch>::INFO,
-                build: |degree| AnyPrefetch::$policy(Prefetch::build(degree)),
+                build: |settings| AnyPrefetch::$policy(Prefetch::build(settings)),
             },)+
         ];
     };
@@ -113,4 +175,8 @@ macro_rules! prefetches {
 prefetches! {
     none::Off,
     nextn::NextN,
+    stride::Stride,
+    stream::Stream,
+    best_offset::BestOffset,
+    markov::Markov,
 }

@@ -1,12 +1,11 @@
 //! Next-N prefetching.
 
-use super::{Outcome, Picks, PolicyInfo, Prefetch};
+use super::{Outcome, Picks, PolicyInfo, Prefetch, Reach, Seen};
+use crate::config::Settings;
 
 /// Brings in the N pages that follow a missed one. A first use of a prefetched page asks for
 /// nothing, so a sequential scan misses every N + 1 pages.
-pub struct NextN {
-    degree: u32,
-}
+pub struct NextN;
 
 impl Prefetch for NextN {
     const INFO: PolicyInfo = PolicyInfo {
@@ -16,13 +15,13 @@ impl Prefetch for NextN {
         uses_hits: false,
     };
 
-    fn build(degree: u32) -> NextN {
-        NextN { degree }
+    fn build(_settings: &Settings) -> NextN {
+        NextN
     }
 
-    fn access(&mut self, lpn: u64, outcome: Outcome, picks: &mut Picks) {
-        if outcome == Outcome::Miss {
-            (1..=u64::from(self.degree)).for_each(|step| picks.push(lpn + step));
+    fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
+        if seen.outcome == Outcome::Miss {
+            (1..=u64::from(reach.degree)).for_each(|step| picks.push(seen.lpn + step));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! No prefetching.
 
-use super::{Outcome, Picks, PolicyInfo, Prefetch};
+use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
+use crate::config::Settings;
 
 /// Brings in nothing.
 pub struct Off;
@@ -13,9 +14,9 @@ impl Prefetch for Off {
         uses_hits: false,
     };
 
-    fn build(_degree: u32) -> Off {
+    fn build(_settings: &Settings) -> Off {
         Off
     }
 
-    fn access(&mut self, _lpn: u64, _outcome: Outcome, _picks: &mut Picks) {}
+    fn access(&mut self, _seen: Seen, _reach: Reach, _picks: &mut Picks) {}
 }

@@ -7,7 +7,7 @@ mod take;
 
 pub use cache::{CacheSettings, PolicySettings, StoreMiss, WritePolicy};
 pub use flash::{FtlSettings, NandSettings};
-pub use prefetch::PrefetchSettings;
+pub use prefetch::{PrefetchSettings, ThrottleSettings};
 
 use super::error::ConfigError;
 use super::raw::RawConfig;

@@ -1,24 +1,79 @@
 //! Prefetching.
 
-use super::take::{choice, count, impossible, named};
+use super::take::{choice, count, impossible, named, share};
 use crate::config::error::ConfigError;
 use crate::config::raw::RawConfig;
 use crate::prefetch::{PREFETCHES, PrefetchEntry};
+use sluice_units::Ratio;
 
 /// The prefetcher's checked values.
 #[derive(Clone, Debug)]
 pub struct PrefetchSettings {
     /// The prefetcher.
     pub policy: &'static PrefetchEntry,
-    /// Its degree.
+    /// Pages that one access brings in at most.
     pub degree: u32,
+    /// How far ahead a followed stream runs.
+    pub distance: u32,
+    /// Streams followed at once.
+    pub streams: u32,
+    /// Pages around a stream that belong to it.
+    pub stream_window: u32,
+    /// The longest stride.
+    pub stride_max: u32,
+    /// The longest offset of best-offset.
+    pub bo_offset_max: u32,
+    /// Entries of its table of recent requests.
+    pub bo_recent: u32,
+    /// The score that ends its learning phase.
+    pub bo_score_max: u32,
+    /// The score up to which its winner is not used.
+    pub bo_score_bad: u32,
+    /// The rounds that end its learning phase.
+    pub bo_round_max: u32,
+    /// Pages in the Markov table.
+    pub markov_pages: u32,
+    /// Followers of each.
+    pub markov_followers: u32,
+    /// The throttle, if there is one.
+    pub throttle: Option<ThrottleSettings>,
+}
+
+/// The feedback throttle's checked values.
+#[derive(Clone, Copy, Debug)]
+pub struct ThrottleSettings {
+    /// Evictions between two decisions.
+    pub interval: u32,
+    /// Accuracy is high from this on.
+    pub accuracy_high: Ratio,
+    /// Accuracy is low below this.
+    pub accuracy_low: Ratio,
+    /// Prefetches are late above this.
+    pub lateness: Ratio,
+    /// Prefetches pollute above this.
+    pub pollution: Ratio,
+    /// Entries of the filter of pages pushed out.
+    pub filter: u32,
 }
 
 impl PrefetchSettings {
     pub(super) fn new(raw: &RawConfig) -> Result<PrefetchSettings, ConfigError> {
+        let number = |key| count(raw, key) as u32;
         Ok(PrefetchSettings {
             policy: named(raw, "prefetch.policy", PREFETCHES, |entry| entry.info.name),
             degree: degree(raw)?,
+            distance: number("prefetch.distance"),
+            streams: number("prefetch.streams"),
+            stream_window: number("prefetch.stream_window"),
+            stride_max: number("prefetch.stride_max"),
+            bo_offset_max: number("prefetch.bo_offset_max"),
+            bo_recent: number("prefetch.bo_recent"),
+            bo_score_max: number("prefetch.bo_score_max"),
+            bo_score_bad: bad_score(raw)?,
+            bo_round_max: number("prefetch.bo_round_max"),
+            markov_pages: number("prefetch.markov_pages"),
+            markov_followers: number("prefetch.markov_followers"),
+            throttle: throttle(raw)?,
         })
     }
 }
@@ -32,4 +87,36 @@ fn degree(raw: &RawConfig) -> Result<u32, ConfigError> {
         return Err(impossible(raw, &keys, message.to_owned()));
     }
     Ok(degree as u32)
+}
+
+fn bad_score(raw: &RawConfig) -> Result<u32, ConfigError> {
+    let (bad, max) = (
+        count(raw, "prefetch.bo_score_bad"),
+        count(raw, "prefetch.bo_score_max"),
+    );
+    if bad >= max {
+        let message = "no offset could ever be used; give prefetch.bo_score_bad a smaller value";
+        let keys = ["prefetch.bo_score_bad", "prefetch.bo_score_max"];
+        return Err(impossible(raw, &keys, message.to_owned()));
+    }
+    Ok(bad as u32)
+}
+
+fn throttle(raw: &RawConfig) -> Result<Option<ThrottleSettings>, ConfigError> {
+    let keys = ["prefetch.accuracy_low", "prefetch.accuracy_high"];
+    let [low, high] = keys.map(|key| share(raw, key));
+    if low > high {
+        let message = "low accuracy cannot begin above high accuracy; swap the two";
+        return Err(impossible(raw, &keys, message.to_owned()));
+    }
+    Ok(
+        (choice(raw, "prefetch.throttle") == "feedback").then(|| ThrottleSettings {
+            interval: count(raw, "prefetch.throttle_interval") as u32,
+            accuracy_high: high,
+            accuracy_low: low,
+            lateness: share(raw, "prefetch.lateness"),
+            pollution: share(raw, "prefetch.pollution"),
+            filter: count(raw, "prefetch.throttle_filter") as u32,
+        }),
+    )
 }
