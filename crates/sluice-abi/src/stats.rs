@@ -88,6 +88,12 @@ counters! {
     ExitNs = "exit_ns",
     /// Nanoseconds since the start of the runtime at the last trap.
     LastTrapNs = "last_trap_ns",
+    /// Prefetched pages that were touched while they were still on their way.
+    PrefetchLate = "prefetch_late",
+    /// Prefetched pages that left without a touch.
+    PrefetchUnused = "prefetch_unused",
+    /// Prefetches given up because nothing could make room for them.
+    PrefetchDropped = "prefetch_dropped",
 }
 
 /// Number of counters, with room for more without a new layout.

@@ -64,7 +64,6 @@ impl Run<'_> {
         let summary = |of: fn(&Process) -> &crate::Latencies| {
             self.main().map(|p| of(p).summary()).unwrap_or_default()
         };
-        let (hits, misses) = (get(Counter::SoftTraps), get(Counter::Misses));
         let counted = self.main().map_or(0, |p| p.achieved.count());
         let processes: Vec<Value> = self.processes.iter().map(Process::brief).collect();
         json!({
@@ -81,18 +80,12 @@ impl Run<'_> {
             "hits_visible": "misses",
             "exit": exit,
             "traps": get(Counter::Traps),
-            "trap_kinds": { "miss": misses, "soft": hits, "spurious": get(Counter::Spurious) },
-            "cache": {
-                "hits": hits,
-                "hits_are": HITS_ARE,
-                "misses": misses,
-                "hit_ratio": share(hits, hits + misses),
-                "sampled": self.main().map_or(Value::Null, sampled),
-                "evictions": get(Counter::Evictions),
-                "dirty_evictions": get(Counter::DirtyEvictions),
-                "prefetch_issued": get(Counter::PrefetchIssued),
-                "prefetch_used": get(Counter::PrefetchUsed),
+            "trap_kinds": {
+                "miss": get(Counter::Misses),
+                "soft": get(Counter::SoftTraps),
+                "spurious": get(Counter::Spurious),
             },
+            "cache": self.cache(),
             "latency_ns": {
                 "modelled": summary(|p| &p.modelled),
                 "achieved": summary(|p| &p.achieved),
@@ -118,6 +111,31 @@ impl Run<'_> {
             },
             "wall_s": self.wall_s,
             "processes": processes,
+        })
+    }
+
+    /// What the device knows of its cache.
+    fn cache(&self) -> Value {
+        let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
+        let (hits, misses) = (get(Counter::SoftTraps), get(Counter::Misses));
+        let (issued, used) = (get(Counter::PrefetchIssued), get(Counter::PrefetchUsed));
+        let late = get(Counter::PrefetchLate);
+        json!({
+            "hits": hits,
+            "hits_are": HITS_ARE,
+            "misses": misses,
+            "hit_ratio": share(hits, hits + misses),
+            "sampled": self.main().map_or(Value::Null, sampled),
+            "evictions": get(Counter::Evictions),
+            "dirty_evictions": get(Counter::DirtyEvictions),
+            "prefetch_issued": issued,
+            "prefetch_used": used,
+            "prefetch_late": late,
+            "prefetch_unused": get(Counter::PrefetchUnused),
+            "prefetch_dropped": get(Counter::PrefetchDropped),
+            "prefetch_accuracy": share(used, issued),
+            "prefetch_coverage": share(used, used + misses),
+            "prefetch_timeliness": share(used.saturating_sub(late), used),
         })
     }
 

@@ -100,6 +100,12 @@ impl Plan<'_> {
             "dirty_evictions": stats.dirty_evictions,
             "prefetch_issued": stats.prefetch_issued,
             "prefetch_used": stats.prefetch_used,
+            "prefetch_late": stats.prefetch_late,
+            "prefetch_unused": stats.prefetch_unused,
+            "prefetch_dropped": stats.prefetch_dropped,
+            "prefetch_accuracy": stats.prefetch_accuracy().map(|share| share.to_f64()),
+            "prefetch_coverage": stats.prefetch_coverage().map(|share| share.to_f64()),
+            "prefetch_timeliness": stats.prefetch_timeliness().map(|share| share.to_f64()),
         })
     }
 }

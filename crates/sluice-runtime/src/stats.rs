@@ -68,6 +68,21 @@ impl Live {
                 model.host_programs,
                 inherited.host_programs,
             ),
+            (
+                Counter::PrefetchLate,
+                model.prefetch_late,
+                inherited.prefetch_late,
+            ),
+            (
+                Counter::PrefetchUnused,
+                model.prefetch_unused,
+                inherited.prefetch_unused,
+            ),
+            (
+                Counter::PrefetchDropped,
+                model.prefetch_dropped,
+                inherited.prefetch_dropped,
+            ),
             (Counter::Erases, model.erases, inherited.erases),
             (Counter::GcMoves, model.gc_moves, inherited.gc_moves),
             (Counter::Trims, model.trims, inherited.trims),
