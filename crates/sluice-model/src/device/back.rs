@@ -1,5 +1,6 @@
 //! What is behind the cache: the translation layer and the flash array.
 
+use super::contents::Contents;
 use crate::config::Settings;
 use crate::ftl::Ftl;
 use crate::nand::Nand;
@@ -14,6 +15,27 @@ use sluice_units::Ps;
 pub(super) struct Back {
     ftl: Ftl,
     nand: Nand,
+    pub contents: Contents,
+}
+
+/// The flash array that the FTL works on.
+#[cfg(not(test))]
+macro_rules! flash {
+    ($back:expr) => {
+        &mut $back.nand
+    };
+}
+
+/// The same, watched.
+#[cfg(test)]
+macro_rules! flash {
+    ($back:expr) => {
+        &mut super::contents::Watched {
+            layout: $back.ftl.layout(),
+            nand: &mut $back.nand,
+            contents: &mut $back.contents,
+        }
+    };
 }
 
 impl Back {
@@ -21,12 +43,15 @@ impl Back {
         Back {
             ftl: Ftl::new(settings),
             nand: Nand::new(settings),
+            contents: Contents::new(),
         }
     }
 
     /// When the page, asked for at `at`, is out of the flash array. Adds what it waited for.
     pub fn read(&mut self, at: Ps, lpn: u32, parts: &mut Parts, stats: &mut Stats) -> Ps {
-        let served = self.ftl.read(at, lpn, &mut self.nand, stats);
+        #[cfg(test)]
+        self.contents.forget_read();
+        let served = self.ftl.read(at, lpn, flash!(self), stats);
         parts.flash_queue += served.queue;
         parts.flash_gc += served.gc;
         parts.flash_service += served.service;
@@ -35,11 +60,19 @@ impl Back {
 
     /// Writes the page behind the cache. Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
-        self.ftl.write(at, lpn, &mut self.nand, stats);
+        #[cfg(test)]
+        self.contents.lift(lpn);
+        self.ftl.write(at, lpn, flash!(self), stats);
     }
 
     /// The page has no contents any more.
     pub fn trim(&mut self, lpn: u32) {
         self.ftl.trim(lpn);
+    }
+
+    /// Panics if the mapping and the blocks contradict each other.
+    #[cfg(test)]
+    pub fn check(&self) {
+        self.ftl.check();
     }
 }

@@ -114,6 +114,7 @@ impl Device {
         }
         match found {
             Some(pinned) if pinned.is_pinned => {
+                self.back.contents.store(lpn);
                 self.cache.set_dirty(lpn, false);
             }
             Some(_) => {

@@ -52,6 +52,9 @@ impl Device {
             ready_at
         };
         self.prefetch.arrives(ready_at, lpn, lpn);
+        if store {
+            self.back.contents.store(lpn);
+        }
         if self.watches_lines {
             self.watch(ready_at, slot, lpn, req);
         }
@@ -145,6 +148,7 @@ impl Device {
         if dirty {
             self.back.write(at, evicted.lpn, &mut self.stats);
         }
+        self.back.contents.leave(evicted.lpn);
         dirty
     }
 
@@ -163,6 +167,7 @@ impl Device {
         self.mshr.take(start, ready_at);
         self.cache.insert(slot, lpn, ready_at, fill);
         self.stats.fills += 1;
+        self.back.contents.fill(lpn);
         if let Some(lines) = &mut self.lines {
             lines.fill(slot);
         }

@@ -4,6 +4,7 @@ mod back;
 mod balance;
 mod block;
 mod command;
+mod contents;
 mod lines;
 mod miss;
 mod prefetch;
@@ -96,6 +97,9 @@ impl Device {
         let Some(found) = self.cache.hit(lpn, store & self.marks_dirty) else {
             return self.miss(at, lpn, req, effects);
         };
+        if store {
+            self.back.contents.store(lpn);
+        }
         if found.ready_at > at || found.first_use || self.watches_lines {
             return self.special_hit(at, lpn, req, found, effects);
         }
@@ -188,6 +192,7 @@ impl Device {
         let Some(dropped) = self.cache.take_out(lpn) else {
             return false;
         };
+        self.back.contents.leave(lpn);
         self.stats.drops += 1;
         self.stats.pins_dropped += u64::from(dropped.pinned);
         self.stats.prefetch_unused += u64::from(dropped.unused);
@@ -284,3 +289,6 @@ impl Device {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

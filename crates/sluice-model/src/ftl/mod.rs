@@ -114,6 +114,12 @@ impl Ftl {
         }
     }
 
+    /// For tests that watch the flash array.
+    #[cfg(test)]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// Panics if the mapping and the blocks contradict each other. For tests.
     #[cfg(test)]
     pub fn check(&self) {

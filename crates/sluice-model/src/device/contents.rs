@@ -1,0 +1,139 @@
+//! What each page holds, as a number. Only tests have contents: elsewhere this is nothing at all.
+
+/// Contents do not exist outside of tests, and following them costs nothing.
+#[cfg(not(test))]
+pub(in crate::device) struct Contents;
+
+#[cfg(not(test))]
+impl Contents {
+    pub fn new() -> Contents {
+        Contents
+    }
+
+    /// The page came into the cache, with what was read last.
+    #[inline]
+    pub fn fill(&mut self, _lpn: u32) {}
+
+    /// The host's data goes to the cached page.
+    #[inline]
+    pub fn store(&mut self, _lpn: u32) {}
+
+    /// The page has left the cache.
+    #[inline]
+    pub fn leave(&mut self, _lpn: u32) {}
+}
+
+#[cfg(test)]
+pub(in crate::device) use watched::{Contents, Watched};
+
+#[cfg(test)]
+mod watched {
+    use crate::layout::Layout;
+    use crate::nand::{BadBlock, Flash, Nand, Origin, Served};
+    use sluice_units::Ps;
+    use std::collections::BTreeMap;
+
+    /// What a page that was never written holds.
+    pub const ZEROS: u64 = 0;
+
+    /// Versions of pages, by where they are. A preconditioned page holds its own number's version.
+    #[derive(Default)]
+    pub struct Contents {
+        /// By PPN; `None` after an erase.
+        flash: BTreeMap<u32, Option<u64>>,
+        cached: BTreeMap<u32, u64>,
+        /// What the host sends next.
+        pub incoming: u64,
+        /// What was read last from flash.
+        pub last_read: u64,
+        moving: u64,
+    }
+
+    impl Contents {
+        pub fn new() -> Contents {
+            Contents::default()
+        }
+
+        /// What every page of a preconditioned device holds.
+        pub fn initial(lpn: u32) -> u64 {
+            u64::from(lpn) + 1
+        }
+
+        pub fn of_cached(&self, lpn: u32) -> Option<u64> {
+            self.cached.get(&lpn).copied()
+        }
+
+        pub fn fill(&mut self, lpn: u32) {
+            self.cached.insert(lpn, self.last_read);
+        }
+
+        pub fn store(&mut self, lpn: u32) {
+            if let Some(cached) = self.cached.get_mut(&lpn) {
+                *cached = self.incoming;
+            }
+        }
+
+        pub fn leave(&mut self, lpn: u32) {
+            self.cached.remove(&lpn);
+        }
+
+        /// A page without a place in flash will read as zeros.
+        pub fn forget_read(&mut self) {
+            self.last_read = ZEROS;
+        }
+
+        /// The page is about to be programmed: from the cache, or with what the host sends.
+        pub fn lift(&mut self, lpn: u32) {
+            self.moving = self.of_cached(lpn).unwrap_or(self.incoming);
+        }
+
+        fn at(&self, ppn: u32, layout: &Layout) -> Option<u64> {
+            let home = || {
+                let home = layout.preconditioned.then(|| layout.owner_of_home(ppn));
+                home.flatten().map(Contents::initial)
+            };
+            self.flash.get(&ppn).copied().unwrap_or_else(home)
+        }
+    }
+
+    /// A flash array that keeps contents, and takes no page twice.
+    pub struct Watched<'a> {
+        pub nand: &'a mut Nand,
+        pub contents: &'a mut Contents,
+        pub layout: Layout,
+    }
+
+    impl Watched<'_> {
+        fn put(&mut self, ppn: u32, version: u64) {
+            let before = self.contents.at(ppn, &self.layout);
+            assert_eq!(before, None, "P{ppn} is programmed twice");
+            self.contents.flash.insert(ppn, Some(version));
+        }
+    }
+
+    impl Flash for Watched<'_> {
+        fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+            let found = self.contents.at(ppn, &self.layout);
+            self.contents.last_read = found.expect("only a programmed page is read");
+            self.nand.read(now, ppn, origin)
+        }
+
+        fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock> {
+            self.put(ppn, self.contents.moving);
+            self.nand.program(now, ppn, origin)
+        }
+
+        fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
+            let found = self.contents.at(from, &self.layout);
+            self.put(to, found.expect("only a programmed page is moved"));
+            self.nand.copy(now, from, to, origin)
+        }
+
+        fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
+            for ppn in self.layout.pages_of(block) {
+                self.contents.flash.insert(ppn, None);
+            }
+            self.nand.erase(now, block, origin)
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The whole device against a list of what was written last: every page reads as that, whatever
+//! cache, translation layer and garbage collection did with it, in any configuration.
+
+use super::contents::Contents;
+use super::*;
+use crate::cache::EVICTIONS;
+use crate::config::RawConfig;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use std::collections::BTreeSet;
+
+const PAGES: u32 = 192;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Load(u32),
+    Store(u32),
+    /// To a page that the host has mapped: the device does not see it.
+    HiddenStore(u32),
+    LateReport(u32),
+    Discard(u32),
+    Command(u8, u32),
+    Block(BlockOp, u32, u32),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // Multiplied, so that low pages come up more often and hits happen.
+    let page = || (0..14u32, 0..14u32).prop_map(|(a, b)| a * b);
+    prop_oneof![
+        10 => page().prop_map(Step::Load),
+        10 => page().prop_map(Step::Store),
+        4 => page().prop_map(Step::HiddenStore),
+        1 => page().prop_map(Step::LateReport),
+        1 => page().prop_map(Step::Discard),
+        3 => (0..5u8, page()).prop_map(|(kind, page)| Step::Command(kind, page)),
+        1 => (0..3u8, page(), 1..9u32).prop_map(|(op, page, count)| {
+            let op = [BlockOp::Read, BlockOp::Write, BlockOp::Trim][usize::from(op)];
+            Step::Block(op, page, count)
+        }),
+        3 => (0..60_000u64).prop_map(Step::Wait),
+    ]
+}
+
+/// A value for each of some parameters, by a number.
+fn config(seed: u64) -> Option<DeviceConfig> {
+    let mut rng = sluice_units::Rng::stream(seed, "config");
+    let policies: Vec<&str> = EVICTIONS.iter().map(|entry| entry.info.name).collect();
+    let choices: &[(&str, &[&str])] = &[
+        ("device.page", &["4KiB", "512B", "64KiB"]),
+        ("device.protocol_latency", &["0ns", "40ns"]),
+        ("cache.policy", &policies),
+        ("cache.ways", &["1", "2", "4", "8", "full"]),
+        ("cache.index_latency", &["0ns", "49ns"]),
+        ("cache.write", &["back", "through"]),
+        ("cache.store_miss", &["rmw", "merge", "around"]),
+        ("cache.track_lines", &["no", "yes"]),
+        ("cache.pin_max", &["50%", "90%", "1%"]),
+        ("mshr.entries", &["1", "3", "256"]),
+        ("mshr.requests", &["0", "1", "5"]),
+        ("prefetch.policy", &["none", "nextn"]),
+        ("prefetch.degree", &["1", "3"]),
+        ("nand.read", &["40us", "0ns"]),
+        ("nand.transfer", &["0ns", "3us"]),
+        ("nand.channels", &["1", "2"]),
+        ("nand.dies", &["1", "3"]),
+        ("nand.pages_per_block", &["4", "16"]),
+        ("ftl.gc_threshold", &["1", "3"]),
+        ("ftl.precondition", &["sequential", "none"]),
+    ];
+    let mut raw = RawConfig::default();
+    for (key, values) in choices {
+        let value = values[rng.below(values.len() as u64) as usize];
+        raw.set(key, value).expect("a value of the parameter");
+    }
+    let page: u64 = match raw.get("device.page").as_deref() {
+        Some("512B") => 512,
+        Some("64KiB") => 65_536,
+        _ => 4_096,
+    };
+    let cache_pages = [8, 16, 48][rng.below(3) as usize];
+    let size = |pages: u64| format!("{}B", pages * page);
+    raw.set("device.capacity", &size(u64::from(PAGES)))
+        .expect("a size");
+    raw.set("cache.capacity", &size(cache_pages))
+        .expect("a size");
+    raw.check().ok()
+}
+
+/// Answers for the stores that the device has not seen.
+#[derive(Default)]
+struct Host(BTreeSet<u64>);
+
+impl Effects for Host {
+    fn unmap(&mut self, lpn: Lpn) -> bool {
+        self.0.remove(&lpn.0)
+    }
+}
+
+struct Rig {
+    device: Device,
+    host: Host,
+    now: Ps,
+    newest: Vec<u64>,
+    version: u64,
+}
+
+impl Rig {
+    fn new(config: &DeviceConfig) -> Rig {
+        let initial = |lpn| match config.ftl.preconditioned {
+            true => Contents::initial(lpn),
+            false => 0,
+        };
+        Rig {
+            device: Device::new(config, 3).expect("a small device"),
+            host: Host::default(),
+            now: Ps::ZERO,
+            newest: (0..PAGES).map(initial).collect(),
+            version: 1_000_000,
+        }
+    }
+
+    /// What the host writes to the page next.
+    fn write(&mut self, lpn: u32) {
+        self.version += 1;
+        self.newest[lpn as usize] = self.version;
+        self.device.back.contents.incoming = self.version;
+    }
+
+    fn access(&mut self, lpn: u32, op: Op) {
+        let line = self.version * 64 % self.device.config.page_bytes();
+        let addr = (u64::from(lpn) << self.device.config.page_shift) + line;
+        self.device
+            .access(self.now, Request { addr, op }, &mut self.host);
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Load(lpn) => {
+                self.access(lpn, Op::Read);
+                let found = self.device.back.contents.of_cached(lpn);
+                assert_eq!(found, Some(self.newest[lpn as usize]), "loaded from L{lpn}");
+            }
+            Step::Store(lpn) => {
+                self.write(lpn);
+                self.access(lpn, Op::Write);
+            }
+            Step::HiddenStore(lpn) => {
+                if self.device.is_cached(Lpn(u64::from(lpn))) {
+                    self.write(lpn);
+                    self.device.back.contents.store(lpn);
+                    self.host.0.insert(u64::from(lpn));
+                }
+            }
+            Step::LateReport(lpn) => {
+                self.write(lpn);
+                self.device.back.contents.store(lpn);
+                self.device.write_back(self.now, Lpn(u64::from(lpn)));
+            }
+            Step::Discard(lpn) => {
+                self.host.0.remove(&u64::from(lpn));
+                self.newest[lpn as usize] = 0;
+                self.device.discard(self.now, Lpn(u64::from(lpn)));
+            }
+            Step::Command(kind, lpn) => self.command(kind, Lpn(u64::from(lpn))),
+            Step::Block(op, lpn, count) => self.block(op, lpn, count),
+            Step::Wait(ns) => {
+                self.now += Ps::from_ns(ns);
+                self.device.advance(self.now, &mut self.host);
+            }
+        }
+        assert_eq!(self.device.balance(), Ok(()));
+    }
+
+    fn command(&mut self, kind: u8, lpn: Lpn) {
+        let all: [fn(Lpn) -> Command; 5] = [
+            Command::Pin,
+            Command::Unpin,
+            Command::Prefetch,
+            Command::Evict,
+            Command::Flush,
+        ];
+        let command = all[usize::from(kind)](lpn);
+        let pinned = self.device.pinned_pages();
+        let result = self.device.command(self.now, command, &mut self.host);
+        if result.is_err() {
+            assert_eq!(self.device.pinned_pages(), pinned, "refused, yet done");
+        } else if let Command::Pin(lpn) = command {
+            assert!(self.device.is_cached(lpn));
+        }
+    }
+
+    fn block(&mut self, op: BlockOp, lpn: u32, count: u32) {
+        // One page at a time, so that each page has contents of its own.
+        for lpn in lpn..(lpn + count).min(PAGES) {
+            match op {
+                BlockOp::Read => {}
+                BlockOp::Write => self.write(lpn),
+                BlockOp::Trim => self.newest[lpn as usize] = 0,
+            }
+            let request = BlockRequest {
+                op,
+                lpn: Lpn(u64::from(lpn)),
+                count: 1,
+            };
+            let done = self.device.block(self.now, request, &mut self.host);
+            assert!(done.is_ok());
+            if op == BlockOp::Read {
+                let contents = &self.device.back.contents;
+                let found = contents.of_cached(lpn).unwrap_or(contents.last_read);
+                assert_eq!(found, self.newest[lpn as usize], "block read of L{lpn}");
+            }
+        }
+    }
+}
+
+/// Runs the steps; then every page is read.
+fn every_page_reads_as_written(seed: u64, steps: &[Step]) {
+    let Some(config) = config(seed) else { return };
+    let mut rig = Rig::new(&config);
+    let mut pinned = 0;
+    for step in steps {
+        let before = rig.device.dump();
+        let taken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.take(*step)));
+        if let Err(panic) = taken {
+            eprintln!("{:?}\n{before}at {step:?}", config.raw().to_pairs());
+            std::panic::resume_unwind(panic);
+        }
+        pinned = pinned.max(rig.device.pinned_pages());
+    }
+    rig.device.back.check();
+    (0..PAGES).for_each(|lpn| rig.take(Step::Block(BlockOp::Read, lpn, 1)));
+    (0..PAGES).for_each(|lpn| rig.take(Step::Load(lpn)));
+    rig.device.back.check();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn what_was_written_last_is_read(
+        seed in any::<u64>(),
+        steps in prop::collection::vec(step(), 1..400),
+    ) {
+        every_page_reads_as_written(seed, &steps);
+    }
+}
+
+#[test]
+fn most_configurations_are_possible() {
+    let possible = (0..1_000).filter(|seed| config(*seed).is_some()).count();
+    assert!(possible > 700, "{possible} of 1000");
+}
+
+/// Long runs, so that blocks are erased and collected again and again.
+#[test]
+fn nothing_is_lost_in_the_long_run() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut erases = 0;
+    for seed in 0..12 {
+        let Some(config) = config(seed) else { continue };
+        let mut rig = Rig::new(&config);
+        for _ in 0..6_000 {
+            let tree = step().new_tree(&mut runner).expect("a step");
+            rig.take(tree.current());
+        }
+        rig.device.back.check();
+        erases += rig.device.stats.erases;
+    }
+    assert!(
+        erases > 1_000,
+        "{erases} erases are too few to mean anything"
+    );
+}
