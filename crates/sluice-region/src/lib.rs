@@ -15,7 +15,7 @@ pub use map::{Mapping, dont_need, fallocate, file_identity, memfd, no_huge_pages
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
-pub use uffd::{Event, Features, OpenError, Uffd, UffdKind, read_events};
+pub use uffd::{Event, EventSource, Features, OpenError, Uffd, UffdKind};
 
 /// Bytes in a page; the only page size the runtime maps.
 pub const PAGE: usize = 4096;

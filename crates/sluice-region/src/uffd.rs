@@ -49,6 +49,7 @@ pub struct Event {
 #[derive(Debug)]
 pub struct Uffd {
     fd: i32,
+    events: EventSource,
 }
 
 impl Uffd {
@@ -65,10 +66,9 @@ impl Uffd {
         }
     }
 
-    /// Opens a descriptor that never blocks on read.
+    /// Opens a descriptor.
     pub fn open(kind: UffdKind) -> Result<Uffd, OpenError> {
-        let fd = open_descriptor(kind)?;
-        let uffd = Uffd { fd };
+        let mut uffd = Uffd::of(open_descriptor(kind)?);
         let offered = Self::offered_features()?;
         let needed = Self::needed(kind);
         if offered & needed != needed {
@@ -80,14 +80,22 @@ impl Uffd {
             ioctls: 0,
         };
         uffd.ioctl(UFFDIO_API, &mut api).map_err(OpenError::Os)?;
+        uffd.events = EventSource::new(uffd.fd);
         Ok(uffd)
+    }
+
+    /// A descriptor that was not yet told what is wanted of it.
+    fn of(fd: i32) -> Uffd {
+        let nowait = false;
+        Uffd {
+            fd,
+            events: EventSource { fd, nowait },
+        }
     }
 
     /// All features of this kernel, asked on a descriptor of its own.
     pub fn offered_features() -> Result<Features, OpenError> {
-        let probe = Uffd {
-            fd: open_descriptor(UffdKind::Signal)?,
-        };
+        let probe = Uffd::of(open_descriptor(UffdKind::Signal)?);
         let mut api = UffdioApi {
             api: UFFD_API,
             features: 0,
@@ -211,9 +219,9 @@ impl Uffd {
         let _ = self.ioctl(UFFDIO_WAKE, &mut range);
     }
 
-    /// The raw descriptor, for [`read_events`].
-    pub fn raw(&self) -> i32 {
-        self.fd
+    /// Where its faults are read from.
+    pub fn events(&self) -> EventSource {
+        self.events
     }
 }
 
@@ -224,47 +232,83 @@ impl Drop for Uffd {
     }
 }
 
-/// Reads waiting faults into `events`; returns how many, 0 when none waits.
-///
-/// With `block` it sleeps in the kernel until there is one or `timeout_ms` has passed.
-pub fn read_events(fd: i32, events: &mut [Event], block: bool, timeout_ms: i32) -> usize {
-    if block {
-        let mut poll = libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one valid pollfd.
-        let ready = unsafe { libc::syscall(libc::SYS_poll, &mut poll, 1, timeout_ms) };
-        if ready <= 0 {
-            return 0;
+/// Where faults are read from: a handle that outlives no [`Uffd`] of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventSource {
+    fd: i32,
+    /// The kernel can be asked not to wait, call by call (`RWF_NOWAIT`, Linux 6.10), so that one
+    /// call both waits and reads. Without it the descriptor never waits and `poll` does.
+    nowait: bool,
+}
+
+impl EventSource {
+    /// Prepares the descriptor for [`EventSource::read`].
+    fn new(fd: i32) -> EventSource {
+        let nowait = read_raw(fd, &mut [], libc::RWF_NOWAIT) != Err(libc::EOPNOTSUPP);
+        if !nowait {
+            // SAFETY: no pointers.
+            unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_NONBLOCK) };
         }
+        EventSource { fd, nowait }
     }
-    let mut raw = [UffdMsg::default(); 16];
-    let room = events.len().min(raw.len()) * size_of::<UffdMsg>();
-    // SAFETY: the buffer is ours and `room` bytes long at least.
-    let n = unsafe { libc::syscall(libc::SYS_read, fd, raw.as_mut_ptr(), room) };
-    if n <= 0 {
-        return 0;
-    }
-    let mut kept = 0;
-    for msg in &raw[..n as usize / size_of::<UffdMsg>()] {
-        if msg.event == EVENT_PAGEFAULT {
-            let address = msg.address as usize & !(PAGE - 1);
-            let write = msg.flags & PAGEFAULT_FLAG_WRITE != 0;
+
+    /// Reads waiting faults into `events`; returns how many, 0 when none waits.
+    ///
+    /// With `block` it sleeps in the kernel until there is one, or returns 0 now and then.
+    pub fn read(self, events: &mut [Event], block: bool) -> usize {
+        const POLL_MS: i32 = 1_000;
+        if block && !self.nowait {
+            let (fd, events, revents) = (self.fd, libc::POLLIN, 0);
+            let mut poll = libc::pollfd {
+                fd,
+                events,
+                revents,
+            };
+            // SAFETY: one valid pollfd.
+            let ready = unsafe { libc::syscall(libc::SYS_poll, &mut poll, 1, POLL_MS) };
+            if ready <= 0 {
+                return 0;
+            }
+        }
+        let mut raw = [UffdMsg::default(); 16];
+        let room = events.len().min(raw.len());
+        let flags = if block || !self.nowait {
+            0
+        } else {
+            libc::RWF_NOWAIT
+        };
+        let read = read_raw(self.fd, &mut raw[..room], flags).unwrap_or(0);
+        let mut kept = 0;
+        for msg in raw[..read].iter().filter(|m| m.event == EVENT_PAGEFAULT) {
             events[kept] = Event {
-                address,
-                write,
+                address: msg.address as usize & !(PAGE - 1),
+                write: msg.flags & PAGEFAULT_FLAG_WRITE != 0,
                 thread: msg.thread,
             };
             kept += 1;
         }
+        kept
     }
-    kept
+}
+
+/// Messages read, or the kernel's error. `preadv2` at the current place (-1) is `readv` with flags.
+fn read_raw(fd: i32, messages: &mut [UffdMsg], flags: i32) -> Result<usize, i32> {
+    let room = libc::iovec {
+        iov_base: messages.as_mut_ptr().cast(),
+        iov_len: size_of_val(messages),
+    };
+    // SAFETY: the one buffer is ours and as long as it says. The kernel takes the offset in two
+    // halves.
+    let n = unsafe { libc::syscall(libc::SYS_preadv2, fd, &room, 1, -1i64, -1i64, flags) };
+    if n < 0 {
+        Err(errno())
+    } else {
+        Ok(n as usize / size_of::<UffdMsg>())
+    }
 }
 
 fn open_descriptor(kind: UffdKind) -> Result<i32, OpenError> {
-    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let flags = libc::O_CLOEXEC;
     // SAFETY: plain system calls without pointers into our memory, but for the static path.
     unsafe {
         let mode = if kind == UffdKind::Signal {

@@ -1,6 +1,6 @@
 //! From a fault to a mapped page: one device model, one lock, one answer.
 
-use crate::calibrate::{Calibration, Cost, MapTime};
+use crate::calibrate::{Calibration, Cost, MapTime, Speed};
 use crate::clock::now_ns;
 use crate::files;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING};
@@ -14,7 +14,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::Counter;
 use sluice_model::{Device, Stats};
-use sluice_region::{PAGE, Uffd, UffdKind};
+use sluice_region::{EventSource, PAGE, Uffd, UffdKind};
 use sluice_units::Ps;
 
 /// A miss that ends later than this after its deadline is late.
@@ -35,10 +35,11 @@ pub struct Engine {
     /// The session it was started from.
     pub session: Session,
     pub(crate) core: Lock<Core>,
-    /// A second handle to the descriptor's number, for reading events without the lock.
-    pub(crate) events: UnsafeCell<i32>,
+    /// Where faults are read from, without the lock.
+    pub(crate) events: UnsafeCell<EventSource>,
     pub(crate) calibration: Calibration,
-    pub(crate) entry_ns: AtomicU64,
+    pub(crate) speed: Speed,
+    entry_ns: AtomicU64,
     /// Exit without mapping the page; `map_time` adds that.
     leave_ns: AtomicU64,
     map_time: MapTime,
@@ -90,7 +91,7 @@ impl Engine {
         let calibration = Calibration::new(&uffd).map_err(os("registering a page"))?;
         let live = files::create_stats(&session, started_ns, false)?;
         let recorder = files::create_record(&session)?;
-        let events = UnsafeCell::new(uffd.raw());
+        let events = UnsafeCell::new(uffd.events());
         let handlers = if session.trap == Trap::Event {
             session.handlers
         } else {
@@ -115,6 +116,7 @@ impl Engine {
             }),
             events,
             calibration,
+            speed: Speed::default(),
             entry_ns: AtomicU64::new(0),
             leave_ns: AtomicU64::new(0),
             map_time: MapTime::default(),
@@ -130,7 +132,7 @@ impl Engine {
             entry_ns,
             exit_ns,
             map_ns,
-        } = self.calibration.measure();
+        } = self.calibration.measure(&self.speed);
         self.entry_ns.store(entry_ns, Relaxed);
         self.leave_ns.store(exit_ns - map_ns, Relaxed);
         self.map_time.set(map_ns);
@@ -139,9 +141,15 @@ impl Engine {
         core.live.block().set(Counter::ExitNs, exit_ns);
     }
 
+    /// From the access to the first look at the clock, ns.
+    pub(crate) fn entry_ns(&self) -> u64 {
+        self.speed.scale(self.entry_ns.load(Relaxed))
+    }
+
     /// From the last act to the program's next instruction, ns.
     pub(crate) fn exit_ns(&self) -> u64 {
-        self.leave_ns.load(Relaxed) + self.map_time.get()
+        self.speed
+            .scale(self.leave_ns.load(Relaxed) + self.map_time.get())
     }
 
     /// Whether an address belongs to the heap's arena.
@@ -154,8 +162,8 @@ impl Engine {
         self.arena
     }
 
-    /// The descriptor's number, to read events from.
-    pub(crate) fn events_fd(&self) -> i32 {
+    /// Where faults are read from.
+    pub(crate) fn events(&self) -> EventSource {
         // SAFETY: see the note on `Sync`.
         unsafe { *self.events.get() }
     }
@@ -188,7 +196,7 @@ impl Engine {
         let Some(lpn) = core.host.lpn(addr) else {
             return Plan::Outside;
         };
-        let mut access_ns = seen_ns.saturating_sub(self.entry_ns.load(Relaxed));
+        let mut access_ns = seen_ns.saturating_sub(self.entry_ns());
         // A thread goes on once its last page is there. Where the trap's cost is estimated too
         // high it seems to be earlier, and the page would look as if it were still on its way.
         if core.waiting == 0 {

@@ -43,7 +43,7 @@ impl Engine {
         let result = core.renew(self);
         if result.is_ok() {
             // SAFETY: no other thread exists.
-            unsafe { *self.events.get() = core.host.uffd.raw() };
+            unsafe { *self.events.get() = core.host.uffd.events() };
         }
         self.core.release();
         self.forking.store(0, Release);
@@ -97,7 +97,7 @@ impl Core {
         self.recorder = None;
         self.live = files::create_stats(session, now_ns(), true)?;
         let block = self.live.block();
-        block.set(Counter::EntryNs, engine.entry_ns.load(Relaxed));
+        block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::pace::wait_until;
 use crate::state::{Plan, Wait};
-use sluice_region::{CpuSet, Event, Mapping, cpu_now, raise_priority, read_events};
+use sluice_region::{CpuSet, Event, Mapping, cpu_now, raise_priority};
 
 /// Waiting faults a handler keeps; more stay in the kernel until one is done.
 const MAX_WAITING: usize = 1024;
@@ -18,8 +18,6 @@ const BATCH: usize = 16;
 const PREPARE_NS: u64 = 2_000;
 /// Stack of a handler, with room for what the program's libraries keep for each thread.
 const STACK_BYTES: usize = 1 << 20;
-/// Longest sleep in the kernel without an event.
-const IDLE_MS: i32 = 1_000;
 
 struct Handler {
     engine: &'static Engine,
@@ -122,7 +120,7 @@ impl Handler {
         let deferred = self.deferred.iter().flatten().count();
         let room = (BATCH - deferred).min(MAX_WAITING - self.count - deferred);
         let idle = self.count + deferred == 0;
-        let n = read_events(self.engine.events_fd(), &mut events[..room], idle, IDLE_MS);
+        let n = self.engine.events().read(&mut events[..room], idle);
         let seen_ns = now_ns();
         for event in &events[..n] {
             self.take(*event, seen_ns);
@@ -224,11 +222,15 @@ impl Handler {
     }
 
     /// Runs `wake` with the woken thread held on this CPU, then gives it its CPUs back.
+    ///
+    /// The two calls that hold it are always the same work: their time tells how fast the host is.
     fn wake_here(&self, thread: u32, wake: impl FnOnce()) {
         let own = thread == 0 || thread == self.own;
+        let from = now_ns();
         match CpuSet::of(thread).filter(|s| !own && s.count() > 1 && s.contains(self.cpu)) {
             Some(before) => {
                 CpuSet::one(self.cpu).bind(thread);
+                self.engine.speed.add(now_ns() - from);
                 wake();
                 before.bind(thread);
             }

@@ -1,11 +1,11 @@
 //! The floor: the kernel calls of a trap and an eviction, and nothing else.
 //!
 //! One page after another is touched and evicted, over as much memory as the emulated chase uses,
-//! so that the pages are as cold. In event mode the two threads share a CPU, the fastest way a
-//! bare handler can be had on this kind of host.
+//! so that the pages are as cold. In event mode a bare handler can be had in three ways, see
+//! [`Answer`].
 
+use sluice_region::file_identity;
 use sluice_region::{CpuSet, Event, Mapping, PAGE, Uffd, UffdKind, cpu_now, dont_need, memfd};
-use sluice_region::{file_identity, read_events};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 use std::time::Instant;
 
@@ -18,10 +18,24 @@ pub enum Backing {
     Dax,
 }
 
+/// Who answers a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The faulting thread itself, inside SIGBUS.
+    Signal,
+    /// A thread that blocks for events, on the CPU that the scheduler gives it.
+    Blocked,
+    /// A thread that asks for events without end: it takes a CPU for itself.
+    Polling,
+    /// A thread that blocks, both threads bound to one CPU: the fastest, but no way to run a
+    /// program that has several threads.
+    Bound,
+}
+
 /// One way to trap.
 #[derive(Clone, Copy, Debug)]
 pub struct Bare {
-    pub trap: &'static str,
+    pub answer: Answer,
     pub backing: Backing,
     pub mib: usize,
 }
@@ -40,10 +54,9 @@ static FLOOR: AtomicPtr<Floor> = AtomicPtr::new(std::ptr::null_mut());
 impl Floor {
     fn new(bare: Bare) -> Floor {
         let len = bare.mib << 20;
-        let kind = if bare.trap == "event" {
-            UffdKind::Events
-        } else {
-            UffdKind::Signal
+        let kind = match bare.answer {
+            Answer::Signal => UffdKind::Signal,
+            _ => UffdKind::Events,
         };
         let uffd = Uffd::open(kind).expect("userfaultfd");
         let limbo = Mapping::anonymous(64 * PAGE).expect("mmap");
@@ -108,16 +121,19 @@ impl Bare {
     pub fn round_trip_ns(self) -> f64 {
         let floor = Floor::new(self);
         let before = CpuSet::of(0).expect("affinity");
-        CpuSet::one(cpu_now()).bind(0);
+        if matches!(self.answer, Answer::Signal | Answer::Bound) {
+            CpuSet::one(cpu_now()).bind(0);
+        }
         FLOOR.store((&raw const floor).cast_mut(), Release);
         let cost = std::thread::scope(|scope| {
-            if self.trap == "event" {
-                scope.spawn(|| serve(&floor));
-            } else {
-                install();
+            match self.answer {
+                Answer::Signal => install(),
+                _ => _ = scope.spawn(|| serve(&floor, self.answer != Answer::Polling)),
             }
             let cost = touch_all(&floor);
             floor.stop.store(true, Release);
+            // The handler may be asleep: one more fault wakes it.
+            touch(&floor, 0);
             cost
         });
         before.bind(0);
@@ -125,13 +141,17 @@ impl Bare {
     }
 }
 
+fn touch(floor: &Floor, n: usize) {
+    // SAFETY: the region is mapped; the read traps and is answered.
+    unsafe { ((floor.region.addr() + n * PAGE) as *const u8).read_volatile() };
+}
+
 fn touch_all(floor: &Floor) -> f64 {
     let pages = floor.region.len() / PAGE;
     let mut times: Vec<u64> = (0..pages)
         .map(|n| {
             let from = Instant::now();
-            // SAFETY: the region is mapped; the read traps and is answered.
-            unsafe { ((floor.region.addr() + n * PAGE) as *const u8).read_volatile() };
+            touch(floor, n);
             floor.evict(n);
             from.elapsed().as_nanos() as u64
         })
@@ -140,15 +160,17 @@ fn touch_all(floor: &Floor) -> f64 {
     times[pages / 2] as f64
 }
 
-/// A thread that blocks for events and answers them.
-fn serve(floor: &Floor) {
+/// A thread that answers events, up to the one that comes after `stop`.
+fn serve(floor: &Floor, block: bool) {
     let mut events = [Event {
         address: 0,
         write: false,
         thread: 0,
     }; 1];
-    while !floor.stop.load(Acquire) {
-        if read_events(floor.uffd.raw(), &mut events, true, 10) == 1 {
+    let mut stopped = false;
+    while !stopped {
+        if floor.uffd.events().read(&mut events, block) == 1 {
+            stopped = floor.stop.load(Acquire);
             floor.fill(events[0].address);
         }
     }

@@ -6,7 +6,7 @@
 mod bare;
 mod chase;
 
-use bare::{Backing, Bare};
+use bare::{Answer, Backing, Bare};
 use chase::Chase;
 
 /// Medians of paired rounds, and the spread of their ratios.
@@ -54,25 +54,50 @@ fn rounds(smoke: bool) -> usize {
 fn overhead(smoke: bool) {
     println!("trap and one eviction, NAND latency 0, median of a pass, ns:");
     let mib = if smoke { 4 } else { 64 };
-    for trap in ["event", "signal"] {
+    let event = [Answer::Blocked, Answer::Polling, Answer::Bound];
+    for (trap, answers) in [("event", &event[..]), ("signal", &[Answer::Signal])] {
         for backing in [Backing::Heap, Backing::Dax] {
-            let mut pairs = Pairs {
-                base: vec![],
-                ours: vec![],
-            };
-            for _ in 0..rounds(smoke) {
-                pairs.base.push(Bare { trap, backing, mib }.round_trip_ns());
-                let chase = Chase {
-                    trap,
-                    backing,
-                    mib,
-                    read: "0ns",
-                    passes: 3,
-                };
-                pairs.ours.push(chase.run().p50_ns);
-            }
-            pairs.print(&format!("{trap}, {backing:?}"), "ns", 1.25);
+            overhead_of(trap, backing, answers, mib, rounds(smoke));
         }
+    }
+}
+
+fn overhead_of(
+    trap: &'static str,
+    backing: Backing,
+    answers: &[Answer],
+    mib: usize,
+    rounds: usize,
+) {
+    let none = || Pairs {
+        base: vec![],
+        ours: vec![],
+    };
+    let mut pairs: Vec<Pairs> = answers.iter().map(|_| none()).collect();
+    for _ in 0..rounds {
+        let (read, passes) = ("0ns", 3);
+        let chase = Chase {
+            trap,
+            backing,
+            mib,
+            read,
+            passes,
+        };
+        let ours = chase.run().p50_ns;
+        for (answer, pairs) in answers.iter().zip(&mut pairs) {
+            let (answer, backing) = (*answer, backing);
+            let bare = Bare {
+                answer,
+                backing,
+                mib,
+            };
+            pairs.base.push(bare.round_trip_ns());
+            pairs.ours.push(ours);
+        }
+    }
+    for (answer, pairs) in answers.iter().zip(&pairs) {
+        let name = format!("{trap}, {backing:?}, bare {answer:?}");
+        pairs.print(&name.to_lowercase(), "ns", 1.25);
     }
 }
 
