@@ -35,7 +35,7 @@ test-rust: build
 
 .PHONY: test-python
 test-python: setup
-	@scripts/system browser
+	@scripts/system browser oracle
 	$(say) "Python tests"
 	@$(PYTHON) -m pytest
 
@@ -69,6 +69,11 @@ system:
 bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench access
 	@cargo bench --locked -p sluice-cli --bench live
+
+.PHONY: oracle
+oracle: setup ## Compare the eviction policies with libCacheSim, to the last miss (minutes)
+	@scripts/system oracle
+	@$(PYTHON) tests/oracle/exact.py --traces $(CARGO_TARGET_DIR)/oracle
 
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program

@@ -4,7 +4,7 @@
 the one that live runs and the simulator use.
 """
 
-from sluice._core import params, policies, presets, resolve, simulate, version
+from sluice._core import params, policies, presets, replay, resolve, simulate, version
 from sluice.errors import (
     BadValueError,
     ConfigError,
@@ -30,6 +30,7 @@ __all__ = [
     "params",
     "policies",
     "presets",
+    "replay",
     "resolve",
     "simulate",
     "version",

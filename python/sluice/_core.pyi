@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from typing_extensions import Buffer
+
 def version() -> str: ...
 def presets() -> list[dict[str, str]]: ...
 def params() -> list[dict[str, Any]]: ...
@@ -13,5 +15,11 @@ def simulate(
     overrides: Mapping[str, object] | None = None,
     workload: str = "chase",
     hits: str = "all",
+    seed: int = 1,
+) -> dict[str, Any]: ...
+def replay(
+    device: str,
+    overrides: Mapping[str, object] | None,
+    pages: Buffer,
     seed: int = 1,
 ) -> dict[str, Any]: ...

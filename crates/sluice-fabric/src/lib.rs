@@ -9,7 +9,9 @@ mod closed_loop;
 mod events;
 mod histogram;
 mod mmu;
+mod pages;
 
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
 pub use events::Events;
 pub use histogram::Histogram;
+pub use pages::replay;

@@ -2,11 +2,13 @@
 
 mod errors;
 
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_fabric::Visibility;
-use sluice_model::{EVICTIONS, PARAMS, PREFETCHES, RawConfig};
+use sluice_model::{Device, DeviceConfig, EVICTIONS, PARAMS, PREFETCHES, RawConfig};
 use std::cell::RefCell;
+use std::time::Instant;
 
 /// The native half of the Python package `sluice`.
 #[pymodule]
@@ -121,10 +123,42 @@ mod _core {
         let text = simulate_detached(py, &plan)?;
         py.import("json")?.call_method1("loads", (text,))
     }
+
+    /// A trace of pages on a simulated device, one load at a time, every access visible.
+    ///
+    /// `pages` is a buffer of unsigned 32-bit page numbers, such as a NumPy array. Returns a dict
+    /// of accesses, hits, misses and the seconds it took. Raises `sluice.ConfigError`.
+    #[pyfunction]
+    #[pyo3(signature = (device, overrides, pages, seed = 1))]
+    fn replay<'py>(
+        py: Python<'py>,
+        device: &str,
+        overrides: Option<&Bound<'py, PyDict>>,
+        pages: PyBuffer<u32>,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let raw = load(py, device, overrides)?;
+        let config = raw.check().map_err(|error| errors::config(py, &error))?;
+        let pages = pages.to_vec(py)?;
+        check_pages(py, &config, &pages)?;
+        let mut device = Device::new(&config, seed).map_err(|error| errors::config(py, &error))?;
+        let start = Instant::now();
+        detached(py, |stop| sluice_fabric::replay(&mut device, &pages, stop))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (stats, dict) = (device.stats(), PyDict::new(py));
+        dict.set_item("accesses", stats.accesses())?;
+        dict.set_item("hits", stats.hits)?;
+        dict.set_item("misses", stats.misses)?;
+        dict.set_item("seconds", seconds)?;
+        Ok(dict)
+    }
 }
 
-/// Runs without the interpreter's lock, and looks for Ctrl-C now and then.
-fn simulate_detached(py: Python<'_>, plan: &sluice_output::Plan<'_>) -> PyResult<String> {
+/// Runs `work` without the interpreter's lock; it asks now and then whether Ctrl-C was pressed.
+fn detached<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send,
+) -> PyResult<T> {
     let (result, signal) = py.detach(|| {
         let signal = RefCell::new(None);
         let stop = || {
@@ -135,11 +169,22 @@ fn simulate_detached(py: Python<'_>, plan: &sluice_output::Plan<'_>) -> PyResult
             }
             stop
         };
-        (plan.run(stop), signal.take())
+        let result = work(&stop);
+        (result, signal.into_inner())
     });
-    if let Some(error) = signal {
-        return Err(error);
-    }
+    signal.map_or(Ok(result), Err)
+}
+
+fn check_pages(py: Python<'_>, config: &DeviceConfig, pages: &[u32]) -> PyResult<()> {
+    let beyond = pages.iter().find(|page| **page >= config.pages);
+    beyond.map_or(Ok(()), |page| {
+        let expected = format!("page numbers below {}, device.capacity", config.pages);
+        Err(errors::bad_value(py, "pages", &page.to_string(), &expected))
+    })
+}
+
+fn simulate_detached(py: Python<'_>, plan: &sluice_output::Plan<'_>) -> PyResult<String> {
+    let result = detached(py, |stop| plan.run(stop))?;
     let result = result.map_err(|error| errors::config(py, &error))?;
     Ok(result.unwrap_or_default().to_string())
 }

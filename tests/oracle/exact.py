@@ -1,0 +1,134 @@
+"""Compares the eviction policies with libCacheSim: misses must be the same, to the last one.
+
+Three traces, three cache sizes each: `make oracle` runs five million requests, `--quick` fewer.
+Traces are made in the folder `--traces` and kept there. Exit status 1 if a count differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import libcachesim as lcs
+
+sys.path.insert(0, str(Path(__file__).parent))
+import oracle_traces as traces  # noqa: E402
+
+import sluice  # noqa: E402
+
+LENGTH, QUICK_LENGTH = 5_000_000, 100_000
+PAGE_BYTES = 4096
+# Shares of the pages that a trace touches. Sizes are multiples of four, for SLRU's segments, and
+# not of ten, so that shares of the cache are rounded.
+SIZES = [0.004, 0.06, 0.31]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy here and there, with matched parameters."""
+
+    name: str
+    theirs: Callable[..., lcs.cache.CacheBase]
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    label: str = ""
+
+    def misses(self, pages: traces.Pages, cache_pages: int) -> int:
+        # Room for every page of the trace and for the cache; the rest is as in `cylon`.
+        count = max(int(pages.max()) + 1, cache_pages)
+        overrides = {
+            "device.capacity": f"{count * PAGE_BYTES}B",
+            "cache.capacity": f"{cache_pages * PAGE_BYTES}B",
+            "cache.policy": self.name,
+            **self.overrides,
+        }
+        return sluice.replay("cylon", overrides, pages)["misses"]
+
+
+POLICIES = [
+    Policy("fifo", lcs.FIFO),
+    Policy("lru", lcs.LRU),
+    Policy("clock", lcs.Clock),
+    Policy("s3fifo", lcs.S3FIFO),
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    policy: str
+    trace: str
+    cache_pages: int
+    theirs: int
+    ours: int
+
+
+def sizes(pages: traces.Pages) -> list[int]:
+    """Cache sizes for a trace: odd multiples of four."""
+    distinct = int(pages.max()) + 1
+    return [max(int(distinct * share) // 8, 2) * 8 + 4 for share in SIZES]
+
+
+def reader(path: Path) -> lcs.TraceReader:
+    return lcs.TraceReader(str(path), lcs.TraceType.ORACLE_GENERAL_TRACE)
+
+
+def their_misses(policy: Policy, path: Path, requests: int, cache_pages: int) -> int:
+    cache = policy.theirs(cache_pages, hashpower=20)
+    ratio, _ = cache.process_trace(reader(path))
+    return round(ratio * requests)
+
+
+def rows(policies: list[Policy], length: int, folder: Path) -> Iterator[Row]:
+    for name in traces.MAKERS:
+        pages = traces.made(name, length, folder)
+        path = folder / f"{name}-{length}.oracleGeneral"
+        if not path.exists():
+            traces.write_for_libcachesim(pages, path)
+        for policy in policies:
+            for cache_pages in sizes(pages):
+                theirs = their_misses(policy, path, pages.size, cache_pages)
+                ours = policy.misses(pages, cache_pages)
+                yield Row(policy.label or policy.name, name, cache_pages, theirs, ours)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="short traces")
+    parser.add_argument("--traces", type=Path, default=Path("target/oracle"), metavar="DIR")
+    parser.add_argument("--policy", action="append", help="only this one; may be repeated")
+    options = parser.parse_args(arguments)
+    wanted = [policy for policy in POLICIES
+              if not options.policy or policy.name in options.policy]
+    length = QUICK_LENGTH if options.quick else LENGTH
+    total = len(wanted) * len(traces.MAKERS) * len(SIZES)
+    print(f"misses of {length:,} requests; libCacheSim {lcs.__version__}")
+    print(f"{'policy':24} {'trace':14} {'pages':>9} {'libCacheSim':>12} {'sluice':>12}")
+    done, different, start = 0, 0, time.monotonic()
+    for row in rows(wanted, length, options.traces):
+        done += 1
+        different += row.theirs != row.ours
+        mark = "" if row.theirs == row.ours else f"  DIFFERS by {row.ours - row.theirs:+,}"
+        clear_progress()
+        print(f"{row.policy:24} {row.trace:14} {row.cache_pages:>9,} {row.theirs:>12,}"
+              f" {row.ours:>12,}{mark}")
+        progress(f"{done} of {total}, {time.monotonic() - start:.0f} s")
+    clear_progress()
+    print(f"{done - different} of {done} are equal, {time.monotonic() - start:.0f} s")
+    return 1 if different or not done else 0
+
+
+def progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(text, end="", file=sys.stderr, flush=True)
+
+
+def clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

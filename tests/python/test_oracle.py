@@ -1,0 +1,32 @@
+"""Is a policy the policy it says? Short traces, and libCacheSim's misses; `make oracle` is long."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import sluice
+
+ORACLE = Path(__file__).parents[1] / "oracle" / "exact.py"
+
+
+def test_misses_equal_those_of_libcachesim(tmp_path: Path) -> None:
+    # A process of its own: what libcachesim imports warns, and warnings are errors here.
+    told = subprocess.run([sys.executable, ORACLE, "--quick", "--traces", tmp_path],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env=os.environ | {"PYTHONWARNINGS": "ignore"})
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "DIFFERS" not in told.stdout and told.stdout.count("\n") > 36
+
+
+def test_a_page_beyond_the_device_is_refused() -> None:
+    small = {"device.capacity": "16KiB", "cache.capacity": "4KiB"}
+    pages = numpy.array([0, 3, 0], dtype=numpy.uint32)
+    assert sluice.replay("cylon", small, pages)["misses"] == 3
+    with pytest.raises(sluice.BadValueError, match='"4"; expected page numbers below 4'):
+        sluice.replay("cylon", small, pages + 1)
