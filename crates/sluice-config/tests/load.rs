@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluice_config::{REQUIRED, load, parse, presets};
-use sluice_model::RawConfig;
+use sluice_model::{EVICTIONS, RawConfig};
 
 fn error_of(text: &str) -> String {
     let message = parse(text, "dev.toml").unwrap_err().to_string();
@@ -88,8 +88,15 @@ fn a_mistake_is_reported_where_it_is() {
     let message = error_of("[cache]\npolicy = \"lur\"\n");
     assert_eq!(
         message,
-        "dev.toml:2:10: bad value for `cache.policy`: \"lur\" (did you mean lru?); \
-         expected one of fifo, lifo, lru, clock, s3fifo, random"
+        format!(
+            "dev.toml:2:10: bad value for `cache.policy`: \"lur\" (did you mean lru?); \
+             expected one of {}",
+            EVICTIONS
+                .iter()
+                .map(|entry| entry.info.name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
     );
 
     let message = error_of("[nand]\nchannels = 0\n");

@@ -76,6 +76,21 @@ impl Lists {
         self.lens[list as usize] -= 1;
     }
 
+    /// Puts a node that is in no list in the place of one of `list`, which leaves it.
+    pub fn replace(&mut self, list: u32, node: u32, new: u32) {
+        let [newer, older] = self.links[node as usize];
+        let ends = &mut self.ends[list as usize];
+        match newer {
+            NIL => ends[FRONT] = new + 1,
+            newer => self.links[newer as usize - 1][BACK] = new + 1,
+        }
+        match older {
+            NIL => ends[BACK] = new + 1,
+            older => self.links[older as usize - 1][FRONT] = new + 1,
+        }
+        self.links[new as usize] = [newer, older];
+    }
+
     /// Makes a node of `list` its front.
     pub fn move_to_front(&mut self, list: u32, node: u32) {
         if self.ends[list as usize][FRONT] != node + 1 {

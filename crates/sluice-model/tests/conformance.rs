@@ -66,11 +66,11 @@ fn equals_naive(policy: &str, sets: u64, ways: u64, steps: &[Step]) {
         };
         let hit = device.access(now, req, &mut host).served_by == ServedBy::CacheHit;
         let (expected_hit, evicted) = plain[(page % sets) as usize].access(page);
-        assert_eq!(hit, expected_hit, "step {index}, page {page}");
+        assert_eq!(hit, expected_hit, "{policy}: step {index}, page {page}");
         assert_eq!(
             host.unmapped,
             Vec::from_iter(evicted),
-            "step {index}, page {page}"
+            "{policy}: step {index}, page {page}"
         );
         dirty_evictions += u64::from(evicted.is_some_and(|page| dirty.remove(&page)));
         if op == Op::Write {

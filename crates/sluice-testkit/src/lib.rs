@@ -4,6 +4,7 @@
 pub mod alloc;
 pub mod belady;
 pub mod naive;
+pub mod naive_adaptive;
 pub mod parity;
 pub mod rig;
 pub mod traces;

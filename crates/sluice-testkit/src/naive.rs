@@ -38,7 +38,7 @@ pub fn cache(policy: &str, capacity: usize, s3fifo_small: usize) -> Option<Box<d
             capacity,
         }),
         "s3fifo" => Box::new(S3Fifo::new(capacity, s3fifo_small)),
-        _ => return None,
+        other => return crate::naive_adaptive::cache(other, capacity),
     })
 }
 

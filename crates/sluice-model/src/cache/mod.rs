@@ -17,6 +17,8 @@ pub(crate) struct Cache {
     lookup: Vec<u32>,
     slots: Slots,
     policy: AnyEviction,
+    /// Whether the policy may want a page gone after a hit.
+    pub sheds: bool,
     /// Per set: [slots never used yet, first free slot + 1].
     free: Vec<[u32; 2]>,
     /// Per set: pages that the policy does not hold, because they are pinned.
@@ -52,10 +54,12 @@ impl Cache {
     pub fn new(settings: &Settings, seed: u64) -> Cache {
         let space = Space::new(settings, seed);
         let sets = space.sets as usize;
+        let policy = (settings.cache.eviction.build)(&space);
         Cache {
             lookup: vec![0; settings.pages as usize],
             slots: Slots::new(settings.cache.pages as usize),
-            policy: (settings.cache.eviction.build)(&space),
+            sheds: policy.sheds(),
+            policy,
             free: vec![[0; 2]; sets],
             pinned: vec![0; sets],
             pins_per_set: settings.cache.pins_per_set,
@@ -179,13 +183,28 @@ impl Cache {
         let slots = &self.slots;
         let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
         let slot = self.policy.victim(set, evictable)?;
+        Some(self.push_out(set, slot))
+    }
+
+    /// Pushes out the page that the policy wants gone after a hit on `lpn`, if it wants one gone.
+    pub fn shed(&mut self, lpn: u32, now: Ps) -> Option<Evicted> {
+        let set = self.set_of(lpn);
+        let slots = &self.slots;
+        let evictable = |slot| slots.ready_at(slot) <= now && slots.lpn(slot) != lpn;
+        let slot = self.policy.surplus(set, evictable)?;
+        let evicted = self.push_out(set, slot);
+        self.give_back(set, slot);
+        Some(evicted)
+    }
+
+    fn push_out(&mut self, set: u32, slot: u32) -> Evicted {
         debug_assert_eq!(
             slot / self.ways,
             set,
             "a policy chose a slot of another set"
         );
         debug_assert!(!self.slots.is_pinned(slot), "a policy chose a pinned page");
-        Some(self.leave(slot))
+        self.leave(slot)
     }
 
     /// Takes the page of a slot out of the lookup.
@@ -200,6 +219,12 @@ impl Cache {
         self.lookup[evicted.lpn as usize] = 0;
         self.held -= 1;
         evicted
+    }
+
+    fn give_back(&mut self, set: u32, slot: u32) {
+        let first_free = &mut self.free[set as usize][1];
+        self.slots.set_free(slot, *first_free);
+        *first_free = slot + 1;
     }
 
     /// When the first fill of the page's set ends that ends after `now`.
@@ -231,9 +256,7 @@ impl Cache {
         } else {
             self.policy.remove(set, slot);
         }
-        let first_free = &mut self.free[set as usize][1];
-        self.slots.set_free(slot, *first_free);
-        *first_free = slot + 1;
+        self.give_back(set, slot);
         Some(left)
     }
 

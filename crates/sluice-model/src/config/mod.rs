@@ -7,8 +7,8 @@ mod raw;
 mod value;
 
 pub use checked::{
-    CacheSettings, DeviceConfig, FtlSettings, NandSettings, PolicySettings, PrefetchSettings,
-    Settings, StoreMiss, ThrottleSettings, WritePolicy,
+    CacheSettings, DeviceConfig, FtlSettings, LirsVariant, NandSettings, PolicySettings,
+    PrefetchSettings, Settings, StoreMiss, ThrottleSettings, WTinyLfuVariant, WritePolicy,
 };
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};

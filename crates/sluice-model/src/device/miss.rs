@@ -117,15 +117,29 @@ impl Device {
             return Some(slot);
         }
         let evicted = self.cache.evict(lpn, at, keep)?;
-        self.stats.evictions += 1;
-        self.stats.dirty_evictions += u64::from(self.let_go(at, &evicted, effects));
-        self.prefetch.evicted(
-            evicted.lpn,
-            !evicted.unused,
-            keep.is_some(),
-            &mut self.stats,
-        );
+        self.pushed_out(at, &evicted, keep.is_some(), effects);
         Some(evicted.slot)
+    }
+
+    /// Lets a page go that the policy has no more use for after a hit.
+    pub(super) fn shed<E: Effects>(&mut self, at: Ps, lpn: u32, effects: &mut E) {
+        if let Some(evicted) = self.cache.shed(lpn, at) {
+            self.pushed_out(at, &evicted, false, effects);
+        }
+    }
+
+    /// Counts a page that made room, or `for_prefetch` room for one that nobody asked for.
+    fn pushed_out<E: Effects>(
+        &mut self,
+        at: Ps,
+        evicted: &Evicted,
+        for_prefetch: bool,
+        effects: &mut E,
+    ) {
+        self.stats.evictions += 1;
+        self.stats.dirty_evictions += u64::from(self.let_go(at, evicted, effects));
+        self.prefetch
+            .evicted(evicted.lpn, !evicted.unused, for_prefetch, &mut self.stats);
     }
 
     /// Takes a page that has left the cache from the host, and programs it if it was written.

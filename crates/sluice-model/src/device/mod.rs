@@ -41,6 +41,8 @@ pub struct Device {
     marks_dirty: bool,
     /// Whether a store writes through, or lines are counted.
     watches_lines: bool,
+    /// Whether a hit has more to do than to be counted.
+    watches_hits: bool,
 }
 
 impl Device {
@@ -60,9 +62,12 @@ impl Device {
         }
         let marks_dirty = config.cache.write == WritePolicy::Back;
         let track_lines = config.cache.track_lines;
+        let watches_lines = track_lines || !marks_dirty;
+        let cache = Cache::new(config, seed);
         Ok(Device {
             now: Ps::ZERO,
-            cache: Cache::new(config, seed),
+            watches_hits: watches_lines || cache.sheds,
+            cache,
             prefetch: Prefetcher::new(config),
             mshr: Mshr::new(config.cache.mshr_entries),
             requests: Requests::new(config.cache.mshr_requests),
@@ -70,7 +75,7 @@ impl Device {
             lines: track_lines.then(|| Lines::new(config)),
             stats: Stats::default(),
             marks_dirty,
-            watches_lines: track_lines || !marks_dirty,
+            watches_lines,
             config: config.clone(),
         })
     }
@@ -100,7 +105,7 @@ impl Device {
         if store {
             self.back.contents.store(lpn);
         }
-        if found.ready_at > at || found.first_use || self.watches_lines {
+        if found.ready_at > at || found.first_use || self.watches_hits {
             return self.special_hit(at, lpn, req, found, effects);
         }
         self.stats.hits += 1;
@@ -140,6 +145,9 @@ impl Device {
         self.count_latency(parts, done_at);
         if self.watches_lines {
             self.watch(done_at.max(found.ready_at), found.slot, lpn, req);
+        }
+        if self.cache.sheds {
+            self.shed(at, lpn, effects);
         }
         if found.first_use {
             let outcome = match served_by {

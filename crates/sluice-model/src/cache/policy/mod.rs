@@ -2,12 +2,17 @@
 //!
 //! To add one: a file beside this one, and a line in the list at the end.
 
+mod arc;
 mod clock;
 mod fifo;
 mod lifo;
+mod lirs;
 mod lru;
 mod random;
+mod remembered;
 mod s3fifo;
+mod sketch;
+mod wtinylfu;
 
 use crate::config::{PolicySettings, Settings};
 use sluice_units::Rng;
@@ -87,6 +92,17 @@ pub trait Eviction: Sized {
     /// Chooses a slot to empty and forgets it.
     fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32>;
 
+    /// Whether [`Eviction::surplus`] may ever answer. If not, a hit does not ask.
+    fn sheds(&self) -> bool {
+        false
+    }
+
+    /// Asked after a hit, of a policy that `sheds`: a slot to empty although nothing comes in.
+    /// The rules are those of `victim`, but that the set need not be full.
+    fn surplus(&mut self, _set: u32, _evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+        None
+    }
+
     /// The page in `slot` was discarded, taken out, or pinned by the host.
     fn remove(&mut self, set: u32, slot: u32);
 
@@ -107,10 +123,6 @@ pub struct EvictionEntry {
 macro_rules! evictions {
     ($($module:ident :: $policy:ident,)+) => {
         /// One of the registered policies, dispatched without an indirect call.
-        #[expect(
-            clippy::large_enum_variant,
-            reason = "a device has one of these; a box would cost every hit a load"
-        )]
         pub enum AnyEviction {
             $(#[doc = concat!("See `policy/", stringify!($module), ".rs`.")]
             $policy($module::$policy),)+
@@ -139,6 +151,16 @@ macro_rules! evictions {
             #[inline]
             pub fn victim(&mut self, set: u32, ok: impl FnMut(u32) -> bool) -> Option<u32> {
                 match self { $(AnyEviction::$policy(p) => p.victim(set, ok),)+ }
+            }
+
+            /// See [`Eviction::sheds`].
+            pub fn sheds(&self) -> bool {
+                match self { $(AnyEviction::$policy(p) => p.sheds(),)+ }
+            }
+
+            /// See [`Eviction::surplus`].
+            pub fn surplus(&mut self, set: u32, ok: impl FnMut(u32) -> bool) -> Option<u32> {
+                match self { $(AnyEviction::$policy(p) => p.surplus(set, ok),)+ }
             }
 
             /// See [`Eviction::remove`].
@@ -170,4 +192,7 @@ evictions! {
     clock::Clock,
     s3fifo::S3Fifo,
     random::Random,
+    arc::Arc,
+    lirs::Lirs,
+    wtinylfu::WTinyLfu,
 }

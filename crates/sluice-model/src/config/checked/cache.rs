@@ -62,6 +62,44 @@ pub enum StoreMiss {
 pub struct PolicySettings {
     /// The share of S3-FIFO's small queue.
     pub s3fifo_small: Ratio,
+    /// What LIRS does at a hit in its queue.
+    pub lirs_variant: LirsVariant,
+    /// The share of pages that are not LIR.
+    pub lirs_hir: Ratio,
+    /// The longest LIRS's stack gets, of a set.
+    pub lirs_stack: Ratio,
+    /// What W-TinyLFU counts.
+    pub wtinylfu_variant: WTinyLfuVariant,
+    /// The share of W-TinyLFU's window.
+    pub wtinylfu_window: Ratio,
+    /// Accesses for each page after which W-TinyLFU halves its counts.
+    pub wtinylfu_sample: u32,
+}
+
+/// Whose LIRS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LirsVariant {
+    /// Jiang and Zhang's.
+    Paper,
+    /// libCacheSim's.
+    Libcachesim,
+}
+
+impl LirsVariant {
+    pub(crate) const NAMES: [&str; 2] = ["paper", "libcachesim"];
+}
+
+/// Whose W-TinyLFU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WTinyLfuVariant {
+    /// Einziger, Friedman and Manes's.
+    Paper,
+    /// libCacheSim's.
+    Libcachesim,
+}
+
+impl WTinyLfuVariant {
+    pub(crate) const NAMES: [&str; 2] = ["paper", "libcachesim"];
 }
 
 impl CacheSettings {
@@ -82,6 +120,18 @@ impl CacheSettings {
             eviction: named(raw, "cache.policy", EVICTIONS, |entry| entry.info.name),
             policy: PolicySettings {
                 s3fifo_small: share(raw, "cache.s3fifo_small"),
+                lirs_variant: match choice(raw, "cache.lirs_variant") {
+                    "paper" => LirsVariant::Paper,
+                    _ => LirsVariant::Libcachesim,
+                },
+                lirs_hir: share(raw, "cache.lirs_hir"),
+                lirs_stack: share(raw, "cache.lirs_stack"),
+                wtinylfu_variant: match choice(raw, "cache.wtinylfu_variant") {
+                    "paper" => WTinyLfuVariant::Paper,
+                    _ => WTinyLfuVariant::Libcachesim,
+                },
+                wtinylfu_window: share(raw, "cache.wtinylfu_window"),
+                wtinylfu_sample: count(raw, "cache.wtinylfu_sample") as u32,
             },
             index_latency: time(raw, "cache.index_latency"),
             hit_latency: time(raw, "cache.hit_latency"),

@@ -5,7 +5,9 @@ mod flash;
 mod prefetch;
 mod take;
 
-pub use cache::{CacheSettings, PolicySettings, StoreMiss, WritePolicy};
+pub use cache::{
+    CacheSettings, LirsVariant, PolicySettings, StoreMiss, WTinyLfuVariant, WritePolicy,
+};
 pub use flash::{FtlSettings, NandSettings};
 pub use prefetch::{PrefetchSettings, ThrottleSettings};
 

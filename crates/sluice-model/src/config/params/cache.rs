@@ -2,6 +2,7 @@
 
 use super::{Param, TIME};
 use crate::cache::EVICTIONS;
+use crate::config::checked::{LirsVariant, WTinyLfuVariant};
 use crate::config::value::Kind;
 
 fn writes() -> Vec<&'static str> {
@@ -93,6 +94,48 @@ pub(super) const PARAMS: &[Param] = &[
         default: "10%",
         meaning: "the share of a set that S3-FIFO gives to its small queue",
         source: "Yang et al., SOSP 2023: 10 %",
+    },
+    Param {
+        key: "cache.lirs_variant",
+        kind: Kind::Choice(|| LirsVariant::NAMES.to_vec()),
+        default: "paper",
+        meaning: "LIRS: what a hit on a page that is in the queue alone does; see docs/policies.md",
+        source: "Jiang and Zhang, SIGMETRICS 2002, section 3.3",
+    },
+    Param {
+        key: "cache.lirs_hir",
+        kind: Kind::Share { max_percent: 100 },
+        default: "1%",
+        meaning: "LIRS: the share of a set for pages that are not LIR, one page at least",
+        source: "Jiang and Zhang, SIGMETRICS 2002, section 4: 1 %",
+    },
+    Param {
+        key: "cache.lirs_stack",
+        kind: Kind::Share { max_percent: 1_000 },
+        default: "200%",
+        meaning: "LIRS: the longest the stack gets, of the pages of a set; 100 % at least",
+        source: "libCacheSim: twice the cache; the paper sets no bound",
+    },
+    Param {
+        key: "cache.wtinylfu_variant",
+        kind: Kind::Choice(|| WTinyLfuVariant::NAMES.to_vec()),
+        default: "paper",
+        meaning: "W-TinyLFU: what is counted, and where pages enter; see docs/policies.md",
+        source: "Einziger et al., ACM ToS 2017",
+    },
+    Param {
+        key: "cache.wtinylfu_window",
+        kind: Kind::Share { max_percent: 100 },
+        default: "1%",
+        meaning: "W-TinyLFU: the share of a set that is the window, one page at least",
+        source: "Einziger et al., ACM ToS 2017: 1 %",
+    },
+    Param {
+        key: "cache.wtinylfu_sample",
+        kind: Kind::Count { min: 1, max: 1_000 },
+        default: "32",
+        meaning: "W-TinyLFU: counts are halved after this many accesses for each page",
+        source: "libCacheSim: 32",
     },
     Param {
         key: "mshr.entries",

@@ -1,0 +1,256 @@
+//! W-TinyLFU (Einziger, Friedman and Manes, ACM Transactions on Storage 2017).
+
+use super::sketch::Sketch;
+use super::{Eviction, PolicyInfo, Space};
+use crate::config::WTinyLfuVariant;
+use crate::lists::Lists;
+
+/// A small LRU window for newcomers before a segmented LRU main part. When a page must leave, the
+/// oldest of the window meets the main part's next victim, and the one that the sketch has counted
+/// less often goes; the newcomer goes at a tie.
+///
+/// The main part gives four fifths to its protected segment. In the paper every access is counted
+/// once, only the lowest counters of a page are raised, all are halved after `cache.wtinylfu_sample`
+/// accesses for each page of the set, and a page enters the main part at its probation segment.
+/// With `cache.wtinylfu_variant = libcachesim` a page is counted when it comes in, when it is up
+/// for eviction from the window and at hits in the main part; all its counters are raised, hits in
+/// the main part alone count towards halving, after as many for each page of the main part, a page
+/// enters whichever segment has room, and segments are rounded down, so that a page too many in
+/// probation after a hit leaves.
+pub struct WTinyLfu {
+    /// Per set window, probation and protected.
+    segments: Lists,
+    /// Per slot: its segment.
+    segment: Vec<u8>,
+    lpn: Vec<u32>,
+    sketch: Sketch,
+    /// Per set: accesses since the counters were halved.
+    counted: Vec<u64>,
+    /// Per set: a hit has left a page too many.
+    owes: Vec<bool>,
+    sample: u64,
+    window_max: u32,
+    main_max: u32,
+    probation_max: u32,
+    protected_max: u32,
+    is_libcachesim: bool,
+}
+
+const WINDOW: u8 = 0;
+const PROBATION: u8 = 1;
+const PROTECTED: u8 = 2;
+
+impl WTinyLfu {
+    fn list(set: u32, segment: u8) -> u32 {
+        3 * set + u32::from(segment)
+    }
+
+    fn len(&self, set: u32, segment: u8) -> u32 {
+        self.segments.len(WTinyLfu::list(set, segment))
+    }
+
+    fn take_out(&mut self, set: u32, slot: u32) {
+        let list = WTinyLfu::list(set, self.segment[slot as usize]);
+        self.segments.remove(list, slot);
+    }
+
+    fn put_in(&mut self, set: u32, slot: u32, segment: u8) {
+        self.segment[slot as usize] = segment;
+        self.segments.push_front(WTinyLfu::list(set, segment), slot);
+    }
+
+    fn count(&mut self, set: u32, lpn: u32) {
+        if self.is_libcachesim {
+            self.sketch.raise_all(set, lpn);
+        } else {
+            self.sketch.raise_lowest(set, lpn);
+        }
+    }
+
+    /// One access nearer to the halving of all counters.
+    fn age(&mut self, set: u32) {
+        let counted = &mut self.counted[set as usize];
+        *counted += 1;
+        if *counted >= self.sample {
+            *counted = 0;
+            self.sketch.halve(set);
+        }
+    }
+
+    /// Moves a page from the window to the main part.
+    fn admit(&mut self, set: u32, slot: u32) {
+        self.take_out(set, slot);
+        let has_room = |segment, max| self.len(set, segment) < max;
+        let to_protected = self.is_libcachesim
+            && !has_room(PROBATION, self.probation_max)
+            && has_room(PROTECTED, self.protected_max);
+        self.put_in(set, slot, if to_protected { PROTECTED } else { PROBATION });
+    }
+
+    /// Moves pages of the window, oldest first, to where the main part has room.
+    fn fill_main(&mut self, set: u32) {
+        while self.len(set, PROBATION) + self.len(set, PROTECTED) < self.main_max {
+            let Some(slot) = self.segments.back(WTinyLfu::list(set, WINDOW)) else {
+                return;
+            };
+            self.admit(set, slot);
+            self.count_candidate(set, slot);
+        }
+    }
+
+    /// Counts a page that was up for eviction, as libCacheSim does.
+    fn count_candidate(&mut self, set: u32, slot: u32) {
+        if self.is_libcachesim {
+            self.count(set, self.lpn[slot as usize]);
+        }
+    }
+
+    /// Whether a page of the window was used more often than one of the main part.
+    fn wins(&self, set: u32, candidate: u32, main: u32) -> bool {
+        let lpn = |slot: u32| self.lpn[slot as usize];
+        let frequency = |slot| self.sketch.estimate(set, lpn(slot));
+        frequency(candidate) > frequency(main)
+    }
+
+    /// The next page of the main part to leave.
+    fn main_victim(&self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+        [PROBATION, PROTECTED].into_iter().find_map(|segment| {
+            self.segments
+                .oldest(WTinyLfu::list(set, segment), &mut evictable)
+        })
+    }
+}
+
+impl Eviction for WTinyLfu {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "wtinylfu",
+        meaning: "a window for newcomers, then admission by how often a page was used lately",
+        source: "Einziger, Friedman and Manes, ACM ToS 2017",
+        uses_hits: true,
+    };
+
+    fn build(space: &Space) -> WTinyLfu {
+        let (sets, slots) = (space.sets as usize, (space.sets * space.ways) as usize);
+        let settings = &space.policy;
+        let window_max = settings.wtinylfu_window.floor_of(u64::from(space.ways)) as u32;
+        let window_max = window_max.clamp(1, space.ways);
+        let main_max = space.ways - window_max;
+        let is_libcachesim = settings.wtinylfu_variant == WTinyLfuVariant::Libcachesim;
+        let sampled = if is_libcachesim { main_max } else { space.ways };
+        WTinyLfu {
+            segments: Lists::new(3 * sets, slots),
+            segment: vec![WINDOW; slots],
+            lpn: vec![0; slots],
+            sketch: Sketch::new(space.sets, main_max),
+            counted: vec![0; sets],
+            owes: vec![false; sets],
+            sample: u64::from(settings.wtinylfu_sample) * u64::from(sampled),
+            window_max,
+            main_max,
+            probation_max: main_max / 5,
+            protected_max: (u64::from(main_max) * 4 / 5) as u32,
+            is_libcachesim,
+        }
+    }
+
+    fn miss(&mut self, set: u32, lpn: u32) {
+        if !self.is_libcachesim {
+            self.count(set, lpn);
+            self.age(set);
+        }
+    }
+
+    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+        self.lpn[slot as usize] = lpn;
+        self.put_in(set, slot, WINDOW);
+        if self.is_libcachesim {
+            // The window takes all the room there is until a page must leave.
+            return self.count(set, lpn);
+        }
+        let window = WTinyLfu::list(set, WINDOW);
+        if self.segments.len(window) > self.window_max
+            && let Some(oldest) = self.segments.back(window)
+        {
+            self.admit(set, oldest);
+        }
+    }
+
+    fn hit(&mut self, set: u32, slot: u32) {
+        let segment = self.segment[slot as usize];
+        if segment == PROBATION {
+            self.take_out(set, slot);
+            self.put_in(set, slot, PROTECTED);
+            if self.len(set, PROTECTED) > self.protected_max {
+                let list = WTinyLfu::list(set, PROTECTED);
+                let oldest = self.segments.pop_back(list).expect("it is over its limit");
+                self.put_in(set, oldest, PROBATION);
+                self.owes[set as usize] =
+                    self.is_libcachesim && self.len(set, PROBATION) > self.probation_max;
+            }
+        } else {
+            self.segments
+                .move_to_front(WTinyLfu::list(set, segment), slot);
+        }
+        if segment != WINDOW || !self.is_libcachesim {
+            self.count(set, self.lpn[slot as usize]);
+            self.age(set);
+        }
+    }
+
+    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+        if self.is_libcachesim {
+            self.fill_main(set);
+        }
+        let window = WTinyLfu::list(set, WINDOW);
+        let candidate = self.segments.oldest(window, &mut evictable);
+        let main = self.main_victim(set, &mut evictable);
+        let slot = match (candidate, main) {
+            (Some(candidate), Some(main)) => {
+                let admitted = self.wins(set, candidate, main);
+                if admitted {
+                    self.take_out(set, main);
+                    self.admit(set, candidate);
+                } else {
+                    self.take_out(set, candidate);
+                }
+                self.count_candidate(set, candidate);
+                return Some(if admitted { main } else { candidate });
+            }
+            (one, other) => one.or(other)?,
+        };
+        self.take_out(set, slot);
+        Some(slot)
+    }
+
+    fn sheds(&self) -> bool {
+        self.is_libcachesim
+    }
+
+    fn surplus(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+        if !std::mem::take(&mut self.owes[set as usize]) {
+            return None;
+        }
+        let slot = self.main_victim(set, evictable)?;
+        self.take_out(set, slot);
+        Some(slot)
+    }
+
+    fn remove(&mut self, set: u32, slot: u32) {
+        self.take_out(set, slot);
+    }
+
+    fn dump(&self, set: u32) -> Vec<u32> {
+        let held = [PROTECTED, PROBATION, WINDOW]
+            .into_iter()
+            .flat_map(|segment| self.segments.iter(WTinyLfu::list(set, segment)));
+        let candidate = self.segments.back(WTinyLfu::list(set, WINDOW));
+        let main = self.main_victim(set, |_| true);
+        let next = match (candidate, main) {
+            (Some(candidate), Some(main)) if self.wins(set, candidate, main) => Some(main),
+            (candidate, main) => candidate.or(main),
+        };
+        held.filter(|slot| Some(*slot) != next)
+            .chain(next)
+            .collect()
+    }
+}
