@@ -19,6 +19,20 @@ pub fn cache(policy: &str, capacity: usize) -> Option<Box<dyn Naive>> {
     })
 }
 
+/// ARC's target size of T1, in units of 2^-52 pages, after steps up or down by
+/// `max(other / own, 1)`.
+pub fn arc_target(ways: u32, steps: &[(bool, u32, u32)]) -> u128 {
+    let mut target = 0f64;
+    for (up, other, own) in steps {
+        let step = (f64::from(*other) / f64::from(*own)).max(1.0);
+        target = match up {
+            true => (target + step).min(f64::from(ways)),
+            false => (target - step).max(0.0),
+        };
+    }
+    (target * 2f64.powi(52)) as u128
+}
+
 type Pages = VecDeque<u64>;
 
 /// Takes a page out of a list. Says whether it was there.

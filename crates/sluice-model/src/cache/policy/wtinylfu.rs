@@ -10,13 +10,15 @@ use crate::lists::Lists;
 /// less often goes; the newcomer goes at a tie.
 ///
 /// The main part gives four fifths to its protected segment. In the paper every access is counted
-/// once, only the lowest counters of a page are raised, all are halved after `cache.wtinylfu_sample`
-/// accesses for each page of the set, and a page enters the main part at its probation segment.
+/// once, only the lowest counters of a page are raised, all are halved after
+/// `cache.wtinylfu_sample` accesses for each page of the set, and a page enters the main part at
+/// its probation segment.
+///
 /// With `cache.wtinylfu_variant = libcachesim` a page is counted when it comes in, when it is up
-/// for eviction from the window and at hits in the main part; all its counters are raised, hits in
-/// the main part alone count towards halving, after as many for each page of the main part, a page
-/// enters whichever segment has room, and segments are rounded down, so that a page too many in
-/// probation after a hit leaves.
+/// for eviction from the window and at hits in the main part; all its counters are raised; hits in
+/// the main part alone count towards halving, after as many for each page of the main part; the
+/// window takes all room that the main part does not; a page enters whichever segment has room;
+/// and segments are rounded down, so that a page too many in probation after a hit leaves.
 pub struct WTinyLfu {
     /// Per set window, probation and protected.
     segments: Lists,
