@@ -94,6 +94,36 @@ counters! {
     PrefetchUnused = "prefetch_unused",
     /// Prefetches given up because nothing could make room for them.
     PrefetchDropped = "prefetch_dropped",
+    /// Modelled time of all traps together on the link, ps.
+    PartsProtocol = "parts_protocol_ps",
+    /// Modelled time of all traps together finding out where the page is, ps.
+    PartsIndexing = "parts_indexing_ps",
+    /// Modelled time of all traps together in the device's DRAM, ps.
+    PartsDram = "parts_dram_ps",
+    /// Modelled time of all traps together waiting to be taken in, ps.
+    PartsStall = "parts_stall_ps",
+    /// Modelled time of all traps together waiting for a page already on its way, ps.
+    PartsMerge = "parts_merge_ps",
+    /// Modelled time of all traps together waiting for a die or channel, ps.
+    PartsFlashQueue = "parts_flash_queue_ps",
+    /// Modelled time of all traps together waiting behind garbage collection, ps.
+    PartsFlashGc = "parts_flash_gc_ps",
+    /// Modelled time of all traps together in the flash array, ps.
+    PartsFlashService = "parts_flash_service_ps",
+}
+
+impl Counter {
+    /// The parts of the modelled time, in the model's order, with their names in the output.
+    pub const PARTS: [(&str, Counter); 8] = [
+        ("protocol", Counter::PartsProtocol),
+        ("indexing", Counter::PartsIndexing),
+        ("dram", Counter::PartsDram),
+        ("stall", Counter::PartsStall),
+        ("merge", Counter::PartsMerge),
+        ("flash_queue", Counter::PartsFlashQueue),
+        ("flash_gc", Counter::PartsFlashGc),
+        ("flash_service", Counter::PartsFlashService),
+    ];
 }
 
 /// Number of counters, with room for more without a new layout.

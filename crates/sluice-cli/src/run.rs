@@ -6,10 +6,11 @@ use crate::error::Error;
 use crate::forward;
 use crate::program;
 use crate::session::SessionDir;
-use sluice_model::DeviceConfig;
+use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
 use sluice_output::{Exit, Folder, Run, Timeline, read_processes, write_config};
 use sluice_region::{UffdKind, probe};
 use sluice_runtime::{Place, Session, Trap};
+use sluice_units::PAGE_BYTES;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ const SAMPLE_MS: i32 = 100;
 /// the program starts.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let config = device::resolve(&args.device)?;
+    check_live(&config)?;
     let place = parse_place(&args.place)?;
     let prog = program::check(&args.program[0])?;
     let library = program::preload_library()?;
@@ -94,6 +96,41 @@ fn describe(args: &RunArgs, config: &DeviceConfig, place: Place, dir: &Path) -> 
     let text = session.to_text(&config.raw().to_pairs());
     std::fs::write(dir.join(sluice_abi::SESSION_FILE), text)
         .map_err(|e| Error::at("writing the session", e))
+}
+
+/// What can be simulated but not emulated: a live device sees the first access to a page of the
+/// host, and not those that follow while the page is mapped.
+fn check_live(config: &DeviceConfig) -> Result<(), Error> {
+    let mapped = "stores to a page that the program has mapped are not seen";
+    let cache = &config.cache;
+    let live = [
+        (
+            "device.page",
+            config.page_bytes() == PAGE_BYTES,
+            "4KiB",
+            "pages are the host's",
+        ),
+        (
+            "cache.write",
+            cache.write == WritePolicy::Back,
+            "back",
+            mapped,
+        ),
+        (
+            "cache.store_miss",
+            cache.store_miss != StoreMiss::Around,
+            "rmw or merge",
+            mapped,
+        ),
+    ];
+    match live.into_iter().find(|(_, is_live, ..)| !is_live) {
+        Some((key, _, choices, why)) => Err(Error::new(format!(
+            "bad value for `{key}`: \"{}\" can be simulated (sluice sim) but not run live, where \
+             {why}; expected {choices}",
+            config.raw().get(key).unwrap_or_default()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn parse_place(text: &str) -> Result<Place, Error> {

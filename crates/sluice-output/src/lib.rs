@@ -17,15 +17,26 @@ pub use run::{Exit, Run};
 pub use simulation::{Plan, visible};
 pub use timeline::Timeline;
 
+use serde_json::Value;
+
 /// Version of the object's fields.
 pub const SCHEMA: &str = "sluice.run/1";
 
 /// All settings of a device, by key.
-pub fn settings(config: &sluice_model::DeviceConfig) -> serde_json::Map<String, serde_json::Value> {
+pub fn settings(config: &sluice_model::DeviceConfig) -> serde_json::Map<String, Value> {
     let pairs = config.raw().to_pairs().into_iter();
     pairs
         .map(|(key, value)| (key.to_owned(), value.into()))
         .collect()
+}
+
+/// Picoseconds by cause, as nanoseconds of one access; of no access, `null`.
+fn parts<const N: usize>(sums: [(&'static str, u64); N], accesses: u64) -> Value {
+    let mean = |ps| share(ps, accesses).map_or(Value::Null, |ps| (ps / 1_000.0).into());
+    let named = sums
+        .into_iter()
+        .map(|(name, ps)| (name.to_owned(), mean(ps)));
+    Value::Object(named.collect())
 }
 
 /// A part of a whole; nothing of nothing is no number.

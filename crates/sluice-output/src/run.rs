@@ -90,6 +90,7 @@ impl Run<'_> {
                 "modelled": summary(|p| &p.modelled),
                 "achieved": summary(|p| &p.achieved),
             },
+            "latency_parts_ns": self.parts(),
             "late": {
                 "count": get(Counter::Late),
                 "ratio": share(get(Counter::Late), counted),
@@ -137,6 +138,16 @@ impl Run<'_> {
             "prefetch_coverage": share(used, used + misses),
             "prefetch_timeliness": share(used.saturating_sub(late), used),
         })
+    }
+
+    /// The modelled time of a trap by cause, on average.
+    fn parts(&self) -> Value {
+        let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
+        let traps = get(Counter::Misses) + get(Counter::SoftTraps);
+        crate::parts(
+            Counter::PARTS.map(|(name, counter)| (name, get(counter))),
+            traps,
+        )
     }
 
     /// What the program did with device memory.

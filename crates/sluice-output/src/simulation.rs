@@ -55,6 +55,8 @@ impl Plan<'_> {
             ..Options::default()
         };
         let result = sluice_fabric::run(&mut device, streams.collect(), options);
+        // Counters that contradict each other are a bug of ours, not of the input.
+        device.balance().expect("the device's books balance");
         Ok((!stopped.get()).then(|| self.tell(&device, &result)))
     }
 
@@ -76,6 +78,9 @@ impl Plan<'_> {
                 "modelled": summary(&result.trap_latency),
                 "accesses": summary(&result.latency),
             },
+            "latency_parts_ns": parts(device),
+            "served": served(device),
+            "lines": lines(device),
             "flash": flash(device),
             "sim_time_s": result.sim_time.0 as f64 / PS_PER_S,
             "hash": format!("{:016x}", result.hash),
@@ -116,6 +121,34 @@ pub fn visible(visibility: Visibility) -> &'static str {
         Visibility::All => "all",
         Visibility::Misses => "misses",
     }
+}
+
+/// The time of an access that the device saw, by cause, on average.
+fn parts(device: &Device) -> Value {
+    let stats = device.stats();
+    let sums = stats.parts.named().map(|(name, part)| (name, part.0));
+    crate::parts(sums, stats.accesses())
+}
+
+/// Where the accesses that the device saw were served, each once.
+fn served(device: &Device) -> Value {
+    let stats = device.stats();
+    json!({
+        "cache": stats.hits,
+        "merge": stats.mshr_merges,
+        "flash": stats.misses,
+        "stalled": stats.mshr_stalls,
+    })
+}
+
+/// How many lines were used of the pages that left, if that was tracked.
+fn lines(device: &Device) -> Value {
+    device.lines().map_or(Value::Null, |lines| {
+        json!({
+            "touched_of_evicted": lines.touched_of_evicted(),
+            "written_of_programmed": lines.written_of_programmed(),
+        })
+    })
 }
 
 fn flash(device: &Device) -> Value {

@@ -90,5 +90,9 @@ impl Live {
         for (counter, value, before) in pairs {
             block.set(counter, value - before);
         }
+        let parts = model.parts.named().into_iter().zip(inherited.parts.named());
+        for ((_, counter), ((_, part), (_, before))) in Counter::PARTS.into_iter().zip(parts) {
+            block.set(counter, (part - before).0);
+        }
     }
 }

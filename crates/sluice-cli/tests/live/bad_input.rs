@@ -44,7 +44,19 @@ fn refused_flags(flags: &[&str], names: &[&str]) {
 
 #[test]
 fn devices_and_settings() {
-    let cases: [(&[&str], &[&str]); 14] = [
+    let cases: [(&[&str], &[&str]); 17] = [
+        (
+            &["--set", "device.page=16KiB"],
+            &["device.page", "16KiB", "4KiB"],
+        ),
+        (
+            &["--set", "cache.write=through"],
+            &["cache.write", "through", "back"],
+        ),
+        (
+            &["--set", "cache.store_miss=around"],
+            &["cache.store_miss", "around", "rmw"],
+        ),
         (&["--device", "cyclone"], &["cyclone", "cylon", "cmm-h"]),
         (&["--device", "/no/such.toml"], &["/no/such.toml"]),
         (
