@@ -62,7 +62,6 @@ impl Layout {
     }
 
     /// The plane among all planes.
-    #[cfg(test)]
     pub fn plane_of(&self, ppn: u32) -> u32 {
         ppn / self.pages_per_plane()
     }

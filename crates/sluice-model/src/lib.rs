@@ -25,9 +25,9 @@ mod request;
 mod stats;
 
 pub use config::{
-    CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, NandSettings, PARAMS, Param,
-    PolicySettings, PrefetchSettings, RawConfig, Settings, StoreMiss, ThrottleSettings,
-    WritePolicy,
+    CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, NandSettings, NandTiming, PARAMS,
+    Param, PolicySettings, PrefetchSettings, RawConfig, ReadFirst, Settings, StoreMiss,
+    ThrottleSettings, WearSettings, WritePolicy,
 };
 pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
 pub use nand::{BadBlock, Origin, Served};

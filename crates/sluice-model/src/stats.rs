@@ -58,6 +58,12 @@ pub struct Stats {
     pub flash_programs: u64,
     /// NAND programs that the host's writes asked for.
     pub host_programs: u64,
+    /// Senses of NAND reads again because the data was not right.
+    pub read_retries: u64,
+    /// Programs and erases that were suspended, each time they were.
+    pub suspensions: u64,
+    /// Posted NAND operations that went before later reads because their die's queue was full.
+    pub forced_writes: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Valid pages that garbage collection moved.

@@ -7,8 +7,9 @@ mod raw;
 mod value;
 
 pub use checked::{
-    CacheSettings, DeviceConfig, FtlSettings, LirsVariant, NandSettings, PolicySettings,
-    PrefetchSettings, Settings, StoreMiss, ThrottleSettings, WTinyLfuVariant, WritePolicy,
+    CacheSettings, DeviceConfig, FtlSettings, LirsVariant, NandSettings, NandTiming,
+    PolicySettings, PrefetchSettings, ReadFirst, Settings, StoreMiss, ThrottleSettings,
+    WTinyLfuVariant, WearSettings, WritePolicy,
 };
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};

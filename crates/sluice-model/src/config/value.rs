@@ -33,6 +33,8 @@ pub enum Kind {
     },
     /// One of the names that the function gives.
     Choice(fn() -> Vec<&'static str>),
+    /// A value of another kind, or a word that stands for there being none.
+    Or(&'static str, &'static Kind),
 }
 
 /// A value of its parameter's kind.
@@ -44,6 +46,7 @@ pub(super) enum Value {
     Share(Ratio),
     Full,
     Choice(&'static str),
+    Word(&'static str),
 }
 
 const WAYS_MAX: u64 = 1 << 20;
@@ -73,6 +76,8 @@ impl Kind {
                 .into_iter()
                 .find(|name| *name == text)
                 .map(Value::Choice),
+            Kind::Or(word, _) if text == *word => Some(Value::Word(word)),
+            Kind::Or(_, kind) => kind.parse(text),
         }
     }
 
@@ -94,6 +99,7 @@ impl Kind {
                 format!("a percentage or ratio above 0, up to {max_percent}%")
             }
             Kind::Choice(names) => format!("one of {}", names().join(", ")),
+            Kind::Or(word, kind) => format!("\"{word}\" or {}", kind.expected()),
         }
     }
 
@@ -127,7 +133,7 @@ impl fmt::Display for Value {
             Value::Count(count) => count.fmt(f),
             Value::Share(share) => share.fmt(f),
             Value::Full => f.write_str("full"),
-            Value::Choice(name) => f.write_str(name),
+            Value::Choice(name) | Value::Word(name) => f.write_str(name),
         }
     }
 }

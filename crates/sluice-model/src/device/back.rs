@@ -39,12 +39,17 @@ macro_rules! flash {
 }
 
 impl Back {
-    pub fn new(settings: &Settings) -> Back {
+    pub fn new(settings: &Settings, seed: u64) -> Back {
         Back {
             ftl: Ftl::new(settings),
-            nand: Nand::new(settings),
+            nand: Nand::new(settings, seed),
             contents: Contents::new(),
         }
+    }
+
+    /// Nothing will be asked for before `now`.
+    pub fn pass(&mut self, now: Ps) {
+        self.nand.pass(now);
     }
 
     /// When the page, asked for at `at`, is out of the flash array. Adds what it waited for.
@@ -55,6 +60,7 @@ impl Back {
         parts.flash_queue += served.queue;
         parts.flash_gc += served.gc;
         parts.flash_service += served.service;
+        self.nand.count(stats);
         served.done_at
     }
 
@@ -63,6 +69,7 @@ impl Back {
         #[cfg(test)]
         self.contents.lift(lpn);
         self.ftl.write(at, lpn, flash!(self), stats);
+        self.nand.count(stats);
     }
 
     /// The page has no contents any more.

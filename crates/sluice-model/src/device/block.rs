@@ -55,6 +55,7 @@ impl Device {
         effects: &mut E,
     ) -> Result<BlockCompletion, Refused> {
         self.now = self.now.max(now);
+        self.back.pass(self.now);
         let end = request.lpn.0.checked_add(request.count);
         if end.is_none_or(|end| end > self.pages()) {
             self.stats.refused += 1;

@@ -71,7 +71,7 @@ impl Device {
             prefetch: Prefetcher::new(config),
             mshr: Mshr::new(config.cache.mshr_entries),
             requests: Requests::new(config.cache.mshr_requests),
-            back: Back::new(config),
+            back: Back::new(config, seed),
             lines: track_lines.then(|| Lines::new(config)),
             stats: Stats::default(),
             marks_dirty,
@@ -171,6 +171,7 @@ impl Device {
             if let Some(lines) = &mut self.lines {
                 lines.program(slot);
             }
+            self.back.pass(self.now);
             self.back.write(at, lpn, &mut self.stats);
         }
     }
@@ -178,6 +179,7 @@ impl Device {
     /// Lets background work go on up to `now`.
     pub fn advance<E: Effects>(&mut self, now: Ps, _effects: &mut E) {
         self.now = self.now.max(now);
+        self.back.pass(self.now);
         self.mshr.retire(self.now);
     }
 
@@ -189,6 +191,7 @@ impl Device {
     /// If the page is not on the device.
     pub fn discard(&mut self, now: Ps, lpn: Lpn) {
         self.now = self.now.max(now);
+        self.back.pass(self.now);
         let lpn = self.known(lpn);
         self.stats.trims += 1;
         self.drop_cached(lpn);
@@ -215,6 +218,7 @@ impl Device {
     /// If the page is not on the device.
     pub fn write_back(&mut self, now: Ps, lpn: Lpn) {
         self.now = self.now.max(now);
+        self.back.pass(self.now);
         let lpn = self.known(lpn);
         if !self.cache.set_dirty(lpn, true) {
             self.stats.late_write_backs += 1;

@@ -46,7 +46,7 @@ fn a_fresh_device_is_laid_out_at_home() {
 fn random_writes_and_trims_lose_nothing() {
     for precondition in ["sequential", "none"] {
         let settings = small(precondition);
-        let (mut ftl, mut nand) = (Ftl::new(&settings), Nand::new(&settings));
+        let (mut ftl, mut nand) = (Ftl::new(&settings), Nand::new(&settings, 1));
         let mut stats = Stats::default();
         let mut rng = Rng::stream(7, precondition);
         for step in 0..40_000 {
@@ -72,7 +72,7 @@ fn random_writes_and_trims_lose_nothing() {
 #[test]
 fn a_die_that_is_full_is_passed_over() {
     let settings = small("sequential");
-    let (mut ftl, mut nand) = (Ftl::new(&settings), Nand::new(&settings));
+    let (mut ftl, mut nand) = (Ftl::new(&settings), Nand::new(&settings, 1));
     let mut stats = Stats::default();
     for victim in [0, 1, 2, 0, 3] {
         for lpn in 0..settings.pages {

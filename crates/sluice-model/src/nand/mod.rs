@@ -1,115 +1,163 @@
-//! NAND timing by reservation: a die and its channel each know when they are free next.
+//! The flash array: channels, dies and planes, and what each is doing when.
 //!
-//! Operations on a die run in the order of their requests, so a read behind an erase waits for
-//! it: queueing and interference need no further rule. A die is free again as soon as a read
-//! has left the cells; the transfer then takes its turn on the channel.
+//! An operation is reserved in the chain of its die and, for its transfers, on its channel. In
+//! FIFO order that is all: each waits for those asked for before it. With reads first, only what
+//! is waited for is reserved; the rest is posted, see `posted.rs`.
 
+mod array;
+mod cells;
 mod flash;
+mod op;
+mod posted;
 mod spans;
 mod timeline;
 
 use crate::config::Settings;
 use crate::layout::Layout;
+use crate::stats::Stats;
+use array::Array;
+use cells::Cells;
 pub(crate) use flash::Flash;
 pub use flash::{BadBlock, Origin, Served};
+use op::{Op, Verb};
+use posted::{Order, Posted};
 use sluice_units::Ps;
-use spans::Spans;
-use timeline::Timeline;
 
 /// The flash array's timing state.
 pub(crate) struct Nand {
     layout: Layout,
-    dies: Vec<Die>,
-    channels: Vec<Timeline>,
-    read: Ps,
-    program: Ps,
-    erase: Ps,
-    transfer: Ps,
-}
-
-#[derive(Clone, Default)]
-struct Die {
-    /// When it has done all it was asked for.
-    free_at: Ps,
-    /// Until when collection has it, some time after now.
-    gc_until: Ps,
-    gc: Spans,
-}
-
-impl Die {
-    /// Takes `time` of the die after all it has to do, and says when that ends.
-    fn occupy(&mut self, now: Ps, from: Ps, time: Ps, origin: Origin) -> Ps {
-        let start = from.max(self.free_at);
-        self.free_at = start + time;
-        if origin == Origin::Gc {
-            self.gc.add(now, start, self.free_at);
-            self.gc_until = self.free_at;
-        }
-        self.free_at
-    }
+    cells: Cells,
+    array: Array,
+    /// What is not waited for, with reads first.
+    posted: Option<Posted>,
+    /// Whether planes and pages within blocks matter.
+    places: bool,
 }
 
 impl Nand {
-    pub fn new(settings: &Settings) -> Nand {
-        let layout = Layout::new(settings);
+    pub fn new(settings: &Settings, seed: u64) -> Nand {
+        let rules = settings.nand.timing.read_first.as_ref();
         Nand {
-            layout,
-            dies: vec![Die::default(); layout.dies as usize],
-            channels: (0..settings.nand.channels)
-                .map(|_| Timeline::new())
-                .collect(),
-            read: settings.nand.read,
-            program: settings.nand.program,
-            erase: settings.nand.erase,
-            transfer: settings.nand.transfer,
+            layout: Layout::new(settings),
+            cells: Cells::new(&settings.nand, seed),
+            array: Array::new(&settings.nand),
+            posted: rules.map(|rules| Posted::new(&settings.nand, rules)),
+            places: settings.nand.planes > 1,
         }
     }
 
-    fn transfer(&mut self, now: Ps, die: u32, earliest: Ps) -> Ps {
-        if self.transfer == Ps::ZERO {
-            return earliest;
+    /// Nothing will be asked for before `now`.
+    pub fn pass(&mut self, now: Ps) {
+        self.array.pass(now);
+    }
+
+    /// Writes down what it has counted.
+    pub fn count(&self, stats: &mut Stats) {
+        stats.read_retries = self.cells.retries();
+        if let Some(posted) = &self.posted {
+            stats.suspensions = posted.suspensions;
+            stats.forced_writes = posted.forced;
         }
-        let channel = self.layout.channel_of_die(die);
-        self.channels[channel as usize].reserve(now, earliest, self.transfer)
+    }
+
+    #[inline]
+    fn op(&self, verb: Verb, origin: Origin, die: u32, ppn: u32, time: Ps) -> Op {
+        let (plane, offset) = match self.places {
+            true => (
+                self.layout.plane_of(ppn) % self.layout.planes,
+                ppn % self.layout.pages_per_block,
+            ),
+            false => (0, 0),
+        };
+        Op {
+            verb,
+            origin,
+            channel: self.layout.channel_of_die(die),
+            die,
+            plane,
+            offset,
+            time,
+        }
+    }
+
+    /// Has something done that nobody waits for, at `at` or later. `held`: the controller has the
+    /// page's data.
+    fn post(&mut self, at: Ps, op: Op, held: Option<u32>) -> Ps {
+        let Some(posted) = &mut self.posted else {
+            self.array.append(at, at, &op);
+            return at;
+        };
+        let order = Order {
+            op,
+            ready_at: at,
+            held,
+        };
+        // The time may be one to come: what others ask for before that goes first.
+        let now = self.array.horizon();
+        posted.play(now, op.die, &mut self.array);
+        posted.post(now, &order, &mut self.array).max(at)
     }
 }
 
 impl Flash for Nand {
+    #[inline]
     fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
-        let at = self.layout.die_of(ppn);
-        let die = &mut self.dies[at as usize];
-        let start = now.max(die.free_at);
-        let gc = match die.gc_until > now {
-            true => die.gc.within(now, start),
-            false => Ps::ZERO,
+        let time = self.cells.read(ppn);
+        let op = self.op(Verb::Read, origin, self.layout.die_of(ppn), ppn, time);
+        let (start, run, mut gc) = match &mut self.posted {
+            None => {
+                let (start, run) = self.array.append(now, now, &op);
+                (start, run, Ps::ZERO)
+            }
+            Some(posted) => {
+                posted.play(now, op.die, &mut self.array);
+                if posted.holds(now, op.die, ppn) {
+                    return Served::at_once(now);
+                }
+                posted.read(now, &op, &mut self.array)
+            }
         };
-        let sensed = die.occupy(now, start, self.read, origin);
-        let done_at = self.transfer(now, at, sensed);
-        let service = self.read + self.transfer;
+        gc += self.array.gc_within(now, start, op.die);
+        let service = self.array.service(&op);
         Served {
-            done_at,
-            queue: done_at - now - gc - service,
+            done_at: run.done_at,
+            queue: run.done_at - now - gc - service,
             gc,
             service,
         }
     }
 
     fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock> {
-        let at = self.layout.die_of(ppn);
-        let start = now.max(self.dies[at as usize].free_at);
-        let loaded = self.transfer(now, at, start);
-        self.dies[at as usize].occupy(now, loaded, self.program, origin);
-        Ok(now)
+        let (time, result) = self.cells.program(ppn);
+        let op = self.op(Verb::Program, origin, self.layout.die_of(ppn), ppn, time);
+        let taken_at = self.post(now, op, Some(ppn));
+        result.map(|()| taken_at)
     }
 
     fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
-        self.read(now, from, origin);
-        self.program(now, to, origin)
+        let (time, result) = self.cells.program(to);
+        let program = self.op(Verb::Program, origin, self.layout.die_of(to), to, time);
+        let taken_at = if self.layout.die_of(from) == program.die {
+            let time = self.cells.read(from);
+            let read = self.op(Verb::Read, origin, program.die, from, time);
+            let taken_at = self.post(now, read, None);
+            taken_at.max(self.post(now, program, None))
+        } else {
+            let read = self.read(now, from, origin);
+            self.post(read.done_at, program, None)
+        };
+        result.map(|()| taken_at)
     }
 
     fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
-        let at = self.layout.die_of_block(block);
-        self.dies[at as usize].occupy(now, now, self.erase, origin);
-        Ok(now)
+        let (time, result) = self.cells.erase(block);
+        let ppn = self.layout.pages_of(block).start;
+        let die = self.layout.die_of_block(block);
+        let op = self.op(Verb::Erase, origin, die, ppn, time);
+        let taken_at = self.post(now, op, None);
+        result.map(|()| taken_at)
     }
 }
+
+#[cfg(test)]
+mod tests;

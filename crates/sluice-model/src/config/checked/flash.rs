@@ -1,6 +1,7 @@
 //! The flash array and the translation layer, which bound each other.
 
 use super::PPN_MAX;
+use super::nand::{self, NandTiming, WearSettings};
 use super::take::{choice, count, impossible, share, time};
 use crate::config::error::ConfigError;
 use crate::config::raw::RawConfig;
@@ -29,6 +30,10 @@ pub struct NandSettings {
     pub erase: Ps,
     /// Time of a page on its channel.
     pub transfer: Ps,
+    /// How commands follow each other.
+    pub timing: NandTiming,
+    /// What use does to the cells, if anything.
+    pub wear: Option<WearSettings>,
     /// Channels.
     pub channels: u32,
     /// Chips on each channel.
@@ -69,6 +74,7 @@ pub struct FtlSettings {
 pub(super) fn flash(
     raw: &RawConfig,
     device_pages: u32,
+    page_bytes: u64,
 ) -> Result<(NandSettings, FtlSettings), ConfigError> {
     let parts = ["nand.channels", "nand.chips", "nand.dies", "nand.planes"];
     let planes: u64 = parts.iter().map(|key| count(raw, key)).product();
@@ -114,7 +120,9 @@ pub(super) fn flash(
         read: time(raw, "nand.read"),
         program: time(raw, "nand.program"),
         erase: time(raw, "nand.erase"),
-        transfer: time(raw, "nand.transfer"),
+        transfer: nand::transfer(raw, page_bytes),
+        timing: NandTiming::new(raw)?,
+        wear: WearSettings::new(raw)?,
         channels: count(raw, "nand.channels") as u32,
         chips: count(raw, "nand.chips") as u32,
         dies: count(raw, "nand.dies") as u32,

@@ -2,6 +2,7 @@
 
 mod cache;
 mod flash;
+mod nand;
 mod prefetch;
 mod take;
 
@@ -9,6 +10,7 @@ pub use cache::{
     CacheSettings, LirsVariant, PolicySettings, StoreMiss, WTinyLfuVariant, WritePolicy,
 };
 pub use flash::{FtlSettings, NandSettings};
+pub use nand::{NandTiming, ReadFirst, WearSettings};
 pub use prefetch::{PrefetchSettings, ThrottleSettings};
 
 use super::error::ConfigError;
@@ -103,7 +105,7 @@ impl DeviceConfig {
         let page_bytes = page_bytes(raw)?;
         let pages = pages(raw, page_bytes)?;
         let cache = CacheSettings::new(raw, pages, page_bytes)?;
-        let (nand, ftl) = flash::flash(raw, pages)?;
+        let (nand, ftl) = flash::flash(raw, pages, page_bytes)?;
         let settings = Settings {
             pages,
             page_shift: page_bytes.ilog2(),

@@ -41,6 +41,14 @@ pub(super) fn choice(raw: &RawConfig, key: &'static str) -> &'static str {
     }
 }
 
+/// The value, or nothing if it is the word that stands for none.
+pub(super) fn maybe(raw: &RawConfig, key: &'static str) -> Option<Value> {
+    match raw.value(key) {
+        Value::Word(_) => None,
+        value => Some(value),
+    }
+}
+
 /// The registry's entry that a choice names.
 pub(super) fn named<T>(
     raw: &RawConfig,

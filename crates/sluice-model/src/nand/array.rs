@@ -1,0 +1,229 @@
+//! Dies and channels: when an operation that begins at a given time has its parts done.
+
+use super::flash::Origin;
+use super::op::{Group, MultiPlane, Op, Verb};
+use super::spans::Spans;
+use super::timeline::Timeline;
+use crate::config::NandSettings;
+use sluice_units::Ps;
+
+/// The dies' chains of reserved work and the channels' reservations.
+pub(super) struct Array {
+    dies: Vec<Die>,
+    /// Per die: what of its chain is collection's.
+    gc: Vec<Spans>,
+    channels: Vec<Timeline>,
+    /// Nothing is asked for before this.
+    horizon: Ps,
+    /// No channel is reserved before this: posted work that began earlier is played forward late.
+    floor: Ps,
+    command: Ps,
+    transfer: Ps,
+    /// A die senses the next page while the former waits in its second register.
+    cache_read: bool,
+    multi_plane: MultiPlane,
+}
+
+#[derive(Clone, Default)]
+struct Die {
+    /// When its chain ends: it can take another command.
+    free_at: Ps,
+    /// When its registers have been read out.
+    out_at: Ps,
+    /// Until when collection has it, some time after now.
+    gc_until: Ps,
+    /// The end of the chain, which others may still join.
+    last: Option<Last>,
+}
+
+#[derive(Clone, Copy)]
+struct Last {
+    group: Group,
+    start: Ps,
+    run: Run,
+}
+
+/// The parts of an operation in time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// When the cells begin.
+    pub cells_from: Ps,
+    /// Read: when the data can leave the die. Else: when the cells are done.
+    pub ready_at: Ps,
+    /// When the die can take another command.
+    pub end: Ps,
+    /// Read: when the data has left the channel. Else: as `end`.
+    pub done_at: Ps,
+}
+
+impl Array {
+    pub fn new(settings: &NandSettings) -> Array {
+        let dies = settings.die_count() as usize;
+        // A die of one plane has nothing to join, and need not remember what was last.
+        let multi_plane = match settings.timing.multi_plane {
+            "same_page" if settings.planes > 1 => MultiPlane::SamePage,
+            "any" if settings.planes > 1 => MultiPlane::Any,
+            _ => MultiPlane::Off,
+        };
+        Array {
+            dies: vec![Die::default(); dies],
+            gc: vec![Spans::default(); dies],
+            channels: (0..settings.channels).map(|_| Timeline::new()).collect(),
+            horizon: Ps::ZERO,
+            floor: Ps::ZERO,
+            command: settings.timing.command,
+            transfer: settings.transfer,
+            cache_read: settings.timing.cache_read,
+            multi_plane,
+        }
+    }
+
+    /// Nothing will be asked for before `now`: reservations that have passed can be dropped.
+    pub fn pass(&mut self, now: Ps) {
+        self.horizon = now;
+    }
+
+    /// The time before which nothing will be asked for.
+    pub fn horizon(&self) -> Ps {
+        self.horizon
+    }
+
+    /// When the die's chain ends.
+    pub fn free_at(&self, die: u32) -> Ps {
+        self.dies[die as usize].free_at
+    }
+
+    pub fn multi_plane(&self) -> MultiPlane {
+        self.multi_plane
+    }
+
+    /// How much of [now, to) the die's chain is collection's.
+    pub fn gc_within(&self, now: Ps, to: Ps, die: u32) -> Ps {
+        if self.dies[die as usize].gc_until <= now {
+            return Ps::ZERO;
+        }
+        self.gc[die as usize].within(now, to)
+    }
+
+    /// The time that a read takes if it waits for nothing.
+    pub fn service(&self, op: &Op) -> Ps {
+        self.command + op.time + self.transfer
+    }
+
+    /// Puts the operation at the end of its die's chain, `from` or later. With it goes the time
+    /// at which it begins.
+    #[inline]
+    pub fn append(&mut self, now: Ps, from: Ps, op: &Op) -> (Ps, Run) {
+        if self.multi_plane != MultiPlane::Off
+            && let Some(joined) = self.join(now, op)
+        {
+            return joined;
+        }
+        let start = from.max(self.dies[op.die as usize].free_at);
+        let run = self.run(start, op);
+        self.chain(start, op, run);
+        if self.multi_plane != MultiPlane::Off {
+            let group = Group::new(op);
+            self.dies[op.die as usize].last = Some(Last { group, start, run });
+        }
+        (start, run)
+    }
+
+    /// Puts a run that begins at `start` at the end of its die's chain.
+    pub fn chain(&mut self, start: Ps, op: &Op, run: Run) {
+        let die = &mut self.dies[op.die as usize];
+        die.free_at = run.end;
+        die.last = None;
+        if op.origin == Origin::Gc {
+            die.gc_until = run.end;
+            self.gc[op.die as usize].add(self.horizon, start, run.end);
+        }
+    }
+
+    /// Lets the operation share the last command of the chain, if that has not begun before `now`.
+    fn join(&mut self, now: Ps, op: &Op) -> Option<(Ps, Run)> {
+        let mut last = self.dies[op.die as usize].last?;
+        if last.start < now || !last.group.join(op, self.multi_plane) {
+            return None;
+        }
+        let before = last.run.end;
+        last.run = self.widen(last.run, op);
+        self.chain(before, op, last.run);
+        self.dies[op.die as usize].last = Some(last);
+        Some((last.start, last.run))
+    }
+
+    /// When the parts of an operation are done that begins at `start`, when its die is free.
+    #[inline]
+    pub fn run(&mut self, start: Ps, op: &Op) -> Run {
+        self.floor = self.horizon.min(start);
+        let out_at = self.dies[op.die as usize].out_at;
+        match op.verb {
+            Verb::Read => {
+                let cells_from = self.bus(start, op.channel, self.command);
+                // The second register is free once the former page has left it.
+                let ready_at = (cells_from + op.time).max(out_at);
+                self.read_out(op, cells_from, ready_at)
+            }
+            Verb::Program => {
+                let load = self.command + self.transfer;
+                let cells_from = self.bus(start.max(out_at), op.channel, load);
+                Run::of_cells(cells_from, op.time)
+            }
+            Verb::Erase => {
+                let cells_from = self.bus(start, op.channel, self.command);
+                Run::of_cells(cells_from, op.time)
+            }
+        }
+    }
+
+    /// The run with one more plane's operation in it, whose `done_at` is that operation's.
+    pub fn widen(&mut self, run: Run, op: &Op) -> Run {
+        match op.verb {
+            Verb::Read => {
+                let wider = self.read_out(op, run.cells_from, run.ready_at);
+                let end = wider.end.max(run.end);
+                Run { end, ..wider }
+            }
+            Verb::Program => {
+                let time = run.end - run.cells_from;
+                let loaded = self.bus(run.cells_from, op.channel, self.transfer);
+                Run::of_cells(loaded, time)
+            }
+            Verb::Erase => run,
+        }
+    }
+
+    fn read_out(&mut self, op: &Op, cells_from: Ps, ready_at: Ps) -> Run {
+        let done_at = self.bus(ready_at, op.channel, self.transfer);
+        let out_at = &mut self.dies[op.die as usize].out_at;
+        *out_at = done_at.max(*out_at);
+        Run {
+            cells_from,
+            ready_at,
+            end: if self.cache_read { ready_at } else { done_at },
+            done_at,
+        }
+    }
+
+    /// Takes the channel for `length` at `earliest` or later, and says when that ends.
+    #[inline]
+    fn bus(&mut self, earliest: Ps, channel: u32, length: Ps) -> Ps {
+        if length == Ps::ZERO {
+            return earliest;
+        }
+        self.channels[channel as usize].reserve(self.floor, earliest, length)
+    }
+}
+
+impl Run {
+    fn of_cells(cells_from: Ps, time: Ps) -> Run {
+        let end = cells_from + time;
+        Run {
+            cells_from,
+            ready_at: end,
+            end,
+            done_at: end,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a die is asked to do.
+
+use super::flash::Origin;
+use sluice_units::Ps;
+
+/// The three things that cells can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verb {
+    Read,
+    Program,
+    Erase,
+}
+
+/// An operation of one plane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    pub verb: Verb,
+    pub origin: Origin,
+    pub channel: u32,
+    pub die: u32,
+    pub plane: u32,
+    /// The page within its block; of an erase, zero.
+    pub offset: u32,
+    /// How long the cells take.
+    pub time: Ps,
+}
+
+/// Which operations of different planes may share the cells' time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MultiPlane {
+    /// None.
+    Off,
+    /// Those of pages with the same number in their blocks, and erases.
+    SamePage,
+    /// All of the same verb.
+    Any,
+}
+
+/// Operations of a die that run as one, by their planes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    verb: Verb,
+    offset: u32,
+    time: Ps,
+    planes: u64,
+}
+
+impl Group {
+    pub fn new(op: &Op) -> Group {
+        Group {
+            verb: op.verb,
+            offset: op.offset,
+            time: op.time,
+            planes: 1 << op.plane,
+        }
+    }
+
+    /// Takes the operation in if it can run with the others and does not make them longer, since
+    /// they may have been answered.
+    pub fn join(&mut self, op: &Op, rule: MultiPlane) -> bool {
+        let alike = match rule {
+            MultiPlane::Off => false,
+            MultiPlane::SamePage => self.offset == op.offset,
+            MultiPlane::Any => true,
+        };
+        let plane = 1 << op.plane;
+        let joins =
+            alike && self.verb == op.verb && op.time <= self.time && self.planes & plane == 0;
+        if joins {
+            self.planes |= plane;
+        }
+        joins
+    }
+}

@@ -1,0 +1,368 @@
+//! Read-first scheduling: what the host waits for goes before what it only asked to have done.
+//!
+//! Reads are reserved in their die's chain when they are asked for. Programs, erases and the moves
+//! of collection are posted: they queue, and begin in order when their die has nothing else to
+//! do. They are played forward when somebody asks, channel by channel and in order of time, so
+//! that the result does not depend on when that is. An operation that would begin at the very
+//! moment of a request has not begun: the read goes first.
+
+use super::array::{Array, Run};
+use super::flash::Origin;
+use super::op::{Group, Op, Verb};
+use crate::config::{NandSettings, ReadFirst};
+use sluice_units::Ps;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+/// The posted work of every die.
+pub(super) struct Posted {
+    rules: Rules,
+    dies: Vec<Die>,
+    /// Per die and place: a waiting operation, packed into integers.
+    waiting: Vec<Packed>,
+    /// Per channel: each die that has posted work, with a time before which it does not begin.
+    next: Vec<BinaryHeap<Reverse<(Ps, u32)>>>,
+    /// Per block: waiting programs whose data the controller holds.
+    held: Vec<u32>,
+    pages_per_block: u32,
+    /// Operations made to wait for a read after they had begun.
+    pub suspensions: u64,
+    /// Operations that went before later reads because a queue was full.
+    pub forced: u64,
+}
+
+struct Rules {
+    /// Operations that a die may have waiting.
+    queue_max: u32,
+    /// Room for those and for the ones that run together.
+    places: u32,
+    suspend_program: bool,
+    suspend_erase: bool,
+    suspend: Ps,
+    resume: Ps,
+    /// Reads that may go before an operation that has begun.
+    overtakes_max: u32,
+}
+
+#[derive(Clone, Default)]
+struct Die {
+    /// The place of the oldest operation kept.
+    head: u32,
+    /// How many began together last. Their data is kept until others begin.
+    running: u32,
+    /// How many wait, behind those.
+    len: u32,
+    listed: bool,
+    current: Current,
+}
+
+/// The posted operation that began last. It is over at `end`.
+#[derive(Clone, Copy)]
+struct Current {
+    verb: Verb,
+    origin: Origin,
+    from: Ps,
+    /// When it makes way for the reads that it lets go first.
+    stopped_at: Ps,
+    /// When the cells begin, or take up their work again.
+    cells_from: Ps,
+    /// As `cells_from`, after the time that resuming takes.
+    work_from: Ps,
+    end: Ps,
+    overtaken: u32,
+}
+
+/// What a die is asked to do later.
+#[derive(Clone, Copy)]
+pub(super) struct Order {
+    pub op: Op,
+    /// When it can begin at the earliest.
+    pub ready_at: Ps,
+    /// The page to be programmed, if the controller has its data.
+    pub held: Option<u32>,
+}
+
+type Packed = [u64; 3];
+
+impl Default for Current {
+    fn default() -> Current {
+        Current {
+            verb: Verb::Read,
+            origin: Origin::Host,
+            from: Ps::ZERO,
+            stopped_at: Ps::ZERO,
+            cells_from: Ps::ZERO,
+            work_from: Ps::ZERO,
+            end: Ps::ZERO,
+            overtaken: 0,
+        }
+    }
+}
+
+impl Posted {
+    pub fn new(settings: &NandSettings, rules: &ReadFirst) -> Posted {
+        let dies = settings.die_count() as usize;
+        let (queue_max, suspend) = (rules.write_queue, rules.suspend);
+        let blocks = settings.plane_count() as usize * settings.blocks_per_plane as usize;
+        let places = queue_max + settings.planes;
+        let per_channel = settings.die_count() as usize / settings.channels as usize;
+        Posted {
+            rules: Rules {
+                queue_max,
+                places,
+                suspend_program: matches!(suspend, "program" | "both"),
+                suspend_erase: matches!(suspend, "erase" | "both"),
+                suspend: rules.suspend_latency,
+                resume: rules.resume_latency,
+                overtakes_max: rules.suspend_reads,
+            },
+            dies: vec![Die::default(); dies],
+            waiting: vec![[0; 3]; dies * places as usize],
+            next: (0..settings.channels)
+                .map(|_| BinaryHeap::with_capacity(per_channel))
+                .collect(),
+            held: vec![0; blocks],
+            pages_per_block: settings.pages_per_block,
+            suspensions: 0,
+            forced: 0,
+        }
+    }
+
+    /// Takes an order over. Says when: at once, or when the oldest waiting one begins because the
+    /// queue is full. That one then goes before all reads that are asked for later.
+    pub fn post(&mut self, now: Ps, order: &Order, array: &mut Array) -> Ps {
+        let die = order.op.die;
+        let mut taken_at = now;
+        if self.dies[die as usize].len == self.rules.queue_max {
+            taken_at = self.force(now, die, array);
+        }
+        let state = &self.dies[die as usize];
+        let place = self.place(die, state.running + state.len);
+        self.waiting[place] = order.pack();
+        if let Some(ppn) = order.held {
+            self.held[(ppn / self.pages_per_block) as usize] += 1;
+        }
+        self.dies[die as usize].len += 1;
+        if !self.dies[die as usize].listed {
+            self.dies[die as usize].listed = true;
+            let begins = self.begins_at(die, array);
+            let channel = self.channel_of(die);
+            self.next[channel].push(Reverse((begins, die)));
+        }
+        taken_at
+    }
+
+    /// Begins all posted work of the die's channel whose time is before `now`.
+    pub fn play(&mut self, now: Ps, die: u32, array: &mut Array) {
+        let channel = self.channel_of(die);
+        while let Some(Reverse((at, die))) = self.next[channel].peek().copied() {
+            if at >= now {
+                return;
+            }
+            let begins = self.begins_at(die, array);
+            if begins <= at {
+                self.begin(die, begins, array);
+            }
+            let more = self.dies[die as usize].len > 0;
+            let again = self.begins_at(die, array);
+            let Some(mut top) = self.next[channel].peek_mut() else {
+                return;
+            };
+            if more {
+                *top = Reverse((again, die));
+            } else {
+                PeekMut::pop(top);
+                self.dies[die as usize].listed = false;
+            }
+        }
+    }
+
+    /// Whether the controller still has the data of a page that is being written.
+    pub fn holds(&self, now: Ps, die: u32, ppn: u32) -> bool {
+        if self.held[(ppn / self.pages_per_block) as usize] == 0 {
+            return false;
+        }
+        let state = &self.dies[die as usize];
+        let first = if state.current.end > now {
+            0
+        } else {
+            state.running
+        };
+        (first..state.running + state.len).any(|index| self.peek(die, index).held == Some(ppn))
+    }
+
+    /// Reserves a read in the die's chain, before the posted work that it may overtake.
+    ///
+    /// With the run go the time at which it begins, and how long it waits for posted work of
+    /// collection.
+    pub fn read(&mut self, now: Ps, op: &Op, array: &mut Array) -> (Ps, Run, Ps) {
+        let chain = array.free_at(op.die);
+        let current = &mut self.dies[op.die as usize].current;
+        if current.end <= now || chain > current.end {
+            let (start, run) = array.append(now, now.max(chain), op);
+            return (start, run, current.hold(now, start));
+        }
+        let turn = self.rules.turn(now, current);
+        let (start, run) = array.append(now, turn, op);
+        let hold = current.hold(now, start);
+        if start < current.end {
+            let left = current.end - current.work_from.max(now);
+            if start > current.cells_from || current.overtaken == 0 {
+                current.stopped_at = start;
+                self.suspensions += 1;
+            }
+            // A read that runs with the one before it overtakes nothing more.
+            current.overtaken += u32::from(start >= turn);
+            current.cells_from = array.free_at(op.die);
+            current.work_from = current.cells_from + self.rules.resume;
+            current.end = current.work_from + left;
+        }
+        (start, run, hold)
+    }
+
+    /// Lets the oldest waiting work of a die go before later reads. Says when it begins.
+    fn force(&mut self, now: Ps, die: u32, array: &mut Array) -> Ps {
+        self.forced += 1;
+        self.release(die);
+        let start = now.max(self.begins_at(die, array));
+        let (op, run) = self.take(die, start, array);
+        array.chain(start, &op, run);
+        self.release(die);
+        start
+    }
+
+    /// Lets the oldest waiting work of a die begin.
+    fn begin(&mut self, die: u32, at: Ps, array: &mut Array) {
+        self.release(die);
+        let (op, run) = self.take(die, at, array);
+        self.dies[die as usize].current = Current {
+            verb: op.verb,
+            origin: op.origin,
+            from: at,
+            stopped_at: run.cells_from,
+            cells_from: run.cells_from,
+            work_from: run.cells_from,
+            end: run.end,
+            overtaken: 0,
+        };
+    }
+
+    /// Takes the oldest waiting operation, and those behind it that can run with it.
+    fn take(&mut self, die: u32, at: Ps, array: &mut Array) -> (Op, Run) {
+        let first = self.peek(die, 0).op;
+        let mut run = array.run(at, &first);
+        let mut group = Group::new(&first);
+        let mut count = 1;
+        while count < self.dies[die as usize].len {
+            let order = self.peek(die, count);
+            if order.ready_at > at || !group.join(&order.op, array.multi_plane()) {
+                break;
+            }
+            run = array.widen(run, &order.op);
+            count += 1;
+        }
+        let state = &mut self.dies[die as usize];
+        state.len -= count;
+        state.running = count;
+        (first, run)
+    }
+
+    /// Forgets the data of what began last.
+    fn release(&mut self, die: u32) {
+        for index in 0..self.dies[die as usize].running {
+            if let Some(ppn) = self.peek(die, index).held {
+                self.held[(ppn / self.pages_per_block) as usize] -= 1;
+            }
+        }
+        let state = &mut self.dies[die as usize];
+        state.head = (state.head + state.running) % self.rules.places;
+        state.running = 0;
+    }
+
+    /// When the oldest waiting operation of a die begins if no read comes before it.
+    fn begins_at(&self, die: u32, array: &Array) -> Ps {
+        let state = &self.dies[die as usize];
+        let ready_at = match state.len {
+            0 => Ps::ZERO,
+            _ => self.peek(die, state.running).ready_at,
+        };
+        ready_at.max(array.free_at(die)).max(state.current.end)
+    }
+
+    /// An operation by its place, those that began last included.
+    fn peek(&self, die: u32, index: u32) -> Order {
+        let channel = self.channel_of(die) as u32;
+        Order::unpack(self.waiting[self.place(die, index)], channel, die)
+    }
+
+    fn place(&self, die: u32, index: u32) -> usize {
+        let place = (self.dies[die as usize].head + index) % self.rules.places;
+        die as usize * self.rules.places as usize + place as usize
+    }
+
+    fn channel_of(&self, die: u32) -> usize {
+        die as usize % self.next.len()
+    }
+}
+
+impl Rules {
+    /// When a read can begin that is asked for while an operation runs, with no other read behind
+    /// that.
+    fn turn(&self, now: Ps, current: &Current) -> Ps {
+        let allowed = match current.verb {
+            Verb::Read => false,
+            Verb::Program => self.suspend_program,
+            Verb::Erase => self.suspend_erase,
+        };
+        if !allowed || current.overtaken == self.overtakes_max {
+            return current.end;
+        }
+        if current.overtaken > 0 && now <= current.cells_from {
+            return current.cells_from;
+        }
+        let suspended = now.max(current.cells_from) + self.suspend;
+        suspended.min(current.end)
+    }
+}
+
+impl Current {
+    /// How much of [now, start) is taken by this operation, if it is collection's.
+    fn hold(&self, now: Ps, start: Ps) -> Ps {
+        if self.origin != Origin::Gc {
+            return Ps::ZERO;
+        }
+        let before = start.min(self.stopped_at) - now.max(self.from);
+        before + (start.min(self.end) - now.max(self.cells_from))
+    }
+}
+
+const ORIGINS: [Origin; 3] = [Origin::Host, Origin::Gc, Origin::Log];
+const VERBS: [Verb; 3] = [Verb::Read, Verb::Program, Verb::Erase];
+
+impl Order {
+    fn pack(&self) -> Packed {
+        let op = &self.op;
+        let held = self.held.map_or(0, |ppn| u64::from(ppn) << 32 | 1 << 31);
+        let small = u64::from(op.offset) << 12 | u64::from(op.plane) << 4;
+        let kind = (op.origin as u64) << 2 | op.verb as u64;
+        [self.ready_at.0, op.time.0, held | small | kind]
+    }
+
+    fn unpack([ready_at, time, word]: Packed, channel: u32, die: u32) -> Order {
+        let op = Op {
+            verb: VERBS[(word & 3) as usize],
+            origin: ORIGINS[(word >> 2 & 3) as usize],
+            channel,
+            die,
+            plane: (word >> 4 & 0xff) as u32,
+            offset: (word >> 12 & 0xffff) as u32,
+            time: Ps(time),
+        };
+        Order {
+            op,
+            ready_at: Ps(ready_at),
+            held: (word >> 31 & 1 == 1).then_some((word >> 32) as u32),
+        }
+    }
+}

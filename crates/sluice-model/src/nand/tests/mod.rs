@@ -1,0 +1,138 @@
+//! The array against a naive one that moves picosecond by picosecond.
+
+mod naive;
+
+use super::*;
+use crate::config::RawConfig;
+use naive::{Ask, Naive};
+use proptest::prelude::*;
+
+const BASE: &[(&str, &str)] = &[
+    ("device.capacity", "1MiB"),
+    ("cache.capacity", "64KiB"),
+    ("nand.channels", "2"),
+    ("nand.dies", "2"),
+    ("nand.pages_per_block", "16"),
+    ("ftl.gc_threshold", "2"),
+    ("nand.read", "20ps"),
+    ("nand.program", "50ps"),
+    ("nand.erase", "90ps"),
+    ("nand.transfer", "7ps"),
+];
+
+fn settings(pairs: &[(&str, &str)]) -> Settings {
+    let mut raw = RawConfig::default();
+    for (key, value) in BASE.iter().chain(pairs) {
+        raw.set(key, value).unwrap();
+    }
+    Settings::clone(&raw.check().unwrap())
+}
+
+fn ask(nand: &mut Nand, request: &Ask) -> Option<Served> {
+    let now = Ps(request.now);
+    let pages_per_die = nand.layout.pages_per_plane();
+    let (ppn, block) = (
+        request.die * pages_per_die,
+        request.die * nand.layout.blocks_per_plane,
+    );
+    nand.pass(now);
+    match request.verb {
+        Verb::Read => Some(nand.read(now, ppn, request.origin)),
+        Verb::Program => {
+            let taken_at = nand.program(now, ppn + 1, request.origin).unwrap();
+            assert!(taken_at >= now);
+            None
+        }
+        Verb::Erase => {
+            nand.erase(now, block, request.origin).unwrap();
+            None
+        }
+    }
+}
+
+fn requests() -> impl Strategy<Value = Vec<Ask>> {
+    let step = prop_oneof![Just(0u64), 0..12u64, 0..150u64];
+    let verb = prop_oneof![
+        4 => Just(Verb::Read),
+        3 => Just(Verb::Program),
+        1 => Just(Verb::Erase),
+    ];
+    let origin = prop_oneof![3 => Just(Origin::Host), 2 => Just(Origin::Gc)];
+    let one = (step, verb, 0..4u32, origin);
+    prop::collection::vec(one, 1..60).prop_map(|steps| {
+        let mut now = 0;
+        let mut asks = Vec::new();
+        for (step, verb, die, origin) in steps {
+            now += step;
+            // The host does not erase, and collection's own reads are posted.
+            let origin = match verb {
+                Verb::Read => Origin::Host,
+                Verb::Erase => Origin::Gc,
+                Verb::Program => origin,
+            };
+            asks.push(Ask {
+                now,
+                verb,
+                die,
+                origin,
+            });
+        }
+        asks
+    })
+}
+
+fn choices() -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let picoseconds = |max: u64| (0..max).prop_map(|ps| format!("{ps}ps"));
+    let word = |words: &'static [&'static str]| prop::sample::select(words).prop_map(str::to_owned);
+    (
+        word(&["fifo", "read_first"]),
+        word(&["none", "program", "erase", "both"]),
+        picoseconds(20),
+        picoseconds(20),
+        1..4u32,
+        2..6u32,
+        word(&["on", "off"]),
+        picoseconds(4),
+        picoseconds(12),
+    )
+        .prop_map(
+            |(order, suspend, latency, resume, reads, queue, cache, command, transfer)| {
+                let suspend = if order == "fifo" {
+                    "none".to_owned()
+                } else {
+                    suspend
+                };
+                vec![
+                    ("nand.priority", order),
+                    ("nand.suspend", suspend),
+                    ("nand.suspend_latency", latency),
+                    ("nand.resume_latency", resume),
+                    ("nand.suspend_reads", reads.to_string()),
+                    ("nand.write_queue", queue.to_string()),
+                    ("nand.cache_read", cache),
+                    ("nand.command", command),
+                    ("nand.transfer", transfer),
+                ]
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Every read ends when the naive array says, and waits for collection as long as that says.
+    #[test]
+    fn reads_end_as_in_a_naive_array(choices in choices(), asks in requests()) {
+        let pairs: Vec<(&str, &str)> = choices.iter().map(|(k, text)| (*k, &text[..])).collect();
+        let settings = settings(&pairs);
+        let mut nand = Nand::new(&settings, 1);
+        let served: Vec<Option<Served>> = asks.iter().map(|one| ask(&mut nand, one)).collect();
+        let expected = Naive::new(&settings.nand, &asks).run(&asks);
+        for ((ask, served), naive) in asks.iter().zip(served).zip(expected) {
+            let Some(served) = served else { continue };
+            prop_assert_eq!((served.done_at.0, served.gc.0), naive, "{:?}", ask);
+            let parts = served.queue + served.gc + served.service;
+            prop_assert_eq!(served.done_at, Ps(ask.now) + parts);
+        }
+    }
+}
