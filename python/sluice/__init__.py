@@ -4,7 +4,7 @@
 the one that live runs and the simulator use.
 """
 
-from sluice._core import params, policies, presets, replay, resolve, simulate, version
+from sluice._core import optimum, params, policies, presets, replay, resolve, simulate, version
 from sluice.errors import (
     BadValueError,
     ConfigError,
@@ -27,6 +27,7 @@ __all__ = [
     "UnknownDeviceError",
     "UnknownKeyError",
     "WorkloadError",
+    "optimum",
     "params",
     "policies",
     "presets",

@@ -16,6 +16,7 @@ def simulate(
     workload: str = "chase",
     hits: str = "all",
     seed: int = 1,
+    bound: bool = False,
 ) -> dict[str, Any]: ...
 def replay(
     device: str,
@@ -23,3 +24,4 @@ def replay(
     pages: Buffer,
     seed: int = 1,
 ) -> dict[str, Any]: ...
+def optimum(pages: Buffer, cache_pages: int, ways: int | None = None) -> int: ...

@@ -37,6 +37,8 @@ class Policy:
     label: str = ""
 
     def misses(self, pages: traces.Pages, cache_pages: int) -> int:
+        if self.name == "belady":
+            return sluice.optimum(pages, cache_pages)
         # Room for every page of the trace and for the cache; the rest is as in `cylon`.
         count = max(int(pages.max()) + 1, cache_pages)
         overrides = {
@@ -53,6 +55,11 @@ POLICIES = [
     Policy("lru", lcs.LRU),
     Policy("clock", lcs.Clock),
     Policy("s3fifo", lcs.S3FIFO),
+    Policy("arc", lcs.ARC),
+    Policy("lirs", lcs.LIRS, {"cache.lirs_variant": "libcachesim"}, "lirs libcachesim"),
+    Policy("wtinylfu", lcs.WTinyLFU, {"cache.wtinylfu_variant": "libcachesim"},
+           "wtinylfu libcachesim"),
+    Policy("belady", lcs.Belady),
 ]
 
 

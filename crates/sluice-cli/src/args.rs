@@ -112,6 +112,10 @@ pub struct SimArgs {
     /// What the device sees: every access, or only those that would trap in a live run
     #[arg(long, value_enum, default_value_t = HitsArg::All)]
     pub hits: HitsArg,
+    /// Also tell the fewest misses that any policy could have (Belady's optimum); keeps 4 bytes
+    /// for each access, and as much again while it counts
+    #[arg(long)]
+    pub bound: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,

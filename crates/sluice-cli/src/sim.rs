@@ -35,6 +35,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         spec: &spec,
         visibility,
         seed: args.device.seed,
+        bound: args.bound,
     };
     // Ctrl-C ends the process; nothing has been written by then.
     let object = plan.run(|| false)?.ok_or_else(|| Error::new("stopped"))?;
@@ -60,6 +61,7 @@ fn print_table(object: &Value) {
         ("traps", "/traps"),
         ("cache hits", "/cache/hits"),
         ("cache misses", "/cache/misses"),
+        ("optimum misses", "/cache/optimum_misses"),
         ("hit ratio", "/cache/hit_ratio"),
         ("evictions", "/cache/evictions"),
         ("dirty evictions", "/cache/dirty_evictions"),

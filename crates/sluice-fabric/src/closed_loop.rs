@@ -34,6 +34,8 @@ pub struct Options {
     pub interval: u64,
     /// Time a requester spends between an access and the next.
     pub think: Ps,
+    /// Whether to keep the page of every access, for [`crate::optimum`].
+    pub keep_pages: bool,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
             visibility: Visibility::All,
             interval: 0,
             think: Ps::ZERO,
+            keep_pages: false,
         }
     }
 }
@@ -72,6 +75,8 @@ pub struct SimResult {
     /// The LPN of every access that a live run would trap on, in order. With every access visible
     /// these are the misses and merges; with misses only, all that the device saw.
     pub traps: Vec<u64>,
+    /// The LPN of every access, in the order of issue, if [`Options::keep_pages`] asked for them.
+    pub pages: Vec<u32>,
     /// Latencies of all accesses.
     pub latency: Histogram,
     /// Latencies of the traps alone.
@@ -131,6 +136,7 @@ impl Loop {
             mapped_hits: 0,
             misses: 0,
             traps: Vec::new(),
+            pages: Vec::new(),
             latency: Histogram::default(),
             trap_latency: Histogram::default(),
             intervals: Vec::new(),
@@ -156,6 +162,9 @@ impl Loop {
 
     fn issue(&mut self, device: &mut Device, now: Ps, requester: usize, access: Access) -> Ps {
         let lpn = device.config().lpn_of(access.addr);
+        if self.options.keep_pages {
+            self.result.pages.push(lpn.0 as u32);
+        }
         let op = if access.write { Op::Write } else { Op::Read };
         let req = Request {
             addr: access.addr,

@@ -9,9 +9,11 @@ mod closed_loop;
 mod events;
 mod histogram;
 mod mmu;
+mod optimum;
 mod pages;
 
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
 pub use events::Events;
 pub use histogram::Histogram;
+pub use optimum::optimum;
 pub use pages::replay;

@@ -254,6 +254,7 @@ fn mixed(seed: u64) -> SimResult {
         visibility: Visibility::Misses,
         interval: 1_000,
         think: Ps(700),
+        ..Options::default()
     };
     run(&mut device, (0..4).map(stream).collect(), options)
 }

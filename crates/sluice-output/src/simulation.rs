@@ -27,6 +27,8 @@ pub struct Plan<'a> {
     pub visibility: Visibility,
     /// The seed of the device's random streams.
     pub seed: u64,
+    /// Whether to tell the fewest misses that any policy could have had. Keeps every access.
+    pub bound: bool,
 }
 
 impl Plan<'_> {
@@ -52,6 +54,7 @@ impl Plan<'_> {
         });
         let options = Options {
             visibility: self.visibility,
+            keep_pages: self.bound,
             ..Options::default()
         };
         let result = sluice_fabric::run(&mut device, streams.collect(), options);
@@ -96,10 +99,15 @@ impl Plan<'_> {
         };
         let hits = result.hits() - result.mapped_hits;
         let seen = result.accesses - result.mapped_hits;
+        let cache = &self.config.cache;
+        let optimum = self
+            .bound
+            .then(|| sluice_fabric::optimum(&result.pages, cache.pages / cache.ways, cache.ways));
         json!({
             "hits": hits,
             "hits_are": hits_are,
             "misses": result.misses,
+            "optimum_misses": optimum,
             "hit_ratio": share(hits, seen),
             "evictions": stats.evictions,
             "dirty_evictions": stats.dirty_evictions,

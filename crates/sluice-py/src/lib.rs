@@ -94,9 +94,9 @@ mod _core {
     /// A workload on a simulated device: the object that `sluice sim` prints, as a dict.
     ///
     /// `hits` is what the device sees: "all" accesses, or only "misses" as when programs run
-    /// live. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
+    /// live. With `bound` it also tells the misses of Belady's optimum. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
     #[pyfunction]
-    #[pyo3(signature = (device, overrides = None, workload = "chase", hits = "all", seed = 1))]
+    #[pyo3(signature = (device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false))]
     fn simulate<'py>(
         py: Python<'py>,
         device: &str,
@@ -104,6 +104,7 @@ mod _core {
         workload: &str,
         hits: &str,
         seed: u64,
+        bound: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = raw.check().map_err(|error| errors::config(py, &error))?;
@@ -119,6 +120,7 @@ mod _core {
             spec: &spec,
             visibility: visibility(py, hits)?,
             seed,
+            bound,
         };
         let text = simulate_detached(py, &plan)?;
         py.import("json")?.call_method1("loads", (text,))
@@ -151,6 +153,30 @@ mod _core {
         dict.set_item("misses", stats.misses)?;
         dict.set_item("seconds", seconds)?;
         Ok(dict)
+    }
+
+    /// Misses of Belady's optimum on a trace of pages: no cache of as many pages has fewer
+    /// without prefetching. `ways` are pages in a set; by default all of them.
+    #[pyfunction]
+    #[pyo3(signature = (pages, cache_pages, ways = None))]
+    fn optimum(
+        py: Python<'_>,
+        pages: PyBuffer<u32>,
+        cache_pages: u32,
+        ways: Option<u32>,
+    ) -> PyResult<u64> {
+        let pages = pages.to_vec(py)?;
+        let ways = ways.unwrap_or(cache_pages);
+        if ways == 0 || cache_pages == 0 || cache_pages % ways != 0 {
+            let given = format!("{cache_pages} in sets of {ways}");
+            return Err(errors::bad_value(
+                py,
+                "cache_pages",
+                &given,
+                "whole sets of 1 way or more",
+            ));
+        }
+        Ok(py.detach(|| sluice_fabric::optimum(&pages, cache_pages / ways, ways)))
     }
 }
 

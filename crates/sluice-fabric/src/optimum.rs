@@ -1,0 +1,54 @@
+//! Belady's optimum: the fewest misses that a cache can have. It needs the future, so it is
+//! computed from the accesses of a run that is over.
+
+use std::collections::BinaryHeap;
+
+/// The next use of a page that is not used again.
+const NEVER: u32 = u32::MAX;
+
+/// Misses of a cache of `sets` times `ways` pages that evicts the page whose next use is farthest
+/// away (Belady 1966). LPN modulo `sets` chooses the set, as in the device.
+///
+/// No policy has fewer as long as pages come in only when they are asked for: a prefetch may.
+///
+/// # Panics
+/// If there are 2^32 accesses or more, or `sets` or `ways` is 0.
+pub fn optimum(pages: &[u32], sets: u32, ways: u32) -> u64 {
+    assert!(pages.len() < NEVER as usize && sets > 0 && ways > 0);
+    let uses = next_uses(pages);
+    let beyond = pages.iter().max().map_or(0, |page| *page as usize + 1);
+    // Per page: its next use while it is cached, or 0. No use but the first, a miss, is at 0.
+    let mut cached = vec![0u32; beyond];
+    let mut held = vec![0u32; sets as usize];
+    // Per set: (next use, page), also of pages that were used or have left meanwhile.
+    let mut farthest = vec![BinaryHeap::new(); sets as usize];
+    let mut misses = 0;
+    for (page, next) in pages.iter().zip(uses) {
+        let set = (page % sets) as usize;
+        if cached[*page as usize] == 0 {
+            misses += 1;
+            held[set] += 1;
+        }
+        while held[set] > ways {
+            let (use_at, victim): (u32, u32) = farthest[set].pop().expect("a full set");
+            if cached[victim as usize] == use_at {
+                cached[victim as usize] = 0;
+                held[set] -= 1;
+            }
+        }
+        cached[*page as usize] = next;
+        farthest[set].push((next, *page));
+    }
+    misses
+}
+
+/// For each access, the place of the next to the same page.
+fn next_uses(pages: &[u32]) -> Vec<u32> {
+    let beyond = pages.iter().max().map_or(0, |page| *page as usize + 1);
+    let mut seen = vec![NEVER; beyond];
+    let mut uses = vec![NEVER; pages.len()];
+    for (index, page) in pages.iter().enumerate().rev() {
+        uses[index] = std::mem::replace(&mut seen[*page as usize], index as u32);
+    }
+    uses
+}

@@ -1,0 +1,33 @@
+//! Is the bound the bound it says? Against a plain implementation, set by set.
+
+use sluice_fabric::optimum;
+use sluice_testkit::{belady, traces};
+
+/// The example of Belady's paper as textbooks give it: 3 frames, 9 faults in 20 references.
+#[test]
+fn the_textbook_reference_string_has_nine_faults() {
+    let pages = [7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1];
+    assert_eq!(optimum(&pages, 1, 3), 9);
+    assert_eq!(optimum(&[], 1, 3), 0);
+}
+
+#[test]
+fn misses_are_those_of_the_plain_one() {
+    for trace in traces::all() {
+        let pages: Vec<u32> = trace.pages.iter().map(|page| *page as u32).collect();
+        for (sets, ways) in [(1, 1), (1, 99), (1, 777), (7, 30), (64, 2)] {
+            let of_set = |set| {
+                let own = pages.iter().filter(|page| **page % sets == set);
+                let own: Vec<u64> = own.map(|page| u64::from(*page)).collect();
+                own.len() as u64 - belady::hits(&own, ways as usize)
+            };
+            let expected: u64 = (0..sets).map(of_set).sum();
+            assert_eq!(
+                optimum(&pages, sets, ways),
+                expected,
+                "{} {sets}",
+                trace.name
+            );
+        }
+    }
+}
