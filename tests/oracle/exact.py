@@ -35,6 +35,7 @@ class Policy:
     theirs: Callable[..., lcs.cache.CacheBase]
     overrides: Mapping[str, object] = field(default_factory=dict)
     label: str = ""
+    least_pages: int = 0  # what the library's parameters need to mean anything
 
     def misses(self, pages: traces.Pages, cache_pages: int) -> int:
         if self.name == "belady":
@@ -56,9 +57,11 @@ POLICIES = [
     Policy("clock", lcs.Clock),
     Policy("s3fifo", lcs.S3FIFO),
     Policy("arc", lcs.ARC),
-    Policy("lirs", lcs.LIRS, {"cache.lirs_variant": "libcachesim"}, "lirs libcachesim"),
+    # With one page in its queue the library forgets that it evicted it; below 100 pages its
+    # window has none, and it caches nothing.
+    Policy("lirs", lcs.LIRS, {"cache.lirs_variant": "libcachesim"}, "lirs libcachesim", 204),
     Policy("wtinylfu", lcs.WTinyLFU, {"cache.wtinylfu_variant": "libcachesim"},
-           "wtinylfu libcachesim"),
+           "wtinylfu libcachesim", 104),
     Policy("belady", lcs.Belady),
 ]
 
@@ -96,6 +99,7 @@ def rows(policies: list[Policy], length: int, folder: Path) -> Iterator[Row]:
             traces.write_for_libcachesim(pages, path)
         for policy in policies:
             for cache_pages in sizes(pages):
+                cache_pages = max(cache_pages, policy.least_pages)
                 theirs = their_misses(policy, path, pages.size, cache_pages)
                 ours = policy.misses(pages, cache_pages)
                 yield Row(policy.label or policy.name, name, cache_pages, theirs, ours)
