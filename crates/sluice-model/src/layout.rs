@@ -3,6 +3,19 @@
 use crate::config::Settings;
 use std::ops::Range;
 
+/// A plane, by its place in the flash array. Each number counts from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The channel.
+    pub channel: u32,
+    /// The chip on its channel.
+    pub chip: u32,
+    /// The die on its chip.
+    pub die: u32,
+    /// The plane of its die.
+    pub plane: u32,
+}
+
 /// The geometry of the flash array.
 ///
 /// A PPN counts pages within a block, then blocks within a plane, then planes within a die, then
@@ -11,20 +24,14 @@ use std::ops::Range;
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     pub channels: u32,
+    /// Chips on each channel.
+    chips: u32,
     /// Dies on all channels together.
     pub dies: u32,
     /// Planes of each die.
     pub planes: u32,
     pub pages_per_block: u32,
     pub blocks_per_plane: u32,
-    /// Logical pages.
-    pub lpns: u32,
-    /// Free blocks at or below which a plane collects garbage before it opens a block.
-    pub gc_threshold: u32,
-    /// Valid pages at which a plane takes no further host writes.
-    pub valid_max: u32,
-    /// Whether every logical page starts out written, at its home.
-    pub preconditioned: bool,
 }
 
 impl Layout {
@@ -32,14 +39,11 @@ impl Layout {
         let nand = &settings.nand;
         Layout {
             channels: nand.channels,
+            chips: nand.chips,
             dies: nand.die_count(),
             planes: nand.planes,
             pages_per_block: nand.pages_per_block,
             blocks_per_plane: nand.blocks_per_plane,
-            lpns: settings.pages,
-            gc_threshold: settings.ftl.gc_threshold_blocks,
-            valid_max: settings.ftl.valid_pages_per_plane_max,
-            preconditioned: settings.ftl.preconditioned,
         }
     }
 
@@ -61,22 +65,29 @@ impl Layout {
         ppn / (self.pages_per_plane() * self.planes)
     }
 
+    /// The number of a plane among all planes, or `None` if there is no such plane.
+    pub fn plane_at(&self, place: Place) -> Option<u32> {
+        let dies_per_chip = self.dies / self.channels / self.chips;
+        let there = place.channel < self.channels
+            && place.chip < self.chips
+            && place.die < dies_per_chip
+            && place.plane < self.planes;
+        let die = place.channel + self.channels * (place.chip + self.chips * place.die);
+        there.then_some(die * self.planes + place.plane)
+    }
+
     /// The plane among all planes.
     pub fn plane_of(&self, ppn: u32) -> u32 {
         ppn / self.pages_per_plane()
     }
 
+    #[cfg(test)]
     pub fn block_of(&self, ppn: u32) -> u32 {
         ppn / self.pages_per_block
     }
 
     pub fn die_of_block(&self, block: u32) -> u32 {
         block / (self.blocks_per_plane * self.planes)
-    }
-
-    /// The plane, among all planes, of a block.
-    pub fn plane_of_block(&self, block: u32) -> u32 {
-        block / self.blocks_per_plane
     }
 
     pub fn channel_of_die(&self, die: u32) -> u32 {
@@ -86,25 +97,5 @@ impl Layout {
     /// The PPNs of a block.
     pub fn pages_of(&self, block: u32) -> Range<u32> {
         block * self.pages_per_block..(block + 1) * self.pages_per_block
-    }
-
-    /// Where a logical page is on a device that was written once in order: LPN `i` is the page
-    /// `i / planes` of plane `i % planes`.
-    pub fn home_of(&self, lpn: u32) -> u32 {
-        let planes = self.plane_count();
-        (lpn % planes) * self.pages_per_plane() + lpn / planes
-    }
-
-    /// The logical page whose home this is.
-    pub fn owner_of_home(&self, ppn: u32) -> Option<u32> {
-        let (plane, page) = (ppn / self.pages_per_plane(), ppn % self.pages_per_plane());
-        let lpn = u64::from(page) * u64::from(self.plane_count()) + u64::from(plane);
-        u32::try_from(lpn).ok().filter(|lpn| *lpn < self.lpns)
-    }
-
-    /// How many logical pages have their home on a plane.
-    pub fn home_pages(&self, plane: u32) -> u32 {
-        let whole = self.lpns / self.plane_count();
-        whole + u32::from(plane < self.lpns % self.plane_count())
     }
 }

@@ -26,10 +26,13 @@ mod stats;
 
 pub use config::{
     CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, NandSettings, NandTiming, PARAMS,
-    Param, PolicySettings, PrefetchSettings, RawConfig, ReadFirst, Settings, StoreMiss,
-    ThrottleSettings, WearSettings, WritePolicy,
+    Param, PolicySettings, Precondition, PrefetchSettings, RawConfig, ReadFirst, Settings,
+    StoreMiss, ThrottleSettings, Wear, WearSettings, WritePolicy,
 };
 pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
+pub use ftl::victim::GC_VICTIMS;
+pub use ftl::{Placement, WearReport, victim};
+pub use layout::Place;
 pub use nand::{BadBlock, Origin, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;

@@ -68,6 +68,26 @@ pub struct Stats {
     pub erases: u64,
     /// Valid pages that garbage collection moved.
     pub gc_moves: u64,
+    /// Pages that static wear levelling had moved; they are also `gc_moves`.
+    pub wear_moves: u64,
+    /// Writes of the host that found no room in the plane it named and went elsewhere.
+    pub placements_missed: u64,
+    /// Look-ups that found their part of the map in memory (`ftl.mapping = dftl`).
+    pub translation_hits: u64,
+    /// Look-ups that did not.
+    pub translation_misses: u64,
+    /// NAND reads of translation pages; they are also `flash_reads`.
+    pub translation_reads: u64,
+    /// Translation pages written back; they are also `flash_programs`.
+    pub translation_programs: u64,
+    /// Programs that failed.
+    pub program_failures: u64,
+    /// Erases that failed.
+    pub erase_failures: u64,
+    /// Blocks taken out of use after a failure.
+    pub bad_blocks: u64,
+    /// Writes refused because too many blocks had failed: the device is read-only.
+    pub writes_refused: u64,
     /// Pages discarded by the host.
     pub trims: u64,
     /// Commands carried out: pages pinned.

@@ -8,8 +8,8 @@ mod value;
 
 pub use checked::{
     CacheSettings, DeviceConfig, FtlSettings, LirsVariant, NandSettings, NandTiming,
-    PolicySettings, PrefetchSettings, ReadFirst, Settings, StoreMiss, ThrottleSettings,
-    WTinyLfuVariant, WearSettings, WritePolicy,
+    PolicySettings, Precondition, PrefetchSettings, ReadFirst, Settings, StoreMiss,
+    ThrottleSettings, WTinyLfuVariant, Wear, WearSettings, WritePolicy,
 };
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};

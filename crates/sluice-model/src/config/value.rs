@@ -26,6 +26,15 @@ pub enum Kind {
     Ways,
     /// A number of blocks, or a percentage of a plane's blocks.
     BlocksOrShare,
+    /// A whole number, or a word that stands for none or all.
+    CountOr {
+        /// The word.
+        word: &'static str,
+        /// The smallest number accepted.
+        min: u64,
+        /// The largest number accepted.
+        max: u64,
+    },
     /// A percentage or ratio.
     Share {
         /// The largest share accepted, in percent. Zero is never accepted.
@@ -71,6 +80,8 @@ impl Kind {
             Kind::Ways if text == "full" => Some(Value::Full),
             Kind::Ways => count(text, 1, WAYS_MAX),
             Kind::BlocksOrShare => count(text, 1, GC_BLOCKS_MAX).or_else(|| share(text, 50)),
+            Kind::CountOr { word, .. } if text == *word => Some(Value::Choice(word)),
+            Kind::CountOr { min, max, .. } => count(text, *min, *max),
             Kind::Share { max_percent } => share(text, *max_percent),
             Kind::Choice(names) => names()
                 .into_iter()
@@ -94,6 +105,9 @@ impl Kind {
             Kind::BlocksOrShare => {
                 "a number of blocks from 1, or a percentage of a plane's blocks up to 50%"
                     .to_owned()
+            }
+            Kind::CountOr { word, min, max } => {
+                format!("\"{word}\" or a whole number from {min} to {max}")
             }
             Kind::Share { max_percent } => {
                 format!("a percentage or ratio above 0, up to {max_percent}%")

@@ -2,8 +2,8 @@
 
 use super::contents::Contents;
 use crate::config::Settings;
-use crate::ftl::Ftl;
-use crate::nand::Nand;
+use crate::ftl::{Ftl, Placement, WearReport};
+use crate::nand::{Nand, Origin};
 use crate::parts::Parts;
 use crate::stats::Stats;
 use sluice_units::Ps;
@@ -32,6 +32,7 @@ macro_rules! flash {
     ($back:expr) => {
         &mut super::contents::Watched {
             layout: $back.ftl.layout(),
+            data_blocks: $back.ftl.data_blocks(),
             nand: &mut $back.nand,
             contents: &mut $back.contents,
         }
@@ -40,15 +41,37 @@ macro_rules! flash {
 
 impl Back {
     pub fn new(settings: &Settings, seed: u64) -> Back {
-        Back {
-            ftl: Ftl::new(settings),
+        let back = Back {
+            ftl: Ftl::new(settings, seed),
             nand: Nand::new(settings, seed),
             contents: Contents::new(),
-        }
+        };
+        #[cfg(test)]
+        let back = back.filled(settings.pages);
+        back
     }
 
-    /// Nothing will be asked for before `now`.
-    pub fn pass(&mut self, now: Ps) {
+    /// With the contents of a device that is preconditioned.
+    #[cfg(test)]
+    fn filled(mut self, pages: u32) -> Back {
+        for lpn in 0..pages {
+            if let Some(ppn) = self.ftl.ppn_of(lpn) {
+                self.contents.preset(ppn, Contents::initial(lpn));
+            }
+        }
+        for ppn in self.ftl.translation_ppns() {
+            self.contents.preset(ppn, 0);
+        }
+        self
+    }
+
+    /// Nothing will be asked for before `now`. What idle dies had the time for until then is done
+    /// in the background.
+    #[inline]
+    pub fn pass(&mut self, now: Ps, stats: &mut Stats) {
+        if self.ftl.is_due(now) {
+            self.ftl.advance(now, flash!(self), stats);
+        }
         self.nand.pass(now);
     }
 
@@ -68,13 +91,27 @@ impl Back {
     pub fn write(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
         #[cfg(test)]
         self.contents.lift(lpn);
-        self.ftl.write(at, lpn, flash!(self), stats);
+        // A refusal is counted, and `is_read_only` says so from then on.
+        let placement = Placement::default();
+        let _ = self
+            .ftl
+            .write(at, lpn, placement, Origin::Host, flash!(self), stats);
         self.nand.count(stats);
     }
 
     /// The page has no contents any more.
-    pub fn trim(&mut self, lpn: u32) {
-        self.ftl.trim(lpn);
+    pub fn trim(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
+        self.ftl.trim(at, lpn, flash!(self), stats);
+    }
+
+    /// Whether too many blocks failed for another write.
+    pub fn is_read_only(&self) -> bool {
+        self.ftl.is_read_only()
+    }
+
+    /// How worn the blocks are.
+    pub fn wear(&self) -> WearReport {
+        self.ftl.wear()
     }
 
     /// Panics if the mapping and the blocks contradict each other.

@@ -55,7 +55,7 @@ impl Device {
         effects: &mut E,
     ) -> Result<BlockCompletion, Refused> {
         self.now = self.now.max(now);
-        self.back.pass(self.now);
+        self.back.pass(self.now, &mut self.stats);
         let end = request.lpn.0.checked_add(request.count);
         if end.is_none_or(|end| end > self.pages()) {
             self.stats.refused += 1;
@@ -84,7 +84,7 @@ impl Device {
                     if self.drop_cached(lpn) {
                         effects.unmap(Lpn(u64::from(lpn)));
                     }
-                    self.back.trim(lpn);
+                    self.back.trim(self.now, lpn, &mut self.stats);
                 }
             }
         }

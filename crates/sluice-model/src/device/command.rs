@@ -91,7 +91,7 @@ impl Device {
         effects: &mut E,
     ) -> Result<Done, Refused> {
         self.now = self.now.max(now);
-        self.back.pass(self.now);
+        self.back.pass(self.now, &mut self.stats);
         let lpn = command.lpn();
         let result = match (lpn.0 < self.pages(), command) {
             (false, _) => Err(Refused::NotOnDevice(lpn, self.pages())),

@@ -87,12 +87,14 @@ mod watched {
             self.moving = self.of_cached(lpn).unwrap_or(self.incoming);
         }
 
-        fn at(&self, ppn: u32, layout: &Layout) -> Option<u64> {
-            let home = || {
-                let home = layout.preconditioned.then(|| layout.owner_of_home(ppn));
-                home.flatten().map(Contents::initial)
-            };
-            self.flash.get(&ppn).copied().unwrap_or_else(home)
+        /// What a preconditioned device holds there.
+        pub fn preset(&mut self, ppn: u32, version: u64) {
+            let before = self.flash.insert(ppn, Some(version));
+            assert_eq!(before, None, "P{ppn} belongs to two pages");
+        }
+
+        fn at(&self, ppn: u32) -> Option<u64> {
+            self.flash.get(&ppn).copied().flatten()
         }
     }
 
@@ -101,11 +103,13 @@ mod watched {
         pub nand: &'a mut Nand,
         pub contents: &'a mut Contents,
         pub layout: Layout,
+        /// Blocks of each plane that hold data; those after them hold pages of the map.
+        pub data_blocks: u32,
     }
 
     impl Watched<'_> {
         fn put(&mut self, ppn: u32, version: u64) {
-            let before = self.contents.at(ppn, &self.layout);
+            let before = self.contents.at(ppn);
             assert_eq!(before, None, "P{ppn} is programmed twice");
             self.contents.flash.insert(ppn, Some(version));
         }
@@ -113,8 +117,11 @@ mod watched {
 
     impl Flash for Watched<'_> {
         fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
-            let found = self.contents.at(ppn, &self.layout);
-            self.contents.last_read = found.expect("only a programmed page is read");
+            let found = self.contents.at(ppn);
+            let found = found.expect("only a programmed page is read");
+            if self.layout.block_of(ppn) % self.layout.blocks_per_plane < self.data_blocks {
+                self.contents.last_read = found;
+            }
             self.nand.read(now, ppn, origin)
         }
 
@@ -124,7 +131,7 @@ mod watched {
         }
 
         fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
-            let found = self.contents.at(from, &self.layout);
+            let found = self.contents.at(from);
             self.put(to, found.expect("only a programmed page is moved"));
             self.nand.copy(now, from, to, origin)
         }
@@ -134,6 +141,10 @@ mod watched {
                 self.contents.flash.insert(ppn, None);
             }
             self.nand.erase(now, block, origin)
+        }
+
+        fn idle_at(&self, block: u32) -> Ps {
+            self.nand.idle_at(block)
         }
     }
 }

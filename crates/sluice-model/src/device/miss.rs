@@ -18,7 +18,7 @@ impl Device {
         effects: &mut E,
     ) -> Completion {
         self.stats.misses += 1;
-        self.back.pass(self.now);
+        self.back.pass(self.now, &mut self.stats);
         let around = self.config.cache.store_miss == StoreMiss::Around;
         let done_at = match req.op {
             Op::Write if around => self.write_around(at, lpn),

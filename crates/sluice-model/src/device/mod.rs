@@ -11,6 +11,7 @@ mod prefetch;
 
 use crate::cache::{Cache, Found};
 use crate::config::{ConfigError, DeviceConfig, StoreMiss, WritePolicy};
+use crate::ftl::WearReport;
 use crate::mshr::{Mshr, Requests};
 use crate::parts::Parts;
 use crate::prefetch::{Outcome, Prefetcher};
@@ -171,7 +172,7 @@ impl Device {
             if let Some(lines) = &mut self.lines {
                 lines.program(slot);
             }
-            self.back.pass(self.now);
+            self.back.pass(self.now, &mut self.stats);
             self.back.write(at, lpn, &mut self.stats);
         }
     }
@@ -179,7 +180,7 @@ impl Device {
     /// Lets background work go on up to `now`.
     pub fn advance<E: Effects>(&mut self, now: Ps, _effects: &mut E) {
         self.now = self.now.max(now);
-        self.back.pass(self.now);
+        self.back.pass(self.now, &mut self.stats);
         self.mshr.retire(self.now);
     }
 
@@ -191,11 +192,11 @@ impl Device {
     /// If the page is not on the device.
     pub fn discard(&mut self, now: Ps, lpn: Lpn) {
         self.now = self.now.max(now);
-        self.back.pass(self.now);
+        self.back.pass(self.now, &mut self.stats);
         let lpn = self.known(lpn);
         self.stats.trims += 1;
         self.drop_cached(lpn);
-        self.back.trim(lpn);
+        self.back.trim(self.now, lpn, &mut self.stats);
     }
 
     /// Forgets a cached page. Says whether it was cached.
@@ -218,7 +219,7 @@ impl Device {
     /// If the page is not on the device.
     pub fn write_back(&mut self, now: Ps, lpn: Lpn) {
         self.now = self.now.max(now);
-        self.back.pass(self.now);
+        self.back.pass(self.now, &mut self.stats);
         let lpn = self.known(lpn);
         if !self.cache.set_dirty(lpn, true) {
             self.stats.late_write_backs += 1;
@@ -244,6 +245,16 @@ impl Device {
     /// What is known of lines, if `cache.track_lines` is on.
     pub fn lines(&self) -> Option<&Lines> {
         self.lines.as_ref()
+    }
+
+    /// Whether too many flash blocks have failed: the device can be read, and refuses writes.
+    pub fn is_read_only(&self) -> bool {
+        self.back.is_read_only()
+    }
+
+    /// How worn the flash blocks are. Looks at every block.
+    pub fn wear(&self) -> WearReport {
+        self.back.wear()
     }
 
     /// What the device has done so far.

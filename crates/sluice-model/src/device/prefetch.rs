@@ -36,7 +36,7 @@ impl Device {
         keep: Option<u32>,
         effects: &mut E,
     ) -> bool {
-        self.back.pass(self.now);
+        self.back.pass(self.now, &mut self.stats);
         self.mshr.retire(at);
         if self.mshr.free_at(at) > at {
             self.stats.prefetch_dropped += 1;

@@ -4,7 +4,8 @@
 use super::contents::Contents;
 use super::*;
 use crate::cache::EVICTIONS;
-use crate::config::RawConfig;
+use crate::config::{Precondition, RawConfig};
+use crate::ftl::victim::GC_VICTIMS;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use std::collections::BTreeSet;
@@ -46,6 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn config(seed: u64) -> Option<DeviceConfig> {
     let mut rng = sluice_units::Rng::stream(seed, "config");
     let policies: Vec<&str> = EVICTIONS.iter().map(|entry| entry.info.name).collect();
+    let victims: Vec<&str> = GC_VICTIMS.iter().map(|entry| entry.info.name).collect();
     let choices: &[(&str, &[&str])] = &[
         ("device.page", &["4KiB", "512B", "64KiB"]),
         ("device.protocol_latency", &["0ns", "40ns"]),
@@ -66,7 +68,15 @@ fn config(seed: u64) -> Option<DeviceConfig> {
         ("nand.dies", &["1", "3"]),
         ("nand.pages_per_block", &["4", "16"]),
         ("ftl.gc_threshold", &["1", "3"]),
-        ("ftl.precondition", &["sequential", "none"]),
+        ("ftl.precondition", &["sequential", "random", "none"]),
+        ("ftl.mapping", &["page", "dftl"]),
+        ("ftl.mapping_cache", &["64KiB"]),
+        ("ftl.gc_policy", &victims),
+        ("ftl.gc_background", &["off", "4"]),
+        ("ftl.gc_step", &["all", "1", "3"]),
+        ("ftl.superblock", &["1", "all"]),
+        ("ftl.streams", &["1", "2"]),
+        ("ftl.wear_levelling", &["none", "static"]),
     ];
     let mut raw = RawConfig::default();
     for (key, values) in choices {
@@ -107,9 +117,9 @@ struct Rig {
 
 impl Rig {
     fn new(config: &DeviceConfig) -> Rig {
-        let initial = |lpn| match config.ftl.preconditioned {
-            true => Contents::initial(lpn),
-            false => 0,
+        let initial = |lpn| match config.ftl.precondition {
+            Precondition::Sequential | Precondition::Random => Contents::initial(lpn),
+            Precondition::None => 0,
         };
         Rig {
             device: Device::new(config, 3).expect("a small device"),

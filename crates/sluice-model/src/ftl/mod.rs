@@ -1,140 +1,197 @@
 //! The flash translation layer: where each logical page is, and where the next write goes.
 //!
-//! Page-mapped. Writes stripe over the channels first, then over the dies (CWDP order), and each
-//! die appends to its own open block. When a die runs short of free blocks, garbage collection
-//! empties the block with the most stale pages; it runs on the die's own time, so that later
-//! reads of that die wait for it.
+//! Page-mapped, with the map in memory or (DFTL) in flash behind a cache. Writes go round the
+//! planes in the order of `ftl.allocation`, and each pool of planes appends to its own open line,
+//! a block or a superblock. When a pool runs short of free lines, garbage collection empties the
+//! one that the victim policy chooses; it runs on the dies' own time, so that later reads of
+//! those dies wait for it.
 
-mod blocks;
+mod area;
+#[cfg(test)]
+mod check;
+mod fresh;
+mod gc;
+mod geometry;
+mod lines;
 mod map;
+mod order;
+mod precondition;
+mod translation;
+mod turn;
+pub mod victim;
 
 use crate::config::Settings;
-use crate::layout::Layout;
+use crate::layout::{Layout, Place};
 use crate::nand::{Flash, Origin, Served};
 use crate::stats::Stats;
-use blocks::Blocks;
-use map::Map;
+pub(crate) use area::ReadOnly;
+use area::{Area, Io, Plan, Route};
+pub use order::ALLOCATIONS;
 use sluice_units::Ps;
-
-/// Why a result of the flash array is taken as good.
-const NO_FAILURES: &str = "a flash array without an endurance does not fail";
+use translation::{Translation, then};
 
 /// The mapping and the state of every block.
 pub(crate) struct Ftl {
     layout: Layout,
-    map: Map,
-    blocks: Blocks,
-    /// The die that the next host write goes to.
-    next_die: u32,
+    placement_by_host: bool,
+    data: Area,
+    /// The map's own pages, if it is in flash.
+    translation: Option<Translation>,
+}
+
+/// What the host says about where a write should go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// The plane, under `ftl.placement = host`.
+    pub place: Option<Place>,
+    /// The write stream, under `ftl.stream_by = host`. Counted modulo `ftl.streams`.
+    pub stream: u32,
+}
+
+/// How worn the lines (blocks, or superblocks) of a device are, retired ones left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WearReport {
+    /// Erases of the least worn line.
+    pub least: u32,
+    /// Erases of the most worn line.
+    pub most: u32,
+    /// Erases of all lines together.
+    pub total: u64,
+    /// Lines in use.
+    pub lines: u64,
 }
 
 impl Ftl {
-    pub fn new(settings: &Settings) -> Ftl {
-        let layout = Layout::new(settings);
+    pub fn new(settings: &Settings, seed: u64) -> Ftl {
+        let ftl = &settings.ftl;
+        let data = Plan {
+            lpns: settings.pages,
+            first_block: 0,
+            blocks_per_plane: ftl.data_blocks_per_plane,
+            threshold: ftl.gc_threshold_blocks,
+            streams: ftl.streams,
+            data: true,
+        };
+        let translation = ftl.mapping_cache_pages.map(|pages| {
+            let plan = Plan {
+                lpns: ftl.translation_pages,
+                first_block: ftl.data_blocks_per_plane,
+                blocks_per_plane: settings.nand.blocks_per_plane - ftl.data_blocks_per_plane,
+                threshold: ftl.translation_threshold_blocks,
+                streams: 1,
+                data: false,
+            };
+            Translation::new(settings, pages, &plan, seed)
+        });
         Ftl {
-            layout,
-            map: Map::new(&layout),
-            blocks: Blocks::new(&layout),
-            next_die: 0,
+            layout: Layout::new(settings),
+            placement_by_host: ftl.placement_by_host,
+            data: Area::new(settings, &data, seed),
+            translation,
         }
     }
 
     /// When the page's data, asked for at `now`, is out of the flash array.
     ///
-    /// A page without a place in flash (never written, or discarded) costs nothing.
-    pub fn read<F: Flash>(&self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) -> Served {
-        match self.map.place_of(lpn, &self.layout) {
-            Some(ppn) => {
-                stats.flash_reads += 1;
-                flash.read(now, ppn, Origin::Host)
+    /// A page without a place in flash (never written, or discarded) costs no data read.
+    #[inline]
+    pub fn read<F: Flash>(
+        &mut self,
+        now: Ps,
+        lpn: u32,
+        flash: &mut F,
+        stats: &mut Stats,
+    ) -> Served {
+        let io = &mut Io { now, flash, stats };
+        match &mut self.translation {
+            None => self
+                .data
+                .read(io, lpn, Origin::Host)
+                .unwrap_or(Served::at_once(now)),
+            Some(translation) => {
+                let found = translation.look_up(io, lpn, false, Origin::Host);
+                io.now = found.done_at;
+                match self.data.read(io, lpn, Origin::Host) {
+                    Some(served) => then(found, served),
+                    None => found,
+                }
             }
-            None => Served::at_once(now),
         }
     }
 
     /// Writes the page to a new place. Says when the flash array has taken it over; the program
     /// ends later.
-    pub fn write<F: Flash>(&mut self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) -> Ps {
-        self.unmap(lpn);
-        let die = self.pick_die();
-        if self.blocks.host_is_full(die) {
-            self.collect(now, die, flash, stats);
-        }
-        let ppn = self.blocks.append_host(die);
-        self.map.set(lpn, ppn);
-        stats.host_programs += 1;
-        stats.flash_programs += 1;
-        flash.program(now, ppn, Origin::Host).expect(NO_FAILURES)
+    ///
+    /// # Errors
+    /// [`ReadOnly`] if too many blocks have failed. The page keeps its former contents.
+    pub fn write<F: Flash>(
+        &mut self,
+        now: Ps,
+        lpn: u32,
+        placement: Placement,
+        origin: Origin,
+        flash: &mut F,
+        stats: &mut Stats,
+    ) -> Result<Ps, ReadOnly> {
+        let io = &mut Io { now, flash, stats };
+        let route = Route {
+            pool: self.pool_of(placement),
+            stream: placement.stream,
+        };
+        let written = match &mut self.translation {
+            None => self.data.write(io, lpn, route, origin, &mut ()),
+            Some(translation) if translation.is_read_only() => Err(ReadOnly),
+            Some(translation) => {
+                // The entry is fetched beside the program, which needs nothing from it.
+                translation.look_up(io, lpn, true, origin);
+                self.data.write(io, lpn, route, origin, translation)
+            }
+        };
+        io.stats.host_programs += u64::from(written.is_ok());
+        io.stats.writes_refused += u64::from(written.is_err());
+        written
+    }
+
+    fn pool_of(&self, placement: Placement) -> Option<u32> {
+        let place = placement.place.filter(|_| self.placement_by_host)?;
+        let plane = self.layout.plane_at(place)?;
+        let rank = self.data.blocks.rank_of(plane)?;
+        Some(rank / self.data.geometry.width)
     }
 
     /// Forgets the page's place.
-    pub fn trim(&mut self, lpn: u32) {
-        self.unmap(lpn);
+    pub fn trim<F: Flash>(&mut self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) {
+        if let Some(translation) = &mut self.translation {
+            let io = &mut Io { now, flash, stats };
+            translation.look_up(io, lpn, true, Origin::Host);
+        }
+        self.data.unmap(lpn);
     }
 
-    fn unmap(&mut self, lpn: u32) {
-        if let Some(ppn) = self.map.place_of(lpn, &self.layout) {
-            self.map.clear(lpn);
-            self.blocks.make_stale(ppn);
+    /// Whether there is anything to do in the background before `now`.
+    #[inline]
+    pub fn is_due(&self, now: Ps) -> bool {
+        self.data.is_due(now)
+    }
+
+    /// Does in the background what idle dies had the time for before `now`.
+    pub fn advance<F: Flash>(&mut self, now: Ps, flash: &mut F, stats: &mut Stats) {
+        let io = &mut Io { now, flash, stats };
+        match &mut self.translation {
+            None => self.data.catch_up(io, &mut ()),
+            Some(translation) => self.data.catch_up(io, translation),
         }
     }
 
-    /// The next die in turn that may take another valid page.
-    ///
-    /// The limits of all dies together exceed the logical pages (checked with the configuration),
-    /// so there is always one.
-    fn pick_die(&mut self) -> u32 {
-        let dies = self.layout.plane_count();
-        let mut turn = (self.next_die..dies).chain(0..self.next_die);
-        let die = turn.find(|die| self.blocks.has_room(*die));
-        let die = die.expect("the dies together hold every logical page");
-        self.next_die = (die + 1) % dies;
-        die
+    /// Whether it takes no writes any more.
+    pub fn is_read_only(&self) -> bool {
+        let translation = self.translation.as_ref();
+        self.data.read_only || translation.is_some_and(Translation::is_read_only)
     }
 
-    /// Frees blocks of a die until it has more than the threshold.
-    fn collect<F: Flash>(&mut self, now: Ps, die: u32, flash: &mut F, stats: &mut Stats) {
-        while self.blocks.is_short(die) {
-            let Some(victim) = self.blocks.take_victim(die) else {
-                return;
-            };
-            for ppn in self.layout.pages_of(victim) {
-                if let Some(lpn) = self.map.owner_of(ppn, &self.layout) {
-                    let to = self.blocks.append_gc(die);
-                    self.map.set(lpn, to);
-                    flash.copy(now, ppn, to, Origin::Gc).expect(NO_FAILURES);
-                    stats.flash_reads += 1;
-                    stats.flash_programs += 1;
-                    stats.gc_moves += 1;
-                }
-            }
-            flash.erase(now, victim, Origin::Gc).expect(NO_FAILURES);
-            stats.erases += 1;
-            self.blocks.free(victim);
-        }
-    }
-
-    /// For tests that watch the flash array.
-    #[cfg(test)]
-    pub fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    /// Panics if the mapping and the blocks contradict each other. For tests.
-    #[cfg(test)]
-    pub fn check(&self) {
-        let mut valid = vec![0u32; self.layout.blocks() as usize];
-        for lpn in 0..self.layout.lpns {
-            if let Some(ppn) = self.map.place_of(lpn, &self.layout) {
-                assert_eq!(
-                    self.map.owner_of(ppn, &self.layout),
-                    Some(lpn),
-                    "owner of P{ppn}"
-                );
-                valid[self.layout.block_of(ppn) as usize] += 1;
-            }
-        }
-        self.blocks.check(&valid);
+    /// How worn the lines of the host's data are.
+    pub fn wear(&self) -> WearReport {
+        self.data.lines.wear()
     }
 }
 

@@ -63,4 +63,7 @@ pub(crate) trait Flash {
 
     /// Erases a block.
     fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock>;
+
+    /// When the block's die has done all that it was asked for.
+    fn idle_at(&self, block: u32) -> Ps;
 }

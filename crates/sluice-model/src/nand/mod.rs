@@ -157,6 +157,14 @@ impl Flash for Nand {
         let taken_at = self.post(now, op, None);
         result.map(|()| taken_at)
     }
+
+    fn idle_at(&self, block: u32) -> Ps {
+        let die = self.layout.die_of_block(block);
+        match &self.posted {
+            None => self.array.free_at(die),
+            Some(posted) => posted.idle_at(die, &self.array),
+        }
+    }
 }
 
 #[cfg(test)]

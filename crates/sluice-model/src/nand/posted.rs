@@ -192,6 +192,14 @@ impl Posted {
         (first..state.running + state.len).any(|index| self.peek(die, index).held == Some(ppn))
     }
 
+    /// About when the die has done all that it has: what waits may run together or later.
+    pub fn idle_at(&self, die: u32, array: &Array) -> Ps {
+        let state = &self.dies[die as usize];
+        let begun = array.free_at(die).max(state.current.end);
+        let waiting = state.running..state.running + state.len;
+        waiting.fold(begun, |end, index| end + self.peek(die, index).op.time)
+    }
+
     /// Reserves a read in the die's chain, before the posted work that it may overtake.
     ///
     /// With the run go the time at which it begins, and how long it waits for posted work of

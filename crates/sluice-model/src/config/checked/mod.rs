@@ -2,6 +2,7 @@
 
 mod cache;
 mod flash;
+mod ftl;
 mod nand;
 mod prefetch;
 mod take;
@@ -9,7 +10,8 @@ mod take;
 pub use cache::{
     CacheSettings, LirsVariant, PolicySettings, StoreMiss, WTinyLfuVariant, WritePolicy,
 };
-pub use flash::{FtlSettings, NandSettings};
+pub use flash::NandSettings;
+pub use ftl::{FtlSettings, Precondition, Wear};
 pub use nand::{NandTiming, ReadFirst, WearSettings};
 pub use prefetch::{PrefetchSettings, ThrottleSettings};
 
@@ -105,7 +107,11 @@ impl DeviceConfig {
         let page_bytes = page_bytes(raw)?;
         let pages = pages(raw, page_bytes)?;
         let cache = CacheSettings::new(raw, pages, page_bytes)?;
-        let (nand, ftl) = flash::flash(raw, pages, page_bytes)?;
+        let flash_pages = ftl::Pages {
+            count: pages,
+            bytes: page_bytes,
+        };
+        let (nand, ftl) = flash::flash(raw, &flash_pages)?;
         let settings = Settings {
             pages,
             page_shift: page_bytes.ilog2(),

@@ -1,0 +1,200 @@
+//! The FTL's own numbering: pools of lines of pages.
+//!
+//! A line is what is opened, filled and collected together: a superblock, or a single block if
+//! `ftl.superblock` is 1. It has a block in each plane of its pool, and its pages go round them.
+//! A place is a page's number here: within its line, then by line, then by pool.
+
+use super::order::planes_in_order;
+use crate::config::Settings;
+use crate::layout::Layout;
+
+/// How places are numbered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    /// Logical pages.
+    pub lpns: u32,
+    pub pools: u32,
+    /// Planes of a pool, which are blocks of a line.
+    pub width: u32,
+    pub lines_per_pool: u32,
+    pub line_pages: u32,
+    /// The number, in each plane, of the first block that belongs here.
+    pub first_block: u32,
+}
+
+impl Geometry {
+    pub fn lines(&self) -> u32 {
+        self.pools * self.lines_per_pool
+    }
+
+    pub fn pool_pages(&self) -> u32 {
+        self.lines_per_pool * self.line_pages
+    }
+
+    pub fn places(&self) -> u32 {
+        self.pools * self.pool_pages()
+    }
+
+    pub fn pool_of(&self, line: u32) -> u32 {
+        line / self.lines_per_pool
+    }
+
+    pub fn line_of(&self, place: u32) -> u32 {
+        place / self.line_pages
+    }
+
+    fn planes(&self) -> u32 {
+        self.pools * self.width
+    }
+
+    /// Where a logical page is on a device that was written once, in order.
+    pub fn home_of(&self, lpn: u32) -> u32 {
+        let (row, rank) = (lpn / self.planes(), lpn % self.planes());
+        if self.width == 1 {
+            return rank * self.pool_pages() + row;
+        }
+        let (pool, member) = (rank / self.width, rank % self.width);
+        pool * self.pool_pages() + row * self.width + member
+    }
+
+    /// The logical page whose home this is.
+    pub fn owner_of_home(&self, place: u32) -> Option<u32> {
+        let (pool, page) = (place / self.pool_pages(), place % self.pool_pages());
+        let (row, member) = (page / self.width, page % self.width);
+        let rank = pool * self.width + member;
+        let lpn = u64::from(row) * u64::from(self.planes()) + u64::from(rank);
+        u32::try_from(lpn).ok().filter(|lpn| *lpn < self.lpns)
+    }
+
+    /// How many logical pages have their home in a pool.
+    pub fn home_pages(&self, pool: u32) -> u32 {
+        let (rows, rest) = (self.lpns / self.planes(), self.lpns % self.planes());
+        let last_row = rest.saturating_sub(pool * self.width).min(self.width);
+        rows * self.width + last_row
+    }
+}
+
+/// Where the blocks of each line are in the flash array.
+pub(super) struct Blocks {
+    geometry: Geometry,
+    pages_per_block: u32,
+    blocks_per_plane: u32,
+    /// The planes in order of allocation.
+    planes: Vec<u32>,
+    /// Per plane: its place in that order.
+    ranks: Vec<u32>,
+    /// Places are PPNs: lines of one block, planes in the order of the layout, none replaced.
+    plain: bool,
+    /// Per line and plane of its pool: the block + 1 that stands in, or 0 for its own. Empty until
+    /// a device can have bad blocks.
+    replaced: Vec<u32>,
+    /// Per plane: the first spare block + 1.
+    spare: Vec<u32>,
+    /// Per block: the next spare one + 1 of its plane.
+    next_spare: Vec<u32>,
+    /// A bit for each block that failed.
+    bad: Vec<u64>,
+}
+
+impl Blocks {
+    /// `may_fail` says whether blocks can ever be replaced.
+    pub fn new(settings: &Settings, geometry: &Geometry, may_fail: bool) -> Blocks {
+        let layout = Layout::new(settings);
+        let planes = planes_in_order(settings);
+        let in_order = (0..).zip(&planes).all(|(rank, plane)| rank == *plane);
+        let alone = geometry.lines_per_pool == layout.blocks_per_plane;
+        let mut ranks = vec![0; planes.len()];
+        (0..)
+            .zip(&planes)
+            .for_each(|(rank, plane)| ranks[*plane as usize] = rank);
+        let blocks = if may_fail {
+            layout.blocks() as usize
+        } else {
+            0
+        };
+        Blocks {
+            geometry: *geometry,
+            pages_per_block: layout.pages_per_block,
+            blocks_per_plane: layout.blocks_per_plane,
+            plain: in_order && alone && geometry.width == 1 && !may_fail,
+            replaced: vec![0; blocks],
+            spare: vec![0; if may_fail { planes.len() } else { 0 }],
+            next_spare: vec![0; blocks],
+            bad: vec![0; blocks.div_ceil(64)],
+            planes,
+            ranks,
+        }
+    }
+
+    /// The physical page of a place.
+    #[inline]
+    pub fn ppn_of(&self, place: u32) -> u32 {
+        if self.plain {
+            return place;
+        }
+        let geometry = &self.geometry;
+        let (line, page) = (place / geometry.line_pages, place % geometry.line_pages);
+        let block = self.block_of(line, page % geometry.width);
+        block * self.pages_per_block + page / geometry.width
+    }
+
+    /// The physical block of a line in the `member`-th plane of its pool.
+    pub fn block_of(&self, line: u32, member: u32) -> u32 {
+        let geometry = &self.geometry;
+        match self.replaced.get(self.index(line, member)) {
+            Some(block) if *block != 0 => block - 1,
+            _ => {
+                let (pool, own) = (geometry.pool_of(line), line % geometry.lines_per_pool);
+                let plane = self.planes[(pool * geometry.width + member) as usize];
+                plane * self.blocks_per_plane + geometry.first_block + own
+            }
+        }
+    }
+
+    /// The place in the order of allocation of the plane with this number in the layout.
+    pub fn rank_of(&self, plane: u32) -> Option<u32> {
+        self.ranks.get(plane as usize).copied()
+    }
+
+    pub fn pages_per_block(&self) -> u32 {
+        self.pages_per_block
+    }
+
+    fn index(&self, line: u32, member: u32) -> usize {
+        line as usize * self.geometry.width as usize + member as usize
+    }
+
+    pub fn is_bad(&self, block: u32) -> bool {
+        let word = self.bad.get(block as usize / 64).unwrap_or(&0);
+        word >> (block % 64) & 1 != 0
+    }
+
+    /// Notes that a block failed.
+    pub fn mark_bad(&mut self, block: u32) {
+        self.bad[block as usize / 64] |= 1 << (block % 64);
+    }
+
+    /// Puts spare blocks in the place of a line's bad ones. Says whether the line is whole again;
+    /// if not, its good blocks become spare and the line is no more.
+    pub fn mend(&mut self, line: u32) -> bool {
+        let width = self.geometry.width;
+        let bad = |blocks: &Blocks, member| blocks.is_bad(blocks.block_of(line, member));
+        let plane = |blocks: &Blocks, member| {
+            blocks.block_of(line, member) as usize / blocks.blocks_per_plane as usize
+        };
+        let whole =
+            (0..width).all(|member| !bad(self, member) || self.spare[plane(self, member)] != 0);
+        for member in 0..width {
+            let (block, plane) = (self.block_of(line, member), plane(self, member));
+            let index = self.index(line, member);
+            if whole && self.is_bad(block) {
+                self.replaced[index] = self.spare[plane];
+                self.spare[plane] = self.next_spare[self.spare[plane] as usize - 1];
+            } else if !whole && !self.is_bad(block) {
+                self.next_spare[block as usize] = self.spare[plane];
+                self.spare[plane] = block + 1;
+            }
+        }
+        whole
+    }
+}

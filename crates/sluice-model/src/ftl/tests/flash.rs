@@ -1,0 +1,98 @@
+//! A flash array that keeps contents instead of time, and fails when it is told to.
+
+use super::*;
+use crate::nand::BadBlock;
+
+/// Per PPN the (LPN, version) programmed there. Refuses what a real array would not survive.
+pub struct Contents {
+    cells: Vec<Option<(u32, u32)>>,
+    layout: Layout,
+    /// What the host's next program holds.
+    pub from_host: (u32, u32),
+    /// Erases that a block survives.
+    pub endurance: u32,
+    erases: Vec<u32>,
+    failed: Vec<bool>,
+    /// Of this many programs about one fails; 0 for none.
+    pub program_failure: u64,
+    rng: Rng,
+}
+
+impl Contents {
+    pub fn new(settings: &Settings) -> Contents {
+        let layout = Layout::new(settings);
+        let blocks = layout.blocks() as usize;
+        Contents {
+            cells: vec![None; blocks * layout.pages_per_block as usize],
+            layout,
+            from_host: (0, 0),
+            endurance: u32::MAX,
+            erases: vec![0; blocks],
+            failed: vec![false; blocks],
+            program_failure: 0,
+            rng: Rng::stream(3, "failures"),
+        }
+    }
+
+    /// What the page at `ppn` holds.
+    pub fn at(&self, ppn: u32) -> Option<(u32, u32)> {
+        self.cells[ppn as usize]
+    }
+
+    pub fn fill(&mut self, ppn: u32, data: (u32, u32)) {
+        self.cells[ppn as usize] = Some(data);
+    }
+
+    fn set(&mut self, ppn: u32, data: Option<(u32, u32)>) -> Result<(), BadBlock> {
+        let block = self.layout.block_of(ppn) as usize;
+        assert!(
+            !self.failed[block],
+            "block {block} is written after it failed"
+        );
+        if self.program_failure > 0 && self.rng.below(self.program_failure) == 0 {
+            self.failed[block] = true;
+            return Err(BadBlock);
+        }
+        let old = std::mem::replace(&mut self.cells[ppn as usize], data);
+        assert_eq!(old, None, "P{ppn} is programmed again without an erase");
+        Ok(())
+    }
+}
+
+impl Flash for Contents {
+    fn read(&mut self, now: Ps, _ppn: u32, _origin: Origin) -> Served {
+        Served::at_once(now)
+    }
+
+    fn program(&mut self, now: Ps, ppn: u32, _origin: Origin) -> Result<Ps, BadBlock> {
+        self.set(ppn, Some(self.from_host))?;
+        Ok(now)
+    }
+
+    fn copy(&mut self, now: Ps, from: u32, to: u32, _origin: Origin) -> Result<Ps, BadBlock> {
+        let data = self.cells[from as usize];
+        assert!(data.is_some(), "P{to} gets the contents of an erased page");
+        self.set(to, data)?;
+        Ok(now)
+    }
+
+    fn erase(&mut self, now: Ps, block: u32, _origin: Origin) -> Result<Ps, BadBlock> {
+        assert!(
+            !self.failed[block as usize],
+            "block {block} is erased after it failed"
+        );
+        self.erases[block as usize] += 1;
+        if self.erases[block as usize] > self.endurance {
+            self.failed[block as usize] = true;
+            return Err(BadBlock);
+        }
+        self.layout
+            .pages_of(block)
+            .for_each(|ppn| self.cells[ppn as usize] = None);
+        Ok(now)
+    }
+
+    fn idle_at(&self, _block: u32) -> Ps {
+        Ps::ZERO
+    }
+}
