@@ -22,6 +22,7 @@ MADE_BY = "<!-- Made by scripts/reference.py (`make docs`); do not edit. -->\n\n
 # `sluice report` is a program of its own; `--help` of the others needs no second program.
 EXTERNAL = {"report"}
 WIDTH = 100
+TITLES = {"eviction": "Eviction", "prefetch": "Prefetch", "gc": "Garbage collection"}
 
 
 def main() -> int:
@@ -84,10 +85,11 @@ def policies(sluice: Path) -> str:
     text += ("Live, a hit on a mapped page is an ordinary load: the device cannot see it. A policy"
              " that decides by misses does the same live and with all hits visible; one that"
              " decides by hits does not (`sluice sim --hits all|misses` shows both).\n")
-    for kind, key in (("eviction", "cache.policy"), ("prefetch", "prefetch.policy")):
+    for kind, key in (("eviction", "cache.policy"), ("prefetch", "prefetch.policy"),
+                      ("gc", "ftl.gc_policy")):
         cells = [[code(row["name"]), row["meaning"], row["decides_by"], row["source"]]
                  for row in rows if row["kind"] == kind]
-        text += f"\n## {kind.capitalize()}: `{key}`\n\n"
+        text += f"\n## {TITLES[kind]}: `{key}`\n\n"
         text += table(["name", "what it does", "decides by", "source"], cells)
     return text
 

@@ -3,7 +3,7 @@
 use crate::args::{DeviceArgs, DeviceCommand, PolicyCommand};
 use crate::error::Error;
 use serde_json::{Value, json};
-use sluice_model::{DeviceConfig, EVICTIONS, PARAMS, PREFETCHES};
+use sluice_model::{DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES};
 use std::process::ExitCode;
 
 /// The device that was asked for, with its changed settings, checked.
@@ -103,7 +103,16 @@ pub fn policies(command: &PolicyCommand) -> Result<ExitCode, Error> {
             "misses",
         )
     });
-    let rows = evictions.chain(prefetches);
+    let victims = GC_VICTIMS.iter().map(|e| {
+        (
+            "gc",
+            e.info.name,
+            e.info.meaning,
+            e.info.source,
+            "stale pages",
+        )
+    });
+    let rows = evictions.chain(prefetches).chain(victims);
     if *json {
         let all: Vec<Value> = rows
             .map(|(kind, name, meaning, source, decides_by)| {
@@ -116,8 +125,8 @@ pub fn policies(command: &PolicyCommand) -> Result<ExitCode, Error> {
         println!("{}", json!(all));
     } else {
         for (kind, name, meaning, source, by) in rows {
-            println!("{kind:<9} {name:<8} by {by:<7} {meaning}");
-            println!("{:<29} from {source}", "");
+            println!("{kind:<9} {name:<15} by {by:<11} {meaning}");
+            println!("{:<40} from {source}", "");
         }
     }
     Ok(ExitCode::SUCCESS)

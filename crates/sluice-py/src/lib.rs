@@ -6,7 +6,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_fabric::Visibility;
-use sluice_model::{Device, DeviceConfig, EVICTIONS, PARAMS, PREFETCHES, RawConfig};
+use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
 use std::cell::RefCell;
 use std::time::Instant;
 
@@ -54,21 +54,28 @@ mod _core {
         PARAMS.iter().map(one).collect()
     }
 
-    /// Every policy: dicts of kind (eviction or prefetch), name, meaning, source and uses_hits.
+    /// Every policy: dicts of kind (eviction, prefetch or gc), name, meaning, source and uses_hits.
     #[pyfunction]
     fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         let evictions = EVICTIONS.iter().map(|entry| ("eviction", &entry.info));
         let prefetches = PREFETCHES.iter().map(|entry| ("prefetch", &entry.info));
-        let all = evictions.chain(prefetches);
-        all.map(|(kind, info)| {
+        let policies = evictions
+            .chain(prefetches)
+            .map(|(kind, info)| (kind, info.name, info.meaning, info.source, info.uses_hits));
+        let victims = GC_VICTIMS.iter().map(|entry| {
+            let info = &entry.info;
+            ("gc", info.name, info.meaning, info.source, false)
+        });
+        let all = policies.chain(victims);
+        all.map(|(kind, name, meaning, source, uses_hits)| {
             let text = [
                 ("kind", kind),
-                ("name", info.name),
-                ("meaning", info.meaning),
-                ("source", info.source),
+                ("name", name),
+                ("meaning", meaning),
+                ("source", source),
             ];
             let dict = texts(py, &text)?;
-            dict.set_item("uses_hits", info.uses_hits)?;
+            dict.set_item("uses_hits", uses_hits)?;
             Ok(dict)
         })
         .collect()

@@ -1,7 +1,7 @@
 //! Rules for pages.
 
 use crate::tree::Tree;
-use sluice_model::{EVICTIONS, PARAMS, PREFETCHES};
+use sluice_model::{EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES};
 
 /// Pages that a visitor starts from.
 const ROOTS: &[&str] = &["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
@@ -171,10 +171,14 @@ pub fn undocumented(tree: &Tree) -> Vec<String> {
     let prefetches = PREFETCHES
         .iter()
         .map(|entry| ("policies.md", entry.info.name));
+    let victims = GC_VICTIMS
+        .iter()
+        .map(|entry| ("policies.md", entry.info.name));
     let counters = sluice_abi::Counter::ALL
         .iter()
         .map(|counter| ("formats.md", counter.name()));
-    let all = keys.chain(evictions).chain(prefetches).chain(counters);
+    let policies = evictions.chain(prefetches).chain(victims);
+    let all = keys.chain(policies).chain(counters);
     let missing = all.filter(|(page, name)| {
         !tree
             .get(&format!("docs/reference/{page}"))

@@ -2,6 +2,7 @@
 
 mod contents;
 mod flash;
+mod mapping;
 mod order;
 
 use super::*;
