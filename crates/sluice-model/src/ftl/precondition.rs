@@ -50,7 +50,7 @@ fn line_of_random_page(lines: &Lines, geometry: &Geometry, rng: &mut Rng) -> u32
     let places = u64::from(geometry.places());
     loop {
         // The high half of a draw, scaled: its bias, below 2^-32 a place, cannot be seen.
-        let place = ((rng.next_u64() >> 32) * places >> 32) as u32;
+        let place = (((rng.next_u64() >> 32) * places) >> 32) as u32;
         let line = geometry.line_of(place);
         if place - line * geometry.line_pages < lines.valid(line) {
             return line;
