@@ -105,6 +105,12 @@ fn check_live(config: &DeviceConfig) -> Result<(), Error> {
     let cache = &config.cache;
     let live = [
         (
+            "device.kind",
+            config.memory.is_none(),
+            "cxl-ssd",
+            "nothing in a memory expander misses and this host's own memory sets the speed",
+        ),
+        (
             "device.page",
             config.page_bytes() == PAGE_BYTES,
             "4KiB",

@@ -9,5 +9,5 @@ mod presets;
 mod read;
 
 pub use error::{Error, Place};
-pub use presets::{Preset, REQUIRED, presets};
+pub use presets::{Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
 pub use read::{load, parse};

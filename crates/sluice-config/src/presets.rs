@@ -36,6 +36,18 @@ pub const REQUIRED: &[&str] = &[
     "ftl.precondition",
 ];
 
+/// What makes a memory expander: every preset of that kind states these instead.
+pub const REQUIRED_OF_MEMORY: &[&str] = &[
+    "device.kind",
+    "device.capacity",
+    "device.protocol_latency",
+    "device.hint_threshold",
+    "memory.read",
+    "memory.write",
+    "memory.transfer",
+    "dram.model",
+];
+
 /// Every preset, in a fixed order.
 pub fn presets() -> &'static [Preset] {
     &[
@@ -48,6 +60,31 @@ pub fn presets() -> &'static [Preset] {
             name: "cmm-h",
             meaning: "Samsung CMM-H as measured: 1 TiB, 48 GiB cache, 0.6 us hits, 60 us misses",
             toml: include_str!("../../../presets/devices/cmm-h.toml"),
+        },
+        Preset {
+            name: "cxl-ssd-sim",
+            meaning: "the device of CXL-SSD-Sim: 16 GiB behind a 16 MiB LRU cache, 100 ns hits",
+            toml: include_str!("../../../presets/devices/cxl-ssd-sim.toml"),
+        },
+        Preset {
+            name: "cxl-dram",
+            meaning: "memory expander: Micron CZ120, 256 GiB of DRAM behind CXL, 0.4 us",
+            toml: include_str!("../../../presets/devices/cxl-dram.toml"),
+        },
+        Preset {
+            name: "pmem",
+            meaning: "memory: persistent, 150 ns to read, 500 ns to write",
+            toml: include_str!("../../../presets/devices/pmem.toml"),
+        },
+        Preset {
+            name: "dram-local",
+            meaning: "memory: DRAM of the own socket, 95 ns",
+            toml: include_str!("../../../presets/devices/dram-local.toml"),
+        },
+        Preset {
+            name: "dram-remote",
+            meaning: "memory: DRAM of the other socket, 139.3 ns",
+            toml: include_str!("../../../presets/devices/dram-remote.toml"),
         },
     ]
 }

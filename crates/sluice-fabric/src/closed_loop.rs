@@ -177,7 +177,7 @@ impl Loop {
         };
         if mmu.touch(lpn, access.write) {
             self.result.mapped_hits += 1;
-            let done_at = now + device.config().hit_time();
+            let done_at = now + device.config().hit_time(op);
             self.count(requester, now, done_at, ServedBy::CacheHit);
             return done_at;
         }

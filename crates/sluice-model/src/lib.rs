@@ -25,9 +25,9 @@ mod request;
 mod stats;
 
 pub use config::{
-    CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, NandSettings, NandTiming, PARAMS,
-    Param, PolicySettings, Precondition, PrefetchSettings, RawConfig, ReadFirst, Settings,
-    StoreMiss, ThrottleSettings, Wear, WearSettings, WritePolicy,
+    CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, MemorySettings, NandSettings,
+    NandTiming, PARAMS, Param, PolicySettings, Precondition, PrefetchSettings, RawConfig,
+    ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings, WritePolicy,
 };
 pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
 pub use ftl::victim::GC_VICTIMS;

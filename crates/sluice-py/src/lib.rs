@@ -101,9 +101,12 @@ mod _core {
     /// A workload on a simulated device: the object that `sluice sim` prints, as a dict.
     ///
     /// `hits` is what the device sees: "all" accesses, or only "misses" as when programs run
-    /// live. With `bound` it also tells the misses of Belady's optimum. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
+    /// live. With `bound` it also tells the misses of Belady's optimum. Raises
+    /// `sluice.ConfigError` and `sluice.WorkloadError`.
     #[pyfunction]
-    #[pyo3(signature = (device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false))]
+    #[pyo3(signature = (
+        device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false
+    ))]
     fn simulate<'py>(
         py: Python<'py>,
         device: &str,

@@ -43,8 +43,8 @@ fn refused_flags(flags: &[&str], names: &[&str]) {
 }
 
 #[test]
-fn devices_and_settings() {
-    let cases: [(&[&str], &[&str]); 17] = [
+fn what_can_only_be_simulated() {
+    let cases: [(&[&str], &[&str]); 4] = [
         (
             &["--set", "device.page=16KiB"],
             &["device.page", "16KiB", "4KiB"],
@@ -57,6 +57,19 @@ fn devices_and_settings() {
             &["--set", "cache.store_miss=around"],
             &["cache.store_miss", "around", "rmw"],
         ),
+        (
+            &["--device", "dram-local"],
+            &["device.kind", "memory", "cxl-ssd", "sluice sim"],
+        ),
+    ];
+    for (flags, names) in cases {
+        refused_flags(flags, names);
+    }
+}
+
+#[test]
+fn devices_and_settings() {
+    let cases: [(&[&str], &[&str]); 14] = [
         (&["--device", "cyclone"], &["cyclone", "cylon", "cmm-h"]),
         (&["--device", "/no/such.toml"], &["/no/such.toml"]),
         (

@@ -7,8 +7,8 @@ mod raw;
 mod value;
 
 pub use checked::{
-    CacheSettings, DeviceConfig, FtlSettings, LirsVariant, NandSettings, NandTiming,
-    PolicySettings, Precondition, PrefetchSettings, ReadFirst, Settings, StoreMiss,
+    CacheSettings, DeviceConfig, FtlSettings, LirsVariant, MemorySettings, NandSettings,
+    NandTiming, PolicySettings, Precondition, PrefetchSettings, ReadFirst, Settings, StoreMiss,
     ThrottleSettings, WTinyLfuVariant, Wear, WearSettings, WritePolicy,
 };
 pub use error::ConfigError;

@@ -4,6 +4,7 @@ use super::checked::DeviceConfig;
 use super::error::{ConfigError, nearest};
 use super::params::{PARAMS, index_of};
 use super::value::Value;
+use sluice_units::Bytes;
 
 /// A value for every parameter. Contradictions are found by [`RawConfig::check`] alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +69,14 @@ impl RawConfig {
     /// [`ConfigError::Impossible`].
     pub fn check(&self) -> Result<DeviceConfig, ConfigError> {
         DeviceConfig::new(self)
+    }
+
+    /// The same with a cache of so many bytes.
+    pub(super) fn with_cache_of(&self, bytes: u64) -> RawConfig {
+        let mut raw = self.clone();
+        let index = index_of("cache.capacity").expect("a key of PARAMS");
+        raw.values[index] = Value::Size(Bytes(bytes));
+        raw
     }
 
     pub(super) fn value(&self, key: &'static str) -> Value {

@@ -40,6 +40,8 @@ pub enum Kind {
         /// The largest share accepted, in percent. Zero is never accepted.
         max_percent: u64,
     },
+    /// These names, each once, in any order and without a space between.
+    Order(&'static [&'static str; 6]),
     /// One of the names that the function gives.
     Choice(fn() -> Vec<&'static str>),
     /// A value of another kind, or a word that stands for there being none.
@@ -54,6 +56,8 @@ pub(super) enum Value {
     Count(u64),
     Share(Ratio),
     Full,
+    /// Names, and their indices in the order given.
+    Order(&'static [&'static str; 6], [u8; 6]),
     Choice(&'static str),
     Word(&'static str),
 }
@@ -83,6 +87,7 @@ impl Kind {
             Kind::CountOr { word, .. } if text == *word => Some(Value::Choice(word)),
             Kind::CountOr { min, max, .. } => count(text, *min, *max),
             Kind::Share { max_percent } => share(text, *max_percent),
+            Kind::Order(names) => order(text, names).map(|order| Value::Order(names, order)),
             Kind::Choice(names) => names()
                 .into_iter()
                 .find(|name| *name == text)
@@ -112,6 +117,13 @@ impl Kind {
             Kind::Share { max_percent } => {
                 format!("a percentage or ratio above 0, up to {max_percent}%")
             }
+            Kind::Order(names) => {
+                format!(
+                    "{} in any order, such as {}",
+                    names.join(", "),
+                    names.concat()
+                )
+            }
             Kind::Choice(names) => format!("one of {}", names().join(", ")),
             Kind::Or(word, kind) => format!("\"{word}\" or {}", kind.expected()),
         }
@@ -131,6 +143,20 @@ fn count(text: &str, min: u64, max: u64) -> Option<Value> {
     (min..=max).contains(&count).then_some(Value::Count(count))
 }
 
+/// Which of the names comes when, if each comes once. No name is the start of another.
+fn order(text: &str, names: &[&str; 6]) -> Option<[u8; 6]> {
+    let (mut rest, mut order) = (text, [0; 6]);
+    for place in 0..names.len() {
+        let found = names.iter().position(|name| rest.starts_with(name))?;
+        if order[..place].contains(&(found as u8)) {
+            return None;
+        }
+        order[place] = found as u8;
+        rest = &rest[names[found].len()..];
+    }
+    rest.is_empty().then_some(order)
+}
+
 /// A share needs its percent sign or fraction, so that `5` is not taken for five hundred percent.
 fn share(text: &str, max_percent: u64) -> Option<Value> {
     let share: Ratio = text.parse().ok()?;
@@ -147,6 +173,9 @@ impl fmt::Display for Value {
             Value::Count(count) => count.fmt(f),
             Value::Share(share) => share.fmt(f),
             Value::Full => f.write_str("full"),
+            Value::Order(names, order) => order
+                .iter()
+                .try_for_each(|index| f.write_str(names[usize::from(*index)])),
             Value::Choice(name) | Value::Word(name) => f.write_str(name),
         }
     }

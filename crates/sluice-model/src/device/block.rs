@@ -47,7 +47,7 @@ impl Device {
     /// pages that are written or trimmed, so that its next load sees what the door did.
     ///
     /// # Errors
-    /// [`Refused::NotOnDevice`]. Nothing is changed then.
+    /// [`Refused::NotOnDevice`] and [`Refused::IsMemory`]. Nothing is changed then.
     pub fn block<E: Effects>(
         &mut self,
         now: Ps,
@@ -64,6 +64,10 @@ impl Device {
                 .0
                 .saturating_add(request.count.saturating_sub(1));
             return Err(Refused::NotOnDevice(Lpn(last), self.pages()));
+        }
+        if self.memory.is_some() {
+            self.stats.refused += 1;
+            return Err(Refused::IsMemory);
         }
         let at = self.now + self.front_parts().total();
         let mut completion = BlockCompletion {

@@ -62,6 +62,9 @@ pub enum Refused {
         /// Pages of a set.
         ways: u32,
     },
+    /// The device is a memory expander.
+    #[error("the device is a memory expander (device.kind): it has no cache and no flash")]
+    IsMemory,
     /// The page is not cached.
     #[error("page {0} is not cached")]
     NotCached(Lpn),
@@ -95,6 +98,7 @@ impl Device {
         let lpn = command.lpn();
         let result = match (lpn.0 < self.pages(), command) {
             (false, _) => Err(Refused::NotOnDevice(lpn, self.pages())),
+            _ if self.memory.is_some() => Err(Refused::IsMemory),
             (true, Command::Pin(_)) => self.pin(lpn, effects),
             (true, Command::Unpin(_)) => self.unpin(lpn),
             (true, Command::Prefetch(_)) => self.bring(lpn, effects),

@@ -17,6 +17,9 @@ impl Device {
         req: Request,
         effects: &mut E,
     ) -> Completion {
+        if let Some(completion) = self.memory_access(req) {
+            return completion;
+        }
         self.stats.misses += 1;
         self.back.pass(self.now, &mut self.stats);
         let around = self.config.cache.store_miss == StoreMiss::Around;
@@ -161,6 +164,9 @@ impl Device {
             }
         }
         if dirty {
+            if let Some(dram) = &mut self.dram {
+                dram.move_page(at, evicted.slot, Op::Read);
+            }
             self.back.write(at, evicted.lpn, &mut self.stats);
         }
         self.back.contents.leave(evicted.lpn);
@@ -183,6 +189,9 @@ impl Device {
         self.cache.insert(slot, lpn, ready_at, fill);
         self.stats.fills += 1;
         self.back.contents.fill(lpn);
+        if let Some(dram) = &mut self.dram {
+            dram.move_page(ready_at, slot, Op::Write);
+        }
         if let Some(lines) = &mut self.lines {
             lines.fill(slot);
         }

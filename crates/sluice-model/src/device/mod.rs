@@ -5,7 +5,9 @@ mod balance;
 mod block;
 mod command;
 mod contents;
+mod dram;
 mod lines;
+mod memory;
 mod miss;
 mod prefetch;
 
@@ -18,6 +20,8 @@ use crate::prefetch::{Outcome, Prefetcher};
 use crate::request::{Completion, Effects, Hint, Op, Request, ServedBy};
 use crate::stats::Stats;
 use back::Back;
+use dram::CacheDram;
+use memory::Memory;
 use sluice_units::{LINE_BYTES, Lpn, Ps};
 
 pub use block::{BlockCompletion, BlockOp, BlockRequest};
@@ -37,6 +41,8 @@ pub struct Device {
     requests: Requests,
     back: Back,
     lines: Option<Lines>,
+    memory: Option<Memory>,
+    dram: Option<CacheDram>,
     stats: Stats,
     /// Whether a store leaves its page dirty.
     marks_dirty: bool,
@@ -67,13 +73,15 @@ impl Device {
         let cache = Cache::new(config, seed);
         Ok(Device {
             now: Ps::ZERO,
-            watches_hits: watches_lines || cache.sheds,
+            watches_hits: watches_lines || cache.sheds || config.dram.is_some(),
             cache,
             prefetch: Prefetcher::new(config),
             mshr: Mshr::new(config.cache.mshr_entries),
             requests: Requests::new(config.cache.mshr_requests),
             back: Back::new(config, seed),
             lines: track_lines.then(|| Lines::new(config)),
+            memory: Memory::new(config),
+            dram: CacheDram::new(config),
             stats: Stats::default(),
             marks_dirty,
             watches_lines,
@@ -87,7 +95,8 @@ impl Device {
     /// hit is done `cache.hit_latency` later. A miss makes room, telling the host through
     /// `effects`, reads the page from flash, and is done `cache.hit_latency` after that; it may
     /// also start prefetches. A page that is on its way is done when its fill is, or as a hit if
-    /// that is later. What a store does besides is up to `cache.write` and `cache.store_miss`.
+    /// that is later. A memory expander serves every access as a hit. What a store does besides
+    /// is up to `cache.write` and `cache.store_miss`.
     ///
     /// # Panics
     /// If the address is not below the capacity.
@@ -116,7 +125,8 @@ impl Device {
         self.completion(done_at, ServedBy::CacheHit, false)
     }
 
-    /// A hit that has more to do: the page is on its way, was prefetched, or is watched.
+    /// A hit that has more to do: the page is on its way, was prefetched, or is watched, or its
+    /// DRAM has banks.
     fn special_hit<E: Effects>(
         &mut self,
         at: Ps,
@@ -140,6 +150,9 @@ impl Device {
             ServedBy::MshrMerge
         } else {
             self.stats.hits += 1;
+            if let Some(dram) = &mut self.dram {
+                parts.dram = dram.access(at, found.slot, req.addr, req.op);
+            }
             ServedBy::CacheHit
         };
         let done_at = self.now + parts.total();
@@ -221,7 +234,8 @@ impl Device {
         self.now = self.now.max(now);
         self.back.pass(self.now, &mut self.stats);
         let lpn = self.known(lpn);
-        if !self.cache.set_dirty(lpn, true) {
+        // A memory expander has nothing behind it: what was written is where it belongs.
+        if self.memory.is_none() && !self.cache.set_dirty(lpn, true) {
             self.stats.late_write_backs += 1;
             self.back.write(self.now, lpn, &mut self.stats);
         }
@@ -229,7 +243,7 @@ impl Device {
 
     /// Whether the page is in the cache or on its way there.
     pub fn is_cached(&self, lpn: Lpn) -> bool {
-        lpn.0 < self.pages() && self.cache.contains(lpn.0 as u32)
+        lpn.0 < self.pages() && (self.memory.is_some() || self.cache.contains(lpn.0 as u32))
     }
 
     /// Pages in the cache or on their way there.

@@ -5,6 +5,7 @@ use crate::cache::{EVICTIONS, EvictionEntry};
 use crate::config::error::ConfigError;
 use crate::config::raw::RawConfig;
 use crate::config::value::Value;
+use crate::dram::DramLayout;
 use sluice_units::{Bytes, Ps, Ratio};
 
 /// The cache's checked values.
@@ -106,6 +107,12 @@ impl CacheSettings {
     /// Bytes of DRAM cache.
     pub fn capacity(&self) -> Bytes {
         Bytes(u64::from(self.pages) * self.page_bytes)
+    }
+
+    /// With DRAM that has banks, the latency is that of an idle one.
+    pub(super) fn with_dram(mut self, dram: Option<&DramLayout>) -> CacheSettings {
+        self.hit_latency = dram.map_or(self.hit_latency, DramLayout::idle_read);
+        self
     }
 
     pub(super) fn new(

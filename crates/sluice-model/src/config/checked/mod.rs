@@ -3,6 +3,7 @@
 mod cache;
 mod flash;
 mod ftl;
+mod memory;
 mod nand;
 mod prefetch;
 mod take;
@@ -12,12 +13,15 @@ pub use cache::{
 };
 pub use flash::NandSettings;
 pub use ftl::{FtlSettings, Precondition, Wear};
+pub use memory::MemorySettings;
 pub use nand::{NandTiming, ReadFirst, WearSettings};
 pub use prefetch::{PrefetchSettings, ThrottleSettings};
 
 use super::error::ConfigError;
 use super::raw::RawConfig;
 use super::value::Value;
+use crate::dram::DramLayout;
+use crate::request::Op;
 use sluice_units::{Bytes, Lpn, Ps};
 use std::ops::{Deref, RangeInclusive};
 use take::{impossible, time};
@@ -43,6 +47,10 @@ pub struct Settings {
     pub protocol_latency: Ps,
     /// A wait longer than this is announced as a long one.
     pub hint_threshold: Ps,
+    /// A memory expander's times. With them, all that follows but `dram` describes nothing.
+    pub memory: Option<MemorySettings>,
+    /// DRAM with banks and rows, of the cache or the expander; without it, times are fixed.
+    pub dram: Option<DramLayout>,
     /// The DRAM cache.
     pub cache: CacheSettings,
     /// Prefetching.
@@ -69,9 +77,14 @@ impl Settings {
         Lpn(addr >> self.page_shift)
     }
 
-    /// How long a hit takes.
-    pub fn hit_time(&self) -> Ps {
-        self.protocol_latency + self.cache.index_latency + self.cache.hit_latency
+    /// How long a hit takes, or an access to a memory expander, when nothing else goes on.
+    pub fn hit_time(&self, op: Op) -> Ps {
+        let device = match (&self.memory, op) {
+            (Some(memory), Op::Read) => memory.read,
+            (Some(memory), Op::Write) => memory.write,
+            (None, _) => self.cache.index_latency + self.cache.hit_latency,
+        };
+        self.protocol_latency + device
     }
 }
 
@@ -106,7 +119,13 @@ impl DeviceConfig {
     pub(super) fn new(raw: &RawConfig) -> Result<DeviceConfig, ConfigError> {
         let page_bytes = page_bytes(raw)?;
         let pages = pages(raw, page_bytes)?;
-        let cache = CacheSettings::new(raw, pages, page_bytes)?;
+        let dram = memory::dram(raw)?;
+        let memory = memory::memory(raw, dram.as_ref())?;
+        let cache = match memory {
+            // A cache of one page: it stays empty.
+            Some(_) => CacheSettings::new(&raw.with_cache_of(page_bytes), pages, page_bytes)?,
+            None => CacheSettings::new(raw, pages, page_bytes)?,
+        };
         let flash_pages = ftl::Pages {
             count: pages,
             bytes: page_bytes,
@@ -117,7 +136,9 @@ impl DeviceConfig {
             page_shift: page_bytes.ilog2(),
             protocol_latency: time(raw, "device.protocol_latency"),
             hint_threshold: time(raw, "device.hint_threshold"),
-            cache,
+            memory,
+            dram,
+            cache: cache.with_dram(dram.as_ref()),
             prefetch: PrefetchSettings::new(raw)?,
             nand,
             ftl,

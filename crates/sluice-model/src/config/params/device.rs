@@ -3,7 +3,19 @@
 use super::{Param, TIME};
 use crate::config::value::Kind;
 
+fn kinds() -> Vec<&'static str> {
+    vec!["cxl-ssd", "memory"]
+}
+
 pub(super) const PARAMS: &[Param] = &[
+    Param {
+        key: "device.kind",
+        kind: Kind::Choice(kinds),
+        default: "cxl-ssd",
+        meaning: "cxl-ssd: DRAM cache in front of flash; memory: an expander with memory alone, \
+                  which takes the tables device, memory and dram",
+        source: "Cylon section 3: the CXL-SSD that it emulates",
+    },
     Param {
         key: "device.capacity",
         kind: Kind::Size,

@@ -3,7 +3,9 @@
 
 mod cache;
 mod device;
+mod dram;
 mod ftl;
+mod memory;
 mod nand;
 mod prefetch;
 
@@ -32,6 +34,8 @@ const TIME: Kind = Kind::Time {
 /// The tables, in the order in which they are shown.
 const GROUPS: &[&[Param]] = &[
     device::PARAMS,
+    memory::PARAMS,
+    dram::PARAMS,
     cache::PARAMS,
     prefetch::PARAMS,
     nand::PARAMS,
