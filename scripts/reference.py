@@ -72,7 +72,7 @@ def parameters(sluice: Path) -> str:
     for index, param in enumerate(next(iter(shown.values()))):
         values = [code(rows[index]["value"]) for rows in shown.values()]
         rows.append([code(param["key"]), param["meaning"], param["expected"],
-                     code(param["default"]), *values, param["source"]])
+                     code(param["default"]), *values, param["default_source"]])
     return text + "\n## Keys\n\n" + table(heads, rows) + (
         "\nSource is that of the default. The preset files give a source for each of their"
         " values.\n")

@@ -26,7 +26,7 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
         DeviceCommand::List { json } => list(*json),
         DeviceCommand::Show { device, json } => show(device, *json)?,
         DeviceCommand::Check { device } => {
-            let config = sluice_config::load(device)?.check()?;
+            let config = sluice_config::describe(device)?.config.check()?;
             println!(
                 "{device}: well, {} behind {}",
                 config.capacity(),
@@ -53,7 +53,8 @@ fn list(as_json: bool) {
 }
 
 fn show(device: &str, as_json: bool) -> Result<(), Error> {
-    let config = sluice_config::load(device)?.check()?;
+    let described = sluice_config::describe(device)?;
+    let config = described.config.check()?;
     let values = config.raw().to_pairs();
     let rows = PARAMS.iter().map(|p| {
         let value = values
@@ -67,7 +68,8 @@ fn show(device: &str, as_json: bool) -> Result<(), Error> {
             .map(|(p, value)| {
                 json!({
                     "key": p.key, "value": value, "default": p.default,
-                    "expected": p.kind.expected(), "meaning": p.meaning, "source": p.source,
+                    "expected": p.kind.expected(), "meaning": p.meaning,
+                    "source": described.source_of(p.key), "default_source": p.source,
                 })
             })
             .collect();
@@ -75,8 +77,8 @@ fn show(device: &str, as_json: bool) -> Result<(), Error> {
         return Ok(());
     }
     for (p, value) in rows {
-        println!("{:<22} {value:<12} {}", p.key, p.meaning);
-        println!("{:<35} {}; from {}", "", p.kind.expected(), p.source);
+        println!("{:<24} {value:<12} {}", p.key, p.meaning);
+        println!("{:<37} {}", "", described.source_of(p.key));
     }
     Ok(())
 }

@@ -52,6 +52,29 @@ pub enum Error {
         /// What the reader expected.
         message: String,
     },
+    /// The file's `base` is no preset.
+    #[error("{place}: unknown base `{}`: give one of {presets}", name.escape_debug())]
+    UnknownBase {
+        /// Where.
+        place: Place,
+        /// The name as given.
+        name: String,
+        /// All presets.
+        presets: String,
+    },
+    /// The file leaves out what makes a device, and names no base.
+    #[error(
+        "{place}: `{key}` is missing: state it ({expected}), or take what is left out from a \
+         preset by beginning the file with base = \"cylon\""
+    )]
+    Missing {
+        /// Where it belongs.
+        place: Place,
+        /// The key.
+        key: &'static str,
+        /// What would be accepted.
+        expected: String,
+    },
     /// The file has a key or value that cannot be.
     #[error("{place}: {source}")]
     Config {

@@ -1,13 +1,15 @@
 //! Presets and TOML files, read into the device's raw configuration.
 //!
-//! A file's tables flatten to keys: `read` in `[nand]` is `nand.read`. What is left out keeps its
-//! default. Every error says where in the file it is, and what would be accepted there.
+//! A file's tables flatten to keys: `read` in `[nand]` is `nand.read`. What is left out is that of
+//! the preset that the file names as its `base`, or keeps its default. Every error says where in
+//! the file it is, and what would be accepted there.
 #![forbid(unsafe_code)]
 
 mod error;
 mod presets;
 mod read;
+mod sources;
 
 pub use error::{Error, Place};
 pub use presets::{Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
-pub use read::{load, parse};
+pub use read::{Described, describe, load, parse};

@@ -1,13 +1,18 @@
 //! Presets load, files override, and every mistake is one line that says where and what.
 
 use proptest::prelude::*;
-use sluice_config::{REQUIRED, REQUIRED_OF_MEMORY, load, parse, presets};
+use sluice_config::{REQUIRED, REQUIRED_OF_MEMORY, describe, load, parse, presets};
 use sluice_model::{EVICTIONS, RawConfig};
 
 fn error_of(text: &str) -> String {
     let message = parse(text, "dev.toml").unwrap_err().to_string();
     assert!(!message.contains('\n'), "more than a line: {message}");
     message
+}
+
+fn names() -> String {
+    let names: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
+    names.join(", ")
 }
 
 #[test]
@@ -79,6 +84,82 @@ fn what_a_file_leaves_out_keeps_its_default() {
         expected.set(key, value).unwrap();
     }
     assert_eq!(raw, expected);
+}
+
+#[test]
+fn a_value_has_the_source_that_stands_before_it() {
+    let cylon = describe("cylon").unwrap();
+    let source = cylon.source_of("nand.program");
+    assert_eq!(source, "source: Cylon section 5.1.1.");
+    assert!(
+        cylon
+            .source_of("cache.s3fifo_small")
+            .starts_with("default: Yang et al.")
+    );
+    for preset in presets() {
+        let described = describe(preset.name).unwrap();
+        let is_memory = described.config.get("device.kind").as_deref() == Some("memory");
+        for key in if is_memory {
+            REQUIRED_OF_MEMORY
+        } else {
+            REQUIRED
+        } {
+            let source = described.source_of(key);
+            let is_one = source.starts_with("source: ") || source.starts_with("assumed: ");
+            assert!(is_one, "{key} of {}: {source}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn a_file_with_a_base_takes_the_rest_from_there() {
+    let text = "base = \"cmm-h\"\n[cache]\n# assumed: a try.\nways = 4\n";
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let name = file.path().to_str().unwrap();
+    let mut expected = load("cmm-h").unwrap();
+    expected.set("cache.ways", "4").unwrap();
+    assert_eq!(load(name).unwrap(), expected);
+    let described = describe(name).unwrap();
+    assert_eq!(described.config, expected);
+    assert_eq!(described.source_of("cache.ways"), "assumed: a try.");
+    assert!(described.source_of("cache.index_latency").contains("CMM-H"));
+    assert_eq!(
+        error_of("# mine\nbase = \"cmmh\"\n"),
+        format!("dev.toml:2:8: unknown base `cmmh`: give one of {}", names())
+    );
+}
+
+/// Each required key in turn is left out of a whole file.
+#[test]
+fn a_missing_key_is_named_where_it_belongs() {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let name = file.path().to_str().unwrap();
+    let whole = presets()[0].toml;
+    for key in REQUIRED {
+        let (table, short) = key.split_once('.').unwrap();
+        let (before, after) = whole.split_once(&format!("[{table}]\n")).unwrap();
+        let line = after
+            .lines()
+            .position(|l| l.starts_with(&format!("{short} = ")));
+        let mut lines: Vec<&str> = after.lines().collect();
+        lines.remove(line.unwrap());
+        let text = format!("{before}[{table}]\n{}\n", lines.join("\n"));
+        std::fs::write(file.path(), &text).unwrap();
+        let message = describe(name).unwrap_err().to_string();
+        let place = format!(
+            "{name}:{}:1: `{key}` is missing: state it (",
+            before.lines().count() + 1
+        );
+        assert!(message.starts_with(&place), "{message}");
+        assert!(load(name).is_ok(), "a file for a run may leave it out");
+    }
+    std::fs::write(file.path(), "[nand]\nread = \"1us\"\n").unwrap();
+    let message = describe(name).unwrap_err().to_string();
+    assert!(
+        message.contains("`device.capacity` is missing"),
+        "{message}"
+    );
 }
 
 #[test]
