@@ -3,12 +3,17 @@
 //! A running program writes them into a file mapped by both sides; `sluice run` reads them while
 //! it runs and after it ended, however it ended. Every field is an atomic, so that a reader never
 //! forms a Rust reference to memory that changes under it.
+//!
+//! [`Policy`] is the one layout that others write programs against: an eviction policy as a shared
+//! object. `include/sluice_policy.h` is made from it.
 
 mod hist;
+mod policy;
 mod record;
 mod stats;
 
 pub use hist::{BUCKETS, Hist};
+pub use policy::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
 pub use record::{RECORD_MAGIC, RecordHeader};
 pub use stats::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 

@@ -110,6 +110,8 @@ counters! {
     PartsFlashGc = "parts_flash_gc_ps",
     /// Modelled time of all traps together in the flash array, ps.
     PartsFlashService = "parts_flash_service_ps",
+    /// Answers of a policy from outside that broke its contract.
+    PolicyRefused = "policy_refused",
 }
 
 impl Counter {

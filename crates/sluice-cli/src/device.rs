@@ -17,7 +17,10 @@ pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
         })?;
         raw.set(key.trim(), value.trim())?;
     }
-    Ok(raw.check()?)
+    sluice_plugin::make_absolute(&mut raw)?;
+    let config = raw.check()?;
+    sluice_plugin::check(&config)?;
+    Ok(config)
 }
 
 /// `sluice device`.

@@ -341,6 +341,9 @@ fn warn(result: &Run<'_>) {
             count(Counter::KernelFaults)
         );
     }
+    if count(Counter::PolicyRefused) > 0 {
+        warn_of_refusals(count(Counter::PolicyRefused));
+    }
     if count(Counter::DeviceFull) > 0 {
         eprintln!(
             "sluice: warning: the device was full {} times (raise device.capacity)",
@@ -353,6 +356,14 @@ fn warn(result: &Run<'_>) {
             count(Counter::PrivateDax)
         );
     }
+}
+
+/// What a policy from outside did wrong. The figures are then not those of that policy.
+pub fn warn_of_refusals(count: u64) {
+    eprintln!(
+        "sluice: warning: cache.policy answered {count} times with a page that may not leave, or \
+         with none although one may; the page that came in first left instead"
+    );
 }
 
 /// Ends as the program ended: with its status, or by its signal.

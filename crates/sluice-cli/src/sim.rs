@@ -3,6 +3,7 @@
 use crate::args::{HitsArg, SimArgs};
 use crate::device;
 use crate::error::Error;
+use crate::run::warn_of_refusals;
 use serde_json::Value;
 use sluice_fabric::Visibility;
 use sluice_output::{Folder, Plan, write_config};
@@ -45,6 +46,10 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
             .write("config.toml", config)
             .and_then(|()| folder.write_stats(&object))
             .map_err(|e| Error::at("writing the output folder", e))?;
+    }
+    let refused = object.pointer("/cache/policy_refused");
+    if let Some(count) = refused.and_then(Value::as_u64).filter(|count| *count > 0) {
+        warn_of_refusals(count);
     }
     if args.json {
         println!("{object}");

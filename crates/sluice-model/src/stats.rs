@@ -26,6 +26,8 @@ pub struct Stats {
     pub evictions: u64,
     /// Evictions of a page that had been written.
     pub dirty_evictions: u64,
+    /// Answers of a policy from outside that broke its contract: FIFO decided instead.
+    pub policy_refused: u64,
     /// Pages that an evict command took out of the cache.
     pub command_evictions: u64,
     /// Cached pages whose contents ended: discarded, or written or trimmed by the block door.

@@ -128,6 +128,7 @@ impl Run<'_> {
             "hit_ratio": share(hits, hits + misses),
             "sampled": self.main().map_or(Value::Null, sampled),
             "evictions": get(Counter::Evictions),
+            "policy_refused": get(Counter::PolicyRefused),
             "dirty_evictions": get(Counter::DirtyEvictions),
             "prefetch_issued": issued,
             "prefetch_used": used,

@@ -37,7 +37,18 @@ impl Plan<'_> {
     /// # Errors
     /// What the device finds impossible in its settings.
     pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<Value>, ConfigError> {
-        let mut device = Device::new(self.config, self.seed)?;
+        self.run_on(sluice_plugin::device(self.config, self.seed)?, stop)
+    }
+
+    /// The same on a device of the caller's, which nobody has used.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn run_on(
+        &self,
+        mut device: Device,
+        stop: impl Fn() -> bool,
+    ) -> Result<Option<Value>, ConfigError> {
         let stopped = Cell::new(false);
         let streams = self.spec.streams().into_iter().map(|stream| {
             let (mut issued, stop, stopped) = (0u64, &stop, &stopped);
@@ -110,6 +121,7 @@ impl Plan<'_> {
             "optimum_misses": optimum,
             "hit_ratio": share(hits, seen),
             "evictions": stats.evictions,
+            "policy_refused": stats.policy_refused,
             "dirty_evictions": stats.dirty_evictions,
             "prefetch_issued": stats.prefetch_issued,
             "prefetch_used": stats.prefetch_used,

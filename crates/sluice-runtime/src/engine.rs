@@ -13,7 +13,7 @@ use crate::state::{Core, Entry, Plan, Wait};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::Counter;
-use sluice_model::{Device, Stats};
+use sluice_model::Stats;
 use sluice_region::{EventSource, PAGE, Uffd, UffdKind};
 use sluice_units::Ps;
 
@@ -72,8 +72,8 @@ impl Engine {
     pub fn start(session: Session) -> Result<Engine, StartError> {
         let started_ns = now_ns();
         let uffd = Uffd::open(kind(session.trap)).map_err(|e| StartError(e.to_string()))?;
-        let device =
-            Device::new(&session.device, session.seed).map_err(|e| StartError(e.to_string()))?;
+        let device = sluice_plugin::device(&session.device, session.seed)
+            .map_err(|e| StartError(e.to_string()))?;
         let pages = device.pages();
         let mut arena = (0, 0);
         let backing = match &session.place {

@@ -39,6 +39,11 @@ impl Live {
         let pairs = [
             (Counter::Evictions, model.evictions, inherited.evictions),
             (
+                Counter::PolicyRefused,
+                model.policy_refused,
+                inherited.policy_refused,
+            ),
+            (
                 Counter::DirtyEvictions,
                 model.dirty_evictions,
                 inherited.dirty_evictions,

@@ -5,7 +5,9 @@
 mod policy;
 mod slots;
 
-pub use policy::{AnyEviction, EVICTIONS, Eviction, EvictionEntry, PolicyInfo, Space};
+pub use policy::{
+    AnyEviction, EVICTIONS, Eviction, EvictionEntry, External, PolicyInfo, Space, Watched,
+};
 
 use crate::config::Settings;
 use slots::Slots;
@@ -51,10 +53,14 @@ pub(crate) struct Found {
 }
 
 impl Cache {
-    pub fn new(settings: &Settings, seed: u64) -> Cache {
+    /// An empty cache; `own` decides instead of the policy of the settings.
+    pub fn new(settings: &Settings, seed: u64, own: Option<Box<dyn External>>) -> Cache {
         let space = Space::new(settings, seed);
         let sets = space.sets as usize;
-        let policy = (settings.cache.eviction.build)(&space);
+        let policy = match own {
+            Some(own) => AnyEviction::External(Watched::new(own, space.sets, space.ways)),
+            None => (settings.cache.eviction.build)(&space),
+        };
         Cache {
             lookup: vec![0; settings.pages as usize],
             slots: Slots::new(settings.cache.pages as usize),
@@ -184,6 +190,11 @@ impl Cache {
         let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
         let slot = self.policy.victim(set, evictable)?;
         Some(self.push_out(set, slot))
+    }
+
+    /// Answers of an external policy that broke its contract.
+    pub fn refused(&self) -> u64 {
+        self.policy.refused()
     }
 
     /// Pushes out the page that the policy wants gone after a hit on `lpn`, if it wants one gone.

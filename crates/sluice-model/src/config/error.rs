@@ -33,6 +33,17 @@ pub enum ConfigError {
         /// What would be accepted.
         expected: String,
     },
+    /// The shared object that `cache.policy` names cannot be used.
+    #[error(
+        "bad value for `cache.policy`: {path:?}: {why}; expected {}",
+        policy_expected()
+    )]
+    Plugin {
+        /// Its path.
+        path: String,
+        /// Why not.
+        why: String,
+    },
     /// Each value is valid, but not all of them together.
     #[error("impossible configuration: {}: {message}", pairs(settings))]
     Impossible {
@@ -41,6 +52,12 @@ pub enum ConfigError {
         /// Why, and what would be accepted.
         message: String,
     },
+}
+
+/// What `cache.policy` takes.
+fn policy_expected() -> String {
+    let param = super::params::index_of("cache.policy").map(|index| &super::params::PARAMS[index]);
+    param.map_or_else(String::new, |param| param.kind.expected())
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {

@@ -80,6 +80,6 @@ impl RawConfig {
     }
 
     pub(super) fn value(&self, key: &'static str) -> Value {
-        self.values[index_of(key).expect("a key of PARAMS")]
+        self.values[index_of(key).expect("a key of PARAMS")].clone()
     }
 }

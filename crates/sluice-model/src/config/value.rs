@@ -44,12 +44,14 @@ pub enum Kind {
     Order(&'static [&'static str; 6]),
     /// One of the names that the function gives.
     Choice(fn() -> Vec<&'static str>),
+    /// The same, or the path of a shared object: what has a slash in it or ends in `.so`.
+    ChoiceOrPath(fn() -> Vec<&'static str>),
     /// A value of another kind, or a word that stands for there being none.
     Or(&'static str, &'static Kind),
 }
 
 /// A value of its parameter's kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Time(Ps),
     Size(Bytes),
@@ -60,6 +62,7 @@ pub(super) enum Value {
     Order(&'static [&'static str; 6], [u8; 6]),
     Choice(&'static str),
     Word(&'static str),
+    Path(String),
 }
 
 const WAYS_MAX: u64 = 1 << 20;
@@ -92,6 +95,7 @@ impl Kind {
                 .into_iter()
                 .find(|name| *name == text)
                 .map(Value::Choice),
+            Kind::ChoiceOrPath(names) => Kind::Choice(*names).parse(text).or_else(|| path(text)),
             Kind::Or(word, _) if text == *word => Some(Value::Word(word)),
             Kind::Or(_, kind) => kind.parse(text),
         }
@@ -125,6 +129,10 @@ impl Kind {
                 )
             }
             Kind::Choice(names) => format!("one of {}", names().join(", ")),
+            Kind::ChoiceOrPath(names) => format!(
+                "one of {}, or the path of a shared object such as ./mine.so",
+                names().join(", ")
+            ),
             Kind::Or(word, kind) => format!("\"{word}\" or {}", kind.expected()),
         }
     }
@@ -132,7 +140,7 @@ impl Kind {
     /// The names a choice has; nothing for other kinds.
     pub fn choices(&self) -> Vec<&'static str> {
         match self {
-            Kind::Choice(names) => names(),
+            Kind::Choice(names) | Kind::ChoiceOrPath(names) => names(),
             _ => Vec::new(),
         }
     }
@@ -157,6 +165,12 @@ fn order(text: &str, names: &[&str; 6]) -> Option<[u8; 6]> {
     rest.is_empty().then_some(order)
 }
 
+/// A path stands on one line wherever settings are written.
+fn path(text: &str) -> Option<Value> {
+    let is_path = text.contains('/') || text.ends_with(".so");
+    (is_path && !text.contains(char::is_control)).then(|| Value::Path(text.to_owned()))
+}
+
 /// A share needs its percent sign or fraction, so that `5` is not taken for five hundred percent.
 fn share(text: &str, max_percent: u64) -> Option<Value> {
     let share: Ratio = text.parse().ok()?;
@@ -177,6 +191,7 @@ impl fmt::Display for Value {
                 .iter()
                 .try_for_each(|index| f.write_str(names[usize::from(*index)])),
             Value::Choice(name) | Value::Word(name) => f.write_str(name),
+            Value::Path(path) => f.write_str(path),
         }
     }
 }

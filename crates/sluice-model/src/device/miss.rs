@@ -120,7 +120,9 @@ impl Device {
         if let Some(slot) = self.cache.take_free(lpn) {
             return Some(slot);
         }
-        let evicted = self.cache.evict(lpn, at, keep)?;
+        let evicted = self.cache.evict(lpn, at, keep);
+        self.stats.policy_refused = self.cache.refused();
+        let evicted = evicted?;
         self.pushed_out(at, &evicted, keep.is_some(), effects);
         Some(evicted.slot)
     }

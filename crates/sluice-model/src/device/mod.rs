@@ -11,7 +11,7 @@ mod memory;
 mod miss;
 mod prefetch;
 
-use crate::cache::{Cache, Found};
+use crate::cache::{Cache, External, Found};
 use crate::config::{ConfigError, DeviceConfig, StoreMiss, WritePolicy};
 use crate::ftl::WearReport;
 use crate::mshr::{Mshr, Requests};
@@ -59,8 +59,37 @@ impl Device {
     /// Nothing is allocated later.
     ///
     /// # Errors
-    /// [`ConfigError::Impossible`] if this machine cannot address so many pages.
+    /// [`ConfigError::Impossible`] if this machine cannot address so many pages;
+    /// [`ConfigError::Plugin`] if `cache.policy` is a shared object, which is for the caller to load.
     pub fn new(config: &DeviceConfig, seed: u64) -> Result<Device, ConfigError> {
+        match &config.cache.plugin {
+            None => Device::build(config, seed, None),
+            Some(path) => Err(ConfigError::Plugin {
+                path: path.clone(),
+                why: "this program does not load shared objects".to_owned(),
+            }),
+        }
+    }
+
+    /// The same with a policy of the caller's in the place of `cache.policy`.
+    ///
+    /// Its answers are checked: see [`Stats::policy_refused`].
+    ///
+    /// # Errors
+    /// See [`Device::new`].
+    pub fn with_policy(
+        config: &DeviceConfig,
+        seed: u64,
+        policy: Box<dyn External>,
+    ) -> Result<Device, ConfigError> {
+        Device::build(config, seed, Some(policy))
+    }
+
+    fn build(
+        config: &DeviceConfig,
+        seed: u64,
+        policy: Option<Box<dyn External>>,
+    ) -> Result<Device, ConfigError> {
         if usize::try_from(config.capacity().0).is_err() {
             return Err(ConfigError::Impossible {
                 settings: vec![("device.capacity", config.capacity().to_string())],
@@ -70,7 +99,7 @@ impl Device {
         let marks_dirty = config.cache.write == WritePolicy::Back;
         let track_lines = config.cache.track_lines;
         let watches_lines = track_lines || !marks_dirty;
-        let cache = Cache::new(config, seed);
+        let cache = Cache::new(config, seed, policy);
         Ok(Device {
             now: Ps::ZERO,
             watches_hits: watches_lines || cache.sheds || config.dram.is_some(),

@@ -4,6 +4,7 @@
 
 mod arc;
 mod clock;
+mod external;
 mod fifo;
 mod lifo;
 mod lirs;
@@ -13,6 +14,8 @@ mod remembered;
 mod s3fifo;
 mod sketch;
 mod wtinylfu;
+
+pub use external::{External, Watched};
 
 use crate::config::{PolicySettings, Settings};
 use sluice_units::Rng;
@@ -126,52 +129,86 @@ macro_rules! evictions {
         pub enum AnyEviction {
             $(#[doc = concat!("See `policy/", stringify!($module), ".rs`.")]
             $policy($module::$policy),)+
+            /// One that the caller brought along.
+            External(Watched),
         }
 
         impl AnyEviction {
             /// See [`Eviction::miss`].
             #[inline]
             pub fn miss(&mut self, set: u32, lpn: u32) {
-                match self { $(AnyEviction::$policy(p) => p.miss(set, lpn),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.miss(set, lpn),)+
+                    AnyEviction::External(p) => p.miss(set, lpn),
+                }
             }
 
             /// See [`Eviction::insert`].
             #[inline]
             pub fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
-                match self { $(AnyEviction::$policy(p) => p.insert(set, slot, lpn),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.insert(set, slot, lpn),)+
+                    AnyEviction::External(p) => p.insert(set, slot, lpn),
+                }
             }
 
             /// See [`Eviction::hit`].
             #[inline]
             pub fn hit(&mut self, set: u32, slot: u32) {
-                match self { $(AnyEviction::$policy(p) => p.hit(set, slot),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.hit(set, slot),)+
+                    AnyEviction::External(p) => p.hit(set, slot),
+                }
             }
 
             /// See [`Eviction::victim`].
             #[inline]
             pub fn victim(&mut self, set: u32, ok: impl FnMut(u32) -> bool) -> Option<u32> {
-                match self { $(AnyEviction::$policy(p) => p.victim(set, ok),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.victim(set, ok),)+
+                    AnyEviction::External(p) => p.victim(set, ok),
+                }
             }
 
             /// See [`Eviction::sheds`].
             pub fn sheds(&self) -> bool {
-                match self { $(AnyEviction::$policy(p) => p.sheds(),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.sheds(),)+
+                    AnyEviction::External(_) => false,
+                }
             }
 
             /// See [`Eviction::surplus`].
             pub fn surplus(&mut self, set: u32, ok: impl FnMut(u32) -> bool) -> Option<u32> {
-                match self { $(AnyEviction::$policy(p) => p.surplus(set, ok),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.surplus(set, ok),)+
+                    AnyEviction::External(_) => None,
+                }
             }
 
             /// See [`Eviction::remove`].
             #[inline]
             pub fn remove(&mut self, set: u32, slot: u32) {
-                match self { $(AnyEviction::$policy(p) => p.remove(set, slot),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.remove(set, slot),)+
+                    AnyEviction::External(p) => p.remove(set, slot),
+                }
+            }
+
+            /// Answers of an external policy that broke the contract.
+            pub fn refused(&self) -> u64 {
+                match self {
+                    AnyEviction::External(p) => p.refused(),
+                    _ => 0,
+                }
             }
 
             /// See [`Eviction::dump`].
             pub fn dump(&self, set: u32) -> Vec<u32> {
-                match self { $(AnyEviction::$policy(p) => p.dump(set),)+ }
+                match self {
+                    $(AnyEviction::$policy(p) => p.dump(set),)+
+                    AnyEviction::External(p) => p.dump(set),
+                }
             }
         }
 

@@ -17,6 +17,8 @@ pub struct CacheSettings {
     pub ways: u32,
     /// The eviction policy.
     pub eviction: &'static EvictionEntry,
+    /// The shared object that decides in its place.
+    pub plugin: Option<String>,
     /// What policies take besides.
     pub policy: PolicySettings,
     /// Time to look a page up.
@@ -120,11 +122,20 @@ impl CacheSettings {
         device_pages: u32,
         page_bytes: u64,
     ) -> Result<CacheSettings, ConfigError> {
+        let (eviction, plugin) = match raw.value("cache.policy") {
+            // Never asked: something must stand there.
+            Value::Path(path) => (&EVICTIONS[0], Some(path)),
+            _ => (
+                named(raw, "cache.policy", EVICTIONS, |entry| entry.info.name),
+                None,
+            ),
+        };
         let (pages, ways) = sizes(raw, device_pages, page_bytes)?;
         Ok(CacheSettings {
             pages,
             ways,
-            eviction: named(raw, "cache.policy", EVICTIONS, |entry| entry.info.name),
+            eviction,
+            plugin,
             policy: PolicySettings {
                 s3fifo_small: share(raw, "cache.s3fifo_small"),
                 lirs_variant: match choice(raw, "cache.lirs_variant") {

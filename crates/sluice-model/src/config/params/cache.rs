@@ -31,9 +31,9 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "cache.policy",
-        kind: Kind::Choice(evictions),
+        kind: Kind::ChoiceOrPath(evictions),
         default: "fifo",
-        meaning: "which page leaves a full set",
+        meaning: "which page leaves a full set; docs/extending.md says how to write one",
         source: "Cylon section 5.4: FIFO unless stated otherwise",
     },
     Param {

@@ -1,0 +1,105 @@
+//! Policies from outside this crate: a shared object's, or a class of another language.
+
+use crate::lists::Lists;
+
+/// A policy that the caller brings along. The rules are those of [`super::Eviction`], but that
+/// this one may be wrong: [`Watched`] checks what it answers.
+pub trait External: Send {
+    /// The page `lpn`, which is in no slot, is about to be brought in.
+    fn miss(&mut self, set: u32, lpn: u32);
+
+    /// The page `lpn` is now in `slot`.
+    fn insert(&mut self, set: u32, slot: u32, lpn: u32);
+
+    /// The page in `slot` was accessed.
+    fn hit(&mut self, set: u32, slot: u32);
+
+    /// Chooses a slot to empty and forgets it.
+    fn victim(&mut self, set: u32, evictable: &mut dyn FnMut(u32) -> bool) -> Option<u32>;
+
+    /// The page in `slot` was discarded, taken out or pinned, or left against the policy's choice.
+    fn remove(&mut self, set: u32, slot: u32);
+}
+
+/// An external policy whose answers are checked.
+///
+/// Where it names a slot that it does not hold, that is not of the set, or that may not leave, or
+/// finds none although there is one, the page that came in first leaves instead, the policy is
+/// told to forget it, and the answer is counted as refused.
+pub struct Watched {
+    policy: Box<dyn External>,
+    /// Per set the held slots, the newest in front.
+    order: Lists,
+    held: Vec<bool>,
+    refused: u64,
+    ways: u32,
+}
+
+impl Watched {
+    pub(crate) fn new(policy: Box<dyn External>, sets: u32, ways: u32) -> Watched {
+        let slots = (sets * ways) as usize;
+        Watched {
+            policy,
+            order: Lists::new(sets as usize, slots),
+            held: vec![false; slots],
+            refused: 0,
+            ways,
+        }
+    }
+
+    /// Answers that broke the contract.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    pub(crate) fn miss(&mut self, set: u32, lpn: u32) {
+        self.policy.miss(set, lpn);
+    }
+
+    pub(crate) fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+        self.held[slot as usize] = true;
+        self.order.push_front(set, slot);
+        self.policy.insert(set, slot, lpn);
+    }
+
+    pub(crate) fn hit(&mut self, set: u32, slot: u32) {
+        self.policy.hit(set, slot);
+    }
+
+    pub(crate) fn victim(
+        &mut self,
+        set: u32,
+        mut evictable: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let (held, ways) = (&self.held, self.ways);
+        let is_held = |slot: u32| slot / ways == set && held.get(slot as usize) == Some(&true);
+        let mut may_leave = |slot| is_held(slot) && evictable(slot);
+        let named = self.policy.victim(set, &mut may_leave);
+        if let Some(slot) = named
+            && may_leave(slot)
+        {
+            self.forget(set, slot);
+            return Some(slot);
+        }
+        let instead = self.order.oldest(set, evictable);
+        self.refused += u64::from(named.is_some() || instead.is_some());
+        let slot = instead?;
+        self.forget(set, slot);
+        self.policy.remove(set, slot);
+        Some(slot)
+    }
+
+    pub(crate) fn remove(&mut self, set: u32, slot: u32) {
+        self.forget(set, slot);
+        self.policy.remove(set, slot);
+    }
+
+    pub(crate) fn dump(&self, set: u32) -> Vec<u32> {
+        self.order.iter(set).collect()
+    }
+
+    fn forget(&mut self, set: u32, slot: u32) {
+        self.held[slot as usize] = false;
+        self.order.remove(set, slot);
+    }
+}

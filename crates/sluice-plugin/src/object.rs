@@ -1,0 +1,171 @@
+//! A shared object with a policy in it: loaded, checked, called.
+
+use core::ffi::c_void;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use sluice_abi::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
+use sluice_model::cache::External;
+use sluice_model::{ConfigError, DeviceConfig};
+
+const SYMBOL: &str = "sluice_policy";
+
+type OnPage = unsafe extern "C" fn(*mut c_void, u32, u32);
+type OnSlot = unsafe extern "C" fn(*mut c_void, u32, u32);
+type OnInsert = unsafe extern "C" fn(*mut c_void, u32, u32, u32);
+type MayLeave = unsafe extern "C" fn(*mut c_void, u32) -> bool;
+type OnVictim = unsafe extern "C" fn(*mut c_void, u32, Option<MayLeave>, *mut c_void) -> u32;
+
+/// The functions of a loaded object.
+pub struct Object {
+    path: String,
+    build: unsafe extern "C" fn(*const PolicySpace) -> *mut c_void,
+    destroy: unsafe extern "C" fn(*mut c_void),
+    miss: Option<OnPage>,
+    insert: OnInsert,
+    hit: OnSlot,
+    victim: OnVictim,
+    remove: OnSlot,
+    /// Keeps the code mapped.
+    _library: Library,
+}
+
+/// A policy made by an object.
+pub struct ObjectPolicy {
+    object: Object,
+    state: *mut c_void,
+}
+
+// SAFETY: the interface says that calls never overlap, not from which thread they come; the state
+// is reached through this value alone.
+unsafe impl Send for ObjectPolicy {}
+
+fn refused(path: &str, why: impl Into<String>) -> ConfigError {
+    ConfigError::Plugin {
+        path: path.to_owned(),
+        why: why.into(),
+    }
+}
+
+/// Loads an object and checks that it is a policy of this version.
+pub fn load(path: &str) -> Result<Object, ConfigError> {
+    let no = |why: String| refused(path, why);
+    // Without a slash the loader would look among the system's libraries.
+    let place = std::path::Path::new(".").join(path);
+    // SAFETY: loading runs the object's constructors. The user names the object to be run: there
+    // is no other way to run it.
+    let library = unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) };
+    let library = library.map_err(|e| no(format!("cannot be loaded: {}", reason(&e))))?;
+    // SAFETY: a symbol's address is only looked at below.
+    let symbol = unsafe { library.get::<*const Policy>(SYMBOL) };
+    let policy = match symbol {
+        Ok(symbol) => *symbol,
+        Err(_) => {
+            return Err(no(format!(
+                "defines no `{SYMBOL}`; sluice_policy.h declares it"
+            )));
+        }
+    };
+    // SAFETY: whatever the version, the object starts with these two words.
+    let [abi, size] = unsafe { policy.cast::<[u32; 2]>().read_unaligned() };
+    if abi != SLUICE_POLICY_ABI {
+        return Err(no(format!(
+            "is of policy ABI {abi}, this Sluice takes {SLUICE_POLICY_ABI}; build it against the \
+             sluice_policy.h of this Sluice"
+        )));
+    }
+    if (size as usize) < size_of::<Policy>() {
+        let has = size_of::<Policy>();
+        return Err(no(format!(
+            "`{SYMBOL}` says it has {size} bytes instead of {has}"
+        )));
+    }
+    // SAFETY: of this version and size, so it has this layout; it is a constant.
+    let policy = unsafe { &*policy };
+    let lacks = |name: &str| no(format!("`{SYMBOL}.{name}` is a null pointer"));
+    Ok(Object {
+        path: path.to_owned(),
+        build: policy.build.ok_or_else(|| lacks("build"))?,
+        destroy: policy.destroy.ok_or_else(|| lacks("destroy"))?,
+        miss: policy.miss,
+        insert: policy.insert.ok_or_else(|| lacks("insert"))?,
+        hit: policy.hit.ok_or_else(|| lacks("hit"))?,
+        victim: policy.victim.ok_or_else(|| lacks("victim"))?,
+        remove: policy.remove.ok_or_else(|| lacks("remove"))?,
+        _library: library,
+    })
+}
+
+/// What the loader said, on one line.
+fn reason(error: &libloading::Error) -> String {
+    let source = std::error::Error::source(error).map(ToString::to_string);
+    let text = source.unwrap_or_else(|| error.to_string());
+    text.lines().collect::<Vec<_>>().join(" ")
+}
+
+impl Object {
+    /// An empty policy for the cache of a device.
+    pub fn build(self, config: &DeviceConfig, seed: u64) -> Result<ObjectPolicy, ConfigError> {
+        let space = PolicySpace {
+            sets: config.cache.pages / config.cache.ways,
+            ways: config.cache.ways,
+            pages: config.pages,
+            reserved: 0,
+            seed,
+        };
+        // SAFETY: the interface: a live space, read during the call.
+        let state = unsafe { (self.build)(&space) };
+        if state.is_null() {
+            return Err(refused(&self.path, "its build function failed"));
+        }
+        Ok(ObjectPolicy {
+            object: self,
+            state,
+        })
+    }
+}
+
+impl External for ObjectPolicy {
+    fn miss(&mut self, set: u32, lpn: u32) {
+        if let Some(miss) = self.object.miss {
+            // SAFETY: the interface: a state that `build` made, not destroyed yet.
+            unsafe { miss(self.state, set, lpn) }
+        }
+    }
+
+    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+        // SAFETY: as in `miss`.
+        unsafe { (self.object.insert)(self.state, set, slot, lpn) }
+    }
+
+    fn hit(&mut self, set: u32, slot: u32) {
+        // SAFETY: as in `miss`.
+        unsafe { (self.object.hit)(self.state, set, slot) }
+    }
+
+    fn victim(&mut self, set: u32, evictable: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+        let mut evictable = evictable;
+        let context = (&raw mut evictable).cast::<c_void>();
+        // SAFETY: as in `miss`; the context lives until the call returns, and `may_leave` is the
+        // function that takes it for what it is.
+        let slot = unsafe { (self.object.victim)(self.state, set, Some(may_leave), context) };
+        (slot != SLUICE_NO_SLOT).then_some(slot)
+    }
+
+    fn remove(&mut self, set: u32, slot: u32) {
+        // SAFETY: as in `miss`.
+        unsafe { (self.object.remove)(self.state, set, slot) }
+    }
+}
+
+/// What a policy calls to learn whether a page may leave.
+unsafe extern "C" fn may_leave(context: *mut c_void, slot: u32) -> bool {
+    // SAFETY: the context that `victim` gave, during its call.
+    let evictable = unsafe { &mut *context.cast::<&mut dyn FnMut(u32) -> bool>() };
+    evictable(slot)
+}
+
+impl Drop for ObjectPolicy {
+    fn drop(&mut self) {
+        // SAFETY: made by `build` of the same object, and not used again.
+        unsafe { (self.object.destroy)(self.state) }
+    }
+}

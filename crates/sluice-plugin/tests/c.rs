@@ -1,0 +1,191 @@
+//! A policy in C does what the built-in one of its name does, and an object that is none is refused
+//! in one line.
+
+use sluice_model::{ConfigError, Device, DeviceConfig, Op, RawConfig, Request};
+use sluice_testkit::rig::Recorder;
+use sluice_testkit::traces;
+use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Builds an object as the example's own comment says, and returns its path.
+fn object(folder: &Path, source: &Path, defines: &[&str]) -> String {
+    let object = folder.join("policy.so");
+    let include = root().join("crates/sluice-abi/include");
+    let status = Command::new("cc")
+        .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"])
+        .args(["-shared", "-fPIC", "-I"])
+        .arg(include)
+        .args(defines)
+        .arg(source)
+        .arg("-o")
+        .arg(&object)
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    object.to_str().expect("text").to_owned()
+}
+
+fn config(policy: &str, cache_pages: u64, ways: u64) -> DeviceConfig {
+    let mut raw = RawConfig::default();
+    let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
+    for (key, value) in [
+        ("device.capacity", size(traces::PAGES)),
+        ("cache.capacity", size(cache_pages)),
+        ("cache.ways", ways.to_string()),
+        ("cache.policy", policy.to_owned()),
+    ] {
+        raw.set(key, &value).unwrap();
+    }
+    raw.check().unwrap()
+}
+
+/// The pages that leave, in order, over a trace with discards in it.
+fn evictions(device: &mut Device, pages: &[u64]) -> Vec<u64> {
+    let (mut host, mut now) = (Recorder::default(), Ps::ZERO);
+    for (index, page) in pages.iter().enumerate() {
+        let req = Request {
+            addr: Lpn(*page).addr(),
+            op: Op::Read,
+        };
+        now = device.access(now, req, &mut host).done_at;
+        if index % 97 == 0 {
+            device.discard(now, Lpn(*page));
+        }
+    }
+    host.unmapped
+}
+
+#[test]
+fn lru_in_c_is_lru() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = object(folder.path(), &root().join("examples/policy-c/lru.c"), &[]);
+    for trace in traces::all() {
+        for (cache_pages, ways) in [(256, 256), (99, 99), (240, 8), (7, 1)] {
+            let mut built_in = Device::new(&config("lru", cache_pages, ways), 1).unwrap();
+            let mut own = sluice_plugin::device(&config(&path, cache_pages, ways), 1).unwrap();
+            let expected = evictions(&mut built_in, &trace.pages);
+            assert_eq!(
+                evictions(&mut own, &trace.pages),
+                expected,
+                "{}",
+                trace.name
+            );
+            assert_eq!(own.stats(), built_in.stats());
+        }
+    }
+}
+
+const WRONG: &str = r#"
+#include <stddef.h>
+#include "sluice_policy.h"
+static int state;
+static void *build(const struct sluice_policy_space *s) { (void)s; return BUILT; }
+static void destroy(void *s) { (void)s; }
+static void insert(void *s, uint32_t set, uint32_t slot, uint32_t lpn) {
+  (void)s; (void)set; (void)slot; (void)lpn;
+}
+static void on(void *s, uint32_t set, uint32_t slot) { (void)s; (void)set; (void)slot; }
+static uint32_t victim(void *s, uint32_t set, bool (*ok)(void *, uint32_t), void *context) {
+  (void)s; (void)set; (void)ok; (void)context; (void)state; return ANSWER;
+}
+const struct sluice_policy NAME = { .abi = ABI, .size = SIZE, .build = build, .destroy = destroy,
+  .insert = insert, .hit = HIT, .victim = victim, .remove = on };
+"#;
+
+/// An object with one thing wrong.
+fn wrong(folder: &Path, define: &str) -> String {
+    let source = folder.join("wrong.c");
+    std::fs::write(&source, WRONG).unwrap();
+    let right = [
+        "BUILT=&state",
+        "ANSWER=SLUICE_NO_SLOT",
+        "NAME=sluice_policy",
+        "ABI=SLUICE_POLICY_ABI",
+        "SIZE=sizeof(struct sluice_policy)",
+        "HIT=on",
+    ];
+    let name = |text: &str| text.split('=').next().unwrap().to_owned();
+    let kept = right.iter().filter(|text| name(text) != name(define));
+    let all: Vec<String> = kept
+        .chain([&define])
+        .map(|text| format!("-D{text}"))
+        .chain(["-Wno-unused-function".to_owned()])
+        .collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    object(folder, &source, &all)
+}
+
+fn refusal(path: &str) -> String {
+    let error = sluice_plugin::check(&config(path, 64, 64))
+        .and_then(|()| sluice_plugin::device(&config(path, 64, 64), 1).map(drop))
+        .unwrap_err();
+    assert!(matches!(error, ConfigError::Plugin { .. }));
+    let text = error.to_string();
+    assert!(text.contains(path) && text.contains("cache.policy") && !text.contains('\n'));
+    assert!(text.contains("expected one of fifo, "), "{text}");
+    text
+}
+
+#[test]
+fn what_is_no_policy_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (define, says) in [
+        ("ABI=7", "is of policy ABI 7, this Sluice takes 1"),
+        ("SIZE=40", "says it has 40 bytes instead of"),
+        ("HIT=NULL", "`sluice_policy.hit` is a null pointer"),
+        ("NAME=slice_policy", "defines no `sluice_policy`"),
+        ("BUILT=NULL", "its build function failed"),
+    ] {
+        // The header declares the right name, so that the wrong one is merely another constant.
+        let text = refusal(&wrong(folder.path(), define));
+        assert!(text.contains(says), "{define}: {text}");
+    }
+    let text = folder.path().join("text.so");
+    std::fs::write(&text, "not an object").unwrap();
+    assert!(refusal(text.to_str().unwrap()).contains("cannot be loaded"));
+    assert!(refusal("./no/such.so").contains("No such file"));
+}
+
+/// Whatever the object answers, the device stays what it is: FIFO decides, and it is counted.
+#[test]
+fn nonsense_is_refused_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = &traces::all()[0].pages;
+    let mut fifo = Device::new(&config("fifo", 64, 8), 1).unwrap();
+    let expected = evictions(&mut fifo, pages);
+    for answer in ["SLUICE_NO_SLOT", "64", "0x7fffffff", "0xfffffffe"] {
+        let path = wrong(folder.path(), &format!("ANSWER={answer}"));
+        let mut device = sluice_plugin::device(&config(&path, 64, 8), 1).unwrap();
+        assert_eq!(evictions(&mut device, pages), expected, "{answer}");
+        assert_eq!(device.stats().policy_refused, expected.len() as u64);
+        assert_eq!(device.stats().misses, fifo.stats().misses);
+    }
+    // A slot of another set is refused in seven sets of eight.
+    let path = wrong(folder.path(), "ANSWER=3");
+    let mut device = sluice_plugin::device(&config(&path, 64, 8), 1).unwrap();
+    let left = evictions(&mut device, pages).len() as u64;
+    let refused = device.stats().policy_refused;
+    assert!(refused > left / 2 && refused < left, "{refused} of {left}");
+}
+
+#[test]
+fn a_relative_path_becomes_absolute() {
+    let mut raw = RawConfig::default();
+    raw.set("cache.policy", "./Cargo.toml").unwrap();
+    sluice_plugin::make_absolute(&mut raw).unwrap();
+    let absolute = raw.get("cache.policy").unwrap();
+    assert!(absolute.starts_with('/') && absolute.ends_with("/Cargo.toml"));
+    raw.set("cache.policy", "./no-such.so").unwrap();
+    let text = sluice_plugin::make_absolute(&mut raw)
+        .unwrap_err()
+        .to_string();
+    assert!(text.contains("./no-such.so") && text.contains("No such file"));
+    raw.set("cache.policy", "lru").unwrap();
+    sluice_plugin::make_absolute(&mut raw).unwrap();
+    assert_eq!(raw.get("cache.policy").unwrap(), "lru");
+}
