@@ -78,6 +78,7 @@ oracle: setup ## Compare the eviction policies with libCacheSim, to the last mis
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program
 	@python3 scripts/reference.py $(RELEASE)/sluice
+	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet -p sluice-abi --test header
 
 .PHONY: docs-check
 docs-check: build

@@ -175,7 +175,7 @@ fn a_mistake_is_reported_where_it_is() {
         message,
         format!(
             "dev.toml:2:10: bad value for `cache.policy`: \"lur\" (did you mean lru?); \
-             expected one of {}",
+             expected one of {}, or the path of a shared object such as ./mine.so",
             EVICTIONS
                 .iter()
                 .map(|entry| entry.info.name)
