@@ -60,7 +60,7 @@ impl Device {
     ///
     /// # Errors
     /// [`ConfigError::Impossible`] if this machine cannot address so many pages;
-    /// [`ConfigError::Plugin`] if `cache.policy` is a shared object, which is for the caller to load.
+    /// [`ConfigError::Plugin`] if `cache.policy` is a shared object: the caller loads it.
     pub fn new(config: &DeviceConfig, seed: u64) -> Result<Device, ConfigError> {
         match &config.cache.plugin {
             None => Device::build(config, seed, None),
