@@ -4,6 +4,7 @@ mod contents;
 mod flash;
 mod mapping;
 mod order;
+mod write_amplification;
 
 use super::*;
 use crate::config::RawConfig;
