@@ -106,6 +106,7 @@ impl Area {
                 return;
             }
             self.step(io, pool, u32::MAX, moved);
+            self.lines.for_cold = false;
         }
     }
 
@@ -125,6 +126,7 @@ impl Area {
             return None;
         }
         self.lines.take(line);
+        self.lines.for_cold = true;
         io.stats.wear_moves += u64::from(self.lines.valid(line));
         Some(line)
     }

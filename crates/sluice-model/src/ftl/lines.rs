@@ -26,6 +26,8 @@ pub(super) struct Lines {
     pools: Vec<Pool>,
     /// Per pool: the host's lines by stream, then the collector's.
     open: Vec<Open>,
+    /// Whether the next line opened should be the most worn free one: it gets cold data.
+    pub for_cold: bool,
     /// Pages written, the clock of policies that look at age.
     written: u64,
 }
@@ -86,6 +88,17 @@ impl Free {
             Free::Worn(heaps) => heaps[pool as usize].pop().map(|Reverse((_, line))| line),
         }
     }
+
+    /// Looks at every free line: only moves of a whole line of cold data are worth that.
+    fn pop_most_worn(&mut self, pool: u32) -> Option<u32> {
+        let Free::Worn(heaps) = self else {
+            return self.pop(pool);
+        };
+        let heap = &mut heaps[pool as usize];
+        let Reverse(most) = *heap.iter().min()?;
+        heap.retain(|Reverse(line)| *line != most);
+        Some(most.1)
+    }
 }
 
 impl Lines {
@@ -112,6 +125,7 @@ impl Lines {
             free,
             pools: Vec::with_capacity(geometry.pools as usize),
             open: Vec::with_capacity((geometry.pools * space.streams * 2) as usize),
+            for_cold: false,
             written: 0,
         };
         (0..geometry.pools).for_each(|pool| lines.add_pool(pool, space.valid_max, written));
@@ -224,7 +238,10 @@ impl Lines {
     }
 
     fn open_line(&mut self, pool: u32, writer: Writer) -> Option<Open> {
-        let line = self.free.pop(pool)?;
+        let line = match self.for_cold {
+            true => self.free.pop_most_worn(pool)?,
+            false => self.free.pop(pool)?,
+        };
         self.pools[pool as usize].free -= 1;
         self.state[line as usize] = State::Open;
         let (Writer::Host(stream) | Writer::Gc(stream)) = writer;

@@ -4,6 +4,10 @@ mod contents;
 mod flash;
 mod mapping;
 mod order;
+mod precondition;
+mod timing;
+mod victims;
+mod wear;
 mod write_amplification;
 
 use super::*;

@@ -1,0 +1,213 @@
+//! Every victim policy keeps its side of the contract, and is the policy that it says it is.
+
+use super::*;
+use crate::ftl::victim::{AnyGcVictim, GC_VICTIMS, GcSpace};
+
+const LINES: u32 = 40;
+const PAGES: u32 = 16;
+
+fn space() -> GcSpace {
+    GcSpace {
+        pools: 2,
+        lines_per_pool: LINES,
+        line_pages: PAGES,
+        window: 5,
+        choices: 3,
+        streams: 1,
+        valid_max: 0,
+        rng: Rng::stream(1, "ftl.gc"),
+    }
+}
+
+/// A closed line of the naive model.
+#[derive(Clone, Copy, Debug)]
+struct Closed {
+    line: u32,
+    stale: u32,
+    /// When it was filled, and when it changed last.
+    filled: u64,
+    changed: u64,
+}
+
+/// What the policy should take, worked out by looking at every line. Ties go to the line that has
+/// had its stale pages longest, or was filled first. `None` if any line may be taken.
+fn expected(name: &str, lines: &[Closed], now: u64) -> Option<u32> {
+    let gain = || lines.iter().filter(|line| line.stale > 0);
+    let oldest = |lines: Vec<&Closed>| lines.iter().min_by_key(|line| line.filled).unwrap().line;
+    match name {
+        "greedy" => {
+            let best = gain().max_by_key(|line| (line.stale, u64::MAX - line.changed))?;
+            Some(best.line)
+        }
+        "cost-benefit" => {
+            let score = |line: &Closed| {
+                let age = (now - line.changed + 1) as f64;
+                age * f64::from(line.stale) / f64::from(2 * (PAGES - line.stale))
+            };
+            let best = gain().map(score).fold(0.0, f64::max);
+            let best: Vec<&Closed> = gain().filter(|line| score(line) >= best).collect();
+            (best.len() == 1).then(|| best[0].line)
+        }
+        "fifo" => Some(oldest(gain().collect())),
+        "windowed-greedy" => {
+            let mut window: Vec<&Closed> = lines.iter().collect();
+            window.sort_by_key(|line| line.filled);
+            window.truncate(5);
+            let most = window.iter().map(|line| line.stale).max()?;
+            let best = window
+                .into_iter()
+                .filter(|line| line.stale == most)
+                .collect();
+            (most > 0).then(|| oldest(best))
+        }
+        _ => None,
+    }
+}
+
+/// A policy beside the naive model.
+struct Pair {
+    name: &'static str,
+    policy: AnyGcVictim,
+    closed: Vec<Closed>,
+    valid: Vec<u32>,
+    now: u64,
+}
+
+impl Pair {
+    fn close(&mut self, line: u32, stale: u32) {
+        self.valid[line as usize] = PAGES - stale;
+        self.policy.close(line, stale, self.now);
+        self.closed.push(Closed {
+            line,
+            stale,
+            filled: self.now,
+            changed: self.now,
+        });
+    }
+
+    fn invalidate(&mut self, index: usize) {
+        let closed = &mut self.closed[index];
+        closed.stale += 1;
+        closed.changed = self.now;
+        self.valid[closed.line as usize] -= 1;
+        self.policy.invalidate(closed.line, closed.stale, self.now);
+    }
+
+    fn victim(&mut self, pool: u32) {
+        let mine = |closed: &&Closed| closed.line / LINES == pool;
+        let lines: Vec<Closed> = self.closed.iter().filter(mine).copied().collect();
+        let found = self.policy.victim(pool, &self.valid, self.now);
+        let dump = self.policy.dump(pool);
+        assert_eq!(
+            found.is_some(),
+            lines.iter().any(|line| line.stale > 0),
+            "{}: a line is there or not: {lines:?}, {dump:?}",
+            self.name
+        );
+        let Some(found) = found else { return };
+        let taken = self.closed.iter().position(|closed| closed.line == found);
+        let taken = self.closed.swap_remove(taken.expect("a held line"));
+        assert!(
+            taken.stale > 0 && taken.line / LINES == pool,
+            "{}: {taken:?}",
+            self.name
+        );
+        if let Some(line) = expected(self.name, &lines, self.now) {
+            assert_eq!(found, line, "{}: of {lines:?}, {dump:?}", self.name);
+        }
+    }
+
+    fn step(&mut self, rng: &mut Rng, intact: bool) {
+        self.now += 1;
+        match rng.below(12) {
+            0 => {
+                let line = rng.below(u64::from(2 * LINES)) as u32;
+                if self.closed.iter().all(|closed| closed.line != line) {
+                    // Some are filled with pages that are stale already.
+                    let stale = if intact { 0 } else { rng.below(4) };
+                    self.close(line, stale as u32);
+                }
+            }
+            1 => self.victim(rng.below(2) as u32),
+            2 if !self.closed.is_empty() && rng.below(4) == 0 => {
+                let index = rng.below(self.closed.len() as u64) as usize;
+                let closed = self.closed.swap_remove(index);
+                self.policy.remove(closed.line, closed.stale);
+            }
+            _ if !self.closed.is_empty() => {
+                let index = rng.below(self.closed.len() as u64) as usize;
+                if self.closed[index].stale < PAGES {
+                    self.invalidate(index);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_policy_takes_what_a_naive_search_takes() {
+    for entry in GC_VICTIMS {
+        for seed in 0..40 {
+            let mut pair = Pair {
+                name: entry.info.name,
+                policy: (entry.build)(&space()),
+                closed: Vec::new(),
+                valid: vec![0; 2 * LINES as usize],
+                now: 0,
+            };
+            // FIFO sends intact lines to the end, which the naive order of filling does not know.
+            let rotates = ["fifo", "windowed-greedy"].contains(&entry.info.name);
+            let mut rng = Rng::stream(seed, entry.info.name);
+            for _ in 0..1_000 {
+                if rotates {
+                    let intact = pair.closed.iter().position(|closed| closed.stale == 0);
+                    if let Some(index) = intact {
+                        pair.now += 1;
+                        pair.invalidate(index);
+                    }
+                }
+                pair.step(&mut rng, false);
+            }
+            let mut held: Vec<u32> = (0..2).flat_map(|pool| pair.policy.dump(pool)).collect();
+            held.sort_unstable();
+            let mut closed: Vec<u32> = pair.closed.iter().map(|closed| closed.line).collect();
+            closed.sort_unstable();
+            let gains = |line: &u32| pair.valid[*line as usize] < PAGES;
+            held.retain(gains);
+            closed.retain(gains);
+            assert_eq!(held, closed, "{} lost a line", entry.info.name);
+        }
+    }
+}
+
+/// With lines that are intact, which no policy may take: the contract alone.
+#[test]
+fn no_policy_takes_an_intact_line() {
+    for entry in GC_VICTIMS {
+        let mut policy = (entry.build)(&space());
+        let mut valid = vec![PAGES; 2 * LINES as usize];
+        (0..LINES).for_each(|line| policy.close(line, 0, u64::from(line)));
+        assert_eq!(policy.victim(0, &valid, 100), None, "{}", entry.info.name);
+        valid[17] -= 1;
+        policy.invalidate(17, 1, 101);
+        assert_eq!(
+            policy.victim(1, &valid, 102),
+            None,
+            "{}: of the other pool",
+            entry.info.name
+        );
+        assert_eq!(
+            policy.victim(0, &valid, 102),
+            Some(17),
+            "{}",
+            entry.info.name
+        );
+        assert_eq!(
+            policy.victim(0, &valid, 103),
+            None,
+            "{}: it was forgotten",
+            entry.info.name
+        );
+    }
+}
