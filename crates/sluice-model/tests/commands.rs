@@ -1,7 +1,8 @@
 //! Commands and the block door have real effects, and say why when they have none.
 
 use sluice_model::{
-    BlockOp, BlockRequest, Command, Device, Done, EVICTIONS, Op, Refused, Request, ServedBy,
+    BlockOp, BlockRequest, Command, Device, Done, EVICTIONS, Op, Place, Placement, Refused,
+    Request, ServedBy,
 };
 use sluice_testkit::rig::{MISS, Recorder, device, read, write};
 use sluice_units::{Lpn, Ps};
@@ -245,11 +246,7 @@ fn a_discard_ends_a_pin() {
 }
 
 fn block(op: BlockOp, lpn: u64, count: u64) -> BlockRequest {
-    BlockRequest {
-        op,
-        lpn: Lpn(lpn),
-        count,
-    }
+    BlockRequest::new(op, Lpn(lpn), count)
 }
 
 #[test]
@@ -350,4 +347,56 @@ fn a_block_request_past_the_end_does_nothing() {
         (device.stats().block_writes, device.stats().refused),
         (0, 3)
     );
+}
+
+/// Two channels of two dies: what is written to one die waits there, and nowhere else.
+#[test]
+fn a_write_goes_to_the_plane_that_the_host_names() {
+    let geometry = [("nand.channels", "2"), ("nand.dies", "2")];
+    let place = |channel, die| Place {
+        channel,
+        chip: 0,
+        die,
+        plane: 0,
+    };
+    let write_to = |place| BlockRequest {
+        placement: Placement {
+            place: Some(place),
+            stream: 0,
+        },
+        ..block(BlockOp::Write, 0, 8)
+    };
+    let mut own = device(&geometry);
+    let refused = own.block(now(0), write_to(place(0, 0)), &mut ());
+    assert_eq!(refused, Err(Refused::DevicePlaces));
+
+    let mut managed = device(&[&geometry[..], &[("ftl.placement", "host")]].concat());
+    let beyond = managed.block(now(0), write_to(place(2, 0)), &mut ());
+    assert_eq!(beyond, Err(Refused::NoSuchPlace(place(2, 0))));
+    assert_eq!(managed.stats().block_writes, 0);
+    managed
+        .block(now(1), write_to(place(1, 1)), &mut ())
+        .unwrap();
+    let waits: Vec<bool> = (100..104)
+        .map(|lpn| read(&mut managed, now(1), lpn).done_at > now(1) + MISS)
+        .collect();
+    // The pages lie on the dies in turn: channel 0, channel 1, then the second dies of both.
+    assert_eq!(waits, [false, false, false, true]);
+    assert_eq!(managed.stats().placements_missed, 0);
+    assert_eq!(managed.balance(), Ok(()));
+}
+
+#[test]
+fn books_balance_with_the_map_in_flash() {
+    let pairs = [
+        ("ftl.mapping", "dftl"),
+        ("ftl.mapping_cache", "4KiB"),
+        ("cache.capacity", "64KiB"),
+    ];
+    let mut device = device(&pairs);
+    for i in 0..4_000 {
+        write(&mut device, now(i), i * 1_531 % 4_096);
+        assert_eq!(device.balance(), Ok(()));
+    }
+    assert!(device.stats().translation_programs > 100);
 }

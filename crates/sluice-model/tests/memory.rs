@@ -105,11 +105,7 @@ fn a_memory_expander_has_nothing_to_command_or_to_write_back() {
         let refused = device.command(Ps::ZERO, command, &mut ());
         assert_eq!(refused, Err(Refused::IsMemory));
     }
-    let request = BlockRequest {
-        op: BlockOp::Write,
-        lpn: Lpn(0),
-        count: 1,
-    };
+    let request = BlockRequest::new(BlockOp::Write, Lpn(0), 1);
     assert_eq!(
         device.block(Ps::ZERO, request, &mut ()),
         Err(Refused::IsMemory)

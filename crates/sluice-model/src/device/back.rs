@@ -3,6 +3,7 @@
 use super::contents::Contents;
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, WearReport};
+use crate::layout::Place;
 use crate::nand::{Nand, Origin};
 use crate::parts::Parts;
 use crate::stats::Stats;
@@ -89,10 +90,14 @@ impl Back {
 
     /// Writes the page behind the cache. Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
+        self.write_to(at, lpn, Placement::default(), stats);
+    }
+
+    /// The same, to where the host wants it.
+    pub fn write_to(&mut self, at: Ps, lpn: u32, placement: Placement, stats: &mut Stats) {
         #[cfg(test)]
         self.contents.lift(lpn);
         // A refusal is counted, and `is_read_only` says so from then on.
-        let placement = Placement::default();
         let _ = self
             .ftl
             .write(at, lpn, placement, Origin::Host, flash!(self), stats);
@@ -102,6 +107,11 @@ impl Back {
     /// The page has no contents any more.
     pub fn trim(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
         self.ftl.trim(at, lpn, flash!(self), stats);
+    }
+
+    /// Whether the flash array has such a plane.
+    pub fn has_place(&self, place: Place) -> bool {
+        self.ftl.has_place(place)
     }
 
     /// Whether too many blocks failed for another write.

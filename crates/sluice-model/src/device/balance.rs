@@ -15,15 +15,23 @@ impl Device {
         let gone = s.evictions + s.command_evictions + s.drops;
         let brought = s.misses - s.write_arounds + s.prefetch_issued + s.pin_fills;
         let left = s.prefetch_used + s.prefetch_unused;
+        // A program that failed was asked for again; only those of collection count as moves.
+        let asked = s.host_programs + s.translation_programs + s.gc_moves;
+        let programs = s.flash_programs.clamp(asked, asked + s.program_failures);
         let equations = [
             ("accesses", "attributed", s.accesses(), served),
             ("latency", "its parts", s.latency.0, s.parts.total().0),
-            ("host programs", "their reasons", s.host_programs, written),
+            (
+                "host programs",
+                "their reasons",
+                s.host_programs + s.writes_refused,
+                written,
+            ),
             (
                 "programs",
-                "host and collection",
+                "host, map and collection",
                 s.flash_programs,
-                s.host_programs + s.gc_moves,
+                programs,
             ),
             ("fills", "their reasons", s.fills, brought),
             ("fills", "cached and gone", s.fills, self.cache.len() + gone),

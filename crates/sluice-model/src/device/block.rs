@@ -2,6 +2,7 @@
 //! stores (Cylon section 4.6).
 
 use super::{Device, Refused};
+use crate::ftl::Placement;
 use crate::parts::Parts;
 use crate::request::Effects;
 use sluice_units::{Lpn, Ps};
@@ -27,6 +28,20 @@ pub struct BlockRequest {
     pub lpn: Lpn,
     /// How many pages.
     pub count: u64,
+    /// Where a write should go, on a device with `ftl.placement = host` or `ftl.stream_by = host`.
+    pub placement: Placement,
+}
+
+impl BlockRequest {
+    /// A request that leaves the placement to the device.
+    pub fn new(op: BlockOp, lpn: Lpn, count: u64) -> BlockRequest {
+        BlockRequest {
+            op,
+            lpn,
+            count,
+            placement: Placement::default(),
+        }
+    }
 }
 
 /// The device's answer to a block request.
@@ -46,8 +61,12 @@ impl Device {
     /// when the data is in the device's DRAM; its programs follow. The host loses its mapping of
     /// pages that are written or trimmed, so that its next load sees what the door did.
     ///
+    /// A write that names a plane goes there as long as the plane has room
+    /// ([`Stats::placements_missed`](crate::Stats::placements_missed) counts the others).
+    ///
     /// # Errors
-    /// [`Refused::NotOnDevice`] and [`Refused::IsMemory`]. Nothing is changed then.
+    /// [`Refused::NotOnDevice`], [`Refused::IsMemory`], [`Refused::ReadOnly`],
+    /// [`Refused::DevicePlaces`] and [`Refused::NoSuchPlace`]. Nothing is changed then.
     pub fn block<E: Effects>(
         &mut self,
         now: Ps,
@@ -56,18 +75,9 @@ impl Device {
     ) -> Result<BlockCompletion, Refused> {
         self.now = self.now.max(now);
         self.back.pass(self.now, &mut self.stats);
-        let end = request.lpn.0.checked_add(request.count);
-        if end.is_none_or(|end| end > self.pages()) {
+        if let Some(refused) = self.refusal(&request) {
             self.stats.refused += 1;
-            let last = request
-                .lpn
-                .0
-                .saturating_add(request.count.saturating_sub(1));
-            return Err(Refused::NotOnDevice(Lpn(last), self.pages()));
-        }
-        if self.memory.is_some() {
-            self.stats.refused += 1;
-            return Err(Refused::IsMemory);
+            return Err(refused);
         }
         let at = self.now + self.front_parts().total();
         let mut completion = BlockCompletion {
@@ -82,7 +92,7 @@ impl Device {
                     let done_at = self.block_read(at, lpn);
                     completion.done_at = completion.done_at.max(done_at);
                 }
-                BlockOp::Write => self.block_write(at, lpn, effects),
+                BlockOp::Write => self.block_write(at, lpn, request.placement, effects),
                 BlockOp::Trim => {
                     self.stats.block_trims += 1;
                     if self.drop_cached(lpn) {
@@ -93,6 +103,26 @@ impl Device {
             }
         }
         Ok(completion)
+    }
+
+    /// Why the request cannot be served, if it cannot.
+    fn refusal(&self, request: &BlockRequest) -> Option<Refused> {
+        let end = request.lpn.0.checked_add(request.count);
+        if end.is_none_or(|end| end > self.pages()) {
+            let before_last = request.count.saturating_sub(1);
+            let last = Lpn(request.lpn.0.saturating_add(before_last));
+            return Some(Refused::NotOnDevice(last, self.pages()));
+        }
+        if self.memory.is_some() {
+            return Some(Refused::IsMemory);
+        }
+        match request.placement.place {
+            _ if request.op != BlockOp::Write => None,
+            _ if self.back.is_read_only() => Some(Refused::ReadOnly),
+            Some(_) if !self.config.ftl.placement_by_host => Some(Refused::DevicePlaces),
+            Some(place) if !self.back.has_place(place) => Some(Refused::NoSuchPlace(place)),
+            _ => None,
+        }
     }
 
     fn block_read(&mut self, at: Ps, lpn: u32) -> Ps {
@@ -110,7 +140,7 @@ impl Device {
         }
     }
 
-    fn block_write<E: Effects>(&mut self, at: Ps, lpn: u32, effects: &mut E) {
+    fn block_write<E: Effects>(&mut self, at: Ps, lpn: u32, placement: Placement, effects: &mut E) {
         self.stats.block_writes += 1;
         let found = self.cache.peek(lpn);
         if found.is_some() {
@@ -127,6 +157,6 @@ impl Device {
             }
             None => {}
         }
-        self.back.write(at, lpn, &mut self.stats);
+        self.back.write_to(at, lpn, placement, &mut self.stats);
     }
 }

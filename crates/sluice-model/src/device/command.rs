@@ -2,6 +2,7 @@
 
 use super::Device;
 use crate::cache::Fill;
+use crate::layout::Place;
 use crate::parts::Parts;
 use crate::request::Effects;
 use sluice_units::{Lpn, Ps};
@@ -77,6 +78,18 @@ pub enum Refused {
     /// The page is on its way into the cache until the given time.
     #[error("page {0} is on its way into the cache until {1}")]
     InFlight(Lpn, Ps),
+    /// A write named a plane, and the device places writes itself.
+    #[error("the device places writes itself; ftl.placement = host lets a write name its plane")]
+    DevicePlaces,
+    /// A write named a plane that the flash array does not have.
+    #[error(
+        "there is no channel {}, chip {}, die {}, plane {} in the flash array",
+        .0.channel, .0.chip, .0.die, .0.plane
+    )]
+    NoSuchPlace(Place),
+    /// Too many blocks failed.
+    #[error("the device is read-only: too many blocks have failed")]
+    ReadOnly,
     /// Every MSHR entry is taken, or every page of the set is on its way or pinned.
     #[error("page {0} cannot be brought in at once: no MSHR entry or no room in its set is free")]
     NoRoom(Lpn),

@@ -208,11 +208,7 @@ impl Rig {
                 BlockOp::Write => self.write(lpn),
                 BlockOp::Trim => self.newest[lpn as usize] = 0,
             }
-            let request = BlockRequest {
-                op,
-                lpn: Lpn(u64::from(lpn)),
-                count: 1,
-            };
+            let request = BlockRequest::new(op, Lpn(u64::from(lpn)), 1);
             let done = self.device.block(self.now, request, &mut self.host);
             assert!(done.is_ok());
             if op == BlockOp::Read {

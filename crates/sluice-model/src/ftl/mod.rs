@@ -152,6 +152,12 @@ impl Ftl {
         written
     }
 
+    /// Whether a write can name this plane.
+    pub fn has_place(&self, place: Place) -> bool {
+        let plane = self.layout.plane_at(place);
+        plane.is_some_and(|plane| self.data.blocks.rank_of(plane).is_some())
+    }
+
     fn pool_of(&self, placement: Placement) -> Option<u32> {
         let place = placement.place.filter(|_| self.placement_by_host)?;
         let plane = self.layout.plane_at(place)?;
