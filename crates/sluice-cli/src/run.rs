@@ -128,6 +128,12 @@ fn check_live(config: &DeviceConfig) -> Result<(), Error> {
             "rmw or merge",
             mapped,
         ),
+        (
+            "write_log.capacity",
+            config.write_log.is_none(),
+            "none",
+            mapped,
+        ),
     ];
     match live.into_iter().find(|(_, is_live, ..)| !is_live) {
         Some((key, _, choices, why)) => Err(Error::new(format!(

@@ -23,20 +23,22 @@ mod parts;
 pub mod prefetch;
 mod request;
 mod stats;
+mod write_log;
 
 pub use config::{
     CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, MemorySettings, NandSettings,
     NandTiming, PARAMS, Param, PolicySettings, Precondition, PrefetchSettings, RawConfig,
-    ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings, WritePolicy,
+    ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings, WriteLogSettings,
+    WritePolicy,
 };
 pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};
 pub use layout::Place;
-pub use nand::{BadBlock, Origin, Served};
+pub use nand::{BadBlock, Origin, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
-pub use stats::Stats;
+pub use stats::{Stats, WriteLogStats};
 
 pub use cache::EVICTIONS;

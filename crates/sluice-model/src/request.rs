@@ -7,7 +7,8 @@ use sluice_units::{Lpn, Ps};
 pub enum Op {
     /// A load.
     Read,
-    /// A store. A page not in the cache is fetched first, then written there.
+    /// A store. It is appended to the write log if there is one. If not, a page that is not in the
+    /// cache is fetched first, then written there.
     Write,
 }
 
@@ -29,6 +30,8 @@ pub enum ServedBy {
     MshrMerge,
     /// Behind the cache.
     Flash,
+    /// In the write log, or appended to it.
+    WriteLog,
 }
 
 /// What the device tells the host about the wait (SkyByte section III-A's long-delay message).

@@ -5,7 +5,8 @@ use sluice_units::{Ps, Ratio};
 
 /// What a device has done since it was made.
 ///
-/// An access is attributed once: `hits + mshr_merges + misses` is `loads + stores`.
+/// An access is attributed once: `hits + mshr_merges + misses + write_log.served()` is
+/// `loads + stores`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Loads.
@@ -114,6 +115,45 @@ pub struct Stats {
     pub latency: Ps,
     /// The same by cause.
     pub parts: Parts,
+    /// The write log's own.
+    pub write_log: WriteLogStats,
+}
+
+/// What the write log has done.
+///
+/// `lines_flushed / pages_flushed` is how many stores a program of compaction carries, and
+/// `appends - superseded - lines_flushed - dropped` lines are still in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteLogStats {
+    /// Lines appended: every store.
+    pub appends: u64,
+    /// Appends of a line that its buffer already had, so that the older copy is never flushed.
+    pub superseded: u64,
+    /// Loads that found their line in the log.
+    pub hits: u64,
+    /// Appends that had to wait until a buffer was free.
+    pub stalls: u64,
+    /// How long they waited, all together, in picoseconds.
+    pub stall_ps: u64,
+    /// Buffers compacted.
+    pub compactions: u64,
+    /// Pages that compaction programmed.
+    pub pages_flushed: u64,
+    /// Lines that they carried.
+    pub lines_flushed: u64,
+    /// Pages that compaction had to read first.
+    pub compaction_reads: u64,
+    /// Lines of pages that were discarded or written as a whole, and so left the log.
+    pub dropped: u64,
+    /// The most memory that the index needed, as SkyByte section III-B counts it.
+    pub index_bytes_max: u64,
+}
+
+impl WriteLogStats {
+    /// Accesses that the log served.
+    pub fn served(&self) -> u64 {
+        self.appends + self.hits
+    }
 }
 
 impl Stats {
@@ -124,7 +164,7 @@ impl Stats {
 
     /// The share of accesses that did not go behind the cache, or `None` before the first one.
     pub fn hit_ratio(&self) -> Option<Ratio> {
-        Ratio::new(self.hits + self.mshr_merges, self.accesses())
+        Ratio::new(self.accesses() - self.misses, self.accesses())
     }
 
     /// Used of issued prefetches, or `None` before the first one.

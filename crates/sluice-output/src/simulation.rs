@@ -94,6 +94,7 @@ impl Plan<'_> {
             },
             "latency_parts_ns": parts(device),
             "served": served(device),
+            "write_log": write_log(device),
             "lines": lines(device),
             "flash": flash(device),
             "sim_time_s": result.sim_time.0 as f64 / PS_PER_S,
@@ -157,7 +158,28 @@ fn served(device: &Device) -> Value {
         "cache": stats.hits,
         "merge": stats.mshr_merges,
         "flash": stats.misses,
+        "write_log": stats.write_log.served(),
         "stalled": stats.mshr_stalls,
+    })
+}
+
+/// What the write log did, if there is one.
+fn write_log(device: &Device) -> Value {
+    let stats = device.stats().write_log;
+    device.config().write_log.as_ref().map_or(Value::Null, |_| {
+        json!({
+            "appends": stats.appends,
+            "superseded": stats.superseded,
+            "hits": stats.hits,
+            "stalls": stats.stalls,
+            "stall_ns": stats.stall_ps as f64 / PS_PER_NS,
+            "compactions": stats.compactions,
+            "pages_flushed": stats.pages_flushed,
+            "lines_flushed": stats.lines_flushed,
+            "compaction_reads": stats.compaction_reads,
+            "dropped": stats.dropped,
+            "index_bytes_max": stats.index_bytes_max,
+        })
     })
 }
 

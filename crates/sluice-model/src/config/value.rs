@@ -13,6 +13,8 @@ pub enum Kind {
     },
     /// A size with its unit, a whole number of pages.
     Size,
+    /// A size with its unit, or `none`.
+    SizeOrNone,
     /// A size, or a percentage of `device.capacity`.
     SizeOrShare,
     /// A whole number.
@@ -60,6 +62,7 @@ pub(super) enum Value {
     Full,
     /// Names, and their indices in the order given.
     Order(&'static [&'static str; 6], [u8; 6]),
+    None,
     Choice(&'static str),
     Word(&'static str),
     Path(String),
@@ -82,6 +85,8 @@ impl Kind {
                 .ok()
                 .filter(|size| *size > Bytes(0))
                 .map(Value::Size),
+            Kind::SizeOrNone if text == "none" => Some(Value::None),
+            Kind::SizeOrNone => Kind::Size.parse(text),
             Kind::SizeOrShare => Kind::Size.parse(text).or_else(|| share(text, 100)),
             Kind::Count { min, max } => count(text, *min, *max),
             Kind::Ways if text == "full" => Some(Value::Full),
@@ -106,6 +111,9 @@ impl Kind {
         match self {
             Kind::Time { max } => format!("a time from 0 to {max} in s, ms, us, ns or ps"),
             Kind::Size => "a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB".to_owned(),
+            Kind::SizeOrNone => {
+                "\"none\" or a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB".to_owned()
+            }
             Kind::SizeOrShare => {
                 "a size such as 16MiB, or a percentage of device.capacity up to 100%".to_owned()
             }
@@ -190,6 +198,7 @@ impl fmt::Display for Value {
             Value::Order(names, order) => order
                 .iter()
                 .try_for_each(|index| f.write_str(names[usize::from(*index)])),
+            Value::None => f.write_str("none"),
             Value::Choice(name) | Value::Word(name) => f.write_str(name),
             Value::Path(path) => f.write_str(path),
         }

@@ -4,9 +4,10 @@ use super::contents::Contents;
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, WearReport};
 use crate::layout::Place;
-use crate::nand::{Nand, Origin};
+use crate::nand::{Nand, Origin, ProgramEnd};
 use crate::parts::Parts;
 use crate::stats::Stats;
+use crate::write_log::Programmed;
 use sluice_units::Ps;
 
 /// Pages by their logical number, with the time that it takes to get at them.
@@ -80,7 +81,7 @@ impl Back {
     pub fn read(&mut self, at: Ps, lpn: u32, parts: &mut Parts, stats: &mut Stats) -> Ps {
         #[cfg(test)]
         self.contents.forget_read();
-        let served = self.ftl.read(at, lpn, flash!(self), stats);
+        let served = self.ftl.read(at, lpn, Origin::Host, flash!(self), stats);
         parts.flash_queue += served.queue;
         parts.flash_gc += served.gc;
         parts.flash_service += served.service;
@@ -102,6 +103,32 @@ impl Back {
             .ftl
             .write(at, lpn, placement, Origin::Host, flash!(self), stats);
         self.nand.count(stats);
+    }
+
+    /// When the page is out of the flash array for compaction of the write log.
+    pub fn read_for_log(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Ps {
+        let served = self.ftl.read(at, lpn, Origin::Log, flash!(self), stats);
+        self.nand.count(stats);
+        served.done_at
+    }
+
+    /// Writes the page for compaction of the write log. A refusal is counted, as for the host.
+    pub fn write_for_log(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Programmed {
+        let placement = Placement::default();
+        let written = self
+            .ftl
+            .write(at, lpn, placement, Origin::Log, flash!(self), stats);
+        self.nand.count(stats);
+        let ppn = self.ftl.ppn_of(lpn).filter(|_| written.is_ok());
+        Programmed {
+            ppn: ppn.unwrap_or_default(),
+            end: ppn.map_or(ProgramEnd::At(at), |ppn| self.nand.program_end(at, ppn)),
+        }
+    }
+
+    /// When a program ends, as far as is known at `at`.
+    pub fn program_end(&mut self, at: Ps, ppn: u32) -> ProgramEnd {
+        self.nand.program_end(at, ppn)
     }
 
     /// The page has no contents any more.

@@ -9,8 +9,9 @@ impl Device {
     /// The first equation that does not hold, with its numbers.
     pub fn balance(&self) -> Result<(), String> {
         let s = &self.stats;
-        let served = s.hits + s.mshr_merges + s.misses;
-        let written = s.dirty_evictions + s.late_write_backs + s.flushes;
+        let served = s.hits + s.mshr_merges + s.misses + s.write_log.served();
+        let written =
+            s.dirty_evictions + s.late_write_backs + s.flushes + s.write_log.pages_flushed;
         let written = written + s.write_throughs + s.write_arounds + s.block_writes;
         let gone = s.evictions + s.command_evictions + s.drops;
         let brought = s.misses - s.write_arounds + s.prefetch_issued + s.pin_fills;

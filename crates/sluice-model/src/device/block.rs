@@ -73,8 +73,7 @@ impl Device {
         request: BlockRequest,
         effects: &mut E,
     ) -> Result<BlockCompletion, Refused> {
-        self.now = self.now.max(now);
-        self.back.pass(self.now, &mut self.stats);
+        self.catch_up(now);
         if let Some(refused) = self.refusal(&request) {
             self.stats.refused += 1;
             return Err(refused);
@@ -98,7 +97,7 @@ impl Device {
                     if self.drop_cached(lpn) {
                         effects.unmap(Lpn(u64::from(lpn)));
                     }
-                    self.back.trim(self.now, lpn, &mut self.stats);
+                    self.trim_behind(lpn);
                 }
             }
         }
@@ -157,6 +156,7 @@ impl Device {
             }
             None => {}
         }
+        self.drop_logged(lpn);
         self.back.write_to(at, lpn, placement, &mut self.stats);
     }
 }

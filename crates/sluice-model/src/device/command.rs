@@ -106,8 +106,7 @@ impl Device {
         command: Command,
         effects: &mut E,
     ) -> Result<Done, Refused> {
-        self.now = self.now.max(now);
-        self.back.pass(self.now, &mut self.stats);
+        self.catch_up(now);
         let lpn = command.lpn();
         let result = match (lpn.0 < self.pages(), command) {
             (false, _) => Err(Refused::NotOnDevice(lpn, self.pages())),
@@ -213,7 +212,7 @@ impl Device {
         self.stats.flushes += 1;
         // What was stored to a page on its way can be programmed once the rest is there.
         let at = self.now.max(found.ready_at);
-        self.back.write(at, page, &mut self.stats);
+        self.write_behind(at, page);
         self.done(true)
     }
 }

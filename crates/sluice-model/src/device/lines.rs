@@ -72,6 +72,11 @@ impl Lines {
         self.left[count as usize] += 1;
     }
 
+    /// A page is programmed with so many lines of the write log.
+    pub(super) fn program_lines(&mut self, lines: usize) {
+        self.flushed[lines] += 1;
+    }
+
     /// The page in the slot is programmed.
     pub(super) fn program(&mut self, slot: u32) {
         let bits = self.bits(slot);

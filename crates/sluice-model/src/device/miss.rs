@@ -34,7 +34,7 @@ impl Device {
     /// Brings the page in for an access. Returns when the access is done.
     fn bring_in<E: Effects>(&mut self, at: Ps, lpn: u32, req: Request, effects: &mut E) -> Ps {
         let store = req.op == Op::Write;
-        let mut parts = self.front_parts();
+        let mut parts = self.behind_parts();
         let from = self.requests.free_at(at);
         let (slot, start) = self.make_room(at, from, lpn, effects);
         parts.stall = start - at;
@@ -67,7 +67,7 @@ impl Device {
 
     /// Reads the page, changes it and programs it, all outside the cache.
     fn write_around(&mut self, at: Ps, lpn: u32) -> Ps {
-        let mut parts = self.front_parts();
+        let mut parts = self.behind_parts();
         self.mshr.retire(at);
         let start = self.mshr.free_at(at).max(self.requests.free_at(at));
         self.stats.mshr_stalls += u64::from(start > at);
@@ -78,7 +78,7 @@ impl Device {
         self.mshr.take(start, done_at);
         self.requests.take(start, done_at);
         self.stats.write_arounds += 1;
-        self.back.write(done_at, lpn, &mut self.stats);
+        self.write_behind(done_at, lpn);
         self.count_latency(parts, done_at);
         done_at
     }
@@ -169,7 +169,7 @@ impl Device {
             if let Some(dram) = &mut self.dram {
                 dram.move_page(at, evicted.slot, Op::Read);
             }
-            self.back.write(at, evicted.lpn, &mut self.stats);
+            self.write_behind(at, evicted.lpn);
         }
         self.back.contents.leave(evicted.lpn);
         dirty

@@ -7,6 +7,7 @@ mod command;
 mod contents;
 mod dram;
 mod lines;
+mod log;
 mod memory;
 mod miss;
 mod prefetch;
@@ -19,6 +20,7 @@ use crate::parts::Parts;
 use crate::prefetch::{Outcome, Prefetcher};
 use crate::request::{Completion, Effects, Hint, Op, Request, ServedBy};
 use crate::stats::Stats;
+use crate::write_log::WriteLog;
 use back::Back;
 use dram::CacheDram;
 use memory::Memory;
@@ -40,10 +42,13 @@ pub struct Device {
     mshr: Mshr,
     requests: Requests,
     back: Back,
+    log: Option<WriteLog>,
     lines: Option<Lines>,
     memory: Option<Memory>,
     dram: Option<CacheDram>,
     stats: Stats,
+    /// How much longer a lookup takes that asks the write log too.
+    log_index_extra: Ps,
     /// Whether a store leaves its page dirty.
     marks_dirty: bool,
     /// Whether a store writes through, or lines are counted.
@@ -100,6 +105,9 @@ impl Device {
         let track_lines = config.cache.track_lines;
         let watches_lines = track_lines || !marks_dirty;
         let cache = Cache::new(config, seed, policy);
+        let log = config.write_log.as_ref();
+        let log_index = log.map(|log| log.index_latency);
+        let lines_per_page = (config.page_bytes() / LINE_BYTES) as u32;
         Ok(Device {
             now: Ps::ZERO,
             watches_hits: watches_lines || cache.sheds || config.dram.is_some(),
@@ -108,10 +116,12 @@ impl Device {
             mshr: Mshr::new(config.cache.mshr_entries),
             requests: Requests::new(config.cache.mshr_requests),
             back: Back::new(config, seed),
+            log: log.map(|log| WriteLog::new(log, lines_per_page)),
             lines: track_lines.then(|| Lines::new(config)),
             memory: Memory::new(config),
             dram: CacheDram::new(config),
             stats: Stats::default(),
+            log_index_extra: log_index.map_or(Ps::ZERO, |log| log - config.cache.index_latency),
             marks_dirty,
             watches_lines,
             config: config.clone(),
@@ -136,10 +146,15 @@ impl Device {
         let store = req.op == Op::Write;
         self.stats.loads += u64::from(!store);
         self.stats.stores += u64::from(store);
+        if self.log.is_some()
+            && let Some(completion) = self.access_log(lpn, req, effects)
+        {
+            return completion;
+        }
         let mut parts = self.front_parts();
         let at = self.now + parts.protocol + parts.indexing;
         let Some(found) = self.cache.hit(lpn, store & self.marks_dirty) else {
-            return self.miss(at, lpn, req, effects);
+            return self.miss(at + self.log_index_extra, lpn, req, effects);
         };
         if store {
             self.back.contents.store(lpn);
@@ -215,14 +230,13 @@ impl Device {
                 lines.program(slot);
             }
             self.back.pass(self.now, &mut self.stats);
-            self.back.write(at, lpn, &mut self.stats);
+            self.write_behind(at, lpn);
         }
     }
 
     /// Lets background work go on up to `now`.
     pub fn advance<E: Effects>(&mut self, now: Ps, _effects: &mut E) {
-        self.now = self.now.max(now);
-        self.back.pass(self.now, &mut self.stats);
+        self.catch_up(now);
         self.mshr.retire(self.now);
     }
 
@@ -233,12 +247,18 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn discard(&mut self, now: Ps, lpn: Lpn) {
-        self.now = self.now.max(now);
-        self.back.pass(self.now, &mut self.stats);
+        self.catch_up(now);
         let lpn = self.known(lpn);
         self.stats.trims += 1;
         self.drop_cached(lpn);
-        self.back.trim(self.now, lpn, &mut self.stats);
+        self.trim_behind(lpn);
+    }
+
+    /// Takes the time of a request, and lets what was due before happen first.
+    fn catch_up(&mut self, now: Ps) {
+        self.now = self.now.max(now);
+        self.run_log(self.now);
+        self.back.pass(self.now, &mut self.stats);
     }
 
     /// Forgets a cached page. Says whether it was cached.
@@ -260,13 +280,13 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn write_back(&mut self, now: Ps, lpn: Lpn) {
-        self.now = self.now.max(now);
-        self.back.pass(self.now, &mut self.stats);
+        self.catch_up(now);
         let lpn = self.known(lpn);
+        self.drop_logged(lpn);
         // A memory expander has nothing behind it: what was written is where it belongs.
         if self.memory.is_none() && !self.cache.set_dirty(lpn, true) {
             self.stats.late_write_backs += 1;
-            self.back.write(self.now, lpn, &mut self.stats);
+            self.write_behind(self.now, lpn);
         }
     }
 
@@ -333,6 +353,13 @@ impl Device {
             indexing: self.config.cache.index_latency,
             ..Parts::default()
         }
+    }
+
+    /// The parts of an access that goes behind the cache, which has asked the write log too.
+    fn behind_parts(&self) -> Parts {
+        let mut parts = self.front_parts();
+        parts.indexing += self.log_index_extra;
+        parts
     }
 
     /// Counts the time of an access that is done at `done_at`.

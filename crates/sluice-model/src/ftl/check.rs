@@ -22,12 +22,6 @@ impl Ftl {
         self.data.geometry.lines_per_pool
     }
 
-    /// The PPN of a page, if it has a place.
-    pub fn ppn_of(&self, lpn: u32) -> Option<u32> {
-        let place = self.data.map.place_of(lpn)?;
-        Some(self.data.blocks.ppn_of(place))
-    }
-
     /// The PPNs of all translation pages.
     pub fn translation_ppns(&self) -> Vec<u32> {
         let areas = self

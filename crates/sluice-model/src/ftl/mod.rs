@@ -99,6 +99,7 @@ impl Ftl {
         &mut self,
         now: Ps,
         lpn: u32,
+        origin: Origin,
         flash: &mut F,
         stats: &mut Stats,
     ) -> Served {
@@ -106,12 +107,12 @@ impl Ftl {
         match &mut self.translation {
             None => self
                 .data
-                .read(io, lpn, Origin::Host)
+                .read(io, lpn, origin)
                 .unwrap_or(Served::at_once(now)),
             Some(translation) => {
-                let found = translation.look_up(io, lpn, false, Origin::Host);
+                let found = translation.look_up(io, lpn, false, origin);
                 io.now = found.done_at;
-                match self.data.read(io, lpn, Origin::Host) {
+                match self.data.read(io, lpn, origin) {
                     Some(served) => then(found, served),
                     None => found,
                 }
@@ -172,6 +173,12 @@ impl Ftl {
             translation.look_up(io, lpn, true, Origin::Host);
         }
         self.data.unmap(lpn);
+    }
+
+    /// The PPN of a page, if it has a place.
+    pub fn ppn_of(&self, lpn: u32) -> Option<u32> {
+        let place = self.data.map.place_of(lpn)?;
+        Some(self.data.blocks.ppn_of(place))
     }
 
     /// Whether there is anything to do in the background before `now`.

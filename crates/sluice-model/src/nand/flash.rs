@@ -44,6 +44,15 @@ impl Served {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadBlock;
 
+/// What is known of the end of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramEnd {
+    /// It ends, or has ended, at this time, whatever comes.
+    At(Ps),
+    /// It ends at this time or later, as reads may overtake it. To be asked again then.
+    NotBefore(Ps),
+}
+
 /// What the FTL asks of a flash array.
 ///
 /// The caller's `now` may be ahead of its clock, for an access that has to wait for an MSHR entry

@@ -18,7 +18,7 @@ use crate::stats::Stats;
 use array::Array;
 use cells::Cells;
 pub(crate) use flash::Flash;
-pub use flash::{BadBlock, Origin, Served};
+pub use flash::{BadBlock, Origin, ProgramEnd, Served};
 use op::{Op, Verb};
 use posted::{Order, Posted};
 use sluice_units::Ps;
@@ -30,6 +30,8 @@ pub(crate) struct Nand {
     array: Array,
     /// What is not waited for, with reads first.
     posted: Option<Posted>,
+    /// The last program in FIFO order, and when it ends.
+    last_program: (u32, Ps),
     /// Whether planes and pages within blocks matter.
     places: bool,
 }
@@ -42,6 +44,7 @@ impl Nand {
             cells: Cells::new(&settings.nand, seed),
             array: Array::new(&settings.nand),
             posted: rules.map(|rules| Posted::new(&settings.nand, rules)),
+            last_program: (0, Ps::ZERO),
             places: settings.nand.planes > 1,
         }
     }
@@ -57,6 +60,17 @@ impl Nand {
         if let Some(posted) = &self.posted {
             stats.suspensions = posted.suspensions;
             stats.forced_writes = posted.forced;
+        }
+    }
+
+    /// When the program of a page ends that was the last one asked for, or of which an earlier
+    /// answer said to ask again at `now`.
+    pub fn program_end(&mut self, now: Ps, ppn: u32) -> ProgramEnd {
+        let die = self.layout.die_of(ppn);
+        match &mut self.posted {
+            None if self.last_program.0 == ppn => ProgramEnd::At(self.last_program.1),
+            None => ProgramEnd::At(self.array.free_at(die)),
+            Some(posted) => posted.program_end(now, die, ppn, &mut self.array),
         }
     }
 
@@ -131,6 +145,7 @@ impl Flash for Nand {
         let (time, result) = self.cells.program(ppn);
         let op = self.op(Verb::Program, origin, self.layout.die_of(ppn), ppn, time);
         let taken_at = self.post(now, op, Some(ppn));
+        self.last_program = (ppn, self.array.free_at(op.die));
         result.map(|()| taken_at)
     }
 

@@ -7,7 +7,7 @@
 //! moment of a request has not begun: the read goes first.
 
 use super::array::{Array, Run};
-use super::flash::Origin;
+use super::flash::{Origin, ProgramEnd};
 use super::op::{Group, Op, Verb};
 use crate::config::{NandSettings, ReadFirst};
 use sluice_units::Ps;
@@ -54,6 +54,8 @@ struct Die {
     /// How many wait, behind those.
     len: u32,
     listed: bool,
+    /// When the chain is done with what was let go before later reads.
+    forced_until: Ps,
     current: Current,
 }
 
@@ -192,6 +194,27 @@ impl Posted {
         (first..state.running + state.len).any(|index| self.peek(die, index).held == Some(ppn))
     }
 
+    /// What is known at `now` of the end of a posted program.
+    pub fn program_end(&mut self, now: Ps, die: u32, ppn: u32, array: &mut Array) -> ProgramEnd {
+        self.play(now, die, array);
+        let state = &self.dies[die as usize];
+        let places = 0..state.running + state.len;
+        let found = places
+            .map(|index| (index, self.peek(die, index)))
+            .find(|(_, order)| order.held == Some(ppn));
+        match found {
+            Some((index, _)) if index < state.running && state.current.end > now => {
+                ProgramEnd::NotBefore(state.current.end)
+            }
+            // All that waits before it could run with it.
+            Some((index, order)) if index >= state.running => {
+                let begins = self.begins_at(die, array).max(order.ready_at);
+                ProgramEnd::NotBefore((begins + order.op.time).max(now + Ps(1)))
+            }
+            _ => ProgramEnd::At(state.forced_until.max(now)),
+        }
+    }
+
     /// About when the die has done all that it has: what waits may run together or later.
     pub fn idle_at(&self, die: u32, array: &Array) -> Ps {
         let state = &self.dies[die as usize];
@@ -236,6 +259,7 @@ impl Posted {
         let start = now.max(self.begins_at(die, array));
         let (op, run) = self.take(die, start, array);
         array.chain(start, &op, run);
+        self.dies[die as usize].forced_until = run.end;
         self.release(die);
         start
     }

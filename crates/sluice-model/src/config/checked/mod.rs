@@ -7,6 +7,7 @@ mod memory;
 mod nand;
 mod prefetch;
 mod take;
+mod write_log;
 
 pub use cache::{
     CacheSettings, LirsVariant, PolicySettings, StoreMiss, WTinyLfuVariant, WritePolicy,
@@ -16,6 +17,7 @@ pub use ftl::{FtlSettings, Precondition, Wear};
 pub use memory::MemorySettings;
 pub use nand::{NandTiming, ReadFirst, WearSettings};
 pub use prefetch::{PrefetchSettings, ThrottleSettings};
+pub use write_log::WriteLogSettings;
 
 use super::error::ConfigError;
 use super::raw::RawConfig;
@@ -55,6 +57,8 @@ pub struct Settings {
     pub cache: CacheSettings,
     /// Prefetching.
     pub prefetch: PrefetchSettings,
+    /// The write log, if there is one.
+    pub write_log: Option<WriteLogSettings>,
     /// The flash array.
     pub nand: NandSettings,
     /// The translation layer.
@@ -140,6 +144,7 @@ impl DeviceConfig {
             dram,
             cache: cache.with_dram(dram.as_ref()),
             prefetch: PrefetchSettings::new(raw)?,
+            write_log: WriteLogSettings::new(raw, page_bytes)?,
             nand,
             ftl,
         };

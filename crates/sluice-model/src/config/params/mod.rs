@@ -8,6 +8,7 @@ mod ftl;
 mod memory;
 mod nand;
 mod prefetch;
+mod write_log;
 
 use super::value::Kind;
 use sluice_units::Ps;
@@ -38,6 +39,7 @@ const GROUPS: &[&[Param]] = &[
     dram::PARAMS,
     cache::PARAMS,
     prefetch::PARAMS,
+    write_log::PARAMS,
     nand::PARAMS,
     ftl::PARAMS,
 ];

@@ -76,8 +76,13 @@ impl<F: Flash> Rig<F> {
     }
 
     fn read(&mut self, lpn: u32) -> Served {
-        self.ftl
-            .read(self.now, lpn, &mut self.flash, &mut self.stats)
+        self.ftl.read(
+            self.now,
+            lpn,
+            Origin::Host,
+            &mut self.flash,
+            &mut self.stats,
+        )
     }
 
     fn trim(&mut self, lpn: u32) {

@@ -1,0 +1,39 @@
+//! Parameters: the write log.
+
+use super::{Param, TIME};
+use crate::config::value::Kind;
+
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        key: "write_log.capacity",
+        kind: Kind::SizeOrNone,
+        default: "none",
+        meaning: "bytes of DRAM that log stores by lines of 64 bytes, all buffers together; \
+                  none: stores fetch their page into the cache",
+        source: "Cylon has no write log; SkyByte Table II: 64 MB",
+    },
+    Param {
+        key: "write_log.buffers",
+        kind: Kind::Count { min: 1, max: 8 },
+        default: "2",
+        meaning: "equal parts of the log that take turns: one is filled, the full ones compacted",
+        source: "SkyByte section III-B: double-buffered",
+    },
+    Param {
+        key: "write_log.index_latency",
+        kind: TIME,
+        default: "72ns",
+        meaning: "time to look a line up in the log's index, or to enter it there",
+        source: "SkyByte section V: 72 ns for a 64 MB log",
+    },
+    Param {
+        key: "write_log.coalescing_buffers",
+        kind: Kind::Count {
+            min: 1,
+            max: 65_536,
+        },
+        default: "256",
+        meaning: "pages that compaction works on at once, each read, merged and programmed",
+        source: "assumed: four for each die, as mshr.entries; SkyByte does not say",
+    },
+];

@@ -1,0 +1,161 @@
+//! Compaction of one full buffer: which page is flushed next, and when.
+
+use super::index::Index;
+use crate::nand::ProgramEnd;
+use crate::stats::Stats;
+use sluice_units::Ps;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A page that was posted to be programmed.
+pub(crate) struct Programmed {
+    /// Its place.
+    pub ppn: u32,
+    /// What is known of the program's end.
+    pub end: ProgramEnd,
+}
+
+/// What is behind the log.
+pub(crate) trait Behind {
+    /// Whether the whole page is in the data cache at `at`.
+    fn is_cached(&self, at: Ps, lpn: u32) -> bool;
+
+    /// Reads the page from flash into a coalescing buffer. Says when it is there.
+    fn read(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Ps;
+
+    /// Programs the page, merged with its lines of the log: (line, log offset).
+    fn program(
+        &mut self,
+        at: Ps,
+        lpn: u32,
+        lines: impl Iterator<Item = (u32, u32)>,
+        stats: &mut Stats,
+    ) -> Programmed;
+
+    /// What is known at `at` of the end of a program.
+    fn program_end(&mut self, at: Ps, ppn: u32) -> ProgramEnd;
+}
+
+/// What happens to a page at the time of an event.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// It has been read.
+    Read,
+    /// Its program may have ended, at this place.
+    MayHaveEnded(u32),
+    /// It has been programmed.
+    Ended,
+}
+
+/// Flushes the pages of a buffer, each in a coalescing buffer, as many at once as there are.
+///
+/// A page that is not cached is read, unless the log has all of it; then it is programmed; then
+/// its coalescing buffer takes the next page. Events are carried out in order of time and, at the
+/// same time, of page number.
+pub(super) struct Compaction {
+    /// When, to which page by number, and what.
+    events: BinaryHeap<Reverse<(Ps, u32, Event)>>,
+    coalescing_buffers: usize,
+    lines_per_page: u32,
+    /// The next page to begin with.
+    cursor: u32,
+    /// When it starts, as long as it has not.
+    start: Option<Ps>,
+}
+
+impl Compaction {
+    pub fn new(coalescing_buffers: u32, lines_per_page: u32) -> Compaction {
+        Compaction {
+            events: BinaryHeap::with_capacity(coalescing_buffers as usize),
+            coalescing_buffers: coalescing_buffers as usize,
+            lines_per_page,
+            cursor: 0,
+            start: None,
+        }
+    }
+
+    pub fn begin(&mut self, at: Ps) {
+        self.cursor = 0;
+        self.start = Some(at);
+    }
+
+    /// When the next event is due, or `None` if there is none left.
+    pub fn due(&self) -> Option<Ps> {
+        self.start
+            .or_else(|| self.events.peek().map(|event| event.0.0))
+    }
+
+    /// Carries out the next event. Says when it ended all, if it did.
+    pub fn step<B: Behind>(
+        &mut self,
+        index: &mut Index,
+        behind: &mut B,
+        stats: &mut Stats,
+    ) -> Option<Ps> {
+        let at = if let Some(start) = self.start.take() {
+            start
+        } else {
+            let Reverse((at, id, event)) = self.events.pop()?;
+            match event {
+                Event::Read => self.program(at, id, index, behind, stats),
+                Event::MayHaveEnded(ppn) => {
+                    let end = behind.program_end(at, ppn);
+                    self.end(id, Programmed { ppn, end });
+                }
+                Event::Ended => {}
+            }
+            at
+        };
+        while self.events.len() < self.coalescing_buffers && self.cursor < index.pages() {
+            self.cursor += 1;
+            self.load(at, self.cursor - 1, index, behind, stats);
+        }
+        self.events.is_empty().then_some(at)
+    }
+
+    /// Brings a page into a coalescing buffer.
+    fn load<B: Behind>(
+        &mut self,
+        at: Ps,
+        id: u32,
+        index: &mut Index,
+        behind: &mut B,
+        stats: &mut Stats,
+    ) {
+        let (lpn, lines) = index.page(id);
+        if lines == self.lines_per_page || behind.is_cached(at, lpn) {
+            self.program(at, id, index, behind, stats);
+        } else if lines > 0 {
+            stats.write_log.compaction_reads += 1;
+            let read_at = behind.read(at, lpn, stats);
+            self.events.push(Reverse((read_at, id, Event::Read)));
+        }
+    }
+
+    /// Programs a page, unless it was dropped.
+    fn program<B: Behind>(
+        &mut self,
+        at: Ps,
+        id: u32,
+        index: &mut Index,
+        behind: &mut B,
+        stats: &mut Stats,
+    ) {
+        let (lpn, lines) = index.page(id);
+        if lines > 0 {
+            index.set_flushed(id);
+            stats.write_log.pages_flushed += 1;
+            stats.write_log.lines_flushed += u64::from(lines);
+            let programmed = behind.program(at, lpn, index.lines(id), stats);
+            self.end(id, programmed);
+        }
+    }
+
+    /// Notes when the page's coalescing buffer is free again.
+    fn end(&mut self, id: u32, programmed: Programmed) {
+        self.events.push(Reverse(match programmed.end {
+            ProgramEnd::At(at) => (at, id, Event::Ended),
+            ProgramEnd::NotBefore(at) => (at, id, Event::MayHaveEnded(programmed.ppn)),
+        }));
+    }
+}

@@ -1,0 +1,202 @@
+//! The index of one log buffer: from a page to its table, from a line to its place in the log.
+
+use super::tables::{LINES_MAX, Tables, slots_of};
+
+/// Bytes of a first-level entry: page number and table pointer (SkyByte section III-B).
+const PAGE_ENTRY_BYTES: u64 = 16;
+/// Bytes of a second-level slot (SkyByte section III-B).
+const SLOT_BYTES: u64 = 4;
+
+/// Bits of a page's second word that count its lines. The one above says whether they are in
+/// flash already; the others say where its table is.
+const LINES_BITS: u32 = 7;
+const LINES: u32 = (1 << LINES_BITS) - 1;
+const FLUSHED: u32 = 1 << LINES_BITS;
+const TABLE_SHIFT: u32 = LINES_BITS + 1;
+/// Bits of a bucket that name a page; the others are the generation it belongs to.
+const ID_BITS: u32 = 25;
+const GENERATION_MAX: u32 = (1 << (32 - ID_BITS)) - 1;
+/// Lines of one buffer at most, so that numbers of pages and of tables fit their bits.
+pub(crate) const LINES_PER_BUFFER_MAX: u32 = 1 << 23;
+
+const _: () = assert!(LINES_MAX <= LINES);
+// A table's number is below the lines and a few blocks that are partly used.
+const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << (32 - TABLE_SHIFT));
+const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << ID_BITS);
+
+/// Finds the newest copy of each line in one buffer.
+///
+/// Pages are numbered in the order of their first line, so that a scan of the first level is as
+/// long as there are pages. A page that was dropped keeps its number, without a table.
+pub(super) struct Index {
+    /// Per page: [LPN, table and number of lines].
+    pages: Vec<[u32; 2]>,
+    used: u32,
+    /// Open addressing: generation and page number.
+    buckets: Vec<u32>,
+    /// Buckets of another generation are empty: a reset need not touch them.
+    generation: u32,
+    tables: Tables,
+    /// Slots of all tables.
+    slots: u64,
+}
+
+/// What an insertion did.
+pub(super) enum Inserted {
+    /// The line was not in the index.
+    New,
+    /// It was, at an older place.
+    Newer,
+}
+
+impl Index {
+    /// An index for a buffer of so many lines, at most [`LINES_PER_BUFFER_MAX`].
+    pub fn new(lines: u32) -> Index {
+        // Three quarters of the buckets are used when every line is of another page.
+        let buckets = (lines as usize * 4).div_ceil(3) + 1;
+        Index {
+            pages: vec![[0; 2]; lines as usize],
+            used: 0,
+            buckets: vec![0; buckets],
+            generation: 1,
+            tables: Tables::new(lines),
+            slots: 0,
+        }
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        self.used = 0;
+        self.slots = 0;
+        self.tables.reset();
+        if self.generation == GENERATION_MAX {
+            self.buckets.fill(0);
+            self.generation = 0;
+        }
+        self.generation += 1;
+    }
+
+    /// Pages that have or had a line in it.
+    pub fn pages(&self) -> u32 {
+        self.used
+    }
+
+    /// Memory that the index needs, counted as SkyByte section III-B does: 16 bytes for a page and
+    /// 4 for each slot of its table.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.used) * PAGE_ENTRY_BYTES + self.slots * SLOT_BYTES
+    }
+
+    /// A page by its number: its LPN and how many lines it has.
+    pub fn page(&self, id: u32) -> (u32, u32) {
+        let [lpn, word] = self.pages[id as usize];
+        (lpn, word & LINES)
+    }
+
+    fn table(&self, id: u32) -> u32 {
+        self.pages[id as usize][1] >> TABLE_SHIFT
+    }
+
+    fn set(&mut self, id: u32, table: u32, lines: u32) {
+        let flushed = self.pages[id as usize][1] & FLUSHED;
+        self.pages[id as usize][1] = table << TABLE_SHIFT | flushed | lines;
+    }
+
+    #[cfg(test)]
+    pub fn is_flushed(&self, id: u32) -> bool {
+        self.pages[id as usize][1] & FLUSHED != 0
+    }
+
+    /// Notes that the page's lines are in flash. They can still be found.
+    pub fn set_flushed(&mut self, id: u32) {
+        self.pages[id as usize][1] |= FLUSHED;
+    }
+
+    /// The newest place of a line.
+    pub fn find(&self, lpn: u32, line: u32) -> Option<u32> {
+        let id = self.id_of(lpn)?;
+        let (_, lines) = self.page(id);
+        if lines == 0 {
+            return None;
+        }
+        self.tables.find(self.table(id), lines, line)
+    }
+
+    /// The lines of a page, by its number, with their places.
+    pub fn lines(&self, id: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let (_, lines) = self.page(id);
+        self.tables.entries(self.table(id), lines)
+    }
+
+    /// The number of a page that has an entry.
+    pub fn id_of(&self, lpn: u32) -> Option<u32> {
+        self.bucket_of(lpn).1
+    }
+
+    /// Notes the place of a line's newest copy.
+    pub fn insert(&mut self, lpn: u32, line: u32, offset: u32) -> Inserted {
+        let (bucket, found) = self.bucket_of(lpn);
+        let id = found.unwrap_or_else(|| {
+            let id = self.used;
+            self.used += 1;
+            self.buckets[bucket] = self.generation << ID_BITS | id;
+            self.pages[id as usize] = [lpn, 0];
+            id
+        });
+        let (_, lines) = self.page(id);
+        let mut table = self.table(id);
+        if lines == 0 {
+            table = self.tables.first(id);
+        } else if self.tables.update(table, lines, line, offset) {
+            return Inserted::Newer;
+        }
+        let (table, moved) = self.tables.add(table, lines, line, offset);
+        self.set(id, table, lines + 1);
+        self.follow(moved);
+        self.slots += u64::from(slots_of(lines + 1) - slots_of(lines));
+        Inserted::New
+    }
+
+    /// Forgets the lines of a page. Says how many it had that were not in flash.
+    pub fn drop_page(&mut self, lpn: u32) -> u32 {
+        let Some(id) = self.id_of(lpn) else { return 0 };
+        let (_, lines) = self.page(id);
+        if lines > 0 {
+            let moved = self.tables.remove(self.table(id), lines);
+            self.set(id, 0, 0);
+            self.follow(moved);
+            self.slots -= u64::from(slots_of(lines));
+        }
+        match self.pages[id as usize][1] & FLUSHED {
+            0 => lines,
+            _ => 0,
+        }
+    }
+
+    fn follow(&mut self, moved: Option<super::tables::Moved>) {
+        if let Some(moved) = moved {
+            let (_, lines) = self.page(moved.owner);
+            self.set(moved.owner, moved.table, lines);
+        }
+    }
+
+    /// The page's bucket and number, or the empty bucket where it would be.
+    fn bucket_of(&self, lpn: u32) -> (usize, Option<u32>) {
+        let hash = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let mut bucket = ((hash * self.buckets.len() as u64) >> 32) as usize;
+        loop {
+            let word = self.buckets[bucket];
+            if word >> ID_BITS != self.generation {
+                return (bucket, None);
+            }
+            let id = word & ((1 << ID_BITS) - 1);
+            if self.pages[id as usize][0] == lpn {
+                return (bucket, Some(id));
+            }
+            bucket += 1;
+            if bucket == self.buckets.len() {
+                bucket = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The second level of the index: small hash tables from a page's line to its place in the log.
+
+/// Slots of a page's first table (SkyByte section III-B).
+const FIRST_SLOTS: u32 = 4;
+/// Table sizes: 4, 8, 16, 32 and 64 slots.
+const CLASSES: usize = 5;
+/// Slots in a block of the arena: a table of the largest class.
+const BLOCK_SLOTS: u32 = FIRST_SLOTS << (CLASSES - 1);
+/// First-class tables in a block. Tables are addressed by these granules.
+const BLOCK_GRANULES: u32 = BLOCK_SLOTS / FIRST_SLOTS;
+/// Lines of a page at most: the page offset of an entry has six bits (SkyByte section III-B).
+pub(crate) const LINES_MAX: u32 = 64;
+/// Where the line number starts in a slot; below it is the log offset + 1, so that 0 is empty.
+const LINE_SHIFT: u32 = 26;
+const OFFSET: u32 = (1 << LINE_SHIFT) - 1;
+
+const _: () = assert!(
+    BLOCK_SLOTS == LINES_MAX,
+    "a full page fits the largest table"
+);
+
+/// The size class of a table that holds `lines` entries.
+///
+/// A table doubles when more than three quarters of it would be used. The largest has a slot for
+/// each line of a page, so that it never has to.
+fn class_of(lines: u32) -> usize {
+    match lines {
+        0..=3 => 0,
+        4..=6 => 1,
+        7..=12 => 2,
+        13..=24 => 3,
+        _ => 4,
+    }
+}
+
+/// Slots of the table of a page with `lines` entries: none without one.
+pub(super) fn slots_of(lines: u32) -> u32 {
+    if lines == 0 {
+        0
+    } else {
+        FIRST_SLOTS << class_of(lines)
+    }
+}
+
+/// The tables of one size: a stack of blocks, all full but the last.
+#[derive(Clone, Copy, Default)]
+struct Class {
+    /// The last block + 1.
+    last: u32,
+    /// Tables in it.
+    used: u32,
+}
+
+/// A table that had to move into the place of a freed one.
+pub(super) struct Moved {
+    /// Whose table it is.
+    pub owner: u32,
+    /// Where it is now.
+    pub table: u32,
+}
+
+/// Every table of one log buffer, in an arena made beforehand.
+///
+/// The tables of a size lie without gaps: the last one moves into the place of one that is freed.
+/// So the arena never needs more than its live slots and one block for each size.
+pub(super) struct Tables {
+    slots: Vec<u32>,
+    /// Per granule that starts a table: whose it is.
+    owners: Vec<u32>,
+    /// Per block: the block below it in its stack, or the next free one, + 1.
+    below: Vec<u32>,
+    classes: [Class; CLASSES],
+    /// Blocks that were never used since the last reset.
+    fresh: u32,
+    /// The first block that was given back, + 1.
+    free: u32,
+}
+
+impl Tables {
+    /// Room for `lines` entries, however they are spread over pages.
+    ///
+    /// One line in a page costs four slots, and no other number of lines costs more for each.
+    pub fn new(lines: u32) -> Tables {
+        // A block for each size that is partly used, and one more while a table doubles.
+        let blocks = (lines * FIRST_SLOTS).div_ceil(BLOCK_SLOTS) as usize + CLASSES + 1;
+        Tables {
+            slots: vec![0; blocks * BLOCK_SLOTS as usize],
+            owners: vec![0; blocks * BLOCK_GRANULES as usize],
+            below: vec![0; blocks],
+            classes: [Class::default(); CLASSES],
+            fresh: 0,
+            free: 0,
+        }
+    }
+
+    /// Forgets every table.
+    pub fn reset(&mut self) {
+        self.classes = [Class::default(); CLASSES];
+        self.fresh = 0;
+        self.free = 0;
+    }
+
+    fn slots(&self, table: u32, lines: u32) -> &[u32] {
+        let first = (table * FIRST_SLOTS) as usize;
+        &self.slots[first..first + slots_of(lines) as usize]
+    }
+
+    fn slots_mut(&mut self, table: u32, class: usize) -> &mut [u32] {
+        let first = (table * FIRST_SLOTS) as usize;
+        &mut self.slots[first..first + (FIRST_SLOTS << class) as usize]
+    }
+
+    /// The log offset of a line in a table of `lines` entries.
+    pub fn find(&self, table: u32, lines: u32, line: u32) -> Option<u32> {
+        let slots = self.slots(table, lines);
+        let place = place_of(slots, line);
+        entry(slots[place]).map(|(_, offset)| offset)
+    }
+
+    /// The entries of a table, as (line, log offset), in no order.
+    pub fn entries(&self, table: u32, lines: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.slots(table, lines)
+            .iter()
+            .filter_map(|slot| entry(*slot))
+    }
+
+    /// An empty table for the first line of a page.
+    pub fn first(&mut self, owner: u32) -> u32 {
+        self.take(0, owner)
+    }
+
+    /// Points a line that the table has to a newer place. Says whether it had it.
+    pub fn update(&mut self, table: u32, lines: u32, line: u32, offset: u32) -> bool {
+        let slots = self.slots_mut(table, class_of(lines));
+        let place = place_of(slots, line);
+        let known = slots[place] != 0;
+        if known {
+            slots[place] = packed(line, offset);
+        }
+        known
+    }
+
+    /// Adds a line that the table of `lines` entries does not have. Returns where the table is
+    /// then, and which other table moved.
+    pub fn add(&mut self, table: u32, lines: u32, line: u32, offset: u32) -> (u32, Option<Moved>) {
+        let (from, to) = (class_of(lines), class_of(lines + 1));
+        let owner = self.owners[table as usize];
+        let grown = if from == to {
+            table
+        } else {
+            self.take(to, owner)
+        };
+        if grown != table {
+            for at in 0..FIRST_SLOTS << from {
+                let slot = self.slots[(table * FIRST_SLOTS + at) as usize];
+                if let Some((line, _)) = entry(slot) {
+                    let slots = self.slots_mut(grown, to);
+                    slots[place_of(slots, line)] = slot;
+                }
+            }
+        }
+        let slots = self.slots_mut(grown, to);
+        slots[place_of(slots, line)] = packed(line, offset);
+        let moved = if grown == table {
+            None
+        } else {
+            self.give_back(table, from)
+        };
+        (grown, moved)
+    }
+
+    /// Frees the table of a page with `lines` entries. Returns which other table moved.
+    pub fn remove(&mut self, table: u32, lines: u32) -> Option<Moved> {
+        self.give_back(table, class_of(lines))
+    }
+
+    fn take(&mut self, class: usize, owner: u32) -> u32 {
+        let full = BLOCK_GRANULES >> class;
+        if self.classes[class].last == 0 || self.classes[class].used == full {
+            let block = self.take_block();
+            self.below[block as usize] = self.classes[class].last;
+            self.classes[class] = Class {
+                last: block + 1,
+                used: 0,
+            };
+        }
+        let Class { last, used } = &mut self.classes[class];
+        let table = (*last - 1) * BLOCK_GRANULES + (*used << class);
+        *used += 1;
+        self.owners[table as usize] = owner;
+        self.slots_mut(table, class).fill(0);
+        table
+    }
+
+    fn take_block(&mut self) -> u32 {
+        if let Some(block) = self.free.checked_sub(1) {
+            self.free = self.below[block as usize];
+            return block;
+        }
+        self.fresh += 1;
+        self.fresh - 1
+    }
+
+    fn give_back(&mut self, table: u32, class: usize) -> Option<Moved> {
+        let Class { last, used } = self.classes[class];
+        let block = last - 1;
+        let end = block * BLOCK_GRANULES + ((used - 1) << class);
+        let moved = (end != table).then(|| {
+            let (from, slots) = (
+                (end * FIRST_SLOTS) as usize,
+                (FIRST_SLOTS << class) as usize,
+            );
+            self.slots
+                .copy_within(from..from + slots, (table * FIRST_SLOTS) as usize);
+            let owner = self.owners[end as usize];
+            self.owners[table as usize] = owner;
+            Moved { owner, table }
+        });
+        self.classes[class].used -= 1;
+        if self.classes[class].used == 0 {
+            let last = self.below[block as usize];
+            let used = if last == 0 {
+                0
+            } else {
+                BLOCK_GRANULES >> class
+            };
+            self.classes[class] = Class { last, used };
+            self.below[block as usize] = self.free;
+            self.free = block + 1;
+        }
+        moved
+    }
+}
+
+fn packed(line: u32, offset: u32) -> u32 {
+    line << LINE_SHIFT | (offset + 1)
+}
+
+fn entry(slot: u32) -> Option<(u32, u32)> {
+    let offset = (slot & OFFSET).checked_sub(1)?;
+    Some((slot >> LINE_SHIFT, offset))
+}
+
+/// The slot of a line, or the empty one where it would be. A table has one or the other: below
+/// the largest size a quarter of it is empty, and the largest has a slot for each line.
+fn place_of(slots: &[u32], line: u32) -> usize {
+    let mask = slots.len() - 1;
+    let mut place = line as usize & mask;
+    while slots[place] != 0 && slots[place] >> LINE_SHIFT != line {
+        place = (place + 1) & mask;
+    }
+    place
+}
