@@ -8,7 +8,6 @@ mod precondition;
 mod timing;
 mod victims;
 mod wear;
-mod write_amplification;
 
 use super::*;
 use crate::config::RawConfig;

@@ -40,13 +40,16 @@ fn expected(name: &str, lines: &[Closed], now: u64) -> Option<u32> {
             Some(best.line)
         }
         "cost-benefit" => {
-            let score = |line: &Closed| {
-                let age = (now - line.changed + 1) as f64;
-                age * f64::from(line.stale) / f64::from(2 * (PAGES - line.stale))
-            };
-            let best = gain().map(score).fold(0.0, f64::max);
-            let best: Vec<&Closed> = gain().filter(|line| score(line) >= best).collect();
-            (best.len() == 1).then(|| best[0].line)
+            // Fractions, compared across.
+            let valid = |line: &Closed| u128::from(2 * (PAGES - line.stale));
+            if let Some(empty) = gain().find(|line| valid(line) == 0) {
+                return (gain().filter(|line| valid(line) == 0).count() == 1).then_some(empty.line);
+            }
+            let value = |line: &Closed| u128::from(now - line.changed + 1) * u128::from(line.stale);
+            let beats = |a: &Closed, b: &Closed| value(a) * valid(b) >= value(b) * valid(a);
+            let mut best = gain().filter(|line| gain().all(|other| beats(line, other)));
+            let line = best.next()?.line;
+            best.next().is_none().then_some(line)
         }
         "fifo" => Some(oldest(gain().collect())),
         "windowed-greedy" => {

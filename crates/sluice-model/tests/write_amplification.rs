@@ -2,7 +2,8 @@
 //!
 //! Over-provisioning is spare over logical space: 7 % is 1.07 times the logical pages.
 
-use super::*;
+use sluice_model::{BlockOp, BlockRequest, Device, RawConfig};
+use sluice_units::{Lpn, Ps, Rng};
 
 /// Pages of a block here.
 const BLOCK: u32 = 64;
@@ -93,30 +94,30 @@ fn measure(overprovision: &str, skew: &Skew, pairs: &[(&str, &str)]) -> (f64, f6
         ("ftl.precondition", "random"),
         ("ftl.precondition_writes", "300%"),
     ];
-    let settings = settings(&[&base[..], pairs].concat());
-    let mut rig = Rig::new(&settings);
+    let mut raw = RawConfig::default();
+    for (key, value) in base.iter().chain(pairs) {
+        raw.set(key, value).unwrap();
+    }
+    let config = raw.check().unwrap();
+    let pages = config.pages;
+    let mut device = Device::new(&config, 1).unwrap();
     let mut rng = Rng::stream(11, "writes");
-    let mut before = rig.stats;
+    let mut before = *device.stats();
     let warm_up = if skew.hot == 100 { 1 } else { 4 };
     for round in 0..warm_up + 2 {
         if round == warm_up {
-            before = rig.stats;
+            before = *device.stats();
         }
-        for _ in 0..settings.pages {
-            let Write { lpn, stream } = skew.draw(settings.pages, &mut rng);
-            rig.write_to(
-                lpn,
-                Placement {
-                    place: None,
-                    stream,
-                },
-            )
-            .unwrap();
+        for _ in 0..pages {
+            let Write { lpn, stream } = skew.draw(pages, &mut rng);
+            let mut write = BlockRequest::new(BlockOp::Write, Lpn(u64::from(lpn)), 1);
+            write.placement.stream = stream;
+            device.block(Ps::ZERO, write, &mut ()).unwrap();
         }
     }
-    let programs = rig.stats.flash_programs - before.flash_programs;
-    let host = rig.stats.host_programs - before.host_programs;
-    let blocks = f64::from(settings.nand.blocks_per_plane);
+    let programs = device.stats().flash_programs - before.flash_programs;
+    let host = device.stats().host_programs - before.host_programs;
+    let blocks = f64::from(config.nand.blocks_per_plane);
     (
         programs as f64 / host as f64,
         (blocks - 2.5) / f64::from(HOME),
