@@ -67,6 +67,36 @@ pub fn presets() -> &'static [Preset] {
             toml: include_str!("../../../presets/devices/cxl-ssd-sim.toml"),
         },
         Preset {
+            name: "skybyte-base",
+            meaning: "Base-CSSD of the SkyByte paper: 96 GiB of 3 us flash, 512 MiB LRU cache",
+            toml: include_str!("../../../presets/devices/skybyte-base.toml"),
+        },
+        Preset {
+            name: "skybyte",
+            meaning: "SkyByte-W of its paper: 64 MiB of write log and 448 MiB of cache",
+            toml: include_str!("../../../presets/devices/skybyte.toml"),
+        },
+        Preset {
+            name: "z-nand",
+            meaning: "skybyte with Samsung Z-NAND: 3, 100 and 1000 us",
+            toml: include_str!("../../../presets/devices/z-nand.toml"),
+        },
+        Preset {
+            name: "xl-flash",
+            meaning: "skybyte with Toshiba XL-Flash: 4, 75 and 850 us",
+            toml: include_str!("../../../presets/devices/xl-flash.toml"),
+        },
+        Preset {
+            name: "slc",
+            meaning: "skybyte with SLC flash: 25, 200 and 1500 us",
+            toml: include_str!("../../../presets/devices/slc.toml"),
+        },
+        Preset {
+            name: "mlc",
+            meaning: "skybyte with MLC flash: 50, 600 and 3000 us",
+            toml: include_str!("../../../presets/devices/mlc.toml"),
+        },
+        Preset {
             name: "cxl-dram",
             meaning: "memory expander: Micron CZ120, 256 GiB of DRAM behind CXL, 0.4 us",
             toml: include_str!("../../../presets/devices/cxl-dram.toml"),
