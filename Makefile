@@ -68,6 +68,7 @@ system:
 .PHONY: bench
 bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench access
+	@cargo bench --locked -p sluice-testkit --bench parts
 	@cargo bench --locked -p sluice-cli --bench live
 
 .PHONY: oracle

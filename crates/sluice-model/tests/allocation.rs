@@ -1,6 +1,6 @@
 //! The model runs inside a page-fault handler: after `new` it must not allocate.
 
-use sluice_model::{Device, EVICTIONS, Effects, Op, RawConfig, Request};
+use sluice_model::{Device, EVICTIONS, Effects, Op, PREFETCHES, RawConfig, Request};
 use sluice_testkit::alloc::CountingAlloc;
 use sluice_units::{Lpn, Ps, Rng};
 
@@ -82,6 +82,37 @@ fn nothing_is_allocated_after_new() {
             "not busy: {stats:?}"
         );
     }
+}
+
+/// The same for what is off in the devices above.
+#[test]
+fn prefetchers_throttle_dram_and_expanders_allocate_nothing_either() {
+    let small = [("device.capacity", "8MiB"), ("cache.capacity", "512KiB")];
+    let memory = [("device.capacity", "8MiB"), ("device.kind", "memory")];
+    let mut devices: Vec<(&str, Device)> = Vec::new();
+    for entry in PREFETCHES.iter().filter(|entry| entry.info.name != "none") {
+        let own = [
+            ("prefetch.policy", entry.info.name),
+            ("prefetch.degree", "4"),
+            ("prefetch.throttle", "feedback"),
+            ("prefetch.throttle_interval", "64"),
+            ("prefetch.markov_pages", "512"),
+            ("mshr.entries", "8"),
+        ];
+        devices.push((entry.info.name, device(&[&small[..], &own].concat())));
+    }
+    for model in ["ddr4-2400", "lpddr4-3200"] {
+        let banks = [("dram.model", model)];
+        devices.push((model, device(&[&small[..], &banks].concat())));
+        devices.push((model, device(&[&memory[..], &banks].concat())));
+    }
+    for (name, device) in &mut devices {
+        let before = ALLOC.counts();
+        exercise(device, 4_000);
+        assert_eq!(ALLOC.counts(), before, "{name} allocates");
+    }
+    let prefetched = devices.iter().filter(|(_, d)| d.stats().prefetch_used > 0);
+    assert!(prefetched.count() >= 3);
 }
 
 /// The maps of a terabyte are gigabytes of zeroes that nobody has touched yet.

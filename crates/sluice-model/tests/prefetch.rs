@@ -63,6 +63,21 @@ fn a_stride_misses_three_times() {
     }
 }
 
+/// A single access near a stream whose stride is known neither ends nor bends it.
+#[test]
+fn a_confirmed_stride_is_left_alone() {
+    let mut device = prefetcher("stride", &[("prefetch.degree", "2")]);
+    let pages = (0..100).map(|step| step * 3);
+    let stats = read_all(
+        &mut device,
+        pages.flat_map(|page| match page {
+            60 => vec![60, 161],
+            page => vec![page],
+        }),
+    );
+    assert_eq!(misses_and_used(&stats), (3 + 1, 97));
+}
+
 /// A stride of one page more than is looked for is no stride.
 #[test]
 fn a_stride_beyond_the_longest_is_not_followed() {

@@ -32,7 +32,9 @@ impl Entry {
     /// How many steps further a page of this stream is, if it is within `steps`.
     fn steps_to(&self, lpn: u64, steps: u32) -> Option<u32> {
         let gap = lpn as i64 - self.last as i64;
-        if self.stride == 0 || gap % self.stride != 0 {
+        // Nearly every entry is ruled out by distance: a division would cost more than all else.
+        let near = gap.unsigned_abs() <= self.stride.unsigned_abs() * u64::from(steps);
+        if self.stride == 0 || !near || gap % self.stride != 0 {
             return None;
         }
         let step = gap / self.stride;
