@@ -66,7 +66,10 @@ fn a_stride_misses_three_times() {
 /// A single access near a stream whose stride is known neither ends nor bends it.
 #[test]
 fn a_confirmed_stride_is_left_alone() {
-    let mut device = prefetcher("stride", &[("prefetch.degree", "2")]);
+    let mut device = prefetcher(
+        "stride",
+        &[("prefetch.degree", "1"), ("prefetch.distance", "1")],
+    );
     let pages = (0..100).map(|step| step * 3);
     let stats = read_all(
         &mut device,
