@@ -30,11 +30,11 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
         DeviceCommand::Show { device, json } => show(device, *json)?,
         DeviceCommand::Check { device } => {
             let config = sluice_config::describe(device)?.config.check()?;
-            println!(
-                "{device}: well, {} behind {}",
-                config.capacity(),
-                config.cache.capacity()
-            );
+            let what = match config.memory {
+                Some(_) => "of memory".to_owned(),
+                None => format!("behind {}", config.cache.capacity()),
+            };
+            println!("{device}: well, {} {what}", config.capacity());
         }
     }
     Ok(ExitCode::SUCCESS)
