@@ -1,4 +1,5 @@
-//! How long the model takes for a hit and for a miss, policy by policy.
+//! How long the whole device takes for an access: cache, MSHR, FTL, NAND and statistics, policy by
+//! policy; when all accesses hit, and when three in four miss (uniform over four times the cache).
 //!
 //! `cargo bench -p sluice-testkit` measures; `cargo test` runs a small size so that it keeps
 //! working. The hash says that two builds did the same thing: compare times only if it is equal.
@@ -25,8 +26,8 @@ fn main() {
     let measure = std::env::args().any(|arg| arg == "--bench");
     let accesses = if measure { 4_000_000 } else { 10_000 };
     println!(
-        "{:8} {:>9} {:>6} {:>10} {:>6}  hash",
-        "policy", "hit ns", "ratio", "miss ns", "ratio"
+        "{:8} {:>9} {:>7} {:>6} {:>10} {:>7} {:>6}  hash",
+        "policy", "hit ns", "M/s", "ratio", "3/4 miss", "M/s", "ratio"
     );
     let mut base: Option<(u64, u64)> = None;
     for entry in EVICTIONS {
@@ -35,10 +36,12 @@ fn main() {
         let (miss_ps, miss_hash) = median(name, CACHE * 4, accesses / 4);
         let (hit_base, miss_base) = *base.get_or_insert((hit_ps, miss_ps));
         println!(
-            "{name:8} {:>9} {:>6} {:>10} {:>6}  {:016x}",
+            "{name:8} {:>9} {:>7} {:>6} {:>10} {:>7} {:>6}  {:016x}",
             decimal(hit_ps, 1_000),
+            decimal(1_000_000, hit_ps),
             decimal(hit_ps, hit_base),
             decimal(miss_ps, 1_000),
+            decimal(1_000_000, miss_ps),
             decimal(miss_ps, miss_base),
             hit_hash ^ miss_hash.rotate_left(1)
         );

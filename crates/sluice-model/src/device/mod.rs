@@ -49,6 +49,8 @@ pub struct Device {
     stats: Stats,
     /// How much longer a lookup takes that asks the write log too.
     log_index_extra: Ps,
+    /// Whether there is a prefetcher to ask.
+    prefetches: bool,
     /// Whether a store leaves its page dirty.
     marks_dirty: bool,
     /// Whether a store writes through, or lines are counted.
@@ -122,6 +124,7 @@ impl Device {
             dram: CacheDram::new(config),
             stats: Stats::default(),
             log_index_extra: log_index.map_or(Ps::ZERO, |log| log - config.cache.index_latency),
+            prefetches: config.prefetch.policy.info.name != "none",
             marks_dirty,
             watches_lines,
             config: config.clone(),

@@ -18,6 +18,9 @@ impl Device {
     ) {
         self.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
         self.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
+        if !self.prefetches {
+            return;
+        }
         let mut picks = Picks::new();
         self.prefetch.access(at, lpn, outcome, &mut picks);
         for pick in picks.as_slice() {
