@@ -17,7 +17,7 @@ say := @printf '==> %s\n'
 
 .PHONY: help
 help: ## Say what each target does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: setup ## Build, run real programs on an emulated CXL-SSD, write a report with pictures
@@ -75,6 +75,10 @@ bench: build ## Run the benchmarks; figures are this machine's
 oracle: setup ## Compare the eviction policies with libCacheSim, to the last miss (minutes)
 	@scripts/system oracle
 	@$(PYTHON) tests/oracle/exact.py --traces $(CARGO_TARGET_DIR)/oracle
+
+.PHONY: bench-policies
+bench-policies: setup ## Requests a second of the eviction policies beside libCacheSim's
+	@$(PYTHON) tests/oracle/speed.py --traces $(CARGO_TARGET_DIR)/oracle
 
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program

@@ -4,7 +4,17 @@
 the one that live runs and the simulator use.
 """
 
-from sluice._core import optimum, params, policies, presets, replay, resolve, simulate, version
+from sluice._core import (
+    optimum,
+    params,
+    policies,
+    policy_misses,
+    presets,
+    replay,
+    resolve,
+    simulate,
+    version,
+)
 from sluice.errors import (
     BadValueError,
     ConfigError,
@@ -30,6 +40,7 @@ __all__ = [
     "optimum",
     "params",
     "policies",
+    "policy_misses",
     "presets",
     "replay",
     "resolve",

@@ -25,3 +25,9 @@ def replay(
     seed: int = 1,
 ) -> dict[str, Any]: ...
 def optimum(pages: Buffer, cache_pages: int, ways: int | None = None) -> int: ...
+def policy_misses(
+    device: str,
+    overrides: Mapping[str, object] | None,
+    pages: Buffer,
+    seed: int = 1,
+) -> dict[str, Any]: ...

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import libcachesim as lcs
@@ -22,8 +23,7 @@ import sluice  # noqa: E402
 
 LENGTH, QUICK_LENGTH = 5_000_000, 100_000
 PAGE_BYTES = 4096
-# Shares of the pages that a trace touches. Sizes are multiples of four, for SLRU's segments, and
-# not of ten, so that shares of the cache are rounded.
+# Shares of the pages that a trace touches.
 SIZES = [0.004, 0.06, 0.31]
 
 
@@ -37,25 +37,36 @@ class Policy:
     label: str = ""
     least_pages: int = 0  # what the library's parameters need to mean anything
 
-    def misses(self, pages: traces.Pages, cache_pages: int) -> int:
-        if self.name == "belady":
-            return sluice.optimum(pages, cache_pages)
-        # Room for every page of the trace and for the cache; the rest is as in `cylon`.
+    def settings(self, pages: traces.Pages, cache_pages: int) -> dict[str, object]:
+        """`cylon` with this policy, and room for every page of the trace and for the cache."""
         count = max(int(pages.max()) + 1, cache_pages)
-        overrides = {
+        return {
             "device.capacity": f"{count * PAGE_BYTES}B",
             "cache.capacity": f"{cache_pages * PAGE_BYTES}B",
             "cache.policy": self.name,
             **self.overrides,
         }
-        return sluice.replay("cylon", overrides, pages)["misses"]
+
+    def misses(self, pages: traces.Pages, cache_pages: int) -> int:
+        if self.name == "belady":
+            return sluice.optimum(pages, cache_pages)
+        return sluice.replay("cylon", self.settings(pages, cache_pages), pages)["misses"]
 
 
 POLICIES = [
     Policy("fifo", lcs.FIFO),
     Policy("lru", lcs.LRU),
     Policy("clock", lcs.Clock),
+    Policy("clock", partial(lcs.Clock, n_bit_counter=2), {"cache.clock_bits": 2}, "clock, 2 bits"),
+    Policy("sieve", lcs.Sieve),
     Policy("s3fifo", lcs.S3FIFO),
+    Policy("s3fifo", partial(lcs.S3FIFO, small_size_ratio=0.3, ghost_size_ratio=0.5,
+                             move_to_main_threshold=1),
+           {"cache.s3fifo_small": "30%", "cache.s3fifo_ghost": "50%", "cache.s3fifo_promote": 1},
+           "s3fifo, other shares"),
+    Policy("lfu", lcs.LFU),
+    Policy("slru", lcs.SLRU, {"cache.slru_variant": "libcachesim", "cache.slru_segments": 4}),
+    Policy("twoq", lcs.TwoQ, {"cache.twoq_variant": "libcachesim"}),
     Policy("arc", lcs.ARC),
     # With one page in its queue the library forgets that it evicted it; below 100 pages its
     # window has none, and it caches nothing.
@@ -76,9 +87,9 @@ class Row:
 
 
 def sizes(pages: traces.Pages) -> list[int]:
-    """Cache sizes for a trace: odd multiples of four."""
+    """Cache sizes for a trace: odd, so that the parts that policies make of them are rounded."""
     distinct = int(pages.max()) + 1
-    return [max(int(distinct * share) // 8, 2) * 8 + 4 for share in SIZES]
+    return [max(int(distinct * share) // 8, 2) * 8 + 7 for share in SIZES]
 
 
 def reader(path: Path) -> lcs.TraceReader:

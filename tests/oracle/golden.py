@@ -12,7 +12,15 @@ from pathlib import Path
 
 import libcachesim as lcs
 
-POLICIES = {"fifo": lcs.FIFO, "lru": lcs.LRU, "clock": lcs.Clock, "s3fifo": lcs.S3FIFO}
+# Those whose defaults are the same here and there.
+POLICIES = {
+    "fifo": lcs.FIFO,
+    "lru": lcs.LRU,
+    "clock": lcs.Clock,
+    "s3fifo": lcs.S3FIFO,
+    "sieve": lcs.Sieve,
+    "lfu": lcs.LFU,
+}
 CAPACITIES = [20, 99, 100, 256, 777]
 COMMAND = "cargo run -q -p sluice-testkit --example oracle_traces | python3 tests/oracle/golden.py"
 

@@ -19,10 +19,10 @@ LINE_BYTES = 64
 SORTED_LINES_MAX = 60_000
 
 
-def zipf(length: int, seed: int = 1) -> Pages:
+def zipf(length: int, count: int = 0, seed: int = 1) -> Pages:
     """Popularity falls off as rank to the power of -0.9; ranks are scattered over the pages."""
     rng = np.random.default_rng(seed)
-    count = max(length // 10, 1_000)
+    count = count or max(length // 10, 1_000)
     weight = np.arange(1, count + 1, dtype=np.float64) ** -0.9
     rank = np.searchsorted(np.cumsum(weight) / weight.sum(), rng.random(length))
     return rng.permutation(count).astype(np.uint32)[np.minimum(rank, count - 1)]
@@ -86,20 +86,20 @@ def dense(keys: npt.NDArray) -> Pages:
     return np.unique(keys, return_inverse=True)[1].astype(np.uint32)
 
 
-MAKERS: dict[str, Callable[[int], Pages]] = {
+MAKERS: dict[str, Callable[..., Pages]] = {
     "zipf": zipf,
     "scan-and-loop": scan_and_loop,
     "recorded": recorded,
 }
 
 
-def made(name: str, length: int, folder: Path) -> Pages:
+def made(name: str, length: int, folder: Path, *arguments: int) -> Pages:
     """The trace of this name, from the folder if it was made before."""
-    path = folder / f"{name}-{length}.npy"
+    path = folder / f"{'-'.join([name, *map(str, [length, *arguments])])}.npy"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part.npy")
-        np.save(part, MAKERS[name](length))
+        np.save(part, MAKERS[name](length, *arguments))
         part.rename(path)
     return np.load(path)
 

@@ -61,6 +61,32 @@ impl Lists {
         self.lens[list as usize] += 1;
     }
 
+    /// Puts a node that is in no list at the back of `list`.
+    pub fn push_back(&mut self, list: u32, node: u32) {
+        match self.back(list) {
+            None => self.push_front(list, node),
+            Some(back) => {
+                self.links[back as usize][BACK] = node + 1;
+                self.links[node as usize] = [back + 1, NIL];
+                self.ends[list as usize][BACK] = node + 1;
+                self.lens[list as usize] += 1;
+            }
+        }
+    }
+
+    /// Puts `new`, which is in no list, in front of a node of `list`.
+    pub fn push_before(&mut self, list: u32, node: u32, new: u32) {
+        match self.newer(node) {
+            None => self.push_front(list, new),
+            Some(newer) => {
+                self.links[newer as usize][BACK] = new + 1;
+                self.links[new as usize] = [newer + 1, node + 1];
+                self.links[node as usize][FRONT] = new + 1;
+                self.lens[list as usize] += 1;
+            }
+        }
+    }
+
     /// Takes a node out of `list`, which it is in.
     pub fn remove(&mut self, list: u32, node: u32) {
         let [newer, older] = self.links[node as usize];

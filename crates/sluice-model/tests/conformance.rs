@@ -42,7 +42,7 @@ fn device(policy: &str, cache_pages: u64, ways: u64, extra: &[(&str, &str)]) -> 
 
 /// Hits, victims and dirty victims of the device equal those of one plain list for each set.
 fn equals_naive(policy: &str, sets: u64, ways: u64, steps: &[Step]) {
-    let small = [("cache.s3fifo_small", "20%")];
+    let small = [("cache.s3fifo_small", "20%"), ("cache.s3fifo_ghost", "80%")];
     let mut device = device(policy, sets * ways, ways, &small);
     let make = || naive::cache(policy, ways as usize, 20).unwrap();
     let mut plain: Vec<_> = (0..sets).map(|_| make()).collect();

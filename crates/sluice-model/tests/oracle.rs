@@ -41,8 +41,8 @@ fn hit_counts_equal_those_of_libcachesim() {
     }
     assert_eq!(
         checked,
-        3 * 4 * 5,
-        "three traces, four policies, five capacities"
+        3 * 6 * 5,
+        "three traces, six policies, five capacities"
     );
 }
 

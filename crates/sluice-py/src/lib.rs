@@ -6,6 +6,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_fabric::Visibility;
+use sluice_model::cache::Space;
 use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
 use std::cell::RefCell;
 use std::time::Instant;
@@ -177,7 +178,7 @@ mod _core {
     ) -> PyResult<u64> {
         let pages = pages.to_vec(py)?;
         let ways = ways.unwrap_or(cache_pages);
-        if ways == 0 || cache_pages == 0 || cache_pages % ways != 0 {
+        if ways == 0 || cache_pages == 0 || !cache_pages.is_multiple_of(ways) {
             let given = format!("{cache_pages} in sets of {ways}");
             return Err(errors::bad_value(
                 py,
@@ -187,6 +188,34 @@ mod _core {
             ));
         }
         Ok(py.detach(|| sluice_fabric::optimum(&pages, cache_pages / ways, ways)))
+    }
+
+    /// Misses of a device's eviction policy on a trace of pages, without the rest of the device.
+    ///
+    /// `pages` as for `replay`. Returns a dict of misses and the seconds it took. Raises
+    /// `sluice.ConfigError`.
+    #[pyfunction]
+    #[pyo3(signature = (device, overrides, pages, seed = 1))]
+    fn policy_misses<'py>(
+        py: Python<'py>,
+        device: &str,
+        overrides: Option<&Bound<'py, PyDict>>,
+        pages: PyBuffer<u32>,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let raw = load(py, device, overrides)?;
+        let config = raw.check().map_err(|error| errors::config(py, &error))?;
+        let pages = pages.to_vec(py)?;
+        check_pages(py, &config, &pages)?;
+        let start = Instant::now();
+        let misses = py.detach(|| {
+            let space = Space::new(&config, seed);
+            (config.cache.eviction.misses)(&space, &pages)
+        });
+        let dict = PyDict::new(py);
+        dict.set_item("misses", misses)?;
+        dict.set_item("seconds", start.elapsed().as_secs_f64())?;
+        Ok(dict)
     }
 }
 

@@ -5,6 +5,7 @@ pub mod alloc;
 pub mod belady;
 pub mod naive;
 pub mod naive_adaptive;
+pub mod naive_queues;
 pub mod parity;
 pub mod rig;
 pub mod traces;

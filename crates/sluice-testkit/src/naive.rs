@@ -33,12 +33,19 @@ pub fn cache(policy: &str, capacity: usize, s3fifo_small: usize) -> Option<Box<d
             move_on_hit: true,
             evict_newest: false,
         }),
+        "mru" => Box::new(Mru {
+            pages: Vec::new(),
+            capacity,
+        }),
         "clock" => Box::new(Clock {
             pages: VecDeque::new(),
             capacity,
         }),
         "s3fifo" => Box::new(S3Fifo::new(capacity, s3fifo_small)),
-        other => return crate::naive_adaptive::cache(other, capacity),
+        other => {
+            let queues = crate::naive_queues::cache(other, capacity);
+            return queues.or_else(|| crate::naive_adaptive::cache(other, capacity));
+        }
     })
 }
 
@@ -68,6 +75,30 @@ impl Naive for Queue {
         };
         self.pages.push_back(page);
         (false, evicted)
+    }
+
+    fn discard(&mut self, page: u64) {
+        self.pages.retain(|p| *p != page);
+    }
+}
+
+/// The latest at the end.
+struct Mru {
+    pages: Vec<u64>,
+    capacity: usize,
+}
+
+impl Naive for Mru {
+    fn access(&mut self, page: u64) -> (bool, Option<u64>) {
+        let known = self.pages.iter().position(|p| *p == page);
+        let mut evicted = None;
+        if let Some(place) = known {
+            self.pages.remove(place);
+        } else if self.pages.len() == self.capacity {
+            evicted = self.pages.pop();
+        }
+        self.pages.push(page);
+        (known.is_some(), evicted)
     }
 
     fn discard(&mut self, page: u64) {

@@ -3,6 +3,7 @@
 //! [`Eviction`] is the seam: one file in `policy/` plus one line in `policy/mod.rs` is a policy.
 
 mod policy;
+mod replay;
 mod slots;
 
 pub use policy::{

@@ -9,7 +9,7 @@ mod value;
 pub use checked::{
     CacheSettings, DeviceConfig, FtlSettings, LirsVariant, MemorySettings, NandSettings,
     NandTiming, PolicySettings, Precondition, PrefetchSettings, ReadFirst, Settings, StoreMiss,
-    ThrottleSettings, WTinyLfuVariant, Wear, WearSettings, WriteLogSettings, WritePolicy,
+    ThrottleSettings, Variant, WTinyLfuVariant, Wear, WearSettings, WriteLogSettings, WritePolicy,
 };
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};

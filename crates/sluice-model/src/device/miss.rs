@@ -129,7 +129,7 @@ impl Device {
 
     /// Lets a page go that the policy has no more use for after a hit.
     pub(super) fn shed<E: Effects>(&mut self, at: Ps, lpn: u32, effects: &mut E) {
-        if let Some(evicted) = self.cache.shed(lpn, at) {
+        while let Some(evicted) = self.cache.shed(lpn, at) {
             self.pushed_out(at, &evicted, false, effects);
         }
     }

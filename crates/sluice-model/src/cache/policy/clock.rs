@@ -1,16 +1,17 @@
 //! CLOCK, also called second chance.
 
+use super::ring::Ring;
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
 
 /// FIFO in which a page accessed since it came in, or since its last reprieve, goes round again.
 ///
-/// The clock face is a list per set: the hand stands at its back, and a spared page moves to the
-/// front, which is the same as leaving it and moving the hand.
+/// With `cache.clock_bits` above 1 accesses are counted, up to what the bits hold, and each earns
+/// a round.
 pub struct Clock {
-    order: Lists,
-    /// Per slot: accessed since the hand last passed.
-    referenced: Vec<bool>,
+    face: Ring,
+    /// Per slot: rounds it has earned.
+    count: Vec<u8>,
+    count_max: u8,
 }
 
 impl Eviction for Clock {
@@ -22,46 +23,44 @@ impl Eviction for Clock {
     };
 
     fn build(space: &Space) -> Clock {
-        let slots = (space.sets * space.ways) as usize;
+        let slots = space.sets as usize * space.ways as usize;
         Clock {
-            order: Lists::new(space.sets as usize, slots),
-            referenced: vec![false; slots],
+            face: Ring::new(space.sets as usize, slots),
+            count: vec![0; slots],
+            count_max: u8::MAX >> (8 - space.policy.clock_bits),
         }
     }
 
+    #[inline]
     fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
-        self.referenced[slot as usize] = false;
-        self.order.push_front(set, slot);
+        self.count[slot as usize] = 0;
+        self.face.push(set, slot);
     }
 
+    #[inline]
     fn hit(&mut self, _set: u32, slot: u32) {
-        self.referenced[slot as usize] = true;
+        let count = &mut self.count[slot as usize];
+        if *count < self.count_max {
+            *count += 1;
+        }
     }
 
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        let mut cursor = self.order.back(set);
-        // Each slot is spared once at most, so the hand goes round twice at most.
-        while let Some(slot) = cursor {
-            cursor = self.order.newer(slot);
-            if !evictable(slot) {
-                continue;
-            }
-            if !self.referenced[slot as usize] {
-                self.order.remove(set, slot);
-                return Some(slot);
-            }
-            self.referenced[slot as usize] = false;
-            self.order.move_to_front(set, slot);
-            cursor = cursor.or(Some(slot));
-        }
-        None
+    #[inline]
+    fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+        let count = &mut self.count;
+        self.face.pop(set, evictable, |slot| {
+            let count = &mut count[slot as usize];
+            let spared = *count > 0;
+            *count -= u8::from(spared);
+            spared
+        })
     }
 
     fn remove(&mut self, set: u32, slot: u32) {
-        self.order.remove(set, slot);
+        self.face.remove(set, slot);
     }
 
     fn dump(&self, set: u32) -> Vec<u32> {
-        self.order.iter(set).collect()
+        self.face.dump(set)
     }
 }

@@ -1,10 +1,10 @@
 //! First in, first out.
 
+use super::ring::Ring;
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
 
-/// Evicts the page that came in first. One list per set, the newest in front.
-pub struct Fifo(Lists);
+/// Evicts the page that came in first.
+pub struct Fifo(Ring);
 
 impl Eviction for Fifo {
     const INFO: PolicyInfo = PolicyInfo {
@@ -15,22 +15,21 @@ impl Eviction for Fifo {
     };
 
     fn build(space: &Space) -> Fifo {
-        Fifo(Lists::new(
-            space.sets as usize,
-            (space.sets * space.ways) as usize,
-        ))
+        let slots = space.sets as usize * space.ways as usize;
+        Fifo(Ring::new(space.sets as usize, slots))
     }
 
+    #[inline]
     fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
-        self.0.push_front(set, slot);
+        self.0.push(set, slot);
     }
 
+    #[inline]
     fn hit(&mut self, _set: u32, _slot: u32) {}
 
+    #[inline]
     fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        let slot = self.0.oldest(set, evictable)?;
-        self.0.remove(set, slot);
-        Some(slot)
+        self.0.pop(set, evictable, |_| false)
     }
 
     fn remove(&mut self, set: u32, slot: u32) {
@@ -38,6 +37,6 @@ impl Eviction for Fifo {
     }
 
     fn dump(&self, set: u32) -> Vec<u32> {
-        self.0.iter(set).collect()
+        self.0.dump(set)
     }
 }

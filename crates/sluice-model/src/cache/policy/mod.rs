@@ -6,13 +6,21 @@ mod arc;
 mod clock;
 mod external;
 mod fifo;
+mod ghost;
+mod lfru;
+mod lfu;
 mod lifo;
 mod lirs;
 mod lru;
+mod mru;
 mod random;
 mod remembered;
+mod ring;
 mod s3fifo;
+mod sieve;
 mod sketch;
+mod slru;
+mod twoq;
 mod wtinylfu;
 
 pub use external::{External, Watched};
@@ -49,7 +57,8 @@ pub struct Space {
 }
 
 impl Space {
-    pub(crate) fn new(settings: &Settings, seed: u64) -> Space {
+    /// The slots and parameters that a device with these settings gives its policy.
+    pub fn new(settings: &Settings, seed: u64) -> Space {
         Space {
             sets: settings.cache.pages / settings.cache.ways,
             ways: settings.cache.ways,
@@ -100,7 +109,8 @@ pub trait Eviction: Sized {
         false
     }
 
-    /// Asked after a hit, of a policy that `sheds`: a slot to empty although nothing comes in.
+    /// Asked after a hit, of a policy that `sheds`, until there is no answer: a slot to empty
+    /// although nothing comes in.
     /// The rules are those of `victim`, but that the set need not be full.
     fn surplus(&mut self, _set: u32, _evictable: impl FnMut(u32) -> bool) -> Option<u32> {
         None
@@ -120,6 +130,9 @@ pub struct EvictionEntry {
     pub info: PolicyInfo,
     /// Makes an empty policy.
     pub build: fn(&Space) -> AnyEviction,
+    /// Misses on a trace of pages, of the policy alone: no device, no time, every hit visible.
+    /// Panics if a page is not below [`Space::pages`].
+    pub misses: fn(&Space, &[u32]) -> u64,
 }
 
 /// Makes the enum that dispatches statically and the registry from one list.
@@ -217,6 +230,7 @@ macro_rules! evictions {
             $(EvictionEntry {
                 info: <$module::$policy as Eviction>::INFO,
                 build: |space| AnyEviction::$policy(Eviction::build(space)),
+                misses: crate::cache::replay::misses::<$module::$policy>,
             },)+
         ];
     };
@@ -228,6 +242,12 @@ evictions! {
     lru::Lru,
     clock::Clock,
     s3fifo::S3Fifo,
+    sieve::Sieve,
+    mru::Mru,
+    twoq::TwoQ,
+    slru::Slru,
+    lfu::Lfu,
+    lfru::Lfru,
     random::Random,
     arc::Arc,
     lirs::Lirs,

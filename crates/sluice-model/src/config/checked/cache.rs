@@ -65,6 +65,26 @@ pub enum StoreMiss {
 pub struct PolicySettings {
     /// The share of S3-FIFO's small queue.
     pub s3fifo_small: Ratio,
+    /// S3-FIFO's ghost entries, as a share of the set.
+    pub s3fifo_ghost: Ratio,
+    /// Accesses in the small queue that earn a place in S3-FIFO's main queue.
+    pub s3fifo_promote: u8,
+    /// Whose S3-FIFO.
+    pub s3fifo_variant: Variant,
+    /// Bits of CLOCK's counters.
+    pub clock_bits: u8,
+    /// The share of 2Q's queue for newcomers.
+    pub twoq_in: Ratio,
+    /// Pages that 2Q remembers, as a share of the set.
+    pub twoq_out: Ratio,
+    /// Whose 2Q.
+    pub twoq_variant: Variant,
+    /// SLRU's segments.
+    pub slru_segments: u32,
+    /// Whose SLRU.
+    pub slru_variant: Variant,
+    /// The share of LFRU's privileged part.
+    pub lfru_privileged: Ratio,
     /// What LIRS does at a hit in its queue.
     pub lirs_variant: LirsVariant,
     /// The share of pages that are not LIR.
@@ -77,6 +97,26 @@ pub struct PolicySettings {
     pub wtinylfu_window: Ratio,
     /// Accesses for each page after which W-TinyLFU halves its counts.
     pub wtinylfu_sample: u32,
+}
+
+/// Whose form of a policy, where libCacheSim differs from the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// That of the paper which proposed it.
+    Paper,
+    /// libCacheSim's.
+    Libcachesim,
+}
+
+impl Variant {
+    pub(crate) const NAMES: [&str; 2] = ["paper", "libcachesim"];
+
+    fn new(raw: &RawConfig, key: &'static str) -> Variant {
+        match choice(raw, key) {
+            "paper" => Variant::Paper,
+            _ => Variant::Libcachesim,
+        }
+    }
 }
 
 /// Whose LIRS.
@@ -138,6 +178,16 @@ impl CacheSettings {
             plugin,
             policy: PolicySettings {
                 s3fifo_small: share(raw, "cache.s3fifo_small"),
+                s3fifo_ghost: share(raw, "cache.s3fifo_ghost"),
+                s3fifo_promote: count(raw, "cache.s3fifo_promote") as u8,
+                s3fifo_variant: Variant::new(raw, "cache.s3fifo_variant"),
+                clock_bits: count(raw, "cache.clock_bits") as u8,
+                twoq_in: share(raw, "cache.twoq_in"),
+                twoq_out: share(raw, "cache.twoq_out"),
+                twoq_variant: Variant::new(raw, "cache.twoq_variant"),
+                slru_segments: count(raw, "cache.slru_segments") as u32,
+                slru_variant: Variant::new(raw, "cache.slru_variant"),
+                lfru_privileged: share(raw, "cache.lfru_privileged"),
                 lirs_variant: match choice(raw, "cache.lirs_variant") {
                     "paper" => LirsVariant::Paper,
                     _ => LirsVariant::Libcachesim,

@@ -2,7 +2,7 @@
 
 use super::{Param, TIME};
 use crate::cache::EVICTIONS;
-use crate::config::checked::{LirsVariant, WTinyLfuVariant};
+use crate::config::checked::{LirsVariant, Variant, WTinyLfuVariant};
 use crate::config::value::Kind;
 
 fn writes() -> Vec<&'static str> {
@@ -94,6 +94,76 @@ pub(super) const PARAMS: &[Param] = &[
         default: "10%",
         meaning: "the share of a set that S3-FIFO gives to its small queue",
         source: "Yang et al., SOSP 2023: 10 %",
+    },
+    Param {
+        key: "cache.s3fifo_ghost",
+        kind: Kind::Share { max_percent: 1_000 },
+        default: "90%",
+        meaning: "S3-FIFO: pages that the ghost queue remembers, of the pages of a set",
+        source: "Yang et al., SOSP 2023: as many as the main queue holds",
+    },
+    Param {
+        key: "cache.s3fifo_promote",
+        kind: Kind::Count { min: 1, max: 3 },
+        default: "2",
+        meaning: "S3-FIFO: accesses in the small queue that earn a place in the main queue",
+        source: "Yang et al., SOSP 2023, algorithm 1: more than one",
+    },
+    Param {
+        key: "cache.s3fifo_variant",
+        kind: Kind::Choice(|| Variant::NAMES.to_vec()),
+        default: "libcachesim",
+        meaning: "S3-FIFO: when the ghost queue is asked, what a promotion and an empty cache do",
+        source: "libCacheSim, by the authors of the paper",
+    },
+    Param {
+        key: "cache.clock_bits",
+        kind: Kind::Count { min: 1, max: 8 },
+        default: "1",
+        meaning: "CLOCK: bits that count accesses; each access counted spares a page once",
+        source: "Corbato 1968: one reference bit",
+    },
+    Param {
+        key: "cache.twoq_in",
+        kind: Kind::Share { max_percent: 100 },
+        default: "25%",
+        meaning: "2Q: the share of a set for newcomers (Kin)",
+        source: "Johnson and Shasha, VLDB 1994: 25 %",
+    },
+    Param {
+        key: "cache.twoq_out",
+        kind: Kind::Share { max_percent: 1_000 },
+        default: "50%",
+        meaning: "2Q: pages remembered after they left, of the pages of a set (Kout)",
+        source: "Johnson and Shasha, VLDB 1994: 50 %",
+    },
+    Param {
+        key: "cache.twoq_variant",
+        kind: Kind::Choice(|| Variant::NAMES.to_vec()),
+        default: "paper",
+        meaning: "2Q: whether a page that comes back keeps its place in A1out while room is made",
+        source: "Johnson and Shasha, VLDB 1994",
+    },
+    Param {
+        key: "cache.slru_segments",
+        kind: Kind::Count { min: 2, max: 64 },
+        default: "2",
+        meaning: "SLRU: segments of equal size",
+        source: "Karedla et al. 1994: probationary and protected; libCacheSim: 4",
+    },
+    Param {
+        key: "cache.slru_variant",
+        kind: Kind::Choice(|| Variant::NAMES.to_vec()),
+        default: "paper",
+        meaning: "SLRU: where newcomers go, and whether the lowest segment is bounded",
+        source: "Karedla et al., IEEE Computer 1994",
+    },
+    Param {
+        key: "cache.lfru_privileged",
+        kind: Kind::Share { max_percent: 100 },
+        default: "50%",
+        meaning: "LFRU: the share of a set that is privileged",
+        source: "assumed: half; CXL-SSD-Sim does not say",
     },
     Param {
         key: "cache.lirs_variant",

@@ -1,0 +1,118 @@
+//! 2Q (Johnson and Shasha, VLDB 1994), the full version.
+
+use super::ghost::Ghost;
+use super::{Eviction, PolicyInfo, Space};
+use crate::config::Variant;
+use crate::lists::Lists;
+
+/// Newcomers wait in a FIFO (A1in), in which accesses change nothing. Its evicted pages are
+/// remembered (A1out); one that comes back while it is goes to an LRU list (Am).
+///
+/// In the paper a page that comes back is still in A1out while room is made for it, so that it
+/// may push the oldest out of there; in libCacheSim it is taken out first (`cache.twoq_variant`).
+pub struct TwoQ {
+    queues: Lists,
+    /// Per slot: whether it is in Am.
+    is_main: Vec<bool>,
+    lpn: Vec<u32>,
+    ghost: Ghost,
+    /// Per set: the page announced last was in A1out.
+    comes_back: Vec<bool>,
+    in_max: u32,
+    takes_first: bool,
+}
+
+impl TwoQ {
+    fn newcomers(set: u32) -> u32 {
+        2 * set
+    }
+
+    fn main(set: u32) -> u32 {
+        2 * set + 1
+    }
+
+    fn queue(&self, set: u32, slot: u32) -> u32 {
+        2 * set + u32::from(self.is_main[slot as usize])
+    }
+}
+
+impl Eviction for TwoQ {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "twoq",
+        meaning: "a FIFO for newcomers, an LRU list for pages that come back soon after they left",
+        source: "Johnson and Shasha, VLDB 1994, full version; CXL-SSD-Sim section II-C",
+        uses_hits: true,
+    };
+
+    fn build(space: &Space) -> TwoQ {
+        let slots = space.sets as usize * space.ways as usize;
+        let share = |ratio: sluice_units::Ratio| ratio.floor_of(u64::from(space.ways)) as u32;
+        TwoQ {
+            queues: Lists::new(2 * space.sets as usize, slots),
+            is_main: vec![false; slots],
+            lpn: vec![0; slots],
+            ghost: Ghost::new(space.sets, share(space.policy.twoq_out), space.pages),
+            comes_back: vec![false; space.sets as usize],
+            in_max: share(space.policy.twoq_in),
+            takes_first: space.policy.twoq_variant == Variant::Libcachesim,
+        }
+    }
+
+    fn miss(&mut self, set: u32, lpn: u32) {
+        self.comes_back[set as usize] = if self.takes_first {
+            self.ghost.take(set, lpn)
+        } else {
+            self.ghost.contains(lpn)
+        };
+    }
+
+    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+        let comes_back = std::mem::take(&mut self.comes_back[set as usize]);
+        if comes_back && !self.takes_first {
+            self.ghost.take(set, lpn);
+        }
+        self.is_main[slot as usize] = comes_back;
+        self.lpn[slot as usize] = lpn;
+        self.queues.push_front(self.queue(set, slot), slot);
+    }
+
+    #[inline]
+    fn hit(&mut self, set: u32, slot: u32) {
+        if self.is_main[slot as usize] {
+            self.queues.move_to_front(TwoQ::main(set), slot);
+        }
+    }
+
+    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+        let (newcomers, main) = (TwoQ::newcomers(set), TwoQ::main(set));
+        let main_first = self.queues.len(newcomers) <= self.in_max && self.queues.len(main) > 0;
+        let order = if main_first {
+            [main, newcomers]
+        } else {
+            [newcomers, main]
+        };
+        let mut candidates = order.into_iter();
+        let slot = candidates.find_map(|queue| self.queues.oldest(queue, &mut evictable))?;
+        self.queues.remove(self.queue(set, slot), slot);
+        if !self.is_main[slot as usize] {
+            self.ghost.add(set, self.lpn[slot as usize]);
+        }
+        Some(slot)
+    }
+
+    fn remove(&mut self, set: u32, slot: u32) {
+        self.queues.remove(self.queue(set, slot), slot);
+    }
+
+    fn dump(&self, set: u32) -> Vec<u32> {
+        let (newcomers, main) = (TwoQ::newcomers(set), TwoQ::main(set));
+        let main_first = self.queues.len(newcomers) <= self.in_max;
+        let order = if main_first {
+            [newcomers, main]
+        } else {
+            [main, newcomers]
+        };
+        let slots = order.into_iter().flat_map(|queue| self.queues.iter(queue));
+        slots.collect()
+    }
+}

@@ -1,0 +1,81 @@
+//! SIEVE, 2Q, SLRU, LFU, LFRU and S3-FIFO at sizes where every queue is in use: hit for hit and
+//! victim for victim what plain lists do, in each variant.
+
+use sluice_model::{Op, Request, ServedBy};
+use sluice_testkit::rig::{self, Recorder};
+use sluice_testkit::{naive, naive_queues, traces};
+use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
+
+fn follows(plain_name: &str, settings: &[(&str, &str)], cache_pages: u64) {
+    for trace in traces::all() {
+        let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
+        let (device_size, cache_size) = (size(traces::PAGES), size(cache_pages));
+        let sizes = [
+            ("device.capacity", &*device_size),
+            ("cache.capacity", &*cache_size),
+        ];
+        let mut device = rig::device(&[&sizes[..], settings].concat());
+        let plain = naive_queues::cache(plain_name, cache_pages as usize);
+        let mut plain =
+            plain.unwrap_or_else(|| naive::cache(plain_name, cache_pages as usize, 10).unwrap());
+        let mut now = Ps::ZERO;
+        for (index, page) in trace.pages[..7_000].iter().enumerate() {
+            let mut host = Recorder::default();
+            let req = Request {
+                addr: Lpn(*page).addr(),
+                op: Op::Read,
+            };
+            let completion = device.access(now, req, &mut host);
+            let (hit, evicted) = plain.access(*page);
+            let place = format!("{plain_name} of {cache_pages}, {} {index}", trace.name);
+            assert_eq!(completion.served_by == ServedBy::CacheHit, hit, "{place}");
+            assert_eq!(host.unmapped, Vec::from_iter(evicted), "{place}");
+            now = completion.done_at;
+        }
+    }
+}
+
+#[test]
+fn policies_without_variants() {
+    for name in ["fifo", "clock", "sieve", "mru", "lfu", "lfru"] {
+        for pages in [1, 2, 99, 400] {
+            follows(name, &[("cache.policy", name)], pages);
+        }
+    }
+}
+
+#[test]
+fn two_q() {
+    let policy = ("cache.policy", "twoq");
+    let theirs = ("cache.twoq_variant", "libcachesim");
+    for pages in [1, 2, 99, 400] {
+        follows("twoq", &[policy], pages);
+        follows("twoq libcachesim", &[policy, theirs], pages);
+    }
+}
+
+#[test]
+fn slru() {
+    let policy = ("cache.policy", "slru");
+    let theirs = ("cache.slru_variant", "libcachesim");
+    for pages in [1, 2, 99, 400] {
+        follows("slru", &[policy], pages);
+    }
+    // At 401 one page is left over, which a hit lets go of.
+    for pages in [4, 100, 401] {
+        let settings = [policy, theirs, ("cache.slru_segments", "4")];
+        follows("slru libcachesim", &settings, pages);
+    }
+}
+
+#[test]
+fn s3fifo() {
+    let policy = ("cache.policy", "s3fifo");
+    let paper = ("cache.s3fifo_variant", "paper");
+    for pages in [1, 2, 99, 400] {
+        follows("s3fifo paper", &[policy, paper], pages);
+    }
+    for pages in [10, 100, 400] {
+        follows("s3fifo", &[policy], pages);
+    }
+}
