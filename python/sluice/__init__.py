@@ -21,11 +21,13 @@ from sluice.errors import (
     Error,
     ImpossibleError,
     InputError,
+    PolicyError,
     RunFolderError,
     UnknownDeviceError,
     UnknownKeyError,
     WorkloadError,
 )
+from sluice.policy import Policy, PolicySpace
 
 __all__ = [
     "BadValueError",
@@ -33,6 +35,9 @@ __all__ = [
     "Error",
     "ImpossibleError",
     "InputError",
+    "Policy",
+    "PolicyError",
+    "PolicySpace",
     "RunFolderError",
     "UnknownDeviceError",
     "UnknownKeyError",

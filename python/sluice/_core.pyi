@@ -1,9 +1,11 @@
 """Types of the native module; its documentation is in crates/sluice-py/src/lib.rs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from typing_extensions import Buffer
+
+from sluice.policy import Policy, PolicySpace
 
 def version() -> str: ...
 def presets() -> list[dict[str, str]]: ...
@@ -17,12 +19,14 @@ def simulate(
     hits: str = "all",
     seed: int = 1,
     bound: bool = False,
+    policy: Callable[[PolicySpace], Policy] | None = None,
 ) -> dict[str, Any]: ...
 def replay(
     device: str,
     overrides: Mapping[str, object] | None,
     pages: Buffer,
     seed: int = 1,
+    policy: Callable[[PolicySpace], Policy] | None = None,
 ) -> dict[str, Any]: ...
 def optimum(pages: Buffer, cache_pages: int, ways: int | None = None) -> int: ...
 def policy_misses(

@@ -48,6 +48,10 @@ class UnknownDeviceError(ConfigError):
     """No preset has this name and no configuration file can be read there."""
 
 
+class PolicyError(InputError):
+    """A policy written in Python named a page that may not leave, or none although one may."""
+
+
 class WorkloadError(InputError):
     """A workload is not acceptable, or does not fit on its device."""
 

@@ -56,6 +56,16 @@ pub fn bad_value(py: Python<'_>, key: &str, value: &str, expected: &str) -> PyEr
     raise(py, &message, &details)
 }
 
+/// The exception for a policy that broke its contract.
+pub fn policy(py: Python<'_>, message: &str) -> PyErr {
+    let details = Details {
+        class: "PolicyError",
+        key: Some("policy".to_owned()),
+        ..Details::default()
+    };
+    raise(py, message, &details)
+}
+
 /// The exception for a workload that is none.
 pub fn workload(py: Python<'_>, error: &SpecError) -> PyErr {
     let (key, value, expected) = match error {
@@ -109,6 +119,12 @@ fn details(error: &ConfigError) -> Details {
             key: Some((*key).to_owned()),
             value: Some(value.clone()),
             expected: Some(expected.clone()),
+        },
+        ConfigError::Plugin { path, .. } => Details {
+            class: "BadValueError",
+            key: Some("cache.policy".to_owned()),
+            value: Some(path.clone()),
+            expected: None,
         },
         ConfigError::Impossible { settings, .. } => Details {
             class: "ImpossibleError",

@@ -1,7 +1,9 @@
 //! Python bindings: conversions only.
 
 mod errors;
+mod policy;
 
+use policy::{PyPolicy, Raised};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -104,9 +106,13 @@ mod _core {
     /// `hits` is what the device sees: "all" accesses, or only "misses" as when programs run
     /// live. With `bound` it also tells the misses of Belady's optimum. Raises
     /// `sluice.ConfigError` and `sluice.WorkloadError`.
+    ///
+    /// `policy` is a class such as `sluice.Policy`, which decides in the place of `cache.policy`.
+    /// What it raises is raised here; an answer that breaks its contract is `sluice.PolicyError`.
     #[pyfunction]
     #[pyo3(signature = (
-        device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false
+        device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false,
+        policy = None
     ))]
     fn simulate<'py>(
         py: Python<'py>,
@@ -116,6 +122,7 @@ mod _core {
         hits: &str,
         seed: u64,
         bound: bool,
+        policy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = raw.check().map_err(|error| errors::config(py, &error))?;
@@ -133,31 +140,36 @@ mod _core {
             seed,
             bound,
         };
-        let text = simulate_detached(py, &plan)?;
+        let made = Made::new(py, &config, seed, policy)?;
+        let text = simulate_detached(py, &plan, made, policy.is_some())?;
         py.import("json")?.call_method1("loads", (text,))
     }
 
     /// A trace of pages on a simulated device, one load at a time, every access visible.
     ///
     /// `pages` is a buffer of unsigned 32-bit page numbers, such as a NumPy array. Returns a dict
-    /// of accesses, hits, misses and the seconds it took. Raises `sluice.ConfigError`.
+    /// of accesses, hits, misses and the seconds it took. `policy` is as in `simulate`. Raises `sluice.ConfigError`.
     #[pyfunction]
-    #[pyo3(signature = (device, overrides, pages, seed = 1))]
+    #[pyo3(signature = (device, overrides, pages, seed = 1, policy = None))]
     fn replay<'py>(
         py: Python<'py>,
         device: &str,
         overrides: Option<&Bound<'py, PyDict>>,
         pages: PyBuffer<u32>,
         seed: u64,
+        policy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let raw = load(py, device, overrides)?;
         let config = raw.check().map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
-        let mut device = Device::new(&config, seed).map_err(|error| errors::config(py, &error))?;
+        let Made { mut device, raised } = Made::new(py, &config, seed, policy)?;
         let start = Instant::now();
-        detached(py, |stop| sluice_fabric::replay(&mut device, &pages, stop))?;
+        detached(py, |stop| {
+            sluice_fabric::replay(&mut device, &pages, || raised.is_some() || stop())
+        })?;
         let seconds = start.elapsed().as_secs_f64();
+        settle(py, &raised, policy.is_some(), device.stats().policy_refused)?;
         let (stats, dict) = (device.stats(), PyDict::new(py));
         dict.set_item("accesses", stats.accesses())?;
         dict.set_item("hits", stats.hits)?;
@@ -248,10 +260,62 @@ fn check_pages(py: Python<'_>, config: &DeviceConfig, pages: &[u32]) -> PyResult
     })
 }
 
-fn simulate_detached(py: Python<'_>, plan: &sluice_output::Plan<'_>) -> PyResult<String> {
-    let result = detached(py, |stop| plan.run(stop))?;
+/// A device, and what its policy raises if that is a class.
+struct Made {
+    device: Device,
+    raised: Raised,
+}
+
+impl Made {
+    fn new(
+        py: Python<'_>,
+        config: &DeviceConfig,
+        seed: u64,
+        class: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Made> {
+        let raised = Raised::default();
+        let device = match class {
+            None => sluice_plugin::device(config, seed),
+            Some(class) => {
+                let policy = PyPolicy::new(class, config, seed, raised.clone())?;
+                Device::with_policy(config, seed, Box::new(policy))
+            }
+        };
+        let device = device.map_err(|error| errors::config(py, &error))?;
+        Ok(Made { device, raised })
+    }
+}
+
+/// Raises what the policy raised, or that it broke its contract without a word.
+fn settle(py: Python<'_>, raised: &Raised, is_class: bool, refused: u64) -> PyResult<()> {
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    if is_class && refused > 0 {
+        let message = format!("victim found no page {refused} times, although one may leave");
+        return Err(errors::policy(py, &message));
+    }
+    Ok(())
+}
+
+fn simulate_detached(
+    py: Python<'_>,
+    plan: &sluice_output::Plan<'_>,
+    made: Made,
+    is_class: bool,
+) -> PyResult<String> {
+    let Made { device, raised } = made;
+    let stopped = raised.clone();
+    let result = detached(py, move |stop| {
+        plan.run_on(device, || stopped.is_some() || stop())
+    })?;
     let result = result.map_err(|error| errors::config(py, &error))?;
-    Ok(result.unwrap_or_default().to_string())
+    let object = result.unwrap_or_default();
+    let refused = object
+        .pointer("/cache/policy_refused")
+        .and_then(|n| n.as_u64());
+    settle(py, &raised, is_class, refused.unwrap_or(0))?;
+    Ok(object.to_string())
 }
 
 fn visibility(py: Python<'_>, hits: &str) -> PyResult<Visibility> {
@@ -283,5 +347,6 @@ fn load<'py>(
         raw.set(&key, &value)
             .map_err(|error| errors::config(py, &error))?;
     }
+    sluice_plugin::make_absolute(&mut raw).map_err(|error| errors::config(py, &error))?;
     Ok(raw)
 }

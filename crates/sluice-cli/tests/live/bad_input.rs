@@ -69,7 +69,7 @@ fn what_can_only_be_simulated() {
 
 #[test]
 fn devices_and_settings() {
-    let cases: [(&[&str], &[&str]); 14] = [
+    let cases: [(&[&str], &[&str]); 16] = [
         (&["--device", "cyclone"], &["cyclone", "cylon", "cmm-h"]),
         (&["--device", "/no/such.toml"], &["/no/such.toml"]),
         (
@@ -79,6 +79,14 @@ fn devices_and_settings() {
         (
             &["--set", "cache.policy=mru"],
             &["cache.policy", "mru", "lru"],
+        ),
+        (
+            &["--set", "cache.policy=./no-such.so"],
+            &["cache.policy", "./no-such.so", "No such file", "lru"],
+        ),
+        (
+            &["--set", "cache.policy=./Cargo.toml"],
+            &["cache.policy", "Cargo.toml", "cannot be loaded", "lru"],
         ),
         (
             &["--set", "prefetch.policy=magic"],

@@ -7,6 +7,7 @@ use sluice_model::{DeviceConfig, EVICTIONS};
 use sluice_testkit::parity::{Record, Simulated};
 use sluice_units::{Bytes, PAGE_BYTES};
 use std::path::Path;
+use std::process::Command;
 
 const CACHE: &str = "3MiB";
 const SIZE: &str = "5MiB";
@@ -194,6 +195,41 @@ fn sets_of_a_few_ways_trap_as_simulated() {
             sets: &[("cache.ways", "4")],
         };
         case.hold();
+    }
+}
+
+/// The example in C, in the process of the program: it decides what the built-in LRU decides.
+#[test]
+fn a_policy_in_c_traps_as_simulated() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = folder.path().join("lru.so");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-O2", "-shared", "-fPIC", "-I"])
+        .args([
+            &root.join("crates/sluice-abi/include"),
+            &root.join("examples/policy-c/lru.c"),
+        ])
+        .arg("-o")
+        .arg(&object)
+        .status();
+    assert!(built.expect("a C compiler").success());
+    for trap in TRAPS {
+        for (stride, (flags, keys)) in [(1024, PROGRAMS[1]), (4096, PROGRAMS[2])] {
+            let case = |policy| Case {
+                trap,
+                policy,
+                stride,
+                flags,
+                keys,
+                sets: &[],
+            };
+            let folder = tempfile::tempdir().expect("a folder");
+            let own = case(object.to_str().expect("plain letters"));
+            let out = own.run(folder.path(), &[], "");
+            assert_eq!(out.number("/cache/policy_refused"), 0);
+            case("lru").check(folder.path());
+        }
     }
 }
 

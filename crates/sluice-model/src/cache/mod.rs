@@ -7,7 +7,7 @@ mod replay;
 mod slots;
 
 pub use policy::{
-    AnyEviction, EVICTIONS, Eviction, EvictionEntry, External, PolicyInfo, Space, Watched,
+    AnyEviction, Brought, EVICTIONS, Eviction, EvictionEntry, External, PolicyInfo, Space, Watched,
 };
 
 use crate::config::Settings;

@@ -1,5 +1,6 @@
 //! Policies from outside this crate: a shared object's, or a class of another language.
 
+use super::Eviction;
 use crate::lists::Lists;
 
 /// A policy that the caller brings along. The rules are those of [`super::Eviction`], but that
@@ -19,6 +20,31 @@ pub trait External: Send {
 
     /// The page in `slot` was discarded, taken out or pinned, or left against the policy's choice.
     fn remove(&mut self, set: u32, slot: u32);
+}
+
+/// A policy of this crate's interface, brought along instead of registered.
+pub struct Brought<P>(pub P);
+
+impl<P: Eviction + Send> External for Brought<P> {
+    fn miss(&mut self, set: u32, lpn: u32) {
+        self.0.miss(set, lpn);
+    }
+
+    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+        self.0.insert(set, slot, lpn);
+    }
+
+    fn hit(&mut self, set: u32, slot: u32) {
+        self.0.hit(set, slot);
+    }
+
+    fn victim(&mut self, set: u32, evictable: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+        self.0.victim(set, evictable)
+    }
+
+    fn remove(&mut self, set: u32, slot: u32) {
+        self.0.remove(set, slot);
+    }
 }
 
 /// An external policy whose answers are checked.

@@ -23,7 +23,7 @@ mod slru;
 mod twoq;
 mod wtinylfu;
 
-pub use external::{External, Watched};
+pub use external::{Brought, External, Watched};
 
 use crate::config::{PolicySettings, Settings};
 use sluice_units::Rng;

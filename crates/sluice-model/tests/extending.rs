@@ -1,0 +1,142 @@
+//! The worked example of docs/extending.md: this compiles that very text, as it would stand beside
+//! the other policies, and runs it.
+
+use proptest::prelude::*;
+use sluice_model::cache::{Brought, Eviction, Space};
+use sluice_model::{Device, DeviceConfig, RawConfig};
+use sluice_testkit::rig::{Recorder, access};
+use sluice_testkit::traces;
+use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
+use std::collections::BTreeMap;
+
+#[path = "../../../examples/policy-rust"]
+mod policy {
+    pub use sluice_model::cache::{Eviction, PolicyInfo, Space};
+
+    pub mod nru;
+}
+
+use policy::nru::Nru;
+
+const SOURCE: &str = include_str!("../../../examples/policy-rust/nru.rs");
+const PAGE: &str = include_str!("../../../docs/extending.md");
+
+#[test]
+fn the_page_shows_the_file_that_is_compiled() {
+    assert!(
+        PAGE.contains(&format!("```rust\n{SOURCE}```\n")),
+        "docs/extending.md does not show examples/policy-rust/nru.rs as it is"
+    );
+    assert!(PAGE.contains("    nru::Nru,\n"), "the registry's line");
+}
+
+fn space(sets: u32, ways: u32) -> Space {
+    Space {
+        sets,
+        ways,
+        pages: 1_000,
+        policy: DeviceConfig::default().cache.policy,
+        rng: Rng::stream(1, "test"),
+    }
+}
+
+fn device(cache_pages: u64, ways: u32) -> Device {
+    let mut raw = RawConfig::default();
+    let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
+    raw.set("device.capacity", &size(traces::PAGES)).unwrap();
+    raw.set("cache.capacity", &size(cache_pages)).unwrap();
+    raw.set("cache.ways", &ways.to_string()).unwrap();
+    let config = raw.check().unwrap();
+    let policy = Nru::build(&space(config.cache.pages / ways, ways));
+    Device::with_policy(&config, 1, Box::new(Brought(policy))).unwrap()
+}
+
+/// The contract of `victim`: held, of the set, evictable, forgotten; and the dump tells it.
+#[test]
+fn a_victim_is_held_evictable_and_forgotten() {
+    let mut policy = Nru::build(&space(2, 10));
+    (10..20).for_each(|slot| policy.insert(1, slot, slot));
+    (10..15).for_each(|slot| policy.hit(1, slot));
+    for slot in (12..19).rev() {
+        assert_eq!(policy.victim(1, |candidate| candidate == slot), Some(slot));
+        assert!(!policy.dump(1).contains(&slot));
+        policy.insert(1, slot, slot + 100);
+    }
+    assert_eq!(policy.victim(1, |_| false), None);
+    policy.remove(1, 13);
+    assert_eq!((policy.dump(1).len(), policy.dump(0).len()), (9, 0));
+    while let Some(last) = policy.dump(1).last().copied() {
+        assert_eq!(policy.victim(1, |_| true), Some(last));
+    }
+}
+
+proptest! {
+    /// Against pages with a bit each in a map, one set: slots in order, a hand that moves on.
+    #[test]
+    fn it_evicts_what_the_text_says(steps in prop::collection::vec(0u32..12, 1..300)) {
+        let ways = 6;
+        let mut policy = Nru::build(&space(1, ways));
+        let (mut bit, mut page_of, mut hand) = (BTreeMap::new(), BTreeMap::new(), 0u32);
+        for page in steps {
+            let found = page_of.iter().find(|(_, held)| **held == page);
+            if let Some(slot) = found.map(|(slot, _)| *slot) {
+                policy.hit(0, slot);
+                bit.insert(slot, true);
+                continue;
+            }
+            let slot = if page_of.len() < ways as usize {
+                page_of.len() as u32
+            } else {
+                if bit.values().all(|bit| *bit) {
+                    bit.values_mut().for_each(|bit| *bit = false);
+                }
+                let expected = (0..ways).map(|n| (hand + n) % ways).find(|slot| !bit[slot]);
+                let slot = policy.victim(0, |_| true).unwrap();
+                prop_assert_eq!(Some(slot), expected);
+                hand = (slot + 1) % ways;
+                slot
+            };
+            policy.insert(0, slot, page);
+            page_of.insert(slot, page);
+            bit.insert(slot, true);
+        }
+    }
+
+    /// In a device, with many requests in flight and pages discarded, no answer is refused.
+    #[test]
+    fn the_device_takes_all_its_answers(
+        steps in prop::collection::vec((0u64..64, 0u8..20), 1..300),
+        gap in 0u64..30,
+        ways in prop::sample::select(vec![1u32, 2, 4, 16]),
+    ) {
+        let mut device = device(16, ways);
+        for (step, (page, kind)) in steps.iter().enumerate() {
+            let (now, lpn) = (Ps::from_us(step as u64 * gap), Lpn(*page));
+            if *kind == 0 {
+                device.discard(now, lpn);
+            } else {
+                access(&mut device, now, *page, sluice_model::Op::Read);
+                prop_assert!(device.is_cached(lpn));
+            }
+        }
+        prop_assert_eq!(device.stats().policy_refused, 0);
+    }
+}
+
+#[test]
+fn nothing_beats_belady() {
+    for trace in traces::all() {
+        let mut device = device(256, 256);
+        let (mut host, mut now) = (Recorder::default(), Ps::ZERO);
+        for page in &trace.pages {
+            let req = sluice_model::Request {
+                addr: Lpn(*page).addr(),
+                op: sluice_model::Op::Read,
+            };
+            now = device.access(now, req, &mut host).done_at;
+        }
+        let best = sluice_testkit::belady::hits(&trace.pages, 256);
+        let hits = device.stats().hits;
+        assert!(hits <= best && hits > 0, "{}: {hits} of {best}", trace.name);
+    }
+}

@@ -1,0 +1,142 @@
+//! Eviction policies written in Python.
+
+use crate::errors;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use sluice_model::DeviceConfig;
+use sluice_model::cache::External;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+/// The first exception that a policy raised.
+#[derive(Clone, Default)]
+pub struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Whether there is one: then the policy is called no more, and the run may stop.
+    pub fn is_some(&self) -> bool {
+        self.0.lock().is_ok_and(|raised| raised.is_some())
+    }
+
+    /// The exception, to be raised again.
+    pub fn take(&self) -> Option<PyErr> {
+        self.0.lock().ok()?.take()
+    }
+
+    fn keep(&self, error: PyErr) {
+        if let Ok(mut raised) = self.0.lock() {
+            raised.get_or_insert(error);
+        }
+    }
+}
+
+/// An instance of the user's class.
+pub struct PyPolicy {
+    policy: Py<PyAny>,
+    evictable: Py<Evictable>,
+    raised: Raised,
+    failed: bool,
+}
+
+impl PyPolicy {
+    /// Makes an instance for the cache of a device.
+    pub fn new(
+        class: &Bound<'_, PyAny>,
+        config: &DeviceConfig,
+        seed: u64,
+        raised: Raised,
+    ) -> PyResult<PyPolicy> {
+        let (py, cache) = (class.py(), &config.cache);
+        let (sets, ways) = (cache.pages / cache.ways, cache.ways);
+        let space = py.import("sluice.policy")?.getattr("PolicySpace")?;
+        let space = space.call1((sets, ways, config.pages, seed))?;
+        Ok(PyPolicy {
+            policy: class.call1((space,))?.unbind(),
+            evictable: Py::new(py, Evictable(None))?,
+            raised,
+            failed: false,
+        })
+    }
+
+    /// Calls the policy, unless it has failed before.
+    fn call<T>(&mut self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+        if self.failed {
+            return None;
+        }
+        let result = Python::attach(|py| work(self.policy.bind(py)));
+        result
+            .map_err(|error| {
+                self.failed = true;
+                self.raised.keep(error);
+            })
+            .ok()
+    }
+}
+
+impl External for PyPolicy {
+    fn miss(&mut self, set: u32, lpn: u32) {
+        self.call(|policy| policy.call_method1("miss", (set, lpn)).map(drop));
+    }
+
+    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+        self.call(|policy| policy.call_method1("insert", (set, slot, lpn)).map(drop));
+    }
+
+    fn hit(&mut self, set: u32, slot: u32) {
+        self.call(|policy| policy.call_method1("hit", (set, slot)).map(drop));
+    }
+
+    fn victim(&mut self, set: u32, evictable: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+        let (mut evictable, raised) = (evictable, self.raised.clone());
+        let answer = NonNull::from(&mut evictable).cast::<()>();
+        let ask = Python::attach(|py| self.evictable.clone_ref(py));
+        let found = self.call(|policy| {
+            let py = policy.py();
+            ask.borrow_mut(py).0 = Some(Answer(answer));
+            let found = policy.call_method1("victim", (set, ask.clone_ref(py)));
+            ask.borrow_mut(py).0 = None;
+            let slot: Option<u32> = found?.extract()?;
+            Ok(slot)
+        })??;
+        // Asked once more by the model; here the user learns of it at once.
+        if !evictable(found) {
+            let message = format!("victim of set {set} answered slot {found}, which may not leave");
+            Python::attach(|py| raised.keep(errors::policy(py, &message)));
+            self.failed = true;
+            return None;
+        }
+        Some(found)
+    }
+
+    fn remove(&mut self, set: u32, slot: u32) {
+        self.call(|policy| policy.call_method1("remove", (set, slot)).map(drop));
+    }
+}
+
+/// What tells a policy in Python whether a page may leave, while its `victim` is called.
+#[pyclass]
+struct Evictable(Option<Answer>);
+
+/// A `&mut &mut dyn FnMut(u32) -> bool` of the call in progress. Python objects own what they
+/// hold, so a borrow can reach them in no other way.
+struct Answer(NonNull<()>);
+
+// SAFETY: used only by the thread that is in `victim`, or, with its lock, by one that it waits for.
+unsafe impl Send for Answer {}
+// SAFETY: `__call__` borrows the object exclusively.
+unsafe impl Sync for Answer {}
+
+#[pymethods]
+impl Evictable {
+    fn __call__(&mut self, slot: u32) -> PyResult<bool> {
+        let Some(Answer(answer)) = &mut self.0 else {
+            return Err(PyValueError::new_err(
+                "evictable may be called only while victim is",
+            ));
+        };
+        // SAFETY: set at the start of `victim` and taken back before it returns, and this object
+        // is borrowed exclusively.
+        let evictable = unsafe { answer.cast::<&mut dyn FnMut(u32) -> bool>().as_mut() };
+        Ok(evictable(slot))
+    }
+}

@@ -1,0 +1,168 @@
+"""Is a policy written in Python asked and obeyed as a built-in one?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sluice
+
+SMALL = {"device.capacity": "16MiB", "cache.capacity": "1MiB"}
+SPEC = "uniform:size=4MiB,ops=20000,seed=5,write=1"
+
+
+class Lru(sluice.Policy):
+    """Slots in the order of their last access: a dict keeps the order of insertion."""
+
+    def __init__(self, space: sluice.PolicySpace) -> None:
+        self.order: list[dict[int, None]] = [{} for _ in range(space.sets)]
+
+    def insert(self, set_: int, slot: int, lpn: int) -> None:
+        self.order[set_][slot] = None
+
+    def hit(self, set_: int, slot: int) -> None:
+        self.order[set_][slot] = self.order[set_].pop(slot)
+
+    def victim(self, set_: int, evictable: Callable[[int], bool]) -> int | None:
+        slot = next((slot for slot in self.order[set_] if evictable(slot)), None)
+        if slot is not None:
+            del self.order[set_][slot]
+        return slot
+
+    def remove(self, set_: int, slot: int) -> None:
+        self.order[set_].pop(slot, None)
+
+
+def without_name(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in told.items() if key != "config"}
+
+
+@pytest.mark.parametrize("hits", ["all", "misses"])
+@pytest.mark.parametrize("ways", ["full", 8, 1])
+def test_lru_in_python_is_lru(ways: object, hits: str) -> None:
+    device = SMALL | {"cache.ways": ways}
+    own = sluice.simulate("cylon", device, SPEC, hits, policy=Lru)
+    built_in = sluice.simulate("cylon", device | {"cache.policy": "lru"}, SPEC, hits)
+    fifo = sluice.simulate("cylon", device, SPEC, hits)
+    assert without_name(own) == without_name(built_in)
+    assert own["cache"]["evictions"] > 1000
+    if (ways, hits) == ("full", "all"):
+        assert own["hash"] != fifo["hash"]
+
+
+def test_a_trace_is_replayed_by_it() -> None:
+    from array import array
+    pages = array("I", [page * page % 997 for page in range(20_000)])
+    told = sluice.replay("cylon", SMALL, pages, policy=Lru)
+    built_in = sluice.replay("cylon", SMALL | {"cache.policy": "lru"}, pages)
+    assert told["misses"] == built_in["misses"]
+
+
+def test_it_is_told_the_space() -> None:
+    seen = []
+
+    class Told(Lru):
+        def __init__(self, space: sluice.PolicySpace) -> None:
+            super().__init__(space)
+            seen.append(space)
+
+    sluice.simulate("cylon", SMALL | {"cache.ways": 16}, SPEC, seed=9, policy=Told)
+    assert seen == [sluice.PolicySpace(sets=16, ways=16, pages=4096, seed=9)]
+
+
+@pytest.mark.parametrize("method", ["__init__", "miss", "insert", "hit", "victim"])
+def test_what_it_raises_comes_out_as_it_is(method: str) -> None:
+    class Mistake(Exception):
+        pass
+
+    thrown = Mistake("of mine")
+
+    def fail(*_: object) -> None:
+        raise thrown
+
+    with pytest.raises(Mistake) as caught:
+        sluice.simulate("cylon", SMALL, SPEC, policy=type("Broken", (Lru,), {method: fail}))
+    assert caught.value is thrown
+
+
+@pytest.mark.parametrize(("answer", "error", "says"), [
+    (1 << 20, sluice.PolicyError, "answered slot 1048576"),
+    (None, sluice.PolicyError, "found no page"),
+    ("three", TypeError, "str"),
+    (-1, OverflowError, "out of range"),
+])
+def test_nonsense_is_refused(answer: object, error: type[Exception], says: str) -> None:
+    class Wrong(Lru):
+        def victim(self, set_: int, evictable: Callable[[int], bool]) -> Any:
+            return answer
+
+    with pytest.raises(error, match=says):
+        sluice.simulate("cylon", SMALL, SPEC, policy=Wrong)
+
+
+def test_a_page_in_flight_may_not_leave() -> None:
+    """One page in the cache, and it is still on its way when the next is asked for."""
+    asked = []
+
+    class Watcher(Lru):
+        def victim(self, set_: int, evictable: Callable[[int], bool]) -> int | None:
+            asked.append(evictable(next(iter(self.order[set_]))))
+            return super().victim(set_, evictable)
+
+    device = SMALL | {"cache.capacity": "4KiB"}
+    sluice.simulate("cylon", device, SPEC + ",threads=4", policy=Watcher)
+    assert {True, False} == set(asked)
+
+
+def test_evictable_is_good_while_victim_is_called() -> None:
+    kept = []
+
+    class Keeper(Lru):
+        def victim(self, set_: int, evictable: Callable[[int], bool]) -> int | None:
+            kept.append(evictable)
+            return super().victim(set_, evictable)
+
+    sluice.simulate("cylon", SMALL, SPEC, policy=Keeper)
+    with pytest.raises(ValueError, match="only while victim"):
+        kept[0](0)
+
+
+def test_a_shared_object_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text.so"
+    path.write_text("no object")
+    with pytest.raises(sluice.BadValueError, match="cannot be loaded") as caught:
+        sluice.simulate("cylon", SMALL | {"cache.policy": path}, SPEC)
+    assert caught.value.key == "cache.policy"
+
+
+INTERRUPTED = """
+import _thread, threading, sluice
+from tests.python.test_policy import Lru, SMALL
+threading.Timer(0.5, _thread.interrupt_main).start()
+try:
+    sluice.simulate("cylon", SMALL, "uniform:size=4MiB,ops=100000000000", policy=Lru)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_it() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,
+                          timeout=60, check=True)
+    assert done.stdout == "interrupted\n"
+
+
+def test_the_example_of_the_page_is_lifo(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/extending.md", "exec"), names)
+    device = {"device.capacity": "64MiB", "cache.capacity": "12MiB", "cache.policy": "lifo"}
+    lifo = sluice.simulate("cylon", device, "chase:size=20MiB,stride=4096,passes=4")
+    assert names["result"]["hash"] == lifo["hash"]
+    assert capsys.readouterr().out == f"{lifo['cache']['hit_ratio']}\n"
