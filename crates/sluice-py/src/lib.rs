@@ -148,7 +148,8 @@ mod _core {
     /// A trace of pages on a simulated device, one load at a time, every access visible.
     ///
     /// `pages` is a buffer of unsigned 32-bit page numbers, such as a NumPy array. Returns a dict
-    /// of accesses, hits, misses and the seconds it took. `policy` is as in `simulate`. Raises `sluice.ConfigError`.
+    /// of accesses, hits, misses and the seconds it took. `policy` is as in `simulate`. Raises
+    /// `sluice.ConfigError`.
     #[pyfunction]
     #[pyo3(signature = (device, overrides, pages, seed = 1, policy = None))]
     fn replay<'py>(

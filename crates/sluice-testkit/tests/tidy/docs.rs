@@ -92,9 +92,11 @@ pub fn lonely_pages(tree: &Tree) -> Vec<String> {
     pages.filter(|page| !reached.contains(page)).collect()
 }
 
-/// `path::name` in backticks: the file, and what it must define.
+/// `path::name` in backticks, outside of code: the file, and what it must define.
 fn pointers(text: &str) -> Vec<(&str, &str)> {
-    let quoted = text.split('`').skip(1).step_by(2);
+    // Fenced code is every other part; a span of backticks may go over a line's end.
+    let prose = text.split("```").step_by(2);
+    let quoted = prose.flat_map(|part| part.split('`').skip(1).step_by(2));
     let split = quoted.filter_map(|word| word.split_once("::"));
     split
         .filter(|(path, _)| path.contains('/') && path.contains('.'))
