@@ -68,6 +68,33 @@ fn the_parts_of_a_hit_are_skybytes() {
     assert_eq!(stats.parts.flash_service, NS(3_000));
 }
 
+/// The write log's index takes 72 ns, the cache's 49 (SkyByte section VI); they are asked side by
+/// side, so a page in the cache is found after 49, and what neither has after 72.
+#[test]
+fn the_write_logs_index_takes_skybytes_72_ns() {
+    let mut device = device(&[&SKYBYTE[..], &[("write_log.capacity", "1MiB")]].concat());
+    let store = of(&mut device, |device| {
+        (Ps::ZERO, write(device, Ps::ZERO, 7).done_at)
+    });
+    let logged = Parts {
+        protocol: NS(40),
+        indexing: NS(72),
+        dram: NS(46),
+        ..Parts::default()
+    };
+    assert_eq!(store, logged);
+    assert_eq!(of(&mut device, load(Ps::from_ms(1), 7)), logged);
+    let missed = of(&mut device, load(Ps::from_ms(2), 8));
+    let miss = Parts {
+        flash_service: NS(3_000),
+        ..logged
+    };
+    assert_eq!(missed, miss);
+    let cached = of(&mut device, load(Ps::from_ms(3), 8));
+    assert_eq!(cached.indexing, NS(49));
+    assert_eq!(cached.total(), NS(40 + 49 + 46));
+}
+
 #[test]
 fn a_miss_adds_the_flash_and_what_it_waits_for() {
     let mut device = device(&SKYBYTE);
