@@ -35,7 +35,7 @@ pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, 
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};
 pub use layout::Place;
-pub use nand::{BadBlock, Origin, ProgramEnd, Served};
+pub use nand::{BadBlock, Origin, Outlook, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};

@@ -4,7 +4,7 @@ use super::contents::Contents;
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, WearReport};
 use crate::layout::Place;
-use crate::nand::{Nand, Origin, ProgramEnd};
+use crate::nand::{Nand, Origin, Outlook, ProgramEnd};
 use crate::parts::Parts;
 use crate::stats::Stats;
 use crate::write_log::Programmed;
@@ -87,6 +87,17 @@ impl Back {
         parts.flash_service += served.service;
         self.nand.count(stats);
         served.done_at
+    }
+
+    /// Counts from now on what each channel has been asked for. Allocates.
+    pub fn watch_queues(&mut self) {
+        self.nand.watch();
+    }
+
+    /// What a read of the page would find at `at`; nothing if it has no place in flash.
+    pub fn outlook(&mut self, at: Ps, lpn: u32) -> Outlook {
+        let ppn = self.ftl.ppn_of(lpn);
+        ppn.map_or_else(Outlook::default, |ppn| self.nand.outlook(at, ppn))
     }
 
     /// Writes the page behind the cache. Nobody waits for the program.

@@ -1,7 +1,8 @@
 //! Dies and channels: when an operation that begins at a given time has its parts done.
 
-use super::flash::Origin;
+use super::flash::{Origin, Served};
 use super::op::{Group, MultiPlane, Op, Verb};
+use super::queues::Queues;
 use super::spans::Spans;
 use super::timeline::Timeline;
 use crate::config::NandSettings;
@@ -10,9 +11,13 @@ use sluice_units::Ps;
 /// The dies' chains of reserved work and the channels' reservations.
 pub(super) struct Array {
     dies: Vec<Die>,
+    /// Per die: the end of its chain, which others may still join.
+    last: Vec<Option<Last>>,
     /// Per die: what of its chain is collection's.
     gc: Vec<Spans>,
     channels: Vec<Timeline>,
+    /// What the channels have not done, if somebody wants to know.
+    pub queues: Option<Queues>,
     /// Nothing is asked for before this.
     horizon: Ps,
     /// No channel is reserved before this: posted work that began earlier is played forward late.
@@ -32,8 +37,6 @@ struct Die {
     out_at: Ps,
     /// Until when collection has it, some time after now.
     gc_until: Ps,
-    /// The end of the chain, which others may still join.
-    last: Option<Last>,
 }
 
 #[derive(Clone, Copy)]
@@ -67,8 +70,10 @@ impl Array {
         };
         Array {
             dies: vec![Die::default(); dies],
+            last: vec![None; dies],
             gc: vec![Spans::default(); dies],
             channels: (0..settings.channels).map(|_| Timeline::new()).collect(),
+            queues: None,
             horizon: Ps::ZERO,
             floor: Ps::ZERO,
             command: settings.timing.command,
@@ -105,9 +110,49 @@ impl Array {
         self.gc[die as usize].within(now, to)
     }
 
+    /// Whether collection is in the die's chain at `now` or later.
+    pub fn gc_holds(&self, now: Ps, die: u32) -> bool {
+        self.dies[die as usize].gc_until > now
+    }
+
     /// The time that a read takes if it waits for nothing.
     pub fn service(&self, op: &Op) -> Ps {
         self.command + op.time + self.transfer
+    }
+
+    /// Whether nothing but times decides: commands take none, and nothing joins another.
+    pub fn is_plain(&self) -> bool {
+        self.command == Ps::ZERO && self.multi_plane == MultiPlane::Off
+    }
+
+    /// A read of the host where the array [is plain](Array::is_plain), at little cost.
+    #[inline]
+    pub fn read_plainly(&mut self, now: Ps, die: u32, time: Ps) -> Served {
+        let state = &mut self.dies[die as usize];
+        let start = now.max(state.free_at);
+        let ready_at = (start + time).max(state.out_at);
+        let done_at = match self.transfer {
+            Ps::ZERO => ready_at,
+            transfer => {
+                // Dies are numbered with the channel running fastest.
+                let channel = die as usize % self.channels.len();
+                let floor = self.horizon.min(start);
+                self.channels[channel].reserve(floor, ready_at, transfer)
+            }
+        };
+        state.out_at = done_at;
+        state.free_at = if self.cache_read { ready_at } else { done_at };
+        let gc = match state.gc_until > now {
+            true => self.gc[die as usize].within(now, start),
+            false => Ps::ZERO,
+        };
+        let service = time + self.transfer;
+        Served {
+            done_at,
+            queue: done_at - now - gc - service,
+            gc,
+            service,
+        }
     }
 
     /// Puts the operation at the end of its die's chain, `from` or later. With it goes the time
@@ -122,9 +167,10 @@ impl Array {
         let start = from.max(self.dies[op.die as usize].free_at);
         let run = self.run(start, op);
         self.chain(start, op, run);
+        self.note(op, run.done_at);
         if self.multi_plane != MultiPlane::Off {
             let group = Group::new(op);
-            self.dies[op.die as usize].last = Some(Last { group, start, run });
+            self.last[op.die as usize] = Some(Last { group, start, run });
         }
         (start, run)
     }
@@ -133,7 +179,9 @@ impl Array {
     pub fn chain(&mut self, start: Ps, op: &Op, run: Run) {
         let die = &mut self.dies[op.die as usize];
         die.free_at = run.end;
-        die.last = None;
+        if self.multi_plane != MultiPlane::Off {
+            self.last[op.die as usize] = None;
+        }
         if op.origin == Origin::Gc {
             die.gc_until = run.end;
             self.gc[op.die as usize].add(self.horizon, start, run.end);
@@ -142,15 +190,24 @@ impl Array {
 
     /// Lets the operation share the last command of the chain, if that has not begun before `now`.
     fn join(&mut self, now: Ps, op: &Op) -> Option<(Ps, Run)> {
-        let mut last = self.dies[op.die as usize].last?;
+        let mut last = self.last[op.die as usize]?;
         if last.start < now || !last.group.join(op, self.multi_plane) {
             return None;
         }
         let before = last.run.end;
         last.run = self.widen(last.run, op);
         self.chain(before, op, last.run);
-        self.dies[op.die as usize].last = Some(last);
+        self.last[op.die as usize] = Some(last);
+        self.note(op, last.run.done_at);
         Some((last.start, last.run))
+    }
+
+    /// Counts an operation as asked for until `end`, if somebody wants to know.
+    #[inline]
+    pub fn note(&mut self, op: &Op, end: Ps) {
+        if let Some(queues) = &mut self.queues {
+            queues.add(op.channel, op.verb, op.die, end);
+        }
     }
 
     /// When the parts of an operation are done that begins at `start`, when its die is free.

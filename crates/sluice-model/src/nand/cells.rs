@@ -49,6 +49,12 @@ impl Cells {
         }
     }
 
+    /// The time to sense any page, if they are alike.
+    pub fn one_read(&self) -> Option<Ps> {
+        let alike = self.read.iter().all(|time| *time == self.read[0]);
+        (alike && self.wear.is_none()).then_some(self.read[0])
+    }
+
     /// Time to sense a page, retries included.
     #[inline]
     pub fn read(&mut self, ppn: u32) -> Ps {

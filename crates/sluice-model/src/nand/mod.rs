@@ -6,9 +6,11 @@
 
 mod array;
 mod cells;
+mod divisor;
 mod flash;
 mod op;
 mod posted;
+mod queues;
 mod spans;
 mod timeline;
 
@@ -17,10 +19,12 @@ use crate::layout::Layout;
 use crate::stats::Stats;
 use array::Array;
 use cells::Cells;
+use divisor::Divisor;
 pub(crate) use flash::Flash;
-pub use flash::{BadBlock, Origin, ProgramEnd, Served};
+pub use flash::{BadBlock, Origin, Outlook, ProgramEnd, Served};
 use op::{Op, Verb};
 use posted::{Order, Posted};
+use queues::Queues;
 use sluice_units::Ps;
 
 /// The flash array's timing state.
@@ -34,15 +38,23 @@ pub(crate) struct Nand {
     last_program: (u32, Ps),
     /// Whether planes and pages within blocks matter.
     places: bool,
+    /// The time of every read of the host, if nothing else decides about it.
+    plain_read: Option<Ps>,
+    dies_by_page: Divisor,
 }
 
 impl Nand {
     pub fn new(settings: &Settings, seed: u64) -> Nand {
         let rules = settings.nand.timing.read_first.as_ref();
+        let layout = Layout::new(settings);
+        let (cells, array) = (Cells::new(&settings.nand, seed), Array::new(&settings.nand));
+        let plain = rules.is_none() && array.is_plain();
         Nand {
-            layout: Layout::new(settings),
-            cells: Cells::new(&settings.nand, seed),
-            array: Array::new(&settings.nand),
+            plain_read: cells.one_read().filter(|_| plain),
+            dies_by_page: Divisor::new(layout.pages_per_plane() * layout.planes),
+            layout,
+            cells,
+            array,
             posted: rules.map(|rules| Posted::new(&settings.nand, rules)),
             last_program: (0, Ps::ZERO),
             places: settings.nand.planes > 1,
@@ -54,8 +66,42 @@ impl Nand {
         self.array.pass(now);
     }
 
+    /// Counts from now on what each channel has been asked for. Allocates.
+    pub fn watch(&mut self) {
+        self.plain_read = None;
+        self.array.queues = Some(Queues::new(self.layout.channels));
+    }
+
+    /// What a read of the page would find at `at`. The counts are zero if nobody watches.
+    pub fn outlook(&mut self, at: Ps, ppn: u32) -> Outlook {
+        let die = self.layout.die_of(ppn);
+        let channel = self.layout.channel_of_die(die);
+        if let Some(posted) = &mut self.posted {
+            posted.play(at, die, &mut self.array);
+        }
+        let posted = self.posted.as_ref();
+        let mut outlook = Outlook {
+            gc: self.array.gc_holds(at, die) || posted.is_some_and(|p| p.gc_holds(at, die)),
+            ..Outlook::default()
+        };
+        if let Some(queues) = &mut self.array.queues {
+            queues.retire(channel, at, |die, verb, end| {
+                posted.map_or(end, |posted| posted.end_of(die, verb, end))
+            });
+            let reserved = queues.counts(channel);
+            let waiting = posted.map_or([0; 3], |posted| posted.counts(channel));
+            outlook.reads = reserved[0] + waiting[0];
+            outlook.programs = reserved[1] + waiting[1];
+            outlook.erases = reserved[2] + waiting[2];
+        }
+        outlook
+    }
+
     /// Writes down what it has counted.
     pub fn count(&self, stats: &mut Stats) {
+        if self.plain_read.is_some() {
+            return;
+        }
         stats.read_retries = self.cells.retries();
         if let Some(posted) = &self.posted {
             stats.suspensions = posted.suspensions;
@@ -111,11 +157,8 @@ impl Nand {
         posted.play(now, op.die, &mut self.array);
         posted.post(now, &order, &mut self.array).max(at)
     }
-}
 
-impl Flash for Nand {
-    #[inline]
-    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+    fn read_fully(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
         let time = self.cells.read(ppn);
         let op = self.op(Verb::Read, origin, self.layout.die_of(ppn), ppn, time);
         let (start, run, mut gc) = match &mut self.posted {
@@ -138,6 +181,19 @@ impl Flash for Nand {
             queue: run.done_at - now - gc - service,
             gc,
             service,
+        }
+    }
+}
+
+impl Flash for Nand {
+    #[inline]
+    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+        match self.plain_read {
+            Some(time) if origin != Origin::Gc => {
+                let die = self.dies_by_page.divide(ppn);
+                self.array.read_plainly(now, die, time)
+            }
+            _ => self.read_fully(now, ppn, origin),
         }
     }
 

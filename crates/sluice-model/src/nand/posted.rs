@@ -23,6 +23,8 @@ pub(super) struct Posted {
     waiting: Vec<Packed>,
     /// Per channel: each die that has posted work, with a time before which it does not begin.
     next: Vec<BinaryHeap<Reverse<(Ps, u32)>>>,
+    /// Per channel: how many reads, programs and erases wait.
+    counts: Vec<[u32; 3]>,
     /// Per block: waiting programs whose data the controller holds.
     held: Vec<u32>,
     pages_per_block: u32,
@@ -124,6 +126,7 @@ impl Posted {
             next: (0..settings.channels)
                 .map(|_| BinaryHeap::with_capacity(per_channel))
                 .collect(),
+            counts: vec![[0; 3]; settings.channels as usize],
             held: vec![0; blocks],
             pages_per_block: settings.pages_per_block,
             suspensions: 0,
@@ -142,6 +145,7 @@ impl Posted {
         let state = &self.dies[die as usize];
         let place = self.place(die, state.running + state.len);
         self.waiting[place] = order.pack();
+        self.counts[order.op.channel as usize][order.op.verb as usize] += 1;
         if let Some(ppn) = order.held {
             self.held[(ppn / self.pages_per_block) as usize] += 1;
         }
@@ -252,6 +256,25 @@ impl Posted {
         (start, run, hold)
     }
 
+    /// Whether a read asked for at `now` would have to wait for posted work of collection.
+    pub fn gc_holds(&self, now: Ps, die: u32) -> bool {
+        let current = &self.dies[die as usize].current;
+        let begun = current.end > now && current.origin == Origin::Gc;
+        begun && self.rules.turn(now, current) == current.end
+    }
+
+    /// Reads, programs and erases that wait on a channel.
+    pub fn counts(&self, channel: u32) -> [u32; 3] {
+        self.counts[channel as usize]
+    }
+
+    /// When an operation ends that was to end at `end` when it began.
+    pub fn end_of(&self, die: u32, verb: Verb, end: Ps) -> Ps {
+        let current = &self.dies[die as usize].current;
+        let same = verb != Verb::Read && verb == current.verb && current.from < end;
+        if same { current.end.max(end) } else { end }
+    }
+
     /// Lets the oldest waiting work of a die go before later reads. Says when it begins.
     fn force(&mut self, now: Ps, die: u32, array: &mut Array) -> Ps {
         self.forced += 1;
@@ -297,6 +320,8 @@ impl Posted {
         let state = &mut self.dies[die as usize];
         state.len -= count;
         state.running = count;
+        self.counts[first.channel as usize][first.verb as usize] -= count;
+        (0..count).for_each(|_| array.note(&first, run.end));
         (first, run)
     }
 

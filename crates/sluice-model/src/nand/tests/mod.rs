@@ -1,6 +1,8 @@
 //! The array against a naive one that moves picosecond by picosecond.
 
+mod forms;
 mod naive;
+mod wear;
 
 use super::*;
 use crate::config::RawConfig;

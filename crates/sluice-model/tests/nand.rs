@@ -1,0 +1,94 @@
+//! The flash array through the device: what its parameters change for the host.
+
+use sluice_model::{ConfigError, Device, RawConfig};
+use sluice_testkit::rig::{device, read};
+use sluice_units::{Lpn, Ps};
+
+const HIT: Ps = Ps::from_ns(150);
+const READ: Ps = Ps::from_us(40);
+const PROGRAM: Ps = Ps::from_us(200);
+
+const ONE_DIE: [(&str, &str); 2] = [("nand.channels", "1"), ("nand.dies", "1")];
+
+/// Two programs asked for at once of a single die, and a read 50 us later.
+fn read_behind_programs(pairs: &[(&str, &str)]) -> (Device, Ps) {
+    let mut device = device(&[&ONE_DIE[..], pairs].concat());
+    (0..2).for_each(|lpn| device.write_back(Ps::ZERO, Lpn(lpn)));
+    let completion = read(&mut device, Ps::from_us(50), 9);
+    (device, completion.done_at)
+}
+
+#[test]
+fn the_order_and_suspension_decide_what_a_read_waits_for() {
+    let first = ("nand.priority", "read_first");
+    let (_, fifo) = read_behind_programs(&[]);
+    assert_eq!(fifo, PROGRAM * 2 + READ + HIT);
+    let (_, waits) = read_behind_programs(&[first]);
+    assert_eq!(waits, PROGRAM + READ + HIT);
+    let suspend = [
+        first,
+        ("nand.suspend", "program"),
+        ("nand.suspend_latency", "5us"),
+    ];
+    let (device, suspends) = read_behind_programs(&suspend);
+    assert_eq!(suspends, Ps::from_us(50 + 5) + READ + HIT);
+    assert_eq!(device.stats().suspensions, 1);
+    let parts = device.stats().parts;
+    assert_eq!(parts.flash_queue, Ps::from_us(5));
+    assert_eq!(parts.flash_service, READ);
+}
+
+#[test]
+fn retries_are_counted() {
+    let mut device = device(&[&ONE_DIE[..], &[("nand.retry_reads", "1")]].concat());
+    for lpn in 0..3 {
+        let now = Ps::from_ms(1 + lpn);
+        assert_eq!(
+            read(&mut device, now, lpn).done_at,
+            now + READ * (lpn + 1) + HIT
+        );
+    }
+    assert_eq!(device.stats().read_retries, 1 + 2);
+}
+
+#[test]
+fn an_outlook_tells_the_channels_queue() {
+    let mut device = device(&[("nand.channels", "2"), ("nand.dies", "1")]);
+    device.watch_queues();
+    // The first write goes to die 0, the second to die 1, on the other channel.
+    (0..3).for_each(|lpn| device.write_back(Ps::ZERO, Lpn(lpn)));
+    read(&mut device, Ps::ZERO, 4);
+    let [even, odd] = [6, 7].map(|lpn| device.outlook(Lpn(lpn)));
+    assert_eq!((even.reads, even.programs, even.erases), (1, 2, 0));
+    assert_eq!((odd.reads, odd.programs, odd.erases), (0, 1, 0));
+    device.advance(PROGRAM, &mut ());
+    assert_eq!(device.outlook(Lpn(7)).programs, 0);
+    assert_eq!(device.outlook(Lpn(6)).programs, 1);
+}
+
+#[test]
+fn what_cannot_be_together_is_refused_in_a_line() {
+    for (pairs, keys) in [
+        (
+            &[("nand.suspend", "both")][..],
+            ["nand.suspend", "nand.priority"],
+        ),
+        (&[("nand.read_msb", "60us")], ["nand.read_msb", "nand.cell"]),
+        (
+            &[("nand.cell", "mlc"), ("nand.program_csb", "1ms")],
+            ["nand.program_csb", "nand.cell"],
+        ),
+    ] {
+        let mut raw = RawConfig::default();
+        pairs
+            .iter()
+            .for_each(|(key, value)| raw.set(key, value).unwrap());
+        let error = raw.check().unwrap_err();
+        let ConfigError::Impossible { settings, .. } = &error else {
+            panic!("{error}");
+        };
+        let named: Vec<&str> = settings.iter().map(|(key, _)| *key).collect();
+        assert_eq!(named, keys);
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+}
