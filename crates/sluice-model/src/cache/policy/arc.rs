@@ -217,11 +217,19 @@ impl Target {
         if other <= own {
             return Target::whole(1);
         }
+        // Long division, so that no step needs more than a word: 32 digits, then the other 20.
+        let (other, own) = (u64::from(other), u64::from(own));
+        let (high, rest) = ((other % own) << 32, |part: u64| part % own);
+        let low = rest(high) << (FRACTION_BITS - 32);
+        let digits = ((high / own) << (FRACTION_BITS - 32)) | (low / own);
+        let quotient = (u128::from(other / own) << FRACTION_BITS) | u128::from(digits);
+        // The last digits beyond the significant ones, and what the division left.
         let scale = (other / own).ilog2();
-        let (over, under) = (Target::whole(other), u128::from(own) << scale);
-        let (quotient, rest) = (over / under, over % under);
-        let up = 2 * rest > under || (2 * rest == under && quotient & 1 == 1);
-        (quotient + u128::from(up)) << scale
+        let (kept, lost) = (quotient >> scale, quotient & ((1 << scale) - 1));
+        let twice = 2 * (lost * u128::from(own) + u128::from(rest(low)));
+        let one = u128::from(own) << scale;
+        let up = twice > one || (twice == one && kept & 1 == 1);
+        (kept + u128::from(up)) << scale
     }
 
     fn raise(&mut self, other: u32, own: u32, ways: u32) {
