@@ -114,6 +114,7 @@ mod _core {
         device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false,
         policy = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn simulate<'py>(
         py: Python<'py>,
         device: &str,
