@@ -97,7 +97,6 @@ impl Area {
         let written = ftl.precondition != Precondition::None;
         let mut lines = Lines::new(settings, &geometry, &space, written);
         let collector = Collector::new(settings, plan, &geometry);
-        let mut turn = Turn::default();
         let by_heat = plan.data && ftl.streams_by_heat;
         let fresh = match ftl.precondition {
             Precondition::None => Fresh::Empty,
@@ -109,7 +108,7 @@ impl Area {
                     streams: plan.streams,
                     by_heat,
                 };
-                precondition::overwrite(&mut lines, &geometry, &rules, &mut turn, &mut rng);
+                precondition::overwrite(&mut lines, &geometry, &rules, &mut rng);
                 let full = |line| lines.state(line) == State::Closed;
                 let valid = lines.valid_by_line();
                 Fresh::Scattered(Box::new(Scatter::new(&geometry, valid, full, &mut rng)))
@@ -124,7 +123,7 @@ impl Area {
             lines,
             gc: collector,
             failing: ftl.may_fail.then(|| Lists::new(failing.0, failing.1)),
-            turn,
+            turn: Turn::default(),
             streams: plan.streams,
             by_heat,
             read_only: false,

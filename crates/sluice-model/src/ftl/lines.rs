@@ -28,8 +28,6 @@ pub(super) struct Lines {
     open: Vec<Open>,
     /// Whether the next line opened should be the most worn free one: it gets cold data.
     pub for_cold: bool,
-    /// Pages written, the clock of policies that look at age.
-    written: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +48,8 @@ struct Pool {
     /// Valid pages at which it takes no further host writes.
     valid_max: u32,
     free: u32,
+    /// Pages written there, the clock of policies that look at age.
+    written: u64,
 }
 
 /// A line being written, and its next page. `next == line_pages` is full.
@@ -126,7 +126,6 @@ impl Lines {
             pools: Vec::with_capacity(geometry.pools as usize),
             open: Vec::with_capacity((geometry.pools * space.streams * 2) as usize),
             for_cold: false,
-            written: 0,
         };
         (0..geometry.pools).for_each(|pool| lines.add_pool(pool, space.valid_max, written));
         lines
@@ -165,6 +164,7 @@ impl Lines {
             valid: home,
             valid_max,
             free: first + geometry.lines_per_pool - open - 1,
+            written: 0,
         });
     }
 
@@ -230,7 +230,7 @@ impl Lines {
         self.open[slot] = open;
         self.valid[open.line as usize] += count;
         self.pools[pool as usize].valid += count;
-        self.written += u64::from(count);
+        self.pools[pool as usize].written += u64::from(count);
         if open.next == self.geometry.line_pages {
             self.close(open.line);
         }
@@ -252,7 +252,8 @@ impl Lines {
     fn close(&mut self, line: u32) {
         self.state[line as usize] = State::Closed;
         let stale = self.geometry.line_pages - self.valid[line as usize];
-        self.policy.close(line, stale, self.written);
+        let pool = self.geometry.pool_of(line) as usize;
+        self.policy.close(line, stale, self.pools[pool].written);
     }
 
     /// Pages left in the line that the writer's next page goes to.
@@ -267,10 +268,11 @@ impl Lines {
     #[inline]
     pub fn make_stale(&mut self, line: u32) {
         self.valid[line as usize] -= 1;
-        self.pools[self.geometry.pool_of(line) as usize].valid -= 1;
+        let pool = &mut self.pools[self.geometry.pool_of(line) as usize];
+        pool.valid -= 1;
         if self.state[line as usize] == State::Closed {
             let stale = self.geometry.line_pages - self.valid[line as usize];
-            self.policy.invalidate(line, stale, self.written);
+            self.policy.invalidate(line, stale, pool.written);
         }
     }
 
@@ -294,7 +296,9 @@ impl Lines {
 
     /// Takes what the policy thinks is best to collect.
     pub fn take_victim(&mut self, pool: u32) -> Option<u32> {
-        let line = self.policy.victim(pool, &self.valid, self.written)?;
+        let line = self
+            .policy
+            .victim(pool, &self.valid, self.pools[pool as usize].written)?;
         debug_assert_eq!(self.state[line as usize], State::Closed);
         self.state[line as usize] = State::Taken;
         Some(line)
@@ -393,6 +397,7 @@ impl Lines {
             valid,
             valid_max,
             free,
+            ..
         } = self.pools[pool as usize];
         format!(
             "pool {pool}: {valid} of {valid_max} valid, {free} free; lines {}; policy {:?}",

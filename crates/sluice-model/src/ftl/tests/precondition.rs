@@ -129,3 +129,17 @@ fn pages_are_scattered_one_to_one_and_evenly() {
         );
     }
 }
+
+/// Most planes have no page to overwrite, and that is all right.
+#[test]
+fn a_device_may_have_more_planes_than_pages() {
+    let few = [
+        ("device.capacity", "32KiB"),
+        ("cache.capacity", "4KiB"),
+        ("nand.dies", "16"),
+    ];
+    let rig = Rig::new(&pairs(
+        &[&few[..], &[("ftl.precondition", "random")]].concat(),
+    ));
+    rig.ftl.check();
+}

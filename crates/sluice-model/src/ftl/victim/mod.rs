@@ -50,7 +50,7 @@ pub struct GcSpace {
 /// The engine guarantees:
 /// - `close` names a line that the policy does not hold; `invalidate` and `remove` one that it
 ///   does, with the number of its pages that hold no valid data;
-/// - `now` counts the pages written so far and does not go back.
+/// - `now` counts the pages written in the line's pool and does not go back.
 ///
 /// An implementor must:
 /// - allocate only in `build`;
