@@ -1,6 +1,6 @@
 //! The model runs inside a page-fault handler: after `new` it must not allocate.
 
-use sluice_model::{Device, EVICTIONS, Effects, Op, PREFETCHES, RawConfig, Request};
+use sluice_model::{Device, EVICTIONS, Effects, GC_VICTIMS, Op, PREFETCHES, RawConfig, Request};
 use sluice_testkit::alloc::CountingAlloc;
 use sluice_units::{Lpn, Ps, Rng};
 
@@ -113,6 +113,39 @@ fn prefetchers_throttle_dram_and_expanders_allocate_nothing_either() {
     }
     let prefetched = devices.iter().filter(|(_, d)| d.stats().prefetch_used > 0);
     assert!(prefetched.count() >= 3);
+}
+
+/// The FTL with all that it can do switched on, and blocks that fail.
+#[test]
+fn a_translation_layer_at_work_allocates_nothing() {
+    for entry in GC_VICTIMS {
+        let mut device = device(&[
+            ("device.capacity", "8MiB"),
+            ("cache.capacity", "512KiB"),
+            ("nand.channels", "2"),
+            ("nand.dies", "4"),
+            ("nand.pages_per_block", "16"),
+            ("nand.program_failure", "20000"),
+            ("ftl.overprovision", "40%"),
+            ("ftl.mapping", "dftl"),
+            ("ftl.mapping_cache", "4KiB"),
+            ("ftl.gc_policy", entry.info.name),
+            ("ftl.gc_threshold", "2"),
+            ("ftl.gc_background", "4"),
+            ("ftl.gc_step", "3"),
+            ("ftl.superblock", "2"),
+            ("ftl.streams", "2"),
+            ("ftl.wear_levelling", "static"),
+            ("ftl.wear_spread", "2"),
+            ("ftl.precondition", "random"),
+        ]);
+        let before = ALLOC.counts();
+        exercise(&mut device, 60_000);
+        assert_eq!(ALLOC.counts(), before, "{} allocates", entry.info.name);
+        let stats = device.stats();
+        assert!(stats.translation_programs > 100, "not busy: {stats:?}");
+        assert!(stats.wear_moves > 0 && stats.bad_blocks > 0, "{stats:?}");
+    }
 }
 
 /// The maps of a terabyte are gigabytes of zeroes that nobody has touched yet.
