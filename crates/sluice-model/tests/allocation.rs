@@ -148,6 +148,36 @@ fn a_translation_layer_at_work_allocates_nothing() {
     }
 }
 
+/// Queues of posted work, suspension, planes and wear have their memory from the start.
+#[test]
+fn read_first_scheduling_and_wear_allocate_nothing_either() {
+    let mut device = device(&[
+        ("device.capacity", "8MiB"),
+        ("cache.capacity", "512KiB"),
+        ("nand.channels", "2"),
+        ("nand.dies", "2"),
+        ("nand.planes", "2"),
+        ("nand.transfer", "3us"),
+        ("nand.pages_per_block", "16"),
+        ("ftl.gc_threshold", "3"),
+        ("nand.priority", "read_first"),
+        ("nand.write_queue", "4"),
+        ("nand.suspend", "both"),
+        ("nand.retry_reads", "100"),
+        ("nand.endurance_spread", "10%"),
+    ]);
+    device.watch_queues();
+    let before = ALLOC.counts();
+    exercise(&mut device, 100_000);
+    device.outlook(Lpn(1));
+    assert_eq!(ALLOC.counts(), before);
+    let stats = device.stats();
+    assert!(
+        stats.suspensions > 100 && stats.forced_writes > 100 && stats.read_retries > 100,
+        "not busy: {stats:?}"
+    );
+}
+
 /// The maps of a terabyte are gigabytes of zeroes that nobody has touched yet.
 #[test]
 fn a_terabyte_is_made_without_touching_it() {
