@@ -26,10 +26,10 @@ mod stats;
 mod write_log;
 
 pub use config::{
-    CacheSettings, ConfigError, DeviceConfig, FtlSettings, Kind, MemorySettings, NandSettings,
-    NandTiming, PARAMS, Param, PolicySettings, Precondition, PrefetchSettings, RawConfig,
-    ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings, WriteLogSettings,
-    WritePolicy,
+    CacheSettings, ConfigError, DeviceConfig, FtlSettings, HintRule, Kind, MemorySettings,
+    NandSettings, NandTiming, PARAMS, Param, PolicySettings, Precondition, PrefetchSettings,
+    RawConfig, ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings,
+    WriteLogSettings, WritePolicy,
 };
 pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
 pub use ftl::victim::GC_VICTIMS;
@@ -38,7 +38,7 @@ pub use layout::Place;
 pub use nand::{BadBlock, Origin, Outlook, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
-pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
+pub use request::{Completion, Effects, Hint, NDR_SKYBYTE_DELAY, Op, Request, ServedBy};
 pub use stats::{Stats, WriteLogStats};
 
 pub use cache::EVICTIONS;

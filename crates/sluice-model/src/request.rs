@@ -43,6 +43,20 @@ pub enum Hint {
     LongDelay,
 }
 
+impl Hint {
+    /// The opcode of the CXL.mem No Data Response that carries it, if one is sent before the data.
+    pub fn ndr_opcode(self) -> Option<u8> {
+        match self {
+            Hint::None => None,
+            Hint::LongDelay => Some(NDR_SKYBYTE_DELAY),
+        }
+    }
+}
+
+/// Opcode of a CXL.mem No Data Response that announces a long delay: one of those that CXL
+/// reserves, in three bits (SkyByte Figure 8).
+pub const NDR_SKYBYTE_DELAY: u8 = 0b111;
+
 /// The device's answer to an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

@@ -195,3 +195,38 @@ fn a_terabyte_is_made_without_touching_it() {
         );
     }
 }
+
+/// The write log's tables grow in an arena, and the hint's queues have a bound.
+#[test]
+fn the_write_log_and_the_hint_allocate_nothing_either() {
+    let mut device = device(&[
+        ("device.capacity", "8MiB"),
+        ("device.hint", "queue"),
+        ("cache.capacity", "512KiB"),
+        ("nand.channels", "2"),
+        ("nand.dies", "4"),
+        ("nand.pages_per_block", "16"),
+        ("ftl.gc_threshold", "3"),
+        ("write_log.capacity", "256KiB"),
+        ("write_log.coalescing_buffers", "16"),
+    ]);
+    let mut rng = Rng::stream(6, "allocation");
+    let (before, mut now) = (ALLOC.counts(), Ps::ZERO);
+    for _ in 0..60_000 {
+        now += Ps::from_ns(rng.below(20_000));
+        // Few pages often and many seldom, so that tables of every size come and go.
+        let lpn = rng.below(64) * rng.below(32);
+        let addr = Lpn(lpn).addr() + rng.below(64) * 64;
+        let op = [Op::Write, Op::Write, Op::Read][rng.below(3) as usize];
+        match rng.below(200) {
+            0 => device.discard(now, Lpn(lpn)),
+            _ => _ = device.access(now, Request { addr, op }, &mut EveryThirdWritten),
+        }
+    }
+    assert_eq!(ALLOC.counts(), before, "the write log allocates");
+    let log = device.stats().write_log;
+    assert!(
+        log.compactions > 10 && log.stalls > 10 && log.dropped > 10,
+        "not busy: {log:?}"
+    );
+}

@@ -7,7 +7,7 @@ mod raw;
 mod value;
 
 pub use checked::{
-    CacheSettings, DeviceConfig, FtlSettings, LirsVariant, MemorySettings, NandSettings,
+    CacheSettings, DeviceConfig, FtlSettings, HintRule, LirsVariant, MemorySettings, NandSettings,
     NandTiming, PolicySettings, Precondition, PrefetchSettings, ReadFirst, Settings, StoreMiss,
     ThrottleSettings, Variant, WTinyLfuVariant, Wear, WearSettings, WriteLogSettings, WritePolicy,
 };

@@ -100,6 +100,11 @@ impl Back {
         ppn.map_or_else(Outlook::default, |ppn| self.nand.outlook(at, ppn))
     }
 
+    /// Whether the page has a place in flash.
+    pub fn is_mapped(&self, lpn: u32) -> bool {
+        self.ftl.ppn_of(lpn).is_some()
+    }
+
     /// Writes the page behind the cache. Nobody waits for the program.
     pub fn write(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
         self.write_to(at, lpn, Placement::default(), stats);

@@ -22,6 +22,7 @@ impl Device {
         }
         self.stats.misses += 1;
         self.back.pass(self.now, &mut self.stats);
+        self.expect(lpn, 1);
         let around = self.config.cache.store_miss == StoreMiss::Around;
         let done_at = match req.op {
             Op::Write if around => self.write_around(at, lpn),

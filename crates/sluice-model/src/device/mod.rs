@@ -6,6 +6,7 @@ mod block;
 mod command;
 mod contents;
 mod dram;
+mod hint;
 mod lines;
 mod log;
 mod memory;
@@ -13,13 +14,13 @@ mod miss;
 mod prefetch;
 
 use crate::cache::{Cache, External, Found};
-use crate::config::{ConfigError, DeviceConfig, StoreMiss, WritePolicy};
+use crate::config::{ConfigError, DeviceConfig, HintRule, StoreMiss, WritePolicy};
 use crate::ftl::WearReport;
 use crate::mshr::{Mshr, Requests};
 use crate::nand::Outlook;
 use crate::parts::Parts;
 use crate::prefetch::{Outcome, Prefetcher};
-use crate::request::{Completion, Effects, Hint, Op, Request, ServedBy};
+use crate::request::{Completion, Effects, Op, Request, ServedBy};
 use crate::stats::Stats;
 use crate::write_log::WriteLog;
 use back::Back;
@@ -52,6 +53,8 @@ pub struct Device {
     log_index_extra: Ps,
     /// Whether there is a prefetcher to ask.
     prefetches: bool,
+    /// Whether the access being served is expected to wait long.
+    expects_long: bool,
     /// Whether a store leaves its page dirty.
     marks_dirty: bool,
     /// Whether a store writes through, or lines are counted.
@@ -111,6 +114,10 @@ impl Device {
         let log = config.write_log.as_ref();
         let log_index = log.map(|log| log.index_latency);
         let lines_per_page = (config.page_bytes() / LINE_BYTES) as u32;
+        let mut back = Back::new(config, seed);
+        if config.hint == HintRule::Queue {
+            back.watch_queues();
+        }
         Ok(Device {
             now: Ps::ZERO,
             watches_hits: watches_lines || cache.sheds || config.dram.is_some(),
@@ -118,7 +125,7 @@ impl Device {
             prefetch: Prefetcher::new(config),
             mshr: Mshr::new(config.cache.mshr_entries),
             requests: Requests::new(config.cache.mshr_requests),
-            back: Back::new(config, seed),
+            back,
             log: log.map(|log| WriteLog::new(log, lines_per_page)),
             lines: track_lines.then(|| Lines::new(config)),
             memory: Memory::new(config),
@@ -126,6 +133,7 @@ impl Device {
             stats: Stats::default(),
             log_index_extra: log_index.map_or(Ps::ZERO, |log| log - config.cache.index_latency),
             prefetches: config.prefetch.policy.info.name != "none",
+            expects_long: false,
             marks_dirty,
             watches_lines,
             config: config.clone(),
@@ -187,6 +195,7 @@ impl Device {
         parts.dram = self.config.cache.hit_latency;
         let served_by = if found.ready_at > at {
             self.stats.mshr_merges += 1;
+            self.expect(lpn, 0);
             let leaves_line = self.config.cache.store_miss == StoreMiss::Merge;
             if !(leaves_line && req.op == Op::Write) {
                 let start = self.requests.free_at(at);
@@ -391,14 +400,11 @@ impl Device {
         self.stats.parts += parts;
     }
 
-    fn completion(&self, done_at: Ps, served_by: ServedBy, was_prefetched: bool) -> Completion {
-        let wait = done_at - self.now;
-        let long = wait > self.config.hint_threshold;
-        let hint = if long { Hint::LongDelay } else { Hint::None };
+    fn completion(&mut self, done_at: Ps, served_by: ServedBy, was_prefetched: bool) -> Completion {
         Completion {
             done_at,
             served_by,
-            hint,
+            hint: self.hint_for(done_at - self.now),
             was_prefetched,
         }
     }

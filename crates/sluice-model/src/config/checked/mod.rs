@@ -26,7 +26,7 @@ use crate::dram::DramLayout;
 use crate::request::Op;
 use sluice_units::{Bytes, Lpn, Ps};
 use std::ops::{Deref, RangeInclusive};
-use take::{impossible, time};
+use take::{choice, impossible, time};
 
 /// Physical pages, less the two words of the map that mean something else.
 const PPN_MAX: u64 = u32::MAX as u64 - 2;
@@ -53,6 +53,8 @@ pub struct Settings {
     pub memory: Option<MemorySettings>,
     /// DRAM with banks and rows, of the cache or the expander; without it, times are fixed.
     pub dram: Option<DramLayout>,
+    /// What is held against it.
+    pub hint: HintRule,
     /// The DRAM cache.
     pub cache: CacheSettings,
     /// Prefetching.
@@ -140,6 +142,7 @@ impl DeviceConfig {
             page_shift: page_bytes.ilog2(),
             protocol_latency: time(raw, "device.protocol_latency"),
             hint_threshold: time(raw, "device.hint_threshold"),
+            hint: hint(raw),
             memory,
             dram,
             cache: cache.with_dram(dram.as_ref()),
@@ -152,6 +155,22 @@ impl DeviceConfig {
             raw: raw.clone(),
             settings,
         })
+    }
+}
+
+/// What is held against `device.hint_threshold`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintRule {
+    /// How long the access waits.
+    Exact,
+    /// SkyByte's Algorithm 1: what the queue of the page's channel lets expect.
+    Queue,
+}
+
+fn hint(raw: &RawConfig) -> HintRule {
+    match choice(raw, "device.hint") {
+        "exact" => HintRule::Exact,
+        _ => HintRule::Queue,
     }
 }
 

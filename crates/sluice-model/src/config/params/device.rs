@@ -7,6 +7,10 @@ fn kinds() -> Vec<&'static str> {
     vec!["cxl-ssd", "memory"]
 }
 
+fn hints() -> Vec<&'static str> {
+    vec!["exact", "queue"]
+}
+
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "device.kind",
@@ -37,6 +41,15 @@ pub(super) const PARAMS: &[Param] = &[
         default: "0ns",
         meaning: "time that an access spends on the CXL link, there and back",
         source: "Cylon section 4.8: part of its 150 ns; SkyByte Table II has 40 ns",
+    },
+    Param {
+        key: "device.hint",
+        kind: Kind::Choice(hints),
+        default: "exact",
+        meaning: "what is held against the threshold; exact: the wait as it will be; queue: for \
+                  an access that waits for flash, the time of all operations queued on its \
+                  page's channel and of its own read, and at once if collection has the die",
+        source: "assumed: the best hint there can be; SkyByte's Algorithm 1 is queue",
     },
     Param {
         key: "device.hint_threshold",
