@@ -199,7 +199,7 @@ mod tests {
         let speed = Speed::default();
         assert_eq!(speed.scale(3_600), 3_600);
         speed.set(720);
-        let sample = |base: u64, n: u64| base + n % 7 + if n % 16 == 0 { 50_000 } else { 0 };
+        let sample = |base: u64, n: u64| base + n % 7 + u64::from(n.is_multiple_of(16)) * 50_000;
         (0..200).for_each(|n| speed.add(sample(960, n)));
         assert!(
             (4_600..=5_100).contains(&speed.scale(3_600)),
