@@ -77,8 +77,8 @@ fn devices_and_settings() {
             &["cache.size", "cache.capacity"],
         ),
         (
-            &["--set", "cache.policy=mru"],
-            &["cache.policy", "mru", "lru"],
+            &["--set", "cache.policy=mrv"],
+            &["cache.policy", "mrv", "mru"],
         ),
         (
             &["--set", "cache.policy=./no-such.so"],
