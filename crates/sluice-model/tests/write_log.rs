@@ -256,6 +256,18 @@ fn a_late_write_back_supersedes_the_log() {
     assert_eq!((stats.host_programs, stats.write_log.dropped), (2, 1));
 }
 
+/// The same for a page that is on its way into the cache: until it is there, the log would
+/// answer with what is older than the host's report.
+#[test]
+fn a_late_write_back_of_a_page_on_its_way_supersedes_the_log() {
+    let mut device = device_of(64, &[]);
+    store(&mut device, Ps::ZERO, 3, 0);
+    assert_eq!(load(&mut device, Ps::ZERO, 3, 1).1, ServedBy::Flash);
+    assert_eq!(load(&mut device, Ps::ZERO, 3, 0).1, ServedBy::WriteLog);
+    device.write_back(Ps(1), Lpn(3));
+    assert_eq!(load(&mut device, Ps(1), 3, 0).1, ServedBy::MshrMerge);
+}
+
 struct NeverUnmaps;
 
 impl Effects for NeverUnmaps {

@@ -42,6 +42,8 @@ mod watched {
         /// By PPN; `None` after an erase.
         flash: BTreeMap<u32, Option<u64>>,
         cached: BTreeMap<u32, u64>,
+        /// By place in the write log.
+        logged: BTreeMap<u32, u64>,
         /// What the host sends next.
         pub incoming: u64,
         /// What was read last from flash.
@@ -75,6 +77,40 @@ mod watched {
 
         pub fn leave(&mut self, lpn: u32) {
             self.cached.remove(&lpn);
+        }
+
+        /// The host's data goes to a place of the write log.
+        pub fn append(&mut self, place: u32) {
+            self.logged.insert(place, self.incoming);
+        }
+
+        /// What a place of the write log holds.
+        pub fn of_logged(&self, place: u32) -> u64 {
+            self.logged[&place]
+        }
+
+        /// The page is about to be programmed with these lines of the write log.
+        pub fn lift_logged(
+            &mut self,
+            lpn: u32,
+            is_cached: bool,
+            lines: impl Iterator<Item = (u32, u32)>,
+        ) -> std::vec::IntoIter<(u32, u32)> {
+            let lines: Vec<_> = lines.collect();
+            let newest = lines.iter().map(|(_, place)| self.logged[place]).max();
+            self.moving = newest.expect("a page with a line");
+            if let Some(cached) = self.of_cached(lpn).filter(|_| is_cached) {
+                assert!(cached >= self.moving, "the cache has L{lpn} as it was");
+                self.moving = cached;
+            }
+            lines.into_iter()
+        }
+
+        /// The page that came into the cache takes its newest line from the write log.
+        pub fn merge(&mut self, lpn: u32, place: u32) {
+            let logged = self.logged[&place];
+            let cached = self.cached.insert(lpn, logged);
+            assert!(cached <= Some(logged), "the log has L{lpn} as it was");
         }
 
         /// A page without a place in flash will read as zeros.

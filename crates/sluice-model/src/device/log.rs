@@ -37,9 +37,12 @@ impl Behind for Rest<'_> {
         lines: impl Iterator<Item = (u32, u32)>,
         stats: &mut Stats,
     ) -> Programmed {
-        if self.is_cached(at, lpn) {
+        let is_cached = self.is_cached(at, lpn);
+        if is_cached {
             self.cache.set_dirty(lpn, false);
         }
+        #[cfg(test)]
+        let lines = self.back.contents.lift_logged(lpn, is_cached, lines);
         if let Some(tracked) = &mut self.lines {
             tracked.program_lines(lines.count());
         }
@@ -68,7 +71,9 @@ impl Device {
         let mut first_use = false;
         if req.op == Op::Write {
             let (log, mut rest, stats) = self.log_and_rest()?;
-            let appended_at = log.append(at, lpn, line as u32, &mut rest, stats);
+            let (appended_at, _place) = log.append(at, lpn, line as u32, &mut rest, stats);
+            #[cfg(test)]
+            self.back.contents.append(_place);
             parts.stall = appended_at - at;
             first_use = self.update_cached(at, lpn, line, effects);
         } else {
@@ -76,7 +81,7 @@ impl Device {
             let found_at = self.now + self.front_parts().total();
             let found = self.cache.peek(lpn);
             let is_cached = found.is_some_and(|found| found.ready_at <= found_at);
-            if is_cached || !self.log.as_ref()?.has(lpn, line as u32) {
+            if is_cached || self.log.as_ref()?.find(lpn, line as u32).is_none() {
                 return None;
             }
             self.stats.write_log.hits += 1;
@@ -108,6 +113,20 @@ impl Device {
             self.prefetch_after(at, lpn, outcome, effects);
         }
         found.first_use
+    }
+
+    /// The place of the line of a page that tests use.
+    #[cfg(test)]
+    pub(super) fn logged_place(&self, lpn: u32) -> Option<u32> {
+        let lines = (self.config.page_bytes() / LINE_BYTES) as u32;
+        self.log.as_ref()?.find(lpn, lpn % lines)
+    }
+
+    #[cfg(test)]
+    pub(super) fn merge_logged(&mut self, lpn: u32) {
+        if let Some(place) = self.logged_place(lpn) {
+            self.back.contents.merge(lpn, place);
+        }
     }
 
     /// Lets the log's background work go on up to `now`.

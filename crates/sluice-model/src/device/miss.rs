@@ -192,6 +192,8 @@ impl Device {
         self.cache.insert(slot, lpn, ready_at, fill);
         self.stats.fills += 1;
         self.back.contents.fill(lpn);
+        #[cfg(test)]
+        self.merge_logged(lpn);
         if let Some(dram) = &mut self.dram {
             dram.move_page(ready_at, slot, Op::Write);
         }

@@ -23,7 +23,7 @@ pub(crate) trait Behind {
     /// Reads the page from flash into a coalescing buffer. Says when it is there.
     fn read(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Ps;
 
-    /// Programs the page, merged with its lines of the log: (line, log offset).
+    /// Programs the page, merged with its lines of the log: (line, place in the log).
     fn program(
         &mut self,
         at: Ps,

@@ -17,12 +17,14 @@ const TABLE_SHIFT: u32 = LINES_BITS + 1;
 const ID_BITS: u32 = 25;
 const GENERATION_MAX: u32 = (1 << (32 - ID_BITS)) - 1;
 /// Lines of one buffer at most, so that numbers of pages and of tables fit their bits.
-pub(crate) const LINES_PER_BUFFER_MAX: u32 = 1 << 23;
+pub(crate) const LINES_PER_BUFFER_MAX: u32 = 1 << 22;
 
 const _: () = assert!(LINES_MAX <= LINES);
 // A table's number is below the lines and a few blocks that are partly used.
 const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << (32 - TABLE_SHIFT));
 const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << ID_BITS);
+// A place counts through eight buffers, the most there are, and fits 26 bits.
+const _: () = assert!(LINES_PER_BUFFER_MAX as u64 * 8 < 1 << 26);
 
 /// Finds the newest copy of each line in one buffer.
 ///

@@ -68,7 +68,8 @@ impl WriteLog {
         }
     }
 
-    /// Appends a line. Returns when it is in the log: at once, or when a buffer is free.
+    /// Appends a line. Returns when it is in the log, at once or when a buffer is free, and its
+    /// place there.
     pub fn append<B: Behind>(
         &mut self,
         now: Ps,
@@ -76,7 +77,7 @@ impl WriteLog {
         line: u32,
         behind: &mut B,
         stats: &mut Stats,
-    ) -> Ps {
+    ) -> (Ps, u32) {
         while self.full == self.buffers.len() {
             self.step(behind, stats);
         }
@@ -86,10 +87,11 @@ impl WriteLog {
             stats.write_log.stall_ps += (at - now).0;
         }
         let open = (self.oldest + self.full) % self.buffers.len();
+        let place = open as u32 * self.lines + self.appended;
         let buffer = &mut self.buffers[open];
         let bytes = buffer.bytes();
         stats.write_log.appends += 1;
-        match buffer.insert(lpn, line, self.appended) {
+        match buffer.insert(lpn, line, place) {
             Inserted::New => {}
             Inserted::Newer => stats.write_log.superseded += 1,
         }
@@ -104,13 +106,13 @@ impl WriteLog {
                 self.begin(at);
             }
         }
-        at
+        (at, place)
     }
 
-    /// Whether the log has the line.
-    pub fn has(&self, lpn: u32, line: u32) -> bool {
+    /// The place of the newest copy of a line.
+    pub fn find(&self, lpn: u32, line: u32) -> Option<u32> {
         self.newest_first()
-            .any(|buffer| buffer.find(lpn, line).is_some())
+            .find_map(|buffer| buffer.find(lpn, line))
     }
 
     /// Forgets the page: its contents are elsewhere, whole and newer, or no longer wanted.

@@ -10,7 +10,7 @@ const BLOCK_SLOTS: u32 = FIRST_SLOTS << (CLASSES - 1);
 const BLOCK_GRANULES: u32 = BLOCK_SLOTS / FIRST_SLOTS;
 /// Lines of a page at most: the page offset of an entry has six bits (SkyByte section III-B).
 pub(crate) const LINES_MAX: u32 = 64;
-/// Where the line number starts in a slot; below it is the log offset + 1, so that 0 is empty.
+/// Where the line number starts in a slot. Below it is the place in the log + 1: 0 is empty.
 const LINE_SHIFT: u32 = 26;
 const OFFSET: u32 = (1 << LINE_SHIFT) - 1;
 
