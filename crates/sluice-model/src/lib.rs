@@ -15,6 +15,7 @@ pub mod config;
 mod device;
 pub mod dram;
 mod ftl;
+mod index;
 mod layout;
 mod lists;
 mod mshr;

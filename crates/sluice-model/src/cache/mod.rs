@@ -11,13 +11,14 @@ pub use policy::{
 };
 
 use crate::config::Settings;
+use crate::index::PageIndex;
 use slots::Slots;
 use sluice_units::Ps;
 
 /// The pages in DRAM. Slots of set `s` are numbers `s * ways .. (s + 1) * ways`.
 pub(crate) struct Cache {
-    /// Per LPN: slot + 1, or 0 for a page that is not cached.
-    lookup: Vec<u32>,
+    /// The slot of each cached page.
+    lookup: PageIndex,
     slots: Slots,
     policy: AnyEviction,
     /// Whether the policy may want a page gone after a hit.
@@ -63,7 +64,7 @@ impl Cache {
             None => (settings.cache.eviction.build)(&space),
         };
         Cache {
-            lookup: vec![0; settings.pages as usize],
+            lookup: PageIndex::new(settings.pages, settings.cache.pages),
             slots: Slots::new(settings.cache.pages as usize),
             sheds: policy.sheds(),
             policy,
@@ -92,11 +93,11 @@ impl Cache {
     }
 
     pub fn contains(&self, lpn: u32) -> bool {
-        self.lookup[lpn as usize] != 0
+        self.lookup.get(lpn).is_some()
     }
 
     fn slot_of(&self, lpn: u32) -> Option<u32> {
-        self.lookup[lpn as usize].checked_sub(1)
+        self.lookup.get(lpn)
     }
 
     /// Looks the page up for an access, and tells the policy of the hit.
@@ -228,7 +229,7 @@ impl Cache {
             unused: self.slots.is_unused(slot),
             pinned: self.slots.is_pinned(slot),
         };
-        self.lookup[evicted.lpn as usize] = 0;
+        self.lookup.clear(evicted.lpn);
         self.held -= 1;
         evicted
     }
@@ -253,7 +254,7 @@ impl Cache {
     /// Puts a page into a slot from [`Cache::take_free`] or [`Cache::evict`].
     pub fn insert(&mut self, slot: u32, lpn: u32, ready_at: Ps, fill: Fill) {
         self.slots.fill(slot, lpn, ready_at, fill);
-        self.lookup[lpn as usize] = slot + 1;
+        self.lookup.set(lpn, slot);
         self.held += 1;
         let set = self.set_of(lpn);
         self.policy.insert(set, slot, lpn);

@@ -1,13 +1,15 @@
 //! The addresses of pages that have left the cache, for policies that learn from their return.
 
+use crate::index::PageIndex;
+
 /// A bounded number of LPNs for each set, each with an entry number that lists can hold.
 ///
 /// Entries of set `s` are numbers `s * size .. (s + 1) * size`.
 pub(super) struct Remembered {
     /// Per entry: its LPN; in an entry that holds nothing, the next such entry + 1.
     lpn: Vec<u32>,
-    /// Per LPN: entry + 1, or 0 if it is not remembered.
-    entry_of: Vec<u32>,
+    /// The entry of each remembered page.
+    entry_of: PageIndex,
     /// Per set: [entries never used yet, first entry given back + 1].
     free: Vec<[u32; 2]>,
     size: u32,
@@ -17,7 +19,7 @@ impl Remembered {
     pub fn new(sets: u32, size: u32, pages: u32) -> Remembered {
         Remembered {
             lpn: vec![0; sets as usize * size as usize],
-            entry_of: vec![0; pages as usize],
+            entry_of: PageIndex::new(pages, sets.saturating_mul(size)),
             free: vec![[0; 2]; sets as usize],
             size,
         }
@@ -25,7 +27,7 @@ impl Remembered {
 
     /// The entry of a page.
     pub fn entry(&self, lpn: u32) -> Option<u32> {
-        self.entry_of[lpn as usize].checked_sub(1)
+        self.entry_of.get(lpn)
     }
 
     /// Remembers a page that is not yet. `None` if every entry of the set is in use.
@@ -43,14 +45,14 @@ impl Remembered {
             None => return None,
         };
         self.lpn[entry as usize] = lpn;
-        self.entry_of[lpn as usize] = entry + 1;
+        self.entry_of.set(lpn, entry);
         Some(entry)
     }
 
     /// Gives an entry back. The page is forgotten.
     pub fn forget(&mut self, set: u32, entry: u32) {
         let lpn = std::mem::replace(&mut self.lpn[entry as usize], self.free[set as usize][1]);
-        self.entry_of[lpn as usize] = 0;
+        self.entry_of.clear(lpn);
         self.free[set as usize][1] = entry + 1;
     }
 }
