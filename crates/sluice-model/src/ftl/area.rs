@@ -153,30 +153,32 @@ impl Area {
         if self.read_only {
             return Err(ReadOnly);
         }
-        let old = self.map.place_of(lpn);
-        let before = old.map(|place| {
-            let line = self.geometry.line_of(place);
-            (place, line, self.lines.erases(line))
-        });
-        let stream = self.stream_for(old, route);
-        self.unmap(lpn);
+        let stream = self.stream_for(self.map.place_of(lpn), route);
+        // Where programs can fail, the former contents stay until the new ones are written: while
+        // room is made their line may be erased, and they with it.
+        let keep = self.failing.is_some();
+        if !keep {
+            self.unmap(lpn);
+        }
         let asked = route.pool.filter(|pool| self.lines.has_room(*pool));
         io.stats.placements_missed += u64::from(route.pool.is_some() && asked.is_none());
         let pool = match asked {
             Some(pool) => pool,
-            None => self.turn.pick(&self.geometry, &self.lines),
+            None => self.pick(lpn),
         };
         let writer = Writer::Host(stream);
         loop {
             self.make_room(io, pool, writer, moved);
             let Some(place) = self.lines.append(pool, writer, 1) else {
                 self.read_only = true;
-                self.restore(lpn, before);
                 return Err(ReadOnly);
             };
             io.stats.flash_programs += 1;
             match io.flash.program(io.now, self.blocks.ppn_of(place), origin) {
                 Ok(taken_at) => {
+                    if keep {
+                        self.unmap(lpn);
+                    }
                     self.map.set(lpn, place);
                     self.wake(io, pool);
                     return Ok(taken_at);
@@ -184,6 +186,14 @@ impl Area {
                 Err(BadBlock) => self.program_failed(place, writer, io.stats),
             }
         }
+    }
+
+    /// The pool in turn. A page that is to be written over makes room for itself where it is.
+    fn pick(&mut self, lpn: u32) -> u32 {
+        let own = self.map.place_of(lpn);
+        let own = own.map(|place| self.geometry.pool_of(self.geometry.line_of(place)));
+        let picked = self.turn.pick(&self.geometry, &self.lines).or(own);
+        picked.expect("the pools together hold every logical page")
     }
 
     fn stream_for(&self, old: Option<u32>, route: Route) -> u32 {
@@ -211,18 +221,6 @@ impl Area {
                 true => self.lines.moved(line, 1),
                 false => self.lines.make_stale(line),
             }
-        }
-    }
-
-    /// Gives a page that could not be written its former place back, unless that was erased while
-    /// room was made.
-    fn restore(&mut self, lpn: u32, before: Option<(u32, u32, u32)>) {
-        if let Some((place, line, erases)) = before
-            && self.lines.erases(line) == erases
-            && self.lines.state(line) != State::Retired
-        {
-            self.map.set(lpn, place);
-            self.lines.unmoved(line);
         }
     }
 

@@ -282,12 +282,6 @@ impl Lines {
         self.pools[self.geometry.pool_of(line) as usize].valid -= count;
     }
 
-    /// A page that had left the line is valid there after all. The policy is not told.
-    pub fn unmoved(&mut self, line: u32) {
-        self.valid[line as usize] += 1;
-        self.pools[self.geometry.pool_of(line) as usize].valid += 1;
-    }
-
     /// Stops writing the open line: what is left of it stays unwritten. It must be collected.
     pub fn abandon(&mut self, pool: u32, writer: Writer) {
         let slot = self.slot(pool, writer);

@@ -12,17 +12,16 @@ pub(super) struct Turn {
 impl Turn {
     /// The next pool in turn that may take another valid page.
     ///
-    /// The limits of all pools together are no less than the logical pages, of which one is
-    /// without a place, so there is always one.
+    /// The limits of all pools together are no less than the logical pages, so there is always one
+    /// as long as one of these is without a place.
     #[inline]
-    pub fn pick(&mut self, geometry: &Geometry, lines: &Lines) -> u32 {
+    pub fn pick(&mut self, geometry: &Geometry, lines: &Lines) -> Option<u32> {
         let first = self.next / geometry.width;
         let pool = if lines.has_room(first) {
             first
         } else {
             let mut turn = (first + 1..geometry.pools).chain(0..first);
-            let pool = turn.find(|pool| lines.has_room(*pool));
-            let pool = pool.expect("the pools together hold every logical page");
+            let pool = turn.find(|pool| lines.has_room(*pool))?;
             self.next = pool * geometry.width;
             pool
         };
@@ -30,6 +29,6 @@ impl Turn {
         if self.next == geometry.pools * geometry.width {
             self.next = 0;
         }
-        pool
+        Some(pool)
     }
 }
