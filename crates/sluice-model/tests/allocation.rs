@@ -138,6 +138,7 @@ fn a_translation_layer_at_work_allocates_nothing() {
             ("ftl.wear_levelling", "static"),
             ("ftl.wear_spread", "2"),
             ("ftl.precondition", "random"),
+            ("nand.priority", "read_first"),
         ]);
         let before = ALLOC.counts();
         exercise(&mut device, 60_000);

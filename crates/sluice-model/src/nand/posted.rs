@@ -236,11 +236,11 @@ impl Posted {
         let current = &mut self.dies[op.die as usize].current;
         if current.end <= now || chain > current.end {
             let (start, run) = array.append(now, now.max(chain), op);
-            return (start, run, current.hold(now, start));
+            return (start, run, current.hold(now, start, op.die, array));
         }
         let turn = self.rules.turn(now, current);
         let (start, run) = array.append(now, turn, op);
-        let hold = current.hold(now, start);
+        let hold = current.hold(now, start, op.die, array);
         if start < current.end {
             let left = current.end - current.work_from.max(now);
             if start > current.cells_from || current.overtaken == 0 {
@@ -384,13 +384,18 @@ impl Rules {
 }
 
 impl Current {
-    /// How much of [now, start) is taken by this operation, if it is collection's.
-    fn hold(&self, now: Ps, start: Ps) -> Ps {
+    /// How much of [now, start) is taken by this operation, if it is collection's, and not noted
+    /// in the die's chain: where that closes gaps, this operation may lie in one.
+    fn hold(&self, now: Ps, start: Ps, die: u32, array: &Array) -> Ps {
         if self.origin != Origin::Gc {
             return Ps::ZERO;
         }
-        let before = start.min(self.stopped_at) - now.max(self.from);
-        before + (start.min(self.end) - now.max(self.cells_from))
+        let halves = [[self.from, self.stopped_at], [self.cells_from, self.end]];
+        let held = halves.map(|[from, to]| {
+            let (from, to) = (now.max(from), start.min(to));
+            to - from - array.gc_within(from, to, die)
+        });
+        held[0] + held[1]
     }
 }
 

@@ -2,13 +2,14 @@
 
 use sluice_units::Ps;
 
-/// The most separate stretches kept. With more, the last one grows over what lies between.
+/// The most separate stretches kept. With more, the shortest gap counts as collection's too.
 const SPANS_MAX: usize = 6;
 
 /// Stretches of one die's time that collection has taken, in order, the past dropped.
 #[derive(Clone, Default)]
 pub(super) struct Spans {
-    spans: [[Ps; 2]; SPANS_MAX],
+    /// One more than the bound: a stretch is noted before a gap is closed.
+    spans: [[Ps; 2]; SPANS_MAX + 1],
     len: usize,
 }
 
@@ -20,11 +21,24 @@ impl Spans {
         mine.rotate_left(past);
         self.len -= past;
         match self.spans[..self.len].last_mut() {
-            Some(last) if last[1] == from || self.len == SPANS_MAX => last[1] = to,
+            Some(last) if last[1] == from => last[1] = to,
             _ => {
                 self.spans[self.len] = [from, to];
                 self.len += 1;
             }
+        }
+        if self.len > SPANS_MAX {
+            self.close_shortest_gap();
+        }
+    }
+
+    fn close_shortest_gap(&mut self) {
+        let gap = |place: usize| self.spans[place + 1][0] - self.spans[place][1];
+        let shortest = (0..self.len - 1).min_by_key(|place| gap(*place));
+        if let Some(place) = shortest {
+            self.spans[place][1] = self.spans[place + 1][1];
+            self.spans[place + 1..self.len].rotate_left(1);
+            self.len -= 1;
         }
     }
 
@@ -55,14 +69,18 @@ mod tests {
     }
 
     #[test]
-    fn past_the_bound_the_last_stretch_grows() {
+    fn past_the_bound_the_shortest_gap_is_closed() {
         let mut spans = Spans::default();
-        for i in 0..SPANS_MAX as u64 + 3 {
-            spans.add(Ps(0), Ps(i * 10), Ps(i * 10 + 5));
+        // Gaps of 50, 49 and so on, but for one of 3.
+        let mut from = 0;
+        for i in 0..SPANS_MAX as u64 + 1 {
+            spans.add(Ps(0), Ps(from), Ps(from + 5));
+            from += 5 + if i == 2 { 3 } else { 50 - i };
         }
-        let whole = SPANS_MAX as u64 - 1;
-        let last = (SPANS_MAX as u64 + 2) * 10 + 5 - whole * 10;
         assert_eq!(spans.len, SPANS_MAX);
-        assert_eq!(spans.within(Ps(0), Ps(1_000)), Ps(whole * 5 + last));
+        let all = 5 * (SPANS_MAX as u64 + 1) + 3;
+        assert_eq!(spans.within(Ps(0), Ps(1_000)), Ps(all));
+        let mine = &spans.spans[..spans.len];
+        assert!(mine.windows(2).all(|pair| pair[0][1] < pair[1][0]));
     }
 }

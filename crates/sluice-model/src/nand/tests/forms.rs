@@ -271,6 +271,31 @@ fn a_read_behind_collection_waits_for_its_step() {
     }
 }
 
+/// More stretches of collection than are kept apart: one that stood for two, and for the erase
+/// between them, counted that erase twice, and its wait was longer than the read's.
+#[test]
+fn a_wait_for_posted_collection_counts_once() {
+    for erase in [ERASE, READ / 2] {
+        let time = format!("{erase}ps");
+        let pairs = [READ_FIRST, ("nand.transfer", "0ps"), ("nand.erase", &time)];
+        let mut rig = rig(&[ONE_DIE, &pairs]);
+        for page in 0..6 {
+            rig.read(page);
+            rig.nand.read(Ps::ZERO, page, Origin::Gc);
+        }
+        rig.erase(3);
+        // Ahead of the clock, as behind a full MSHR: nothing has passed yet.
+        let now = Ps(12 * READ + 1);
+        rig.nand.read(now, 0, Origin::Gc);
+        let served = rig.nand.read(now, 1, Origin::Host);
+        assert_eq!(
+            (served.queue, served.gc, served.service),
+            parts(0, erase - 1 + READ, READ)
+        );
+        assert_eq!(served.done_at, now + Ps(erase - 1 + 2 * READ));
+    }
+}
+
 #[test]
 fn a_full_queue_goes_before_later_reads() {
     let mut rig = rig(&[ONE_DIE, &[READ_FIRST, ("nand.write_queue", "2")]]);

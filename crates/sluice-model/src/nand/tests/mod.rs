@@ -31,13 +31,17 @@ fn settings(pairs: &[(&str, &str)]) -> Settings {
 }
 
 fn ask(nand: &mut Nand, request: &Ask) -> Option<Served> {
+    nand.pass(Ps(request.now));
+    issue(nand, request)
+}
+
+fn issue(nand: &mut Nand, request: &Ask) -> Option<Served> {
     let now = Ps(request.now);
     let pages_per_die = nand.layout.pages_per_plane();
     let (ppn, block) = (
         request.die * pages_per_die,
         request.die * nand.layout.blocks_per_plane,
     );
-    nand.pass(now);
     match request.verb {
         Verb::Read => Some(nand.read(now, ppn, request.origin)),
         Verb::Program => {
@@ -135,6 +139,32 @@ proptest! {
             prop_assert_eq!((served.done_at.0, served.gc.0), naive, "{:?}", ask);
             let parts = served.queue + served.gc + served.service;
             prop_assert_eq!(served.done_at, Ps(ask.now) + parts);
+        }
+    }
+
+    /// The same where requests come from a moment that is still ahead, and go back from there.
+    #[test]
+    fn the_parts_of_a_read_add_up_whenever_it_is_asked_for(
+        choices in choices(),
+        rule in prop::sample::select(&["off", "same_page", "any"][..]),
+        planes in prop::sample::select(&["1", "2"][..]),
+        asks in requests(),
+        ahead in prop::collection::vec((0..2_000u64, any::<bool>()), 60),
+    ) {
+        let mut pairs: Vec<_> = choices.iter().map(|(k, text)| (*k, &text[..])).collect();
+        pairs.extend([("nand.planes", planes), ("nand.multi_plane", rule)]);
+        let mut nand = Nand::new(&settings(&pairs), 1);
+        for (one, (ahead, collects)) in asks.iter().zip(ahead) {
+            nand.pass(Ps(one.now));
+            let origin = if collects { Origin::Gc } else { one.origin };
+            let now = one.now + ahead;
+            // Most on one die, so that its queue is long.
+            let die = one.die / 3;
+            let Some(served) = issue(&mut nand, &Ask { now, die, origin, ..*one }) else {
+                continue;
+            };
+            let parts = served.queue + served.gc + served.service;
+            prop_assert_eq!(served.done_at, Ps(now) + parts);
         }
     }
 }
