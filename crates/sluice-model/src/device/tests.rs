@@ -43,6 +43,27 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Values for the flash array's parameters.
+const FLASH: &[(&str, &[&str])] = &[
+    ("nand.read", &["40us", "0ns"]),
+    ("nand.transfer", &["0ns", "3us"]),
+    ("nand.channels", &["1", "2"]),
+    ("nand.dies", &["1", "3"]),
+    ("nand.pages_per_block", &["4", "16"]),
+    ("nand.planes", &["1", "2"]),
+    ("nand.multi_plane", &["off", "same_page", "any"]),
+    ("nand.cell", &["slc", "tlc"]),
+    ("nand.read_msb", &["same", "90us"]),
+    ("nand.cache_read", &["on", "off"]),
+    ("nand.priority", &["fifo", "read_first"]),
+    ("nand.write_queue", &["2", "64"]),
+    ("nand.suspend", &["none", "program", "erase", "both"]),
+    ("nand.suspend_reads", &["1", "4"]),
+    ("nand.endurance", &["none", "40"]),
+    ("nand.endurance_spread", &["none", "20%"]),
+    ("nand.retry_reads", &["none", "20"]),
+];
+
 /// A value for each of some parameters, by a number, without or with a write log.
 fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
     let mut rng = sluice_units::Rng::stream(seed, "config");
@@ -62,23 +83,6 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("mshr.requests", &["0", "1", "5"]),
         ("prefetch.policy", &["none", "nextn"]),
         ("prefetch.degree", &["1", "3"]),
-        ("nand.read", &["40us", "0ns"]),
-        ("nand.transfer", &["0ns", "3us"]),
-        ("nand.channels", &["1", "2"]),
-        ("nand.dies", &["1", "3"]),
-        ("nand.pages_per_block", &["4", "16"]),
-        ("nand.planes", &["1", "2"]),
-        ("nand.multi_plane", &["off", "same_page", "any"]),
-        ("nand.cell", &["slc", "tlc"]),
-        ("nand.read_msb", &["same", "90us"]),
-        ("nand.cache_read", &["on", "off"]),
-        ("nand.priority", &["fifo", "read_first"]),
-        ("nand.write_queue", &["2", "64"]),
-        ("nand.suspend", &["none", "program", "erase", "both"]),
-        ("nand.suspend_reads", &["1", "4"]),
-        ("nand.endurance", &["none", "40"]),
-        ("nand.endurance_spread", &["none", "20%"]),
-        ("nand.retry_reads", &["none", "20"]),
         ("ftl.gc_threshold", &["1", "3"]),
         ("ftl.precondition", &["sequential", "random", "none"]),
         ("ftl.mapping", &["page", "dftl"]),
@@ -91,7 +95,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("ftl.wear_levelling", &["none", "static"]),
     ];
     let mut raw = RawConfig::default();
-    for (key, values) in choices {
+    for (key, values) in choices.iter().chain(FLASH) {
         let value = values[rng.below(values.len() as u64) as usize];
         raw.set(key, value).expect("a value of the parameter");
     }
@@ -175,6 +179,14 @@ impl Rig {
         completion.served_by
     }
 
+    /// What a worn-out device refuses to write is lost, as it says: then only the books are
+    /// checked.
+    fn same(&self, found: Option<u64>, newest: u64, what: &str) {
+        if !self.device.is_read_only() {
+            assert_eq!(found, Some(newest), "{what}");
+        }
+    }
+
     /// What the log has of a page.
     fn logged(&self, lpn: u32) -> Option<u64> {
         let place = self.device.logged_place(lpn)?;
@@ -196,7 +208,7 @@ impl Rig {
                     _ => self.device.back.contents.of_cached(lpn),
                 };
                 let newest = self.newest[lpn as usize];
-                assert_eq!(found, Some(newest), "loaded from L{lpn}, {served_by:?}");
+                self.same(found, newest, &format!("load of L{lpn}, {served_by:?}"));
             }
             Step::Store(lpn) => {
                 self.write(lpn);
@@ -226,8 +238,6 @@ impl Rig {
                 self.device.advance(self.now, &mut self.host);
             }
         }
-        // What it refuses to write is lost, as it says: then only the books are checked.
-        self.has_contents &= !self.device.is_read_only();
         assert_eq!(self.device.balance(), Ok(()));
     }
 
@@ -265,7 +275,7 @@ impl Rig {
                 let found = contents.of_cached(lpn).or(self.logged(lpn));
                 let found = found.unwrap_or(contents.last_read);
                 let newest = self.newest[lpn as usize];
-                assert_eq!(found, newest, "block read of L{lpn}");
+                self.same(Some(found), newest, &format!("block read of L{lpn}"));
             }
         }
     }
