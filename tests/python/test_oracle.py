@@ -12,16 +12,27 @@ import pytest
 
 import sluice
 
-ORACLE = Path(__file__).parents[1] / "oracle" / "exact.py"
+ORACLE = Path(__file__).parents[1] / "oracle"
+
+
+def told(script: str, *arguments: str | Path) -> str:
+    """What a script that must succeed prints."""
+    # A process of its own: what libcachesim imports warns, and warnings are errors here.
+    done = subprocess.run([sys.executable, ORACLE / script, *arguments],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env=os.environ | {"PYTHONWARNINGS": "ignore"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_misses_equal_those_of_libcachesim(tmp_path: Path) -> None:
-    # A process of its own: what libcachesim imports warns, and warnings are errors here.
-    told = subprocess.run([sys.executable, ORACLE, "--quick", "--traces", tmp_path],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          env=os.environ | {"PYTHONWARNINGS": "ignore"})
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "DIFFERS" not in told.stdout and told.stdout.count("\n") > 36
+    text = told("exact.py", "--quick", "--traces", tmp_path)
+    assert "DIFFERS" not in text and text.count("\n") > 36
+
+
+def test_the_speed_comparison_runs_and_counts_the_same_misses(tmp_path: Path) -> None:
+    text = told("speed.py", "--quick", "--rounds", "1", "--traces", tmp_path)
+    assert "DIFFERENT" not in text and text.count("equal") > 10
 
 
 def test_a_page_beyond_the_device_is_refused() -> None:

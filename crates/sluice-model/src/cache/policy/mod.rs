@@ -101,6 +101,12 @@ pub trait Eviction: Sized {
     /// The page in `slot` was accessed.
     fn hit(&mut self, set: u32, slot: u32);
 
+    /// Reads what a look-up of `lpn` will read first, long before it does, and changes nothing. The
+    /// value means nothing; asking for many at once hides the time that memory takes.
+    fn warm(&self, _lpn: u32) -> u32 {
+        0
+    }
+
     /// Chooses a slot to empty and forgets it.
     fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32>;
 

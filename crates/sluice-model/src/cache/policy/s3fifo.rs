@@ -7,6 +7,8 @@ use crate::config::Variant;
 
 /// Accesses beyond this count no more (2 bits).
 const COUNT_MAX: u8 = 3;
+/// The slot is in the main queue.
+const IN_MAIN: u8 = 4;
 
 /// A small queue that filters pages used once, a main queue with reinsertion, and a ghost queue
 /// of the addresses that the small queue let go.
@@ -23,10 +25,9 @@ const COUNT_MAX: u8 = 3;
 pub struct S3Fifo {
     /// Per set: small, main.
     queues: Ring,
-    /// Per slot: accesses since insertion or the last reinsertion, at most [`COUNT_MAX`].
-    count: Vec<u8>,
-    /// Per slot: whether it is in the main queue.
-    in_main: Vec<bool>,
+    /// Per slot: accesses since insertion or the last reinsertion, at most [`COUNT_MAX`], and
+    /// [`IN_MAIN`].
+    state: Vec<u8>,
     lpn: Vec<u32>,
     ghost: Ghost,
     main_size: u32,
@@ -58,21 +59,21 @@ impl S3Fifo {
         // The slot may still be linked where it was evicted from.
         self.queues.close_hole(Self::queue(set, 1 - which));
         self.queues.push(Self::queue(set, which), slot);
-        self.in_main[slot as usize] = which == MAIN;
+        self.state[slot as usize] = if which == MAIN { IN_MAIN } else { 0 };
         self.sets[set as usize].lens[which] += 1;
     }
 
     /// Evicts from the small queue, promoting what was used on the way.
+    #[inline]
     fn evict_small(&mut self, set: u32, evictable: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         loop {
             let small = Self::queue(set, SMALL);
             let slot = self.queues.pop(small, &mut *evictable, |_| false)?;
             self.sets[set as usize].lens[SMALL] -= 1;
-            if self.count[slot as usize] < self.promote_at {
+            if self.state[slot as usize] < self.promote_at {
                 self.ghost.add(set, self.lpn[slot as usize]);
                 return Some(slot);
             }
-            self.count[slot as usize] = 0;
             self.push(set, MAIN, slot);
             if !self.is_libcachesim
                 && self.sets[set as usize].lens[MAIN] > self.main_size
@@ -84,13 +85,14 @@ impl S3Fifo {
     }
 
     /// Evicts from the main queue; a used page goes round again, once per counted access.
+    #[inline]
     fn evict_main(&mut self, set: u32, evictable: &mut impl FnMut(u32) -> bool) -> Option<u32> {
-        let count = &mut self.count;
+        let state = &mut self.state;
         let main = Self::queue(set, MAIN);
         let slot = self.queues.pop(main, evictable, |slot| {
-            let count = &mut count[slot as usize];
-            let used = *count > 0;
-            *count -= u8::from(used);
+            let state = &mut state[slot as usize];
+            let used = *state > IN_MAIN;
+            *state -= u8::from(used);
             used
         })?;
         self.sets[set as usize].lens[MAIN] -= 1;
@@ -112,8 +114,7 @@ impl Eviction for S3Fifo {
         let small_size = share(space.policy.s3fifo_small).clamp(1, space.ways);
         S3Fifo {
             queues: Ring::new(2 * space.sets as usize, slots),
-            count: vec![0; slots],
-            in_main: vec![false; slots],
+            state: vec![0; slots],
             lpn: vec![0; slots],
             ghost: Ghost::new(space.sets, share(space.policy.s3fifo_ghost), space.pages),
             main_size: space.ways - small_size,
@@ -127,7 +128,7 @@ impl Eviction for S3Fifo {
     #[inline]
     fn miss(&mut self, set: u32, lpn: u32) {
         if self.is_libcachesim {
-            self.sets[set as usize].ghost_hit = self.ghost.take(set, lpn);
+            self.sets[set as usize].ghost_hit = self.ghost.take(lpn).is_some();
         }
     }
 
@@ -138,21 +139,26 @@ impl Eviction for S3Fifo {
             let small_full = state.lens[SMALL] >= self.small_size;
             std::mem::take(&mut state.ghost_hit) || (!state.has_evicted && small_full)
         } else {
-            self.ghost.take(set, lpn)
+            self.ghost.take(lpn).is_some()
         };
-        self.count[slot as usize] = 0;
         self.lpn[slot as usize] = lpn;
         self.push(set, usize::from(to_main), slot);
     }
 
     #[inline]
     fn hit(&mut self, _set: u32, slot: u32) {
-        let count = &mut self.count[slot as usize];
-        if *count < COUNT_MAX {
-            *count += 1;
+        let state = &mut self.state[slot as usize];
+        if *state & COUNT_MAX < COUNT_MAX {
+            *state += 1;
         }
     }
 
+    #[inline]
+    fn warm(&self, lpn: u32) -> u32 {
+        self.ghost.warm(lpn)
+    }
+
+    #[inline]
     fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
         let state = &mut self.sets[set as usize];
         state.has_evicted = true;
@@ -165,7 +171,7 @@ impl Eviction for S3Fifo {
     }
 
     fn remove(&mut self, set: u32, slot: u32) {
-        let which = usize::from(self.in_main[slot as usize]);
+        let which = usize::from(self.state[slot as usize] >= IN_MAIN);
         self.queues.remove(Self::queue(set, which), slot);
         self.sets[set as usize].lens[which] -= 1;
     }

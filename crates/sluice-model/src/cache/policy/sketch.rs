@@ -33,6 +33,7 @@ impl Sketch {
     }
 
     /// The least of the page's counters.
+    #[inline]
     pub fn estimate(&self, set: u32, lpn: u32) -> u16 {
         let counters = self.of(set);
         let probes = self.probes(lpn).map(|place| counters[place]);
@@ -48,13 +49,23 @@ impl Sketch {
     }
 
     /// Raises those counters of the page that are lowest: its minimal increment.
+    #[inline]
     pub fn raise_lowest(&mut self, set: u32, lpn: u32) {
-        let lowest = self.estimate(set, lpn);
+        // Hashed once: the hashes cost more than the counters.
         let (probes, counters) = (self.probes(lpn), self.of_mut(set));
-        for place in probes {
-            if counters[place] == lowest {
-                counters[place] = lowest.saturating_add(1);
-            }
+        let mut places = [0; PROBES as usize];
+        places
+            .iter_mut()
+            .zip(probes)
+            .for_each(|(to, place)| *to = place);
+        let lowest = places
+            .iter()
+            .fold(u16::MAX, |least, place| least.min(counters[*place]));
+        let raised = lowest.saturating_add(1);
+        for place in places {
+            // Which counters are lowest cannot be foretold, so without a branch.
+            let count = counters[place];
+            counters[place] = if count == lowest { raised } else { count };
         }
     }
 

@@ -60,16 +60,16 @@ impl Eviction for TwoQ {
 
     fn miss(&mut self, set: u32, lpn: u32) {
         self.comes_back[set as usize] = if self.takes_first {
-            self.ghost.take(set, lpn)
+            self.ghost.take(lpn).is_some()
         } else {
-            self.ghost.contains(lpn)
+            self.ghost.queue_of(lpn).is_some()
         };
     }
 
     fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
         let comes_back = std::mem::take(&mut self.comes_back[set as usize]);
         if comes_back && !self.takes_first {
-            self.ghost.take(set, lpn);
+            self.ghost.take(lpn);
         }
         self.is_main[slot as usize] = comes_back;
         self.lpn[slot as usize] = lpn;
@@ -98,6 +98,11 @@ impl Eviction for TwoQ {
             self.ghost.add(set, self.lpn[slot as usize]);
         }
         Some(slot)
+    }
+
+    #[inline]
+    fn warm(&self, lpn: u32) -> u32 {
+        self.ghost.warm(lpn)
     }
 
     fn remove(&mut self, set: u32, slot: u32) {

@@ -169,7 +169,7 @@ pub(super) const PARAMS: &[Param] = &[
         key: "cache.lirs_variant",
         kind: Kind::Choice(|| LirsVariant::NAMES.to_vec()),
         default: "paper",
-        meaning: "LIRS: what a hit on a page that is in the queue alone does; see docs/policies.md",
+        meaning: "LIRS: whether a hit on a page that is in the queue alone pushes a page out",
         source: "Jiang and Zhang, SIGMETRICS 2002, section 3.3",
     },
     Param {
@@ -190,7 +190,7 @@ pub(super) const PARAMS: &[Param] = &[
         key: "cache.wtinylfu_variant",
         kind: Kind::Choice(|| WTinyLfuVariant::NAMES.to_vec()),
         default: "paper",
-        meaning: "W-TinyLFU: what is counted, and where pages enter; see docs/policies.md",
+        meaning: "W-TinyLFU: which accesses and counters are counted, and where pages enter",
         source: "Einziger et al., ACM ToS 2017",
     },
     Param {
