@@ -1,8 +1,9 @@
 """Requests per second of the eviction policies and of libCacheSim's, in turns on the same trace.
 
-The trace is zipf over two million pages (`--quick`: far fewer), the cache a tenth of them. libCacheSim runs with its
-default settings from a file in the page cache, its fastest way; the policies run alone, without a
-device. Medians of `--rounds`. Exit status 1 if misses differ; times decide nothing.
+The trace is zipf over two million pages (`--quick`: far fewer), the cache a tenth of them.
+libCacheSim runs with its default settings from a file in the page cache, its fastest way; the
+policies run alone, without a device. Medians of `--rounds`. Exit status 1 if misses differ; times
+decide nothing.
 """
 
 from __future__ import annotations
