@@ -27,7 +27,7 @@ EVICTION_MEMORY = """
 What the model itself keeps in memory: for each page of the device 10 to 11 bytes (the map 4, its
 way back 3 for each flash page, the cache's index 3, or 4 if the cache has 2^24 pages or more),
 and for each page of the cache 16 and what the policy has. That is 1 for `random`, 8 to 10 for
-most, and 44 for `lfu`, 42 for `wtinylfu`, 41 for `lirs`, 26 for `arc`, 25 for `s3fifo`, 19 for
+most, and 44 for `lfu`, 42 for `wtinylfu`, 41 for `lirs`, 26 for `arc`, 24 for `s3fifo`, 19 for
 `twoq`. The last four also find pages that have left: 3 bytes more for each page of the device.
 With 1 TiB in pages of 4 KiB and a cache of 5 %, most come to 2.9 GiB, `lfu` and `wtinylfu` to
 3.3, the last four to 3.8 to 4.1; it becomes resident as pages are used.

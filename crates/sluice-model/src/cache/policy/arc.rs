@@ -1,6 +1,6 @@
 //! ARC, the adaptive replacement cache (Megiddo and Modha, FAST 2003).
 
-use super::ghost::Ghost;
+use super::remembered::Remembered;
 use super::{Eviction, PolicyInfo, Space};
 use crate::lists::Lists;
 
@@ -11,14 +11,16 @@ use crate::lists::Lists;
 /// The cases are those of the paper's figure 4. Beyond it: pages can leave by a discard, so B1 is
 /// cut before T1 and B1 outgrow the set, and a list without an evictable page yields to the other.
 pub struct Arc {
-    /// Per set T1, T2.
+    /// Per set T1, T2 over slots, then B1, B2 over `slots + entry`.
     lists: Lists,
     /// Per slot: whether it is in T2.
     in_t2: Vec<bool>,
     lpn: Vec<u32>,
-    /// Per set B1, B2.
-    gone: Ghost,
+    gone: Remembered,
+    /// Per entry of `gone`: whether it is in B2.
+    in_b2: Vec<bool>,
     sets: Vec<SetState>,
+    slots: u32,
     ways: u32,
 }
 
@@ -40,23 +42,23 @@ enum Origin {
 
 impl Arc {
     fn t1(set: u32) -> u32 {
-        2 * set
+        4 * set
     }
 
     fn t2(set: u32) -> u32 {
-        2 * set + 1
+        4 * set + 1
     }
 
     fn b1(set: u32) -> u32 {
-        2 * set
+        4 * set + 2
     }
 
     fn b2(set: u32) -> u32 {
-        2 * set + 1
+        4 * set + 3
     }
 
     fn list_of(&self, set: u32, slot: u32) -> u32 {
-        2 * set + u32::from(self.in_t2[slot as usize])
+        4 * set + u32::from(self.in_t2[slot as usize])
     }
 
     /// Whether the paper's REPLACE takes its page from T1.
@@ -67,21 +69,33 @@ impl Arc {
         (t1 > 0 && (over || tie)) || self.lists.len(Arc::t2(set)) == 0
     }
 
+    /// Forgets the address that left `list`, B1 or B2, the longest ago.
+    fn forget_oldest(&mut self, set: u32, list: u32) -> bool {
+        let Some(node) = self.lists.pop_back(list) else {
+            return false;
+        };
+        self.gone.forget(set, node - self.slots);
+        true
+    }
+
     /// Notes that the page of a slot leaves T1 or T2. `fresh`: the page that comes was in no list.
     fn remember(&mut self, set: u32, slot: u32, from_t2: bool, fresh: bool) {
-        let (b1, b2) = (self.gone.len(Arc::b1(set)), self.gone.len(Arc::b2(set)));
+        let len = |list| self.lists.len(list);
+        let (b1, b2) = (len(Arc::b1(set)), len(Arc::b2(set)));
         // T1 counts the page that leaves it: it is no longer there.
-        let l1 = self.lists.len(Arc::t1(set)) + u32::from(!from_t2) + b1;
+        let l1 = len(Arc::t1(set)) + u32::from(!from_t2) + b1;
         if fresh && l1 >= self.ways {
-            let forgot = self.gone.forget_oldest(Arc::b1(set));
-            if !forgot && (!from_t2 || b2 >= self.ways) {
+            if !self.forget_oldest(set, Arc::b1(set)) && !from_t2 {
                 return;
             }
-        } else if b1 + b2 >= self.ways && !self.gone.forget_oldest(Arc::b2(set)) {
-            self.gone.forget_oldest(Arc::b1(set));
+        } else if b1 + b2 >= self.ways && !self.forget_oldest(set, Arc::b2(set)) {
+            self.forget_oldest(set, Arc::b1(set));
         }
-        let queue = if from_t2 { Arc::b2(set) } else { Arc::b1(set) };
-        self.gone.add(queue, self.lpn[slot as usize]);
+        if let Some(entry) = self.gone.add(set, self.lpn[slot as usize]) {
+            self.in_b2[entry as usize] = from_t2;
+            let list = if from_t2 { Arc::b2(set) } else { Arc::b1(set) };
+            self.lists.push_front(list, self.slots + entry);
+        }
     }
 }
 
@@ -96,29 +110,35 @@ impl Eviction for Arc {
     fn build(space: &Space) -> Arc {
         let slots = (space.sets * space.ways) as usize;
         Arc {
-            lists: Lists::new(2 * space.sets as usize, slots),
+            lists: Lists::new(4 * space.sets as usize, 2 * slots),
             in_t2: vec![false; slots],
             lpn: vec![0; slots],
-            gone: Ghost::new(2 * space.sets, space.ways, space.pages),
+            gone: Remembered::new(space.sets, space.ways, space.pages),
+            in_b2: vec![false; slots],
             sets: vec![SetState::default(); space.sets as usize],
+            slots: slots as u32,
             ways: space.ways,
         }
     }
 
     fn miss(&mut self, set: u32, lpn: u32) {
         let state = &mut self.sets[set as usize];
-        let (b1, b2) = (self.gone.len(Arc::b1(set)), self.gone.len(Arc::b2(set)));
-        match self.gone.take(lpn) {
-            None => state.from = Origin::Unknown,
-            Some(queue) if queue == Arc::b2(set) => {
-                state.from = Origin::B2;
-                state.target.lower(b1, b2);
-            }
-            Some(_) => {
-                state.from = Origin::B1;
-                state.target.raise(b2, b1, self.ways);
-            }
-        }
+        let Some(entry) = self.gone.entry(lpn) else {
+            state.from = Origin::Unknown;
+            return;
+        };
+        let (b1, b2) = (self.lists.len(Arc::b1(set)), self.lists.len(Arc::b2(set)));
+        let list = if self.in_b2[entry as usize] {
+            state.from = Origin::B2;
+            state.target.lower(b1, b2);
+            Arc::b2(set)
+        } else {
+            state.from = Origin::B1;
+            state.target.raise(b2, b1, self.ways);
+            Arc::b1(set)
+        };
+        self.lists.remove(list, self.slots + entry);
+        self.gone.forget(set, entry);
     }
 
     fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
@@ -130,8 +150,8 @@ impl Eviction for Arc {
             self.lists.push_front(Arc::t2(set), slot);
             return;
         }
-        if self.lists.len(Arc::t1(set)) + self.gone.len(Arc::b1(set)) >= self.ways {
-            self.gone.forget_oldest(Arc::b1(set));
+        if self.lists.len(Arc::t1(set)) + self.lists.len(Arc::b1(set)) >= self.ways {
+            self.forget_oldest(set, Arc::b1(set));
         }
         self.lists.push_front(Arc::t1(set), slot);
     }

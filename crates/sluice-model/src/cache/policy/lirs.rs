@@ -235,6 +235,11 @@ impl Eviction for Lirs {
         Some(slot)
     }
 
+    #[inline]
+    fn warm(&self, lpn: u32) -> u32 {
+        self.gone.warm(lpn)
+    }
+
     fn remove(&mut self, set: u32, slot: u32) {
         if self.status[slot as usize] == LIR {
             return self.drop_lir(set, slot);

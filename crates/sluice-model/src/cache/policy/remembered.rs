@@ -25,6 +25,12 @@ impl Remembered {
         }
     }
 
+    /// What a look-up of the page reads; see [`super::Eviction::warm`].
+    #[inline]
+    pub fn warm(&self, lpn: u32) -> u32 {
+        self.entry_of.get(lpn).unwrap_or(0)
+    }
+
     /// The entry of a page.
     pub fn entry(&self, lpn: u32) -> Option<u32> {
         self.entry_of.get(lpn)

@@ -128,7 +128,7 @@ impl Eviction for S3Fifo {
     #[inline]
     fn miss(&mut self, set: u32, lpn: u32) {
         if self.is_libcachesim {
-            self.sets[set as usize].ghost_hit = self.ghost.take(lpn).is_some();
+            self.sets[set as usize].ghost_hit = self.ghost.take(set, lpn);
         }
     }
 
@@ -139,7 +139,7 @@ impl Eviction for S3Fifo {
             let small_full = state.lens[SMALL] >= self.small_size;
             std::mem::take(&mut state.ghost_hit) || (!state.has_evicted && small_full)
         } else {
-            self.ghost.take(lpn).is_some()
+            self.ghost.take(set, lpn)
         };
         self.lpn[slot as usize] = lpn;
         self.push(set, usize::from(to_main), slot);

@@ -60,16 +60,16 @@ impl Eviction for TwoQ {
 
     fn miss(&mut self, set: u32, lpn: u32) {
         self.comes_back[set as usize] = if self.takes_first {
-            self.ghost.take(lpn).is_some()
+            self.ghost.take(set, lpn)
         } else {
-            self.ghost.queue_of(lpn).is_some()
+            self.ghost.contains(lpn)
         };
     }
 
     fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
         let comes_back = std::mem::take(&mut self.comes_back[set as usize]);
         if comes_back && !self.takes_first {
-            self.ghost.take(lpn);
+            self.ghost.take(set, lpn);
         }
         self.is_main[slot as usize] = comes_back;
         self.lpn[slot as usize] = lpn;
