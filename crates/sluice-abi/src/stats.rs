@@ -112,6 +112,8 @@ counters! {
     PartsFlashService = "parts_flash_service_ps",
     /// Answers of a policy from outside that broke its contract.
     PolicyRefused = "policy_refused",
+    /// Writes that the worn-out device refused.
+    WritesRefused = "writes_refused",
 }
 
 impl Counter {

@@ -350,6 +350,9 @@ fn warn(result: &Run<'_>) {
     if count(Counter::PolicyRefused) > 0 {
         warn_of_refusals(count(Counter::PolicyRefused));
     }
+    if count(Counter::WritesRefused) > 0 {
+        warn_of_wear(count(Counter::WritesRefused));
+    }
     if count(Counter::DeviceFull) > 0 {
         eprintln!(
             "sluice: warning: the device was full {} times (raise device.capacity)",
@@ -362,6 +365,14 @@ fn warn(result: &Run<'_>) {
             count(Counter::PrivateDax)
         );
     }
+}
+
+/// The device has come to its end. The figures after that are not those of a device in use.
+pub fn warn_of_wear(refused: u64) {
+    eprintln!(
+        "sluice: warning: the flash is worn out and the device read-only: {refused} writes were \
+         refused; raise nand.endurance or ftl.overprovision, or write less"
+    );
 }
 
 /// What a policy from outside did wrong. The figures are then not those of that policy.

@@ -3,7 +3,7 @@
 use crate::args::{HitsArg, SimArgs};
 use crate::device;
 use crate::error::Error;
-use crate::run::warn_of_refusals;
+use crate::run::{warn_of_refusals, warn_of_wear};
 use serde_json::Value;
 use sluice_fabric::Visibility;
 use sluice_output::{Folder, Plan, write_config};
@@ -47,9 +47,15 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
             .and_then(|()| folder.write_stats(&object))
             .map_err(|e| Error::at("writing the output folder", e))?;
     }
-    let refused = object.pointer("/cache/policy_refused");
-    if let Some(count) = refused.and_then(Value::as_u64).filter(|count| *count > 0) {
-        warn_of_refusals(count);
+    let warnings: [(&str, fn(u64)); 2] = [
+        ("/cache/policy_refused", warn_of_refusals),
+        ("/flash/writes_refused", warn_of_wear),
+    ];
+    for (place, warn) in warnings {
+        let count = object.pointer(place).and_then(Value::as_u64);
+        count
+            .filter(|count| *count > 0)
+            .inspect(|count| warn(*count));
     }
     if args.json {
         println!("{object}");

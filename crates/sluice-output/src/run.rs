@@ -102,6 +102,7 @@ impl Run<'_> {
                 "gc_moves": get(Counter::GcMoves),
                 "write_amplification":
                     share(get(Counter::FlashPrograms), get(Counter::HostPrograms)),
+                "writes_refused": get(Counter::WritesRefused),
             },
             "memory": self.memory(),
             "host": {

@@ -194,13 +194,21 @@ fn lines(device: &Device) -> Value {
 }
 
 fn flash(device: &Device) -> Value {
-    let stats = device.stats();
+    let (stats, wear) = (device.stats(), device.wear());
     json!({
         "reads": stats.flash_reads,
         "programs": stats.flash_programs,
         "erases": stats.erases,
         "gc_moves": stats.gc_moves,
         "write_amplification": stats.write_amplification().map(|ratio| ratio.to_f64()),
+        "read_retries": stats.read_retries,
+        "suspensions": stats.suspensions,
+        "forced_writes": stats.forced_writes,
+        "wear_moves": stats.wear_moves,
+        "bad_blocks": stats.bad_blocks,
+        "writes_refused": stats.writes_refused,
+        "read_only": device.is_read_only(),
+        "erases_of_a_line": {"least": wear.least, "most": wear.most, "total": wear.total},
     })
 }
 

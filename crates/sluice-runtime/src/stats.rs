@@ -36,64 +36,25 @@ impl Live {
     /// Copies the model's counters, less those that a forked child found there.
     pub fn copy_model(&self, model: &Stats, inherited: &Stats) {
         let block = self.block();
-        let pairs = [
-            (Counter::Evictions, model.evictions, inherited.evictions),
-            (
-                Counter::PolicyRefused,
-                model.policy_refused,
-                inherited.policy_refused,
-            ),
-            (
-                Counter::DirtyEvictions,
-                model.dirty_evictions,
-                inherited.dirty_evictions,
-            ),
-            (
-                Counter::PrefetchIssued,
-                model.prefetch_issued,
-                inherited.prefetch_issued,
-            ),
-            (
-                Counter::PrefetchUsed,
-                model.prefetch_used,
-                inherited.prefetch_used,
-            ),
-            (
-                Counter::FlashReads,
-                model.flash_reads,
-                inherited.flash_reads,
-            ),
-            (
-                Counter::FlashPrograms,
-                model.flash_programs,
-                inherited.flash_programs,
-            ),
-            (
-                Counter::HostPrograms,
-                model.host_programs,
-                inherited.host_programs,
-            ),
-            (
-                Counter::PrefetchLate,
-                model.prefetch_late,
-                inherited.prefetch_late,
-            ),
-            (
-                Counter::PrefetchUnused,
-                model.prefetch_unused,
-                inherited.prefetch_unused,
-            ),
-            (
-                Counter::PrefetchDropped,
-                model.prefetch_dropped,
-                inherited.prefetch_dropped,
-            ),
-            (Counter::Erases, model.erases, inherited.erases),
-            (Counter::GcMoves, model.gc_moves, inherited.gc_moves),
-            (Counter::Trims, model.trims, inherited.trims),
+        let fields: [(Counter, fn(&Stats) -> u64); 15] = [
+            (Counter::Evictions, |stats| stats.evictions),
+            (Counter::PolicyRefused, |stats| stats.policy_refused),
+            (Counter::WritesRefused, |stats| stats.writes_refused),
+            (Counter::DirtyEvictions, |stats| stats.dirty_evictions),
+            (Counter::PrefetchIssued, |stats| stats.prefetch_issued),
+            (Counter::PrefetchUsed, |stats| stats.prefetch_used),
+            (Counter::FlashReads, |stats| stats.flash_reads),
+            (Counter::FlashPrograms, |stats| stats.flash_programs),
+            (Counter::HostPrograms, |stats| stats.host_programs),
+            (Counter::PrefetchLate, |stats| stats.prefetch_late),
+            (Counter::PrefetchUnused, |stats| stats.prefetch_unused),
+            (Counter::PrefetchDropped, |stats| stats.prefetch_dropped),
+            (Counter::Erases, |stats| stats.erases),
+            (Counter::GcMoves, |stats| stats.gc_moves),
+            (Counter::Trims, |stats| stats.trims),
         ];
-        for (counter, value, before) in pairs {
-            block.set(counter, value - before);
+        for (counter, of) in fields {
+            block.set(counter, of(model) - of(inherited));
         }
         let parts = model.parts.named().into_iter().zip(inherited.parts.named());
         for ((_, counter), ((_, part), (_, before))) in Counter::PARTS.into_iter().zip(parts) {
