@@ -11,6 +11,9 @@ pub struct Live {
     map: Mapping,
 }
 
+/// A counter of the block and where the model has it.
+type Field = (Counter, fn(&Stats) -> u64);
+
 impl Live {
     /// A block over a mapping of its length, marked as ready.
     pub fn new(map: Mapping, started_ns: u64, forked: bool) -> Live {
@@ -36,7 +39,7 @@ impl Live {
     /// Copies the model's counters, less those that a forked child found there.
     pub fn copy_model(&self, model: &Stats, inherited: &Stats) {
         let block = self.block();
-        let fields: [(Counter, fn(&Stats) -> u64); 15] = [
+        let fields: [Field; 15] = [
             (Counter::Evictions, |stats| stats.evictions),
             (Counter::PolicyRefused, |stats| stats.policy_refused),
             (Counter::WritesRefused, |stats| stats.writes_refused),
