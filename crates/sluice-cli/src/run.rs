@@ -347,12 +347,8 @@ fn warn(result: &Run<'_>) {
             count(Counter::KernelFaults)
         );
     }
-    if count(Counter::PolicyRefused) > 0 {
-        warn_of_refusals(count(Counter::PolicyRefused));
-    }
-    if count(Counter::WritesRefused) > 0 {
-        warn_of_wear(count(Counter::WritesRefused));
-    }
+    warn_of_refusals(count(Counter::PolicyRefused));
+    warn_of_wear(count(Counter::WritesRefused));
     if count(Counter::DeviceFull) > 0 {
         eprintln!(
             "sluice: warning: the device was full {} times (raise device.capacity)",
@@ -369,18 +365,22 @@ fn warn(result: &Run<'_>) {
 
 /// The device has come to its end. The figures after that are not those of a device in use.
 pub fn warn_of_wear(refused: u64) {
-    eprintln!(
-        "sluice: warning: the flash is worn out and the device read-only: {refused} writes were \
-         refused; raise nand.endurance or ftl.overprovision, or write less"
-    );
+    if refused > 0 {
+        eprintln!(
+            "sluice: warning: the flash is worn out and the device read-only: {refused} writes \
+             were refused; raise nand.endurance or ftl.overprovision, or write less"
+        );
+    }
 }
 
 /// What a policy from outside did wrong. The figures are then not those of that policy.
 pub fn warn_of_refusals(count: u64) {
-    eprintln!(
-        "sluice: warning: cache.policy answered {count} times with a page that may not leave, or \
-         with none although one may; the page that came in first left instead"
-    );
+    if count > 0 {
+        eprintln!(
+            "sluice: warning: cache.policy answered {count} times with a page that may not leave, \
+             or with none although one may; the page that came in first left instead"
+        );
+    }
 }
 
 /// Ends as the program ended: with its status, or by its signal.

@@ -47,16 +47,9 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
             .and_then(|()| folder.write_stats(&object))
             .map_err(|e| Error::at("writing the output folder", e))?;
     }
-    let warnings: [(&str, fn(u64)); 2] = [
-        ("/cache/policy_refused", warn_of_refusals),
-        ("/flash/writes_refused", warn_of_wear),
-    ];
-    for (place, warn) in warnings {
-        let count = object.pointer(place).and_then(Value::as_u64);
-        count
-            .filter(|count| *count > 0)
-            .inspect(|count| warn(*count));
-    }
+    let count = |place| object.pointer(place).and_then(Value::as_u64).unwrap_or(0);
+    warn_of_refusals(count("/cache/policy_refused"));
+    warn_of_wear(count("/flash/writes_refused"));
     if args.json {
         println!("{object}");
     } else {
