@@ -60,7 +60,8 @@ def test_latency_is_bimodal(demo: tuple[Path, str]) -> None:
     histogram = load(demo[0] / "chase-64" / "program.json")["histogram"]
     total = sum(count for _, count in histogram)
     below = sum(count for ns, count in histogram if ns < 1_000)
-    above = sum(count for ns, count in histogram if ns >= READ_NS * 0.98)
+    # How exact a miss is, the fidelity benchmark says; a busy host moves it by a few percent.
+    above = sum(count for ns, count in histogram if ns >= READ_NS * 0.9)
     # One access in 64 starts a page, and FIFO at 5/3 of the cache misses every page.
     assert below / total == pytest.approx(63 / 64, abs=0.002)
     assert above / total == pytest.approx(1 / 64, abs=0.002)

@@ -51,58 +51,6 @@ impl MapTime {
     }
 }
 
-/// How fast the host is now against when it was calibrated.
-///
-/// The same trap costs a third more while the other half of a core is busy, and that comes and
-/// goes. Entry and exit cannot be timed trap by trap, but a piece of kernel work on the way can,
-/// and they move together. Without samples (in signal mode) the host counts as fast as then.
-#[derive(Debug, Default)]
-pub struct Speed {
-    /// The piece's median when calibrated, ns; 0 before.
-    then: AtomicU64,
-    /// Its running median, in 1/256 ns.
-    now: AtomicU64,
-    /// The newest sample, for the calibration.
-    last: AtomicU64,
-}
-
-impl Speed {
-    /// A sample moves the running median by 1/64 of itself: twenty follow a change of a third.
-    const STEP_SHIFT: u32 = 6;
-    const FRACTION_BITS: u32 = 8;
-    /// However the host behaves, what was calibrated is off by this factor at most.
-    const FACTOR_MAX: u64 = 2;
-
-    /// Takes a sample in.
-    pub fn add(&self, ns: u64) {
-        self.last.store(ns, Relaxed);
-        let now = self.now.load(Relaxed);
-        let step = now >> Self::STEP_SHIFT;
-        let next = if ns << Self::FRACTION_BITS > now {
-            now + step
-        } else {
-            now - step
-        };
-        let then = self.then.load(Relaxed) << Self::FRACTION_BITS;
-        let (low, high) = (then / Self::FACTOR_MAX, then * Self::FACTOR_MAX);
-        self.now.store(next.clamp(low, high), Relaxed);
-    }
-
-    fn set(&self, ns: u64) {
-        self.then.store(ns, Relaxed);
-        self.now.store(ns << Self::FRACTION_BITS, Relaxed);
-    }
-
-    /// What takes `calibrated_ns` at the calibrated speed, at the present one.
-    pub fn scale(&self, calibrated_ns: u64) -> u64 {
-        let then = self.then.load(Relaxed) << Self::FRACTION_BITS;
-        match then {
-            0 => calibrated_ns,
-            then => calibrated_ns * self.now.load(Relaxed) / then,
-        }
-    }
-}
-
 /// A page of its own that faults only to be timed.
 #[derive(Debug)]
 pub struct Calibration {
@@ -154,15 +102,14 @@ impl Calibration {
         self.mapped_ns.store(now_ns(), Release);
     }
 
-    /// Takes faults on the page from the calling thread and returns the costs at this speed.
-    pub fn measure(&self, speed: &Speed) -> Cost {
-        let rounds: Vec<[u64; 4]> = (0..ROUNDS).map(|_| self.round(speed)).collect();
-        let [entry_ns, exit_ns, map_ns, piece_ns] = [0, 1, 2, 3].map(|part| {
+    /// Takes faults on the page from the calling thread and returns the costs.
+    pub fn measure(&self) -> Cost {
+        let rounds: Vec<[u64; 3]> = (0..ROUNDS).map(|_| self.round()).collect();
+        let [entry_ns, exit_ns, map_ns] = [0, 1, 2].map(|part| {
             let mut times: Vec<u64> = rounds.iter().map(|round| round[part]).collect();
             times.sort_unstable();
             times[ROUNDS / 2]
         });
-        speed.set(piece_ns);
         Cost {
             entry_ns,
             exit_ns,
@@ -170,9 +117,8 @@ impl Calibration {
         }
     }
 
-    /// One fault: its entry, its exit, the part of the exit that maps the page, and the piece that
-    /// tells the speed.
-    fn round(&self, speed: &Speed) -> [u64; 4] {
+    /// One fault: its entry, its exit, and the part of the exit that maps the page.
+    fn round(&self) -> [u64; 3] {
         let before = now_ns();
         // SAFETY: the page is ours; the read traps and is answered by `answer`.
         unsafe { core::ptr::read_volatile(self.page.addr() as *const u8) };
@@ -184,43 +130,6 @@ impl Calibration {
             self.seen_ns.load(Acquire).saturating_sub(before),
             after.saturating_sub(acted),
             self.mapped_ns.load(Acquire).saturating_sub(acted),
-            speed.last.load(Relaxed),
         ]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A host that is a third slower for a while, with interruptions: the costs follow, both ways.
-    #[test]
-    fn costs_follow_the_speed_and_not_the_outliers() {
-        let speed = Speed::default();
-        assert_eq!(speed.scale(3_600), 3_600);
-        speed.set(720);
-        let sample = |base: u64, n: u64| base + n % 7 + u64::from(n.is_multiple_of(16)) * 50_000;
-        (0..200).for_each(|n| speed.add(sample(960, n)));
-        assert!(
-            (4_600..=5_100).contains(&speed.scale(3_600)),
-            "{}",
-            speed.scale(3_600)
-        );
-        (0..200).for_each(|n| speed.add(sample(720, n)));
-        assert!(
-            (3_500..=3_800).contains(&speed.scale(3_600)),
-            "{}",
-            speed.scale(3_600)
-        );
-    }
-
-    #[test]
-    fn no_host_is_believed_to_be_more_than_twice_as_slow_or_fast() {
-        let speed = Speed::default();
-        speed.set(720);
-        (0..10_000).for_each(|_| speed.add(1_000_000));
-        assert_eq!(speed.scale(3_600), 7_200);
-        (0..10_000).for_each(|_| speed.add(0));
-        assert_eq!(speed.scale(3_600), 1_800);
     }
 }

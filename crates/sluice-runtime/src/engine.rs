@@ -1,6 +1,6 @@
 //! From a fault to a mapped page: one device model, one lock, one answer.
 
-use crate::calibrate::{Calibration, Cost, MapTime, Speed};
+use crate::calibrate::{Calibration, Cost, MapTime};
 use crate::clock::now_ns;
 use crate::files;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING};
@@ -38,7 +38,6 @@ pub struct Engine {
     /// Where faults are read from, without the lock.
     pub(crate) events: UnsafeCell<EventSource>,
     pub(crate) calibration: Calibration,
-    pub(crate) speed: Speed,
     entry_ns: AtomicU64,
     /// Exit without mapping the page; `map_time` adds that.
     leave_ns: AtomicU64,
@@ -116,7 +115,6 @@ impl Engine {
             }),
             events,
             calibration,
-            speed: Speed::default(),
             entry_ns: AtomicU64::new(0),
             leave_ns: AtomicU64::new(0),
             map_time: MapTime::default(),
@@ -132,7 +130,7 @@ impl Engine {
             entry_ns,
             exit_ns,
             map_ns,
-        } = self.calibration.measure(&self.speed);
+        } = self.calibration.measure();
         self.entry_ns.store(entry_ns, Relaxed);
         self.leave_ns.store(exit_ns - map_ns, Relaxed);
         self.map_time.set(map_ns);
@@ -143,13 +141,12 @@ impl Engine {
 
     /// From the access to the first look at the clock, ns.
     pub(crate) fn entry_ns(&self) -> u64 {
-        self.speed.scale(self.entry_ns.load(Relaxed))
+        self.entry_ns.load(Relaxed)
     }
 
     /// From the last act to the program's next instruction, ns.
     pub(crate) fn exit_ns(&self) -> u64 {
-        self.speed
-            .scale(self.leave_ns.load(Relaxed) + self.map_time.get())
+        self.leave_ns.load(Relaxed) + self.map_time.get()
     }
 
     /// Whether an address belongs to the heap's arena.

@@ -222,15 +222,11 @@ impl Handler {
     }
 
     /// Runs `wake` with the woken thread held on this CPU, then gives it its CPUs back.
-    ///
-    /// The two calls that hold it are always the same work: their time tells how fast the host is.
     fn wake_here(&self, thread: u32, wake: impl FnOnce()) {
         let own = thread == 0 || thread == self.own;
-        let from = now_ns();
         match CpuSet::of(thread).filter(|s| !own && s.count() > 1 && s.contains(self.cpu)) {
             Some(before) => {
                 CpuSet::one(self.cpu).bind(thread);
-                self.engine.speed.add(now_ns() - from);
                 wake();
                 before.bind(thread);
             }
