@@ -8,6 +8,7 @@
 mod closed_loop;
 mod events;
 mod histogram;
+pub mod host;
 mod mmu;
 mod optimum;
 mod pages;

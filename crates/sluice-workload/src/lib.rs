@@ -28,6 +28,7 @@ mod chase;
 mod command;
 mod error;
 mod hist;
+pub mod kernel;
 mod kv;
 mod memory;
 mod order;

@@ -1,0 +1,189 @@
+//! A host as it is built: processor, operating system, memory, link.
+
+use sluice_model::dram::DramLayout;
+use sluice_units::Ps;
+
+/// A level of caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// Lines of 64 bytes: a power of two times the ways.
+    pub lines: u32,
+    /// Ways.
+    pub ways: u32,
+    /// From the access to the data, levels above included.
+    pub latency: Ps,
+    /// Misses under way at once.
+    pub mshrs: u32,
+}
+
+/// The address translation of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tlb {
+    /// Pages it holds: a power of two times the ways.
+    pub entries: u32,
+    /// Ways.
+    pub ways: u32,
+    /// What a miss adds to its access.
+    pub walk: Ps,
+    /// What every core loses when a page has moved.
+    pub shootdown: Ps,
+}
+
+/// The processor's cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// Cores.
+    pub cores: u32,
+    /// One cycle.
+    pub cycle: Ps,
+    /// Instructions issued and retired in a cycle.
+    pub width: u32,
+    /// Entries of the reorder window.
+    pub window: u32,
+    /// Stores that have retired and are not yet in the cache.
+    pub store_buffer: u32,
+    /// Private.
+    pub l1: Level,
+    /// Private.
+    pub l2: Level,
+    /// Shared.
+    pub l3: Level,
+    /// Private.
+    pub tlb: Tlb,
+}
+
+/// Which thread runs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// The one that has waited longest.
+    RoundRobin,
+    /// Any.
+    Random,
+    /// The one that has run least.
+    Fair,
+}
+
+/// Context switches on a long delay: the device's message (SkyByte section III-A), or a miss of
+/// AstriFlash's page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switching {
+    /// From the exception to the first instruction of the next thread.
+    pub cost: Ps,
+    /// Cycles lost to branches mispredicted after it.
+    pub mispredicts: Ps,
+    /// Whether the L1 is empty after it.
+    pub flushes_l1: bool,
+}
+
+/// Where pages are at the start, and how they move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    /// All pages are in host memory (DRAM-Only).
+    AllHost,
+    /// All pages stay on the device.
+    None,
+    /// The device counts accesses and promotes (SkyByte section III-C).
+    Adaptive(Adaptive),
+    /// The kernel samples accesses and promotes (TPP; SkyByte section VI-H).
+    Tpp(Tpp),
+    /// Host memory is a set-associative cache of the device's pages (AstriFlash; section VI-H).
+    AstriFlash(AstriFlash),
+}
+
+/// SkyByte's promotion of hot pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptive {
+    /// Host memory for promoted pages, in pages of 4 KiB.
+    pub pages: u32,
+    /// Accesses after which a page is hot.
+    pub threshold: u32,
+    /// Counts are halved once in this time; never if zero.
+    pub decay: Ps,
+    /// Entries of the promotion look-aside buffer: pages under way at once.
+    pub buffer: u32,
+    /// From the device's interrupt to the first line of the copy.
+    pub interrupt: Ps,
+    /// From one line of the copy to the next.
+    pub line: Ps,
+    /// Pages of 4 KiB that move together: 1, or 512 for huge pages.
+    pub huge: u32,
+    /// Share of the budget that reclaim keeps free, in pages.
+    pub spare: u32,
+    /// Host memory of the other NUMA node, used when the home node is full, in pages.
+    pub remote_pages: u32,
+    /// What an access to the other node adds.
+    pub remote_latency: Ps,
+}
+
+/// Sampling of accesses by the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tpp {
+    /// Host memory for promoted pages.
+    pub pages: u32,
+    /// Every so often some pages are made to fault at their next access.
+    pub period: Ps,
+    /// How many.
+    pub batch: u32,
+    /// What such a fault costs the thread.
+    pub fault: Ps,
+    /// A page that faults again within this time of its fault before is promoted.
+    pub window: Ps,
+    /// From one line of the copy to the next.
+    pub line: Ps,
+    /// Pages that reclaim keeps free.
+    pub spare: u32,
+}
+
+/// Host memory as a cache of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AstriFlash {
+    /// Pages it holds: a power of two times the ways.
+    pub pages: u32,
+    /// Ways.
+    pub ways: u32,
+    /// Finding a page in it.
+    pub lookup: Ps,
+}
+
+/// The link to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Time of a line of 64 bytes on it, in one direction.
+    pub line: Ps,
+}
+
+/// A host.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// Processor.
+    pub cpu: Cpu,
+    /// Threads of the program.
+    pub threads: u32,
+    /// Which thread runs next.
+    pub scheduling: Scheduling,
+    /// Switching on long delays, if the host does.
+    pub switching: Option<Switching>,
+    /// Longest time that a thread runs while others wait.
+    pub slice: Ps,
+    /// Host memory.
+    pub dram: DramLayout,
+    /// What its controller and the on-chip network add to an access.
+    pub dram_overhead: Ps,
+    /// Where pages are.
+    pub migration: Migration,
+    /// The link to the device.
+    pub link: Link,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+/// How long to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLength {
+    /// Instructions of all threads together before counting begins.
+    pub warmup: u64,
+    /// Instructions counted, of all threads together; `u64::MAX` for all until the end.
+    pub measured: u64,
+    /// Stretches of the timeline, if it is not 0: their length.
+    pub sample_every: Ps,
+}

@@ -1,0 +1,65 @@
+//! What a thread executes: memory instructions with the computation between them.
+
+use sluice_units::Bytes;
+
+/// What an instruction does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MemOp {
+    /// Reads at the address.
+    Load,
+    /// Writes at the address.
+    Store,
+    /// Nothing: only the computation before it counts.
+    None,
+}
+
+/// One memory instruction, and the instructions before it that touch no memory. 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instr {
+    /// Byte address in the program's memory. An access does not cross a line of 64 bytes.
+    pub addr: u64,
+    /// Instructions without memory between the instruction before and this one.
+    pub work: u16,
+    /// How many entries back the load is that this address is computed from; 0 for none that
+    /// could still be under way.
+    pub after: u16,
+    /// Load, store or neither.
+    pub op: MemOp,
+}
+
+impl Instr {
+    /// Instructions that it stands for.
+    pub fn count(&self) -> u64 {
+        u64::from(self.work) + u64::from(self.op != MemOp::None)
+    }
+}
+
+/// What comes after the entries that a program gave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// More of the same.
+    More,
+    /// The thread waits until every thread that has not ended is at its barrier.
+    Barrier,
+    /// The thread has ended.
+    End,
+}
+
+/// A program of several threads, executed as its instructions are asked for.
+///
+/// Between barriers the threads share out the work as they ask: who asks first gets the next
+/// chunk, so that the work as a whole does not depend on how many threads there are. The same
+/// order of calls gives the same instructions.
+pub trait Program {
+    /// Bytes of memory: every address is below.
+    fn footprint(&self) -> Bytes;
+
+    /// How many threads it has.
+    fn threads(&self) -> u32;
+
+    /// Appends the next stretch of a thread's instructions to `out`: some hundreds to some
+    /// thousands, or none before a barrier or the end. Not called again for a thread that has
+    /// ended, and after a barrier only when all threads are there.
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step;
+}

@@ -1,0 +1,57 @@
+//! Programs that really compute, and write down the instructions that they execute.
+//!
+//! The seven workloads of SkyByte's Table I. Each holds its data in ordinary memory, computes with
+//! it, and tells the loads, stores and computation of every step, with addresses in a memory of its
+//! own that begins at 0. What one leaves out of the program it is named after stands in its file.
+
+mod arena;
+mod record;
+
+pub use arena::{Arena, Array};
+pub use record::{Loaded, Recorder};
+
+use sluice_fabric::host::Program;
+
+/// A program that can tell whether what it computed is right.
+pub trait Kernel: Program + Send {
+    /// Rounds finished by all threads: a search, a sort, an epoch, some thousand transactions.
+    fn rounds(&self) -> u64;
+
+    /// Compares the results of the last finished round with those of a plain sequential
+    /// computation.
+    ///
+    /// # Errors
+    /// The first difference, in one line.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// How to make a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelOptions {
+    /// Threads that share out its work.
+    pub threads: u32,
+    /// Its memory is that of Table I divided by this.
+    pub scale: u32,
+    /// Seed of its data and choices.
+    pub seed: u64,
+    /// Ends after so many rounds; never, if 0.
+    pub rounds: u64,
+}
+
+/// An entry of the registry.
+pub struct KernelInfo {
+    /// The name used to ask for it.
+    pub name: &'static str,
+    /// What it computes, in one line.
+    pub meaning: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What SkyByte's Table I says of it: memory in MB, write ratio in percent, LLC misses in
+    /// 10,000 instructions.
+    pub published: (u32, u32, u32),
+    /// Makes one.
+    pub make: fn(&KernelOptions) -> Box<dyn Kernel>,
+}
+
+/// Every kernel, in the order of Table I.
+pub static KERNELS: &[KernelInfo] = &[];
