@@ -63,8 +63,8 @@ pub enum Scheduling {
     Fair,
 }
 
-/// Context switches on a long delay: the device's message (SkyByte section III-A), or a miss of
-/// AstriFlash's page cache.
+/// A context switch, on a long delay (the device's message, SkyByte section III-A, or a miss of
+/// AstriFlash's page cache), at a barrier, or at the end of a time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switching {
     /// From the exception to the first instruction of the next thread.
@@ -161,8 +161,10 @@ pub struct HostConfig {
     pub threads: u32,
     /// Which thread runs next.
     pub scheduling: Scheduling,
-    /// Switching on long delays, if the host does.
-    pub switching: Option<Switching>,
+    /// What a context switch costs.
+    pub switching: Switching,
+    /// Whether a long delay ends in a context switch, or is waited for.
+    pub coordinated: bool,
     /// Longest time that a thread runs while others wait.
     pub slice: Ps,
     /// Host memory.
