@@ -1,7 +1,7 @@
 //! Where the time of an access goes.
 
 use sluice_units::Ps;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Sub};
 
 /// The time of one access, or of many, by cause. The parts add up to the whole, exactly.
 ///
@@ -58,5 +58,23 @@ impl AddAssign for Parts {
         self.flash_queue += other.flash_queue;
         self.flash_gc += other.flash_gc;
         self.flash_service += other.flash_service;
+    }
+}
+
+impl Sub for Parts {
+    type Output = Parts;
+
+    /// What was added between two readings of the same counters.
+    fn sub(self, other: Parts) -> Parts {
+        Parts {
+            protocol: self.protocol - other.protocol,
+            indexing: self.indexing - other.indexing,
+            dram: self.dram - other.dram,
+            stall: self.stall - other.stall,
+            merge: self.merge - other.merge,
+            flash_queue: self.flash_queue - other.flash_queue,
+            flash_gc: self.flash_gc - other.flash_gc,
+            flash_service: self.flash_service - other.flash_service,
+        }
     }
 }

@@ -47,6 +47,14 @@ pub struct Requests {
     pub device_writes: u64,
 }
 
+impl Requests {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        let host = self.host_reads + self.host_writes;
+        host + self.device_read_hits + self.device_read_misses + self.device_writes
+    }
+}
+
 /// Time of the accesses that left the processor and were not replayed later, by cause (SkyByte
 /// Figure 17). Divided by `accesses` this is the AMAT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +71,13 @@ pub struct AccessTime {
     pub device_dram: Ps,
     /// Flash and everything else that the device had to wait for.
     pub flash: Ps,
+}
+
+impl AccessTime {
+    /// The time of all accesses together.
+    pub fn total(&self) -> Ps {
+        self.host_dram + self.protocol + self.indexing + self.device_dram + self.flash
+    }
 }
 
 /// What page migration has done.
@@ -86,6 +101,27 @@ pub struct MigrationStats {
     pub shootdowns: u64,
     /// Sampling faults taken by threads (`migration.policy = tpp`).
     pub samples: u64,
+}
+
+/// What has happened on the far side of the L3.
+///
+/// `requests.total()` is `access_time.accesses + long_delays`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// Accesses that left the processor.
+    pub requests: Requests,
+    /// Their time by cause.
+    pub access_time: AccessTime,
+    /// Their latencies (SkyByte Figure 3).
+    pub latency: Histogram,
+    /// Latencies of NAND reads for loads, from the device's miss on (SkyByte Table III).
+    pub flash_read: Histogram,
+    /// Reads answered with a long-delay message, or by AstriFlash with a switch, instead of data.
+    pub long_delays: u64,
+    /// Page migration.
+    pub migration: MigrationStats,
+    /// Bytes of lines on the link, to the device and from it.
+    pub link_bytes: [u64; 2],
 }
 
 /// What the host has looked like during a stretch of time.
@@ -124,24 +160,12 @@ pub struct HostStats {
     pub levels: [LevelStats; 3],
     /// Accesses to a page that the TLB did not have.
     pub tlb_misses: u64,
-    /// Accesses that left the processor.
-    pub requests: Requests,
-    /// Their time by cause.
-    pub access_time: AccessTime,
-    /// Their latencies (SkyByte Figure 3).
-    pub latency: Histogram,
-    /// Latencies of NAND reads for loads, from the device's miss on (SkyByte Table III).
-    pub flash_read: Histogram,
+    /// What left the processor.
+    pub memory: MemoryStats,
     /// Context switches.
     pub switches: u64,
-    /// Long-delay messages from the device.
-    pub long_delays: u64,
     /// Instructions given up at a switch, to be executed again.
     pub squashed: u64,
-    /// Page migration.
-    pub migration: MigrationStats,
-    /// Bytes on the link, to the device and from it.
-    pub link_bytes: [u64; 2],
     /// The run in stretches of equal time.
     pub timeline: Vec<Sample>,
     /// FNV-1a, a word at a time, over the time and thread of every context switch, access and

@@ -1,0 +1,116 @@
+//! The CXL link: two lanes, each of them taken by one line of 64 bytes at a time.
+
+use sluice_units::Ps;
+
+/// Slots ahead that can be taken: four milliseconds at 16 GB/s. A line that comes later than that
+/// has waited for flash for so long that it does not wait for the link as well.
+const SLOTS: u64 = 1 << 20;
+const WORDS: u64 = SLOTS / 64;
+
+/// One direction. Its time is cut into slots of a line each. A line goes in the slot of its time,
+/// or the next that is free: lines are known in the order of their requests, not in that of their
+/// answers, and one that waits for flash must not hold up those that do not.
+pub(super) struct Lane {
+    slot: Ps,
+    /// A bit for each slot, in a ring.
+    taken: Vec<u64>,
+    /// The word that holds the present.
+    first: u64,
+    /// Slots in a row that are all taken, so that a queue is not walked through again.
+    run: (u64, u64),
+}
+
+impl Lane {
+    pub fn new(slot: Ps) -> Lane {
+        Lane {
+            slot,
+            taken: vec![0; WORDS as usize],
+            first: 0,
+            run: (0, 0),
+        }
+    }
+
+    /// Takes the link for a line that is there at `at`, and says when the line has it. `now` never
+    /// decreases, and `at` is not before it.
+    pub fn take(&mut self, now: Ps, at: Ps) -> Ps {
+        self.find(now, at, true)
+    }
+
+    /// When a message without data, which takes no time on the link, gets through.
+    pub fn peek(&mut self, now: Ps, at: Ps) -> Ps {
+        self.find(now, at, false)
+    }
+
+    fn find(&mut self, now: Ps, at: Ps, take: bool) -> Ps {
+        if self.slot == Ps::ZERO {
+            return at;
+        }
+        self.forget(now.0 / self.slot.0 / 64);
+        let wanted = at.0 / self.slot.0;
+        let (from, until) = self.run;
+        let (from, wanted) = match (from..=until).contains(&wanted) {
+            true => (from, until),
+            false => (wanted, wanted),
+        };
+        let Some(free) = self.free_from(wanted) else {
+            return at;
+        };
+        if take {
+            self.taken[(free / 64 % WORDS) as usize] |= 1 << (free % 64);
+            self.run = (from, free + 1);
+        }
+        at.max(Ps(free * self.slot.0))
+    }
+
+    fn free_from(&self, slot: u64) -> Option<u64> {
+        let mut word = slot / 64;
+        let mut free = !self.taken[(word % WORDS) as usize] & (u64::MAX << (slot % 64));
+        while word < self.first + WORDS {
+            if free != 0 {
+                return Some(word * 64 + u64::from(free.trailing_zeros()));
+            }
+            word += 1;
+            free = !self.taken[(word % WORDS) as usize];
+        }
+        None
+    }
+
+    /// Clears what lies in the past, so that the ring can be used again.
+    fn forget(&mut self, word: u64) {
+        if word > self.first {
+            for past in self.first..word.min(self.first + WORDS) {
+                self.taken[(past % WORDS) as usize] = 0;
+            }
+            self.first = word;
+        }
+    }
+}
+
+/// Both directions. Requests and messages without data are small and go beside the lines.
+pub(super) struct Link {
+    to_device: Lane,
+    pub from_device: Lane,
+    /// When the last line of an access went out: requests stay in order.
+    last: Ps,
+}
+
+impl Link {
+    pub fn new(line: Ps) -> Link {
+        Link {
+            to_device: Lane::new(line),
+            from_device: Lane::new(line),
+            last: Ps::ZERO,
+        }
+    }
+
+    /// When a request without data goes out.
+    pub fn request(&self, now: Ps) -> Ps {
+        now.max(self.last)
+    }
+
+    /// When a request with a line goes out.
+    pub fn write(&mut self, now: Ps) -> Ps {
+        self.last = self.to_device.take(now, self.request(now));
+        self.last
+    }
+}

@@ -1,0 +1,104 @@
+//! One access of each kind, the link, and where the time goes: closed forms.
+
+use sluice_fabric::host::Migration;
+use sluice_testkit::host_rig::{HIT, LINE, host, memory};
+use sluice_units::Ps;
+
+fn ns(ns: u64) -> Ps {
+    Ps::from_ns(ns)
+}
+
+#[test]
+fn host_memory_answers_after_its_dram_and_controller() {
+    let mut memory = memory(Migration::AllHost, &[]);
+    let config = host(Migration::AllHost);
+    let answer = memory.read(ns(100), 0, 0, true);
+    assert_eq!(answer.done_at, ns(100) + config.dram.idle_read() + ns(30));
+    assert!(!answer.delayed);
+    memory.write(ns(1_000), 64);
+    let stats = memory.stats();
+    assert_eq!(
+        (stats.requests.host_reads, stats.requests.host_writes),
+        (1, 1)
+    );
+    assert_eq!(stats.access_time.total(), stats.access_time.host_dram);
+    assert_eq!(stats.link_bytes, [0, 0]);
+}
+
+/// SkyByte section VI-D: 40 ns of protocol, 49 ns of index, 46 ns of DRAM, and 3 us of flash.
+#[test]
+fn the_device_answers_after_link_index_and_dram() {
+    let mut memory = memory(Migration::None, &[]);
+    let flash = memory.device().config().nand.read;
+    let miss = memory.read(Ps::ZERO, 0, 0, false).done_at;
+    assert_eq!(miss, HIT + flash);
+    let now = Ps::from_us(100);
+    assert_eq!(memory.read(now, 0, 64, false).done_at, now + HIT);
+    memory.write(now * 2, 128);
+    let stats = memory.stats();
+    let time = stats.access_time;
+    assert_eq!(time.protocol, ns(3 * 40));
+    assert_eq!(time.indexing, ns(3 * 49));
+    assert_eq!(time.device_dram, ns(3 * 46));
+    assert_eq!(time.flash, miss - HIT);
+    assert_eq!(stats.flash_read.mean(), miss - HIT);
+    assert_eq!((time.accesses, stats.latency.count()), (3, 3));
+    assert_eq!(stats.link_bytes, [64, 128]);
+}
+
+#[test]
+fn a_long_delay_is_told_after_link_and_index_and_counts_once_it_has_data() {
+    let mut memory = memory(Migration::None, &[]);
+    let answer = memory.read(Ps::ZERO, 0, 0, true);
+    assert!(answer.delayed);
+    assert_eq!(answer.done_at, ns(40 + 49));
+    assert_eq!(memory.stats().access_time.accesses, 0);
+    assert_eq!(memory.stats().link_bytes, [0, 0]);
+    let again = Ps::from_us(100);
+    let replayed = memory.read(again, 0, 0, true);
+    assert!(!replayed.delayed, "the page was fetched meanwhile");
+    assert_eq!(replayed.done_at, again + HIT);
+    let stats = memory.stats();
+    assert_eq!(stats.access_time.accesses, 1);
+    assert_eq!(stats.long_delays, 1);
+    assert_eq!(stats.requests.total(), 2);
+    assert_eq!(stats.flash_read.count(), 1);
+    // Who cannot be delayed waits.
+    assert!(!memory.read(again * 2, 0, 8 * 4096, false).delayed);
+}
+
+/// 16 GB/s are 4 ns a line: the lines of a burst of hits arrive that far apart, in both
+/// directions.
+#[test]
+fn the_link_carries_a_line_in_four_nanoseconds() {
+    let mut memory = memory(Migration::None, &[]);
+    memory.read(Ps::ZERO, 0, 0, false);
+    let now = Ps::from_us(100);
+    for line in 0..64 {
+        let answer = memory.read(now, 0, line * 64, false);
+        // A slot begins at a multiple of 4 ns, the first line comes in the middle of one.
+        let first = now + HIT;
+        let slot = Ps(first.0 / LINE.0 * LINE.0) + LINE * line;
+        assert_eq!(answer.done_at, first.max(slot), "line {line}");
+    }
+    memory.reset_stats();
+    let now = now * 2;
+    for line in 0..64 {
+        memory.write(now, line * 64);
+    }
+    let waited = LINE * (0..64).sum::<u64>();
+    assert_eq!(memory.stats().access_time.protocol, ns(40 * 64) + waited);
+    // A read comes behind the writes before it.
+    let read = memory.read(now, 0, 0, false);
+    assert_eq!(read.done_at, now + LINE * 63 + HIT);
+}
+
+/// A line that waits for flash does not hold up those that are there before it.
+#[test]
+fn hits_pass_a_miss_on_the_link() {
+    let mut memory = memory(Migration::None, &[]);
+    memory.read(Ps::ZERO, 0, 0, false);
+    let now = Ps::from_us(100);
+    memory.read(now, 0, 8 * 4096, false);
+    assert_eq!(memory.read(now, 0, 64, false).done_at, now + HIT);
+}
