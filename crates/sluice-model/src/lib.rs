@@ -32,7 +32,9 @@ pub use config::{
     RawConfig, ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings,
     WriteLogSettings, WritePolicy,
 };
-pub use device::{BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused};
+pub use device::{
+    BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused, Taken,
+};
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};
 pub use layout::Place;
@@ -40,6 +42,6 @@ pub use nand::{BadBlock, Origin, Outlook, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, NDR_SKYBYTE_DELAY, Op, Request, ServedBy};
-pub use stats::{Stats, WriteLogStats};
+pub use stats::{MigrationStats, Stats, WriteLogStats};
 
 pub use cache::EVICTIONS;

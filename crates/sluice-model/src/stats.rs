@@ -31,7 +31,8 @@ pub struct Stats {
     pub policy_refused: u64,
     /// Pages that an evict command took out of the cache.
     pub command_evictions: u64,
-    /// Cached pages whose contents ended: discarded, or written or trimmed by the block door.
+    /// Cached pages whose contents ended here: discarded, taken by the host, or written or trimmed
+    /// by the block door.
     pub drops: u64,
     /// Programs because of a flush or evict command.
     pub flushes: u64,
@@ -117,6 +118,23 @@ pub struct Stats {
     pub parts: Parts,
     /// The write log's own.
     pub write_log: WriteLogStats,
+    /// Those of page migration.
+    pub migration: MigrationStats,
+}
+
+/// What the host took into its own memory, and gave back (SkyByte section III-C).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MigrationStats {
+    /// Pages that the host took.
+    pub taken: u64,
+    /// Those of them that flash did not have as the device did.
+    pub taken_dirty: u64,
+    /// Pages that the host gave back.
+    pub given: u64,
+    /// Those of them that came into the cache, and were not there.
+    pub fills: u64,
+    /// Those of them that were programmed at once: written through, or around the cache.
+    pub programs: u64,
 }
 
 /// What the write log has done.
@@ -125,8 +143,10 @@ pub struct Stats {
 /// `appends - superseded - lines_flushed - dropped` lines are still in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteLogStats {
-    /// Lines appended: every store.
+    /// Lines appended: every store, and every line of a page that the host gives back.
     pub appends: u64,
+    /// Lines appended for a page that the host gave back; they are also `appends`.
+    pub given: u64,
     /// Appends of a line that its buffer already had, so that the older copy is never flushed.
     pub superseded: u64,
     /// Loads that found their line in the log.
@@ -143,7 +163,8 @@ pub struct WriteLogStats {
     pub lines_flushed: u64,
     /// Pages that compaction had to read first.
     pub compaction_reads: u64,
-    /// Lines of pages that were discarded or written as a whole, and so left the log.
+    /// Lines of pages that were discarded, taken by the host or written as a whole, and so left
+    /// the log.
     pub dropped: u64,
     /// The most memory that the index needed, as SkyByte section III-B counts it.
     pub index_bytes_max: u64,
@@ -152,7 +173,7 @@ pub struct WriteLogStats {
 impl WriteLogStats {
     /// Accesses that the log served.
     pub fn served(&self) -> u64 {
-        self.appends + self.hits
+        self.appends - self.given + self.hits
     }
 }
 

@@ -167,6 +167,15 @@ impl Back {
         self.ftl.wear()
     }
 
+    /// What flash has of a page: zeros if nothing.
+    #[cfg(test)]
+    pub fn in_flash(&self, lpn: u32) -> Option<u64> {
+        match self.ftl.ppn_of(lpn) {
+            Some(ppn) => self.contents.of_flash(ppn),
+            None => Some(super::contents::ZEROS),
+        }
+    }
+
     /// Panics if the mapping and the blocks contradict each other.
     #[cfg(test)]
     pub fn check(&self) {

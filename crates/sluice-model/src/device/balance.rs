@@ -13,8 +13,10 @@ impl Device {
         let written =
             s.dirty_evictions + s.late_write_backs + s.flushes + s.write_log.pages_flushed;
         let written = written + s.write_throughs + s.write_arounds + s.block_writes;
+        let written = written + s.migration.programs;
         let gone = s.evictions + s.command_evictions + s.drops;
         let brought = s.misses - s.write_arounds + s.prefetch_issued + s.pin_fills;
+        let brought = brought + s.migration.fills;
         let left = s.prefetch_used + s.prefetch_unused;
         // A program that failed was asked for again; only those of collection count as moves.
         let asked = s.host_programs + s.translation_programs + s.gc_moves;

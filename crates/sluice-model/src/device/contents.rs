@@ -24,7 +24,7 @@ impl Contents {
 }
 
 #[cfg(test)]
-pub(in crate::device) use watched::{Contents, Watched};
+pub(in crate::device) use watched::{Contents, Watched, ZEROS};
 
 #[cfg(test)]
 mod watched {
@@ -127,6 +127,11 @@ mod watched {
         pub fn preset(&mut self, ppn: u32, version: u64) {
             let before = self.flash.insert(ppn, Some(version));
             assert_eq!(before, None, "P{ppn} belongs to two pages");
+        }
+
+        /// What a programmed page holds.
+        pub fn of_flash(&self, ppn: u32) -> Option<u64> {
+            self.at(ppn)
         }
 
         fn at(&self, ppn: u32) -> Option<u64> {

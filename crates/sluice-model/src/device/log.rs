@@ -11,7 +11,7 @@ use crate::write_log::{Behind, Programmed, WriteLog};
 use sluice_units::{LINE_BYTES, Ps};
 
 /// What the log sees of the rest of the device.
-struct Rest<'a> {
+pub(super) struct Rest<'a> {
     cache: &'a mut Cache,
     lines: Option<&'a mut Lines>,
     back: &'a mut Back,
@@ -156,7 +156,7 @@ impl Device {
         }
     }
 
-    fn log_and_rest(&mut self) -> Option<(&mut WriteLog, Rest<'_>, &mut Stats)> {
+    pub(super) fn log_and_rest(&mut self) -> Option<(&mut WriteLog, Rest<'_>, &mut Stats)> {
         let rest = Rest {
             cache: &mut self.cache,
             lines: self.lines.as_mut(),

@@ -4,8 +4,8 @@ use super::Device;
 use crate::config::Settings;
 use crate::dram::Dram;
 use crate::parts::Parts;
-use crate::request::{Completion, Request, ServedBy};
-use sluice_units::Ps;
+use crate::request::{Completion, Op, Request, ServedBy};
+use sluice_units::{LINE_BYTES, Lpn, Ps};
 
 /// The memory, and for how long it is taken.
 pub(super) struct Memory {
@@ -58,5 +58,27 @@ impl Device {
         self.stats.hits += 1;
         self.count_latency(parts, start + time);
         Some(self.completion(start + time, ServedBy::CacheHit, false))
+    }
+
+    /// Writes every line of the page to the memory of an expander. Says when the last is done.
+    pub(super) fn give_memory(&mut self, lpn: Lpn) -> Ps {
+        let at = self.now + self.config.protocol_latency;
+        let lines = self.config.page_bytes() / LINE_BYTES;
+        let first = lpn.0 << self.config.page_shift;
+        let Some(memory) = &mut self.memory else {
+            return at;
+        };
+        let ends = (0..lines).map(|line| {
+            let addr = first + line * LINE_BYTES;
+            let (start, time) = memory.access(
+                at,
+                Request {
+                    addr,
+                    op: Op::Write,
+                },
+            );
+            start + time
+        });
+        ends.fold(at, Ps::max)
     }
 }

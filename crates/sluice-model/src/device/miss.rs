@@ -96,18 +96,27 @@ impl Device {
         effects: &mut E,
     ) -> (u32, Ps) {
         self.mshr.retire(at);
-        let mut start = self.mshr.free_at(at).max(from);
+        let (slot, start) = self.room_at(self.mshr.free_at(at).max(from), lpn, effects);
+        self.stats.mshr_stalls += u64::from(start > at);
+        (slot, start)
+    }
+
+    /// Finds a slot for a page that is brought in, waiting from `start` on for a way if it must.
+    pub(super) fn room_at<E: Effects>(
+        &mut self,
+        mut start: Ps,
+        lpn: u32,
+        effects: &mut E,
+    ) -> (u32, Ps) {
         self.cache.announce(lpn);
-        let slot = loop {
+        loop {
             if let Some(slot) = self.slot_for(start, lpn, None, effects) {
-                break slot;
+                return (slot, start);
             }
             // Every page of the set is in flight: the first to arrive is the first that can leave.
             let next = self.cache.next_ready(lpn, start);
             start = next.expect("a page that cannot be evicted is in flight");
-        };
-        self.stats.mshr_stalls += u64::from(start > at);
-        (slot, start)
+        }
     }
 
     /// A slot that is free, or freed by pushing another page out at `at`.

@@ -10,6 +10,7 @@ mod hint;
 mod lines;
 mod log;
 mod memory;
+mod migration;
 mod miss;
 mod prefetch;
 
@@ -31,6 +32,7 @@ use sluice_units::{LINE_BYTES, Lpn, Ps};
 pub use block::{BlockCompletion, BlockOp, BlockRequest};
 pub use command::{Command, Done, Refused};
 pub use lines::Lines;
+pub use migration::Taken;
 
 /// A CXL-SSD. A function of its state, the requests and the times it is given; nothing else.
 ///
@@ -244,6 +246,8 @@ impl Device {
             }
             self.back.pass(self.now, &mut self.stats);
             self.write_behind(at, lpn);
+            // The whole page went, with what the host may have reported late.
+            self.cache.set_dirty(lpn, false);
         }
     }
 
@@ -333,6 +337,14 @@ impl Device {
     /// Pages that are pinned.
     pub fn pinned_pages(&self) -> u64 {
         self.cache.pins()
+    }
+
+    /// Whether the page is pinned.
+    pub fn is_pinned(&self, lpn: Lpn) -> bool {
+        let found = u32::try_from(lpn.0)
+            .ok()
+            .and_then(|lpn| self.cache.peek(lpn));
+        found.is_some_and(|found| found.is_pinned)
     }
 
     /// What is known of lines, if `cache.track_lines` is on.

@@ -22,7 +22,28 @@ enum Step {
     Discard(u32),
     Command(u8, u32),
     Block(BlockOp, u32, u32),
+    Take(u32),
+    /// Whether the host has written the page before it gives it.
+    Give(u32, bool),
     Wait(u64),
+}
+
+impl Step {
+    /// The pages that it is about.
+    fn pages(self) -> std::ops::Range<u32> {
+        match self {
+            Step::Load(lpn)
+            | Step::Store(lpn)
+            | Step::HiddenStore(lpn)
+            | Step::LateReport(lpn)
+            | Step::Discard(lpn)
+            | Step::Command(_, lpn)
+            | Step::Take(lpn)
+            | Step::Give(lpn, _) => lpn..lpn + 1,
+            Step::Block(_, lpn, count) => lpn..lpn + count,
+            Step::Wait(_) => 0..0,
+        }
+    }
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,6 +60,8 @@ fn step() -> impl Strategy<Value = Step> {
             let op = [BlockOp::Read, BlockOp::Write, BlockOp::Trim][usize::from(op)];
             Step::Block(op, page, count)
         }),
+        2 => page().prop_map(Step::Take),
+        1 => (page(), any::<bool>()).prop_map(|(page, written)| Step::Give(page, written)),
         3 => (0..60_000u64).prop_map(Step::Wait),
     ]
 }
@@ -142,6 +165,8 @@ struct Rig {
     now: Ps,
     newest: Vec<u64>,
     version: u64,
+    /// Pages that the host has, and the device has not as new.
+    taken: BTreeSet<u32>,
 }
 
 impl Rig {
@@ -156,6 +181,7 @@ impl Rig {
             now: Ps::ZERO,
             newest: (0..PAGES).map(initial).collect(),
             version: 1_000_000,
+            taken: BTreeSet::new(),
         }
     }
 
@@ -199,7 +225,13 @@ impl Rig {
         found.is_some_and(|found| found.ready_at <= self.now || self.device.log.is_none())
     }
 
+    /// Carries a step out. A page that the host has is given back before anything is done to it.
     fn take(&mut self, step: Step) {
+        for lpn in step.pages() {
+            if self.taken.contains(&lpn) && !matches!(step, Step::Give(..)) {
+                self.give(lpn, lpn % 2 == 0);
+            }
+        }
         match step {
             Step::Load(lpn) => {
                 let served_by = self.access(lpn, Op::Read);
@@ -233,12 +265,47 @@ impl Rig {
             }
             Step::Command(kind, lpn) => self.command(kind, Lpn(u64::from(lpn))),
             Step::Block(op, lpn, count) => self.block(op, lpn, count),
+            Step::Take(lpn) => self.take_page(lpn),
+            Step::Give(lpn, written) => self.give(lpn, written),
             Step::Wait(ns) => {
                 self.now += Ps::from_ns(ns);
                 self.device.advance(self.now, &mut self.host);
             }
         }
         assert_eq!(self.device.balance(), Ok(()));
+    }
+
+    /// A page taken clean stays with the device, so that the next load shows whether it was.
+    fn take_page(&mut self, lpn: u32) {
+        let newest = Some(self.newest[lpn as usize]);
+        let written = self.host.0.remove(&u64::from(lpn));
+        let taken = self.device.take_page(self.now, Lpn(u64::from(lpn)));
+        let contents = &self.device.back.contents;
+        assert_eq!((contents.of_cached(lpn), self.logged(lpn)), (None, None));
+        if self.device.log.is_none() && !written && !self.device.is_read_only() {
+            let in_flash = self.device.back.in_flash(lpn);
+            assert_eq!(
+                taken.dirty,
+                in_flash != newest,
+                "L{lpn} in flash: {in_flash:?}"
+            );
+        }
+        if taken.dirty || written {
+            self.taken.insert(lpn);
+        }
+    }
+
+    fn give(&mut self, lpn: u32, written: bool) {
+        self.host.0.remove(&u64::from(lpn));
+        // Else the device would get what it has, and call it newer.
+        if !self.taken.remove(&lpn) || written {
+            self.write(lpn);
+        }
+        self.device.back.contents.incoming = self.newest[lpn as usize];
+        let completion = self
+            .device
+            .give_page(self.now, Lpn(u64::from(lpn)), &mut self.host);
+        assert!(completion.done_at >= self.now);
     }
 
     fn command(&mut self, kind: u8, lpn: Lpn) {

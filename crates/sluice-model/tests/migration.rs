@@ -1,0 +1,194 @@
+//! Pages that the host takes into its own memory and gives back (SkyByte section III-C).
+
+use sluice_model::{Command, Device, Op, RawConfig, Request, ServedBy};
+use sluice_testkit::rig::{MISS, device, read, write};
+use sluice_units::{Lpn, Ps};
+
+const HIT: Ps = Ps::from_ns(150);
+const LOG_INDEX: Ps = Ps::from_ns(72);
+const LATER: Ps = Ps::from_ms(10);
+const LOG: (&str, &str) = ("write_log.capacity", "64KiB");
+const SMALL: (&str, &str) = ("cache.capacity", "16KiB");
+
+fn take(device: &mut Device, now: Ps, lpn: u64) -> bool {
+    device.take_page(now, Lpn(lpn)).dirty
+}
+
+fn programs(device: &Device) -> u64 {
+    assert_eq!(device.balance(), Ok(()));
+    device.stats().flash_programs
+}
+
+#[test]
+fn a_page_that_was_only_read_is_taken_clean_and_flash_still_has_it() {
+    let mut device = device(&[]);
+    read(&mut device, Ps::ZERO, 3);
+    assert!(!take(&mut device, LATER, 3));
+    assert!(!device.is_cached(Lpn(3)));
+    // Never cached: clean as well.
+    assert!(!take(&mut device, LATER, 4));
+    assert_eq!(read(&mut device, LATER, 3).done_at, LATER + MISS);
+    assert_eq!(programs(&device), 0);
+    let migration = device.stats().migration;
+    assert_eq!((migration.taken, migration.taken_dirty), (2, 0));
+}
+
+#[test]
+fn a_written_page_is_taken_dirty_and_never_programmed() {
+    for pairs in [&[][..], &[LOG]] {
+        let mut device = device(pairs);
+        write(&mut device, Ps::ZERO, 3);
+        assert!(take(&mut device, LATER, 3), "{pairs:?}");
+        assert!(!take(&mut device, LATER, 3), "{pairs:?}: taken twice");
+        device.advance(LATER * 2, &mut ());
+        assert_eq!(programs(&device), 0, "{pairs:?}");
+    }
+}
+
+#[test]
+fn what_the_log_has_flushed_is_clean() {
+    let one_line = [("write_log.capacity", "128B")];
+    let mut device = device(&one_line);
+    write(&mut device, Ps::ZERO, 3);
+    // The buffer of one line is compacted at once, by a read and then a program.
+    let posted = LOG_INDEX + Ps::from_us(40);
+    let early = take(&mut device, posted - Ps(1), 3);
+    write(&mut device, LATER, 4);
+    let late = take(&mut device, LATER + posted, 4);
+    assert_eq!((early, late), (true, false));
+    assert_eq!(programs(&device), 1);
+}
+
+#[test]
+fn a_page_that_is_given_lands_in_the_cache_without_a_read() {
+    let mut device = device(&[SMALL]);
+    let given = device.give_page(LATER, Lpn(5), &mut ());
+    assert_eq!(given.served_by, ServedBy::CacheHit);
+    assert_eq!(given.done_at, LATER + HIT);
+    assert_eq!(device.stats().flash_reads, 0);
+    // Both sides of its arrival.
+    let early = read(&mut device, LATER + HIT - Ps(1), 5);
+    assert_eq!(early.served_by, ServedBy::MshrMerge);
+    let late = read(&mut device, LATER + HIT, 5);
+    assert_eq!(late.served_by, ServedBy::CacheHit);
+    // Dirty: it is programmed when it leaves, and was not before.
+    assert_eq!(programs(&device), 0);
+    let evict = device.command(LATER * 2, Command::Evict(Lpn(5)), &mut ());
+    assert!(evict.is_ok());
+    assert_eq!(programs(&device), 1);
+    let stats = device.stats();
+    assert_eq!((stats.migration.given, stats.migration.fills), (1, 1));
+    assert_eq!(stats.accesses(), 2);
+}
+
+#[test]
+fn a_page_that_is_given_makes_room_like_any_other() {
+    let mut device = device(&[SMALL]);
+    (0..4).for_each(|lpn| _ = write(&mut device, Ps::ZERO, lpn));
+    let given = device.give_page(LATER, Lpn(5), &mut ());
+    assert_eq!(given.done_at, LATER + HIT);
+    assert_eq!(device.stats().dirty_evictions, 1);
+    assert!(device.is_cached(Lpn(5)) && device.cached_pages() == 4);
+    assert_eq!(programs(&device), 1);
+}
+
+#[test]
+fn stores_that_write_through_or_around_take_given_pages_along() {
+    for (key, value, cached) in [
+        ("cache.write", "through", true),
+        ("cache.store_miss", "around", false),
+    ] {
+        let mut device = device(&[(key, value)]);
+        device.give_page(LATER, Lpn(5), &mut ());
+        assert_eq!(device.is_cached(Lpn(5)), cached, "{value}");
+        assert_eq!(programs(&device), 1, "{value}");
+        assert_eq!(device.stats().flash_reads, 0, "{value}");
+        assert!(!take(&mut device, LATER * 2, 5), "{value}");
+    }
+}
+
+#[test]
+fn with_a_log_the_page_is_appended_line_by_line() {
+    let mut device = device(&[LOG]);
+    let given = device.give_page(LATER, Lpn(5), &mut ());
+    assert_eq!(given.served_by, ServedBy::WriteLog);
+    assert_eq!(given.done_at, LATER + LOG_INDEX + HIT);
+    assert!(!device.is_cached(Lpn(5)));
+    for line in [0, 17, 63] {
+        let addr = Lpn(5).addr() + line * 64;
+        let request = Request { addr, op: Op::Read };
+        let found = device.access(LATER * 2, request, &mut ());
+        assert_eq!(found.served_by, ServedBy::WriteLog, "line {line}");
+    }
+    let log = device.stats().write_log;
+    assert_eq!((log.appends, log.given, log.hits), (64, 64, 3));
+    assert_eq!(log.served(), 3);
+    assert!(take(&mut device, LATER * 3, 5));
+    assert_eq!(device.stats().write_log.dropped, 64);
+    assert_eq!(programs(&device), 0);
+}
+
+/// Together in one buffer its lines are the whole page: there is nothing to be read for them.
+#[test]
+fn compaction_programs_a_given_page_without_a_read() {
+    let one_page = [("write_log.capacity", "8KiB")];
+    let mut device = device(&one_page);
+    // A line of the page that was there before is void.
+    write(&mut device, Ps::ZERO, 5);
+    for lpn in 6..69 {
+        write(&mut device, Ps::ZERO, lpn);
+    }
+    device.give_page(LATER, Lpn(5), &mut ());
+    device.advance(LATER * 2, &mut ());
+    let log = device.stats().write_log;
+    assert_eq!((log.compactions, log.pages_flushed), (2, 65));
+    assert_eq!(log.compaction_reads, 64);
+    assert_eq!(programs(&device), 65);
+}
+
+#[test]
+fn a_full_log_holds_a_given_page_up() {
+    // A page is as large as both buffers: the second half waits until the first is in flash.
+    let half = [("write_log.capacity", "4KiB"), ("write_log.buffers", "2")];
+    let mut device = device(&half);
+    let first = device.give_page(LATER, Lpn(5), &mut ());
+    assert_eq!(first.done_at, LATER + LOG_INDEX + HIT);
+    let now = LATER + Ps(1);
+    let second = device.give_page(now, Lpn(6), &mut ());
+    // Its 32 lines are half a page: read, then programmed; then the other half of the same page.
+    let flushed = Ps::from_us(40 + 200);
+    assert_eq!(second.done_at, LATER + LOG_INDEX + flushed * 2 + HIT);
+    assert_eq!(device.balance(), Ok(()));
+}
+
+#[test]
+fn a_pin_ends_when_the_host_takes_the_page() {
+    let mut device = device(&[]);
+    device
+        .command(Ps::ZERO, Command::Pin(Lpn(5)), &mut ())
+        .unwrap();
+    assert!(device.is_pinned(Lpn(5)) && !device.is_pinned(Lpn(6)));
+    assert!(!device.is_pinned(Lpn(u64::MAX)));
+    take(&mut device, LATER, 5);
+    assert!(!device.is_pinned(Lpn(5)));
+    assert_eq!((device.pinned_pages(), device.stats().pins_dropped), (0, 1));
+    assert_eq!(device.balance(), Ok(()));
+}
+
+#[test]
+fn an_expander_has_every_line_written() {
+    let expander = [
+        ("device.kind", "memory"),
+        ("memory.write", "100ns"),
+        ("memory.transfer", "2ns"),
+    ];
+    let mut raw = RawConfig::default();
+    for (key, value) in expander {
+        raw.set(key, value).unwrap();
+    }
+    let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+    assert!(!take(&mut device, Ps::ZERO, 5));
+    let given = device.give_page(LATER, Lpn(5), &mut ());
+    assert_eq!(given.done_at, LATER + Ps::from_ns(63 * 2 + 100));
+    assert_eq!(device.balance(), Ok(()));
+}
