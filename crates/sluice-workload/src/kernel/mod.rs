@@ -6,6 +6,8 @@
 
 mod arena;
 mod record;
+mod share;
+mod srad;
 
 pub use arena::{Arena, Array};
 pub use record::{Loaded, Recorder};
@@ -54,4 +56,18 @@ pub struct KernelInfo {
 }
 
 /// Every kernel, in the order of Table I.
-pub static KERNELS: &[KernelInfo] = &[];
+pub static KERNELS: &[KernelInfo] = &[srad::INFO];
+
+/// Memory within 5 % of Table I, at every scale that matters, without making the kernel.
+#[cfg(test)]
+fn assert_footprint(info: &KernelInfo, footprint: impl Fn(u32) -> sluice_units::Bytes) {
+    for scale in [1, 8, 32, 64, 128] {
+        let published = u64::from(info.published.0) * 1_000_000 / u64::from(scale);
+        let ours = footprint(scale).0;
+        assert!(
+            ours.abs_diff(published) * 20 <= published,
+            "{} at 1:{scale}: {ours} bytes for {published}",
+            info.name
+        );
+    }
+}

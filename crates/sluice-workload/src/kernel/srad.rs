@@ -1,0 +1,352 @@
+//! Speckle-reducing anisotropic diffusion, after Rodinia's `srad_v2` (OpenMP).
+//!
+//! A picture J is smoothed along its edges: an iteration takes the statistics of a region of
+//! interest, computes for each pixel four differences and a diffusion coefficient, and then adds to
+//! each pixel what its own and two neighbours' coefficients let through. Arrays of four bytes a
+//! pixel as in the original: J, c, dN, dS, dW, dE and the input I, which only the start reads.
+//!
+//! Different from the original: a thread takes the next row instead of a block of rows fixed
+//! before; the region's rows are summed by all threads and put together in order; I is drawn from
+//! a seed, and it is a memory region that nobody reads, because a run begins after the start.
+
+use super::share::{Share, compare, digest};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use sluice_fabric::host::{Instr, Program, Step};
+use sluice_units::{Bytes, Rng};
+
+/// What the registry says.
+pub(super) const INFO: KernelInfo = KernelInfo {
+    name: "srad",
+    meaning: "speckle-reducing anisotropic diffusion: two stencil passes over six arrays",
+    source: "Rodinia, srad_v2",
+    published: (8160, 24, 75),
+    make: |options| Box::new(Srad::new(options)),
+};
+
+/// I, J, c and the four differences.
+const ARRAYS: u64 = 7;
+/// Side of the region of interest, as in Rodinia's run script.
+const REGION: u64 = 128;
+const LAMBDA: f32 = 0.5;
+/// Pixels in a stretch.
+const PIECE: u64 = 128;
+
+/// Instructions for a pixel of the statistics that touch no memory: two additions, a
+/// multiplication, the loop.
+const WORK_REGION: u32 = 5;
+/// Instructions for a pixel of the first pass that touch no memory. The gradient takes 4
+/// subtractions, 8 multiplications, 6 additions and a division; the Laplacian 3 and 1; the
+/// coefficient 20, with 4 more divisions and 9 conversions, as its constants are doubles; the
+/// clamp 4; addresses and the loop 8.
+const WORK_FIRST: u32 = 52;
+/// The same of the second pass: 4 multiplications and 3 additions for the divergence, 6 with the
+/// conversions for the update, 7 for addresses and the loop.
+const WORK_SECOND: u32 = 20;
+
+/// The data, and one iteration of it pixel by pixel.
+struct Image {
+    rows: u64,
+    cols: u64,
+    j: Vec<f32>,
+    c: Vec<f32>,
+    d: [Vec<f32>; 4],
+}
+
+/// Where it lies.
+struct Places {
+    j: Array,
+    c: Array,
+    d: [Array; 4],
+    west: Array,
+    east: Array,
+    footprint: Bytes,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Statistics,
+    First,
+    Second,
+}
+
+struct Srad {
+    options: KernelOptions,
+    image: Image,
+    places: Places,
+    phase: Phase,
+    share: Share,
+    /// Sum and sum of squares of each row of the region.
+    sums: Vec<(f32, f32)>,
+    q0: f32,
+    rounds: u64,
+    ended: bool,
+    digest: u64,
+}
+
+/// Rows and columns of the square picture whose arrays have Table I's size.
+fn side(scale: u32) -> u64 {
+    let pixels = u64::from(INFO.published.0) * 1_000_000 / u64::from(scale) / (ARRAYS * 4);
+    pixels.isqrt().max(16)
+}
+
+impl Places {
+    fn new(side: u64) -> Places {
+        let mut arena = Arena::default();
+        let mut pixels = || arena.array(side * side, 4);
+        let (_, j, c) = (pixels(), pixels(), pixels());
+        let d = [pixels(), pixels(), pixels(), pixels()];
+        // The rows' neighbours are loaded once a row, and left out here as they stay in L1.
+        let (west, east) = (arena.array(side, 4), arena.array(side, 4));
+        Places {
+            j,
+            c,
+            d,
+            west,
+            east,
+            footprint: arena.footprint(),
+        }
+    }
+}
+
+impl Image {
+    fn new(side: u64, seed: u64) -> Image {
+        let mut rng = Rng::stream(seed, "srad");
+        let pixels = (side * side) as usize;
+        let zeros = || vec![0.0; pixels];
+        Image {
+            rows: side,
+            cols: side,
+            j: (0..pixels).map(|_| exp(rng.next_u64())).collect(),
+            c: zeros(),
+            d: [zeros(), zeros(), zeros(), zeros()],
+        }
+    }
+
+    fn region(&self) -> u64 {
+        REGION.min(self.rows)
+    }
+
+    fn sums(&self, row: u64) -> (f32, f32) {
+        let start = (row * self.cols) as usize;
+        let pixels = &self.j[start..start + self.region() as usize];
+        let add = |(sum, squares): (f32, f32), j: &f32| (sum + j, squares + j * j);
+        pixels.iter().fold((0.0, 0.0), add)
+    }
+
+    fn q0(&self, sums: &[(f32, f32)]) -> f32 {
+        let add = |a: (f32, f32), b: &(f32, f32)| (a.0 + b.0, a.1 + b.1);
+        let (sum, squares) = sums.iter().fold((0.0, 0.0), add);
+        let pixels = (self.region() * self.region()) as f32;
+        let mean = sum / pixels;
+        let variance = squares / pixels - mean * mean;
+        variance / (mean * mean)
+    }
+
+    /// Indices of the pixels north, south, west and east; the border is its own neighbour.
+    fn around(&self, row: u64, col: u64) -> [u64; 4] {
+        let at = |row: u64, col: u64| row * self.cols + col;
+        [
+            at(row.saturating_sub(1), col),
+            at((row + 1).min(self.rows - 1), col),
+            at(row, col.saturating_sub(1)),
+            at(row, (col + 1).min(self.cols - 1)),
+        ]
+    }
+
+    fn first(&mut self, k: usize, around: [u64; 4], q0: f32) {
+        let here = self.j[k];
+        let d = around.map(|at| self.j[at as usize] - here);
+        for (array, value) in self.d.iter_mut().zip(d) {
+            array[k] = value;
+        }
+        let squares = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + d[3] * d[3];
+        let gradient = squares / (here * here);
+        let laplacian = (d[0] + d[1] + d[2] + d[3]) / here;
+        let above = 0.5 * gradient - (1.0 / 16.0) * (laplacian * laplacian);
+        let below = 1.0 + 0.25 * laplacian;
+        let q = above / (below * below);
+        let c = 1.0 / (1.0 + (q - q0) / (q0 * (1.0 + q0)));
+        self.c[k] = c.clamp(0.0, 1.0);
+    }
+
+    fn second(&mut self, k: usize, south: u64, east: u64) {
+        let (here, south, east) = (self.c[k], self.c[south as usize], self.c[east as usize]);
+        let [n, s, w, e] = &self.d;
+        let divergence = here * n[k] + south * s[k] + here * w[k] + east * e[k];
+        self.j[k] += 0.25 * LAMBDA * divergence;
+    }
+
+    /// A whole iteration, one step after the other.
+    fn iterate(&mut self) {
+        let sums: Vec<_> = (0..self.region()).map(|row| self.sums(row)).collect();
+        let q0 = self.q0(&sums);
+        for second in [false, true] {
+            for k in 0..self.j.len() {
+                let around = self.around(k as u64 / self.cols, k as u64 % self.cols);
+                match second {
+                    false => self.first(k, around, q0),
+                    true => self.second(k, around[1], around[3]),
+                }
+            }
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        digest(self.j.iter().map(|j| u64::from(j.to_bits())))
+    }
+}
+
+/// e to a number from 0 to 1, by arithmetic that is the same on every machine.
+fn exp(bits: u64) -> f32 {
+    let mut power = 1.0 + (bits >> 40) as f64 / f64::from(1 << 24) / 1024.0;
+    for _ in 0..10 {
+        power *= power;
+    }
+    power as f32
+}
+
+impl Srad {
+    fn new(options: &KernelOptions) -> Srad {
+        let image = Image::new(side(options.scale), options.seed);
+        let rows = image.region();
+        Srad {
+            options: *options,
+            places: Places::new(image.rows),
+            phase: Phase::Statistics,
+            share: Share::new(options.threads, rows, 1),
+            sums: vec![(0.0, 0.0); rows as usize],
+            q0: 0.0,
+            rounds: 0,
+            ended: false,
+            digest: image.digest(),
+            image,
+        }
+    }
+
+    fn statistics(&mut self, row: u64, to: &mut Recorder) {
+        self.sums[row as usize] = self.image.sums(row);
+        for col in 0..self.image.region() {
+            to.load(self.places.j.at(row * self.image.cols + col));
+            to.work(WORK_REGION);
+        }
+    }
+
+    fn first(&mut self, k: u64, to: &mut Recorder) {
+        let (row, col) = (k / self.image.cols, k % self.image.cols);
+        let around = self.image.around(row, col);
+        self.image.first(k as usize, around, self.q0);
+        let Places { j, c, d, .. } = self.places;
+        let [north, south, west, east] = around.map(|at| j.at(at));
+        to.load(j.at(k));
+        to.load(north);
+        to.store(d[0].at(k));
+        to.load(south);
+        to.store(d[1].at(k));
+        let index = to.load(self.places.west.at(col));
+        to.load_after(west, index);
+        to.store(d[2].at(k));
+        let index = to.load(self.places.east.at(col));
+        to.load_after(east, index);
+        to.store(d[3].at(k));
+        // A compiler cannot know that the four arrays are apart, so it loads again those that it
+        // stored before the last.
+        for array in &d[..3] {
+            to.load(array.at(k));
+        }
+        to.work(WORK_FIRST);
+        to.store(c.at(k));
+    }
+
+    fn second(&mut self, k: u64, to: &mut Recorder) {
+        let (row, col) = (k / self.image.cols, k % self.image.cols);
+        let [_, south, _, east] = self.image.around(row, col);
+        self.image.second(k as usize, south, east);
+        let Places { j, c, d, .. } = self.places;
+        to.load(c.at(k));
+        to.load(c.at(south));
+        let index = to.load(self.places.east.at(col));
+        to.load_after(c.at(east), index);
+        for array in d {
+            to.load(array.at(k));
+        }
+        to.load(j.at(k));
+        to.work(WORK_SECOND);
+        to.store(j.at(k));
+    }
+
+    /// All threads are at the barrier.
+    fn advance(&mut self) {
+        let (rows, cols) = (self.image.rows, self.image.cols);
+        self.phase = match self.phase {
+            Phase::Statistics => {
+                self.q0 = self.image.q0(&self.sums);
+                self.share.begin(rows * cols, cols);
+                Phase::First
+            }
+            Phase::First => {
+                self.share.begin(rows * cols, cols);
+                Phase::Second
+            }
+            Phase::Second => {
+                self.rounds += 1;
+                self.ended = self.rounds == self.options.rounds;
+                self.digest = self.image.digest();
+                self.share.begin(self.image.region(), 1);
+                Phase::Statistics
+            }
+        };
+    }
+}
+
+impl Program for Srad {
+    fn footprint(&self) -> Bytes {
+        self.places.footprint
+    }
+
+    fn threads(&self) -> u32 {
+        self.options.threads
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        if self.ended {
+            return Step::End;
+        }
+        let Some(piece) = self.share.piece(thread, PIECE) else {
+            if self.share.arrive() {
+                self.advance();
+            }
+            return Step::Barrier;
+        };
+        let mut to = Recorder::new(out);
+        for item in piece {
+            match self.phase {
+                Phase::Statistics => self.statistics(item, &mut to),
+                Phase::First => self.first(item, &mut to),
+                Phase::Second => self.second(item, &mut to),
+            }
+        }
+        Step::More
+    }
+}
+
+impl Kernel for Srad {
+    fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut image = Image::new(self.image.rows, self.options.seed);
+        (0..self.rounds).for_each(|_| image.iterate());
+        compare("srad", self.rounds, self.digest, image.digest())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn footprint_is_that_of_table_1() {
+        super::super::assert_footprint(&INFO, |scale| Places::new(side(scale)).footprint);
+    }
+}

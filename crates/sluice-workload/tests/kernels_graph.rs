@@ -1,0 +1,154 @@
+//! Do the graph, sorting and image kernels compute what they are named after, whoever goes first?
+
+use proptest::prelude::*;
+use sluice_fabric::host::{Instr, MemOp, Step};
+use sluice_units::Rng;
+use sluice_workload::kernel::{KERNELS, Kernel, KernelOptions};
+
+const NAMES: &[&str] = &["srad"];
+/// A megabyte or so each.
+const SCALE: u32 = 8192;
+
+fn make(name: &str, threads: u32, rounds: u64, seed: u64) -> Box<dyn Kernel> {
+    let info = KERNELS.iter().find(|info| info.name == name);
+    (info.expect("a kernel of that name").make)(&KernelOptions {
+        threads,
+        scale: SCALE,
+        seed,
+        rounds,
+    })
+}
+
+/// How a run went.
+#[derive(Debug, PartialEq, Eq)]
+struct Run {
+    stream: u64,
+    entries: u64,
+    loads: u64,
+    stores: u64,
+    barriers: u64,
+}
+
+/// Drives all threads to their end, the next one chosen by `order`.
+fn drive(kernel: &mut dyn Kernel, order: &mut Rng) -> Run {
+    let threads = kernel.threads() as usize;
+    let footprint = kernel.footprint().0;
+    let mut steps = vec![Step::More; threads];
+    let mut out = Vec::new();
+    let mut run = Run {
+        stream: 0,
+        entries: 0,
+        loads: 0,
+        stores: 0,
+        barriers: 0,
+    };
+    loop {
+        let ready: Vec<_> = (0..threads).filter(|t| steps[*t] == Step::More).collect();
+        if ready.is_empty() {
+            if steps.iter().all(|step| *step == Step::End) {
+                return run;
+            }
+            run.barriers += 1;
+            let waiting = steps.iter_mut().filter(|step| **step == Step::Barrier);
+            waiting.for_each(|step| *step = Step::More);
+            continue;
+        }
+        let thread = ready[order.below(ready.len() as u64) as usize];
+        out.clear();
+        steps[thread] = kernel.fill(thread as u32, &mut out);
+        assert!(steps[thread] == Step::More || out.is_empty());
+        assert!(out.len() < 20_000, "a stretch of {} entries", out.len());
+        for (
+            at,
+            Instr {
+                addr,
+                work,
+                after,
+                op,
+            },
+        ) in out.iter().copied().enumerate()
+        {
+            assert!(addr < footprint, "address {addr} of {footprint}");
+            assert!(
+                usize::from(after) <= at,
+                "an address from before the stretch"
+            );
+            if after > 0 {
+                assert_eq!(out[at - usize::from(after)].op, MemOp::Load);
+            }
+            run.entries += 1;
+            run.loads += u64::from(op == MemOp::Load);
+            run.stores += u64::from(op == MemOp::Store);
+            let word = addr << 20 ^ u64::from(work) << 3 ^ u64::from(after) << 1 ^ op as u64;
+            run.stream = (run.stream.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+}
+
+#[test]
+fn computes_what_a_sequential_program_computes() {
+    for name in NAMES {
+        for threads in [1, 3, 8] {
+            let mut kernel = make(name, threads, 2, 7);
+            drive(&mut *kernel, &mut Rng::stream(u64::from(threads), "order"));
+            assert_eq!(kernel.rounds(), 2, "{name}");
+            assert_eq!(kernel.check(), Ok(()), "{name} with {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn same_calls_same_instructions_another_seed_others() {
+    for name in NAMES {
+        let run = |seed| drive(&mut *make(name, 3, 1, seed), &mut Rng::stream(1, "order"));
+        assert_eq!(run(7), run(7), "{name}");
+        // A stencil goes the same way over whatever picture.
+        if *name != "srad" {
+            assert_ne!(run(7).stream, run(8).stream, "{name}");
+        }
+    }
+}
+
+#[test]
+fn work_is_nearly_the_same_with_any_number_of_threads() {
+    for name in NAMES {
+        let run = |threads| {
+            drive(
+                &mut *make(name, threads, 1, 7),
+                &mut Rng::stream(1, "order"),
+            )
+        };
+        let (one, many) = (run(1).entries, run(8).entries);
+        assert!(
+            many.abs_diff(one) * 10 < one,
+            "{name}: {one} and {many} entries"
+        );
+    }
+}
+
+#[test]
+fn goes_on_without_end_and_can_be_checked_between() {
+    for name in NAMES {
+        let mut kernel = make(name, 1, 0, 7);
+        let mut out = Vec::new();
+        while kernel.rounds() < 3 {
+            out.clear();
+            assert_ne!(kernel.fill(0, &mut out), Step::End, "{name}");
+        }
+        kernel.fill(0, &mut out);
+        assert_eq!(kernel.check(), Ok(()), "{name} in its fourth round");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn no_order_of_threads_changes_the_result(seed: u64, threads in 1u32..6, order: u64) {
+        for name in NAMES {
+            let mut kernel = make(name, threads, 1, seed);
+            drive(&mut *kernel, &mut Rng::stream(order, "order"));
+            prop_assert_eq!(kernel.check(), Ok(()), "{}", name);
+        }
+    }
+}
