@@ -32,6 +32,41 @@ most, and 44 for `lfu`, 42 for `wtinylfu`, 41 for `lirs`, 26 for `arc`, 24 for `
 With 1 TiB in pages of 4 KiB and a cache of 5 %, most come to 2.9 GiB, `lfu` and `wtinylfu` to
 3.3, the last four to 3.8 to 4.1; it becomes resident as pages are used.
 """
+SYSTEM_FILES = """
+A system is a host with its device, for `sluice sim --system`. A file of one is TOML:
+
+```toml
+base = "skybyte-full"     # a system that comes with Sluice; left out: every default
+device = "my-device.toml" # a device preset, or a file beside this one; left out: the base's
+
+[cpu]                     # tables of the host, below, and of the device
+threads = 32
+
+[nand]
+read = "25us"
+```
+
+`--set KEY=VALUE` reaches the keys of both.
+"""
+# crates/sluice-config/tests/system.rs holds these to what the program does.
+SCALING = """
+## Scale
+
+`--scale N` divides the memory of the program by N, and every capacity whose ratio to it matters:
+`device.capacity` (and so the blocks of each die), `cache.capacity`, `write_log.capacity`,
+`migration.capacity`, `migration.remote_capacity`, `host.memory`, `l2.capacity`, `l3.capacity`. A
+share keeps its ratio by itself. Values in files and from `--set` are those of the full size, which
+is N = 1; a size that does not divide into whole pages is an error.
+
+What scaling keeps: every time, the number of channels, dies, cores, threads and MSHRs, and the
+ratios of cache, log, host memory, L2 and L3 to the program. What it does not keep: the L1 and the
+TLB stay as they are, so that both reach further; an L2 is not made smaller than two of its L1, nor
+the L3 smaller than all L2 together (with SkyByte's Table II the L2 from N = 16 on, the L3 from 64);
+a die has fewer blocks, but always 8 spare ones, so that `ftl.gc_threshold` is set anew for
+collection to begin after nearly the same share of the flash was written; a time that stands against
+a capacity (`migration.decay`, `migration.tpp_period`) is N times longer in relation, unless the run
+is as much shorter.
+"""
 TITLES = {"eviction": "Eviction", "prefetch": "Prefetch", "gc": "Garbage collection"}
 
 
@@ -42,6 +77,7 @@ def main() -> int:
     options = parser.parse_args()
     pages = {
         "parameters.md": parameters(options.sluice),
+        "systems.md": systems(options.sluice),
         "policies.md": policies(options.sluice),
         "commands.md": commands(options.sluice),
     }
@@ -72,7 +108,8 @@ def parameters(sluice: Path) -> str:
     shown = {preset["name"]: ask(sluice, "device", "show", preset["name"]) for preset in presets}
     text = "# Parameters\n\n" + MADE_BY
     text += ("Set one by `--set KEY=VALUE` or in a device file (`--device FILE.toml`), where the"
-             " part before the dot is the table. What is not set has the default.\n\n"
+             " part before the dot is the table. What is not set has the default. Simulated hosts"
+             " have [parameters of their own](systems.md).\n\n"
              "## Presets\n\n")
     for preset in presets:
         text += (f"- [`{preset['name']}`](../../presets/devices/{preset['name']}.toml):"
@@ -86,6 +123,33 @@ def parameters(sluice: Path) -> str:
     return text + "\n## Keys\n\n" + table(heads, rows) + (
         "\nSource is that of the default. The preset files give a source for each of their"
         " values.\n")
+
+
+def systems(sluice: Path) -> str:
+    """Every parameter of a host, with its value in every system."""
+    presets = ask(sluice, "system", "list")
+    device_keys = {param["key"] for param in ask(sluice, "device", "show")}
+    shown = {preset["name"]: ask(sluice, "system", "show", preset["name"]) for preset in presets}
+    text = "# Systems\n\n" + MADE_BY.rstrip() + "\n"
+    text += SYSTEM_FILES + "\n## Presets\n\n"
+    for preset in presets:
+        text += (f"- [`{preset['name']}`](../../presets/systems/{preset['name']}.toml):"
+                 f" {preset['meaning']}\n")
+    text += SCALING + "\n## Keys of the host\n\n"
+    heads = ["key", "meaning", "accepts", "default", "differs in", "source"]
+    rows = []
+    for index, param in enumerate(next(iter(shown.values()))):
+        if param["key"] in device_keys:
+            continue
+        values = {name: rows_of[index]["value"] for name, rows_of in shown.items()}
+        usual = values["base-cssd"]
+        differs = ", ".join(f"`{name}`: {code(value)}" for name, value in values.items()
+                            if value != usual)
+        rows.append([code(param["key"]), param["meaning"], param["expected"],
+                     code(param["default"]), differs or "no system", param["default_source"]])
+    return text + table(heads, rows) + (
+        "\nSource is that of the default, which is `base-cssd`'s value. The files give a source for"
+        " each of their values. Keys of the device are in [parameters.md](parameters.md).\n")
 
 
 def policies(sluice: Path) -> str:

@@ -29,6 +29,11 @@ pub enum Command {
         #[command(subcommand)]
         command: DeviceCommand,
     },
+    /// List, show and check systems: simulated hosts with their devices
+    System {
+        #[command(subcommand)]
+        command: SystemCommand,
+    },
     /// List eviction and prefetch policies
     Policy {
         #[command(subcommand)]
@@ -160,6 +165,38 @@ pub enum DeviceCommand {
     Check {
         /// Preset, or path to a device file
         device: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SystemCommand {
+    /// List the systems that come with Sluice
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show every setting of a system, of its host and its device, with meaning and source
+    Show {
+        /// Name, or path to a system file ending in .toml
+        #[arg(default_value = "base-cssd")]
+        system: String,
+        /// Divide by N what `sluice sim --scale N` divides
+        #[arg(long, value_name = "N", default_value_t = 1,
+              value_parser = clap::value_parser!(u32).range(1..=65_536))]
+        scale: u32,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a system file
+    Check {
+        /// Name, or path to a system file
+        system: String,
+        /// Divide by N what `sluice sim --scale N` divides
+        #[arg(long, value_name = "N", default_value_t = 1,
+              value_parser = clap::value_parser!(u32).range(1..=65_536))]
+        scale: u32,
     },
 }
 

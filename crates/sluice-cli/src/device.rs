@@ -3,24 +3,31 @@
 use crate::args::{DeviceArgs, DeviceCommand, PolicyCommand};
 use crate::error::Error;
 use serde_json::{Value, json};
-use sluice_model::{DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES};
+use sluice_config::Preset;
+use sluice_model::{DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, Param};
 use std::process::ExitCode;
 
 /// The device that was asked for, with its changed settings, checked.
 pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
     let mut raw = sluice_config::load(&args.device)?;
     for pair in &args.set {
-        let (key, value) = pair.split_once('=').ok_or_else(|| {
-            Error::new(format!(
-                "bad value for --set: \"{pair}\"; expected KEY=VALUE"
-            ))
-        })?;
-        raw.set(key.trim(), value.trim())?;
+        let (key, value) = key_and_value(pair)?;
+        raw.set(key, value)?;
     }
     sluice_plugin::make_absolute(&mut raw)?;
     let config = raw.check()?;
     sluice_plugin::check(&config)?;
     Ok(config)
+}
+
+/// The two halves of a `--set`.
+pub fn key_and_value(pair: &str) -> Result<(&str, &str), Error> {
+    let (key, value) = pair.split_once('=').ok_or_else(|| {
+        Error::new(format!(
+            "bad value for --set: \"{pair}\"; expected KEY=VALUE"
+        ))
+    })?;
+    Ok((key.trim(), value.trim()))
 }
 
 /// `sluice device`.
@@ -41,25 +48,46 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
 }
 
 fn list(as_json: bool) {
-    let presets = sluice_config::presets();
+    list_presets(sluice_config::presets(), as_json);
+}
+
+/// Prints names and meanings.
+pub fn list_presets(presets: &[Preset], as_json: bool) {
     if as_json {
         let all: Vec<Value> = presets
             .iter()
             .map(|p| json!({ "name": p.name, "meaning": p.meaning }))
             .collect();
         println!("{}", json!(all));
-    } else {
-        presets
-            .iter()
-            .for_each(|p| println!("{:<10} {}", p.name, p.meaning));
+        return;
     }
+    let width = presets.iter().map(|p| p.name.len()).max().unwrap_or(0);
+    presets
+        .iter()
+        .for_each(|p| println!("{:<width$} {}", p.name, p.meaning));
 }
 
 fn show(device: &str, as_json: bool) -> Result<(), Error> {
     let described = sluice_config::describe(device)?;
     let config = described.config.check()?;
     let values = config.raw().to_pairs();
-    let rows = PARAMS.iter().map(|p| {
+    show_values(
+        &values,
+        PARAMS.iter(),
+        |key| described.source_of(key),
+        as_json,
+    );
+    Ok(())
+}
+
+/// Prints each parameter with its value and where that comes from.
+pub fn show_values(
+    values: &[(&str, String)],
+    params: impl Iterator<Item = &'static Param>,
+    source_of: impl Fn(&str) -> String,
+    as_json: bool,
+) {
+    let rows = params.map(|p| {
         let value = values
             .iter()
             .find(|(key, _)| *key == p.key)
@@ -72,18 +100,17 @@ fn show(device: &str, as_json: bool) -> Result<(), Error> {
                 json!({
                     "key": p.key, "value": value, "default": p.default,
                     "expected": p.kind.expected(), "meaning": p.meaning,
-                    "source": described.source_of(p.key), "default_source": p.source,
+                    "source": source_of(p.key), "default_source": p.source,
                 })
             })
             .collect();
         println!("{}", json!(all));
-        return Ok(());
+        return;
     }
     for (p, value) in rows {
         println!("{:<24} {value:<12} {}", p.key, p.meaning);
-        println!("{:<37} {}", "", described.source_of(p.key));
+        println!("{:<37} {}", "", source_of(p.key));
     }
-    Ok(())
 }
 
 /// `sluice policy`.

@@ -10,6 +10,7 @@ mod program;
 mod run;
 mod session;
 mod sim;
+mod system;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         args::Command::Workload { command } => return sluice_workload::run(command),
         args::Command::Doctor(args) => doctor::run(&args),
         args::Command::Device { command } => device::run(&command),
+        args::Command::System { command } => system::run(&command),
         args::Command::Policy { command } => device::policies(&command),
         args::Command::Report(args) => external::run("sluice-report", &args.arguments),
     };

@@ -1,4 +1,4 @@
-//! What can be wrong with a device's file.
+//! What can be wrong with the file of a device or a system.
 
 use sluice_model::ConfigError;
 use std::fmt;
@@ -21,7 +21,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a device could not be loaded. Each message is one line.
+/// Why a device or a system could not be loaded. Each message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,9 +36,30 @@ pub enum Error {
         /// All presets.
         presets: String,
     },
+    /// Neither a system that comes with the program nor a file.
+    #[error(
+        "unknown system `{}`: give a path ending in .toml, or one of {systems}",
+        name.escape_debug()
+    )]
+    UnknownSystem {
+        /// The name as given.
+        name: String,
+        /// All systems.
+        systems: String,
+    },
+    /// The device that a system's file names cannot be loaded.
+    #[error("{place}: {source}")]
+    Device {
+        /// Where.
+        place: Place,
+        /// Why not.
+        source: Box<Error>,
+    },
     /// The file cannot be read.
-    #[error("cannot read device file `{path}`: {source}")]
+    #[error("cannot read {what} file `{path}`: {source}")]
     Unreadable {
+        /// A device or a system.
+        what: &'static str,
         /// The path as given.
         path: String,
         /// Why.

@@ -1,4 +1,5 @@
-//! Presets and TOML files, read into the device's raw configuration.
+//! Presets and TOML files, read into the raw configuration of a device, or of a system: a host
+//! with its device.
 //!
 //! A file's tables flatten to keys: `read` in `[nand]` is `nand.read`. What is left out is that of
 //! the preset that the file names as its `base`, or keeps its default. Every error says where in
@@ -6,10 +7,16 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod file;
 mod presets;
 mod read;
+mod scale;
 mod sources;
+mod system;
+mod systems;
 
 pub use error::{Error, Place};
 pub use presets::{Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
 pub use read::{Described, describe, load, parse};
+pub use system::{DescribedSystem, System, describe_system, load_system, parse_system};
+pub use systems::systems;

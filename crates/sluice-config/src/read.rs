@@ -1,13 +1,13 @@
 //! From TOML to raw values.
 
-use crate::error::{Error, Place};
+use crate::error::Error;
+use crate::file::Source;
 use crate::presets::{REQUIRED, REQUIRED_OF_MEMORY, presets};
 use crate::sources::sources;
-use sluice_model::{ConfigError, PARAMS, RawConfig};
+use sluice_model::{PARAMS, Param, RawConfig};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 /// The key at the top of a file that names the preset it starts from.
 const BASE: &str = "base";
@@ -17,19 +17,24 @@ const BASE: &str = "base";
 pub struct Described {
     /// Its values, not yet checked for contradictions.
     pub config: RawConfig,
-    sources: BTreeMap<String, String>,
+    pub(crate) sources: BTreeMap<String, String>,
 }
 
 impl Described {
     /// Where the value of a key comes from: what the file says before it, or, for a value that it
     /// leaves out, the source of the default.
     pub fn source_of(&self, key: &str) -> String {
-        let default = || {
-            let param = PARAMS.iter().find(|param| param.key == key);
-            param.map_or_else(String::new, |param| format!("default: {}", param.source))
-        };
-        self.sources.get(key).cloned().unwrap_or_else(default)
+        source_of(&self.sources, PARAMS, key)
     }
+}
+
+/// The source of a key of these parameters.
+pub(crate) fn source_of(stated: &BTreeMap<String, String>, params: &[Param], key: &str) -> String {
+    let default = || {
+        let param = params.iter().find(|param| param.key == key);
+        param.map_or_else(String::new, |param| format!("default: {}", param.source))
+    };
+    stated.get(key).cloned().unwrap_or_else(default)
 }
 
 /// Loads a device: the name of a preset, or a path that ends in `.toml`.
@@ -86,6 +91,7 @@ fn text_of(device: &str) -> Result<Text, Error> {
         });
     }
     let text = std::fs::read_to_string(device).map_err(|source| Error::Unreadable {
+        what: "device",
         path: device.to_owned(),
         source,
     })?;
@@ -127,29 +133,19 @@ struct Read {
 
 fn read(text: &str, file: &str) -> Result<Read, Error> {
     let source = Source { text, file };
-    let mut root = DeTable::parse(text).map_err(|error| Error::Syntax {
-        place: source.place(error.span().unwrap_or(0..0)),
-        message: error.message().replace('\n', " "),
-    })?;
+    let mut root = source.parse()?;
     let base = root.get_mut().remove(BASE);
     let has_base = base.is_some();
     let mut described = match base {
-        Some(base) => source.base(&base)?,
+        Some(base) => base_of(&source, &base)?,
         None => Described {
             config: RawConfig::default(),
             sources: BTreeMap::new(),
         },
     };
-    let mut keys = BTreeSet::new();
-    source.read_table(root.get_ref(), "", &mut described.config, &mut keys)?;
-    let stated = sources(text);
-    for key in &keys {
-        // A value of the file's own no longer has the base's source.
-        described.sources.remove(key);
-        let said = stated.get(key).cloned();
-        let own = said.unwrap_or_else(|| format!("no source given in {file}"));
-        described.sources.insert(key.clone(), own);
-    }
+    let config = &mut described.config;
+    let keys = source.read_table(root.get_ref(), &mut |key, value| config.set(key, value))?;
+    restate(&mut described.sources, &keys, text, file);
     Ok(Read {
         described,
         keys,
@@ -157,83 +153,30 @@ fn read(text: &str, file: &str) -> Result<Read, Error> {
     })
 }
 
-struct Source<'a> {
-    text: &'a str,
-    file: &'a str,
+/// A value of the file's own no longer has the base's source.
+pub(crate) fn restate(
+    known: &mut BTreeMap<String, String>,
+    keys: &BTreeSet<String>,
+    text: &str,
+    file: &str,
+) {
+    let stated = sources(text);
+    for key in keys {
+        let said = stated.get(key).cloned();
+        let own = said.unwrap_or_else(|| format!("no source given in {file}"));
+        known.insert(key.clone(), own);
+    }
 }
 
-impl Source<'_> {
-    /// The preset that the file starts from.
-    fn base(&self, name: &Spanned<DeValue<'_>>) -> Result<Described, Error> {
-        let given = match name.get_ref() {
-            DeValue::String(text) => text.as_ref(),
-            _ => &self.text[name.span()],
-        };
-        match presets().iter().find(|preset| preset.name == given) {
-            Some(preset) => complete(preset.toml, preset.name),
-            None => Err(Error::UnknownBase {
-                place: self.place(name.span()),
-                name: given.to_owned(),
-                presets: preset_names(),
-            }),
-        }
-    }
-
-    fn read_table(
-        &self,
-        table: &DeTable<'_>,
-        prefix: &str,
-        config: &mut RawConfig,
-        keys: &mut BTreeSet<String>,
-    ) -> Result<(), Error> {
-        // In the file's order, so that the first mistake is the one reported.
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
-        for (name, value) in entries {
-            let key = format!("{prefix}{}", name.get_ref());
-            match value.get_ref() {
-                DeValue::Table(inner) => {
-                    self.read_table(inner, &format!("{key}."), config, keys)?;
-                }
-                other => {
-                    self.read_value(&key, name.span(), value, other, config)?;
-                    keys.insert(key);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn read_value(
-        &self,
-        key: &str,
-        key_span: Range<usize>,
-        spanned: &Spanned<DeValue<'_>>,
-        value: &DeValue<'_>,
-        config: &mut RawConfig,
-    ) -> Result<(), Error> {
-        let text = match value {
-            DeValue::String(text) => text.to_string(),
-            // Anything else stands for itself; the parameter's kind accepts or refuses it.
-            _ => self.text[spanned.span()].to_owned(),
-        };
-        config.set(key, &text).map_err(|source| {
-            let at_key = matches!(source, ConfigError::UnknownKey { .. });
-            let span = if at_key { key_span } else { spanned.span() };
-            Error::Config {
-                place: self.place(span),
-                source,
-            }
-        })
-    }
-
-    fn place(&self, span: Range<usize>) -> Place {
-        let before = &self.text[..span.start.min(self.text.len())];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place {
-            file: self.file.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+/// The preset that a file starts from.
+fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<Described, Error> {
+    let given = source.plain(name);
+    match presets().iter().find(|preset| preset.name == given) {
+        Some(preset) => complete(preset.toml, preset.name),
+        None => Err(Error::UnknownBase {
+            place: source.place(name.span()),
+            name: given,
+            presets: preset_names(),
+        }),
     }
 }

@@ -1,7 +1,9 @@
 //! A host in front of the device: cores, caches, threads, a scheduler, host memory.
 
+mod check;
 mod config;
 mod memory;
+mod params;
 mod stats;
 mod stream;
 
@@ -10,6 +12,7 @@ pub use config::{
     Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};
+pub use params::HOST_PARAMS;
 pub use stats::{
     AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, Requests, Sample,
 };

@@ -2,43 +2,66 @@
 
 use super::checked::DeviceConfig;
 use super::error::{ConfigError, nearest};
-use super::params::{PARAMS, index_of};
+use super::params::{PARAMS, Param};
 use super::value::Value;
-use sluice_units::Bytes;
+use sluice_units::{Bytes, Ps, Ratio};
 
-/// A value for every parameter. Contradictions are found by [`RawConfig::check`] alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A value for every parameter of a list: of a device's, unless it was made by [`RawConfig::of`].
+/// Contradictions are found by the constructor of the checked configuration alone.
+#[derive(Clone, Debug)]
 pub struct RawConfig {
-    /// One for each of [`PARAMS`].
+    params: &'static [Param],
+    /// One for each of `params`.
     values: Vec<Value>,
 }
 
+impl PartialEq for RawConfig {
+    /// The same values of the same list of parameters.
+    fn eq(&self, other: &RawConfig) -> bool {
+        std::ptr::eq(self.params, other.params) && self.values == other.values
+    }
+}
+
+impl Eq for RawConfig {}
+
 impl Default for RawConfig {
-    /// Every parameter at its default.
+    /// Every parameter of a device at its default.
     fn default() -> RawConfig {
-        let parse = |param: &super::Param| param.kind.parse(param.default);
-        let values: Option<Vec<Value>> = PARAMS.iter().map(parse).collect();
-        RawConfig {
-            values: values.expect("every default is a value of its kind"),
-        }
+        RawConfig::of(PARAMS)
     }
 }
 
 impl RawConfig {
+    /// Every parameter of `params` at its default. A default that its own kind refuses is a bug.
+    pub fn of(params: &'static [Param]) -> RawConfig {
+        let parse = |param: &Param| param.kind.parse(param.default);
+        let values: Option<Vec<Value>> = params.iter().map(parse).collect();
+        RawConfig {
+            params,
+            values: values.expect("every default is a value of its kind"),
+        }
+    }
+
+    /// The parameters that it has values of.
+    pub fn params(&self) -> &'static [Param] {
+        self.params
+    }
+
     /// Gives a parameter a value.
     ///
     /// # Errors
     /// [`ConfigError::UnknownKey`] and [`ConfigError::BadValue`]. Nothing is changed then.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
-        let keys = || PARAMS.iter().map(|param| param.key);
-        let Some(index) = index_of(key) else {
+        let params = self.params;
+        let keys = || params.iter().map(|param| param.key);
+        let Some(index) = self.index_of(key) else {
             return Err(ConfigError::UnknownKey {
                 key: key.to_owned(),
                 nearest: nearest(key, keys()),
                 valid: keys().collect::<Vec<_>>().join(", "),
             });
         };
-        let param = &PARAMS[index];
+        let param = &params[index];
         let parsed = param
             .kind
             .parse(value)
@@ -54,16 +77,18 @@ impl RawConfig {
 
     /// The canonical text of a parameter's value, or `None` for an unknown key.
     pub fn get(&self, key: &str) -> Option<String> {
-        index_of(key).map(|index| self.values[index].to_string())
+        self.index_of(key)
+            .map(|index| self.values[index].to_string())
     }
 
     /// Every key with the canonical text of its value. Setting them all reproduces this.
     pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
         let texts = self.values.iter().map(Value::to_string);
-        PARAMS.iter().map(|param| param.key).zip(texts).collect()
+        let keys = self.params.iter().map(|param| param.key);
+        keys.zip(texts).collect()
     }
 
-    /// Checks the values against each other. Nothing else validates.
+    /// Checks a device's values against each other. Nothing else validates.
     ///
     /// # Errors
     /// [`ConfigError::Impossible`].
@@ -71,15 +96,80 @@ impl RawConfig {
         DeviceConfig::new(self)
     }
 
+    /// The value of a key that takes a time.
+    ///
+    /// Like the getters below it panics on a key that there is not, or of another kind: a
+    /// constructor asks for what its own list declares.
+    pub fn time(&self, key: &'static str) -> Ps {
+        match self.value(key) {
+            Value::Time(time) => time,
+            other => unreachable!("{key} is a time, not {other}"),
+        }
+    }
+
+    /// The value of a key that takes a whole number.
+    pub fn count(&self, key: &'static str) -> u64 {
+        match self.value(key) {
+            Value::Count(count) => count,
+            other => unreachable!("{key} is a count, not {other}"),
+        }
+    }
+
+    /// The value of a key that takes a size, in bytes; `None` for the word that stands for none.
+    pub fn bytes(&self, key: &'static str) -> Option<Bytes> {
+        match self.value(key) {
+            Value::Size(size) => Some(size),
+            Value::None | Value::Word(_) | Value::Share(_) => None,
+            other => unreachable!("{key} is a size, not {other}"),
+        }
+    }
+
+    /// The value of a key that takes a share; `None` for the word that stands for none.
+    pub fn share(&self, key: &'static str) -> Option<Ratio> {
+        match self.value(key) {
+            Value::Share(share) => Some(share),
+            Value::None | Value::Word(_) | Value::Size(_) | Value::Count(_) => None,
+            other => unreachable!("{key} is a share, not {other}"),
+        }
+    }
+
+    /// The value of a key that takes one of some names.
+    pub fn choice(&self, key: &'static str) -> &'static str {
+        match self.value(key) {
+            Value::Choice(name) => name,
+            other => unreachable!("{key} is a choice, not {other}"),
+        }
+    }
+
+    /// The value of a key that takes names in an order: the index of each.
+    pub fn order(&self, key: &'static str) -> [u8; 6] {
+        match self.value(key) {
+            Value::Order(_, order) => order,
+            other => unreachable!("{key} is an order, not {other}"),
+        }
+    }
+
+    /// That the values of these keys cannot be together, and why.
+    pub fn impossible(&self, keys: &[&'static str], message: String) -> ConfigError {
+        let text = |key: &&'static str| (*key, self.value(key).to_string());
+        let settings = keys.iter().map(text).collect();
+        ConfigError::Impossible { settings, message }
+    }
+
     /// The same with a cache of so many bytes.
     pub(super) fn with_cache_of(&self, bytes: u64) -> RawConfig {
         let mut raw = self.clone();
-        let index = index_of("cache.capacity").expect("a key of PARAMS");
+        let index = raw.index_of("cache.capacity").expect("a key of PARAMS");
         raw.values[index] = Value::Size(Bytes(bytes));
         raw
     }
 
     pub(super) fn value(&self, key: &'static str) -> Value {
-        self.values[index_of(key).expect("a key of PARAMS")].clone()
+        let index = self.index_of(key);
+        self.values[index.expect("a key of the list")].clone()
+    }
+
+    fn index_of(&self, key: &str) -> Option<usize> {
+        self.params.iter().position(|param| param.key == key)
     }
 }

@@ -6,25 +6,15 @@ use crate::config::value::Value;
 use sluice_units::{Ps, Ratio};
 
 pub(super) fn impossible(raw: &RawConfig, keys: &[&'static str], message: String) -> ConfigError {
-    let settings = keys
-        .iter()
-        .map(|key| (*key, raw.value(key).to_string()))
-        .collect();
-    ConfigError::Impossible { settings, message }
+    raw.impossible(keys, message)
 }
 
 pub(super) fn time(raw: &RawConfig, key: &'static str) -> Ps {
-    match raw.value(key) {
-        Value::Time(time) => time,
-        other => unreachable!("{key} is a time, not {other}"),
-    }
+    raw.time(key)
 }
 
 pub(super) fn count(raw: &RawConfig, key: &'static str) -> u64 {
-    match raw.value(key) {
-        Value::Count(count) => count,
-        other => unreachable!("{key} is a count, not {other}"),
-    }
+    raw.count(key)
 }
 
 pub(super) fn share(raw: &RawConfig, key: &'static str) -> Ratio {
@@ -35,10 +25,7 @@ pub(super) fn share(raw: &RawConfig, key: &'static str) -> Ratio {
 }
 
 pub(super) fn choice(raw: &RawConfig, key: &'static str) -> &'static str {
-    match raw.value(key) {
-        Value::Choice(name) => name,
-        other => unreachable!("{key} is a choice, not {other}"),
-    }
+    raw.choice(key)
 }
 
 /// The value, or nothing if it is the word that stands for none.

@@ -13,7 +13,7 @@ mod write_log;
 use super::value::Kind;
 use sluice_units::Ps;
 
-/// One parameter of the device.
+/// One parameter of a device or a host.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// The key: a table and a name, such as `nand.read`.

@@ -1,0 +1,113 @@
+//! One factor that makes a system and its program smaller together.
+
+use crate::system::System;
+use sluice_model::{ConfigError, RawConfig};
+use sluice_units::{Bytes, PAGE_BYTES};
+
+/// Capacities that keep their ratio to the program's memory, of the device and of the host.
+const OF_DEVICE: [&str; 3] = ["device.capacity", "cache.capacity", "write_log.capacity"];
+const OF_HOST: [&str; 5] = [
+    "host.memory",
+    "migration.capacity",
+    "migration.remote_capacity",
+    "l2.capacity",
+    "l3.capacity",
+];
+
+/// What the factor is called in messages.
+const SCALE: &str = "system.scale";
+
+/// The collector's threshold is not scaled below the blocks it needs to work.
+const GC_BLOCKS_MIN: u64 = 2;
+
+impl System {
+    /// The same system for a program of which the memory is divided by `scale`.
+    ///
+    /// Capacities are divided, and so the blocks of a die; times, cores, MSHRs, the L1 and the
+    /// TLB stay. Two floors hold: an L2 is twice its L1, and the L3 as large as all L2 together.
+    /// The device collects garbage after writes that are nearest to the same share of its flash.
+    ///
+    /// # Errors
+    /// [`ConfigError::Impossible`] if a capacity does not divide.
+    pub fn scaled(&self, scale: u32) -> Result<System, ConfigError> {
+        let mut system = self.clone();
+        if scale <= 1 {
+            return Ok(system);
+        }
+        let is_memory = self.device.choice("device.kind") == "memory";
+        let of_device = if is_memory {
+            &OF_DEVICE[..1]
+        } else {
+            &OF_DEVICE[..]
+        };
+        for key in of_device {
+            divide(&mut system.device, key, scale)?;
+        }
+        for key in OF_HOST {
+            divide(&mut system.host, key, scale)?;
+        }
+        floor(&mut system.host, "l2.capacity", "l1.capacity", 2)?;
+        let cores = self.host.count("cpu.cores").next_power_of_two();
+        floor(&mut system.host, "l3.capacity", "l2.capacity", cores)?;
+        if !is_memory && self.device.get("ftl.gc_threshold").is_some_and(is_number) {
+            scale_threshold(&self.device, &mut system.device, scale)?;
+        }
+        Ok(system)
+    }
+}
+
+fn is_number(text: String) -> bool {
+    text.parse::<u64>().is_ok()
+}
+
+fn divide(raw: &mut RawConfig, key: &'static str, scale: u32) -> Result<(), ConfigError> {
+    // Shares keep their ratio by themselves, and none stays none.
+    let Some(Bytes(bytes)) = raw.bytes(key) else {
+        return Ok(());
+    };
+    let unit = u64::from(scale) * PAGE_BYTES;
+    if !bytes.is_multiple_of(unit) {
+        let settings = vec![(key, Bytes(bytes).to_string()), (SCALE, scale.to_string())];
+        let message = "does not divide into whole pages of 4KiB; give a scale that is a smaller \
+                       power of two";
+        return Err(ConfigError::Impossible {
+            settings,
+            message: message.to_owned(),
+        });
+    }
+    raw.set(key, &Bytes(bytes / u64::from(scale)).to_string())
+}
+
+/// Keeps one capacity at so many times the other at least.
+fn floor(
+    raw: &mut RawConfig,
+    key: &'static str,
+    of: &'static str,
+    times: u64,
+) -> Result<(), ConfigError> {
+    let bytes = |key| raw.bytes(key).map_or(0, |bytes| bytes.0);
+    let least = bytes(of) * times;
+    if bytes(key) < least {
+        raw.set(key, &Bytes(least).to_string())?;
+    }
+    Ok(())
+}
+
+/// A plane has some spare blocks however small it is. So that collection does not begin later
+/// than on the large device, the threshold follows the blocks free above it, not those below.
+fn scale_threshold(from: &RawConfig, raw: &mut RawConfig, scale: u32) -> Result<(), ConfigError> {
+    const KEY: &str = "ftl.gc_threshold";
+    let spare = |raw: &RawConfig| -> Result<u64, ConfigError> {
+        let config = raw.check()?;
+        let home = u64::from(config.pages)
+            .div_ceil(u64::from(config.nand.plane_count()))
+            .div_ceil(u64::from(config.nand.pages_per_block));
+        Ok(u64::from(config.ftl.data_blocks_per_plane) - home)
+    };
+    let above = spare(from)? - from.count(KEY);
+    raw.set(KEY, &GC_BLOCKS_MIN.to_string())?;
+    let spare = spare(raw)?;
+    let most = spare - 2 * raw.count("ftl.streams");
+    let wanted = spare.saturating_sub(above.div_ceil(u64::from(scale)));
+    raw.set(KEY, &wanted.clamp(GC_BLOCKS_MIN, most).to_string())
+}

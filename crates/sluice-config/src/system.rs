@@ -1,0 +1,232 @@
+//! A host with its device, from TOML.
+
+use crate::error::Error;
+use crate::file::Source;
+use crate::presets::Preset;
+use crate::read::{Described, describe, restate, source_of};
+use crate::systems::systems;
+use sluice_fabric::host::{HOST_PARAMS, HostConfig};
+use sluice_model::{ConfigError, DeviceConfig, PARAMS, Param, RawConfig};
+use sluice_units::PAGE_BYTES;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// The keys at the top of a file: the system it starts from, and its device.
+const BASE: &str = "base";
+const DEVICE: &str = "device";
+
+/// A host and its device, not yet checked for contradictions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct System {
+    /// The device.
+    pub device: RawConfig,
+    /// The host.
+    pub host: RawConfig,
+}
+
+impl Default for System {
+    /// Every parameter at its default.
+    fn default() -> System {
+        System {
+            device: RawConfig::default(),
+            host: RawConfig::of(HOST_PARAMS),
+        }
+    }
+}
+
+impl System {
+    /// Gives a parameter of the host or of the device a value.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownKey`] and [`ConfigError::BadValue`]. Nothing is changed then.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+        if self.host.get(key).is_some() {
+            return self.host.set(key, value);
+        }
+        if self.device.get(key).is_some() {
+            return self.device.set(key, value);
+        }
+        let table = key.split('.').next().unwrap_or(key);
+        let has = |params: &[Param]| params.iter().any(|param| table_of(param) == table);
+        let unknown = |raw: &RawConfig| raw.clone().set(key, value);
+        match (has(HOST_PARAMS), has(PARAMS)) {
+            (true, _) => unknown(&self.host),
+            (_, true) => unknown(&self.device),
+            _ => Err(unknown_table(key)),
+        }
+    }
+
+    /// The canonical text of a parameter's value, or `None` for an unknown key.
+    pub fn get(&self, key: &str) -> Option<String> {
+        self.host.get(key).or_else(|| self.device.get(key))
+    }
+
+    /// Every parameter, the host's first.
+    pub fn params() -> impl Iterator<Item = &'static Param> {
+        HOST_PARAMS.iter().chain(PARAMS)
+    }
+
+    /// Every key with the canonical text of its value, the host's first.
+    pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = self.host.to_pairs();
+        pairs.extend(self.device.to_pairs());
+        pairs
+    }
+
+    /// Checks the values of both, each for itself and against each other.
+    ///
+    /// # Errors
+    /// [`ConfigError::Impossible`].
+    pub fn check(&self, seed: u64) -> Result<(DeviceConfig, HostConfig), ConfigError> {
+        let (device, host) = (self.device.check()?, HostConfig::new(&self.host, seed)?);
+        if device.page_bytes() != PAGE_BYTES {
+            let message = "a simulated host has pages of 4KiB; give the device the same";
+            return Err(self.device.impossible(&["device.page"], message.to_owned()));
+        }
+        Ok((device, host))
+    }
+}
+
+fn table_of(param: &Param) -> &'static str {
+    param.key.split('.').next().unwrap_or(param.key)
+}
+
+fn unknown_table(key: &str) -> ConfigError {
+    let mut tables: Vec<&str> = System::params().map(table_of).collect();
+    tables.dedup();
+    ConfigError::UnknownKey {
+        key: key.to_owned(),
+        nearest: None,
+        valid: format!(
+            "in the tables {}; `sluice system show` lists them",
+            tables.join(", ")
+        ),
+    }
+}
+
+/// A system as a file describes it.
+#[derive(Clone, Debug)]
+pub struct DescribedSystem {
+    /// Its values, not yet checked for contradictions.
+    pub system: System,
+    sources: BTreeMap<String, String>,
+}
+
+impl DescribedSystem {
+    /// Where the value of a key comes from: what the file says before it, or, for a value that it
+    /// leaves out, the source of the default.
+    pub fn source_of(&self, key: &str) -> String {
+        let is_host = HOST_PARAMS.iter().any(|param| param.key == key);
+        let params = if is_host { HOST_PARAMS } else { PARAMS };
+        source_of(&self.sources, params, key)
+    }
+
+    fn take_device(&mut self, device: Described) {
+        self.system.device = device.config;
+        let is_host = |key: &String| HOST_PARAMS.iter().any(|param| param.key == key);
+        self.sources.retain(|key, _| is_host(key));
+        self.sources.extend(device.sources);
+    }
+}
+
+/// Loads a system: the name of one that comes with the program, or a path that ends in `.toml`.
+///
+/// The result is not yet checked for contradictions, so that single values can still be set.
+///
+/// # Errors
+/// See [`Error`].
+pub fn load_system(system: &str) -> Result<System, Error> {
+    Ok(describe_system(system)?.system)
+}
+
+/// Reads a system with the source of each value.
+///
+/// # Errors
+/// See [`Error`].
+pub fn describe_system(system: &str) -> Result<DescribedSystem, Error> {
+    if let Some(preset) = preset(system) {
+        return read(preset.toml, system);
+    }
+    if !system.ends_with(".toml") {
+        return Err(Error::UnknownSystem {
+            name: system.to_owned(),
+            systems: names(),
+        });
+    }
+    let text = std::fs::read_to_string(system).map_err(|source| Error::Unreadable {
+        what: "system",
+        path: system.to_owned(),
+        source,
+    })?;
+    read(&text, system)
+}
+
+/// Reads a system from the text of the file called `file`.
+///
+/// # Errors
+/// All of [`Error`] but [`Error::UnknownSystem`].
+pub fn parse_system(text: &str, file: &str) -> Result<System, Error> {
+    Ok(read(text, file)?.system)
+}
+
+fn preset(name: &str) -> Option<&'static Preset> {
+    systems().iter().find(|system| system.name == name)
+}
+
+fn names() -> String {
+    let names: Vec<&str> = systems().iter().map(|system| system.name).collect();
+    names.join(", ")
+}
+
+fn read(text: &str, file: &str) -> Result<DescribedSystem, Error> {
+    let source = Source { text, file };
+    let mut root = source.parse()?;
+    let mut described = match root.get_mut().remove(BASE) {
+        Some(base) => base_of(&source, &base)?,
+        None => DescribedSystem {
+            system: System::default(),
+            sources: BTreeMap::new(),
+        },
+    };
+    // A table of this name is the device's own; only a text names a device.
+    let is_name = |value: &Spanned<DeValue<'_>>| !matches!(value.get_ref(), DeValue::Table(_));
+    if root.get_ref().get(DEVICE).is_some_and(is_name)
+        && let Some(device) = root.get_mut().remove(DEVICE)
+    {
+        described.take_device(device_of(&source, &device)?);
+    }
+    let system = &mut described.system;
+    let keys = source.read_table(root.get_ref(), &mut |key, value| system.set(key, value))?;
+    restate(&mut described.sources, &keys, text, file);
+    Ok(described)
+}
+
+fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<DescribedSystem, Error> {
+    let given = source.plain(name);
+    match preset(&given) {
+        Some(preset) => read(preset.toml, preset.name),
+        None => Err(Error::UnknownBase {
+            place: source.place(name.span()),
+            name: given,
+            presets: names(),
+        }),
+    }
+}
+
+/// The device that a system's file names. A path counts from the folder of that file.
+fn device_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<Described, Error> {
+    let given = source.plain(name);
+    let beside = Path::new(source.file)
+        .parent()
+        .map(|folder| folder.join(&given));
+    let path = match (given.ends_with(".toml"), beside) {
+        (true, Some(path)) => path.to_string_lossy().into_owned(),
+        _ => given,
+    };
+    describe(&path).map_err(|error| Error::Device {
+        place: source.place(name.span()),
+        source: Box::new(error),
+    })
+}

@@ -1,0 +1,254 @@
+//! Systems load, files build on them, one factor scales them, and every mistake says where it is.
+
+use sluice_config::{System, describe_system, load_system, parse_system, systems};
+use sluice_fabric::host::Migration;
+use sluice_units::Bytes;
+
+const SEED: u64 = 1;
+
+fn refusal(text: &str) -> String {
+    let message = parse_system(text, "sys.toml").unwrap_err().to_string();
+    assert!(!message.contains('\n'), "more than a line: {message}");
+    message
+}
+
+fn bytes(system: &System, key: &str) -> u64 {
+    system.get(key).unwrap().parse::<Bytes>().unwrap().0
+}
+
+/// Section VI-A: which mechanisms a design has, and how many threads.
+#[test]
+fn the_designs_are_those_of_the_paper() {
+    let of = |name: &str| {
+        let (device, host) = load_system(name).unwrap().check(SEED).unwrap();
+        let migration = match host.migration {
+            Migration::None => "none",
+            Migration::AllHost => "host",
+            Migration::Adaptive(_) => "adaptive",
+            Migration::Tpp(_) => "tpp",
+            Migration::AstriFlash(_) => "astriflash",
+        };
+        let log = device.write_log.is_some();
+        (host.threads, host.coordinated, log, migration)
+    };
+    let table = [
+        ("base-cssd", (8, false, false, "none")),
+        ("skybyte-c", (24, true, false, "none")),
+        ("skybyte-p", (8, false, false, "adaptive")),
+        ("skybyte-w", (8, false, true, "none")),
+        ("skybyte-cp", (24, true, false, "adaptive")),
+        ("skybyte-wp", (8, false, true, "adaptive")),
+        ("skybyte-full", (24, true, true, "adaptive")),
+        ("dram-only", (8, false, false, "host")),
+        ("skybyte-ct", (24, true, false, "tpp")),
+        ("skybyte-wct", (24, true, true, "tpp")),
+        ("astriflash-cxl", (24, true, false, "astriflash")),
+    ];
+    let names: Vec<&str> = systems().iter().map(|system| system.name).collect();
+    assert_eq!(names, table.map(|(name, _)| name));
+    for (name, expected) in table {
+        assert_eq!(of(name), expected, "{name}");
+    }
+}
+
+/// They differ from Base-CSSD in what makes them, and in nothing else.
+#[test]
+fn the_designs_share_one_host() {
+    let base = load_system("base-cssd").unwrap();
+    assert_eq!(
+        base.host,
+        System::default().host,
+        "the defaults are its values"
+    );
+    let mine = [
+        "cpu.threads",
+        "os.switching",
+        "os.switch_cost",
+        "migration.policy",
+    ];
+    for preset in systems() {
+        let system = load_system(preset.name).unwrap();
+        let log = system.check(SEED).unwrap().0.write_log.is_some();
+        let device = if log { "skybyte" } else { "skybyte-base" };
+        assert_eq!(system.device, sluice_config::load(device).unwrap());
+        let pairs = base.host.to_pairs().into_iter().zip(system.host.to_pairs());
+        for ((key, ours), (_, theirs)) in pairs.filter(|((key, _), _)| !mine.contains(key)) {
+            assert_eq!(ours, theirs, "{key} of {}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn every_value_has_a_source() {
+    for preset in systems() {
+        let described = describe_system(preset.name).unwrap();
+        for param in System::params() {
+            let source = described.source_of(param.key);
+            let is_one =
+                ["source: ", "assumed: ", "default: "].map(|kind| source.starts_with(kind));
+            assert!(
+                is_one.contains(&true),
+                "{} of {}: {source}",
+                param.key,
+                preset.name
+            );
+        }
+    }
+    let full = describe_system("skybyte-full").unwrap();
+    assert!(full.source_of("cpu.threads").contains("24 threads"));
+    assert!(full.source_of("write_log.capacity").contains("Table II"));
+    assert!(
+        full.source_of("l1.mshrs")
+            .starts_with("source: SkyByte Table II")
+    );
+}
+
+#[test]
+fn a_file_builds_on_a_system_and_a_device() {
+    let text =
+        "base = \"skybyte-full\"\ndevice = \"slc\"\n[cpu]\nthreads = 32\n[cache]\nways = 16\n";
+    let system = parse_system(text, "sys.toml").unwrap();
+    let mut device = sluice_config::load("slc").unwrap();
+    device.set("cache.ways", "16").unwrap();
+    let mut host = load_system("skybyte-full").unwrap().host;
+    host.set("cpu.threads", "32").unwrap();
+    assert_eq!(system, System { device, host });
+    // A table is the device's own; without a base, everything has its default.
+    let text = "[device]\ncapacity = \"1GiB\"\n";
+    let system = parse_system(text, "sys.toml").unwrap();
+    let mut expected = System::default();
+    expected.set("device.capacity", "1GiB").unwrap();
+    assert_eq!(system, expected);
+}
+
+#[test]
+fn a_device_file_is_looked_for_beside_the_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("mine.toml", "base = \"skybyte\"\n[nand]\nread = \"9us\"\n");
+    write("sys.toml", "base = \"base-cssd\"\ndevice = \"mine.toml\"\n");
+    let path = folder.path().join("sys.toml");
+    let system = load_system(path.to_str().unwrap()).unwrap();
+    assert_eq!(system.get("nand.read").unwrap(), "9us");
+    assert_eq!(system.get("write_log.capacity").unwrap(), "64MiB");
+}
+
+#[test]
+fn a_mistake_is_reported_where_it_is() {
+    let names: Vec<&str> = systems().iter().map(|system| system.name).collect();
+    let names = names.join(", ");
+    assert_eq!(
+        load_system("skybite").unwrap_err().to_string(),
+        format!("unknown system `skybite`: give a path ending in .toml, or one of {names}")
+    );
+    assert!(
+        load_system("none.toml")
+            .unwrap_err()
+            .to_string()
+            .starts_with("cannot read system file `none.toml`: ")
+    );
+    assert_eq!(
+        refusal("base = \"skybite\"\n"),
+        format!("sys.toml:1:8: unknown base `skybite`: give one of {names}")
+    );
+    let message = refusal("device = \"skybyt\"\n");
+    assert!(message.starts_with("sys.toml:1:10: unknown device `skybyt`: give a path"));
+    assert!(refusal("device = 3\n").starts_with("sys.toml:1:10: unknown device `3`"));
+    let message = refusal("[cpu]\n  core = 4\n");
+    let said = "sys.toml:2:3: unknown key `cpu.core`: did you mean `cpu.cores`? valid keys are ";
+    assert!(message.starts_with(said), "{message}");
+    let message = refusal("[nand]\nraed = \"1us\"\n");
+    assert!(message.contains("did you mean `nand.read`?"), "{message}");
+    let message = refusal("[gpu]\ncores = 1\n");
+    let said = "sys.toml:2:1: unknown key `gpu.cores`: valid keys are in the tables cpu, l1, l2, ";
+    assert!(message.starts_with(said), "{message}");
+    assert_eq!(
+        refusal("[os]\nscheduler = \"csf\"\n"),
+        "sys.toml:2:13: bad value for `os.scheduler`: \"csf\" (did you mean cfs?); \
+         expected one of rr, random, cfs"
+    );
+}
+
+/// Ratios to a program of which the memory is divided too.
+#[test]
+fn one_factor_divides_what_must_keep_its_ratio() {
+    let full = load_system("skybyte-full").unwrap();
+    let eighth = full.scaled(8).unwrap();
+    let divided = [
+        "device.capacity",
+        "cache.capacity",
+        "write_log.capacity",
+        "migration.capacity",
+        "host.memory",
+        "l2.capacity",
+        "l3.capacity",
+    ];
+    for key in divided {
+        assert_eq!(bytes(&full, key), 8 * bytes(&eighth, key), "{key}");
+    }
+    for param in System::params() {
+        let changes = divided.contains(&param.key) || param.key == "ftl.gc_threshold";
+        let same = full.get(param.key) == eighth.get(param.key);
+        assert_eq!(same, !changes, "{}", param.key);
+    }
+    assert_eq!(full.scaled(1).unwrap(), full);
+    let remote = {
+        let mut remote = full.clone();
+        remote.set("migration.remote_capacity", "1GiB").unwrap();
+        remote.scaled(8).unwrap()
+    };
+    assert_eq!(bytes(&remote, "migration.remote_capacity"), 128 << 20);
+}
+
+#[test]
+fn scaling_has_floors() {
+    let system = load_system("base-cssd").unwrap().scaled(64).unwrap();
+    let sizes = ["l1.capacity", "l2.capacity", "l3.capacity"].map(|key| bytes(&system, key) >> 10);
+    assert_eq!(sizes, [32, 64, 512], "KiB: two L1 and eight L2");
+}
+
+/// A plane that collects at 26 of its 32 spare blocks has 6 to write before it: a small one has as
+/// small a part of them, but two at least, which the collector writes to.
+#[test]
+fn collection_begins_after_as_small_a_share_of_the_flash() {
+    let full = load_system("skybyte-full").unwrap();
+    for scale in [1, 2, 4, 8, 16, 32, 64] {
+        let (device, _) = full.scaled(scale).unwrap().check(SEED).unwrap();
+        let nand = &device.nand;
+        let home = device
+            .pages
+            .div_ceil(nand.plane_count() * nand.pages_per_block);
+        let spare = nand.blocks_per_plane - home;
+        let above = spare - device.ftl.gc_threshold_blocks;
+        let share = 6u32.div_ceil(scale);
+        assert!(
+            above == share.max(2),
+            "{above} blocks at {scale}, share {share}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_divide_is_refused() {
+    let full = load_system("skybyte-full").unwrap();
+    let message = full.scaled(5).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "impossible configuration: device.capacity = 96GiB, system.scale = 5: does not divide \
+         into whole pages of 4KiB; give a scale that is a smaller power of two"
+    );
+    let message = full.scaled(1 << 15).unwrap_err().to_string();
+    assert!(
+        message.contains("cache.capacity = 448MiB, system.scale = 32768"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_host_has_pages_of_4_kib() {
+    let mut system = load_system("base-cssd").unwrap();
+    system.set("device.page", "16KiB").unwrap();
+    system.set("ftl.gc_threshold", "2").unwrap();
+    let message = system.check(SEED).unwrap_err().to_string();
+    assert!(message.contains("device.page = 16KiB: a simulated host has pages of 4KiB"));
+}

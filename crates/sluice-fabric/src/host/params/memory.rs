@@ -1,0 +1,78 @@
+//! Parameters: host memory, and the link to the device.
+
+use super::TIME;
+use sluice_model::dram::{FIELDS, STANDARDS};
+use sluice_model::{Kind, Param};
+
+fn models() -> Vec<&'static str> {
+    STANDARDS.iter().map(|standard| standard.name).collect()
+}
+
+fn row_policies() -> Vec<&'static str> {
+    vec!["open", "closed"]
+}
+
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        key: "host.memory",
+        kind: Kind::Size,
+        default: "64GiB",
+        meaning: "bytes of host memory: the most that migration.capacity can be, and a program \
+                  that is in host memory as a whole",
+        source: "SkyByte section VI-A: servers have 64 GB or more",
+    },
+    Param {
+        key: "host.dram",
+        kind: Kind::Choice(models),
+        default: "ddr5-4800",
+        meaning: "standard of host memory, which has the times of banks, rows and refresh",
+        source: "SkyByte Table II: DDR5 4800; its 36-38-38 is a faster bin than the model's",
+    },
+    Param {
+        key: "host.dram_channels",
+        kind: Kind::Count { min: 1, max: 64 },
+        default: "16",
+        meaning: "channels as the standard has them, a power of two: DDR5 has two on a module",
+        source: "SkyByte Table II: 8 channels, each taken as both of a module",
+    },
+    Param {
+        key: "host.dram_ranks",
+        kind: Kind::Count { min: 1, max: 8 },
+        default: "1",
+        meaning: "ranks on each channel, a power of two",
+        source: "assumed: not stated",
+    },
+    Param {
+        key: "host.dram_mapping",
+        kind: Kind::Order(&FIELDS),
+        default: "RoRaBaCoBgCh",
+        meaning: "fields of an address, most significant first, as dram.mapping",
+        source: "assumed: neighbouring lines on different channels, as controllers do",
+    },
+    Param {
+        key: "host.dram_rows",
+        kind: Kind::Choice(row_policies),
+        default: "open",
+        meaning: "open: a row stays open until another is needed; closed: it is closed after \
+                  each access",
+        source: "assumed: not stated",
+    },
+    Param {
+        key: "host.dram_overhead",
+        kind: TIME,
+        default: "10ns",
+        meaning: "time that controller and on-chip network add to an access of host memory",
+        source: "assumed: an idle access then takes 46 ns, the least of DRAM-Only in SkyByte's \
+                 Figure 17",
+    },
+    Param {
+        key: "link.bandwidth",
+        kind: Kind::Count {
+            min: 1,
+            max: 64_000_000,
+        },
+        default: "16000",
+        meaning: "MB/s (10^6 bytes) of the link to the device, each way",
+        source: "SkyByte Table II: 16 GB/s",
+    },
+];
