@@ -1,11 +1,28 @@
 //! A host in front of the device: cores, caches, threads, a scheduler, host memory.
+//!
+//! [`simulate`] runs a [`Program`] on it. What the model of a core leaves out: branch prediction
+//! and wrong paths, instruction fetch, functional units and their latencies, hardware prefetchers,
+//! coherence traffic between the cores, and page walks that use the caches. What each means for
+//! results stands in ARCHITECTURE.md.
 
 mod check;
 mod config;
+mod core;
+mod count;
+mod l3;
 mod memory;
+
+mod miss;
 mod params;
+mod sched;
 mod stats;
+mod stores;
 mod stream;
+mod system;
+mod tags;
+mod tlb;
+mod turns;
+mod window;
 
 pub use config::{
     Adaptive, AstriFlash, Cpu, HostConfig, Level, Link, Migration, RunLength, Scheduling,
@@ -17,3 +34,5 @@ pub use stats::{
     AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, Requests, Sample,
 };
 pub use stream::{Instr, MemOp, Program, Step};
+pub use system::simulate;
+pub use window::WINDOW_MAX;

@@ -32,6 +32,16 @@ pub struct LevelStats {
     pub mshr_wait: Ps,
 }
 
+impl LevelStats {
+    pub(super) fn add(&mut self, other: &LevelStats) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.merges += other.merges;
+        self.write_backs += other.write_backs;
+        self.mshr_wait += other.mshr_wait;
+    }
+}
+
 /// Accesses that left the processor, by kind (SkyByte Figure 16).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
@@ -141,6 +151,21 @@ pub struct Sample {
     pub promotions: u64,
     /// NAND programs.
     pub programs: u64,
+}
+
+impl Sample {
+    /// What was counted after an earlier one, with times from `began`.
+    pub(super) fn since(&self, before: &Sample, began: Ps) -> Sample {
+        Sample {
+            at: self.at.saturating_sub(began),
+            instructions: self.instructions - before.instructions,
+            accesses: self.accesses - before.accesses,
+            flash: self.flash - before.flash,
+            switches: self.switches - before.switches,
+            promotions: self.promotions - before.promotions,
+            programs: self.programs - before.programs,
+        }
+    }
 }
 
 /// Everything that was counted in the measured part of a run.

@@ -116,4 +116,9 @@ impl Memory {
     pub fn device(&self) -> &Device {
         &self.bus.device
     }
+
+    /// The device, when nothing else is wanted any more.
+    pub fn into_device(self) -> Device {
+        self.bus.device
+    }
 }

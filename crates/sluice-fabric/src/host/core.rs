@@ -1,0 +1,474 @@
+//! A core: instructions are issued in order into a window, executed as soon as their addresses are
+//! known, and retired in order.
+//!
+//! What only this core sees (its window, L1, L2 and TLB) runs ahead of the clock that all share.
+//! What leaves the L2 becomes an event, so that shared parts are used in the order of time.
+//! Time here is in ticks: picoseconds times the width, so that an instruction takes one cycle's
+//! worth of them, exactly.
+
+use super::config::Cpu;
+use super::memory::Memory;
+use super::miss::{Miss, Misses};
+use super::sched::Thread;
+use super::stats::LevelStats;
+use super::stores::StoreBuffer;
+use super::stream::{Instr, MemOp};
+use super::tags::{DIRTY, PENDING, Tags, line_of};
+use super::tlb::TlbTags;
+use super::window::{EMPTY, NOBODY, SLOTS, Slot, UNKNOWN};
+use sluice_units::Ps;
+
+/// What stopped a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// Far enough ahead of the clock: go on at this time.
+    Later(Ps),
+    /// The oldest instruction waits for a miss.
+    Blocked,
+    /// The oldest instruction got a long-delay message: it is at retirement at this time.
+    Delayed(Ps),
+    /// Needs more of the program.
+    Starved,
+    /// The same, and all that was issued has retired at this time.
+    Drained(Ps),
+}
+
+/// Counters of a core.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CoreStats {
+    pub instructions: u64,
+    pub loads: u64,
+    pub stores: u64,
+    /// Issue slots of entries with computation.
+    pub compute: u64,
+    pub squashed: u64,
+    pub tlb_misses: u64,
+    pub levels: [LevelStats; 2],
+}
+
+pub(super) struct Core {
+    /// Its number.
+    pub id: u32,
+    /// The thread that it runs.
+    pub thread: Option<u32>,
+    /// The thread that it ran last.
+    pub last: Option<u32>,
+    /// Whether it waits for a miss to be answered.
+    pub blocked: bool,
+    /// Events of before a squash carry an older epoch and mean nothing.
+    pub epoch: u32,
+    pub stats: CoreStats,
+    /// Misses since last asked, with the time at which each leaves the L2.
+    pub left: Vec<(Ps, u32)>,
+    pub misses: Misses,
+    cycle: u64,
+    width: u64,
+    window: u64,
+    l1_ticks: u64,
+    l2_ticks: u64,
+    walk: u64,
+    /// Whether a store must stay in the window until its line has been asked for.
+    holds_stores: bool,
+    l1: Tags,
+    l2: Tags,
+    tlb: TlbTags,
+    slots: Box<[Slot]>,
+    /// Numbers of entries of the running thread.
+    head: u64,
+    tail: u64,
+    /// Instructions issued.
+    number: u64,
+    /// When the last was issued, and when the last retired.
+    issued: u64,
+    retired: u64,
+    stores: StoreBuffer,
+    /// Slots that have been given a result and whose waiters have not been told.
+    told: Vec<u16>,
+}
+
+impl Core {
+    pub fn new(id: u32, cpu: &Cpu, holds_stores: bool) -> Core {
+        let width = u64::from(cpu.width);
+        Core {
+            id,
+            thread: None,
+            last: None,
+            blocked: false,
+            epoch: 0,
+            stats: CoreStats::default(),
+            left: Vec::with_capacity(SLOTS as usize),
+            misses: Misses::new(cpu.l1.mshrs.min(cpu.l2.mshrs)),
+            cycle: cpu.cycle.0,
+            width,
+            window: u64::from(cpu.window),
+            l1_ticks: cpu.l1.latency.0 * width,
+            l2_ticks: cpu.l2.latency.0 * width,
+            walk: cpu.tlb.walk.0 * width,
+            holds_stores,
+            l1: Tags::new(&cpu.l1),
+            l2: Tags::new(&cpu.l2),
+            tlb: TlbTags::new(&cpu.tlb),
+            slots: vec![EMPTY; SLOTS as usize].into_boxed_slice(),
+            head: 0,
+            tail: 0,
+            number: 0,
+            issued: 0,
+            retired: 0,
+            stores: StoreBuffer::new(cpu.store_buffer),
+            told: Vec::with_capacity(SLOTS as usize),
+        }
+    }
+
+    fn ticks(&self, time: Ps) -> u64 {
+        time.0 * self.width
+    }
+
+    fn time(&self, ticks: u64) -> Ps {
+        Ps(ticks / self.width)
+    }
+
+    /// Starts or goes on with a thread, not before `at`.
+    pub fn start(&mut self, thread: u32, head: u64, at: Ps) {
+        self.thread = Some(thread);
+        self.last = Some(thread);
+        (self.head, self.tail) = (head, head);
+        self.lose_until(at);
+    }
+
+    /// Issues nothing before `at`.
+    pub fn lose_until(&mut self, at: Ps) {
+        self.issued = self.issued.max(self.ticks(at));
+        self.retired = self.retired.max(self.ticks(at));
+    }
+
+    /// Issues nothing for so long.
+    pub fn lose(&mut self, time: Ps) {
+        self.issued += self.ticks(time);
+    }
+
+    /// Compute time so far: cycles whose instructions were not all loads and stores.
+    pub fn compute(&self) -> Ps {
+        self.time(self.stats.compute * self.cycle)
+    }
+
+    /// Runs on until something stops it. What leaves the L2 is in `left` afterwards.
+    pub fn run(&mut self, now: Ps, limit: Ps, thread: &Thread, memory: &mut Memory) -> Pause {
+        let limit = self.ticks(limit);
+        self.blocked = false;
+        loop {
+            let Some(entry) = thread.entry(self.tail) else {
+                return Pause::Starved;
+            };
+            if self.issued > limit {
+                return Pause::Later(self.time(self.issued));
+            }
+            if let Err(pause) = self.issue(now, entry, memory) {
+                self.blocked = pause == Pause::Blocked;
+                return pause;
+            }
+        }
+    }
+
+    /// Retires all that was issued, if that is possible now.
+    pub fn drain(&mut self) -> Pause {
+        self.blocked = false;
+        while self.head < self.tail {
+            if let Err(pause) = self.retire() {
+                self.blocked = pause == Pause::Blocked;
+                return pause;
+            }
+        }
+        Pause::Drained(self.time(self.retired))
+    }
+
+    /// Issues one entry.
+    #[inline]
+    fn issue(&mut self, now: Ps, entry: Instr, memory: &mut Memory) -> Result<(), Pause> {
+        let count = entry.count();
+        let number = self.number + count;
+        let mut floor = 0;
+        while self.head < self.tail {
+            let oldest = self.slots[(self.head % SLOTS) as usize].number;
+            if oldest + self.window > number {
+                break;
+            }
+            self.retire()?;
+            // What comes a window behind it was not issued before it had gone.
+            floor = floor.max(self.retired + (number - oldest - self.window) * self.cycle);
+        }
+        self.number = number;
+        self.issued = (self.issued + count * self.cycle).max(floor);
+        self.stats.compute += if entry.work > 0 { count } else { 0 };
+        let place = (self.tail % SLOTS) as u16;
+        self.slots[place as usize] = Slot {
+            number,
+            from: self.issued,
+            done: self.issued,
+            line: (entry.addr / 64) as u32,
+            count: count as u32,
+            op: entry.op,
+            ..EMPTY
+        };
+        let before = self.tail.wrapping_sub(u64::from(entry.after));
+        self.tail += 1;
+        if entry.op == MemOp::None {
+            return Ok(());
+        }
+        if entry.after > 0 && before >= self.head && before < self.tail - 1 {
+            let needed = &mut self.slots[(before % SLOTS) as usize];
+            if needed.done == UNKNOWN {
+                let next = std::mem::replace(&mut needed.waiters, place);
+                let slot = &mut self.slots[place as usize];
+                (slot.done, slot.next) = (UNKNOWN, next);
+                return Ok(());
+            }
+            let from = needed.done;
+            let slot = &mut self.slots[place as usize];
+            slot.from = slot.from.max(from);
+        }
+        self.execute(now, place, memory);
+        Ok(())
+    }
+
+    /// Looks for a slot's line in what the core has of its own.
+    #[inline]
+    fn execute(&mut self, now: Ps, place: u16, memory: &mut Memory) {
+        let Slot { line, op, .. } = self.slots[place as usize];
+        if !self.tlb.find(line) {
+            self.stats.tlb_misses += 1;
+            let extra = memory.walk(now, self.id, u64::from(line) / 64);
+            let wait = self.walk + self.ticks(extra);
+            self.slots[place as usize].from += wait;
+        }
+        let from = self.slots[place as usize].from;
+        let store = op == MemOp::Store;
+        if let Some(entry) = self.l1.find(line) {
+            self.stats.levels[0].hits += 1;
+            *entry |= if store { DIRTY } else { 0 };
+            if *entry & PENDING != 0 {
+                return self.merge(place, line);
+            }
+            return self.finish(place, from + self.l1_ticks);
+        }
+        self.stats.levels[0].misses += 1;
+        let flags = if store { DIRTY } else { 0 };
+        if self.l2.find(line).is_some() {
+            self.stats.levels[1].hits += 1;
+            self.fill_l1(line, flags);
+            return self.finish(place, from + self.l2_ticks);
+        }
+        self.stats.levels[1].misses += 1;
+        let write_back = self.fill_l2(line);
+        self.fill_l1(line, flags | PENDING);
+        let miss = self.misses.add(Miss {
+            line,
+            write_back,
+            done: UNKNOWN,
+            waiters: NOBODY,
+        });
+        self.left.push((self.time(from + self.l2_ticks), miss));
+        self.wait(place, miss);
+    }
+
+    /// The line is on its way, or was when it was last used.
+    fn merge(&mut self, place: u16, line: u32) {
+        let from = self.slots[place as usize].from;
+        let hit = from + self.l1_ticks;
+        let known = self.misses.find(line);
+        let done = known.map_or(0, |miss| self.misses.get(miss).done);
+        if let (UNKNOWN, Some(miss)) = (done, known) {
+            self.stats.levels[0].merges += 1;
+            return self.wait(place, miss);
+        }
+        if done > hit {
+            self.stats.levels[0].merges += 1;
+            return self.finish(place, done);
+        }
+        if let Some(entry) = self.l1.peek(line) {
+            *entry &= !PENDING;
+        }
+        self.finish(place, hit);
+    }
+
+    /// A slot waits for a miss; a store only with its data, unless it must be able to come back.
+    fn wait(&mut self, place: u16, miss: u32) {
+        let slot = &mut self.slots[place as usize];
+        slot.miss = miss;
+        if slot.op == MemOp::Store && !self.holds_stores {
+            slot.data = UNKNOWN;
+            slot.done = slot.from;
+            return;
+        }
+        slot.done = UNKNOWN;
+        slot.next = self.misses.wait(miss, place);
+    }
+
+    /// A slot has its line at `at`.
+    #[inline]
+    fn finish(&mut self, place: u16, at: u64) {
+        let slot = &mut self.slots[place as usize];
+        match slot.op {
+            MemOp::Store => (slot.done, slot.data) = (slot.from, at),
+            _ => slot.done = at,
+        }
+    }
+
+    fn fill_l1(&mut self, line: u32, flags: u32) {
+        let victim = self.l1.insert(line, flags);
+        if victim & DIRTY != 0
+            && let Some(entry) = self.l2.peek(line_of(victim))
+        {
+            self.stats.levels[0].write_backs += 1;
+            *entry |= DIRTY;
+        }
+    }
+
+    /// Puts a line into the L2, which has all lines of the L1. Returns the line that is written
+    /// back for it.
+    fn fill_l2(&mut self, line: u32) -> Option<u32> {
+        let victim = self.l2.insert(line, 0);
+        if victim == 0 {
+            return None;
+        }
+        let above = self.l1.remove(line_of(victim));
+        let dirty = (victim | above) & DIRTY != 0;
+        self.stats.levels[1].write_backs += u64::from(dirty);
+        dirty.then(|| line_of(victim))
+    }
+
+    /// Retires the oldest instruction.
+    #[inline]
+    fn retire(&mut self) -> Result<(), Pause> {
+        let slot = self.slots[(self.head % SLOTS) as usize];
+        if slot.delayed {
+            return Err(Pause::Delayed(self.time(self.retired.max(slot.from))));
+        }
+        if slot.done == UNKNOWN {
+            return Err(Pause::Blocked);
+        }
+        let count = u64::from(slot.count);
+        let mut at = (self.retired + count * self.cycle).max(slot.done);
+        match slot.op {
+            MemOp::Load => self.stats.loads += 1,
+            MemOp::Store => {
+                let misses = &self.misses;
+                let Some(room) = self.stores.room(|miss| misses.get(miss).done) else {
+                    return Err(Pause::Blocked);
+                };
+                at = at.max(room);
+                self.stores.push(slot.data, slot.miss);
+                self.stats.stores += 1;
+            }
+            MemOp::None => {}
+        }
+        self.retired = at;
+        self.stats.instructions += count;
+        self.head += 1;
+        Ok(())
+    }
+
+    /// A miss is answered: its data is there at `at`.
+    pub fn resolve(&mut self, now: Ps, miss: u32, at: Ps, memory: &mut Memory) {
+        let at = self.ticks(at);
+        let mut place = self.misses.settle(miss, at);
+        while place != NOBODY {
+            let slot = &mut self.slots[place as usize];
+            let next = std::mem::replace(&mut slot.next, NOBODY);
+            self.finish(place, at);
+            self.told.push(place);
+            place = next;
+        }
+        self.tell(now, memory);
+    }
+
+    /// Executes what needed the results that are now known.
+    fn tell(&mut self, now: Ps, memory: &mut Memory) {
+        while let Some(place) = self.told.pop() {
+            let done = self.slots[place as usize].done;
+            let mut waiter = std::mem::replace(&mut self.slots[place as usize].waiters, NOBODY);
+            while waiter != NOBODY {
+                let slot = &mut self.slots[waiter as usize];
+                slot.from = slot.from.max(done);
+                let next = std::mem::replace(&mut slot.next, NOBODY);
+                self.execute(now, waiter, memory);
+                if self.slots[waiter as usize].done != UNKNOWN {
+                    self.told.push(waiter);
+                }
+                waiter = next;
+            }
+        }
+    }
+
+    /// A miss is answered with a long-delay message, here at `at`: no line comes.
+    pub fn delay(&mut self, miss: u32, at: Ps) {
+        let at = self.ticks(at);
+        let line = self.misses.get(miss).line;
+        self.forget(line);
+        let mut place = self.misses.settle(miss, at);
+        while place != NOBODY {
+            let slot = &mut self.slots[place as usize];
+            slot.delayed = true;
+            slot.from = slot.from.max(at);
+            place = std::mem::replace(&mut slot.next, NOBODY);
+        }
+    }
+
+    fn forget(&mut self, line: u32) {
+        self.l1.remove(line);
+        self.l2.remove(line);
+    }
+
+    /// Gives up everything that has not retired. Lines that were displaced for misses that never
+    /// left are in `write_backs` afterwards.
+    ///
+    /// Returns the number of the entry to go on with.
+    pub fn squash(&mut self, write_backs: &mut Vec<u32>) -> u64 {
+        for number in self.head..self.tail {
+            self.stats.squashed += u64::from(self.slots[(number % SLOTS) as usize].count);
+        }
+        self.epoch += 1;
+        self.blocked = false;
+        self.tail = self.head;
+        self.misses.stop_waiting();
+        while let Some(miss) = self.misses.unsettled() {
+            let Miss {
+                line, write_back, ..
+            } = *self.misses.get(miss);
+            self.forget(line);
+            write_backs.extend(write_back);
+            self.misses.cancel(miss);
+        }
+        self.head
+    }
+
+    /// The oldest instruction is about to be executed again: what came before it counts as done.
+    pub fn count_work(&mut self, work: u16) {
+        self.stats.instructions += u64::from(work);
+    }
+
+    /// The number of the oldest entry that has not retired.
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// The translation of so many pages has changed.
+    pub fn shoot_down(&mut self, first: u64, pages: u32, cost: Ps) {
+        (first..first + u64::from(pages)).for_each(|page| self.tlb.remove(page));
+        self.lose(cost);
+    }
+
+    /// The L1 is empty. What was written goes to the L2.
+    pub fn flush_l1(&mut self) {
+        let l2 = &mut self.l2;
+        let mut write_backs = 0;
+        self.l1.take_all(|entry| {
+            if entry & DIRTY != 0
+                && let Some(below) = l2.peek(line_of(entry))
+            {
+                *below |= DIRTY;
+                write_backs += 1;
+            }
+        });
+        self.stats.levels[0].write_backs += write_backs;
+    }
+}

@@ -1,0 +1,116 @@
+//! The cache that all cores share.
+
+use super::config::Level;
+use super::stats::LevelStats;
+use super::tags::{DIRTY, PENDING, Tags, line_of};
+use sluice_units::Ps;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Lines on their way that are remembered with their time.
+const KNOWN: usize = 1 << 13;
+
+pub(super) struct SharedCache {
+    tags: Tags,
+    latency: Ps,
+    mshrs: usize,
+    /// When the lines come that are under way.
+    under_way: BinaryHeap<Reverse<Ps>>,
+    /// By line: when the last one came or comes.
+    ready: Box<[(u32, Ps)]>,
+    pub stats: LevelStats,
+}
+
+/// What a look-up found.
+pub(super) enum Found {
+    /// The line, there at this time.
+    Line(Ps),
+    /// Nothing. It can be asked for now.
+    Nothing,
+    /// Nothing, and no MSHR before this time.
+    Busy(Ps),
+}
+
+impl SharedCache {
+    /// `above`: the latency of the level above, which is part of this one's.
+    pub fn new(level: &Level, above: Ps) -> SharedCache {
+        SharedCache {
+            tags: Tags::new(level),
+            latency: level.latency.saturating_sub(above),
+            mshrs: level.mshrs as usize,
+            under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
+            ready: vec![(u32::MAX, Ps::ZERO); KNOWN].into_boxed_slice(),
+            stats: LevelStats::default(),
+        }
+    }
+
+    /// Looks for a line. `at` is when it would be there, if it is.
+    pub fn find(&mut self, now: Ps, line: u32, at: Ps) -> Found {
+        if let Some(entry) = self.tags.find(line) {
+            let mut ready = at;
+            if *entry & PENDING != 0 {
+                let (known, when) = self.ready[line as usize % KNOWN];
+                match known == line && when > at {
+                    true => {
+                        self.stats.merges += 1;
+                        ready = when;
+                    }
+                    false => *entry &= !PENDING,
+                }
+            }
+            self.stats.hits += 1;
+            return Found::Line(ready);
+        }
+        while self
+            .under_way
+            .peek()
+            .is_some_and(|Reverse(until)| *until <= now)
+        {
+            self.under_way.pop();
+        }
+        match self.under_way.peek() {
+            Some(Reverse(until)) if self.under_way.len() >= self.mshrs => {
+                self.stats.mshr_wait += until.saturating_sub(now);
+                Found::Busy(*until)
+            }
+            _ => {
+                self.stats.misses += 1;
+                Found::Nothing
+            }
+        }
+    }
+
+    /// An MSHR is taken until then.
+    pub fn take_mshr(&mut self, until: Ps) {
+        self.under_way.push(Reverse(until));
+    }
+
+    /// A line that was not there comes at this time. Returns the line that is written back for
+    /// it.
+    pub fn fill(&mut self, line: u32, at: Ps) -> Option<u32> {
+        self.ready[line as usize % KNOWN] = (line, at);
+        let victim = self.tags.insert(line, PENDING);
+        self.written(victim)
+    }
+
+    /// A line that was written comes from an L2. Returns the line that is written back for it.
+    pub fn take(&mut self, line: u32) -> Option<u32> {
+        if let Some(entry) = self.tags.find(line) {
+            *entry |= DIRTY;
+            return None;
+        }
+        let victim = self.tags.insert(line, DIRTY);
+        self.written(victim)
+    }
+
+    fn written(&mut self, victim: u32) -> Option<u32> {
+        let dirty = victim & DIRTY != 0;
+        self.stats.write_backs += u64::from(dirty);
+        dirty.then(|| line_of(victim))
+    }
+
+    /// From the L2's miss to the data, if it is there.
+    pub fn latency(&self) -> Ps {
+        self.latency
+    }
+}

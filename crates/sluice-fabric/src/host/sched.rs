@@ -1,0 +1,161 @@
+//! Threads, and which of them runs next.
+
+use super::config::Scheduling;
+use super::stream::{Instr, Program, Step};
+use sluice_units::{Ps, Rng};
+
+/// Instructions behind a thread's position that are thrown away together.
+const TRIM: usize = 1 << 14;
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Ready,
+    Running,
+    AtBarrier,
+    Ended,
+}
+
+/// A thread of the program.
+pub(super) struct Thread {
+    pub state: State,
+    /// Instructions that have not retired, and more.
+    buffer: Vec<Instr>,
+    /// The number of the first entry of `buffer`.
+    base: u64,
+    /// The number of the oldest entry that has not retired.
+    pub head: u64,
+    /// What comes after the last entry.
+    after: Step,
+    /// Time it has had on cores.
+    pub ran: Ps,
+}
+
+impl Thread {
+    fn new() -> Thread {
+        Thread {
+            state: State::Ready,
+            buffer: Vec::new(),
+            base: 0,
+            head: 0,
+            after: Step::More,
+            ran: Ps::ZERO,
+        }
+    }
+
+    /// The entry with this number, if the program has given it out already.
+    #[inline]
+    pub fn entry(&self, number: u64) -> Option<Instr> {
+        self.buffer.get((number - self.base) as usize).copied()
+    }
+
+    /// The instructions before an entry's own have retired: only that is left.
+    pub fn spend_work(&mut self, number: u64) -> u16 {
+        let entry = &mut self.buffer[(number - self.base) as usize];
+        std::mem::take(&mut entry.work)
+    }
+
+    /// What comes after the entries that are there.
+    pub fn after(&self) -> Step {
+        self.after
+    }
+
+    /// The barrier is behind it.
+    pub fn pass_barrier(&mut self) {
+        self.after = Step::More;
+    }
+
+    /// Gets the next stretch of the program.
+    pub fn refill(&mut self, program: &mut dyn Program, thread: u32) {
+        let retired = (self.head - self.base) as usize;
+        if retired >= TRIM {
+            self.buffer.drain(..retired);
+            self.base = self.head;
+        }
+        while self.after == Step::More {
+            let before = self.buffer.len();
+            self.after = program.fill(thread, &mut self.buffer);
+            if self.buffer.len() > before {
+                break;
+            }
+        }
+    }
+}
+
+/// All threads, and those that are ready in the order in which they became so.
+pub(super) struct Scheduler {
+    pub threads: Vec<Thread>,
+    ready: Vec<u32>,
+    policy: Scheduling,
+    rng: Rng,
+}
+
+impl Scheduler {
+    pub fn new(threads: u32, policy: Scheduling, seed: u64) -> Scheduler {
+        Scheduler {
+            threads: (0..threads).map(|_| Thread::new()).collect(),
+            ready: (0..threads).collect(),
+            policy,
+            rng: Rng::stream(seed, "scheduler"),
+        }
+    }
+
+    /// A running or waiting thread can run.
+    pub fn make_ready(&mut self, thread: u32) {
+        self.threads[thread as usize].state = State::Ready;
+        self.ready.push(thread);
+    }
+
+    /// A thread has slept: it does not get the time back that others had meanwhile.
+    pub fn wake(&mut self, thread: u32) {
+        let running = self
+            .threads
+            .iter()
+            .filter(|t| matches!(t.state, State::Ready | State::Running));
+        let least = running.map(|t| t.ran).min().unwrap_or(Ps::ZERO);
+        let sleeper = &mut self.threads[thread as usize];
+        sleeper.ran = sleeper.ran.max(least);
+        self.make_ready(thread);
+    }
+
+    /// Whether somebody waits for a core.
+    pub fn waiting(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes this thread, if it is ready.
+    pub fn pick_this(&mut self, thread: u32) -> bool {
+        let place = self.ready.iter().position(|ready| *ready == thread);
+        place.map(|place| self.run(place)).is_some()
+    }
+
+    /// Takes the thread that the policy names.
+    pub fn pick(&mut self) -> Option<u32> {
+        let count = self.ready.len();
+        if count == 0 {
+            return None;
+        }
+        let place = match self.policy {
+            Scheduling::RoundRobin => 0,
+            Scheduling::Random => self.rng.below(count as u64) as usize,
+            Scheduling::Fair => {
+                let key = |place: &usize| self.threads[self.ready[*place] as usize].ran;
+                (0..count).min_by_key(key).unwrap_or(0)
+            }
+        };
+        Some(self.run(place))
+    }
+
+    fn run(&mut self, place: usize) -> u32 {
+        let thread = self.ready.remove(place);
+        self.threads[thread as usize].state = State::Running;
+        thread
+    }
+
+    /// Whether every thread that has not ended is at the barrier, and somebody is.
+    pub fn all_at_barrier(&self) -> bool {
+        let mut states = self.threads.iter().map(|thread| thread.state);
+        let somebody = states.clone().any(|state| state == State::AtBarrier);
+        somebody && states.all(|state| matches!(state, State::AtBarrier | State::Ended))
+    }
+}

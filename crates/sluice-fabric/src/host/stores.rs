@@ -1,0 +1,40 @@
+//! The store buffer: stores that have retired go to the cache in order.
+
+use super::window::UNKNOWN;
+use std::collections::VecDeque;
+
+/// Stores that may not be in the cache yet, oldest first: when, or the miss that will tell.
+pub(super) struct StoreBuffer {
+    entries: VecDeque<(u64, u32)>,
+    capacity: usize,
+}
+
+impl StoreBuffer {
+    pub fn new(capacity: u32) -> StoreBuffer {
+        StoreBuffer {
+            entries: VecDeque::with_capacity(capacity as usize),
+            capacity: capacity as usize,
+        }
+    }
+
+    /// From when on there is room for one more; `None` if that is not known yet.
+    #[inline]
+    pub fn room(&mut self, done_of: impl Fn(u32) -> u64) -> Option<u64> {
+        if self.entries.len() < self.capacity {
+            return Some(0);
+        }
+        let (at, miss) = self.entries[0];
+        let at = if at == UNKNOWN { done_of(miss) } else { at };
+        if at == UNKNOWN {
+            return None;
+        }
+        self.entries.pop_front();
+        Some(at)
+    }
+
+    /// Adds a store that was given room.
+    #[inline]
+    pub fn push(&mut self, at: u64, miss: u32) {
+        self.entries.push_back((at, miss));
+    }
+}

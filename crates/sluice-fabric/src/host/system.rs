@@ -1,0 +1,353 @@
+//! The event loop of a host.
+
+use super::config::{HostConfig, RunLength};
+use super::core::{Core, Pause};
+use super::l3::{Found, SharedCache};
+use super::memory::Memory;
+use super::sched::Scheduler;
+use super::stats::{HostStats, Sample};
+use super::stream::{Program, Step};
+use super::tags::LINES_MAX;
+use crate::events::Events;
+use sluice_model::Device;
+use sluice_units::{LINE_BYTES, Ps};
+
+/// How far a core runs ahead of the common clock in what only it sees.
+const AHEAD: Ps = Ps::from_us(1);
+/// Events between two calls of the caller's watch.
+const WATCH_EVERY: u64 = 1 << 14;
+
+#[derive(Clone, Copy)]
+pub(super) enum Event {
+    /// A core goes on.
+    Run(u32),
+    /// A miss of a core has left its L2. Means nothing after a squash.
+    Access { core: u32, miss: u32, epoch: u32 },
+    /// An MSHR is free for the first of a core's misses that wait for one.
+    Retry { core: u32, epoch: u32 },
+    /// An instruction with a long delay is at retirement.
+    Delay(u32),
+    /// A core has no more work before a barrier, its thread's end or the end of its time slice.
+    Drained(u32),
+}
+
+/// Time of a core that is not in its own counters.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Spent {
+    pub switching: Ps,
+    pub idle: Ps,
+    /// Since when its thread has run, or it has been idle.
+    pub since: Ps,
+    /// It stops as soon as it can, because its time slice is over.
+    pub yields: bool,
+}
+
+pub(super) struct Host<'a> {
+    pub config: &'a HostConfig,
+    pub program: &'a mut dyn Program,
+    pub now: Ps,
+    pub events: Events<Event>,
+    pub cores: Vec<Core>,
+    pub spent: Vec<Spent>,
+    pub l3: SharedCache,
+    pub memory: Memory,
+    pub sched: Scheduler,
+    /// Instructions retired since the beginning.
+    pub retired: u64,
+    /// When counting began.
+    pub began: Ps,
+    pub switches: u64,
+    pub shootdowns: u64,
+    pub timeline: Vec<Sample>,
+    pub sampled: Sample,
+    pub hash: u64,
+    /// Lines on their way from an L2 to the L3.
+    pub write_backs: Vec<u32>,
+}
+
+/// Runs a program on a host with a device that nobody has used.
+///
+/// `watch` is told from time to time how many instructions have retired, and says whether to go
+/// on. The device comes back with its own counters, which cover the warm-up too.
+///
+/// # Panics
+/// If the program's memory is larger than the device, or it has not as many threads as the host.
+pub fn simulate(
+    config: &HostConfig,
+    device: Device,
+    program: &mut dyn Program,
+    length: RunLength,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> (HostStats, Device) {
+    let footprint = program.footprint().0;
+    assert!(footprint <= device.config().capacity().0);
+    assert!(footprint / LINE_BYTES <= LINES_MAX);
+    assert_eq!(program.threads(), config.threads);
+    let mut host = Host::new(config, device, program);
+    host.start();
+    host.run(length.warmup, Ps::ZERO, watch);
+    host.reset();
+    let end = length.warmup.saturating_add(length.measured);
+    host.run(end, length.sample_every, watch);
+    let stats = host.tell();
+    (stats, host.memory.into_device())
+}
+
+impl<'a> Host<'a> {
+    fn new(config: &'a HostConfig, device: Device, program: &'a mut dyn Program) -> Host<'a> {
+        let cores = 0..config.cpu.cores;
+        Host {
+            config,
+            program,
+            now: Ps::ZERO,
+            events: Events::with_capacity(4096),
+            spent: vec![Spent::default(); config.cpu.cores as usize],
+            cores: cores
+                .map(|core| Core::new(core, &config.cpu, config.coordinated))
+                .collect(),
+            l3: SharedCache::new(&config.cpu.l3, config.cpu.l2.latency),
+            memory: Memory::new(config, device),
+            sched: Scheduler::new(config.threads, config.scheduling, config.seed),
+            retired: 0,
+            began: Ps::ZERO,
+            switches: 0,
+            shootdowns: 0,
+            timeline: Vec::new(),
+            sampled: Sample::default(),
+            hash: 0xcbf2_9ce4_8422_2325,
+            write_backs: Vec::new(),
+        }
+    }
+
+    fn start(&mut self) {
+        for core in 0..self.cores.len() {
+            if let Some(thread) = self.sched.pick() {
+                self.give(core, thread, Ps::ZERO);
+            }
+        }
+    }
+
+    /// Until so many instructions have retired, or the program has ended.
+    fn run(&mut self, end: u64, sample_every: Ps, watch: &mut dyn FnMut(u64) -> bool) {
+        let mut count = 0u64;
+        while self.retired < end {
+            let Some((at, event)) = self.events.pop() else {
+                break;
+            };
+            self.run_memory(at);
+            self.now = at;
+            self.handle(event);
+            if sample_every > Ps::ZERO {
+                self.sample(sample_every);
+            }
+            count += 1;
+            if count.is_multiple_of(WATCH_EVERY) && !watch(self.retired) {
+                break;
+            }
+        }
+    }
+
+    /// What memory does on its own up to this time.
+    fn run_memory(&mut self, until: Ps) {
+        while let Some(at) = self.memory.next_event().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.memory.run(at);
+            self.shoot_down();
+        }
+    }
+
+    /// Cores lose the translations that have changed, and time.
+    fn shoot_down(&mut self) {
+        while let Some(moved) = self.memory.take_moved() {
+            let cost = match moved.shootdown {
+                true => self.config.cpu.tlb.shootdown,
+                false => Ps::ZERO,
+            };
+            self.shootdowns += u64::from(moved.shootdown);
+            for core in &mut self.cores {
+                core.shoot_down(moved.first, moved.pages, cost);
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Run(core) => self.advance(core as usize),
+            Event::Access { core, miss, epoch } => {
+                if self.cores[core as usize].epoch == epoch {
+                    self.access(core as usize, miss);
+                }
+            }
+            Event::Retry { core, epoch } => {
+                if self.cores[core as usize].epoch == epoch {
+                    self.retry(core as usize);
+                }
+            }
+            Event::Delay(core) => self.switch(core as usize),
+            Event::Drained(core) => self.drained(core as usize),
+        }
+    }
+
+    pub(super) fn note(&mut self, what: u64) {
+        for word in [self.now.0, what] {
+            self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// A core runs on as far as it can.
+    fn advance(&mut self, number: usize) {
+        let Some(thread) = self.cores[number].thread else {
+            return;
+        };
+        self.preempt(number);
+        let before = self.cores[number].stats.instructions;
+        let limit = self.now + AHEAD;
+        let pause = loop {
+            let core = &mut self.cores[number];
+            let pause = match self.spent[number].yields {
+                true => core.drain(),
+                false => {
+                    let thread = &self.sched.threads[thread as usize];
+                    core.run(self.now, limit, thread, &mut self.memory)
+                }
+            };
+            if pause != Pause::Starved {
+                break pause;
+            }
+            let state = &mut self.sched.threads[thread as usize];
+            if state.after() != Step::More {
+                break core.drain();
+            }
+            state.head = core.head();
+            state.refill(self.program, thread);
+        };
+        self.retired += self.cores[number].stats.instructions - before;
+        self.let_go(number);
+        let core = number as u32;
+        match pause {
+            Pause::Later(at) => self.events.push(at.max(self.now), Event::Run(core)),
+            Pause::Delayed(at) => self.events.push(at.max(self.now), Event::Delay(core)),
+            Pause::Drained(at) => self.events.push(at.max(self.now), Event::Drained(core)),
+            Pause::Blocked | Pause::Starved => {}
+        }
+    }
+
+    /// A thread that has had its slice makes room for one that waits.
+    fn preempt(&mut self, number: usize) {
+        let over = self.now.saturating_sub(self.spent[number].since) > self.config.slice;
+        if over && self.sched.waiting() {
+            self.spent[number].yields = true;
+        }
+    }
+
+    /// Misses that have left the L2 become events.
+    fn let_go(&mut self, number: usize) {
+        let core = &mut self.cores[number];
+        let epoch = core.epoch;
+        for (at, miss) in core.left.drain(..) {
+            let core = number as u32;
+            self.events
+                .push(at.max(self.now), Event::Access { core, miss, epoch });
+        }
+    }
+
+    /// A miss has left the L2, and takes an MSHR or waits for one.
+    fn access(&mut self, number: usize, miss: u32) {
+        let misses = &mut self.cores[number].misses;
+        let (mshr, free_at) = misses.first_mshr();
+        if misses.waits() || free_at > self.now {
+            if misses.wait_for_mshr(miss) {
+                self.retry_at(number, free_at);
+            }
+            return;
+        }
+        self.look_up(number, miss, mshr);
+    }
+
+    /// The first miss that waits takes an MSHR.
+    fn retry(&mut self, number: usize) {
+        let core = &mut self.cores[number];
+        let Some(miss) = core.misses.next_waiting() else {
+            return;
+        };
+        let (mshr, _) = core.misses.first_mshr();
+        self.look_up(number, miss, mshr);
+        let misses = &self.cores[number].misses;
+        if misses.waits() {
+            let (_, free_at) = misses.first_mshr();
+            self.retry_at(number, free_at);
+        }
+    }
+
+    fn retry_at(&mut self, number: usize, at: Ps) {
+        let core = &mut self.cores[number];
+        let wait = at.saturating_sub(self.now);
+        core.stats.levels[0].mshr_wait += wait;
+        let (core, epoch) = (number as u32, core.epoch);
+        self.events
+            .push(at.max(self.now), Event::Retry { core, epoch });
+    }
+
+    /// A miss is at the L3.
+    fn look_up(&mut self, number: usize, miss: u32, mshr: usize) {
+        let line = self.cores[number].misses.get(miss).line;
+        let at = self.now + self.l3.latency();
+        match self.l3.find(self.now, line, at) {
+            Found::Busy(until) => {
+                let (core, epoch) = (number as u32, self.cores[number].epoch);
+                self.events.push(until, Event::Access { core, miss, epoch });
+            }
+            Found::Line(ready) => {
+                self.cores[number].misses.take_mshr(mshr, ready);
+                self.answer(number, miss, ready, at);
+            }
+            Found::Nothing => self.fetch(number, miss, mshr, at),
+        }
+    }
+
+    /// A line comes from outside the processor, or a message that it will not come soon.
+    fn fetch(&mut self, number: usize, miss: u32, mshr: usize, at: Ps) {
+        let line = self.cores[number].misses.get(miss).line;
+        let can_delay = self.config.coordinated;
+        let answer = self
+            .memory
+            .read(at, number as u32, u64::from(line) * 64, can_delay);
+        self.l3.take_mshr(answer.done_at);
+        self.cores[number].misses.take_mshr(mshr, answer.done_at);
+        self.note(answer.done_at.0);
+        self.shoot_down();
+        if !answer.delayed {
+            if let Some(victim) = self.l3.fill(line, answer.done_at) {
+                self.memory.write(at, u64::from(victim) * 64);
+            }
+            return self.answer(number, miss, answer.done_at, at);
+        }
+        let write_back = self.cores[number].misses.get(miss).write_back;
+        self.cores[number].delay(miss, answer.done_at);
+        self.write_back(write_back, at);
+        self.wake(number);
+    }
+
+    /// A core gets its line.
+    fn answer(&mut self, number: usize, miss: u32, ready: Ps, at: Ps) {
+        let core = &mut self.cores[number];
+        let write_back = core.misses.get(miss).write_back;
+        core.resolve(self.now, miss, ready, &mut self.memory);
+        self.write_back(write_back, at);
+        self.let_go(number);
+        self.wake(number);
+    }
+
+    /// A written line leaves an L2.
+    pub(super) fn write_back(&mut self, line: Option<u32>, at: Ps) {
+        if let Some(victim) = line.and_then(|line| self.l3.take(line)) {
+            self.memory.write(at, u64::from(victim) * 64);
+        }
+    }
+
+    fn wake(&mut self, number: usize) {
+        if self.cores[number].blocked {
+            self.advance(number);
+        }
+    }
+}

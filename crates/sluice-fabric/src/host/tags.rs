@@ -1,0 +1,152 @@
+//! The tags of a set-associative cache, least recently used first out.
+
+use super::config::Level;
+
+/// The part of an entry that names the line: its number plus one.
+const LINE: u32 = (1 << 30) - 1;
+/// The line was written and its memory does not know yet.
+pub(super) const DIRTY: u32 = 1 << 31;
+/// The line is on its way.
+pub(super) const PENDING: u32 = 1 << 30;
+
+/// Lines that the tags can name: 64 GiB of memory.
+pub(super) const LINES_MAX: u64 = LINE as u64 - 1;
+
+/// Sets of entries, each set with its most recently used line first. An entry is 0, or a line's
+/// number plus one with flags.
+pub(super) struct Tags {
+    entries: Vec<u32>,
+    ways: usize,
+    mask: u32,
+}
+
+/// The line that an entry names.
+pub(super) fn line_of(entry: u32) -> u32 {
+    (entry & LINE) - 1
+}
+
+impl Tags {
+    pub fn new(level: &Level) -> Tags {
+        Tags::with(level.lines, level.ways)
+    }
+
+    /// `entries / ways` sets; a power of two.
+    pub fn with(entries: u32, ways: u32) -> Tags {
+        let sets = entries / ways;
+        assert!(sets.is_power_of_two() && sets * ways == entries);
+        Tags {
+            entries: vec![0; entries as usize],
+            ways: ways as usize,
+            mask: sets - 1,
+        }
+    }
+
+    fn set(&mut self, line: u32) -> &mut [u32] {
+        let first = (line & self.mask) as usize * self.ways;
+        &mut self.entries[first..first + self.ways]
+    }
+
+    /// Finds a line and makes it the most recent of its set.
+    #[inline]
+    pub fn find(&mut self, line: u32) -> Option<&mut u32> {
+        let set = self.set(line);
+        let place = set.iter().position(|entry| entry & LINE == line + 1)?;
+        if place > 0 {
+            let found = set[place];
+            set.copy_within(0..place, 1);
+            set[0] = found;
+        }
+        Some(&mut set[0])
+    }
+
+    /// The same without touching the order.
+    pub fn peek(&mut self, line: u32) -> Option<&mut u32> {
+        let mut entries = self.set(line).iter_mut();
+        entries.find(|entry| **entry & LINE == line + 1)
+    }
+
+    /// Puts a line in that is not there. Returns the entry that had to go, or 0.
+    pub fn insert(&mut self, line: u32, flags: u32) -> u32 {
+        let set = self.set(line);
+        let last = set.len() - 1;
+        let victim = set[last];
+        set.copy_within(0..last, 1);
+        set[0] = (line + 1) | flags;
+        victim
+    }
+
+    /// Takes a line out. Returns its entry, or 0 if it was not there.
+    pub fn remove(&mut self, line: u32) -> u32 {
+        let set = self.set(line);
+        let Some(place) = set.iter().position(|entry| entry & LINE == line + 1) else {
+            return 0;
+        };
+        let entry = set[place];
+        set.copy_within(place + 1.., place);
+        set[set.len() - 1] = 0;
+        entry
+    }
+
+    /// Takes every line out, telling each.
+    pub fn take_all(&mut self, mut tell: impl FnMut(u32)) {
+        for entry in &mut self.entries {
+            match std::mem::take(entry) {
+                0 => {}
+                taken => tell(taken),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The same as lists of lines, most recent first.
+    struct Naive(Vec<Vec<(u32, u32)>>);
+
+    impl Naive {
+        fn set(&mut self, line: u32) -> &mut Vec<(u32, u32)> {
+            let sets = self.0.len() as u32;
+            &mut self.0[(line % sets) as usize]
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cache_is_lists_of_lines(steps in prop::collection::vec((0u32..40, 0u8..4), 1..300)) {
+            let (sets, ways) = (4, 3);
+            let mut tags = Tags::with(sets * ways, ways);
+            let mut naive = Naive(vec![Vec::new(); sets as usize]);
+            for (line, what) in steps {
+                let at = naive.set(line).iter().position(|(l, _)| *l == line);
+                match (what, at) {
+                    (0, _) => {
+                        let was = at.map(|at| naive.set(line).remove(at));
+                        let entry = tags.remove(line);
+                        prop_assert_eq!(entry != 0, was.is_some());
+                        prop_assert!(was.is_none_or(|(l, f)| entry == (l + 1) | f));
+                    }
+                    (_, Some(at)) => {
+                        let hit = naive.set(line).remove(at);
+                        naive.set(line).insert(0, hit);
+                        prop_assert_eq!(tags.find(line).copied(), Some((hit.0 + 1) | hit.1));
+                    }
+                    (_, None) => {
+                        prop_assert_eq!(tags.find(line), None);
+                        let flags = if what == 1 { DIRTY } else { 0 };
+                        naive.set(line).insert(0, (line, flags));
+                        let victim = match naive.set(line).len() > ways as usize {
+                            true => naive.set(line).pop(),
+                            false => None,
+                        };
+                        let entry = tags.insert(line, flags);
+                        prop_assert_eq!(entry, victim.map_or(0, |(l, f)| (l + 1) | f));
+                        prop_assert!(entry == 0 || line_of(entry) != line);
+                    }
+                }
+            }
+        }
+    }
+}

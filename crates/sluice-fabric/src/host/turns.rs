@@ -1,0 +1,127 @@
+//! Threads take turns on the cores.
+
+use super::sched::State;
+use super::stream::Step;
+use super::system::{Event, Host};
+use sluice_units::Ps;
+
+impl Host<'_> {
+    /// The instruction at retirement had a long delay: another thread runs (SkyByte III-A).
+    pub(super) fn switch(&mut self, number: usize) {
+        let core = &mut self.cores[number];
+        let Some(thread) = core.thread else {
+            return;
+        };
+        let head = core.squash(&mut self.write_backs);
+        let state = &mut self.sched.threads[thread as usize];
+        state.head = head;
+        let work = state.spend_work(head);
+        core.count_work(work);
+        self.retired += u64::from(work);
+        let at = self.now + self.l3.latency();
+        while let Some(line) = self.write_backs.pop() {
+            self.write_back(Some(line), at);
+        }
+        self.stop(number, thread);
+        self.sched.make_ready(thread);
+        if let Some(next) = self.sched.pick() {
+            self.switch_to(number, next);
+        }
+    }
+
+    /// A thread leaves its core.
+    fn stop(&mut self, number: usize, thread: u32) {
+        let ran = self.now.saturating_sub(self.spent[number].since);
+        self.sched.threads[thread as usize].ran += ran;
+        self.cores[number].thread = None;
+        self.spent[number].yields = false;
+    }
+
+    fn switch_to(&mut self, number: usize, thread: u32) {
+        let switching = &self.config.switching;
+        let cost = switching.cost + switching.mispredicts;
+        if switching.flushes_l1 {
+            self.cores[number].flush_l1();
+        }
+        self.switches += 1;
+        self.spent[number].switching += cost;
+        self.note(u64::from(thread));
+        self.give(number, thread, self.now + cost);
+    }
+
+    /// A thread runs on a core from `at` on.
+    pub(super) fn give(&mut self, number: usize, thread: u32, at: Ps) {
+        let head = self.sched.threads[thread as usize].head;
+        self.cores[number].start(thread, head, at);
+        self.spent[number].since = at;
+        self.events.push(at, Event::Run(number as u32));
+    }
+
+    /// All that a core's thread had issued has retired.
+    pub(super) fn drained(&mut self, number: usize) {
+        let Some(thread) = self.cores[number].thread else {
+            return;
+        };
+        let yields = self.spent[number].yields;
+        let head = self.cores[number].head();
+        self.stop(number, thread);
+        let state = &mut self.sched.threads[thread as usize];
+        state.head = head;
+        if yields {
+            self.sched.make_ready(thread);
+            if let Some(next) = self.sched.pick() {
+                self.switch_to(number, next);
+            }
+            return;
+        }
+        state.state = match state.after() {
+            Step::End => State::Ended,
+            _ => State::AtBarrier,
+        };
+        self.note(u64::from(thread));
+        self.release();
+        self.spent[number].since = self.now;
+        self.fill_idle();
+    }
+
+    /// Lets the threads go if all are at the barrier.
+    fn release(&mut self) {
+        if !self.sched.all_at_barrier() {
+            return;
+        }
+        for thread in 0..self.config.threads {
+            let state = &mut self.sched.threads[thread as usize];
+            if state.state == State::AtBarrier {
+                state.pass_barrier();
+                self.sched.wake(thread);
+            }
+        }
+    }
+
+    /// Idle cores take threads that are ready: first the one that each ran last, which costs
+    /// nothing, then those of others.
+    fn fill_idle(&mut self) {
+        for number in 0..self.cores.len() {
+            let core = &self.cores[number];
+            if let (None, Some(last)) = (core.thread, core.last)
+                && self.sched.pick_this(last)
+            {
+                self.end_idle(number);
+                self.give(number, last, self.now);
+            }
+        }
+        for number in 0..self.cores.len() {
+            if self.cores[number].thread.is_none()
+                && let Some(next) = self.sched.pick()
+            {
+                self.end_idle(number);
+                self.switch_to(number, next);
+            }
+        }
+    }
+
+    fn end_idle(&mut self, number: usize) {
+        let spent = &mut self.spent[number];
+        spent.idle += self.now.saturating_sub(spent.since);
+    }
+}

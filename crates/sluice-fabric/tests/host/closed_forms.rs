@@ -1,0 +1,142 @@
+//! What bounds a core: computation, one miss at a time, MSHRs, the window, the store buffer, the
+//! link.
+
+use crate::rig::*;
+use sluice_fabric::host::HostStats;
+use sluice_units::Ps;
+
+const N: u64 = 10_000;
+
+/// The run's time per round, within what filling and draining the pipeline can cost.
+fn per_round(stats: &HostStats, expected: Ps, slack: Ps) {
+    let (time, expected) = (stats.time.0, expected.0 * N);
+    let difference = time.abs_diff(expected);
+    assert!(
+        difference <= slack.0,
+        "{} ps a round instead of {}, {} ps off in all",
+        time / N,
+        expected / N,
+        difference
+    );
+}
+
+#[test]
+fn computation_runs_at_full_width() {
+    let stats = run(&host(), expander(), Loop::new(1, vec![work(1000)], 0, N));
+    assert_eq!(stats.instructions, N * 1000);
+    per_round(&stats, Ps(1000 * CYCLE.0 / WIDTH), Ps::ZERO);
+    assert_eq!(stats.cores.compute, stats.time);
+}
+
+#[test]
+fn a_chain_of_misses_takes_one_after_the_other() {
+    let stats = run(
+        &host(),
+        expander(),
+        Loop::new(1, vec![load(0, 0, 1)], 4096, N),
+    );
+    assert_eq!(stats.memory.requests.total(), N);
+    per_round(&stats, L3 + MEMORY, Ps(CYCLE.0));
+    assert_eq!(stats.cores.compute, Ps::ZERO);
+}
+
+#[test]
+fn a_chain_of_hits_takes_the_l1_each() {
+    let stats = run(&host(), expander(), Loop::new(1, vec![load(0, 0, 1)], 0, N));
+    per_round(&stats, host().cpu.l1.latency, L3 + MEMORY + CYCLE);
+}
+
+#[test]
+fn misses_overlap_as_far_as_mshrs_go() {
+    for mshrs in [1, 3, 8, 16] {
+        let mut host = host();
+        host.cpu.l1.mshrs = mshrs;
+        let stats = run(
+            &host,
+            expander(),
+            Loop::new(1, vec![load(0, 0, 0)], 4096, N),
+        );
+        // An MSHR is taken from the L2's miss until the data is there.
+        let held = L3 + MEMORY;
+        let held = Ps(held.0 - host.cpu.l2.latency.0);
+        per_round(&stats, Ps(held.0 / u64::from(mshrs)), held + L3);
+    }
+}
+
+#[test]
+fn misses_overlap_as_far_as_the_window_goes() {
+    for (window, work) in [(256, 63), (256, 127), (64, 15), (128, 127)] {
+        let mut host = host();
+        host.cpu.window = window;
+        let body = vec![load(0, work, 0)];
+        let stats = run(&host, expander(), Loop::new(1, body, 4096, N));
+        let at_once = u64::from(window) / (u64::from(work) + 1);
+        // A load is issued a window behind the one that has just retired.
+        let latency = L3 + MEMORY;
+        per_round(&stats, Ps(latency.0 / at_once), Ps(latency.0 * 2));
+    }
+}
+
+#[test]
+fn more_computation_than_the_window_hides_no_miss() {
+    let body = vec![load(0, 999, 0)];
+    let stats = run(&host(), expander(), Loop::new(1, body, 4096, N));
+    // The window fills behind each load while it waits; the rest comes after it.
+    let behind = 256;
+    let rest = Ps((1000 - behind) * CYCLE.0 / WIDTH);
+    per_round(&stats, L3 + MEMORY + rest, Ps::from_us(1));
+}
+
+#[test]
+fn the_link_bounds_what_mshrs_do_not() {
+    let mut host = host();
+    host.link.line = Ps::from_ns(4);
+    let stats = run(
+        &host,
+        expander(),
+        Loop::new(1, vec![load(0, 0, 0)], 4096, N),
+    );
+    per_round(&stats, Ps::from_ns(4), L3 + MEMORY + Ps::from_ns(4));
+}
+
+#[test]
+fn stores_wait_for_room_in_the_store_buffer_only() {
+    let run_with = |buffer| {
+        let mut host = host();
+        host.cpu.store_buffer = buffer;
+        run(&host, expander(), Loop::new(1, vec![store(0, 0)], 4096, N))
+    };
+    // A store is issued a window behind the one that retires, which waits for the one that is a
+    // store buffer before it.
+    for buffer in [1, 16, 64] {
+        let at_once = u64::from(host().cpu.window + buffer);
+        let latency = L3 + MEMORY;
+        per_round(
+            &run_with(buffer),
+            Ps(latency.0 / at_once),
+            Ps(latency.0 * 2),
+        );
+    }
+    let hits = run(&host(), expander(), Loop::new(1, vec![store(0, 0)], 0, N));
+    let first = L3 + MEMORY + host().cpu.l1.latency;
+    per_round(&hits, Ps(CYCLE.0 / WIDTH), first);
+}
+
+#[test]
+fn lines_written_are_written_back_once() {
+    let stats = run(&host(), expander(), Loop::new(1, vec![store(0, 0)], 64, N));
+    let caches = u64::from(host().cpu.l3.lines + host().cpu.l2.lines);
+    assert!(N < caches && stats.memory.requests.device_writes == 0);
+    let rounds = 4 * caches;
+    let stats = run(
+        &host(),
+        expander(),
+        Loop::new(1, vec![store(0, 0)], 64, rounds),
+    );
+    let left = stats.memory.requests.device_writes;
+    assert!(
+        left <= rounds - u64::from(host().cpu.l3.lines),
+        "{left} of {rounds}"
+    );
+    assert!(left >= rounds - caches, "{left} of {rounds}");
+}

@@ -1,0 +1,5 @@
+//! A simulated host against closed forms.
+
+mod closed_forms;
+mod rig;
+mod switching;

@@ -1,0 +1,156 @@
+//! Threads: switches on long delays, barriers, schedulers.
+
+use crate::rig::*;
+use sluice_fabric::host::{HostConfig, HostStats, RunLength, Scheduling, simulate};
+use sluice_model::Device;
+use sluice_units::Ps;
+
+/// A CXL-SSD whose every new page is a miss of 30 us.
+fn flash(hint_threshold: &str) -> Device {
+    let settings = [
+        ("device.capacity", "1GiB"),
+        ("cache.capacity", "256MiB"),
+        ("cache.policy", "lru"),
+        ("device.hint_threshold", hint_threshold),
+        ("nand.read", "30us"),
+        ("prefetch.policy", "none"),
+    ];
+    Device::new(&config(&settings), 1).expect("a device")
+}
+
+fn switching(threads: u32) -> HostConfig {
+    let mut host = host();
+    host.threads = threads;
+    host.coordinated = true;
+    host
+}
+
+/// A new page each round.
+fn pages(threads: u32, rounds: u64) -> Loop {
+    Loop::new(threads, vec![load(0, 10, 1)], 4096, rounds)
+}
+
+#[test]
+fn threads_take_turns_while_pages_come() {
+    let rounds = 200;
+    let alone = run(&host(), flash("2us"), pages(1, rounds));
+    assert_eq!((alone.switches, alone.memory.long_delays), (0, 0));
+    let many = run(&switching(8), flash("2us"), pages(8, rounds));
+    assert_eq!(many.instructions, 8 * alone.instructions);
+    // Eight times the work: switching hides most of the waiting.
+    assert!(
+        many.time.0 < 2 * alone.time.0,
+        "{} {}",
+        many.time,
+        alone.time
+    );
+    assert!(many.switches >= 8 * rounds, "{}", many.switches);
+    let switched = Ps(2_000_000) * many.switches;
+    assert_eq!(many.cores.switching, switched);
+    let at_ends = 7;
+    assert_eq!(many.switches, many.memory.long_delays + at_ends);
+}
+
+#[test]
+fn a_threshold_above_the_wait_switches_never() {
+    let stats = run(&switching(8), flash("100us"), pages(8, 50));
+    assert_eq!(
+        (stats.memory.long_delays, stats.switches),
+        (0, 7),
+        "at the ends of threads only"
+    );
+}
+
+#[test]
+fn one_thread_switches_to_itself_until_its_page_is_there() {
+    let stats = run(&switching(1), flash("2us"), pages(1, 100));
+    let waits = run(&host(), flash("2us"), pages(1, 100));
+    assert!(stats.switches > 100 && stats.time.0 >= waits.time.0);
+    assert_eq!(stats.instructions, waits.instructions);
+}
+
+#[test]
+fn every_scheduler_lets_everybody_finish() {
+    for scheduling in [Scheduling::RoundRobin, Scheduling::Random, Scheduling::Fair] {
+        let mut host = switching(6);
+        host.scheduling = scheduling;
+        host.cpu.cores = 2;
+        let stats = run(&host, flash("2us"), pages(6, 100));
+        assert_eq!(stats.instructions, 6 * 100 * 11, "{scheduling:?}");
+        let whole = stats.cores;
+        let sum = whole.compute + whole.memory + whole.switching + whole.idle;
+        assert_eq!(sum, stats.time * 2, "{scheduling:?}");
+    }
+}
+
+#[test]
+fn a_barrier_waits_for_the_last() {
+    let mut host = host();
+    (host.threads, host.cpu.cores) = (4, 4);
+    let mut program = Loop::new(4, vec![work(1000)], 0, 10);
+    program.barrier = 1;
+    let stats = run(&host, expander(), program);
+    let alone = Ps(10 * 1000 * CYCLE.0 / WIDTH);
+    assert_eq!((stats.time, stats.switches), (alone, 0));
+    assert_eq!(stats.cores.idle, Ps::ZERO);
+}
+
+#[test]
+fn a_slice_ends_a_turn() {
+    let mut host = host();
+    (host.threads, host.slice) = (2, Ps::from_us(100));
+    let program = Loop::new(2, vec![work(1000)], 0, 10_000);
+    let stats = run(&host, expander(), program);
+    let busy = Ps(2 * 10_000 * 1000 * CYCLE.0 / WIDTH);
+    let turns = busy.0 / host.slice.0;
+    assert!(
+        stats.switches.abs_diff(turns) <= 1,
+        "{} of {turns}",
+        stats.switches
+    );
+    let spent = busy + Ps::from_us(2) * stats.switches;
+    assert_eq!(stats.time, spent);
+}
+
+fn hash_of(seed: u64, policy: Scheduling) -> (HostStats, u64) {
+    let mut host = switching(6);
+    (host.cpu.cores, host.seed, host.scheduling) = (2, seed, policy);
+    let stats = run(&host, flash("2us"), pages(6, 100));
+    let hash = stats.hash;
+    (stats, hash)
+}
+
+#[test]
+fn equal_runs_are_equal() {
+    let (first, second) = (
+        hash_of(1, Scheduling::Random),
+        hash_of(1, Scheduling::Random),
+    );
+    assert_eq!(first, second);
+    assert_ne!(first.1, hash_of(2, Scheduling::Random).1);
+}
+
+#[test]
+fn counting_begins_after_the_warm_up() {
+    let mut program = Loop::new(1, vec![work(1000)], 0, 10_000);
+    let length = RunLength {
+        warmup: 1_000_000,
+        measured: 2_000_000,
+        sample_every: Ps::from_us(10),
+    };
+    let (stats, _) = simulate(&host(), expander(), &mut program, length, &mut |_| true);
+    // A core runs up to a microsecond ahead: 16,000 instructions.
+    assert!(
+        stats.instructions.abs_diff(2_000_000) <= 17_000,
+        "{}",
+        stats.instructions
+    );
+    assert!(
+        stats.time.0.abs_diff(125_000_000) <= 2_000_000,
+        "{}",
+        stats.time
+    );
+    assert_eq!(stats.timeline.len() as u64, stats.time.0 / 10_000_000);
+    let counted: u64 = stats.timeline.iter().map(|s| s.instructions).sum();
+    assert!(counted <= stats.instructions && counted > stats.instructions * 9 / 10);
+}
