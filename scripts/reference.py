@@ -19,8 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference"
 MADE_BY = "<!-- Made by scripts/reference.py (`make docs`); do not edit. -->\n\n"
-# `sluice report` is a program of its own; `--help` of the others needs no second program.
-EXTERNAL = {"report"}
+# Programs of their own; `--help` of the others needs no second program.
+EXTERNAL = {"report", "reproduce"}
 WIDTH = 100
 # crates/sluice-model/tests/allocation.rs holds the sums for a terabyte to their bounds.
 EVICTION_MEMORY = """
@@ -181,7 +181,12 @@ def commands(sluice: Path) -> str:
         title = " ".join(["sluice", *words])
         text += f"\n## {title}\n\n```text\n{help_of(sluice, words).rstrip()}\n```\n"
     return text + ("\n## sluice report\n\nPart of the Python package:"
-                   " `sluice report DIR.. [-o FILE] [--title TEXT]`.\n")
+                   " `sluice report DIR.. [-o FILE] [--title TEXT]`.\n"
+                   "\n## sluice reproduce\n\nPart of the Python package: `sluice reproduce"
+                   " [PAPER[/FIGURE]] [--quick] [--list] [--jobs N] [--out DIR] [--fresh] [--json]"
+                   " [--sluice FILE] [--experiments DIR]`. Status 0: everything ran, whatever the"
+                   " verdicts; 1: a run failed; 130: interrupted, and the same command goes on."
+                   " See [experiments](../experiments.md).\n")
 
 
 def tree(sluice: Path, words: list[str]) -> list[list[str]]:

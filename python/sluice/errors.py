@@ -58,3 +58,7 @@ class WorkloadError(InputError):
 
 class RunFolderError(Error):
     """A run folder cannot be read: something is missing, damaged or of another schema."""
+
+
+class ExperimentError(InputError):
+    """An experiment's file cannot be read, or its runs do not give what it asks for."""

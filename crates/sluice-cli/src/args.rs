@@ -41,7 +41,10 @@ pub enum Command {
     },
     /// Write an HTML report of one or more output folders
     #[command(disable_help_flag = true)]
-    Report(ReportArgs),
+    Report(ExternalArgs),
+    /// Run published experiments and compute whether they come out
+    #[command(disable_help_flag = true)]
+    Reproduce(ExternalArgs),
 }
 
 /// Which device.
@@ -211,8 +214,8 @@ pub enum PolicyCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct ReportArgs {
-    /// Folders and options; see `sluice report --help`
+pub struct ExternalArgs {
+    /// Arguments of the command of the Python package; it has a `--help` of its own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<String>,
 }

@@ -7,6 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+/// Tells the external command which `sluice` started it, as cargo does with `CARGO`.
+const OWN_PATH: &str = "SLUICE";
+
 /// Becomes the external command; returns only when there is none.
 pub fn run(name: &str, arguments: &[String]) -> Result<ExitCode, Error> {
     let path = beside_checkout(name)
@@ -17,7 +20,12 @@ pub fn run(name: &str, arguments: &[String]) -> Result<ExitCode, Error> {
              `pip install sluice`"
             ))
         })?;
-    let error = Command::new(&path).args(arguments).exec();
+    let mut command = Command::new(&path);
+    command.args(arguments);
+    if let Ok(own) = std::env::current_exe() {
+        command.env(OWN_PATH, own);
+    }
+    let error = command.exec();
     Err(Error::at(path.display(), error))
 }
 

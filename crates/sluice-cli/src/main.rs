@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         args::Command::System { command } => system::run(&command),
         args::Command::Policy { command } => device::policies(&command),
         args::Command::Report(args) => external::run("sluice-report", &args.arguments),
+        args::Command::Reproduce(args) => external::run("sluice-reproduce", &args.arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("sluice: {error}");

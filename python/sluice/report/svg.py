@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import matplotlib
@@ -11,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from markupsafe import escape
 
 from sluice.report.charts import Chart, Series
 
@@ -24,20 +26,20 @@ _DASHES = {"solid": "-", "dashed": (0, (5, 2.5)), "dotted": (0, (1.2, 2)),
 _STAND_INS = {"#fe0001": "var(--ink)", "#fe0002": "var(--muted)", "#fe0003": "var(--rule)",
               "#fe0004": "var(--shade)"}
 _STAND_INS |= {f"#fd00{index:02x}": f"var(--c{index})" for index in range(PALETTE)}
-_INK, _MUTED, _RULE, _SHADE = list(_STAND_INS)[:4]
+INK, _MUTED, _RULE, _SHADE = list(_STAND_INS)[:4]
 
 _STYLE = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 12,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
+    "text.color": INK,
+    "axes.labelcolor": INK,
     "axes.edgecolor": _MUTED,
     "axes.linewidth": 0.8,
     "xtick.color": _MUTED,
     "ytick.color": _MUTED,
-    "xtick.labelcolor": _INK,
-    "ytick.labelcolor": _INK,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
     "grid.color": _RULE,
     "grid.linewidth": 0.8,
     "axes.spines.top": False,
@@ -61,22 +63,35 @@ SHAPES = (Shape("wide", 600, 350), Shape("narrow", 350, 300))
 
 def draw(chart: Chart, shape: Shape) -> str:
     """One ``<svg>`` element without ids that another figure on the page could share."""
-    name = f"{chart.slug}-{shape.name}"
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=(shape.width / 72, shape.height / 72), layout="constrained")
+    def paint(figure: Figure) -> None:
         axes = figure.add_subplot()
         _axes(axes, chart, shape)
         for line in chart.series:
             _line(axes, line)
         _marks(axes, chart)
+
+    return element(f"{chart.slug}-{shape.name}", chart.title, (shape.width, shape.height), paint)
+
+
+def colour(index: int) -> str:
+    """Stands for a colour of the page's palette while drawing."""
+    return f"#fd00{index % PALETTE:02x}"
+
+
+def element(name: str, label: str, size: tuple[int, int],
+            paint: Callable[[Figure], None]) -> str:
+    """What ``paint`` draws, as one ``<svg>`` element of the class that ``name`` ends with."""
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure = Figure(figsize=(size[0] / 72, size[1] / 72), layout="constrained")
+        paint(figure)
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    return _inline(out.getvalue(), name, chart)
+    return _inline(out.getvalue(), name, label)
 
 
 def _line(axes: Axes, line: Series) -> None:
     style = {
-        "color": f"#fd00{line.colour % PALETTE:02x}",
+        "color": colour(line.colour),
         "linewidth": BAND_WIDTH if line.band else LINE_WIDTH,
         "alpha": BAND_ALPHA if line.band else 1.0,
         "linestyle": _DASHES[line.dash],
@@ -166,10 +181,10 @@ def _marks(axes: Axes, chart: Chart) -> None:
         axes.axvline(x, color=_MUTED, linewidth=1, linestyle=_DASHES["dashed"], zorder=1)
         # Above the plot: no curve can run through the words there.
         axes.annotate(what, (x, top), xytext=(0, 3), textcoords="offset points", ha="center",
-                      va="bottom", fontsize=11, color=_INK, annotation_clip=False)
+                      va="bottom", fontsize=11, color=INK, annotation_clip=False)
 
 
-def _inline(document: str, name: str, chart: Chart) -> str:
+def _inline(document: str, name: str, label: str) -> str:
     """The ``<svg>`` of a document: page colours, ids of its own, nothing from another place."""
     svg = document[document.index("<svg"):]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -185,4 +200,4 @@ def _inline(document: str, name: str, chart: Chart) -> str:
     view = re.search(r'viewBox="[^"]+"', svg)
     body = svg[svg.index(">") + 1:]
     return f'<svg class="{name.rsplit("-", 1)[1]}" {view[0] if view else ""} role="img"' \
-           f' aria-label="{chart.title}" xmlns="http://www.w3.org/2000/svg">{body}'
+           f' aria-label="{escape(label)}" xmlns="http://www.w3.org/2000/svg">{body}'

@@ -10,6 +10,7 @@ const BUILT: &[&str] = &[
     ".venv",
     "target",
     "demo-out",
+    "reproduce-out",
     "node_modules",
     "__pycache__",
 ];

@@ -1,0 +1,131 @@
+"""``sluice reproduce``: runs what a paper ran, draws it, and computes whether it came out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sluice.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from sluice.reproduce.spec import Experiment
+
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+FOLDER = "experiments"
+OUT = "reproduce-out"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The ``sluice-reproduce`` command. Returns its exit status: 0 when everything ran, whatever
+    the verdicts; 1 when a run failed; 2 for bad input; 130 after Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _reproduce(options)
+    except (ExperimentError, OSError) as error:
+        print(f"sluice reproduce: {' '.join(str(error).split())}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    # Drawing takes a second to import: a mistyped name is told before that.
+    from sluice.reproduce import spec
+
+    root = _root(options.experiments)
+    names = _chosen(spec.find(root), options.what, root)
+    chosen = [spec.load(root, name, options.quick) for name in names]
+    if options.list:
+        _list(chosen)
+        return 0
+    from sluice.reproduce.session import Session
+
+    session = Session(_sluice(options.sluice), options.out, options.jobs, options.fresh)
+    try:
+        failed = session.reproduce(chosen)
+    except KeyboardInterrupt:
+        print(f"\nsluice reproduce: interrupted; {session.kept()} runs are kept in {options.out},"
+              " the same command goes on from there", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    if options.json:
+        print(json.dumps({"schema": "sluice.reproductions/1", "results": session.documents},
+                         sort_keys=True))
+    else:
+        print(session.table())
+    return EXIT_FAILED if failed else 0
+
+
+def _list(chosen: list[Experiment]) -> None:
+    from sluice.reproduce import matrix, words
+
+    rows = []
+    for one in chosen:
+        count = len(matrix.runs(one)) + sum(len(trial.runs) for trial in matrix.trials(one))
+        rows.append([one.name, f"{count} runs", one.place, one.title])
+    print("\n".join(words.columns(rows, [40, 12, 30, 80])))
+
+
+def _root(given: Path | None) -> Path:
+    """The folder of experiments: as given, or in the current folder or the checkout."""
+    checkout = Path(__file__).parents[3] / FOLDER
+    places = [given] if given else [Path(FOLDER), checkout]
+    for place in places:
+        if place.is_dir():
+            return place
+    looked = " nor ".join(str(place) for place in places)
+    raise ExperimentError(f"no folder of experiments at {looked}; --experiments DIR names one")
+
+
+def _chosen(names: list[str], what: str | None, root: Path) -> list[str]:
+    found = [name for name in names
+             if what is None or name == what or name.startswith(f"{what.rstrip('/')}/")]
+    if not found:
+        papers = sorted({name.split("/")[0] for name in names})
+        raise ExperimentError(f"no experiment {what!r} in {root}; there are papers"
+                              f" {', '.join(papers)}, and `sluice reproduce --list` lists all")
+    return found
+
+
+def _sluice(given: Path | None) -> Path:
+    """The program that runs: as given, the one that started this one, or found on the PATH."""
+    checkout = Path(__file__).parents[3] / "target/release/sluice"
+    candidates: list[Any] = [given] if given else [
+        os.environ.get("SLUICE"), checkout, shutil.which("sluice")]
+    for candidate in candidates:
+        if candidate and Path(candidate).is_file():
+            return Path(candidate).resolve()
+    raise ExperimentError(f"no program at {given}" if given else
+                          "no `sluice` on the PATH; --sluice FILE names one")
+
+
+def _jobs(text: str) -> int:
+    jobs = int(text)
+    if jobs < 1:
+        raise ValueError
+    return jobs
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sluice reproduce",
+        description="Run published experiments, draw them beside what was published, and compute"
+                    " whether they match.")
+    parser.add_argument("what", metavar="PAPER[/FIGURE]", nargs="?",
+                        help="one paper or one figure of it (default: everything)")
+    parser.add_argument("--quick", action="store_true",
+                        help="shorter runs at a smaller scale, without sensitivities")
+    parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
+    parser.add_argument("--jobs", metavar="N", type=_jobs, default=len(os.sched_getaffinity(0)),
+                        help="runs at a time (default: one for each core)")
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path(OUT),
+                        help=f"pages, results and finished runs (default: {OUT})")
+    parser.add_argument("--fresh", action="store_true", help="run again what is kept in DIR")
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
+    parser.add_argument("--sluice", metavar="FILE", type=Path, help="the program to run")
+    parser.add_argument("--experiments", metavar="DIR", type=Path,
+                        help="the experiments (default: ./experiments, or the checkout's)")
+    return parser

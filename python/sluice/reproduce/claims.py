@@ -1,0 +1,347 @@
+"""Claims of a paper, and whether they hold. No verdict is typed: each is computed here."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from sluice.errors import ExperimentError
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import Grid
+from sluice.reproduce.section import Section
+
+KINDS = ("value", "ratio", "order", "trend", "range", "contradiction")
+TRENDS = ("rises", "falls", "flat", "valley", "peak")
+MATCH, TREND, DIFFERS, CONTRADICTS = "match", "trend only", "differs", "contradicts its set-up"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far apart two numbers may be: ``25 %``, ``10 points``, ``factor 3``, ``by 0.5``."""
+
+    text: str
+    kind: str
+    amount: float
+
+    @classmethod
+    def read(cls, text: str) -> Tolerance:
+        """Raises ``ValueError`` that lists the forms."""
+        for kind, form in _FORMS.items():
+            match = re.fullmatch(form, text)
+            if match:
+                return cls(text, kind, float(match[1]))
+        raise ValueError(f"no tolerance: {text!r}; the forms are '25 %', '10 points', 'factor 3'"
+                         " and 'by 0.5'")
+
+    def allows(self, published: float, ours: float) -> bool:
+        """Whether ``ours`` is near enough; what is no number never is."""
+        if math.isnan(ours) or math.isnan(published):
+            return False
+        slack = 1 + 1e-9
+        if self.kind == "relative":
+            return abs(ours - published) <= abs(published) * self.amount / 100 * slack
+        if self.kind == "factor":
+            both = ours > 0 and published > 0
+            return both and max(ours / published, published / ours) <= self.amount * slack
+        limit = self.amount / 100 if self.kind == "points" else self.amount
+        return abs(ours - published) <= limit * slack
+
+    def distance(self, published: float, ours: float) -> str:
+        """How far they are apart, in the tolerance's own measure."""
+        if math.isnan(ours) or math.isnan(published):
+            return "no number"
+        if self.kind == "points":
+            return f"{(ours - published) * 100:+.1f} points"
+        if self.kind == "factor" and ours > 0 and published > 0:
+            return f"× {ours / published:.3g}"
+        if self.kind == "relative" and published:
+            return f"{(ours / published - 1) * 100:+.1f} %"
+        return f"{ours - published:+.3g}"
+
+    def excess(self, published: float, ours: float) -> float:
+        """Orders distances: larger is worse."""
+        if math.isnan(ours) or math.isnan(published):
+            return math.inf
+        if self.kind == "factor" and ours > 0 and published > 0:
+            return abs(math.log(ours / published))
+        scale = abs(published) if self.kind == "relative" and published else 1.0
+        return abs(ours - published) / scale
+
+
+_NUMBER = r"([0-9.]+)"
+_FORMS = {"relative": rf"{_NUMBER} ?%", "points": rf"{_NUMBER} points?",
+          "factor": rf"factor {_NUMBER}", "absolute": rf"by {_NUMBER}"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, how to compute ours, and how near is near enough and why."""
+
+    section: str
+    kind: str
+    says: str
+    place: str
+    unit: str
+    note: str
+    why: str
+    tolerance: Tolerance | None
+    published: Formula | None = None
+    ours: Formula | None = None
+    axis: str = ""
+    order: tuple[tuple[str, ...], ...] = ()
+    trend: str = ""
+    low: Formula | None = None
+    high: Formula | None = None
+    because: tuple[tuple[str, Formula, str], ...] = ()
+    holds: Formula | None = None
+
+    def formulas(self) -> dict[str, Formula]:
+        """Its formulas, by key."""
+        named = {"published": self.published, "ours": self.ours, "from": self.low,
+                 "to": self.high, "holds": self.holds}
+        named |= {f"because[{index}].value": formula
+                  for index, (_, formula, _) in enumerate(self.because, start=1)}
+        return {key: formula for key, formula in named.items() if formula}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison: where, what was published, what is ours, and whether that will do."""
+
+    where: tuple[str, ...]
+    published: Any
+    ours: Any
+    distance: str
+    good: bool
+    excess: float = 0.0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its outcome and the comparisons it was computed from."""
+
+    claim: Claim
+    outcome: str
+    findings: list[Finding] = field(default_factory=list)
+    reasons: list[tuple[str, float, str]] = field(default_factory=list)
+
+    def worst(self) -> Finding | None:
+        """The comparison that is farthest off; a bad one before a good one."""
+        return max(self.findings, key=lambda one: (not one.good, one.excess), default=None)
+
+
+def read_claim(one: Section) -> Claim:
+    """Reads one claim; each kind has its own keys."""
+    kind = one.choice("kind", KINDS)
+    common = {"section": one.name, "kind": kind, "says": one.text("says"),
+              "place": one.text("place"), "unit": one.text("unit", ""),
+              "note": one.text("note", "")}
+    own: dict[str, Any] = {"why": "", "tolerance": None}
+    if kind == "contradiction":
+        own |= _contradiction(one)
+    else:
+        own |= {"ours": _formula(one, "ours"), "why": one.text("why")}
+    if kind in ("value", "ratio"):
+        own |= {"published": _formula(one, "published"), "tolerance": _tolerance(one)}
+    elif kind == "range":
+        own |= {key: _formula(one, name) for key, name in (("low", "from"), ("high", "to"))
+                if one.has(name)}
+    elif kind in ("order", "trend"):
+        own |= {"axis": one.text("axis"), "tolerance": _tolerance(one)}
+        if kind == "trend":
+            own["trend"] = one.choice("trend", TRENDS)
+        elif one.has("order"):
+            own["order"] = _order(one.text("order"))
+        else:
+            own["published"] = _formula(one, "published")
+    one.done()
+    return Claim(**common, **own)
+
+
+def _contradiction(one: Section) -> dict[str, Any]:
+    because = []
+    for reason in one.tables("because"):
+        because.append((reason.text("says"), _formula(reason, "value"), reason.text("unit", "")))
+        reason.done()
+    found: dict[str, Any] = {"because": tuple(because), "holds": _formula(one, "holds")}
+    found |= {key: _formula(one, key) for key in ("published", "ours") if one.has(key)}
+    return found
+
+
+def _tolerance(one: Section) -> Tolerance:
+    try:
+        return Tolerance.read(one.text("tolerance"))
+    except ValueError as error:
+        raise one.error("tolerance", str(error)) from None
+
+
+def _formula(one: Section, key: str) -> Formula:
+    """A formula, or a plain number."""
+    value = one.raw(key, None)
+    try:
+        return Formula(str(value) if isinstance(value, int | float) else one.text(key))
+    except ExperimentError as error:
+        if error.key:
+            raise
+        raise one.error(key, str(error)) from None
+
+
+def _order(text: str) -> tuple[tuple[str, ...], ...]:
+    """``a > b = c``: groups of equals, largest first."""
+    return tuple(tuple(name.strip() for name in group.split("=")) for group in text.split(">"))
+
+
+def judge(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    """Whether the claim holds, computed from the measured and the published quantities."""
+    try:
+        return _JUDGES[claim.kind](claim, known)
+    except ExperimentError as error:
+        raise ExperimentError(f"{claim.section}: {error}", key=claim.section) from None
+
+
+def _values(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    ours, published = claim.ours(known), claim.published(known)
+    allowed = claim.tolerance
+    findings = []
+    both = published.with_(ours, lambda a, b: (float(a), float(b)))
+    for cell, (theirs, mine) in both.rows():
+        findings.append(Finding(cell, theirs, mine, allowed.distance(theirs, mine),
+                                allowed.allows(theirs, mine), allowed.excess(theirs, mine)))
+    if not findings:
+        raise ExperimentError("nothing is both published and measured")
+    if all(one.good for one in findings):
+        return Judged(claim, MATCH, findings)
+    # A ratio has a direction besides its value: above or below one.
+    same_side = all((one.published - 1) * (one.ours - 1) > 0 for one in findings)
+    return Judged(claim, TREND if claim.kind == "ratio" and same_side else DIFFERS, findings)
+
+
+def _orders(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    lines = claim.ours(known).reduce(claim.axis, dict)
+    if claim.published:
+        both = claim.published(known).reduce(claim.axis, dict)
+        pairs = both.with_(lines, lambda theirs, mine: (_ranks(theirs, claim.tolerance), mine))
+    else:
+        pairs = lines.map(lambda mine: (_given_ranks(claim.order), mine))
+    findings = []
+    for cell, (wanted, mine) in pairs.rows():
+        missing = {name for pair in wanted for name in pair} - set(mine)
+        if missing and not claim.published:
+            raise ExperimentError(f"{claim.axis} has no {', '.join(sorted(missing))}")
+        for (first, second), sign in wanted.items():
+            if first in mine and second in mine:
+                findings.append(_pair(cell, first, second, sign, mine, claim.tolerance))
+    if not findings:
+        raise ExperimentError("nothing to bring into an order")
+    good = all(one.good for one in findings)
+    return Judged(claim, MATCH if good else DIFFERS, findings)
+
+
+def _ranks(line: Mapping[str, float], tie: Tolerance) -> dict[tuple[str, str], int]:
+    """Pairs with the larger first; pairs that are as good as equal say nothing."""
+    found = {}
+    for first, second in combinations(line, 2):
+        if not tie.allows(line[first], line[second]):
+            larger = line[first] > line[second]
+            found[(first, second) if larger else (second, first)] = 1
+    return found
+
+
+def _given_ranks(order: tuple[tuple[str, ...], ...]) -> dict[tuple[str, str], int]:
+    found = {pair: 0 for group in order for pair in combinations(group, 2)}
+    for higher, lower in combinations(order, 2):
+        found |= {(first, second): 1 for first in higher for second in lower}
+    return found
+
+
+def _pair(cell: tuple[str, ...], first: str, second: str, sign: int, mine: Mapping[str, float],
+          tie: Tolerance) -> Finding:
+    a, b = mine[first], mine[second]
+    good = a > b if sign else tie.allows(a, b)
+    says = f"{first} {'>' if sign else '='} {second}"
+    ours = f"{first} {'>' if a > b else '<' if a < b else '='} {second}"
+    # Of pairs in the right order the closest is the worst, of the others the farthest.
+    gap = tie.excess(b, a)
+    return Finding(cell, says, ours, tie.distance(b, a), good, -gap if good and sign else gap)
+
+
+def _trends(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    lines = claim.ours(known).reduce(claim.axis, dict)
+    findings = []
+    for cell, line in lines.rows():
+        values = [float(value) for value in line.values()]
+        good = len(values) > 1 and _moves(claim.trend, values, claim.tolerance)
+        shown = " → ".join(f"{value:.3g}" for value in values)
+        findings.append(Finding(cell, claim.trend, shown, "", good))
+    good = bool(findings) and all(one.good for one in findings)
+    return Judged(claim, MATCH if good else DIFFERS, findings)
+
+
+def _moves(trend: str, values: list[float], slack: Tolerance) -> bool:
+    """Whether the values move so; steps against it within the slack do not count."""
+    if any(math.isnan(value) for value in values):
+        return False
+    up = all(b > a or slack.allows(a, b) for a, b in zip(values, values[1:], strict=False))
+    down = all(b < a or slack.allows(a, b) for a, b in zip(values, values[1:], strict=False))
+    if trend == "flat":
+        return slack.allows(max(values), min(values))
+    if trend in ("rises", "falls"):
+        steps, ends = (up, values[-1] > values[0]) if trend == "rises" else \
+            (down, values[-1] < values[0])
+        return steps and ends and not slack.allows(values[0], values[-1])
+    turn = values.index(min(values) if trend == "valley" else max(values))
+    before, after = values[:turn + 1], values[turn:]
+    first, second = ("falls", "rises") if trend == "valley" else ("rises", "falls")
+    return 0 < turn < len(values) - 1 and _moves(first, before, slack) \
+        and _moves(second, after, slack)
+
+
+def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    low = claim.low(known).only if claim.low else -math.inf
+    high = claim.high(known).only if claim.high else math.inf
+    bounds = f"{low:g} to {high:g}" if claim.low and claim.high else \
+        f"at least {low:g}" if claim.low else f"at most {high:g}"
+    findings = []
+    for cell, value in claim.ours(known).rows():
+        off = max(low - value, value - high, 0.0)
+        findings.append(Finding(cell, bounds, float(value), f"{off:+.3g}" if off else "within",
+                                low <= value <= high, off))
+    good = bool(findings) and all(one.good for one in findings)
+    return Judged(claim, MATCH if good else DIFFERS, findings)
+
+
+def _contradicted(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    reasons = [(says, float(formula(known).only), unit) for says, formula, unit in claim.because]
+    findings = []
+    if claim.published:
+        mine = claim.ours(known).only if claim.ours else math.nan
+        theirs = claim.published(known).only
+        distance = f"{(mine / theirs - 1) * 100:+.1f} %" if claim.ours and theirs else ""
+        findings = [Finding((), theirs, mine, distance, True)]
+    holds = bool(claim.holds(known).only)
+    return Judged(claim, CONTRADICTS if holds else DIFFERS, findings, reasons)
+
+
+_JUDGES = {"value": _values, "ratio": _values, "order": _orders, "trend": _trends,
+           "range": _ranges, "contradiction": _contradicted}
+
+
+def verdict(judged: list[Judged]) -> str:
+    """Of a whole experiment: *match*, *trend only* or *differs*.
+
+    A claim that contradicts its own set-up is not counted, as long as the computed reason holds;
+    with nothing else to count, that is the verdict.
+    """
+    counted = [one for one in judged if one.outcome != CONTRADICTS]
+    if not counted:
+        return CONTRADICTS if judged else DIFFERS
+    if all(one.outcome == MATCH for one in counted):
+        return MATCH
+    shape = [one for one in counted if one.claim.kind in ("order", "trend", "ratio")]
+    held = all(one.outcome in (MATCH, TREND) for one in shape)
+    broken = any(one.outcome == DIFFERS and one.claim.kind == "contradiction" for one in counted)
+    return TREND if shape and held and not broken else DIFFERS

@@ -1,0 +1,240 @@
+"""Drawing: a figure of an experiment becomes SVG, in the form that the paper used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from sluice.report import svg
+from sluice.reproduce.evaluate import Evaluated
+from sluice.reproduce.figures import Figure, Part
+from sluice.reproduce.grid import Grid, number_of
+
+# Colours of the page's palette; where there are more series than colours, hatches tell them apart.
+_HATCHES = ("", "///", "...", "xxx")
+_PANELS_A_ROW = 4
+_MEAN = {"geomean": "geo. mean", "mean": "mean"}
+
+
+def draw(one: Evaluated, figure: Figure, slug: str) -> str:
+    """One ``<svg>`` element: ours in colour, published beside it or on it."""
+    panels = _panels(one, figure)
+    rows = math.ceil(len(panels) / _PANELS_A_ROW)
+    columns = min(len(panels), _PANELS_A_ROW)
+    size = (860, 400) if len(panels) == 1 else (max(560, 270 * columns), 60 + 270 * rows)
+
+    def paint(canvas: Canvas) -> None:
+        grid = canvas.subplots(rows, columns, squeeze=False, sharey=len(panels) > 1)
+        for axes in grid.flat[len(panels):]:
+            axes.set_axis_off()
+        entries: dict[str, Any] = {}
+        for index, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
+            axes.grid(visible=True, axis="y" if figure.kind in ("bars", "stacked") else "both")
+            axes.set_axisbelow(True)
+            _scales(axes, figure)
+            entries |= _PAINTERS[figure.kind](axes, one, figure, panel)
+            axes.set_title(panel.get(figure.panel, ""), fontsize=12)
+            axes.set_xlabel(figure.x_label)
+            axes.set_ylabel(figure.y_label if index % columns == 0 else "")
+        if len(entries) > 1:
+            canvas.legend(entries.values(), entries.keys(), loc="outside upper center",
+                          ncols=min(len(entries), 5), frameon=False, fontsize=11,
+                          handlelength=1.6, columnspacing=1.2)
+
+    return svg.element(f"{slug}-plot", figure.title, size, paint)
+
+
+def _panels(one: Evaluated, figure: Figure) -> list[dict[str, str]]:
+    if not figure.panel:
+        return [{}]
+    grid = figure.parts[0].ours(one.known)
+    return [{figure.panel: label} for label in grid.axes.get(figure.panel, ())]
+
+
+def _scales(axes: Axes, figure: Figure) -> None:
+    for name, wanted in (("x", figure.log_x), ("y", figure.log_y)):
+        if not wanted:
+            continue
+        getattr(axes, f"set_{name}scale")("log")
+        axis = getattr(axes, f"{name}axis")
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if name == "y" else LogLocator())
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _of(part: Part, one: Evaluated, panel: dict[str, str], published: bool = False
+        ) -> Grid | None:
+    formula = part.published if published else part.ours
+    if formula is None:
+        return None
+    grid = formula(one.known)
+    known = {axis: label for axis, label in panel.items() if label in grid.axes.get(axis, ())}
+    return grid.at(known)
+
+
+def _line(grid: Grid | None, axis: str, labels: Sequence[str], at: dict[str, str]) -> np.ndarray:
+    """The values along an axis; no number where there is none."""
+    if grid is None:
+        return np.full(len(labels), math.nan)
+    values = []
+    for label in labels:
+        where = {**at, axis: label} if axis else at
+        cell = tuple(where.get(name, "") for name in grid.axes)
+        value = grid.cells.get(cell, math.nan)
+        values.append(float(value) if isinstance(value, int | float) else math.nan)
+    return np.array(values)
+
+
+def _meaned(values: np.ndarray, mean: str) -> np.ndarray:
+    """With the mean behind the others."""
+    if not mean:
+        return values
+    known = values[~np.isnan(values)]
+    if len(known) < len(values):
+        return np.append(values, math.nan)
+    return np.append(values, np.exp(np.log(known).mean()) if mean == "geomean" else known.mean())
+
+
+def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
+    part = figure.parts[0]
+    ours, published = _of(part, one, panel), _of(part, one, panel, published=True)
+    assert ours is not None
+    labels = ours.axes[figure.x]
+    series = ours.axes.get(figure.series, ("",))
+    titles = one.experiment.titles(figure.series)
+    places = np.arange(len(labels) + bool(figure.mean))
+    width = 0.84 / len(series)
+    entries: dict[str, Any] = {}
+    marked = False
+    for index, name in enumerate(series):
+        at = {figure.series: name} if figure.series else {}
+        left = places - 0.42 + width * (index + 0.5)
+        values = _meaned(_line(ours, figure.x, labels, at), figure.mean)
+        entries[titles.get(name, name)] = axes.bar(
+            left, values, width * 0.9, color=svg.colour(index),
+            hatch=_HATCHES[index // svg.PALETTE % len(_HATCHES)])
+        told = _meaned(_line(published, figure.x, labels, at), figure.mean)
+        if not np.isnan(told).all():
+            marked = True
+            axes.hlines(told, left - width * 0.5, left + width * 0.5, color=svg.INK, linewidth=2.2)
+    if marked:
+        entries["published"] = axes.plot([], [], color=svg.INK, linewidth=2.2)[0]
+    if len(series) == 1 and not marked:
+        entries = {}
+    words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
+    _places(axes, places, [*words, *([_MEAN[figure.mean]] if figure.mean else [])])
+    return entries
+
+
+def _places(axes: Axes, places: np.ndarray, words: Sequence[str]) -> None:
+    turn = sum(len(word) for word in words) > 90
+    axes.set_xticks(places, words, rotation=30 if turn else 0, ha="right" if turn else "center")
+    axes.tick_params(axis="x", length=0)
+
+
+def _stacked(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
+    """Groups along x; in each, a stack for each label of the series, ours and then published."""
+    first = _of(figure.parts[0], one, panel)
+    assert first is not None
+    labels, series = first.axes[figure.x], first.axes.get(figure.series, ("",))
+    width = 0.86 / len(series)
+    titles = one.experiment.titles(figure.series)
+    has_published = any(part.published for part in figure.parts)
+    half = width * (0.44 if has_published else 0.86)
+    entries: dict[str, Any] = {}
+    ticks: list[tuple[float, str]] = []
+    for index, name in enumerate(series):
+        left = np.arange(len(labels)) - 0.43 + width * (index + 0.5)
+        at = {figure.series: name} if figure.series else {}
+        ticks += [(place, titles.get(name, name)) for place in left if name]
+        for shift, published in ((-half / 2 if has_published else 0.0, False), (half / 2, True)):
+            bottom = np.zeros(len(labels))
+            for number, part in enumerate(figure.parts):
+                grid = _of(part, one, panel, published)
+                if grid is None:
+                    continue
+                values = np.nan_to_num(_line(grid, figure.x, labels, at))
+                style = {"color": svg.colour(number)} if not published else {
+                    "facecolor": "none", "edgecolor": svg.colour(number), "hatch": "//////",
+                    "linewidth": 0.6}
+                bars = axes.bar(left + shift, values, half * 0.94, bottom=bottom, **style)
+                bottom += values
+                if not published:
+                    entries[part.title] = bars
+    if has_published:
+        entries["published"] = Patch(facecolor="none", edgecolor=svg.INK, hatch="//////")
+    words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
+    _groups(axes, ticks, words)
+    return entries
+
+
+def _groups(axes: Axes, ticks: list[tuple[float, str]], words: Sequence[str]) -> None:
+    """Series under each bar, upright, and groups below them."""
+    if not ticks:
+        _places(axes, np.arange(len(words)), words)
+        return
+    axes.set_xticks([place for place, _ in ticks], [word for _, word in ticks], rotation=90,
+                    fontsize=9)
+    axes.tick_params(axis="x", length=0)
+    below = axes.secondary_xaxis(location=-0.26)
+    below.set_xticks(range(len(words)), words)
+    below.tick_params(length=0)
+    below.spines["bottom"].set_visible(False)
+
+
+def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
+    part = figure.parts[0]
+    ours, published = _of(part, one, panel), _of(part, one, panel, published=True)
+    assert ours is not None
+    labels = ours.axes[figure.x]
+    numbers = np.array([number_of(label) for label in labels])
+    places = np.arange(len(labels)) if np.isnan(numbers).any() or not figure.log_x else numbers
+    series = ours.axes.get(figure.series, ("",))
+    titles = one.experiment.titles(figure.series)
+    entries: dict[str, Any] = {}
+    for index, name in enumerate(series):
+        at = {figure.series: name} if figure.series else {}
+        entries[titles.get(name, name)] = axes.plot(
+            places, _line(ours, figure.x, labels, at), color=svg.colour(index), marker="o",
+            linewidth=svg.LINE_WIDTH, markersize=5)[0]
+        told = _line(published, figure.x, labels, at)
+        if not np.isnan(told).all():
+            entries["published"] = axes.plot(places, told, color=svg.INK, marker="_",
+                                             markersize=14, markeredgewidth=2.2,
+                                             linestyle="none")[0]
+    words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
+    _places(axes, places, words)
+    axes.minorticks_off()
+    if not figure.log_y:
+        axes.set_ylim(bottom=0)
+    return entries
+
+
+def _cdf(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
+    ours = _of(figure.parts[0], one, panel)
+    assert ours is not None
+    entries: dict[str, Any] = {}
+    titles = one.experiment.titles(figure.series)
+    for index, name in enumerate(ours.axes.get(figure.series, ("",))):
+        pairs = sorted(ours.cells.get((name,) if figure.series else (), []))
+        total = sum(count for _, count in pairs)
+        if not total:
+            continue
+        values = np.array([value for value, _ in pairs], float)
+        shares = np.cumsum([count for _, count in pairs]) / total
+        entries[titles.get(name, name)] = axes.step(
+            np.append(values[:1], values), np.append([0.0], shares), where="post",
+            color=svg.colour(index), linewidth=svg.LINE_WIDTH)[0]
+    axes.set_ylim(-0.02, 1.02)
+    return entries
+
+
+_PAINTERS: dict[str, Callable[[Axes, Evaluated, Figure, dict[str, str]], dict[str, Any]]] = {
+    "bars": _bars, "stacked": _stacked, "lines": _lines, "cdf": _cdf}

@@ -1,0 +1,138 @@
+"""From the output of runs to quantities, verdicts and one result object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sluice.errors import ExperimentError
+from sluice.reproduce import matrix
+from sluice.reproduce.claims import Judged, judge, verdict
+from sluice.reproduce.grid import Cell, Grid
+from sluice.reproduce.matrix import Run, Trial
+from sluice.reproduce.spec import Experiment
+
+SCHEMA = "sluice.reproduce/1"
+Results = Mapping[tuple[str, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An experiment with its quantities and verdict."""
+
+    experiment: Experiment
+    known: dict[str, Grid]
+    judged: list[Judged]
+    verdict: str
+    trials: list[tuple[Trial, float]]
+    base: float | None
+    runs: tuple[Run, ...]
+
+
+def evaluate(experiment: Experiment, results: Results) -> Evaluated:
+    """Computes everything. Raises ``ExperimentError`` that says which quantity is not there."""
+    runs = matrix.runs(experiment)
+    known = quantities(experiment, runs, results)
+    try:
+        judged = [judge(claim, known) for claim in experiment.claims]
+        tried, base = _sensitivity(experiment, results)
+    except ExperimentError as error:
+        raise ExperimentError(f"{experiment.folder / 'experiment.toml'}: {error}") from None
+    return Evaluated(experiment, known, judged, verdict(judged), tried, base, runs)
+
+
+def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
+               ) -> dict[str, Grid]:
+    """Measured, published and derived quantities by name."""
+    names = [axis.name for axis in experiment.axes]
+    used = {name: tuple(label.name for label in experiment.axis(name).labels) for name in names}
+    known = experiment.known()
+    for name, (pointer, factor) in experiment.metrics.items():
+        cells: dict[Cell, Any] = {}
+        for run in runs:
+            if run.arguments in results:
+                value = _pointed(results[run.arguments], pointer, name, run)
+                cells[run.cell] = value * factor if isinstance(value, int | float) else value
+        known[name] = Grid(used, cells)
+    for name, formula in experiment.derived.items():
+        try:
+            known[name] = formula(known)
+        except ExperimentError as error:
+            raise ExperimentError(f"{experiment.folder / 'experiment.toml'}: derived.{name}:"
+                                  f" {error}", key=f"derived.{name}") from None
+    return known
+
+
+def _pointed(result: Any, pointer: str, name: str, run: Run) -> Any:
+    """The value at a JSON pointer; ``null`` is a number that does not exist."""
+    value = result
+    for part in pointer.split("/")[1:]:
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, dict) and part in value:
+            value = value[part]
+        else:
+            raise ExperimentError(f"metrics.{name}: no {pointer} in the output of"
+                                  f" `sluice {' '.join(run.arguments)}`", key=f"metrics.{name}")
+    return math.nan if value is None else value
+
+
+def _sensitivity(experiment: Experiment, results: Results
+                 ) -> tuple[list[tuple[Trial, float]], float | None]:
+    """The measure for each value of each open parameter, and with none of them changed."""
+    about = experiment.sensitivity
+    if not about:
+        return [], None
+
+    def measure(runs: tuple[Run, ...]) -> float:
+        return float(about.measure(quantities(experiment, runs, results)).only)
+
+    tried = [(trial, measure(trial.runs)) for trial in matrix.trials(experiment)]
+    return tried, measure(matrix.runs(experiment, about.axes))
+
+
+def document(one: Evaluated, version: str) -> dict[str, Any]:
+    """The result as a JSON object: the same runs give the same bytes."""
+    experiment = one.experiment
+    numbers = {}
+    for name in [*experiment.metrics, *experiment.derived]:
+        rows = [[*cell, value] for cell, value in one.known[name].rows()
+                if isinstance(value, int | float)]
+        numbers[name] = {"axes": list(one.known[name].axes), "values": rows}
+    return _finite({
+        "schema": SCHEMA, "experiment": experiment.name, "paper": experiment.paper,
+        "title": experiment.title, "place": experiment.place, "version": version,
+        "quick": experiment.quick, "verdict": one.verdict,
+        "claims": [_claim(judged) for judged in one.judged],
+        "quantities": numbers,
+        "sensitivity": {
+            "says": experiment.sensitivity.says, "unchanged": one.base,
+            "trials": [{"parameter": trial.open.name, "value": trial.value, "measure": value}
+                       for trial, value in one.trials],
+        } if experiment.sensitivity else None,
+        "runs": [["sluice", *run.arguments] for run in one.runs],
+    })
+
+
+def _claim(judged: Judged) -> dict[str, Any]:
+    claim = judged.claim
+    return {
+        "kind": claim.kind, "says": claim.says, "place": claim.place, "unit": claim.unit,
+        "outcome": judged.outcome, "why": claim.why,
+        "tolerance": claim.tolerance.text if claim.tolerance else None,
+        "findings": [{"where": list(one.where), "published": one.published, "ours": one.ours,
+                      "distance": one.distance, "good": one.good} for one in judged.findings],
+        "because": [{"says": says, "value": value, "unit": unit}
+                    for says, value, unit in judged.reasons],
+    }
+
+
+def _finite(value: Any) -> Any:
+    """What is no number becomes ``null``."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,183 @@
+"""Formulas over grids, as an experiment's file has them: arithmetic, comparisons, reductions.
+
+``geomean(at(time, system='base-cssd') / time, 'workload')`` is read by Python's own parser; what
+is not listed here is refused, so that a formula can compute and do nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sluice.errors import ExperimentError
+from sluice.reproduce.grid import Grid, number_of
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
+    ast.Div: lambda a, b: a / b if b else math.nan,
+}
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}
+Line = dict[str, Any]
+
+
+def _geomean(line: Line) -> float:
+    values = list(line.values())
+    return statistics.geometric_mean(values) if all(v > 0 for v in values) else math.nan
+
+
+_REDUCTIONS: dict[str, Callable[[Line], Any]] = {
+    "geomean": _geomean,
+    "mean": lambda line: statistics.fmean(line.values()),
+    "harmean": lambda line: len(line) / sum(1 / value for value in line.values()),
+    "sum": lambda line: sum(line.values()),
+    "min": lambda line: min(line.values()),
+    "max": lambda line: max(line.values()),
+    "all": lambda line: all(line.values()),
+    "any": lambda line: any(line.values()),
+    "count": lambda line: sum(bool(value) for value in line.values()),
+    "argmin": lambda line: number_of(min(line, key=lambda label: line[label])),
+    "argmax": lambda line: number_of(max(line, key=lambda label: line[label])),
+}
+
+
+def _quantile(pairs: list[list[float]], share: float) -> float:
+    """The smallest value that at least ``share`` of the counts do not exceed."""
+    total = sum(count for _, count in pairs)
+    seen = 0.0
+    for value, count in sorted(pairs):
+        seen += count
+        if seen >= share * total - 1e-9:
+            return value
+    return math.nan
+
+
+def _share_within(pairs: list[list[float]], limit: float) -> float:
+    """The share of the counts at values up to ``limit``."""
+    total = sum(count for _, count in pairs)
+    return sum(count for value, count in pairs if value <= limit) / total if total else math.nan
+
+
+def _by_index(counts: list[float]) -> list[list[float]]:
+    """Counts by position become pairs of value and count."""
+    return [[float(index), float(count)] for index, count in enumerate(counts)]
+
+
+_WITH_NUMBER: dict[str, Callable[[Any, float], Any]] = {
+    "quantile": _quantile,
+    "share_within": _share_within,
+}
+_OF_VALUE: dict[str, Callable[[Any], Any]] = {
+    "pairs": _by_index,
+    "abs": abs,
+    "log": math.log,
+    "total": lambda values: sum(values),
+}
+FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, "at", "pick"])
+
+
+class Formula:
+    """A formula that was read; ``names`` are the quantities that it needs."""
+
+    def __init__(self, text: str) -> None:
+        self.text = " ".join(text.split())
+        try:
+            self._tree = ast.parse(self.text, mode="eval").body
+        except SyntaxError as error:
+            raise ExperimentError(f"no formula: {self.text!r} ({error.msg})") from None
+        called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
+        self.names = {_dotted(node) for node in ast.walk(self._tree)
+                      if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
+                      and not _inside(node, self._tree)}
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Call) and _dotted(node.func) not in FUNCTIONS:
+                raise ExperimentError(f"no function {_dotted(node.func)!r} in {self.text!r};"
+                                      f" there are {', '.join(FUNCTIONS)}")
+
+    def __call__(self, known: Mapping[str, Grid]) -> Grid:
+        """Its value. Raises ``ExperimentError`` that names what is missing or does not fit."""
+        try:
+            return _value(self._tree, known)
+        except (TypeError, ZeroDivisionError, ValueError, OverflowError) as error:
+            raise ExperimentError(f"{self.text!r}: {error}") from None
+        except ExperimentError as error:
+            raise ExperimentError(f"{self.text!r}: {error}") from None
+
+
+def _inside(node: ast.AST, tree: ast.AST) -> bool:
+    """Whether the name is only the first part of a dotted one."""
+    return any(isinstance(one, ast.Attribute) and one.value is node for one in ast.walk(tree))
+
+
+def _dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    raise ExperimentError(f"cannot read {ast.unparse(node)!r}")
+
+
+def _value(node: ast.AST, known: Mapping[str, Grid]) -> Grid:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return Grid.one(node.value)
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = _dotted(node)
+        if name not in known:
+            raise ExperimentError(f"no quantity {name!r}; there are {', '.join(sorted(known))}")
+        return known[name]
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        return _value(node.left, known).with_(_value(node.right, known), _BINARY[type(node.op)])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _value(node.operand, known).map(operator.neg)
+    if isinstance(node, ast.BoolOp):
+        join = (lambda a, b: a and b) if isinstance(node.op, ast.And) else (lambda a, b: a or b)
+        first, *rest = (_value(part, known) for part in node.values)
+        for part in rest:
+            first = first.with_(part, join)
+        return first
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+        right = _value(node.comparators[0], known)
+        return _value(node.left, known).with_(right, _COMPARE[type(node.ops[0])])
+    if isinstance(node, ast.Call):
+        return _call(node, known)
+    raise ExperimentError(f"cannot read {ast.unparse(node)!r}")
+
+
+def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
+    name = _dotted(node.func)
+    if not node.args:
+        raise ExperimentError(f"{name} needs a quantity")
+    of = _value(node.args[0], known)
+    if name == "at":
+        return of.at({key.arg or "": _text(key.value) for key in node.keywords})
+    if name == "pick":
+        for key in node.keywords:
+            labels = key.value.elts if isinstance(key.value, ast.Tuple | ast.List) else [key.value]
+            of = of.pick(key.arg or "", [_text(label) for label in labels])
+        return of
+    if name in _REDUCTIONS:
+        for axis in node.args[1:]:
+            of = of.reduce(_text(axis), _REDUCTIONS[name])
+        return of if len(node.args) > 1 else _whole(of, _REDUCTIONS[name])
+    if name in _WITH_NUMBER:
+        if len(node.args) != 2:
+            raise ExperimentError(f"{name} needs a quantity and a number")
+        return of.with_(_value(node.args[1], known), _WITH_NUMBER[name])
+    return of.map(_OF_VALUE[name])
+
+
+def _whole(of: Grid, by: Callable[[Line], Any]) -> Grid:
+    """Reduced over all its axes at once."""
+    return Grid.one(by({of.label(cell): value for cell, value in of.rows()}))
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    raise ExperimentError(f"a label or axis in quotes was needed, not {ast.unparse(node)!r}")

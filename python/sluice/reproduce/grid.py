@@ -1,0 +1,133 @@
+"""Numbers with named axes: what runs measured, and what papers printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from sluice.errors import ExperimentError
+
+Cell = tuple[str, ...]
+Axes = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A value for each combination of the labels of its axes; combinations may be absent.
+
+    A grid without axes is one value. A value is a number, a truth, or a list of numbers (a
+    distribution).
+    """
+
+    axes: Axes
+    cells: dict[Cell, Any]
+
+    @classmethod
+    def one(cls, value: Any) -> Grid:
+        """A single value."""
+        return cls({}, {(): value})
+
+    @property
+    def only(self) -> Any:
+        """The value of a grid without axes. Raises ``ExperimentError`` for any other."""
+        if self.axes:
+            raise ExperimentError(f"one value was needed, but it depends on {_list(self.axes)}")
+        if not self.cells:
+            raise ExperimentError("no value is there")
+        return self.cells[()]
+
+    def label(self, cell: Cell) -> str:
+        """The cell's place in words: its labels."""
+        return " ".join(cell)
+
+    def rows(self) -> Iterator[tuple[Cell, Any]]:
+        """Cells and values, in the order of the axes' labels."""
+        for cell in product(*self.axes.values()):
+            if cell in self.cells:
+                yield cell, self.cells[cell]
+
+    def at(self, where: Mapping[str, str]) -> Grid:
+        """The part with these labels; the named axes are gone."""
+        for axis, label in where.items():
+            if label not in self._labels(axis):
+                raise ExperimentError(
+                    f"{axis} has no {label!r}; it has {_list(self.axes[axis])}")
+        kept = [index for index, axis in enumerate(self.axes) if axis not in where]
+        wanted = [(index, where[axis]) for index, axis in enumerate(self.axes) if axis in where]
+        cells = {tuple(cell[index] for index in kept): value for cell, value in self.cells.items()
+                 if all(cell[index] == label for index, label in wanted)}
+        return Grid({a: v for a, v in self.axes.items() if a not in where}, cells)
+
+    def pick(self, axis: str, labels: Sequence[str]) -> Grid:
+        """The same axes, with only these labels of one of them, in this order."""
+        known = self._labels(axis)
+        for label in labels:
+            if label not in known:
+                raise ExperimentError(f"{axis} has no {label!r}; it has {_list(known)}")
+        index = list(self.axes).index(axis)
+        cells = {cell: value for cell, value in self.cells.items() if cell[index] in labels}
+        return Grid({**self.axes, axis: tuple(labels)}, cells)
+
+    def reduce(self, axis: str, by: Callable[[dict[str, Any]], Any]) -> Grid:
+        """Each line along ``axis`` becomes one value, from its values by label."""
+        labels = self._labels(axis)
+        index = list(self.axes).index(axis)
+        lines: dict[Cell, dict[str, Any]] = {}
+        for label in labels:
+            for cell, value in self.cells.items():
+                if cell[index] == label:
+                    lines.setdefault(cell[:index] + cell[index + 1:], {})[label] = value
+        axes = {name: values for name, values in self.axes.items() if name != axis}
+        return Grid(axes, {cell: by(line) for cell, line in lines.items()})
+
+    def map(self, change: Callable[[Any], Any]) -> Grid:
+        """Each value changed."""
+        return Grid(self.axes, {cell: change(value) for cell, value in self.cells.items()})
+
+    def with_(self, other: Grid, join: Callable[[Any, Any], Any]) -> Grid:
+        """Values of both, joined where both have one; an axis that one lacks is repeated."""
+        axes: Axes = {**other.axes, **self.axes}
+        for axis in self.axes.keys() & other.axes.keys():
+            axes[axis] = tuple(one for one in self.axes[axis] if one in other.axes[axis])
+        axes = {axis: axes[axis] for axis in [*self.axes, *other.axes]}
+        cells = {}
+        for cell in product(*axes.values()):
+            at = dict(zip(axes, cell, strict=True))
+            mine = tuple(at[axis] for axis in self.axes)
+            theirs = tuple(at[axis] for axis in other.axes)
+            if mine in self.cells and theirs in other.cells:
+                cells[cell] = join(self.cells[mine], other.cells[theirs])
+        return Grid(axes, cells)
+
+    def _labels(self, axis: str) -> tuple[str, ...]:
+        if axis not in self.axes:
+            raise ExperimentError(f"no axis {axis!r} here; there is {_list(self.axes) or 'none'}")
+        return self.axes[axis]
+
+
+def number_of(label: str) -> float:
+    """The number that a label starts with, its unit applied: ``2us`` is 2e-6, ``64MiB`` 2**26."""
+    digits = label
+    while digits:
+        try:
+            value = float(digits)
+        except ValueError:
+            digits = digits[:-1]
+            continue
+        unit = label[len(digits):].strip()
+        if unit in _UNITS:
+            return value * _UNITS[unit]
+        break
+    return math.nan
+
+
+_UNITS = {"": 1.0, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01,
+          "K": 1e3, "M": 1e6, "G": 1e9,
+          "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "B": 1.0}
+
+
+def _list(names: Sequence[str] | Mapping[str, Any]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,96 @@
+"""The runs of an experiment: every combination of its axes, as argument lists of ``sluice``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from sluice.errors import ExperimentError
+from sluice.reproduce.grid import Cell
+from sluice.reproduce.spec import Experiment, Label, Open
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its labels along the axes, and what ``sluice`` is called with."""
+
+    cell: Cell
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The runs for one value of an open parameter."""
+
+    open: Open
+    value: str
+    runs: tuple[Run, ...]
+
+
+def runs(experiment: Experiment, picks: Mapping[str, Sequence[str]] | None = None,
+         change: tuple[Open, str] | None = None) -> tuple[Run, ...]:
+    """All combinations, or those with the picked labels; ``change`` sets an open parameter."""
+    if not experiment.command:
+        return ()
+    labels = [_picked(experiment, axis.name, (picks or {}).get(axis.name))
+              for axis in experiment.axes]
+    names = [axis.name for axis in experiment.axes]
+    made = []
+    for combination in product(*labels):
+        at = dict(zip(names, combination, strict=True))
+        cell = {axis: label.name for axis, label in at.items()}
+        if not any(skip.items() <= cell.items() for skip in experiment.skip):
+            made.append(Run(tuple(cell.values()), _arguments(experiment, at, change)))
+    return tuple(made)
+
+
+def trials(experiment: Experiment) -> tuple[Trial, ...]:
+    """The runs that show the sensitivity to open parameters; none in the quick variant."""
+    if not experiment.sensitivity or experiment.quick:
+        return ()
+    return tuple(Trial(one, value, runs(experiment, experiment.sensitivity.axes, (one, value)))
+                 for one in experiment.sensitivity.opens for value in one.values)
+
+
+def _picked(experiment: Experiment, axis: str, names: Sequence[str] | None) -> list[Label]:
+    labels = experiment.axis(axis).labels
+    if names is None:
+        return list(labels)
+    known = [label.name for label in labels]
+    for name in names:
+        if name not in known:
+            raise ExperimentError(f"{experiment.folder}: sensitivity.axes.{axis}: no {name!r};"
+                                  f" there are {', '.join(known)}")
+    return [label for label in labels if label.name in names]
+
+
+def _arguments(experiment: Experiment, at: Mapping[str, Label],
+               change: tuple[Open, str] | None) -> tuple[str, ...]:
+    settings = dict(experiment.settings)
+    for axis, label in at.items():
+        settings |= experiment.per.get((axis, label.name), {}) | label.settings
+        settings[axis] = label.name
+    changed: dict[str, str] = {}
+    for label in at.values():
+        changed |= label.set
+    if change and change[0].is_setting:
+        settings[change[0].name] = change[1]
+    elif change:
+        changed[change[0].name] = change[1]
+    command = [_fill(experiment, part, settings) for part in experiment.command]
+    for key, value in changed.items():
+        command += ["--set", f"{key}={_fill(experiment, value, settings)}"]
+    return ("sim", *command, "--json")
+
+
+def _fill(experiment: Experiment, text: str, settings: Mapping[str, str]) -> str:
+    """Replaces ``{name}`` by a setting or by the label on an axis."""
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in settings:
+            raise ExperimentError(
+                f"{experiment.folder}: runs.command: no setting {match[1]!r} for {text!r}; there"
+                f" are {', '.join(sorted(settings))}")
+        return settings[match[1]]
+    return re.sub(r"\{([a-z_0-9]+)\}", value, text)

@@ -1,0 +1,83 @@
+"""Pages: one for each experiment, and an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from sluice.report import svg
+from sluice.reproduce import draw, words
+from sluice.reproduce.claims import CONTRADICTS
+from sluice.reproduce.evaluate import Evaluated
+from sluice.reproduce.figures import Figure
+
+
+def render(one: Evaluated, version: str) -> str:
+    """The page of one experiment. The same results give the same bytes."""
+    slug = one.experiment.name.replace("/", "-")
+    counted = [judged for judged in one.judged if judged.outcome != CONTRADICTS]
+    return _template("experiment.html").render(
+        style=_style(), one=one, experiment=one.experiment, words=words, version=version,
+        counted=counted,
+        contradicted=[judged for judged in one.judged if judged.outcome == CONTRADICTS],
+        figures=[_figure(one, figure, f"{slug}-{index}")
+                 for index, figure in enumerate(one.experiment.figures, start=1)],
+        palette=svg.PALETTE, back="../../index.html")
+
+
+def render_index(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str]],
+                 version: str) -> str:
+    """The list of all experiments with their verdicts, from their result objects."""
+    return _template("index.html").render(style=_style(), results=results, failures=failures,
+                                          words=words, version=version)
+
+
+def _figure(one: Evaluated, figure: Figure, slug: str) -> dict[str, Any]:
+    if figure.kind == "table":
+        return {"figure": figure, "table": _table(one, figure), "drawn": None}
+    return {"figure": figure, "table": None, "drawn": Markup(draw.draw(one, figure, slug))}
+
+
+def _table(one: Evaluated, figure: Figure) -> dict[str, Any]:
+    """Rows along x; a column for each part and label of the series, ours over published."""
+    rows: dict[str, list[tuple[str, str]]] = {}
+    heads: list[str] = []
+    x_titles = one.experiment.titles(figure.x)
+    series_titles = one.experiment.titles(figure.series)
+    for part in figure.parts:
+        ours = part.ours(one.known)
+        published = part.published(one.known) if part.published else None
+        for name in ours.axes.get(figure.series, ("",)):
+            title = series_titles.get(name, name)
+            heads.append(": ".join(word for word in (part.title, title) if word))
+            for label in ours.axes[figure.x]:
+                at = {figure.x: label, figure.series: name}
+                mine = ours.cells.get(tuple(at[axis] for axis in ours.axes))
+                theirs = published.cells.get(tuple(at[axis] for axis in published.axes)) \
+                    if published else None
+                row = rows.setdefault(x_titles.get(label, label), [])
+                row.append((_form(mine, figure.form), _form(theirs, figure.form)))
+    return {"heads": heads, "rows": rows,
+            "published": any(theirs for row in rows.values() for _, theirs in row)}
+
+
+def _form(value: Any, form: str) -> str:
+    return "" if not isinstance(value, int | float) or value != value else format(value, form)
+
+
+def _template(name: str) -> Any:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+                              lstrip_blocks=True)
+    return environment.from_string(files("sluice.reproduce").joinpath(name)
+                                   .read_text(encoding="utf-8"))
+
+
+def _style() -> Markup:
+    """The report's style, and what only these pages have."""
+    report = files("sluice.report").joinpath("page.css").read_text(encoding="utf-8")
+    own = files("sluice.reproduce").joinpath("page.css").read_text(encoding="utf-8")
+    return Markup(report + own)

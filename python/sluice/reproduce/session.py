@@ -1,0 +1,136 @@
+"""Everything for one call: the runs of all experiments, their pages, and the table at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sluice.errors import ExperimentError
+from sluice.reproduce import matrix, page, words
+from sluice.reproduce.claims import CONTRADICTS
+from sluice.reproduce.evaluate import Evaluated, document, evaluate
+from sluice.reproduce.runner import Arguments, Runner
+from sluice.reproduce.spec import Experiment
+
+
+class Session:
+    """Reproduces experiments into one folder; runs that they share are run once."""
+
+    def __init__(self, sluice: Path, out: Path, jobs: int, fresh: bool) -> None:
+        self._out = out
+        self._runner = Runner(sluice, out / "runs", jobs, fresh)
+        self._done: list[Evaluated] = []
+        self._failures: list[tuple[str, str]] = []
+        self.documents: list[dict[str, Any]] = []
+
+    def kept(self) -> int:
+        """How many runs have ended."""
+        return len(self._runner.results)
+
+    def reproduce(self, experiments: Sequence[Experiment]) -> bool:
+        """Runs, evaluates and writes each; whether a run failed."""
+        wanted = {one.name: _arguments(one) for one in experiments}
+        progress = _Progress(sum(len(one) for one in wanted.values()))
+        for one in experiments:
+            progress.name = one.name
+            self._runner.run(wanted[one.name], progress.told)
+            progress.clear()
+            self._finish(one, wanted[one.name])
+        self._write("index.html", page.render_index(self._documents(), self._failures,
+                                                    self._runner.version))
+        return bool(self._failures)
+
+    def _finish(self, experiment: Experiment, wanted: Sequence[Arguments]) -> None:
+        failed = [one for one in wanted if one in self._runner.failures]
+        if failed:
+            problem = self._runner.failures[failed[0]]
+            self._failures.append((experiment.name, problem))
+            print(f"sluice reproduce: {experiment.name}: {len(failed)} of {len(wanted)} runs"
+                  f" failed; the first, `sluice {' '.join(failed[0])}`: {problem}",
+                  file=sys.stderr)
+            return
+        try:
+            one = evaluate(experiment, self._runner.results)
+        except ExperimentError as error:
+            self._failures.append((experiment.name, str(error)))
+            print(f"sluice reproduce: {experiment.name}: {error}", file=sys.stderr)
+            return
+        self._done.append(one)
+        told = document(one, self._runner.version)
+        self.documents.append(told)
+        self._write(f"{experiment.name}/result.json", json.dumps(told, indent=1) + "\n")
+        self._write(f"{experiment.name}/index.html", page.render(one, self._runner.version))
+
+    def _documents(self) -> list[dict[str, Any]]:
+        """Every result in the folder, those of earlier calls too."""
+        failed = {name for name, _ in self._failures}
+        paths = sorted(self._out.glob("*/*/result.json"))
+        told = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        return [one for one in told if one["experiment"] not in failed]
+
+    def _write(self, name: str, text: str) -> None:
+        path = self._out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def table(self) -> str:
+        """Claim, published, ours, distance and verdict of everything that ran."""
+        lines = []
+        for one in self._done:
+            quick = " (quick)" if one.experiment.quick else ""
+            lines += [f"{one.experiment.name}: {one.experiment.title}{quick}", ""]
+            rows = [["", "claim", "published", "ours", "distance", "verdict"]]
+            for judged in one.judged:
+                rows.append([words.MARKS[judged.outcome], judged.claim.says,
+                             words.published(judged), words.ours(judged),
+                             words.distance(judged), judged.outcome])
+            lines += [f"  {line}" for line in words.columns(rows, [1, 46, 20, 20, 34, 24])]
+            for judged in one.judged:
+                if judged.outcome == CONTRADICTS:
+                    lines += ["", f"  ! {judged.claim.says}"]
+                    lines += [f"    {says}: {words.number(value, unit)}"
+                              for says, value, unit in judged.reasons]
+            lines += ["", f"  {words.MARKS[one.verdict]} {one.verdict}:"
+                          f" {words.MEANINGS[one.verdict]}", ""]
+        return "\n".join([*lines, f"pages: {self._out / 'index.html'}"])
+
+
+def _arguments(experiment: Experiment) -> list[Arguments]:
+    """The runs of the experiment and of its sensitivities, each once."""
+    every = [run.arguments for run in matrix.runs(experiment)]
+    for trial in matrix.trials(experiment):
+        every += [run.arguments for run in trial.runs]
+    return list(dict.fromkeys(every))
+
+
+class _Progress:
+    """One line on a terminal that changes in place; nothing in a pipe."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._shown = sys.stderr.isatty()
+        self._started = time.monotonic()
+        self.name = ""
+
+    def told(self, done: int, total: int, what: str) -> None:
+        """One run of the experiment has ended."""
+        if not self._shown:
+            return
+        spent = time.monotonic() - self._started
+        line = f"{self.name}: {done} of {total} runs, {spent:.0f} s  {what}"
+        print(f"\r\x1b[K{line[:_width()]}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _width() -> int:
+    import shutil
+
+    return max(20, shutil.get_terminal_size().columns - 1)

@@ -1,0 +1,332 @@
+"""An experiment: one figure or table of a paper, as its folder describes it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sluice.errors import ExperimentError
+from sluice.reproduce import section
+from sluice.reproduce.claims import Claim, read_claim
+from sluice.reproduce.figures import Figure, read_figure
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import Grid
+from sluice.reproduce.section import Section
+
+FILE = "experiment.toml"
+
+
+@dataclass(frozen=True)
+class Label:
+    """One value of an axis: its name, its title, and what it changes in the command."""
+
+    name: str
+    title: str
+    set: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of the runs."""
+
+    name: str
+    title: str
+    labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class Open:
+    """A parameter that the paper leaves open, with the values to try."""
+
+    name: str
+    is_setting: bool
+    values: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How one measure moves with each open parameter, on a part of the runs."""
+
+    says: str
+    measure: Formula
+    unit: str
+    axes: dict[str, list[str]]
+    opens: tuple[Open, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A number of the paper's set-up."""
+
+    value: float
+    unit: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Published numbers: where they stand, and what to know about them."""
+
+    file: str
+    place: str
+    note: str
+    grids: dict[str, Grid]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that the folder says."""
+
+    name: str
+    folder: Path
+    title: str
+    paper: str
+    place: str
+    setup: str
+    departs: str
+    axes: tuple[Axis, ...]
+    command: tuple[str, ...]
+    skip: tuple[dict[str, str], ...]
+    settings: dict[str, str]
+    per: dict[tuple[str, str], dict[str, str]]
+    quick: bool
+    metrics: dict[str, tuple[str, float]]
+    derived: dict[str, Formula]
+    given: dict[str, Given]
+    published: tuple[Source, ...]
+    claims: tuple[Claim, ...]
+    sensitivity: Sensitivity | None
+    figures: tuple[Figure, ...]
+
+    def axis(self, name: str) -> Axis:
+        """The axis of this name."""
+        return next(axis for axis in self.axes if axis.name == name)
+
+    def titles(self, axis: str) -> dict[str, str]:
+        """The titles of an axis' labels; none for an axis that only published numbers have."""
+        found = [one for one in self.axes if one.name == axis]
+        return {label.name: label.title for one in found for label in one.labels}
+
+    def known(self) -> dict[str, Grid]:
+        """What formulas can use besides measurements: the set-up and the published numbers."""
+        grids = {f"given.{name}": Grid.one(one.value) for name, one in self.given.items()}
+        for source in self.published:
+            grids |= {f"published.{name}": grid for name, grid in source.grids.items()}
+        return grids
+
+
+def find(root: Path) -> list[str]:
+    """The names of all experiments below ``root``, in order."""
+    return sorted(str(path.parent.relative_to(root)) for path in root.glob(f"*/*/{FILE}"))
+
+
+def load(root: Path, name: str, quick: bool = False) -> Experiment:
+    """Reads one experiment. Raises ``ExperimentError`` that names file and key."""
+    path = root / name / FILE
+    top = section.read(path)
+    common = [section.read(path.parent / one) for one in top.texts("include", [])]
+    settings, per, axes_quick = _settings([*common, top], quick)
+    axes = tuple(_axis(one, axes_quick) for one in top.tables("axes"))
+    _no_strangers(top, axes_quick, axes)
+    runs = top.table("runs")
+    command = tuple(runs.texts("command", []))
+    skip = tuple(one.settings("where") for one in runs.tables("skip"))
+    runs.done()
+    experiment = Experiment(
+        name=name, folder=path.parent, title=top.text("title"), paper=top.text("paper"),
+        place=top.text("place"), setup=top.text("setup"), departs=top.text("departs", ""),
+        axes=axes, command=command, skip=skip, settings=settings, per=per, quick=quick,
+        metrics=_metrics(top.table("metrics")),
+        derived={key: _formula(top.table("derived"), key) for key in top.settings("derived")},
+        given=_given([*common, top]),
+        published=tuple(_source(one) for one in top.tables("published")),
+        claims=tuple(read_claim(one) for one in top.tables("claims")),
+        sensitivity=_sensitivity(top.table("sensitivity")) if top.has("sensitivity") else None,
+        figures=tuple(read_figure(one) for one in top.tables("figures")),
+    )
+    for one in [*common, top]:
+        one.done()
+    _check_names(experiment, path)
+    return experiment
+
+
+def _settings(sections: list[Section], quick: bool) -> tuple[
+        dict[str, str], dict[tuple[str, str], dict[str, str]], dict[str, list[str]]]:
+    """Settings of the shared files and then the experiment's own; the later ones win."""
+    settings: dict[str, str] = {}
+    per: dict[tuple[str, str], dict[str, str]] = {}
+    axes: dict[str, list[str]] = {}
+    for one in sections:
+        fast = one.table("quick")
+        tables = [one] + ([fast] if quick else [])
+        for table in tables:
+            settings |= table.settings("settings")
+            below = table.table("per")
+            for axis in below.keys():
+                for label in below.table(axis).keys():
+                    changed = below.table(axis).settings(label)
+                    per[axis, label] = per.get((axis, label), {}) | changed
+        fast.settings("settings"), fast.raw("per", {})
+        chosen = fast.table("axes")
+        picked = {axis: chosen.texts(axis) for axis in chosen.keys()}
+        axes |= picked if quick else {}
+        fast.done()
+    return settings, per, axes
+
+
+def _axis(one: Section, quick: Mapping[str, list[str]]) -> Axis:
+    name = one.text("name")
+    labels = []
+    for index, value in enumerate(one.raw("values", []), start=1):
+        if isinstance(value, dict):
+            below = Section(one.path, f"{one.full('values')}[{index}]", value)
+            label = below.text("name")
+            labels.append(Label(label, below.text("title", label), below.settings("set"),
+                                below.settings("settings")))
+            below.done()
+        else:
+            labels.append(Label(str(value), str(value)))
+    if not labels:
+        raise one.error("values", "at least one value is needed")
+    names = [label.name for label in labels]
+    for label in quick.get(name, []):
+        if label not in names:
+            raise one.error("values", f"quick.axes.{name} names {label!r}, which is not here")
+    chosen = [label for label in labels if label.name in quick.get(name, names)]
+    axis = Axis(name, one.text("title", name), tuple(chosen))
+    one.done()
+    return axis
+
+
+def _no_strangers(top: Section, quick: Mapping[str, list[str]], axes: tuple[Axis, ...]) -> None:
+    """Settings for a label, and the labels of the quick variant, are of axes that exist."""
+    names = [axis.name for axis in axes]
+    for where in ("quick.axes", "per", "quick.per"):
+        table = top
+        for part in where.split("."):
+            table = table.table(part)
+        for name in table.keys():
+            if name not in names:
+                raise top.error(f"{where}.{name}", f"no such axis; there are {', '.join(names)}")
+            if not where.endswith("per"):
+                continue
+            known = [one.name for axis in axes if axis.name == name for one in axis.labels]
+            for label in table.table(name).keys():
+                if label not in known and not quick:
+                    raise top.error(f"{where}.{name}.{label}",
+                                    f"no such label; there are {', '.join(known)}")
+
+
+def _metrics(table: Section) -> dict[str, tuple[str, float]]:
+    """A metric is a JSON pointer, or a table with a pointer and a factor."""
+    found = {}
+    for name in table.keys():
+        if isinstance(table.raw(name, ""), dict):
+            one = table.table(name)
+            found[name] = (one.text("pointer"), one.number("factor"))
+            one.done()
+        else:
+            found[name] = (table.text(name), 1.0)
+        if not found[name][0].startswith("/"):
+            raise table.error(name, "a JSON pointer such as /cache/misses was needed")
+    return found
+
+
+def _formula(table: Section, key: str) -> Formula:
+    try:
+        return Formula(table.text(key))
+    except ExperimentError as error:
+        raise table.error(key, str(error)) from None
+
+
+def _given(sections: list[Section]) -> dict[str, Given]:
+    found = {}
+    for one in sections:
+        table = one.table("given")
+        for name in table.keys():
+            below = table.table(name)
+            found[name] = Given(below.number("value"), below.text("unit", ""),
+                                below.text("place"))
+            below.done()
+    return found
+
+
+def _source(one: Section) -> Source:
+    axes = one.texts("axes")
+    path = one.path.parent / one.text("file")
+    source = Source(one.text("file"), one.text("place"), one.text("note", ""),
+                    read_csv(path, axes))
+    one.done()
+    return source
+
+
+def read_csv(path: Path, axes: list[str]) -> dict[str, Grid]:
+    """Grids from a file with a column for each axis and for each quantity; ``#`` starts a
+    comment, an empty cell is a number that was not published."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ExperimentError(f"{path}: {error.strerror}") from None
+    rows = list(csv.DictReader(line for line in lines if line and not line.startswith("#")))
+    columns = list(rows[0]) if rows else []
+    for axis in axes:
+        if axis not in columns:
+            raise ExperimentError(f"{path}: {axis}: no such column; there are {columns}", key=axis)
+    labels = {axis: tuple(dict.fromkeys(row[axis] for row in rows)) for axis in axes}
+    grids = {}
+    for column in columns:
+        if column in axes:
+            continue
+        cells: dict[tuple[str, ...], Any] = {}
+        for number, row in enumerate(rows, start=1):
+            try:
+                if row[column]:
+                    cells[tuple(row[axis] for axis in axes)] = float(row[column])
+            except (TypeError, ValueError):
+                raise ExperimentError(f"{path}: {column}: row {number}: no number:"
+                                      f" {row[column]!r}", key=column) from None
+        grids[column] = Grid(labels, cells)
+    return grids
+
+
+def _sensitivity(table: Section) -> Sensitivity:
+    opens = []
+    for one in table.tables("open"):
+        is_setting = one.has("setting")
+        opens.append(Open(one.text("setting" if is_setting else "key"), is_setting,
+                          tuple(one.texts("values")), one.text("why")))
+        one.done()
+    picks = table.table("axes")
+    found = Sensitivity(table.text("says"), _formula(table, "measure"), table.text("unit", ""),
+                        {axis: picks.texts(axis) for axis in picks.keys()}, tuple(opens))
+    table.done()
+    return found
+
+
+def _check_names(experiment: Experiment, path: Path) -> None:
+    """Every formula uses what is there; a derived quantity only what stands before it."""
+    names = {*experiment.metrics, *experiment.known()}
+    for name, formula in experiment.derived.items():
+        _check(path, f"derived.{name}", formula, names)
+        names.add(name)
+    for claim in experiment.claims:
+        for key, formula in claim.formulas().items():
+            _check(path, f"{claim.section}.{key}", formula, names)
+    for figure in experiment.figures:
+        for key, formula in figure.formulas().items():
+            _check(path, f"{figure.section}.{key}", formula, names)
+    if experiment.sensitivity:
+        _check(path, "sensitivity.measure", experiment.sensitivity.measure, names)
+    if experiment.metrics and not experiment.command:
+        raise ExperimentError(f"{path}: runs.command: is missing", key="runs.command")
+
+
+def _check(path: Path, key: str, formula: Formula, names: set[str]) -> None:
+    for name in sorted(formula.names - names):
+        raise ExperimentError(f"{path}: {key}: no quantity {name!r}; there are"
+                              f" {', '.join(sorted(names))}", key=key)

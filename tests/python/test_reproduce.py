@@ -1,0 +1,203 @@
+"""Does a verdict follow from the numbers, and does nothing that has run get lost?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments import EXPERIMENT, Lab
+from sluice.reproduce import spec
+
+ROOT = Path(__file__).parents[2]
+SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def outcomes(lab: Lab) -> list[str]:
+    return [claim["outcome"] for claim in lab.result()["claims"]]
+
+
+def test_a_match_is_computed(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab.run() == 0
+    assert lab.result()["verdict"] == "match"
+    assert outcomes(lab) == ["match", "match", "contradicts its set-up"]
+    # 4.1 against 4 is 2.4 % off; where nothing was published, nothing is compared.
+    findings = lab.result()["claims"][0]["findings"]
+    assert [(one["where"], one["distance"]) for one in findings] == [
+        (["1us"], "-2.4 %"), (["2us"], "+0.0 %")]
+    table = capsys.readouterr().out
+    assert "✓ match" in table and "the most that the set-up allows: 8 x" in table
+
+
+@pytest.mark.parametrize(("published", "verdict", "outcome"), [
+    ("load,speedup\n1us,4.3\n", "trend only", "trend only"),
+    ("load,speedup\n1us,0.5\n", "differs", "differs"),
+])
+def test_a_wrong_number_turns_the_verdict(
+        lab: Lab, published: str, verdict: str, outcome: str) -> None:
+    lab.write(EXPERIMENT, published)
+    assert lab.run() == 0
+    assert (lab.result()["verdict"], outcomes(lab)[0]) == (verdict, outcome)
+
+
+def test_a_broken_trend_turns_the_verdict(lab: Lab) -> None:
+    lab.write(EXPERIMENT.replace('"rises"', '"falls"'))
+    assert lab.run() == 0
+    assert (lab.result()["verdict"], outcomes(lab)[1]) == ("differs", "differs")
+
+
+def test_a_contradiction_whose_reason_does_not_hold_counts(lab: Lab) -> None:
+    lab.write(EXPERIMENT.replace("given.limit < 10", "given.limit > 10"))
+    assert lab.run() == 0
+    assert (lab.result()["verdict"], outcomes(lab)[2]) == ("differs", "differs")
+
+
+def test_open_parameters_are_tried(lab: Lab) -> None:
+    lab.run()
+    told = lab.result()["sensitivity"]
+    # `depth` divides both times, so the ratio stays; it is the runs that are others.
+    assert told["unchanged"] == 4
+    assert [(one["value"], one["measure"]) for one in told["trials"]] == [("2", 4.0), ("3", 4.0)]
+    assert sum("depth=3" in call for call in lab.calls()) == 2
+
+
+def test_quick_is_shorter_and_without_open_parameters(lab: Lab) -> None:
+    assert lab.run("--quick") == 0
+    assert all("--work 10 " in f"{call} " for call in lab.calls())
+    assert not any("depth" in call for call in lab.calls()) and lab.result()["quick"]
+
+
+def test_what_ran_is_kept_until_program_or_arguments_change(lab: Lab) -> None:
+    lab.run()
+    assert len(lab.calls()) == 6 + 4
+    first = (lab.out / "test/fig1/result.json").read_bytes()
+    lab.run()
+    assert len(lab.calls()) == 10
+    assert (lab.out / "test/fig1/result.json").read_bytes() == first
+    lab.run("--fresh")
+    assert len(lab.calls()) == 20
+    lab.sluice.write_text(lab.sluice.read_text() + "# another build\n")
+    lab.run()
+    assert len(lab.calls()) == 30
+    lab.write(EXPERIMENT.replace('work = "100"', 'work = "200"'))
+    lab.run()
+    assert len(lab.calls()) == 40
+
+
+def test_jobs_change_no_byte(tmp_path: Path) -> None:
+    found = []
+    for jobs in ("1", "2"):
+        (tmp_path / jobs).mkdir()
+        lab = Lab(tmp_path / jobs)
+        assert lab.run("--jobs", jobs) == 0
+        found.append([path.read_bytes() for path in sorted(lab.out.rglob("*"))
+                      if path.suffix in (".html", ".json") and path.parent.name != "runs"])
+    assert found[0] == found[1] and len(found[0]) == 3
+
+
+def test_two_figures_share_runs(lab: Lab) -> None:
+    other = lab.root / "test" / "fig2"
+    other.mkdir()
+    for name in ("experiment.toml", "published.csv"):
+        (other / name).write_text((lab.root / "test" / "fig1" / name).read_text())
+    assert lab.run() == 0
+    assert len(lab.calls()) == 10
+    index = (lab.out / "index.html").read_text()
+    assert "test/fig1/index.html" in index and "test/fig2/index.html" in index
+
+
+def test_ctrl_c_keeps_what_has_ended(lab: Lab) -> None:
+    command = [sys.executable, "-m", "sluice.reproduce", *lab.arguments("--jobs", "1")]
+    process = subprocess.Popen(command, env={**os.environ, "NAP": "0.4"}, text=True,
+                               stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                               start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(lab.calls()) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130 and "interrupted" in errors
+    kept = len(list((lab.out / "runs").glob("*.json")))
+    assert kept >= 2
+    started = len(lab.calls())
+    assert lab.run() == 0
+    assert len(lab.calls()) - started == 10 - kept
+    assert not [path for path in (lab.out / "runs").iterdir() if path.suffix != ".json"]
+
+
+def test_a_run_that_fails_is_told_and_tried_again(
+        lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("REFUSE", "--load 2us")
+    assert lab.run() == 1
+    told = capsys.readouterr().err
+    assert "2 of 10 runs failed" in told and "sluice: refused" in told
+    assert not (lab.out / "test/fig1/result.json").exists()
+    assert "not run" in (lab.out / "index.html").read_text()
+    monkeypatch.delenv("REFUSE")
+    assert lab.run() == 0
+    assert len(lab.calls()) == 10 + 2
+
+
+@pytest.mark.parametrize(("old", "new", "key", "problem"), [
+    ('place = "Figure 1"\nsetup', "setup", "place", "is missing"),
+    ('title = "Time', 'titel = "Time', "title", "is missing"),
+    ('[runs]\n', '[runs]\ncomand = []\n', "runs.comand", "no such key"),
+    ('kind = "trend"', 'kind = "trent"', "claims[2].kind", "value, ratio, order, trend"),
+    ('tolerance = "5 %"', 'tolerance = "5"', "claims[1].tolerance", "25 %"),
+    ('tolerance = "5 %"\n', '', "claims[1].tolerance", "is missing"),
+    ('why = "noise"\n', 'why = "noise"\nverdict = "match"\n', "claims[2].verdict", "no such key"),
+    ('ours = "speedup"\ntol', 'ours = "spedup"\ntol', "claims[1].ours", "no quantity 'spedup'"),
+    ('"at(time, system=\'slow\')', '"open(time)', "derived.speedup", "no function 'open'"),
+    ('time = "/time_s"', 'time = "time_s"', "metrics.time", "JSON pointer"),
+    ('"{work}"', '"{wrok}"', "runs.command", "no setting 'wrok'"),
+    ('work = "10"', 'work = "10"\n[quick.axes]\nlaod = ["1us"]', "quick.axes.laod", "no such axis"),
+    ('axis = "load"', 'axis = "lode"', "claims[2]", "no axis 'lode'"),
+    ('axes = ["load"]', 'axes = ["lode"]', "lode", "no such column"),
+    ('axes = { load = ["4us"] }', 'axes = { load = ["9us"] }', "sensitivity.axes.load", "'9us'"),
+])
+def test_a_bad_experiment_names_file_and_key(
+        lab: Lab, capsys: pytest.CaptureFixture[str], old: str, new: str, key: str,
+        problem: str) -> None:
+    assert old in EXPERIMENT
+    lab.write(EXPERIMENT.replace(old, new, 1))
+    assert lab.run() != 0
+    told = capsys.readouterr().err
+    assert str(lab.root / "test" / "fig1") in told and key in told and problem in told
+    assert told.count("\n") == 1
+
+
+def test_bad_toml_and_bad_names_are_one_line(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab.run("test/fig9") == 2
+    assert "no experiment 'test/fig9'" in capsys.readouterr().err
+    lab.write("title = ")
+    assert lab.run() == 2
+    told = capsys.readouterr().err
+    assert "experiment.toml" in told and told.count("\n") == 1
+
+
+def test_every_experiment_can_be_read() -> None:
+    names = spec.find(ROOT / "experiments")
+    assert "cylon/table3" in names
+    for name in names:
+        for quick in (False, True):
+            one = spec.load(ROOT / "experiments", name, quick)
+            assert one.claims and one.figures, name
+
+
+def test_table_3_of_cylon(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.root, lab.sluice = ROOT / "experiments", SLUICE
+    assert lab.run("cylon/table3", "--quick") == 0
+    result = (lab.out / "cylon/table3/index.html").read_text()
+    assert "trend only" in result and "<svg" in result
