@@ -69,6 +69,7 @@ system:
 bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench access
 	@cargo bench --locked -p sluice-testkit --bench parts
+	@cargo bench --locked -p sluice-testkit --bench host
 	@cargo bench --locked -p sluice-testkit --bench size
 	@cargo bench --locked -p sluice-cli --bench live
 

@@ -1,5 +1,6 @@
 //! A simulated host against closed forms.
 
 mod closed_forms;
+mod naive;
 mod rig;
 mod switching;
