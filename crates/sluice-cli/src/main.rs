@@ -16,7 +16,12 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match args::Cli::parse().command {
+    let command = args::Cli::parse().command;
+    // A run has a session to end, whoever still reads what it prints.
+    if !matches!(command, args::Command::Run(_)) {
+        end_with_the_reader();
+    }
+    let result = match command {
         args::Command::Run(args) => run::run(&args),
         args::Command::Sim(args) => sim::run(&args),
         args::Command::Workload { command } => return sluice_workload::run(command),
@@ -31,4 +36,11 @@ fn main() -> ExitCode {
         eprintln!("sluice: {error}");
         ExitCode::from(2)
     })
+}
+
+/// From now on writing to a closed pipe ends this process quietly, as in `sluice .. | head`.
+fn end_with_the_reader() {
+    // SAFETY: the default action is no handler. Rust's start-up code has SIGPIPE ignored, and
+    // nothing else changes that.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }

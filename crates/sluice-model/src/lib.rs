@@ -38,7 +38,7 @@ pub use device::{
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};
 pub use layout::Place;
-pub use nand::{BadBlock, Origin, Outlook, ProgramEnd, Served};
+pub use nand::{BadBlock, Origin, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, NDR_SKYBYTE_DELAY, Op, Request, ServedBy};

@@ -50,6 +50,8 @@ fn exercise(device: &mut Device, accesses: u64) {
             0 => device.discard(now, lpn),
             1 => device.write_back(now, lpn),
             2 => device.advance(now, &mut EveryThirdWritten),
+            3 => _ = device.take_page(now, lpn),
+            4 => _ = device.give_page(now, lpn, &mut EveryThirdWritten),
             op => {
                 let op = if op % 2 == 0 { Op::Write } else { Op::Read };
                 device.access(
@@ -166,11 +168,10 @@ fn read_first_scheduling_and_wear_allocate_nothing_either() {
         ("nand.suspend", "both"),
         ("nand.retry_reads", "100"),
         ("nand.endurance_spread", "10%"),
+        ("device.hint", "queue"),
     ]);
-    device.watch_queues();
     let before = ALLOC.counts();
     exercise(&mut device, 100_000);
-    device.outlook(Lpn(1));
     assert_eq!(ALLOC.counts(), before);
     let stats = device.stats();
     assert!(
@@ -228,6 +229,8 @@ fn the_write_log_and_the_hint_allocate_nothing_either() {
         let op = [Op::Write, Op::Write, Op::Read][rng.below(3) as usize];
         match rng.below(200) {
             0 => device.discard(now, Lpn(lpn)),
+            1 => _ = device.take_page(now, Lpn(lpn)),
+            2 => _ = device.give_page(now, Lpn(lpn), &mut EveryThirdWritten),
             _ => _ = device.access(now, Request { addr, op }, &mut EveryThirdWritten),
         }
     }

@@ -52,21 +52,6 @@ fn retries_are_counted() {
 }
 
 #[test]
-fn an_outlook_tells_the_channels_queue() {
-    let mut device = device(&[("nand.channels", "2"), ("nand.dies", "1")]);
-    device.watch_queues();
-    // The first write goes to die 0, the second to die 1, on the other channel.
-    (0..3).for_each(|lpn| device.write_back(Ps::ZERO, Lpn(lpn)));
-    read(&mut device, Ps::ZERO, 4);
-    let [even, odd] = [6, 7].map(|lpn| device.outlook(Lpn(lpn)));
-    assert_eq!((even.reads, even.programs, even.erases), (1, 2, 0));
-    assert_eq!((odd.reads, odd.programs, odd.erases), (0, 1, 0));
-    device.advance(PROGRAM, &mut ());
-    assert_eq!(device.outlook(Lpn(7)).programs, 0);
-    assert_eq!(device.outlook(Lpn(6)).programs, 1);
-}
-
-#[test]
 fn what_cannot_be_together_is_refused_in_a_line() {
     for (pairs, keys) in [
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = " ".join(str(error).split())
         print(f"sluice report: {message}", file=sys.stderr)
         return EXIT_BAD_INPUT
-    print(output)
+    try:
+        print(output, flush=True)
+    except BrokenPipeError:
+        # Nobody reads. The interpreter writes once more when it ends: not to the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -38,3 +38,39 @@ impl Device {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Device, Op, RawConfig, Request};
+    use sluice_units::{Lpn, Ps};
+
+    #[test]
+    fn an_estimate_sees_the_channel_of_its_page() {
+        let mut raw = RawConfig::default();
+        for (key, value) in [
+            ("device.capacity", "16MiB"),
+            ("cache.capacity", "1MiB"),
+            ("device.hint", "queue"),
+            ("nand.channels", "2"),
+            ("nand.dies", "1"),
+        ] {
+            raw.set(key, value).unwrap();
+        }
+        let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+        // The first write goes to die 0, the second to die 1, on the other channel.
+        (0..3).for_each(|lpn| device.write_back(Ps::ZERO, Lpn(lpn)));
+        let addr = Lpn(4).addr();
+        device.access(Ps::ZERO, Request { addr, op: Op::Read }, &mut ());
+        let mut counts = |now, lpn| {
+            device.advance(now, &mut ());
+            let seen = device.back.outlook(now, lpn);
+            [seen.reads, seen.programs, seen.erases]
+        };
+        assert_eq!(counts(Ps::ZERO, 6), [1, 2, 0]);
+        assert_eq!(counts(Ps::ZERO, 7), [0, 1, 0]);
+        let program = Ps::from_us(200);
+        assert_eq!(counts(program - Ps(1), 7), [0, 1, 0]);
+        assert_eq!(counts(program, 7), [0, 0, 0]);
+        assert_eq!(counts(program, 6), [1, 1, 0]);
+    }
+}

@@ -18,7 +18,6 @@ use crate::cache::{Cache, External, Found};
 use crate::config::{ConfigError, DeviceConfig, HintRule, StoreMiss, WritePolicy};
 use crate::ftl::WearReport;
 use crate::mshr::{Mshr, Requests};
-use crate::nand::Outlook;
 use crate::parts::Parts;
 use crate::prefetch::{Outcome, Prefetcher};
 use crate::request::{Completion, Effects, Op, Request, ServedBy};
@@ -305,23 +304,6 @@ impl Device {
             self.stats.late_write_backs += 1;
             self.write_behind(self.now, lpn);
         }
-    }
-
-    /// Counts from now on what each flash channel has been asked for, for [`Device::outlook`].
-    ///
-    /// Allocates, unlike everything else after [`Device::new`].
-    pub fn watch_queues(&mut self) {
-        self.back.watch_queues();
-    }
-
-    /// What a read of the page would find on its flash channel now: the terms of SkyByte's
-    /// Algorithm 1. The counts begin with [`Device::watch_queues`], and are zero before.
-    ///
-    /// # Panics
-    /// If the page is not on the device.
-    pub fn outlook(&mut self, lpn: Lpn) -> Outlook {
-        let lpn = self.known(lpn);
-        self.back.outlook(self.now, lpn)
     }
 
     /// Whether the page is in the cache or on its way there.

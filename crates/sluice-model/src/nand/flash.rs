@@ -41,7 +41,7 @@ impl Served {
 
 /// What a read would find on its channel: the terms of SkyByte's Algorithm 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outlook {
+pub(crate) struct Outlook {
     /// Reads that the channel has been asked for and has not done.
     pub reads: u32,
     /// Programs, likewise.
