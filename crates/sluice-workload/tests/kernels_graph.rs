@@ -5,9 +5,9 @@ use sluice_fabric::host::{Instr, MemOp, Step};
 use sluice_units::Rng;
 use sluice_workload::kernel::{KERNELS, Kernel, KernelOptions};
 
-const NAMES: &[&str] = &["srad"];
-/// A megabyte or so each.
-const SCALE: u32 = 8192;
+const NAMES: &[&str] = &["radix", "srad"];
+/// A quarter of a megabyte or so each.
+const SCALE: u32 = 32_768;
 
 fn make(name: &str, threads: u32, rounds: u64, seed: u64) -> Box<dyn Kernel> {
     let info = KERNELS.iter().find(|info| info.name == name);

@@ -32,6 +32,12 @@ impl Share {
         (self.items, self.chunk) = (items, chunk);
     }
 
+    /// The next phase, in which each thread has items of its own.
+    pub(crate) fn begin_own(&mut self, own: impl Fn(u64) -> Range<u64>) {
+        self.begin(0, 0);
+        self.mine = (0..self.mine.len() as u64).map(own).collect();
+    }
+
     /// The thread's next items, `most` at most; none when the phase has no more for it.
     pub(crate) fn piece(&mut self, thread: u32, most: u64) -> Option<Range<u64>> {
         let mine = &mut self.mine[thread as usize];
