@@ -192,3 +192,13 @@ fn an_expander_has_every_line_written() {
     assert_eq!(given.done_at, LATER + Ps::from_ns(63 * 2 + 100));
     assert_eq!(device.balance(), Ok(()));
 }
+
+#[test]
+fn a_page_is_cached_from_when_its_fill_is_done() {
+    let mut device = device(&[]);
+    assert_eq!(device.cached_at(Lpn(3)), None);
+    let there = read(&mut device, Ps::from_us(1), 3).done_at;
+    assert_eq!(device.cached_at(Lpn(3)), Some(there));
+    device.take_page(Ps::from_us(100), Lpn(3));
+    assert_eq!(device.cached_at(Lpn(3)), None);
+}

@@ -311,6 +311,15 @@ impl Device {
         lpn.0 < self.pages() && (self.memory.is_some() || self.cache.contains(lpn.0 as u32))
     }
 
+    /// From when on a host has hits on the page, if it is in the cache or on its way there.
+    pub fn cached_at(&self, lpn: Lpn) -> Option<Ps> {
+        if self.memory.is_some() {
+            return Some(Ps::ZERO);
+        }
+        let lpn = u32::try_from(lpn.0).ok()?;
+        self.cache.peek(lpn).map(|found| found.ready_at)
+    }
+
     /// Pages in the cache or on their way there.
     pub fn cached_pages(&self) -> u64 {
         self.cache.len()

@@ -1,21 +1,37 @@
 //! What every placement of pages works with: host memory, the link, the device, and the counting.
 
 use super::link::Link;
+use super::versions::Versions;
 use super::{Answer, Moved};
-use crate::host::config::HostConfig;
+use crate::host::config::{HostConfig, Migration};
 use crate::host::stats::MemoryStats;
 use sluice_model::dram::Dram;
 use sluice_model::{Completion, Device, Hint, Op, Parts, Request, ServedBy};
-use sluice_units::{LINE_BYTES, Ps};
+use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 use std::collections::VecDeque;
+
+/// Lines of a page.
+pub(super) const LINES: u64 = PAGE_BYTES / LINE_BYTES;
 
 pub(super) struct Bus {
     dram: Dram,
     overhead: Ps,
-    pub link: Link,
+    /// Finding out whether host memory has a page, if that is asked at every access.
+    lookup: Ps,
+    link: Link,
     pub device: Device,
     pub stats: MemoryStats,
     moved: VecDeque<Moved>,
+    /// Which copy of a line is the newest; in builds with debug assertions only.
+    pub versions: Versions,
+}
+
+/// A whole page that comes from the device.
+pub(super) struct Fetched {
+    /// When its last line is with the host.
+    pub ready_at: Ps,
+    served_by: ServedBy,
+    parts: Parts,
 }
 
 impl Bus {
@@ -23,14 +39,19 @@ impl Bus {
         Bus {
             dram: Dram::new(&config.dram),
             overhead: config.dram_overhead,
+            lookup: match config.migration {
+                Migration::AstriFlash(given) => given.lookup,
+                _ => Ps::ZERO,
+            },
             link: Link::new(config.link.line),
             device,
             stats: MemoryStats::default(),
             moved: VecDeque::new(),
+            versions: Versions::default(),
         }
     }
 
-    /// Reads a line of host memory. `away` is what finding it and its node add.
+    /// Reads a line of host memory. `away` is what the way to its node adds, or a wait for it.
     pub fn host_read(&mut self, now: Ps, addr: u64, away: Ps) -> Answer {
         self.stats.requests.host_reads += 1;
         self.host_access(now, addr, Op::Read, away)
@@ -43,7 +64,7 @@ impl Bus {
     }
 
     fn host_access(&mut self, now: Ps, addr: u64, op: Op, away: Ps) -> Answer {
-        let done_at = self.dram.access(now, addr, op).done_at + self.overhead + away;
+        let done_at = self.dram.access(now, addr, op).done_at + self.lookup + self.overhead + away;
         let time = &mut self.stats.access_time;
         time.accesses += 1;
         time.host_dram += done_at - now;
@@ -56,9 +77,33 @@ impl Bus {
 
     /// Reads a line of the device. With `may_delay` a long wait is answered without data.
     pub fn device_read(&mut self, now: Ps, addr: u64, may_delay: bool) -> Answer {
-        let at = self.link.request(now);
+        self.versions.device_read(addr);
+        let at = self.link.request(now + self.lookup);
         let (completion, parts) = self.device_access(at, addr, Op::Read);
-        let served_by = completion.served_by;
+        self.count_read(completion.served_by, parts);
+        if may_delay && completion.hint == Hint::LongDelay {
+            let begun = completion.done_at - parts.total();
+            let message = begun + parts.protocol + parts.indexing;
+            let arrives = self.link.from_device.peek(now, message);
+            return self.delayed(arrives);
+        }
+        let done_at = self.line_arrives(now, completion.done_at);
+        self.count_device(now, done_at, parts);
+        Answer {
+            done_at,
+            delayed: false,
+        }
+    }
+
+    fn delayed(&mut self, done_at: Ps) -> Answer {
+        self.stats.long_delays += 1;
+        Answer {
+            done_at,
+            delayed: true,
+        }
+    }
+
+    fn count_read(&mut self, served_by: ServedBy, parts: Parts) {
         let requests = &mut self.stats.requests;
         match served_by {
             ServedBy::CacheHit | ServedBy::WriteLog => requests.device_read_hits += 1,
@@ -68,27 +113,78 @@ impl Bus {
             let nand = parts.flash_queue + parts.flash_gc + parts.flash_service;
             self.stats.flash_read.record(nand);
         }
-        let delayed = may_delay && completion.hint == Hint::LongDelay;
-        let done_at = if delayed {
-            self.stats.long_delays += 1;
-            let begun = completion.done_at - parts.total();
-            let message = begun + parts.protocol + parts.indexing;
-            self.link.from_device.peek(now, message)
-        } else {
-            let done_at = self.line_arrives(now, completion.done_at);
-            self.count_device(now, done_at, parts);
-            done_at
-        };
-        Answer { done_at, delayed }
     }
 
     /// Writes a line of the device. Nobody waits for it.
     pub fn device_write(&mut self, now: Ps, addr: u64) {
-        let at = self.link.write(now);
+        self.versions.device_write(addr);
+        let at = self.link.write(now + self.lookup);
         self.stats.link_bytes[0] += LINE_BYTES;
         let (completion, parts) = self.device_access(at, addr, Op::Write);
         self.stats.requests.device_writes += 1;
         self.count_device(now, completion.done_at, parts);
+    }
+
+    /// Fetches the page of a line whole, for a cache of pages in host memory.
+    pub fn fetch_page(&mut self, now: Ps, addr: u64) -> Fetched {
+        let at = self.link.request(now + self.lookup);
+        let (completion, parts) = self.device_access(at, addr, Op::Read);
+        let arrivals = (0..LINES).map(|_| self.line_arrives(now, completion.done_at));
+        Fetched {
+            ready_at: arrivals.last().unwrap_or(completion.done_at),
+            served_by: completion.served_by,
+            parts,
+        }
+    }
+
+    /// Answers a read for which a page was fetched.
+    pub fn fetched_for_read(&mut self, now: Ps, page: &Fetched, may_delay: bool) -> Answer {
+        self.count_read(page.served_by, page.parts);
+        if may_delay {
+            return self.delayed(now + self.lookup);
+        }
+        self.count_device(now, page.ready_at, page.parts);
+        Answer {
+            done_at: page.ready_at,
+            delayed: false,
+        }
+    }
+
+    /// Counts a write for which a page was fetched.
+    pub fn fetched_for_write(&mut self, now: Ps, page: &Fetched) {
+        self.stats.requests.device_writes += 1;
+        self.count_device(now, page.ready_at, page.parts);
+    }
+
+    /// Answers a read of a page that is on its way.
+    pub fn merged(&mut self, now: Ps, ready_at: Ps, may_delay: bool) -> Answer {
+        self.stats.requests.device_read_misses += 1;
+        if may_delay {
+            return self.delayed(now + self.lookup);
+        }
+        let time = &mut self.stats.access_time;
+        time.accesses += 1;
+        time.host_dram += self.lookup;
+        time.flash += ready_at - now - self.lookup;
+        self.stats.latency.record(ready_at - now);
+        Answer {
+            done_at: ready_at,
+            delayed: false,
+        }
+    }
+
+    /// When the device can send the lines of a page. If its cache does not have it, the host's
+    /// first read brings it in.
+    pub fn page_ready(&mut self, now: Ps, page: u64) -> Ps {
+        match self.device.cached_at(Lpn(page)) {
+            Some(at) => at.max(now),
+            None => {
+                let at = self.link.request(now);
+                self.device_access(at, page * PAGE_BYTES, Op::Read)
+                    .0
+                    .done_at
+            }
+        }
     }
 
     fn device_access(&mut self, at: Ps, addr: u64, op: Op) -> (Completion, Parts) {
@@ -100,12 +196,14 @@ impl Bus {
     /// What the device does not account for is time on the link.
     fn count_device(&mut self, now: Ps, done_at: Ps, parts: Parts) {
         let behind = parts.total() - (parts.protocol + parts.indexing + parts.dram);
+        let elsewhere = self.lookup + parts.indexing + parts.dram + behind;
         let time = &mut self.stats.access_time;
         time.accesses += 1;
+        time.host_dram += self.lookup;
         time.indexing += parts.indexing;
         time.device_dram += parts.dram;
         time.flash += behind;
-        time.protocol += (done_at - now) - (parts.indexing + parts.dram + behind);
+        time.protocol += (done_at - now) - elsewhere;
         self.stats.latency.record(done_at - now);
     }
 
@@ -115,7 +213,40 @@ impl Bus {
         self.link.from_device.take(now, at)
     }
 
+    /// Sends a line of a page that goes back to the device at `at`.
+    pub fn line_returns(&mut self, now: Ps, at: Ps) -> Ps {
+        self.stats.link_bytes[0] += LINE_BYTES;
+        self.link.page_line(now, at)
+    }
+
+    /// Moves the lines of a page of host memory: they are there, or go, at `now`.
+    pub fn host_page(&mut self, now: Ps, frame_page: u64, op: Op) {
+        for line in 0..LINES {
+            let addr = frame_page * PAGE_BYTES + line * LINE_BYTES;
+            self.dram.access(now, addr, op);
+        }
+    }
+
+    /// Notes that the translation of pages has changed.
+    pub fn moves(&mut self, moved: Moved) {
+        self.stats.migration.shootdowns += u64::from(moved.shootdown);
+        self.moved.push_back(moved);
+    }
+
     pub fn take_moved(&mut self) -> Option<Moved> {
         self.moved.pop_front()
+    }
+
+    /// Takes the contents of a page from the device. Says whether flash does not have them.
+    pub fn take_page(&mut self, now: Ps, page: u64) -> bool {
+        let dirty = self.device.take_page(now, Lpn(page)).dirty;
+        self.versions.taken(page, dirty);
+        dirty
+    }
+
+    /// Gives the contents of a page back to the device.
+    pub fn give_page(&mut self, now: Ps, page: u64, frame_page: u64) {
+        self.device.give_page(now, Lpn(page), &mut ());
+        self.versions.given(page, frame_page);
     }
 }

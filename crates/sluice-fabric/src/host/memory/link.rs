@@ -46,7 +46,7 @@ impl Lane {
             return at;
         }
         self.forget(now.0 / self.slot.0 / 64);
-        let wanted = at.0 / self.slot.0;
+        let wanted = (at.0 / self.slot.0).max(self.first * 64);
         let (from, until) = self.run;
         let (from, wanted) = match (from..=until).contains(&wanted) {
             true => (from, until),
@@ -112,5 +112,9 @@ impl Link {
     pub fn write(&mut self, now: Ps) -> Ps {
         self.last = self.to_device.take(now, self.request(now));
         self.last
+    }
+    /// The same for a line of a page that goes back in the background, at `at`. Requests pass it.
+    pub fn page_line(&mut self, now: Ps, at: Ps) -> Ps {
+        self.to_device.take(now, at)
     }
 }

@@ -1,13 +1,24 @@
 //! The off-chip side of a host: host DRAM, the CXL link, the device, and pages that move.
 
+mod adaptive;
+mod astriflash;
+mod buffer;
 mod bus;
 mod link;
+mod pages;
+mod reclaim;
+mod tpp;
+mod versions;
 
 use super::config::{HostConfig, Migration};
 use super::stats::MemoryStats;
+use adaptive::Adaptive;
+use astriflash::AstriFlash;
 use bus::Bus;
+use pages::{Due, Tiers};
 use sluice_model::Device;
 use sluice_units::Ps;
+use tpp::Tpp;
 
 /// What the memory side answers to a read of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,19 +54,47 @@ pub struct Memory {
 enum Placement {
     Host,
     Device,
+    Adaptive(Adaptive),
+    Tpp(Tpp),
+    AstriFlash(AstriFlash),
+}
+
+impl Placement {
+    /// The two tiers, if there are.
+    fn tiers(&self) -> Option<&Tiers> {
+        match self {
+            Placement::Adaptive(adaptive) => Some(&adaptive.tiers),
+            Placement::Tpp(tpp) => Some(&tpp.tiers),
+            _ => None,
+        }
+    }
+
+    fn due(&mut self, bus: &mut Bus, now: Ps, due: Due) {
+        match (self, due) {
+            (Placement::Adaptive(adaptive), Due::Copy(entry)) => adaptive.copy(bus, now, entry),
+            (Placement::Adaptive(adaptive), Due::Leave) => adaptive.tiers.leave(bus, now),
+            (Placement::Tpp(tpp), Due::Sample) => tpp.sample(bus, now),
+            (Placement::Tpp(tpp), Due::Leave) => tpp.tiers.leave(bus, now),
+            (_, due) => unreachable!("{due:?} of another placement"),
+        }
+    }
 }
 
 impl Memory {
-    /// Idle memory. With pages that move, the device's are of 4 KiB.
+    /// Idle memory, with every page on the device unless all are in host memory.
+    ///
+    /// # Panics
+    /// If pages move and the device's are not of 4 KiB, or the migration's sizes cannot be.
     pub fn new(config: &HostConfig, device: Device) -> Memory {
+        let bus = Bus::new(config, device);
         let placement = match &config.migration {
             Migration::AllHost => Placement::Host,
-            _ => Placement::Device,
+            Migration::None => Placement::Device,
+            Migration::Adaptive(given) => Placement::Adaptive(Adaptive::new(&bus, given)),
+            Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given)),
+            Migration::AstriFlash(given) => Placement::AstriFlash(AstriFlash::new(&bus, given)),
         };
-        Memory {
-            bus: Bus::new(config, device),
-            placement,
-        }
+        Memory { bus, placement }
     }
 
     /// Reads the line at `line_addr`. If not `may_delay`, the answer has the data, however long it
@@ -64,10 +103,14 @@ impl Memory {
     /// # Panics
     /// If the address is not below the device's capacity.
     pub fn read(&mut self, now: Ps, _core: u32, line_addr: u64, may_delay: bool) -> Answer {
+        self.run(now);
         let bus = &mut self.bus;
         match &mut self.placement {
             Placement::Host => bus.host_read(now, line_addr, Ps::ZERO),
             Placement::Device => bus.device_read(now, line_addr, may_delay),
+            Placement::Adaptive(adaptive) => adaptive.read(bus, now, line_addr, may_delay),
+            Placement::Tpp(tpp) => tpp.read(bus, now, line_addr, may_delay),
+            Placement::AstriFlash(cache) => cache.read(bus, now, line_addr, may_delay),
         }
     }
 
@@ -76,20 +119,35 @@ impl Memory {
     /// # Panics
     /// If the address is not below the device's capacity.
     pub fn write(&mut self, now: Ps, line_addr: u64) {
+        self.run(now);
         let bus = &mut self.bus;
         match &mut self.placement {
             Placement::Host => bus.host_write(now, line_addr, Ps::ZERO),
             Placement::Device => bus.device_write(now, line_addr),
+            Placement::Adaptive(adaptive) => adaptive.write(bus, now, line_addr),
+            Placement::Tpp(tpp) => tpp.write(bus, now, line_addr),
+            Placement::AstriFlash(cache) => cache.write(bus, now, line_addr),
         }
     }
 
     /// When something is to be done next without being asked for: the end of a copy, a sampling.
     pub fn next_event(&self) -> Option<Ps> {
-        None
+        self.placement.tiers()?.events.next_at()
     }
 
-    /// Does what is due until `now`.
-    pub fn run(&mut self, _now: Ps) {}
+    /// Does what is due until `now`. Accesses do so themselves.
+    pub fn run(&mut self, now: Ps) {
+        while self.next_event().is_some_and(|at| at <= now) {
+            let events = match &mut self.placement {
+                Placement::Adaptive(adaptive) => &mut adaptive.tiers.events,
+                Placement::Tpp(tpp) => &mut tpp.tiers.events,
+                _ => return,
+            };
+            if let Some((at, due)) = events.pop() {
+                self.placement.due(&mut self.bus, at, due);
+            }
+        }
+    }
 
     /// Pages whose translation has changed and that were not reported yet, one entry of the page
     /// table at a time, until there are no more. The caller takes them out of every TLB.
@@ -98,8 +156,12 @@ impl Memory {
     }
 
     /// Asked at every TLB miss to a page of 4 KiB: the time that it takes beside the walk.
-    pub fn walk(&mut self, _now: Ps, _core: u32, _page: u64) -> Ps {
-        Ps::ZERO
+    pub fn walk(&mut self, now: Ps, _core: u32, page: u64) -> Ps {
+        self.run(now);
+        match &mut self.placement {
+            Placement::Tpp(tpp) => tpp.walk(&mut self.bus, now, page),
+            _ => Ps::ZERO,
+        }
     }
 
     /// What was counted since the last reset.

@@ -1,0 +1,171 @@
+//! SkyByte's promotion of hot pages (section III-C): the device counts, the host copies.
+
+use super::Answer;
+use super::buffer::{Buffer, CHUNKS_MAX, Promotion};
+use super::bus::Bus;
+use super::pages::{Due, Place, Sizes, Tiers, pace};
+use crate::host::config;
+use sluice_model::Op;
+use sluice_units::{Lpn, PAGE_BYTES, Ps};
+
+pub(super) struct Adaptive {
+    pub tiers: Tiers,
+    buffer: Buffer,
+    threshold: u16,
+    interrupt: Ps,
+    line: Ps,
+    decay: Ps,
+    /// The present stretch of decay, and when the next begins.
+    epoch: u16,
+    next_epoch: Ps,
+}
+
+impl Adaptive {
+    /// # Panics
+    /// If a huge page has more than 512 pages, or the threshold is more than a counter counts.
+    pub fn new(bus: &Bus, given: &config::Adaptive) -> Adaptive {
+        assert!(
+            given.huge <= CHUNKS_MAX,
+            "{} pages of a huge page",
+            given.huge
+        );
+        let sizes = Sizes {
+            span: given.huge,
+            home: given.pages,
+            remote: given.remote_pages,
+            remote_latency: given.remote_latency,
+            spare: given.spare,
+            line: given.line,
+        };
+        Adaptive {
+            tiers: Tiers::new(bus, &sizes),
+            buffer: Buffer::new(given.buffer),
+            threshold: u16::try_from(given.threshold).expect("a threshold below 65536"),
+            interrupt: given.interrupt,
+            line: given.line,
+            decay: given.decay,
+            epoch: 0,
+            next_epoch: match given.decay {
+                Ps::ZERO => Ps::MAX,
+                decay => decay,
+            },
+        }
+    }
+
+    pub fn read(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+        let unit = self.tiers.unit(addr / PAGE_BYTES);
+        match self.tiers.place(unit) {
+            Place::Host(frame) => self.tiers.read(bus, now, addr, frame),
+            Place::Moving(entry) => {
+                let promotion = self.buffer.at(entry);
+                if promotion.reads_host(self.tiers.line_of(addr)) {
+                    bus.stats.migration.buffer_host += 1;
+                    let frame = promotion.frame;
+                    return self.tiers.read(bus, now, addr, frame);
+                }
+                bus.stats.migration.buffer_device += 1;
+                bus.device_read(now, addr, may_delay)
+            }
+            Place::Device => {
+                let answer = bus.device_read(now, addr, may_delay);
+                // One that is delayed is read again, and counts then.
+                if !answer.delayed {
+                    self.count(bus, now, unit, addr);
+                }
+                answer
+            }
+        }
+    }
+
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) {
+        let unit = self.tiers.unit(addr / PAGE_BYTES);
+        match self.tiers.place(unit) {
+            Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
+            Place::Moving(entry) => {
+                let line = self.tiers.line_of(addr);
+                let promotion = self.buffer.at(entry);
+                if promotion.writes_host(now, line) {
+                    bus.stats.migration.buffer_host += 1;
+                    let frame = promotion.frame;
+                    self.tiers.write(bus, now, addr, frame);
+                } else {
+                    bus.stats.migration.buffer_device += 1;
+                    bus.device_write(now, addr);
+                }
+            }
+            Place::Device => {
+                bus.device_write(now, addr);
+                self.count(bus, now, unit, addr);
+            }
+        }
+    }
+
+    /// Counts an access of the device's to a page that stays there so far, and asks the host to
+    /// promote it once it is hot and in the device's cache. A page that was not taken has to
+    /// become hot again: an interrupt for every access would be too much.
+    fn count(&mut self, bus: &mut Bus, now: Ps, unit: u32, addr: u64) {
+        if now >= self.next_epoch {
+            let passed = 1 + (now - self.next_epoch).0 / self.decay.0;
+            self.epoch = self.epoch.wrapping_add(passed as u16);
+            self.next_epoch += self.decay * passed;
+        }
+        let entry = self.tiers.entry(unit);
+        let halvings = self.epoch.wrapping_sub(entry.epoch);
+        entry.count = entry.count.checked_shr(halvings.into()).unwrap_or(0);
+        entry.epoch = self.epoch;
+        entry.count = entry.count.saturating_add(1);
+        let page = Lpn(addr / PAGE_BYTES);
+        if entry.count >= self.threshold && bus.device.is_cached(page) {
+            entry.count = 0;
+            if bus.device.is_pinned(page) {
+                return;
+            }
+            self.promote(bus, now, unit);
+        }
+    }
+
+    fn promote(&mut self, bus: &mut Bus, now: Ps, unit: u32) {
+        if self.buffer.is_full() {
+            bus.stats.migration.buffer_full += 1;
+            return;
+        }
+        let Some(frame) = self.tiers.take_frame() else {
+            bus.stats.migration.no_room += 1;
+            return self.tiers.reclaim(bus, now);
+        };
+        if let Some(entry) = self.buffer.add(Promotion::new(unit, frame)) {
+            self.tiers.put(unit, Place::Moving(entry));
+            let begin = now + self.interrupt;
+            self.tiers.events.push(begin, Due::Copy(entry));
+        }
+        self.tiers.reclaim(bus, now);
+    }
+
+    /// A promotion goes on: its first line is to be copied, or its present chunk was.
+    pub fn copy(&mut self, bus: &mut Bus, now: Ps, entry: u32) {
+        let promotion = self.buffer.at(entry);
+        let (unit, frame) = (promotion.unit, promotion.frame);
+        let pages = self.tiers.pages_of(bus, unit);
+        let has_begun = promotion.moved_at[0] != Ps::MAX;
+        if has_begun {
+            let chunk = u64::from(promotion.chunk);
+            let frame_page = self.tiers.frame_page(frame) + chunk;
+            bus.host_page(now, frame_page, Op::Write);
+            let written = self.buffer.at(entry).next_chunk();
+            bus.versions
+                .copied(pages.start + chunk, frame_page, written);
+        }
+        let promotion = self.buffer.at(entry);
+        let page = pages.start + u64::from(promotion.chunk);
+        if page < pages.end {
+            let start = bus.page_ready(now, page);
+            let arrive = |at| bus.line_arrives(now, at);
+            let (moved_at, end) = pace(start, self.line, arrive);
+            promotion.moved_at = moved_at;
+            return self.tiers.events.push(end, Due::Copy(entry));
+        }
+        let written = promotion.is_written();
+        self.buffer.remove(entry);
+        self.tiers.moved_in(bus, now, unit, frame, written);
+    }
+}

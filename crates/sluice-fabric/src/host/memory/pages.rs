@@ -1,0 +1,260 @@
+//! Pages on the device and in host memory: the page table, the frames, and what a page in host
+//! memory does.
+
+use super::bus::{Bus, LINES};
+use super::reclaim::{Lists, Reclaim};
+use super::{Answer, Moved};
+use crate::events::Events;
+use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
+
+/// Where an entry of the page table leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Device,
+    /// A frame of host memory.
+    Host(u32),
+    /// On its way there: an entry of the promotion look-aside buffer.
+    Moving(u32),
+}
+
+/// An entry of the page table, with the count of accesses that the device keeps for it. All zero
+/// at the start, so that memory is touched when used.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Entry {
+    /// 0 on the device, a frame plus 1, or with the highest bit a place in the buffer.
+    place: u32,
+    /// Saturates.
+    pub count: u16,
+    /// In which stretch of decay the count was right.
+    pub epoch: u16,
+}
+
+const MOVING: u32 = 1 << 31;
+
+/// A frame of host memory. What it is for is the business of `lists` and `reclaim`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Frame {
+    /// The entry of the page table that it belongs to.
+    pub unit: u32,
+    /// Whether flash does not have its contents.
+    pub dirty: bool,
+    /// The accessed bit: set by accesses that leave the processor.
+    pub referenced: bool,
+    /// Whether it is being copied back, and whether it was written meanwhile.
+    pub leaving: bool,
+    pub rewritten: bool,
+    /// When its contents are there.
+    pub ready_at: Ps,
+}
+
+/// What is due at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// An entry of the promotion look-aside buffer goes on.
+    Copy(u32),
+    /// The page that goes back goes on.
+    Leave,
+    /// Pages are to be marked for sampling.
+    Sample,
+}
+
+/// How host memory for pages is made up. Sizes are in pages of 4 KiB.
+pub(super) struct Sizes {
+    /// Pages of an entry of the page table.
+    pub span: u32,
+    pub home: u32,
+    pub remote: u32,
+    pub remote_latency: Ps,
+    pub spare: u32,
+    /// From one line of a copy to the next.
+    pub line: Ps,
+}
+
+/// Host memory and device as two tiers of pages.
+pub(super) struct Tiers {
+    table: Vec<Entry>,
+    pub frames: Vec<Frame>,
+    /// Free frames of the home node and of the other one.
+    free: [Vec<u32>; 2],
+    home: u32,
+    remote_latency: Ps,
+    /// Pages of an entry.
+    pub span: u32,
+    pub lists: Lists,
+    pub reclaim: Reclaim,
+    pub events: Events<Due>,
+}
+
+impl Tiers {
+    /// # Panics
+    /// If the device's pages are not of 4 KiB, or an entry's are not a power of two.
+    pub fn new(bus: &Bus, sizes: &Sizes) -> Tiers {
+        let settings = bus.device.config();
+        assert_eq!(
+            settings.page_bytes(),
+            PAGE_BYTES,
+            "device.page, with pages that move"
+        );
+        assert!(
+            sizes.span.is_power_of_two(),
+            "{} pages of an entry",
+            sizes.span
+        );
+        let home = sizes.home / sizes.span;
+        let frames = home + sizes.remote / sizes.span;
+        Tiers {
+            table: vec![Entry::default(); settings.pages.div_ceil(sizes.span) as usize],
+            frames: vec![Frame::default(); frames as usize],
+            free: [(0..home).rev().collect(), (home..frames).rev().collect()],
+            home,
+            remote_latency: sizes.remote_latency,
+            span: sizes.span,
+            lists: Lists::new(frames),
+            reclaim: Reclaim::new(sizes.spare.div_ceil(sizes.span), sizes.line),
+            events: Events::with_capacity(256),
+        }
+    }
+
+    /// The entry of the page table that has the page.
+    pub fn unit(&self, page: u64) -> u32 {
+        (page >> self.span.trailing_zeros()) as u32
+    }
+
+    /// The pages of an entry: the last may have fewer.
+    pub fn pages_of(&self, bus: &Bus, unit: u32) -> std::ops::Range<u64> {
+        let first = u64::from(unit) * u64::from(self.span);
+        first..(first + u64::from(self.span)).min(bus.device.pages())
+    }
+
+    pub fn place(&self, unit: u32) -> Place {
+        match self.table[unit as usize].place {
+            0 => Place::Device,
+            place if place & MOVING != 0 => Place::Moving(place & !MOVING),
+            place => Place::Host(place - 1),
+        }
+    }
+
+    /// Changes where an entry leads. Its count begins anew.
+    pub fn put(&mut self, unit: u32, place: Place) {
+        self.table[unit as usize] = Entry {
+            place: match place {
+                Place::Device => 0,
+                Place::Host(frame) => frame + 1,
+                Place::Moving(entry) => entry | MOVING,
+            },
+            ..Entry::default()
+        };
+    }
+
+    pub fn entry(&mut self, unit: u32) -> &mut Entry {
+        &mut self.table[unit as usize]
+    }
+
+    /// Tells every TLB that an entry has changed.
+    pub fn moves(&self, bus: &mut Bus, unit: u32) {
+        bus.moves(Moved {
+            first: u64::from(unit) * u64::from(self.span),
+            pages: self.span,
+            shootdown: true,
+        });
+    }
+
+    /// A free frame: of the home node first, then of the other (SkyByte section IV).
+    pub fn take_frame(&mut self) -> Option<u32> {
+        let [home, remote] = &mut self.free;
+        let frame = home.pop().or_else(|| remote.pop())?;
+        self.frames[frame as usize] = Frame::default();
+        Some(frame)
+    }
+
+    pub fn free_frame(&mut self, frame: u32) {
+        self.free[usize::from(frame >= self.home)].push(frame);
+    }
+
+    /// Frames that nothing is in.
+    pub fn free_frames(&self) -> u32 {
+        self.free.iter().map(|free| free.len() as u32).sum()
+    }
+
+    /// The page of host memory where the frame begins.
+    pub fn frame_page(&self, frame: u32) -> u64 {
+        u64::from(frame) * u64::from(self.span)
+    }
+
+    /// Where in host memory the frame has the byte at `addr`.
+    pub fn frame_addr(&self, frame: u32, addr: u64) -> u64 {
+        let bytes = u64::from(self.span) * PAGE_BYTES;
+        u64::from(frame) * bytes + addr % bytes
+    }
+
+    /// The line of an entry's pages that has the byte at `addr`.
+    pub fn line_of(&self, addr: u64) -> u64 {
+        addr % (u64::from(self.span) * PAGE_BYTES) / LINE_BYTES
+    }
+
+    /// Reads a line of a page in host memory.
+    pub fn read(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) -> Answer {
+        let place = self.frame_addr(frame, addr);
+        bus.versions.host_read(addr, place);
+        let away = self.access(now, frame);
+        bus.host_read(now, place, away)
+    }
+
+    /// Writes it.
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) {
+        let place = self.frame_addr(frame, addr);
+        bus.versions.host_write(addr, place);
+        let away = self.access(now, frame);
+        let it = &mut self.frames[frame as usize];
+        it.dirty = true;
+        it.rewritten = it.leaving;
+        bus.host_write(now, place, away);
+    }
+
+    /// Notes an access, and says what it takes beside that to DRAM: the way to the other node, and
+    /// the wait for a page whose contents are on their way.
+    fn access(&mut self, now: Ps, frame: u32) -> Ps {
+        let it = &mut self.frames[frame as usize];
+        it.referenced = true;
+        let away = match frame < self.home {
+            true => Ps::ZERO,
+            false => self.remote_latency,
+        };
+        away + (it.ready_at - now)
+    }
+
+    /// The host has the contents of an entry's pages in a frame: it leads there from now on.
+    pub fn moved_in(&mut self, bus: &mut Bus, now: Ps, unit: u32, frame: u32, written: bool) {
+        let mut dirty = written;
+        for page in self.pages_of(bus, unit) {
+            dirty |= bus.take_page(now, page);
+        }
+        self.put(unit, Place::Host(frame));
+        self.frames[frame as usize] = Frame {
+            unit,
+            dirty,
+            // It was promoted for being hot: the first look of reclaim makes it active.
+            referenced: true,
+            ..Frame::default()
+        };
+        self.lists.add(frame);
+        self.moves(bus, unit);
+        bus.stats.migration.promotions += 1;
+    }
+}
+
+/// The times at which the lines of a page pass the link, one `line` after the other, and when the
+/// next page can begin.
+pub(super) fn pace(
+    start: Ps,
+    line: Ps,
+    mut pass: impl FnMut(Ps) -> Ps,
+) -> ([Ps; LINES as usize], Ps) {
+    let mut times = [Ps::ZERO; LINES as usize];
+    let mut next = start;
+    for time in &mut times {
+        *time = pass(next);
+        next = *time + line;
+    }
+    (times, next)
+}

@@ -1,0 +1,162 @@
+//! Which pages go back to the device, and how: two lists as Linux has them, and a copy in the
+//! background.
+
+use super::bus::Bus;
+use super::pages::{Due, Frame, Place, Tiers, pace};
+use sluice_model::Op;
+use sluice_units::Ps;
+use std::collections::VecDeque;
+
+/// The active and the inactive list. A page comes in as inactive, becomes active if it was
+/// accessed when its turn comes to leave, and inactive again when there are more active pages
+/// than inactive ones.
+pub(super) struct Lists {
+    /// Oldest first.
+    inactive: VecDeque<u32>,
+    active: VecDeque<u32>,
+}
+
+impl Lists {
+    pub fn new(frames: u32) -> Lists {
+        Lists {
+            inactive: VecDeque::with_capacity(frames as usize),
+            active: VecDeque::with_capacity(frames as usize),
+        }
+    }
+
+    /// A frame that has come in.
+    pub fn add(&mut self, frame: u32) {
+        self.inactive.push_back(frame);
+    }
+
+    /// Takes out the frame that leaves next: an inactive one that was not accessed.
+    pub fn victim(&mut self, frames: &mut [Frame]) -> Option<u32> {
+        // Each round clears an accessed bit, and nobody sets one meanwhile.
+        for _ in 0..=self.inactive.len() + self.active.len() {
+            while self.active.len() > self.inactive.len() {
+                let frame = self.active.pop_front()?;
+                frames[frame as usize].referenced = false;
+                self.add(frame);
+            }
+            let frame = self.inactive.pop_front()?;
+            if !std::mem::take(&mut frames[frame as usize].referenced) {
+                return Some(frame);
+            }
+            self.active.push_back(frame);
+        }
+        None
+    }
+}
+
+/// Pages on their way back, one after the other.
+pub(super) struct Reclaim {
+    /// Frames to be kept free: at least the one that the next page needs.
+    spare: u32,
+    line: Ps,
+    leaving: VecDeque<u32>,
+    /// Pages of the first one that were copied.
+    copied: u64,
+}
+
+impl Reclaim {
+    pub fn new(spare: u32, line: Ps) -> Reclaim {
+        Reclaim {
+            spare: spare.max(1),
+            line,
+            leaving: VecDeque::new(),
+            copied: 0,
+        }
+    }
+}
+
+impl Tiers {
+    /// Sends pages back until enough frames are free or will be.
+    pub fn reclaim(&mut self, bus: &mut Bus, now: Ps) {
+        while self.free_frames() + (self.reclaim.leaving.len() as u32) < self.reclaim.spare {
+            let Some(frame) = self.lists.victim(&mut self.frames) else {
+                return;
+            };
+            if self.frames[frame as usize].dirty {
+                self.frames[frame as usize].leaving = true;
+                self.reclaim.leaving.push_back(frame);
+                if self.reclaim.leaving.len() == 1 {
+                    self.copy_back(bus, now);
+                }
+            } else {
+                // Flash still has it: only the translation changes.
+                self.drop_clean(bus, frame);
+            }
+        }
+    }
+
+    fn drop_clean(&mut self, bus: &mut Bus, frame: u32) {
+        let unit = self.frames[frame as usize].unit;
+        let first = self.frame_page(frame);
+        for (page, frame_page) in self.pages_of(bus, unit).zip(first..) {
+            bus.versions.dropped(page, frame_page);
+        }
+        self.left(bus, frame);
+    }
+
+    /// The frame's pages are on the device again.
+    fn left(&mut self, bus: &mut Bus, frame: u32) {
+        let unit = self.frames[frame as usize].unit;
+        self.put(unit, Place::Device);
+        self.moves(bus, unit);
+        self.free_frame(frame);
+        bus.stats.migration.demotions += 1;
+    }
+
+    /// Begins to copy the next page of the frame whose turn it is.
+    fn copy_back(&mut self, bus: &mut Bus, now: Ps) {
+        let Some(frame) = self.reclaim.leaving.front() else {
+            return;
+        };
+        let page = self.frame_page(*frame) + self.reclaim.copied;
+        bus.host_page(now, page, Op::Read);
+        let ready_at = self.frames[*frame as usize].ready_at;
+        let start = now.max(ready_at);
+        let (_, end) = pace(start, self.reclaim.line, |at| bus.line_returns(now, at));
+        self.events.push(end, Due::Leave);
+    }
+
+    /// A page of the frame whose turn it is was copied.
+    pub fn leave(&mut self, bus: &mut Bus, now: Ps) {
+        let Some(frame) = self.reclaim.leaving.front().copied() else {
+            return;
+        };
+        self.reclaim.copied += 1;
+        let it = self.frames[frame as usize];
+        let pages = self.pages_of(bus, it.unit);
+        if self.reclaim.copied == pages.end - pages.start || it.rewritten {
+            self.reclaim.leaving.pop_front();
+            self.reclaim.copied = 0;
+            let it = &mut self.frames[frame as usize];
+            it.leaving = false;
+            if std::mem::take(&mut it.rewritten) {
+                // The copy is not what the page is now. One that is written is not cold: it stays,
+                // and its accessed bit makes it active at the next look.
+                self.lists.add(frame);
+            } else {
+                for (page, frame_page) in pages.zip(self.frame_page(frame)..) {
+                    bus.give_page(now, page, frame_page);
+                }
+                bus.stats.migration.dirty_demotions += 1;
+                self.left(bus, frame);
+            }
+            self.reclaim_more(bus, now);
+        } else {
+            self.copy_back(bus, now);
+        }
+    }
+
+    /// Goes on with those that wait, and with more if they are not enough.
+    fn reclaim_more(&mut self, bus: &mut Bus, now: Ps) {
+        if self.reclaim.leaving.is_empty() {
+            self.reclaim(bus, now);
+        } else {
+            self.copy_back(bus, now);
+            self.reclaim(bus, now);
+        }
+    }
+}

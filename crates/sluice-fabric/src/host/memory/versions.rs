@@ -1,0 +1,111 @@
+//! Which copy of a line is the newest: a check on where reads are served from.
+//!
+//! Kept in builds with debug assertions, empty and never looked at in others. It is told what
+//! happens to which copy, and knows nothing of where a page is held to be.
+
+use super::bus::LINES;
+use sluice_units::{LINE_BYTES, PAGE_BYTES};
+use std::collections::BTreeMap;
+
+type Page = [u32; LINES as usize];
+
+/// Version of a line whose last write the device was told to forget.
+const LOST: u32 = u32::MAX;
+
+/// Versions by page: the newest there is, the device's, and host memory's by frame.
+#[derive(Default)]
+pub(super) struct Versions {
+    newest: BTreeMap<u64, Page>,
+    device: BTreeMap<u64, Page>,
+    host: BTreeMap<u64, Page>,
+}
+
+fn page_of(addr: u64) -> (u64, usize) {
+    (addr / PAGE_BYTES, (addr % PAGE_BYTES / LINE_BYTES) as usize)
+}
+
+fn of(pages: &BTreeMap<u64, Page>, page: u64) -> Page {
+    pages.get(&page).copied().unwrap_or([0; LINES as usize])
+}
+
+fn line(pages: &mut BTreeMap<u64, Page>, addr: u64) -> &mut u32 {
+    let (page, line) = page_of(addr);
+    &mut pages.entry(page).or_insert([0; LINES as usize])[line]
+}
+
+impl Versions {
+    fn write(&mut self, addr: u64) -> u32 {
+        let newest = line(&mut self.newest, addr);
+        *newest += 1;
+        *newest
+    }
+
+    /// The program's line at `addr` is written in host memory at `place`.
+    pub fn host_write(&mut self, addr: u64, place: u64) {
+        if cfg!(debug_assertions) {
+            *line(&mut self.host, place) = self.write(addr);
+        }
+    }
+
+    /// It is written on the device.
+    pub fn device_write(&mut self, addr: u64) {
+        if cfg!(debug_assertions) {
+            *line(&mut self.device, addr) = self.write(addr);
+        }
+    }
+
+    /// It is read from host memory.
+    pub fn host_read(&mut self, addr: u64, place: u64) {
+        if cfg!(debug_assertions) {
+            let newest = *line(&mut self.newest, addr);
+            assert_eq!(*line(&mut self.host, place), newest, "{addr:#x} from host");
+        }
+    }
+
+    /// It is read from the device.
+    pub fn device_read(&mut self, addr: u64) {
+        if cfg!(debug_assertions) {
+            let newest = *line(&mut self.newest, addr);
+            assert_eq!(
+                *line(&mut self.device, addr),
+                newest,
+                "{addr:#x} from device"
+            );
+        }
+    }
+
+    /// The lines of a page, but those of `except`, are copied from the device to a frame.
+    pub fn copied(&mut self, page: u64, frame: u64, except: u64) {
+        if cfg!(debug_assertions) {
+            let (from, mut to) = (of(&self.device, page), of(&self.host, frame));
+            for line in (0..LINES as usize).filter(|line| except >> line & 1 == 0) {
+                to[line] = from[line];
+            }
+            self.host.insert(frame, to);
+        }
+    }
+
+    /// The host has taken the page over. What the device had and flash has not is gone.
+    pub fn taken(&mut self, page: u64, dirty: bool) {
+        if cfg!(debug_assertions) && dirty {
+            self.device.insert(page, [LOST; LINES as usize]);
+        }
+    }
+
+    /// The frame is given up, and the device has the page.
+    pub fn dropped(&mut self, page: u64, frame: u64) {
+        if cfg!(debug_assertions) {
+            let (device, host) = (of(&self.device, page), of(&self.host, frame));
+            assert_eq!(device, host, "page {page} as the device has it");
+        }
+    }
+
+    /// The frame's contents go to the device.
+    pub fn given(&mut self, page: u64, frame: u64) {
+        if cfg!(debug_assertions) {
+            let host = of(&self.host, frame);
+            assert_eq!(host, of(&self.newest, page), "page {page} as it is given");
+            self.device.insert(page, host);
+        }
+    }
+}
