@@ -5,10 +5,15 @@
 //! own that begins at 0. What one leaves out of the program it is named after stands in its file.
 
 mod arena;
+#[cfg(test)]
+mod drive;
 mod radix;
 mod record;
 mod share;
 mod srad;
+mod store;
+mod tpcc;
+mod ycsb;
 
 pub use arena::{Arena, Array};
 pub use record::{Loaded, Recorder};
@@ -57,7 +62,7 @@ pub struct KernelInfo {
 }
 
 /// Every kernel, in the order of Table I.
-pub static KERNELS: &[KernelInfo] = &[radix::INFO, srad::INFO];
+pub static KERNELS: &[KernelInfo] = &[radix::INFO, srad::INFO, ycsb::INFO, tpcc::INFO];
 
 /// Memory within 5 % of Table I, at every scale that matters, without making the kernel.
 #[cfg(test)]

@@ -1,0 +1,70 @@
+//! Runs kernels in tests.
+
+use super::{Kernel, KernelOptions};
+use sluice_fabric::host::{Instr, MemOp, Step};
+
+/// Options for a small kernel.
+pub(super) fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
+    KernelOptions {
+        threads,
+        scale,
+        seed: 7,
+        rounds,
+    }
+}
+
+/// What a run was.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// FNV-1a of the stream.
+    pub(super) hash: u64,
+    pub(super) instructions: u64,
+    pub(super) loads: u64,
+    pub(super) stores: u64,
+}
+
+/// Runs to the end, `stretches` stretches of a thread at a time, and checks every address.
+pub(super) fn run(kernel: &mut dyn Kernel, stretches: usize) -> Told {
+    let threads = kernel.threads() as usize;
+    let mut steps = vec![Step::More; threads];
+    let mut told = Told::default();
+    let mut out: Vec<Instr> = Vec::new();
+    while steps.iter().any(|step| *step != Step::End) {
+        if steps.iter().all(|step| *step != Step::More) {
+            let barrier = steps.iter_mut().filter(|step| **step == Step::Barrier);
+            barrier.for_each(|step| *step = Step::More);
+        }
+        for (thread, step) in (0..).zip(&mut steps) {
+            for _ in 0..stretches {
+                if *step != Step::More {
+                    break;
+                }
+                out.clear();
+                *step = kernel.fill(thread, &mut out);
+                assert_eq!(*step == Step::More, !out.is_empty());
+                assert!(out.len() < 20_000, "a stretch of {} entries", out.len());
+                count(&mut told, &out, kernel.footprint().0);
+            }
+        }
+    }
+    told
+}
+
+fn count(told: &mut Told, out: &[Instr], footprint: u64) {
+    for (index, instr) in out.iter().enumerate() {
+        told.instructions += instr.count();
+        told.loads += u64::from(instr.op == MemOp::Load);
+        told.stores += u64::from(instr.op == MemOp::Store);
+        let words = [
+            instr.addr,
+            u64::from(instr.work) << 16 | u64::from(instr.after),
+            instr.op as u64,
+        ];
+        for word in words {
+            told.hash = (told.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        assert!(instr.op == MemOp::None || instr.addr < footprint);
+        let at = usize::from(instr.after);
+        assert!(at == 0 || out[index - at].op == MemOp::Load);
+    }
+}

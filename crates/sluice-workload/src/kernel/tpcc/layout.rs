@@ -1,0 +1,192 @@
+//! The nine tables: how many rows, how long, where, and in which indices.
+
+use super::super::store::TreePlan;
+use super::super::{Arena, Array};
+
+/// SkyByte Table I, in bytes.
+const FOOTPRINT: u64 = 15_770_000_000;
+/// Warehouses at scale 1. Rows as TPC-C has them then fill three quarters of the footprint, and
+/// orders to come the rest.
+const WAREHOUSES: u64 = 120;
+/// TPC-C 4.3.3.1.
+const ITEMS: u64 = 100_000;
+const CUSTOMERS: u64 = 3_000;
+pub(super) const DISTRICTS: u64 = 10;
+/// Lines of an order, on average and at most (TPC-C 2.4.1.3).
+const LINES: u64 = 10;
+pub(super) const LINES_MAX: u64 = 15;
+/// Entries put in a node at the start.
+const FILL: usize = 28;
+/// A thread's session: statement, strings, undo log.
+const SESSION_BYTES: u64 = 4 * 4096;
+
+/// Schema pointer and length in front of every row.
+pub(super) const HEADER: u64 = 16;
+
+/// Part of a row: offset and bytes.
+pub(super) type Field = (u64, u64);
+
+/// Columns by the order and sizes of TPC-C 1.3.
+pub(super) mod column {
+    use super::{Field, HEADER};
+
+    pub(crate) const W_NAME_TO_TAX: Field = (HEADER + 2, 83);
+    pub(crate) const W_YTD: Field = (HEADER + 81, 8);
+    pub(crate) const D_TAX: Field = (HEADER + 75, 4);
+    pub(crate) const D_ADDRESS: Field = (HEADER + 3, 72);
+    pub(crate) const D_YTD: Field = (HEADER + 79, 8);
+    pub(crate) const D_NEXT_O_ID: Field = (HEADER + 87, 4);
+    pub(crate) const C_NAME: Field = (HEADER + 5, 34);
+    pub(crate) const C_ADDRESS: Field = (HEADER + 39, 95);
+    pub(crate) const C_CREDIT: Field = (HEADER + 134, 14);
+    pub(crate) const C_BALANCE_TO_COUNTS: Field = (HEADER + 148, 20);
+    pub(crate) const C_DATA: Field = (HEADER + 168, 487);
+    pub(crate) const O_ALL: Field = (HEADER, 24);
+    pub(crate) const O_CARRIER: Field = (HEADER + 16, 2);
+    pub(crate) const OL_ALL: Field = (HEADER, 54);
+    pub(crate) const OL_ITEM: Field = (HEADER + 8, 6);
+    pub(crate) const OL_DELIVERY_D: Field = (HEADER + 14, 8);
+    pub(crate) const S_QUANTITY: Field = (HEADER + 6, 2);
+    pub(crate) const S_YTD_TO_COUNTS: Field = (HEADER + 248, 8);
+    pub(crate) const S_DATA: Field = (HEADER + 256, 50);
+    pub(crate) const I_ALL: Field = (HEADER, 82);
+
+    /// S_DIST_xx of a district.
+    pub(crate) fn s_dist(district: u64) -> Field {
+        (HEADER + 8 + 24 * district, 24)
+    }
+}
+
+/// Rows of every table: those at the start, and places for orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    pub(super) warehouses: u64,
+    pub(super) items: u64,
+    /// Customers of a district, and orders at the start.
+    pub(super) customers: u64,
+    /// Orders that a district keeps; before there is no place for one, the oldest goes.
+    pub(super) orders: u64,
+}
+
+impl Sizes {
+    /// At scale s warehouses are fewer by s^1/3, and items, customers and orders of a district by
+    /// s^2/3: so the small tables shrink nearly as the caches do.
+    fn new(scale: u32, orders: u64) -> Sizes {
+        let root = root(u64::from(scale));
+        let less = |count: u64| count * 1_000_000 / (root * root);
+        Sizes {
+            warehouses: (WAREHOUSES * 1_000 / root).max(2),
+            items: less(ITEMS).max(LINES_MAX),
+            customers: less(CUSTOMERS).max(10),
+            orders,
+        }
+    }
+
+    pub(super) fn districts(&self) -> u64 {
+        self.warehouses * DISTRICTS
+    }
+
+    /// Places for order lines in a district.
+    pub(super) fn lines(&self) -> u64 {
+        self.orders * LINES + LINES_MAX
+    }
+
+    /// Orders at the start that have been delivered: seven in ten.
+    pub(super) fn delivered(&self) -> u64 {
+        self.customers * 7 / 10
+    }
+}
+
+/// A thousand times the cube root.
+fn root(scale: u64) -> u64 {
+    let mut root = 1_000_u64;
+    while (root + 1).pow(3) <= scale * 1_000_000_000 {
+        root += 1;
+    }
+    root
+}
+
+/// Where everything is.
+pub(super) struct Layout {
+    pub(super) arena: Arena,
+    pub(super) sizes: Sizes,
+    pub(super) warehouse: Array,
+    pub(super) district: Array,
+    pub(super) customer: Array,
+    pub(super) item: Array,
+    pub(super) stock: Array,
+    pub(super) order: Array,
+    pub(super) new_order: Array,
+    pub(super) line: Array,
+    pub(super) history: Array,
+    pub(super) session: Array,
+    pub(super) index: Plans,
+}
+
+/// Where the indices are.
+pub(super) struct Plans {
+    pub(super) warehouses: TreePlan,
+    pub(super) districts: TreePlan,
+    pub(super) customers: TreePlan,
+    pub(super) names: TreePlan,
+    pub(super) items: TreePlan,
+    pub(super) stocks: TreePlan,
+    pub(super) orders: TreePlan,
+    pub(super) latest: TreePlan,
+    pub(super) new_orders: TreePlan,
+    pub(super) lines: TreePlan,
+}
+
+impl Layout {
+    /// With as many places for orders as the footprint has room for.
+    pub(super) fn new(scale: u32, threads: u32) -> Layout {
+        let target = FOOTPRINT / u64::from(scale);
+        // The sessions come on top: the tables do not depend on how many threads there are.
+        let with = |orders, threads| Layout::with(Sizes::new(scale, orders), threads);
+        let fits = |orders| with(orders, 0).arena.footprint().0 <= target;
+        let least = Sizes::new(scale, 0).customers + LINES_MAX;
+        let (mut low, mut high) = (least, least * 8);
+        while high - low > 1 {
+            let mid = low.midpoint(high);
+            *(if fits(mid) { &mut low } else { &mut high }) = mid;
+        }
+        with(low, threads)
+    }
+
+    fn with(sizes: Sizes, threads: u32) -> Layout {
+        let mut arena = Arena::default();
+        let (w, d) = (sizes.warehouses, sizes.districts());
+        let customers = d * sizes.customers;
+        let (orders, lines) = (d * sizes.orders, d * sizes.lines());
+        let mut tree = |initial, rows| TreePlan::new(&mut arena, initial, FILL, rows);
+        let index = Plans {
+            warehouses: tree(w, w),
+            districts: tree(d, d),
+            customers: tree(customers, customers),
+            names: tree(customers, customers),
+            items: tree(sizes.items, sizes.items),
+            stocks: tree(w * sizes.items, w * sizes.items),
+            orders: tree(customers, orders),
+            latest: tree(customers, orders),
+            new_orders: tree(customers - d * sizes.delivered(), orders),
+            lines: tree(customers * LINES, lines),
+        };
+        // Rows of TPC-C 1.3 behind their headers, on multiples of 16 bytes.
+        let mut table = |rows, bytes: u64| arena.array(rows, (HEADER + bytes).next_multiple_of(16));
+        Layout {
+            warehouse: table(w, 89),
+            district: table(d, 95),
+            customer: table(customers, 655),
+            item: table(sizes.items, 82),
+            stock: table(w * sizes.items, 306),
+            order: table(orders, 24),
+            new_order: table(orders, 8),
+            line: table(lines, 54),
+            history: table(orders, 46),
+            session: arena.array(u64::from(threads), SESSION_BYTES),
+            sizes,
+            index,
+            arena,
+        }
+    }
+}
