@@ -6,9 +6,9 @@
 //! transaction, one tuple a transaction, requests drawn before the run. Different here:
 //!
 //! - Ten fields of 100 bytes, as in YCSB, lie in the tuple; N-Store has five and allocates each.
-//! - A read folds the fields in vector registers into one digest each. N-Store prints a tuple into a
-//!   string stream, at some instructions a byte; Table I's 92 misses in 1,000 instructions, one in
-//!   eleven, leave no room for that.
+//! - A read folds the fields in vector registers into one digest each. N-Store prints a tuple into
+//!   a string stream, at some instructions a byte; Table I's 92 misses in 1,000 instructions, one
+//!   in eleven, leave no room for that.
 //! - The contents of a field are kept as the number of the operation that wrote it.
 
 use super::store::{FAN, Tree, TreePlan};

@@ -5,10 +5,13 @@
 //! nothing is merged (free-at-empty: Johnson and Shasha, "B-trees with inserts and deletes: why
 //! free-at-empty is better than merge-at-half", 1993).
 
-use super::{Arena, Array, Loaded, Recorder};
+mod node;
 
-/// Entries of a node.
-pub(super) const FAN: usize = 32;
+use super::{Arena, Array, Loaded, Recorder};
+use node::Node;
+
+pub(super) use node::FAN;
+
 /// Bytes of a node: keys, then values.
 const NODE_BYTES: u64 = 16 * FAN as u64;
 const VALUES_AT: u64 = 8 * FAN as u64;
@@ -25,51 +28,6 @@ const LOCATE: u32 = 3;
 const SHIFT: u32 = 2;
 /// Taking or giving back a node: free list, parent's bounds.
 const ALLOCATE: u32 = 40;
-
-#[derive(Clone)]
-struct Node {
-    /// In a leaf the keys; above, the greatest key that may be below each child.
-    keys: [u64; FAN],
-    values: [u32; FAN],
-    used: usize,
-}
-
-impl Node {
-    const EMPTY: Node = Node {
-        keys: [u64::MAX; FAN],
-        values: [0; FAN],
-        used: 0,
-    };
-
-    fn position(&self, key: u64) -> usize {
-        self.keys[..self.used].partition_point(|k| *k < key)
-    }
-
-    fn insert(&mut self, at: usize, key: u64, value: u32) {
-        self.keys.copy_within(at..self.used, at + 1);
-        self.values.copy_within(at..self.used, at + 1);
-        (self.keys[at], self.values[at]) = (key, value);
-        self.used += 1;
-    }
-
-    fn remove(&mut self, at: usize) {
-        self.keys.copy_within(at + 1..self.used, at);
-        self.values.copy_within(at + 1..self.used, at);
-        self.used -= 1;
-        self.keys[self.used] = u64::MAX;
-    }
-
-    /// Leaves the first `mid` entries and returns the others.
-    fn split(&mut self, mid: usize) -> Node {
-        let mut right = Node::EMPTY;
-        right.used = self.used - mid;
-        right.keys[..right.used].copy_from_slice(&self.keys[mid..self.used]);
-        right.values[..right.used].copy_from_slice(&self.values[mid..self.used]);
-        self.keys[mid..].fill(u64::MAX);
-        self.used = mid;
-        right
-    }
-}
 
 /// The nodes from the root to a leaf, and the entry taken in each.
 struct Path {
