@@ -191,8 +191,15 @@ def _formula(one: Section, key: str) -> Formula:
 
 
 def _order(text: str) -> tuple[tuple[str, ...], ...]:
-    """``a > b = c``: groups of equals, largest first."""
-    return tuple(tuple(name.strip() for name in group.split("=")) for group in text.split(">"))
+    """``a > b = c > d, e``: largest first; ``=`` are equals, commas say nothing of each other.
+
+    Each group starts with its sign.
+    """
+    groups = []
+    for group in text.split(">"):
+        names = [name.strip() for name in group.replace(",", "=").split("=")]
+        groups.append(("=" if "=" in group else ",", *names))
+    return tuple(groups)
 
 
 def judge(claim: Claim, known: Mapping[str, Grid]) -> Judged:
@@ -252,8 +259,8 @@ def _ranks(line: Mapping[str, float], tie: Tolerance) -> dict[tuple[str, str], i
 
 
 def _given_ranks(order: tuple[tuple[str, ...], ...]) -> dict[tuple[str, str], int]:
-    found = {pair: 0 for group in order for pair in combinations(group, 2)}
-    for higher, lower in combinations(order, 2):
+    found = {pair: 0 for kind, *group in order if kind == "=" for pair in combinations(group, 2)}
+    for (_, *higher), (_, *lower) in combinations(order, 2):
         found |= {(first, second): 1 for first in higher for second in lower}
     return found
 

@@ -43,6 +43,9 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             axes.set_title(panel.get(figure.panel, ""), fontsize=12)
             axes.set_xlabel(figure.x_label)
             axes.set_ylabel(figure.y_label if index % columns == 0 else "")
+        if figure.kind == "lines" and not figure.log_y:
+            # Panels share the axis: only with all of them drawn is its upper end known.
+            grid.flat[0].set_ylim(bottom=0)
         if len(entries) > 1:
             canvas.legend(entries.values(), entries.keys(), loc="outside upper center",
                           ncols=min(len(entries), 5), frameon=False, fontsize=11,
@@ -212,8 +215,6 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
     words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
     _places(axes, places, words)
     axes.minorticks_off()
-    if not figure.log_y:
-        axes.set_ylim(bottom=0)
     return entries
 
 
@@ -229,10 +230,11 @@ def _cdf(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> d
             continue
         values = np.array([value for value, _ in pairs], float)
         shares = np.cumsum([count for _, count in pairs]) / total
-        entries[titles.get(name, name)] = axes.step(
-            np.append(values[:1], values), np.append([0.0], shares), where="post",
-            color=svg.colour(index), linewidth=svg.LINE_WIDTH)[0]
-    axes.set_ylim(-0.02, 1.02)
+        xs, ys = np.append(values[:1], values), np.append([0.0], shares)
+        drawn = axes.step(ys, xs, where="pre") if figure.swap else axes.step(xs, ys, where="post")
+        drawn[0].set(color=svg.colour(index), linewidth=svg.LINE_WIDTH)
+        entries[titles.get(name, name)] = drawn[0]
+    (axes.set_xlim if figure.swap else axes.set_ylim)(-0.02, 1.02)
     return entries
 
 

@@ -47,6 +47,20 @@ _REDUCTIONS: dict[str, Callable[[Line], Any]] = {
 }
 
 
+_OF_TRUTHS = ("all", "any", "count")
+
+
+def _reduced(name: str) -> Callable[[Line], Any]:
+    """The reduction; of numbers of which one does not exist there is none either."""
+    by = _REDUCTIONS[name]
+
+    def reduce(line: Line) -> Any:
+        gaps = name not in _OF_TRUTHS and any(math.isnan(value) for value in line.values())
+        return math.nan if gaps or not line else by(line)
+
+    return reduce
+
+
 def _quantile(pairs: list[list[float]], share: float) -> float:
     """The smallest value that at least ``share`` of the counts do not exceed."""
     total = sum(count for _, count in pairs)
@@ -163,8 +177,8 @@ def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
         return of
     if name in _REDUCTIONS:
         for axis in node.args[1:]:
-            of = of.reduce(_text(axis), _REDUCTIONS[name])
-        return of if len(node.args) > 1 else _whole(of, _REDUCTIONS[name])
+            of = of.reduce(_text(axis), _reduced(name))
+        return of if len(node.args) > 1 else _whole(of, _reduced(name))
     if name in _WITH_NUMBER:
         if len(node.args) != 2:
             raise ExperimentError(f"{name} needs a quantity and a number")

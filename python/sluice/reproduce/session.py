@@ -14,7 +14,7 @@ from sluice.reproduce import matrix, page, words
 from sluice.reproduce.claims import CONTRADICTS
 from sluice.reproduce.evaluate import Evaluated, document, evaluate
 from sluice.reproduce.runner import Arguments, Runner
-from sluice.reproduce.spec import Experiment
+from sluice.reproduce.spec import Experiment, in_order
 
 
 class Session:
@@ -68,8 +68,9 @@ class Session:
     def _documents(self) -> list[dict[str, Any]]:
         """Every result in the folder, those of earlier calls too."""
         failed = {name for name, _ in self._failures}
-        paths = sorted(self._out.glob("*/*/result.json"))
+        paths = self._out.glob("*/*/result.json")
         told = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        told.sort(key=lambda one: in_order(one["experiment"]))
         return [one for one in told if one["experiment"] not in failed]
 
     def _write(self, name: str, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,8 +122,15 @@ class Experiment:
 
 
 def find(root: Path) -> list[str]:
-    """The names of all experiments below ``root``, in order."""
-    return sorted(str(path.parent.relative_to(root)) for path in root.glob(f"*/*/{FILE}"))
+    """The names of all experiments below ``root``, in order: fig2 before fig10."""
+    names = [str(path.parent.relative_to(root)) for path in root.glob(f"*/*/{FILE}")]
+    return sorted(names, key=in_order)
+
+
+def in_order(name: str) -> list[tuple[str, int]]:
+    """Sorts names with numbers in them as a reader would."""
+    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
+    return [(word, int(number or 0)) for word, number in parts]
 
 
 def load(root: Path, name: str, quick: bool = False) -> Experiment:
@@ -131,16 +139,14 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
     top = section.read(path)
     common = [section.read(path.parent / one) for one in top.texts("include", [])]
     settings, per, axes_quick = _settings([*common, top], quick)
-    axes = tuple(_axis(one, axes_quick) for one in top.tables("axes"))
+    shared = {below.text("name"): below for one in common for below in one.tables("shared_axes")}
+    axes = tuple(_axis(one, axes_quick, shared) for one in top.tables("axes"))
     _no_strangers(top, axes_quick, axes)
-    runs = top.table("runs")
-    command = tuple(runs.texts("command", []))
-    skip = tuple(one.settings("where") for one in runs.tables("skip"))
-    runs.done()
+    command, skip = _runs(top, common)
     experiment = Experiment(
         name=name, folder=path.parent, title=top.text("title"), paper=top.text("paper"),
         place=top.text("place"), setup=top.text("setup"), departs=top.text("departs", ""),
-        axes=axes, command=command, skip=skip, settings=settings, per=per, quick=quick,
+        axes=axes, command=tuple(command), skip=tuple(skip), settings=settings, per=per, quick=quick,
         metrics=_metrics(top.table("metrics")),
         derived={key: _formula(top.table("derived"), key) for key in top.settings("derived")},
         given=_given([*common, top]),
@@ -179,28 +185,54 @@ def _settings(sections: list[Section], quick: bool) -> tuple[
     return settings, per, axes
 
 
-def _axis(one: Section, quick: Mapping[str, list[str]]) -> Axis:
+def _runs(top: Section, common: list[Section]) -> tuple[list[str], list[dict[str, str]]]:
+    """The command, the shared one if the experiment has none of its own, and what is not run."""
+    command: list[str] = []
+    skip = []
+    for one in [*common, top]:
+        runs = one.table("runs")
+        command = runs.texts("command", command) + runs.texts("more", [])
+        skip += [below.settings("where") for below in runs.tables("skip")]
+        runs.done()
+    return command, skip
+
+
+def _axis(one: Section, quick: Mapping[str, list[str]], shared: Mapping[str, Section]) -> Axis:
+    """An axis with values of its own, or a shared one or some of its labels (`only`)."""
     name = one.text("name")
-    labels = []
-    for index, value in enumerate(one.raw("values", []), start=1):
-        if isinstance(value, dict):
-            below = Section(one.path, f"{one.full('values')}[{index}]", value)
-            label = below.text("name")
-            labels.append(Label(label, below.text("title", label), below.settings("set"),
-                                below.settings("settings")))
-            below.done()
-        else:
-            labels.append(Label(str(value), str(value)))
+    source = one
+    if not one.has("values") and name in shared:
+        source = shared[name]
+    labels = [_label(source, index, value)
+              for index, value in enumerate(source.raw("values", []), start=1)]
     if not labels:
         raise one.error("values", "at least one value is needed")
     names = [label.name for label in labels]
+    for wanted in one.texts("only", []):
+        if wanted not in names:
+            raise one.error("only", f"no {wanted!r}; there are {', '.join(names)}")
+    if one.has("only"):
+        labels = [labels[names.index(wanted)] for wanted in one.texts("only")]
+        names = one.texts("only")
     for label in quick.get(name, []):
         if label not in names:
             raise one.error("values", f"quick.axes.{name} names {label!r}, which is not here")
     chosen = [label for label in labels if label.name in quick.get(name, names)]
-    axis = Axis(name, one.text("title", name), tuple(chosen))
+    axis = Axis(name, one.text("title", source.text("title", name)), tuple(chosen))
     one.done()
+    source.done()
     return axis
+
+
+def _label(one: Section, index: int, value: Any) -> Label:
+    if not isinstance(value, dict):
+        return Label(str(value), str(value))
+    below = Section(one.path, f"{one.full('values')}[{index}]", value)
+    label = below.text("name")
+    made = Label(label, below.text("title", label), below.settings("set"),
+                 below.settings("settings"))
+    below.done()
+    return made
 
 
 def _no_strangers(top: Section, quick: Mapping[str, list[str]], axes: tuple[Axis, ...]) -> None:

@@ -1,0 +1,185 @@
+"""Is a verdict what the numbers say, on both sides of every limit?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sluice.errors import ExperimentError
+from sluice.reproduce import spec
+from sluice.reproduce.claims import (
+    CONTRADICTS,
+    DIFFERS,
+    MATCH,
+    TREND,
+    Claim,
+    Judged,
+    Tolerance,
+    judge,
+    verdict,
+)
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import Grid, number_of
+
+ROOT = Path(__file__).parents[2] / "experiments"
+LINE = Grid({"x": ("1us", "2us", "4us")}, {("1us",): 1.0, ("2us",): 2.0, ("4us",): 4.0})
+TABLE = Grid({"w": ("a", "b"), "s": ("one", "two")}, {
+    ("a", "one"): 8.0, ("a", "two"): 2.0, ("b", "one"): 9.0, ("b", "two"): 1.0})
+KNOWN = {"line": LINE, "table": TABLE, "five": Grid.one(5),
+         "held": Grid.one([[1, 2], [10, 1], [100, 1]]), "counts": Grid.one([0, 3, 1])}
+
+
+def value(text: str) -> object:
+    return Formula(text)(KNOWN).only
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("1 + 2 * five", 11), ("-five + 2 ** 3", 3), ("five / 0 > 1", False),
+    ("sum(line)", 7), ("mean(line, 'x')", 7 / 3), ("geomean(line, 'x')", 2),
+    ("harmean(line, 'x')", 3 / 1.75), ("argmin(abs(line - 2), 'x')", 2e-6),
+    ("at(table, w='a', s='two')", 2),
+    ("geomean(at(table, s='one') / at(table, s='two'), 'w')", 6),
+    ("count(table > 1, 'w', 's')", 2), ("max(min(table, 's'), 'w')", 2),
+    ("sum(pick(table, s=('two',)))", 3), ("all(table > 0) and five > 4", True),
+    ("share_within(held, 10)", 0.75), ("quantile(held, 0.5)", 1), ("quantile(held, 0.51)", 10),
+    ("share_within(pairs(counts), 1)", 0.75), ("total(counts)", 4), ("at(line, x='2us') == 2", True),
+])
+def test_formulas(text: str, wanted: object) -> None:
+    assert value(text) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("text", [
+    "__import__('os')", "five.real", "[1, 2]", "open('x')", "line[0]", "(lambda: 1)()", "five +",
+    "at(line, y='2us')", "at(line, x='3us')", "line", "at()", "'text'"])
+def test_what_a_formula_cannot_do_is_an_error(text: str) -> None:
+    with pytest.raises(ExperimentError):
+        value(text)
+
+
+def test_numbers_in_labels() -> None:
+    assert [number_of(text) for text in ("2us", "64MiB", "24", "1.5ms")] == \
+        pytest.approx([2e-6, 2**26, 24, 1.5e-3])
+    assert math.isnan(number_of("ULL2")) and math.isnan(number_of("2x"))
+
+
+@pytest.mark.parametrize(("text", "near", "far"), [
+    ("25 %", (4, 4.99), (4, 5.01)), ("25 %", (4, 3.01), (4, 2.99)),
+    ("10 points", (0.75, 0.849), (0.75, 0.851)), ("factor 3", (6, 2.01), (6, 1.99)),
+    ("factor 3", (6, 17.9), (6, 18.1)), ("by 0.5", (0, -0.49), (0, 0.51)),
+])
+def test_both_sides_of_a_tolerance(
+        text: str, near: tuple[float, float], far: tuple[float, float]) -> None:
+    allowed = Tolerance.read(text)
+    assert allowed.allows(*near) and not allowed.allows(*far)
+    assert not allowed.allows(1, math.nan) and not allowed.allows(math.nan, 1)
+
+
+@pytest.mark.parametrize("text", ["25", "% 25", "", "ten %", "-5 %"])
+def test_other_words_are_no_tolerance(text: str) -> None:
+    with pytest.raises(ValueError, match="25 %"):
+        Tolerance.read(text)
+
+
+def claim(kind: str, ours: Grid, published: Grid | None = None, **more: object) -> Judged:
+    formula = Formula("published") if published else None
+    known = {"ours": ours, **({"published": published} if published else {})}
+    made = Claim("claims[1]", kind, "says", "place", "", "", "why", Tolerance.read("10 %"),
+                 published=formula, ours=Formula("ours"), axis="x")
+    return judge(replace(made, **more), known)
+
+
+def along(*values: float) -> Grid:
+    return Grid({"x": tuple("abcdef"[:len(values)])}, dict(zip(
+        [(one,) for one in "abcdef"], values, strict=False)))
+
+
+@pytest.mark.parametrize(("ours", "outcome"), [
+    ((1.0, 2.0, 3.0), MATCH), ((1.0, 2.0, 1.9), DIFFERS), ((1.0, 1.05, 3.0), MATCH),
+    # Published a and b are 5 % apart: they may be in any order.
+    ((1.3, 1.0, 3.0), MATCH),
+])
+def test_orders_of_published_values(ours: tuple[float, ...], outcome: str) -> None:
+    assert claim("order", along(*ours), along(1.0, 1.05, 2.0)).outcome == outcome
+
+
+@pytest.mark.parametrize(("ours", "outcome"), [
+    ((3, 2, 2.1, 1), MATCH), ((3, 2, 2.3, 1), DIFFERS), ((2, 3, 3, 1), DIFFERS),
+    ((3, 2, 2, 2.1), DIFFERS),
+])
+def test_orders_in_words(ours: tuple[float, ...], outcome: str) -> None:
+    order = (("=", "a"), ("=", "b", "c"), (",", "d"))
+    assert claim("order", along(*ours), order=order).outcome == outcome
+
+
+@pytest.mark.parametrize(("trend", "ours", "good"), [
+    ("rises", (1, 2, 3), True), ("rises", (1, 2, 1.9), True), ("rises", (1, 2, 1.7), False),
+    ("rises", (1, 1.05), False), ("falls", (3, 2, 1), True), ("falls", (1, 2), False),
+    ("flat", (1, 1.05, 1.1), True), ("flat", (1, 1.2, 1), False),
+    ("valley", (3, 1, 2), True), ("valley", (1, 2, 3), False), ("peak", (1, 3, 2), True),
+    ("rises", (1, math.nan, 3), False),
+])
+def test_trends(trend: str, ours: tuple[float, ...], good: bool) -> None:
+    assert claim("trend", along(*ours), trend=trend).outcome == (MATCH if good else DIFFERS)
+
+
+def test_verdict_of_several_claims() -> None:
+    value_off = claim("value", along(2.0), along(1.0))
+    ratio_off = claim("ratio", along(3.0), along(2.0))
+    ratio_wrong = claim("ratio", along(0.9), along(2.0))
+    order = claim("order", along(1.0, 2.0), along(1.0, 2.0))
+    against = replace(value_off, outcome=CONTRADICTS)
+    assert (value_off.outcome, ratio_off.outcome, ratio_wrong.outcome) == (DIFFERS, TREND, DIFFERS)
+    assert verdict([order]) == MATCH and verdict([order, against]) == MATCH
+    assert verdict([order, value_off]) == TREND and verdict([ratio_off]) == TREND
+    assert verdict([value_off]) == DIFFERS and verdict([order, ratio_wrong]) == DIFFERS
+    assert verdict([against]) == CONTRADICTS and verdict([]) == DIFFERS
+
+
+def published(name: str) -> dict[str, Grid]:
+    """What follows from the published numbers alone."""
+    experiment = spec.load(ROOT, name)
+    known = experiment.known()
+    for derived, formula in experiment.derived.items():
+        try:
+            known[derived] = formula(known)
+        except ExperimentError:
+            continue
+    return known
+
+
+@pytest.mark.parametrize(("name", "count"), [
+    ("fig3", 1), ("fig14", 2), ("fig17", 3), ("fig18", 3), ("fig23", 1), ("table3", 1)])
+def test_what_skybyte_contradicts_follows_from_its_own_numbers(name: str, count: int) -> None:
+    known = published(f"skybyte/{name}")
+    claims = [one for one in spec.load(ROOT, f"skybyte/{name}").claims
+              if one.kind == "contradiction"]
+    assert len(claims) == count
+    for one in claims:
+        assert judge(replace(one, ours=None), known).outcome == CONTRADICTS, one.says
+
+
+def test_published_data_of_skybyte_have_the_means_printed_with_them() -> None:
+    """The last row of the data of Figure 14, and the page counts of Figure 18."""
+    known = published("skybyte/fig14")
+    means = {"skybyte-p": 0.55595, "skybyte-c": 0.66604, "skybyte-w": 0.47033,
+             "skybyte-cp": 0.35897, "skybyte-wp": 0.33921, "skybyte-full": 0.21893,
+             "dram-only": 0.16975}
+    for system, mean in means.items():
+        told = Formula(f"1 / at(told_mean, system='{system}')")(known).only
+        assert told == pytest.approx(mean, abs=2e-5)
+    writes = published("skybyte/fig18")
+    assert Formula("geomean(told_full, 'workload')")(writes).only == pytest.approx(20.06, abs=0.01)
+    amat = published("skybyte/fig17")
+    ratio = "sum(at(told, system='base-cssd')) / sum(at(told, system='skybyte-full'))"
+    assert Formula(ratio)(amat).only == pytest.approx(14.13, abs=0.01)
+
+
+def test_a_collection_of_table_ii_in_numbers() -> None:
+    known = published("skybyte/fig3")
+    assert known["pages_freed"].only == 5_032_960
+    assert known["most_written"].only == 185_067
+    assert Formula("given.gc_blocks * given.erase_ms / given.dies")(known).only == \
+        pytest.approx(19.2, abs=0.01)
