@@ -52,6 +52,28 @@ fn retries_are_counted() {
 }
 
 #[test]
+fn more_bad_blocks_than_a_plane_can_spare_are_refused_in_a_line() {
+    let mut raw = RawConfig::default();
+    raw.set("nand.bad_blocks", "2%").unwrap();
+    let config = raw.check().unwrap();
+    assert_eq!(config.nand.bad_blocks, 64 * 1_644 / 50);
+    raw.set("nand.bad_blocks", "10%").unwrap();
+    let message = raw.check().unwrap_err().to_string();
+    // 10 % of 64 x 1644 blocks are 10521: 165 on the worst plane. 16 are kept free, 2 are open.
+    for part in [
+        "nand.bad_blocks",
+        "ftl.overprovision",
+        "ftl.gc_threshold",
+        "165 bad blocks of a plane and the 18 that",
+        "its 108 spare ones",
+        "at most 90 be bad",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!message.contains('\n'));
+}
+
+#[test]
 fn what_cannot_be_together_is_refused_in_a_line() {
     for (pairs, keys) in [
         (

@@ -34,7 +34,6 @@ macro_rules! flash {
     ($back:expr) => {
         &mut super::contents::Watched {
             layout: $back.ftl.layout(),
-            data_blocks: $back.ftl.data_blocks(),
             nand: &mut $back.nand,
             contents: &mut $back.contents,
         }
@@ -49,14 +48,16 @@ impl Back {
             contents: Contents::new(),
         };
         #[cfg(test)]
-        let back = back.filled(settings.pages);
+        let back = back.filled(settings, seed);
         back
     }
 
     /// With the contents of a device that is preconditioned.
     #[cfg(test)]
-    fn filled(mut self, pages: u32) -> Back {
-        for lpn in 0..pages {
+    fn filled(mut self, settings: &Settings, seed: u64) -> Back {
+        self.contents.map_blocks = self.ftl.translation_blocks();
+        self.contents.bad_blocks = crate::ftl::factory_bad_blocks(settings, seed);
+        for lpn in 0..settings.pages {
             if let Some(ppn) = self.ftl.ppn_of(lpn) {
                 self.contents.preset(ppn, Contents::initial(lpn));
             }

@@ -31,7 +31,7 @@ mod watched {
     use crate::layout::Layout;
     use crate::nand::{BadBlock, Flash, Nand, Origin, Served};
     use sluice_units::Ps;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     /// What a page that was never written holds.
     pub const ZEROS: u64 = 0;
@@ -49,6 +49,10 @@ mod watched {
         /// What was read last from flash.
         pub last_read: u64,
         moving: u64,
+        /// Blocks that hold pages of the map.
+        pub map_blocks: BTreeSet<u32>,
+        /// Blocks that were bad from the factory.
+        pub bad_blocks: BTreeSet<u32>,
     }
 
     impl Contents {
@@ -144,12 +148,16 @@ mod watched {
         pub nand: &'a mut Nand,
         pub contents: &'a mut Contents,
         pub layout: Layout,
-        /// Blocks of each plane that hold data; those after them hold pages of the map.
-        pub data_blocks: u32,
     }
 
     impl Watched<'_> {
+        fn assert_good(&self, block: u32) {
+            let bad = self.contents.bad_blocks.contains(&block);
+            assert!(!bad, "block {block} was bad from the factory");
+        }
+
         fn put(&mut self, ppn: u32, version: u64) {
+            self.assert_good(self.layout.block_of(ppn));
             let before = self.contents.at(ppn);
             assert_eq!(before, None, "P{ppn} is programmed twice");
             self.contents.flash.insert(ppn, Some(version));
@@ -158,9 +166,11 @@ mod watched {
 
     impl Flash for Watched<'_> {
         fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+            let block = self.layout.block_of(ppn);
+            self.assert_good(block);
             let found = self.contents.at(ppn);
             let found = found.expect("only a programmed page is read");
-            if self.layout.block_of(ppn) % self.layout.blocks_per_plane < self.data_blocks {
+            if !self.contents.map_blocks.contains(&block) {
                 self.contents.last_read = found;
             }
             self.nand.read(now, ppn, origin)
@@ -178,6 +188,7 @@ mod watched {
         }
 
         fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
+            self.assert_good(block);
             for ppn in self.layout.pages_of(block) {
                 self.contents.flash.insert(ppn, None);
             }

@@ -75,6 +75,7 @@ const FLASH: &[(&str, &[&str])] = &[
     ("nand.pages_per_block", &["4", "16"]),
     ("nand.planes", &["1", "2"]),
     ("nand.multi_plane", &["off", "same_page", "any"]),
+    ("nand.bad_blocks", &["none", "10%"]),
     ("nand.cell", &["slc", "tlc"]),
     ("nand.read_msb", &["same", "90us"]),
     ("nand.cache_read", &["on", "off"]),

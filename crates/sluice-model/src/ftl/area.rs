@@ -1,5 +1,6 @@
 //! A part of the flash array with its own map: pages written to it, moved about in it, and read.
 
+use super::factory::Factory;
 use super::fresh::{Fresh, Scatter};
 use super::gc::Collector;
 use super::geometry::{Blocks, Geometry};
@@ -72,7 +73,7 @@ pub(super) struct Plan {
 }
 
 impl Area {
-    pub fn new(settings: &Settings, plan: &Plan, seed: u64) -> Area {
+    pub fn new(settings: &Settings, plan: &Plan, factory: Option<&Factory>, seed: u64) -> Area {
         let ftl = &settings.ftl;
         let width = ftl.superblock_planes;
         let geometry = Geometry {
@@ -95,7 +96,8 @@ impl Area {
             rng: Rng::stream(seed, "ftl.gc"),
         };
         let written = ftl.precondition != Precondition::None;
-        let mut lines = Lines::new(settings, &geometry, &space, written);
+        let blocks = Blocks::new(settings, &geometry, ftl.may_fail, factory);
+        let mut lines = Lines::new(settings, &geometry, &space, &blocks, written);
         let collector = Collector::new(settings, plan, &geometry);
         let by_heat = plan.data && ftl.streams_by_heat;
         let fresh = match ftl.precondition {
@@ -118,7 +120,7 @@ impl Area {
         let failing = (geometry.pools as usize, geometry.lines() as usize);
         Area {
             geometry,
-            blocks: Blocks::new(settings, &geometry, ftl.may_fail),
+            blocks,
             map: Map::new(&geometry, fresh),
             lines,
             gc: collector,

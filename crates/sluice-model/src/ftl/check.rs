@@ -2,7 +2,10 @@
 
 use super::Ftl;
 use super::area::Area;
+use super::factory::Factory;
+use crate::config::Settings;
 use crate::layout::Layout;
+use std::collections::BTreeSet;
 
 impl Ftl {
     /// Panics if the mapping and the lines contradict each other.
@@ -17,9 +20,18 @@ impl Ftl {
         self.layout
     }
 
-    /// Blocks of each plane that hold data; those after them hold pages of the map.
-    pub fn data_blocks(&self) -> u32 {
-        self.data.geometry.lines_per_pool
+    /// The blocks that hold pages of the map, spare ones for those included.
+    pub fn translation_blocks(&self) -> BTreeSet<u32> {
+        let areas = self.translation.iter();
+        let all = areas.map(|translation| translation.area().blocks.all());
+        all.flatten().collect()
+    }
+
+    /// The blocks that hold the host's data, in order; one as often as lines have it.
+    pub fn data_blocks(&self) -> Vec<u32> {
+        let mut all = self.data.blocks.all();
+        all.sort_unstable();
+        all
     }
 
     /// The PPNs of all translation pages.
@@ -41,6 +53,18 @@ impl Ftl {
         let pools: Vec<String> = pools.map(|pool| self.data.lines.dump(pool)).collect();
         pools.join("\n")
     }
+}
+
+/// The blocks that are bad from the factory.
+pub fn factory_bad_blocks(settings: &Settings, seed: u64) -> BTreeSet<u32> {
+    let factory = Factory::new(settings, seed);
+    let all = 0..Layout::new(settings).blocks();
+    all.filter(|block| {
+        factory
+            .as_ref()
+            .is_some_and(|factory| factory.is_bad(*block))
+    })
+    .collect()
 }
 
 impl Area {

@@ -4,6 +4,7 @@
 //! `ftl.superblock` is 1. It has a block in each plane of its pool, and its pages go round them.
 //! A place is a page's number here: within its line, then by line, then by pool.
 
+use super::factory::Factory;
 use super::order::planes_in_order;
 use crate::config::Settings;
 use crate::layout::Layout;
@@ -94,11 +95,19 @@ pub(super) struct Blocks {
     next_spare: Vec<u32>,
     /// A bit for each block that failed.
     bad: Vec<u64>,
+    /// Per pool: its lines, unless all have as many as the geometry says.
+    lines: Vec<u32>,
 }
 
 impl Blocks {
-    /// `may_fail` says whether blocks can ever be replaced.
-    pub fn new(settings: &Settings, geometry: &Geometry, may_fail: bool) -> Blocks {
+    /// `may_fail` says whether blocks can ever be replaced. Those that are bad from the factory
+    /// are passed over: a line has, of each of its planes, the good block of its own number.
+    pub fn new(
+        settings: &Settings,
+        geometry: &Geometry,
+        may_fail: bool,
+        factory: Option<&Factory>,
+    ) -> Blocks {
         let layout = Layout::new(settings);
         let planes = planes_in_order(settings);
         let in_order = (0..).zip(&planes).all(|(rank, plane)| rank == *plane);
@@ -107,23 +116,79 @@ impl Blocks {
         (0..)
             .zip(&planes)
             .for_each(|(rank, plane)| ranks[*plane as usize] = rank);
-        let blocks = if may_fail {
-            layout.blocks() as usize
+        let all = layout.blocks() as usize;
+        let blocks = if may_fail { all } else { 0 };
+        let replaced = if may_fail || factory.is_some() {
+            all
         } else {
             0
         };
-        Blocks {
+        let mut blocks = Blocks {
             geometry: *geometry,
             pages_per_block: layout.pages_per_block,
             blocks_per_plane: layout.blocks_per_plane,
-            plain: in_order && alone && geometry.width == 1 && !may_fail,
-            replaced: vec![0; blocks],
+            plain: in_order && alone && geometry.width == 1 && !may_fail && factory.is_none(),
+            replaced: vec![0; replaced],
             spare: vec![0; if may_fail { planes.len() } else { 0 }],
             next_spare: vec![0; blocks],
             bad: vec![0; blocks.div_ceil(64)],
             planes,
             ranks,
+            lines: Vec::new(),
+        };
+        if let Some(factory) = factory {
+            let least_bad = settings.nand.bad_blocks / settings.nand.plane_count();
+            let good = layout.blocks_per_plane - least_bad;
+            let behind = good - settings.ftl.data_blocks_per_plane;
+            let pools = 0..geometry.pools;
+            blocks.lines = pools
+                .map(|pool| blocks.pass_over(pool, behind, factory))
+                .collect();
         }
+        blocks
+    }
+
+    /// Gives the lines of a pool good blocks; the last `behind` of a plane belong to the area
+    /// behind the first. Says for how many lines there are some: what is left then is spare.
+    fn pass_over(&mut self, pool: u32, behind: u32, factory: &Factory) -> u32 {
+        let geometry = self.geometry;
+        let planes = (pool * geometry.width..(pool + 1) * geometry.width)
+            .map(|rank| self.planes[rank as usize]);
+        let good: Vec<Vec<u32>> = planes
+            .map(|plane| {
+                let good: Vec<u32> = factory.good(plane).collect();
+                // The area behind the first one gets the last blocks.
+                match geometry.first_block {
+                    0 => good[..good.len() - behind as usize].to_vec(),
+                    _ => good[good.len() - behind as usize..].to_vec(),
+                }
+            })
+            .collect();
+        let fewest = good.iter().map(Vec::len).min().unwrap_or(0) as u32;
+        let usable = fewest.min(geometry.lines_per_pool);
+        for (member, good) in (0..).zip(&good) {
+            let (own, rest) = good.split_at(usable as usize);
+            for (line, block) in (pool * geometry.lines_per_pool..).zip(own) {
+                let index = self.index(line, member);
+                self.replaced[index] = block + 1;
+            }
+            if !self.spare.is_empty() {
+                rest.iter().for_each(|block| self.add_spare(*block));
+            }
+        }
+        usable
+    }
+
+    /// Lines of a pool that have their blocks.
+    pub fn lines_of(&self, pool: u32) -> u32 {
+        let own = self.lines.get(pool as usize);
+        own.copied().unwrap_or(self.geometry.lines_per_pool)
+    }
+
+    fn add_spare(&mut self, block: u32) {
+        let plane = block as usize / self.blocks_per_plane as usize;
+        self.next_spare[block as usize] = self.spare[plane];
+        self.spare[plane] = block + 1;
     }
 
     /// The physical page of a place.
@@ -174,6 +239,27 @@ impl Blocks {
         self.bad[block as usize / 64] |= 1 << (block % 64);
     }
 
+    /// Every block that a line has or that is spare.
+    #[cfg(test)]
+    pub fn all(&self) -> Vec<u32> {
+        let geometry = &self.geometry;
+        let mut all = Vec::new();
+        for pool in 0..geometry.pools {
+            let first = pool * geometry.lines_per_pool;
+            for line in first..first + self.lines_of(pool) {
+                all.extend((0..geometry.width).map(|member| self.block_of(line, member)));
+            }
+        }
+        for first in &self.spare {
+            let mut next = *first;
+            while let Some(block) = next.checked_sub(1) {
+                all.push(block);
+                next = self.next_spare[block as usize];
+            }
+        }
+        all
+    }
+
     /// Puts spare blocks in the place of a line's bad ones. Says whether the line is whole again;
     /// if not, its good blocks become spare and the line is no more.
     pub fn mend(&mut self, line: u32) -> bool {
@@ -191,8 +277,7 @@ impl Blocks {
                 self.replaced[index] = self.spare[plane];
                 self.spare[plane] = self.next_spare[self.spare[plane] as usize - 1];
             } else if !whole && !self.is_bad(block) {
-                self.next_spare[block as usize] = self.spare[plane];
-                self.spare[plane] = block + 1;
+                self.add_spare(block);
             }
         }
         whole

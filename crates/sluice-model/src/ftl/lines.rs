@@ -1,7 +1,7 @@
 //! The state of every line: free, open, closed, being collected, or retired.
 
 use super::WearReport;
-use super::geometry::Geometry;
+use super::geometry::{Blocks, Geometry};
 use super::victim::{AnyGcVictim, GcSpace};
 use crate::config::{Settings, Wear};
 use crate::lists::Lists;
@@ -103,7 +103,13 @@ impl Free {
 
 impl Lines {
     /// `written` is whether every logical page starts out written, in order.
-    pub fn new(settings: &Settings, geometry: &Geometry, space: &GcSpace, written: bool) -> Lines {
+    pub fn new(
+        settings: &Settings,
+        geometry: &Geometry,
+        space: &GcSpace,
+        blocks: &Blocks,
+        written: bool,
+    ) -> Lines {
         let count = geometry.lines() as usize;
         let per_pool = geometry.lines_per_pool as usize;
         let free = match settings.ftl.wear {
@@ -127,12 +133,15 @@ impl Lines {
             open: Vec::with_capacity((geometry.pools * space.streams * 2) as usize),
             for_cold: false,
         };
-        (0..geometry.pools).for_each(|pool| lines.add_pool(pool, space.valid_max, written));
+        (0..geometry.pools).for_each(|pool| {
+            lines.add_pool(pool, blocks.lines_of(pool), space.valid_max, written);
+        });
         lines
     }
 
-    /// Lays out a pool: its home pages written, its partly written line open, the rest free.
-    fn add_pool(&mut self, pool: u32, valid_max: u32, written: bool) {
+    /// Lays out a pool: its home pages written, its partly written line open, the rest free. Lines
+    /// beyond the `usable` ones lack a block.
+    fn add_pool(&mut self, pool: u32, usable: u32, valid_max: u32, written: bool) {
         let geometry = self.geometry;
         let home = if written {
             geometry.home_pages(pool)
@@ -148,9 +157,11 @@ impl Lines {
         }
         self.valid[open as usize] = home % geometry.line_pages;
         self.state[open as usize] = State::Open;
-        for line in open + 1..first + geometry.lines_per_pool {
+        for line in open + 1..first + usable {
             self.free.push(pool, line, 0);
         }
+        let missing = first + usable..first + geometry.lines_per_pool;
+        self.state[missing.start as usize..missing.end as usize].fill(State::Retired);
         let full = Open {
             line: open,
             next: geometry.line_pages,
@@ -162,8 +173,8 @@ impl Lines {
         self.open.extend((1..2 * self.streams).map(|_| full));
         self.pools.push(Pool {
             valid: home,
-            valid_max,
-            free: first + geometry.lines_per_pool - open - 1,
+            valid_max: valid_max - missing.len() as u32 * geometry.line_pages,
+            free: first + usable - open - 1,
             written: 0,
         });
     }

@@ -9,6 +9,7 @@
 mod area;
 #[cfg(test)]
 mod check;
+mod factory;
 mod fresh;
 mod gc;
 mod geometry;
@@ -20,12 +21,16 @@ mod translation;
 mod turn;
 pub mod victim;
 
+#[cfg(test)]
+pub(crate) use check::factory_bad_blocks;
+
 use crate::config::Settings;
 use crate::layout::{Layout, Place};
 use crate::nand::{Flash, Origin, Served};
 use crate::stats::Stats;
 pub(crate) use area::ReadOnly;
 use area::{Area, Io, Plan, Route};
+use factory::Factory;
 pub use order::ALLOCATIONS;
 use sluice_units::Ps;
 use translation::{Translation, then};
@@ -64,6 +69,7 @@ pub struct WearReport {
 impl Ftl {
     pub fn new(settings: &Settings, seed: u64) -> Ftl {
         let ftl = &settings.ftl;
+        let factory = Factory::new(settings, seed);
         let data = Plan {
             lpns: settings.pages,
             first_block: 0,
@@ -73,20 +79,23 @@ impl Ftl {
             data: true,
         };
         let translation = ftl.mapping_cache_pages.map(|pages| {
+            let least_bad = settings.nand.bad_blocks / settings.nand.plane_count();
             let plan = Plan {
                 lpns: ftl.translation_pages,
                 first_block: ftl.data_blocks_per_plane,
-                blocks_per_plane: settings.nand.blocks_per_plane - ftl.data_blocks_per_plane,
+                blocks_per_plane: settings.nand.blocks_per_plane
+                    - least_bad
+                    - ftl.data_blocks_per_plane,
                 threshold: ftl.translation_threshold_blocks,
                 streams: 1,
                 data: false,
             };
-            Translation::new(settings, pages, &plan, seed)
+            Translation::new(settings, pages, &plan, factory.as_ref(), seed)
         });
         Ftl {
             layout: Layout::new(settings),
             placement_by_host: ftl.placement_by_host,
-            data: Area::new(settings, &data, seed),
+            data: Area::new(settings, &data, factory.as_ref(), seed),
             translation,
         }
     }

@@ -5,6 +5,7 @@
 //! room that its own changes to the map need. Where translation pages are is known in memory.
 
 use super::area::{Area, Io, Moved, Plan, Route};
+use super::factory::Factory;
 use crate::config::Settings;
 use crate::lists::Lists;
 use crate::nand::{Flash, Origin, Served};
@@ -26,10 +27,16 @@ pub(super) struct Translation {
 }
 
 impl Translation {
-    pub fn new(settings: &Settings, pages: u32, plan: &Plan, seed: u64) -> Translation {
+    pub fn new(
+        settings: &Settings,
+        pages: u32,
+        plan: &Plan,
+        factory: Option<&Factory>,
+        seed: u64,
+    ) -> Translation {
         let slots = pages.min(plan.lpns);
         Translation {
-            area: Area::new(settings, plan, seed),
+            area: Area::new(settings, plan, factory, seed),
             per_page: settings.ftl.entries_per_translation_page,
             used: Lists::new(1, slots as usize),
             slot_of: vec![0; plan.lpns as usize],

@@ -33,8 +33,10 @@ pub struct NandSettings {
     pub planes: u32,
     /// Pages in a block.
     pub pages_per_block: u32,
-    /// Blocks on a plane, over-provisioning included.
+    /// Blocks on a plane, over-provisioning and bad ones included.
     pub blocks_per_plane: u32,
+    /// Blocks of all planes that are bad from the factory.
+    pub bad_blocks: u32,
 }
 
 impl NandSettings {
@@ -84,6 +86,7 @@ pub(super) fn flash(
         planes: count(raw, "nand.planes") as u32,
         pages_per_block: pages_per_block as u32,
         blocks_per_plane: blocks.per_plane() as u32,
+        bad_blocks: blocks.bad() as u32,
     };
     let ftl = FtlSettings::new(raw, pages, &blocks, planes)?;
     Ok((nand, ftl))

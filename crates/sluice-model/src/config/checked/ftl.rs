@@ -5,6 +5,7 @@ use crate::config::error::ConfigError;
 use crate::config::raw::RawConfig;
 use crate::config::value::Value;
 use crate::ftl::victim::{GC_VICTIMS, GcVictimEntry};
+use sluice_units::Ratio;
 
 /// Spare blocks that a plane has however small its share of over-provisioning is, beyond those of
 /// the open lines: without a few free ones a small device could not collect garbage.
@@ -22,7 +23,7 @@ const ENTRY_BYTES: u64 = 4;
 /// The translation layer's checked values.
 #[derive(Clone, Debug)]
 pub struct FtlSettings {
-    /// Blocks of a plane for the host's data; the rest is for translation pages.
+    /// Good blocks of a plane for the host's data, at most; the rest is for translation pages.
     pub data_blocks_per_plane: u32,
     /// Pages that dftl keeps in memory, or `None` if the whole map is there.
     pub mapping_cache_pages: Option<u32>,
@@ -105,6 +106,9 @@ pub(super) struct Blocks {
     open: u64,
     pages_per_block: u64,
     translation: u64,
+    planes: u64,
+    /// Bad blocks of all planes.
+    bad: u64,
 }
 
 impl Blocks {
@@ -139,6 +143,12 @@ impl Blocks {
             open,
             pages_per_block,
             translation,
+            planes,
+            bad: 0,
+        };
+        let blocks = Blocks {
+            bad: bad_share(raw).floor_of(blocks.per_plane() * planes),
+            ..blocks
         };
         blocks.check(raw)?;
         Ok(blocks)
@@ -164,6 +174,19 @@ impl Blocks {
                 message,
             ));
         }
+        // Planes differ by one bad block at most.
+        let bad = self.bad.div_ceil(self.planes);
+        if threshold + open + bad > spare {
+            let most = spare - open - threshold;
+            let message = format!(
+                "{bad} bad blocks of a plane and the {} that garbage collection needs are more \
+                 than its {spare} spare ones: over-provision more, or let at most {most} be bad",
+                open + threshold
+            );
+            let keys = ["nand.bad_blocks", "ftl.overprovision", "ftl.gc_threshold"];
+            return Err(impossible(raw, &keys, message));
+        }
+        let spare = spare - bad;
         let background = number(raw, "ftl.gc_background").unwrap_or(threshold);
         if background < threshold || background + open > spare {
             let most = spare - open;
@@ -183,6 +206,11 @@ impl Blocks {
     pub fn per_plane(&self) -> u64 {
         self.home + self.spare + self.translation
     }
+
+    /// Bad blocks of all planes.
+    pub fn bad(&self) -> u64 {
+        self.bad
+    }
 }
 
 impl FtlSettings {
@@ -192,8 +220,10 @@ impl FtlSettings {
         blocks: &Blocks,
         planes: u64,
     ) -> Result<FtlSettings, ConfigError> {
-        let data = blocks.home + blocks.spare;
-        let valid_blocks = data - blocks.threshold - blocks.open;
+        // As many lines as the planes with the fewest bad blocks have.
+        let data = blocks.home + blocks.spare - blocks.bad / planes;
+        let least = blocks.home + blocks.spare - blocks.bad.div_ceil(planes);
+        let valid_blocks = least - blocks.threshold - blocks.open;
         let writes = share(raw, "ftl.precondition_writes");
         Ok(FtlSettings {
             data_blocks_per_plane: data as u32,
@@ -229,6 +259,13 @@ impl FtlSettings {
                 .iter()
                 .any(|key| number(raw, key).is_some()),
         })
+    }
+}
+
+fn bad_share(raw: &RawConfig) -> Ratio {
+    match raw.value("nand.bad_blocks") {
+        Value::Share(share) => share,
+        _ => Ratio::ZERO,
     }
 }
 

@@ -15,6 +15,8 @@ const COUNT: Kind = Kind::Or(
     },
 );
 
+const BAD: Kind = Kind::Or("none", &Kind::Share { max_percent: 50 });
+
 const SPREAD: Kind = Kind::Or("none", &Kind::Share { max_percent: 100 });
 
 fn cells() -> Vec<&'static str> {
@@ -103,6 +105,15 @@ pub(super) const PARAMS: &[Param] = &[
         default: "256",
         meaning: "pages erased together",
         source: FEMU,
+    },
+    Param {
+        key: "nand.bad_blocks",
+        kind: BAD,
+        default: "none",
+        meaning: "blocks that are bad from the factory, spread over the planes by the seed: spare \
+                   blocks fewer",
+        source: "assumed: none; data sheets allow up to 2 % over a device's life, such as Cypress \
+                 KBA215722: 1004 to 1024 valid blocks",
     },
     Param {
         key: "nand.cell",

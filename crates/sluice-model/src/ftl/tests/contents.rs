@@ -125,6 +125,7 @@ proptest! {
         (width, streams, by) in (0usize..4, 1u32..5, 0usize..2),
         (step, background, wear) in (0u32..6, any::<bool>(), 0usize..3),
         (threshold, failure, placed) in (1u32..4, 0u64..3, any::<bool>()),
+        bad in 0usize..3,
         seed in any::<u64>(),
     ) {
         let width = [1, 2, 4, 8][width];
@@ -155,6 +156,8 @@ proptest! {
             ("ftl.wear_spread", "2"),
             ("ftl.gc_threshold", &text(threshold)),
             ("device.page", "512B"),
+            ("ftl.overprovision", if bad > 0 { "30%" } else { "7%" }),
+            ("nand.bad_blocks", ["none", "1%", "4%"][bad]),
         ];
         let mut settings = settings(&pairs);
         settings.ftl.may_fail = failure > 0;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::nand::BadBlock;
+use std::collections::BTreeSet;
 
 /// Per PPN the (LPN, version) programmed there. Refuses what a real array would not survive.
 pub struct Contents {
@@ -13,6 +14,8 @@ pub struct Contents {
     pub endurance: u32,
     erases: Vec<u32>,
     failed: Vec<bool>,
+    /// Bad from the factory.
+    pub bad: BTreeSet<u32>,
     /// Of this many programs about one fails; 0 for none.
     pub program_failure: u64,
     rng: Rng,
@@ -22,13 +25,17 @@ impl Contents {
     pub fn new(settings: &Settings) -> Contents {
         let layout = Layout::new(settings);
         let blocks = layout.blocks() as usize;
+        let bad = factory_bad_blocks(settings, SEED);
         Contents {
             cells: vec![None; blocks * layout.pages_per_block as usize],
             layout,
             from_host: (0, 0),
             endurance: u32::MAX,
             erases: vec![0; blocks],
-            failed: vec![false; blocks],
+            failed: (0..blocks as u32)
+                .map(|block| bad.contains(&block))
+                .collect(),
+            bad,
             program_failure: 0,
             rng: Rng::stream(3, "failures"),
         }
@@ -40,7 +47,14 @@ impl Contents {
     }
 
     pub fn fill(&mut self, ppn: u32, data: (u32, u32)) {
+        self.assert_good(ppn);
         self.cells[ppn as usize] = Some(data);
+    }
+
+    /// Blocks that fail in use keep what they hold; those that never worked hold nothing.
+    fn assert_good(&self, ppn: u32) {
+        let block = self.layout.block_of(ppn);
+        assert!(!self.bad.contains(&block), "block {block} was always bad");
     }
 
     fn set(&mut self, ppn: u32, data: Option<(u32, u32)>) -> Result<(), BadBlock> {
@@ -60,7 +74,8 @@ impl Contents {
 }
 
 impl Flash for Contents {
-    fn read(&mut self, now: Ps, _ppn: u32, _origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: u32, _origin: Origin) -> Served {
+        self.assert_good(ppn);
         Served::at_once(now)
     }
 
@@ -70,6 +85,7 @@ impl Flash for Contents {
     }
 
     fn copy(&mut self, now: Ps, from: u32, to: u32, _origin: Origin) -> Result<Ps, BadBlock> {
+        self.assert_good(from);
         let data = self.cells[from as usize];
         assert!(data.is_some(), "P{to} gets the contents of an erased page");
         self.set(to, data)?;

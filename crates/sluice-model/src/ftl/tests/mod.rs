@@ -1,6 +1,7 @@
 //! No page is ever lost or mapped wrongly, whatever is written in whatever order.
 
 mod contents;
+mod factory;
 mod flash;
 mod mapping;
 mod order;
@@ -13,6 +14,9 @@ use super::*;
 use crate::config::RawConfig;
 use crate::nand::Nand;
 use sluice_units::Rng;
+
+/// Of every FTL here.
+const SEED: u64 = 1;
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
     let mut raw = RawConfig::default();
@@ -51,7 +55,7 @@ impl Rig<Nand> {
 
 impl<F: Flash> Rig<F> {
     fn with(settings: &Settings, flash: F) -> Rig<F> {
-        let ftl = Ftl::new(settings, 1);
+        let ftl = Ftl::new(settings, SEED);
         Rig {
             ftl,
             flash,

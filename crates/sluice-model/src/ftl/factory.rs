@@ -1,0 +1,71 @@
+//! Blocks that were bad when the flash array was shipped.
+
+use crate::config::Settings;
+use crate::layout::Layout;
+use sluice_units::Rng;
+
+/// Which blocks those are, if there are any.
+///
+/// Planes have as many of them as others, or one more. Which planes and which blocks is drawn.
+pub(super) struct Factory {
+    /// A bit for each block.
+    bad: Vec<u64>,
+    blocks_per_plane: u32,
+}
+
+impl Factory {
+    pub fn new(settings: &Settings, seed: u64) -> Option<Factory> {
+        if settings.nand.bad_blocks == 0 {
+            return None;
+        }
+        let layout = Layout::new(settings);
+        let mut factory = Factory {
+            bad: vec![0; (layout.blocks() as usize).div_ceil(64)],
+            blocks_per_plane: layout.blocks_per_plane,
+        };
+        let mut rng = Rng::stream(seed, "nand.bad_blocks");
+        let planes = settings.nand.plane_count();
+        let each = settings.nand.bad_blocks / planes;
+        let mut one_more = Drawn::new(settings.nand.bad_blocks % planes, planes);
+        for plane in 0..planes {
+            let wanted = each + u32::from(one_more.draw(&mut rng));
+            let mut bad = Drawn::new(wanted, layout.blocks_per_plane);
+            for block in plane * layout.blocks_per_plane..(plane + 1) * layout.blocks_per_plane {
+                if bad.draw(&mut rng) {
+                    factory.bad[block as usize / 64] |= 1 << (block % 64);
+                }
+            }
+        }
+        Some(factory)
+    }
+
+    pub fn is_bad(&self, block: u32) -> bool {
+        self.bad[block as usize / 64] >> (block % 64) & 1 != 0
+    }
+
+    /// The good blocks of a plane.
+    pub fn good(&self, plane: u32) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        let blocks = plane * self.blocks_per_plane..(plane + 1) * self.blocks_per_plane;
+        blocks.filter(|block| !self.is_bad(*block))
+    }
+}
+
+/// Some of a number of things, every choice of them as likely as any other.
+struct Drawn {
+    wanted: u32,
+    left: u32,
+}
+
+impl Drawn {
+    fn new(wanted: u32, of: u32) -> Drawn {
+        Drawn { wanted, left: of }
+    }
+
+    /// Whether the next thing is one of them.
+    fn draw(&mut self, rng: &mut Rng) -> bool {
+        let drawn = rng.below(u64::from(self.left)) < u64::from(self.wanted);
+        self.left -= 1;
+        self.wanted -= u32::from(drawn);
+        drawn
+    }
+}
