@@ -45,7 +45,8 @@ def value(text: str) -> object:
     ("count(table > 1, 'w', 's')", 2), ("max(min(table, 's'), 'w')", 2),
     ("sum(pick(table, s=('two',)))", 3), ("all(table > 0) and five > 4", True),
     ("share_within(held, 10)", 0.75), ("quantile(held, 0.5)", 1), ("quantile(held, 0.51)", 10),
-    ("share_within(pairs(counts), 1)", 0.75), ("total(counts)", 4), ("at(line, x='2us') == 2", True),
+    ("share_within(pairs(counts), 1)", 0.75), ("total(counts)", 4),
+    ("at(line, x='2us') == 2", True),
 ])
 def test_formulas(text: str, wanted: object) -> None:
     assert value(text) == pytest.approx(wanted)

@@ -67,7 +67,8 @@ def read_figure(one: Section) -> Figure:
         x="" if kind == "cdf" else one.text("x"), series=one.text("series", ""),
         panel=one.text("panel", ""), x_label=one.text("x_label", ""),
         y_label=one.text("y_label", ""), log_x=one.flag("log_x"), log_y=one.flag("log_y"),
-        parts=tuple(parts), swap=one.flag("swap"), mean=one.choice("mean", ("", "geomean", "mean"), ""),
+        parts=tuple(parts), swap=one.flag("swap"),
+        mean=one.choice("mean", ("", "geomean", "mean"), ""),
         form=one.text("form", ".3g"))
     one.done()
     return figure

@@ -146,7 +146,8 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
     experiment = Experiment(
         name=name, folder=path.parent, title=top.text("title"), paper=top.text("paper"),
         place=top.text("place"), setup=top.text("setup"), departs=top.text("departs", ""),
-        axes=axes, command=tuple(command), skip=tuple(skip), settings=settings, per=per, quick=quick,
+        axes=axes, command=tuple(command), skip=tuple(skip),
+        settings=settings, per=per, quick=quick,
         metrics=_metrics(top.table("metrics")),
         derived={key: _formula(top.table("derived"), key) for key in top.settings("derived")},
         given=_given([*common, top]),
