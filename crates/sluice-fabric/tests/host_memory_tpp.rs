@@ -1,7 +1,7 @@
 //! TPP: pages are sampled by faults, and promoted at the second within a window.
 
 use sluice_fabric::host::{Memory, Migration, Tpp};
-use sluice_testkit::host_rig::memory;
+use sluice_testkit::host_rig::{HIT, memory};
 use sluice_units::Ps;
 
 const PERIOD: Ps = Ps::from_ms(1);
@@ -26,6 +26,7 @@ fn tpp(batch: u32) -> Memory {
 
 /// Misses the TLB on a page and reads it.
 fn touch(memory: &mut Memory, now: Ps, page: u64) -> Ps {
+    memory.run(now);
     let extra = memory.walk(now, 0, page);
     memory.read(now + extra, 0, page * PAGE, false);
     extra
@@ -66,7 +67,7 @@ fn the_second_fault_within_the_window_promotes() {
         assert_eq!(touch(&mut memory, PERIOD, 5), FAULT);
         // Only once: the mark is gone.
         assert_eq!(touch(&mut memory, PERIOD + FAULT, 5), Ps::ZERO);
-        moved(&mut memory);
+        memory.run(at);
         let extra = memory.walk(at, 0, 5);
         (extra, memory.stats().migration)
     };
@@ -85,6 +86,7 @@ fn a_page_under_way_is_waited_for() {
     touch(&mut memory, Ps::ZERO, 5);
     touch(&mut memory, PERIOD, 5);
     let now = PERIOD * 2;
+    memory.run(now);
     assert_eq!(memory.walk(now, 0, 5), FAULT + COPY);
     assert_eq!(moved(&mut memory).last(), Some(&(5, true)));
     let ready_at = now + FAULT + COPY;
@@ -111,4 +113,19 @@ fn reclaim_keeps_frames_free() {
     }
     let migration = memory.stats().migration;
     assert_eq!((migration.promotions, migration.demotions), (4, 1));
+}
+
+/// A core that is ahead of the others promotes a page: nobody else has to wait.
+#[test]
+fn a_fault_ahead_of_time_turns_no_clock_on() {
+    let mut memory = tpp(8);
+    touch(&mut memory, Ps::ZERO, 5);
+    touch(&mut memory, PERIOD, 5);
+    let now = PERIOD * 2;
+    memory.read(now, 0, 6 * PAGE, false);
+    let now = now + Ps::from_us(10);
+    memory.run(now);
+    let ahead = now + Ps::from_us(1);
+    assert_eq!(memory.walk(ahead, 0, 5), FAULT + COPY);
+    assert_eq!(memory.read(now, 1, 6 * PAGE, false).done_at, now + HIT);
 }

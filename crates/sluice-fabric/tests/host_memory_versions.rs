@@ -136,7 +136,7 @@ fn check(migration: Migration, pairs: &[(&str, &str)], steps: &[Step]) {
     for step in steps {
         now += Ps::from_ns(step.after);
         let addr = step.page * PAGE + step.line * 64;
-        memory.walk(now, 0, step.page);
+        memory.walk(now + Ps::from_ns(step.after), 0, step.page);
         if step.write {
             memory.write(now, addr);
         } else {

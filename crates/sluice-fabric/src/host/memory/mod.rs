@@ -44,8 +44,9 @@ pub struct Moved {
 /// Everything behind the L3.
 ///
 /// Program memory is the device's address space; host memory is separate and holds the pages that
-/// [`Migration`] puts there. The times given to the methods never decrease.
+/// [`Migration`] puts there. A time before one that was given earlier counts as the later one.
 pub struct Memory {
+    now: Ps,
     bus: Bus,
     placement: Placement,
 }
@@ -94,7 +95,11 @@ impl Memory {
             Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given)),
             Migration::AstriFlash(given) => Placement::AstriFlash(AstriFlash::new(&bus, given)),
         };
-        Memory { bus, placement }
+        Memory {
+            now: Ps::ZERO,
+            bus,
+            placement,
+        }
     }
 
     /// Reads the line at `line_addr`. If not `may_delay`, the answer has the data, however long it
@@ -104,7 +109,7 @@ impl Memory {
     /// If the address is not below the device's capacity.
     pub fn read(&mut self, now: Ps, _core: u32, line_addr: u64, may_delay: bool) -> Answer {
         self.run(now);
-        let bus = &mut self.bus;
+        let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
             Placement::Host => bus.host_read(now, line_addr, Ps::ZERO),
             Placement::Device => bus.device_read(now, line_addr, may_delay),
@@ -120,7 +125,7 @@ impl Memory {
     /// If the address is not below the device's capacity.
     pub fn write(&mut self, now: Ps, line_addr: u64) {
         self.run(now);
-        let bus = &mut self.bus;
+        let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
             Placement::Host => bus.host_write(now, line_addr, Ps::ZERO),
             Placement::Device => bus.device_write(now, line_addr),
@@ -137,7 +142,8 @@ impl Memory {
 
     /// Does what is due until `now`. Accesses do so themselves.
     pub fn run(&mut self, now: Ps) {
-        while self.next_event().is_some_and(|at| at <= now) {
+        self.now = self.now.max(now);
+        while self.next_event().is_some_and(|at| at <= self.now) {
             let events = match &mut self.placement {
                 Placement::Adaptive(adaptive) => &mut adaptive.tiers.events,
                 Placement::Tpp(tpp) => &mut tpp.tiers.events,
@@ -156,10 +162,12 @@ impl Memory {
     }
 
     /// Asked at every TLB miss to a page of 4 KiB: the time that it takes beside the walk.
+    ///
+    /// `now` is the core's, which may be ahead of the time of accesses: it turns nobody else's
+    /// time on.
     pub fn walk(&mut self, now: Ps, _core: u32, page: u64) -> Ps {
-        self.run(now);
         match &mut self.placement {
-            Placement::Tpp(tpp) => tpp.walk(&mut self.bus, now, page),
+            Placement::Tpp(tpp) => tpp.walk(&mut self.bus, self.now, now, page),
             _ => Ps::ZERO,
         }
     }

@@ -92,8 +92,9 @@ impl Tpp {
         self.tiers.events.push(now + self.given.period, Due::Sample);
     }
 
-    /// A thread's TLB misses on a page: how long the kernel has it.
-    pub fn walk(&mut self, bus: &mut Bus, now: Ps, page: u64) -> Ps {
+    /// A thread's TLB misses on a page, at its own time: how long the kernel has it. What others
+    /// share is used at `clock`.
+    pub fn walk(&mut self, bus: &mut Bus, clock: Ps, now: Ps, page: u64) -> Ps {
         let it = &mut self.pages[page as usize];
         it.touched = true;
         self.touched_end = self.touched_end.max(page as usize + 1);
@@ -104,7 +105,7 @@ impl Tpp {
         let last = std::mem::replace(&mut it.fault, now.0 + 1);
         let again = last != 0 && now - Ps(last - 1) <= self.given.window;
         if again && self.tiers.place(page as u32) == Place::Device {
-            self.promote(bus, now, page);
+            self.promote(bus, clock, now + self.given.fault, page);
         }
         match self.tiers.place(page as u32) {
             Place::Host(frame) => self
@@ -115,19 +116,20 @@ impl Tpp {
         }
     }
 
-    /// Moves the page while the thread that faulted waits. Others that access it wait as well.
-    fn promote(&mut self, bus: &mut Bus, now: Ps, page: u64) {
+    /// Moves the page, from `from` on at the earliest, while the thread that faulted waits. Others
+    /// that access it wait as well.
+    fn promote(&mut self, bus: &mut Bus, clock: Ps, from: Ps, page: u64) {
         let Some(frame) = self.tiers.take_frame() else {
             bus.stats.migration.no_room += 1;
-            return self.tiers.reclaim(bus, now);
+            return self.tiers.reclaim(bus, clock);
         };
-        let start = bus.page_ready(now, page).max(now + self.given.fault);
-        let (_, end) = pace(start, self.given.line, |at| bus.line_arrives(now, at));
+        let start = bus.page_ready(clock, page).max(from);
+        let (_, end) = pace(start, self.given.line, |at| bus.line_arrives(clock, at));
         let frame_page = self.tiers.frame_page(frame);
-        bus.host_page(now, frame_page, Op::Write);
+        bus.host_page(clock, frame_page, Op::Write);
         bus.versions.copied(page, frame_page, 0);
-        self.tiers.moved_in(bus, now, page as u32, frame, false);
+        self.tiers.moved_in(bus, clock, page as u32, frame, false);
         self.tiers.frames[frame as usize].ready_at = end;
-        self.tiers.reclaim(bus, now);
+        self.tiers.reclaim(bus, clock);
     }
 }

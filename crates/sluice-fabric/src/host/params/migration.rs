@@ -40,7 +40,7 @@ pub(super) const PARAMS: &[Param] = &[
         key: "migration.threshold",
         kind: Kind::Count {
             min: 1,
-            max: u32::MAX as u64,
+            max: u16::MAX as u64,
         },
         default: "16",
         meaning: "adaptive: accesses of a page in the device's DRAM that make it hot",
