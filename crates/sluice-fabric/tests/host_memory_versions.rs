@@ -62,13 +62,12 @@ fn astriflash() -> impl Strategy<Value = Migration> {
 
 fn placement() -> impl Strategy<Value = Migration> {
     prop_oneof![
-        Just(Migration::AllHost),
-        Just(Migration::None),
-        adaptive(1),
-        adaptive(1),
-        adaptive(8),
-        tpp(),
-        astriflash(),
+        1 => Just(Migration::AllHost),
+        1 => Just(Migration::None),
+        6 => adaptive(1),
+        2 => adaptive(8),
+        2 => tpp(),
+        2 => astriflash(),
     ]
 }
 
@@ -84,7 +83,7 @@ struct Step {
 
 /// Some pages are hot, some lines of them too, and time stands still for a while now and then.
 fn step() -> impl Strategy<Value = Step> {
-    let after = prop_oneof![Just(0), 1..100u64, 100..20_000u64];
+    let after = prop_oneof![2 => Just(0), 6 => 1..300u64, 1 => 300..20_000u64];
     let page = prop_oneof![0..4u64, 0..PAGES];
     let line = prop_oneof![0..3u64, 0..64u64];
     (after, page, line, any::<bool>(), any::<bool>()).prop_map(
@@ -207,7 +206,7 @@ const DEVICES: &[&[(&str, &str)]] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn every_read_is_served_from_the_newest_copy(

@@ -118,3 +118,60 @@ impl Link {
         self.to_device.take(now, at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const SLOT: u64 = 4_000;
+
+    proptest! {
+        /// Against slots in a set, each tried in turn.
+        #[test]
+        fn a_line_takes_the_first_free_slot(
+            lines in prop::collection::vec((0..20_000u64, 0..100_000u64, any::<bool>()), 1..300),
+        ) {
+            let mut lane = Lane::new(Ps(SLOT));
+            let mut taken = BTreeSet::new();
+            let mut now = 0;
+            for (after, ahead, take) in lines {
+                now += after;
+                let at = now + ahead;
+                let free = (at / SLOT..).find(|slot| !taken.contains(slot)).unwrap();
+                let expected = Ps(at.max(free * SLOT));
+                match take {
+                    true => {
+                        taken.insert(free);
+                        prop_assert_eq!(lane.take(Ps(now), Ps(at)), expected);
+                    }
+                    false => prop_assert_eq!(lane.peek(Ps(now), Ps(at)), expected),
+                }
+            }
+        }
+    }
+
+    /// The ring is used over and over, and what lies beyond it does not wait.
+    #[test]
+    fn the_past_is_forgotten() {
+        let mut lane = Lane::new(Ps(SLOT));
+        for lap in 0..3 {
+            let now = Ps(lap * SLOTS * SLOT);
+            assert_eq!(lane.take(now, now), now);
+            assert_eq!(lane.take(now, now), now + Ps(SLOT));
+            let beyond = now + Ps(SLOTS * SLOT);
+            assert_eq!(lane.take(now, beyond), beyond);
+            assert_eq!(lane.take(now, beyond), beyond);
+        }
+    }
+
+    #[test]
+    fn a_link_without_limits_never_waits() {
+        let mut lane = Lane::new(Ps::ZERO);
+        assert_eq!(
+            [lane.take(Ps(5), Ps(7)), lane.take(Ps(5), Ps(7))],
+            [Ps(7); 2]
+        );
+    }
+}
