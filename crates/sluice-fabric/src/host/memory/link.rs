@@ -14,8 +14,9 @@ pub(super) struct Lane {
     slot: Ps,
     /// A bit for each slot, in a ring.
     taken: Vec<u64>,
-    /// The word that holds the present.
+    /// The word that holds the present, and when the next one begins.
     first: u64,
+    next: Ps,
     /// Slots in a row that are all taken, so that a queue is not walked through again.
     run: (u64, u64),
 }
@@ -26,6 +27,7 @@ impl Lane {
             slot,
             taken: vec![0; WORDS as usize],
             first: 0,
+            next: slot * 64,
             run: (0, 0),
         }
     }
@@ -45,7 +47,9 @@ impl Lane {
         if self.slot == Ps::ZERO {
             return at;
         }
-        self.forget(now.0 / self.slot.0 / 64);
+        if now >= self.next {
+            self.forget(now.0 / (self.slot.0 * 64));
+        }
         let wanted = (at.0 / self.slot.0).max(self.first * 64);
         let (from, until) = self.run;
         let (from, wanted) = match (from..=until).contains(&wanted) {
@@ -77,12 +81,11 @@ impl Lane {
 
     /// Clears what lies in the past, so that the ring can be used again.
     fn forget(&mut self, word: u64) {
-        if word > self.first {
-            for past in self.first..word.min(self.first + WORDS) {
-                self.taken[(past % WORDS) as usize] = 0;
-            }
-            self.first = word;
+        for past in self.first..word.min(self.first + WORDS) {
+            self.taken[(past % WORDS) as usize] = 0;
         }
+        self.first = word;
+        self.next = self.slot * 64 * (word + 1);
     }
 }
 
