@@ -41,7 +41,7 @@ class Runner:
         whole = json.dumps([self._program, self.version, list(arguments)])
         return hashlib.sha256(whole.encode()).hexdigest()[:24]
 
-    def run(self, wanted: Iterable[Arguments], told: Callable[[int, int, str], None]) -> None:
+    def run(self, wanted: Iterable[Arguments], told: Callable[[int, int, Arguments], None]) -> None:
         """Fills ``results`` and ``failures``; ``told`` hears of each end: done, of how many, what.
 
         ``KeyboardInterrupt`` ends the runs that are under way; those that ended are kept.
@@ -60,13 +60,13 @@ class Runner:
                 raise
 
     def _wait(self, pending: dict[Future[None], Arguments], total: int,
-              told: Callable[[int, int, str], None]) -> None:
+              told: Callable[[int, int, Arguments], None]) -> None:
         left = set(pending)
         while left:
             done, left = wait(left, return_when=FIRST_COMPLETED)
             for future in done:
                 future.result()
-                told(total - len(left), total, " ".join(pending[future]))
+                told(total - len(left), total, pending[future])
 
     def _is_known(self, arguments: Arguments) -> bool:
         if arguments in self.results:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,10 @@ class Session:
     def reproduce(self, experiments: Sequence[Experiment]) -> bool:
         """Runs, evaluates and writes each; whether a run failed."""
         wanted = {one.name: _arguments(one) for one in experiments}
-        progress = _Progress(sum(len(one) for one in wanted.values()))
-        for one in experiments:
-            progress.name = one.name
+        progress = _Progress()
+        for number, one in enumerate(experiments, start=1):
+            place = f" ({number} of {len(experiments)})" if len(experiments) > 1 else ""
+            progress.start(f"{one.name}{place}", wanted[one.name])
             self._runner.run(wanted[one.name], progress.told)
             progress.clear()
             self._finish(one, wanted[one.name])
@@ -44,7 +46,7 @@ class Session:
                                                     self._runner.version))
         return bool(self._failures)
 
-    def _finish(self, experiment: Experiment, wanted: Sequence[Arguments]) -> None:
+    def _finish(self, experiment: Experiment, wanted: Mapping[Arguments, str]) -> None:
         failed = [one for one in wanted if one in self._runner.failures]
         if failed:
             problem = self._runner.failures[failed[0]]
@@ -100,38 +102,46 @@ class Session:
         return "\n".join([*lines, f"pages: {self._out / 'index.html'}"])
 
 
-def _arguments(experiment: Experiment) -> list[Arguments]:
-    """The runs of the experiment and of its sensitivities, each once."""
-    every = [run.arguments for run in matrix.runs(experiment)]
+def _arguments(experiment: Experiment) -> dict[Arguments, str]:
+    """The runs of the experiment and of its sensitivities, each once, with its labels."""
+    every = {run.arguments: " ".join(run.cell) for run in matrix.runs(experiment)}
     for trial in matrix.trials(experiment):
-        every += [run.arguments for run in trial.runs]
-    return list(dict.fromkeys(every))
+        for run in trial.runs:
+            every.setdefault(run.arguments,
+                             f"{' '.join(run.cell)} {trial.open.name}={trial.value}")
+    return every
 
 
 class _Progress:
     """One line on a terminal that changes in place; nothing in a pipe."""
 
-    def __init__(self, total: int) -> None:
-        self._total = total
+    def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
-        self._started = time.monotonic()
-        self.name = ""
+        self._started = 0.0
+        self._name = ""
+        self._labels: Mapping[Arguments, str] = {}
 
-    def told(self, done: int, total: int, what: str) -> None:
+    def start(self, name: str, labels: Mapping[Arguments, str]) -> None:
+        """The runs of an experiment begin."""
+        self._name, self._labels = name, labels
+        self._started = time.monotonic()
+        self._show(f"{name}: starting")
+
+    def told(self, done: int, total: int, what: Arguments) -> None:
         """One run of the experiment has ended."""
-        if not self._shown:
-            return
-        spent = time.monotonic() - self._started
-        line = f"{self.name}: {done} of {total} runs, {spent:.0f} s  {what}"
-        print(f"\r\x1b[K{line[:_width()]}", end="", file=sys.stderr, flush=True)
+        left = (time.monotonic() - self._started) / done * (total - done)
+        self._show(f"{self._name}: {done} of {total} runs, {_span(left)} left; last"
+                   f" {self._labels.get(what, '')}")
 
     def clear(self) -> None:
         """Takes the line away."""
+        self._show("")
+
+    def _show(self, line: str) -> None:
         if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            width = max(20, shutil.get_terminal_size().columns - 1)
+            print(f"\r\x1b[K{line[:width]}", end="", file=sys.stderr, flush=True)
 
 
-def _width() -> int:
-    import shutil
-
-    return max(20, shutil.get_terminal_size().columns - 1)
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
