@@ -95,7 +95,7 @@ pub enum Migration {
 pub struct Adaptive {
     /// Host memory for promoted pages, in pages of 4 KiB.
     pub pages: u32,
-    /// Accesses after which a page is hot: at most 65,535.
+    /// Accesses to a page while it is in the device's cache after which it is hot: at most 65,535.
     pub threshold: u32,
     /// Counts are halved once in this time; never if zero.
     pub decay: Ps,

@@ -2,14 +2,25 @@
 
 use super::Answer;
 use super::buffer::{Buffer, CHUNKS_MAX, Promotion};
-use super::bus::Bus;
+use super::bus::{Bus, FromDevice};
 use super::pages::{Due, Place, Sizes, Tiers, pace};
 use crate::host::config;
 use sluice_model::Op;
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
+/// What the device counts of a page of 4 KiB while it is in the cache. All zero at the start, so
+/// that memory is touched when used.
+#[derive(Clone, Copy, Default)]
+struct Counter {
+    /// Saturates.
+    count: u16,
+    /// In which stretch of decay the count was right.
+    epoch: u16,
+}
+
 pub(super) struct Adaptive {
     pub tiers: Tiers,
+    counters: Vec<Counter>,
     buffer: Buffer,
     threshold: u16,
     interrupt: Ps,
@@ -23,7 +34,8 @@ pub(super) struct Adaptive {
 impl Adaptive {
     /// # Panics
     /// If a huge page has more than 512 pages, or the threshold is more than a counter counts.
-    pub fn new(bus: &Bus, given: &config::Adaptive) -> Adaptive {
+    pub fn new(bus: &mut Bus, given: &config::Adaptive) -> Adaptive {
+        bus.evicted = Some(Vec::new());
         assert!(
             given.huge <= CHUNKS_MAX,
             "{} pages of a huge page",
@@ -39,6 +51,7 @@ impl Adaptive {
         };
         Adaptive {
             tiers: Tiers::new(bus, &sizes),
+            counters: vec![Counter::default(); bus.device.pages() as usize],
             buffer: Buffer::new(given.buffer),
             threshold: u16::try_from(given.threshold).expect("a threshold below 65536"),
             interrupt: given.interrupt,
@@ -64,14 +77,11 @@ impl Adaptive {
                     return self.tiers.read(bus, now, addr, frame);
                 }
                 bus.stats.migration.buffer_device += 1;
-                bus.device_read(now, addr, may_delay)
+                bus.device_read(now, addr, may_delay).answer
             }
             Place::Device => {
-                let answer = bus.device_read(now, addr, may_delay);
-                // One that is delayed is read again, and counts then.
-                if !answer.delayed {
-                    self.count(bus, now, unit, addr);
-                }
+                let FromDevice { answer, hit } = bus.device_read(now, addr, may_delay);
+                self.counts(bus, now, addr, hit);
                 answer
             }
         }
@@ -94,33 +104,48 @@ impl Adaptive {
                 }
             }
             Place::Device => {
-                bus.device_write(now, addr);
-                self.count(bus, now, unit, addr);
+                let hit = bus.device_write(now, addr);
+                self.counts(bus, now, addr, hit);
             }
         }
     }
 
-    /// Counts an access of the device's to a page that stays there so far, and asks the host to
-    /// promote it once it is hot and in the device's cache. A page that was not taken has to
-    /// become hot again: an interrupt for every access would be too much.
-    fn count(&mut self, bus: &mut Bus, now: Ps, unit: u32, addr: u64) {
+    /// Takes note of an access of the device's to a page that stays there so far. The write log
+    /// serves pages that are not in the cache as well.
+    fn counts(&mut self, bus: &mut Bus, now: Ps, addr: u64, hit: bool) {
+        self.forget(bus);
+        let page = addr / PAGE_BYTES;
+        if hit && bus.device.is_cached(Lpn(page)) {
+            self.count(bus, now, page);
+        }
+    }
+
+    /// Counts an access to a page that the device had in its cache, and asks the host to promote
+    /// it once it is hot. A page that was not taken has to become hot again: an interrupt for
+    /// every access would be too much.
+    fn count(&mut self, bus: &mut Bus, now: Ps, page: u64) {
         if now >= self.next_epoch {
             let passed = 1 + (now - self.next_epoch).0 / self.decay.0;
             self.epoch = self.epoch.wrapping_add(passed as u16);
             self.next_epoch += self.decay * passed;
         }
-        let entry = self.tiers.entry(unit);
-        let halvings = self.epoch.wrapping_sub(entry.epoch);
-        entry.count = entry.count.checked_shr(halvings.into()).unwrap_or(0);
-        entry.epoch = self.epoch;
-        entry.count = entry.count.saturating_add(1);
-        let page = Lpn(addr / PAGE_BYTES);
-        if entry.count >= self.threshold && bus.device.is_cached(page) {
-            entry.count = 0;
-            if bus.device.is_pinned(page) {
-                return;
+        let counter = &mut self.counters[page as usize];
+        let halvings = self.epoch.wrapping_sub(counter.epoch);
+        let count = counter.count.checked_shr(halvings.into()).unwrap_or(0);
+        counter.epoch = self.epoch;
+        counter.count = count.saturating_add(1);
+        if counter.count >= self.threshold {
+            counter.count = 0;
+            if !bus.device.is_pinned(Lpn(page)) {
+                self.promote(bus, now, self.tiers.unit(page));
             }
-            self.promote(bus, now, unit);
+        }
+    }
+
+    /// Forgets the counts of pages that have left the device's cache.
+    fn forget(&mut self, bus: &mut Bus) {
+        for page in bus.evicted.iter_mut().flat_map(|pages| pages.drain(..)) {
+            self.counters[page as usize].count = 0;
         }
     }
 

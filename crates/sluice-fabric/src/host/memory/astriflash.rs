@@ -89,7 +89,7 @@ impl AstriFlash {
                 let fetched = self.bring_in(bus, now, place, addr);
                 bus.fetched_for_read(now, &fetched, may_delay)
             }
-            Found::Busy => bus.device_read(now, addr, may_delay),
+            Found::Busy => bus.device_read(now, addr, may_delay).answer,
         }
     }
 
@@ -104,7 +104,10 @@ impl AstriFlash {
                 bus.fetched_for_write(now, &fetched);
                 place
             }
-            Found::Busy => return bus.device_write(now, addr),
+            Found::Busy => {
+                bus.device_write(now, addr);
+                return;
+            }
         };
         self.ways[place].dirty = true;
         bus.versions.host_write(addr, addr_in(place, addr));

@@ -6,7 +6,7 @@ use super::{Answer, Moved};
 use crate::host::config::{HostConfig, Migration};
 use crate::host::stats::MemoryStats;
 use sluice_model::dram::Dram;
-use sluice_model::{Completion, Device, Hint, Op, Parts, Request, ServedBy};
+use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 use std::collections::VecDeque;
 
@@ -22,8 +22,29 @@ pub(super) struct Bus {
     pub device: Device,
     pub stats: MemoryStats,
     moved: VecDeque<Moved>,
+    /// Pages that have left the device's cache, if anybody asks.
+    pub evicted: Option<Vec<u64>>,
     /// Which copy of a line is the newest; in builds with debug assertions only.
     pub versions: Versions,
+}
+
+/// A read that the device has taken.
+pub(super) struct FromDevice {
+    pub answer: Answer,
+    /// Whether the device had the line in its DRAM.
+    pub hit: bool,
+}
+
+/// Notes the pages that leave the device's cache. The host does not map them there.
+struct Watch<'a>(&'a mut Option<Vec<u64>>);
+
+impl Effects for Watch<'_> {
+    fn unmap(&mut self, lpn: Lpn) -> bool {
+        if let Some(pages) = self.0 {
+            pages.push(lpn.0);
+        }
+        false
+    }
 }
 
 /// A whole page that comes from the device.
@@ -32,6 +53,10 @@ pub(super) struct Fetched {
     pub ready_at: Ps,
     served_by: ServedBy,
     parts: Parts,
+}
+
+fn is_hit(served_by: ServedBy) -> bool {
+    matches!(served_by, ServedBy::CacheHit | ServedBy::WriteLog)
 }
 
 impl Bus {
@@ -47,6 +72,7 @@ impl Bus {
             device,
             stats: MemoryStats::default(),
             moved: VecDeque::new(),
+            evicted: None,
             versions: Versions::default(),
         }
     }
@@ -76,23 +102,25 @@ impl Bus {
     }
 
     /// Reads a line of the device. With `may_delay` a long wait is answered without data.
-    pub fn device_read(&mut self, now: Ps, addr: u64, may_delay: bool) -> Answer {
+    pub fn device_read(&mut self, now: Ps, addr: u64, may_delay: bool) -> FromDevice {
         self.versions.device_read(addr);
         let at = self.link.request(now + self.lookup);
         let (completion, parts) = self.device_access(at, addr, Op::Read);
-        self.count_read(completion.served_by, parts);
-        if may_delay && completion.hint == Hint::LongDelay {
+        let hit = self.count_read(completion.served_by, parts);
+        let answer = if may_delay && completion.hint == Hint::LongDelay {
             let begun = completion.done_at - parts.total();
             let message = begun + parts.protocol + parts.indexing;
             let arrives = self.link.from_device.peek(now, message);
-            return self.delayed(arrives);
-        }
-        let done_at = self.line_arrives(now, completion.done_at);
-        self.count_device(now, done_at, parts);
-        Answer {
-            done_at,
-            delayed: false,
-        }
+            self.delayed(arrives)
+        } else {
+            let done_at = self.line_arrives(now, completion.done_at);
+            self.count_device(now, done_at, parts);
+            Answer {
+                done_at,
+                delayed: false,
+            }
+        };
+        FromDevice { answer, hit }
     }
 
     fn delayed(&mut self, done_at: Ps) -> Answer {
@@ -103,26 +131,27 @@ impl Bus {
         }
     }
 
-    fn count_read(&mut self, served_by: ServedBy, parts: Parts) {
-        let requests = &mut self.stats.requests;
-        match served_by {
-            ServedBy::CacheHit | ServedBy::WriteLog => requests.device_read_hits += 1,
-            ServedBy::MshrMerge | ServedBy::Flash => requests.device_read_misses += 1,
-        }
+    /// Says whether it was a hit.
+    fn count_read(&mut self, served_by: ServedBy, parts: Parts) -> bool {
+        let hit = is_hit(served_by);
+        self.stats.requests.device_read_hits += u64::from(hit);
+        self.stats.requests.device_read_misses += u64::from(!hit);
         if served_by == ServedBy::Flash {
             let nand = parts.flash_queue + parts.flash_gc + parts.flash_service;
             self.stats.flash_read.record(nand);
         }
+        hit
     }
 
-    /// Writes a line of the device. Nobody waits for it.
-    pub fn device_write(&mut self, now: Ps, addr: u64) {
+    /// Writes a line of the device. Nobody waits for it. Says whether it was a hit.
+    pub fn device_write(&mut self, now: Ps, addr: u64) -> bool {
         self.versions.device_write(addr);
         let at = self.link.write(now + self.lookup);
         self.stats.link_bytes[0] += LINE_BYTES;
         let (completion, parts) = self.device_access(at, addr, Op::Write);
         self.stats.requests.device_writes += 1;
         self.count_device(now, completion.done_at, parts);
+        is_hit(completion.served_by)
     }
 
     /// Fetches the page of a line whole, for a cache of pages in host memory.
@@ -189,7 +218,8 @@ impl Bus {
 
     fn device_access(&mut self, at: Ps, addr: u64, op: Op) -> (Completion, Parts) {
         let before = self.device.stats().parts;
-        let completion = self.device.access(at, Request { addr, op }, &mut ());
+        let mut watch = Watch(&mut self.evicted);
+        let completion = self.device.access(at, Request { addr, op }, &mut watch);
         (completion, self.device.stats().parts - before)
     }
 
@@ -246,7 +276,8 @@ impl Bus {
 
     /// Gives the contents of a page back to the device.
     pub fn give_page(&mut self, now: Ps, page: u64, frame_page: u64) {
-        self.device.give_page(now, Lpn(page), &mut ());
+        let mut watch = Watch(&mut self.evicted);
+        self.device.give_page(now, Lpn(page), &mut watch);
         self.versions.given(page, frame_page);
     }
 }

@@ -87,11 +87,11 @@ impl Memory {
     /// # Panics
     /// If pages move and the device's are not of 4 KiB, or the migration's sizes cannot be.
     pub fn new(config: &HostConfig, device: Device) -> Memory {
-        let bus = Bus::new(config, device);
+        let mut bus = Bus::new(config, device);
         let placement = match &config.migration {
             Migration::AllHost => Placement::Host,
             Migration::None => Placement::Device,
-            Migration::Adaptive(given) => Placement::Adaptive(Adaptive::new(&bus, given)),
+            Migration::Adaptive(given) => Placement::Adaptive(Adaptive::new(&mut bus, given)),
             Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given)),
             Migration::AstriFlash(given) => Placement::AstriFlash(AstriFlash::new(&bus, given)),
         };
@@ -112,7 +112,7 @@ impl Memory {
         let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
             Placement::Host => bus.host_read(now, line_addr, Ps::ZERO),
-            Placement::Device => bus.device_read(now, line_addr, may_delay),
+            Placement::Device => bus.device_read(now, line_addr, may_delay).answer,
             Placement::Adaptive(adaptive) => adaptive.read(bus, now, line_addr, may_delay),
             Placement::Tpp(tpp) => tpp.read(bus, now, line_addr, may_delay),
             Placement::AstriFlash(cache) => cache.read(bus, now, line_addr, may_delay),
@@ -128,7 +128,9 @@ impl Memory {
         let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
             Placement::Host => bus.host_write(now, line_addr, Ps::ZERO),
-            Placement::Device => bus.device_write(now, line_addr),
+            Placement::Device => {
+                bus.device_write(now, line_addr);
+            }
             Placement::Adaptive(adaptive) => adaptive.write(bus, now, line_addr),
             Placement::Tpp(tpp) => tpp.write(bus, now, line_addr),
             Placement::AstriFlash(cache) => cache.write(bus, now, line_addr),

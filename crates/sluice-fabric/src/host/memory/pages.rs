@@ -17,18 +17,6 @@ pub(super) enum Place {
     Moving(u32),
 }
 
-/// An entry of the page table, with the count of accesses that the device keeps for it. All zero
-/// at the start, so that memory is touched when used.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Entry {
-    /// 0 on the device, a frame plus 1, or with the highest bit a place in the buffer.
-    place: u32,
-    /// Saturates.
-    pub count: u16,
-    /// In which stretch of decay the count was right.
-    pub epoch: u16,
-}
-
 const MOVING: u32 = 1 << 31;
 
 /// A frame of host memory. What it is for is the business of `lists` and `reclaim`.
@@ -72,7 +60,9 @@ pub(super) struct Sizes {
 
 /// Host memory and device as two tiers of pages.
 pub(super) struct Tiers {
-    table: Vec<Entry>,
+    /// The page table: 0 for the device, so that memory is touched when used; a frame plus 1; or
+    /// with the highest bit a place in the buffer.
+    table: Vec<u32>,
     pub frames: Vec<Frame>,
     /// Free frames of the home node and of the other one.
     free: [Vec<u32>; 2],
@@ -103,7 +93,7 @@ impl Tiers {
         let home = sizes.home / sizes.span;
         let frames = home + sizes.remote / sizes.span;
         Tiers {
-            table: vec![Entry::default(); settings.pages.div_ceil(sizes.span) as usize],
+            table: vec![0; settings.pages.div_ceil(sizes.span) as usize],
             frames: vec![Frame::default(); frames as usize],
             free: [(0..home).rev().collect(), (home..frames).rev().collect()],
             home,
@@ -127,35 +117,28 @@ impl Tiers {
     }
 
     pub fn place(&self, unit: u32) -> Place {
-        match self.table[unit as usize].place {
+        match self.table[unit as usize] {
             0 => Place::Device,
             place if place & MOVING != 0 => Place::Moving(place & !MOVING),
             place => Place::Host(place - 1),
         }
     }
 
-    /// Changes where an entry leads. Its count begins anew.
+    /// Changes where an entry leads.
     pub fn put(&mut self, unit: u32, place: Place) {
-        self.table[unit as usize] = Entry {
-            place: match place {
-                Place::Device => 0,
-                Place::Host(frame) => frame + 1,
-                Place::Moving(entry) => entry | MOVING,
-            },
-            ..Entry::default()
+        self.table[unit as usize] = match place {
+            Place::Device => 0,
+            Place::Host(frame) => frame + 1,
+            Place::Moving(entry) => entry | MOVING,
         };
     }
 
-    pub fn entry(&mut self, unit: u32) -> &mut Entry {
-        &mut self.table[unit as usize]
-    }
-
     /// Tells every TLB that an entry has changed.
-    pub fn moves(&self, bus: &mut Bus, unit: u32) {
+    pub fn moves(&self, bus: &mut Bus, unit: u32, shootdown: bool) {
         bus.moves(Moved {
             first: u64::from(unit) * u64::from(self.span),
             pages: self.span,
-            shootdown: true,
+            shootdown,
         });
     }
 
@@ -238,7 +221,7 @@ impl Tiers {
             ..Frame::default()
         };
         self.lists.add(frame);
-        self.moves(bus, unit);
+        self.moves(bus, unit, true);
         bus.stats.migration.promotions += 1;
     }
 }

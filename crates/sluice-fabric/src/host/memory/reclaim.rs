@@ -48,6 +48,10 @@ impl Lists {
     }
 }
 
+/// Pages that leave together, with one shootdown for those that need no copy: as in Linux
+/// (SWAP_CLUSTER_MAX).
+const BATCH: u32 = 32;
+
 /// Pages on their way back, one after the other.
 pub(super) struct Reclaim {
     /// Frames to be kept free: at least the one that the next page needs.
@@ -70,9 +74,15 @@ impl Reclaim {
 }
 
 impl Tiers {
-    /// Sends pages back until enough frames are free or will be.
+    /// If too few frames are free or will be, sends pages back: a batch, or as many as it takes.
     pub fn reclaim(&mut self, bus: &mut Bus, now: Ps) {
-        while self.free_frames() + (self.reclaim.leaving.len() as u32) < self.reclaim.spare {
+        let spare = self.reclaim.spare;
+        if self.frames_to_come() >= spare {
+            return;
+        }
+        let enough = spare + BATCH.min(spare) - 1;
+        let mut shootdown = true;
+        while self.frames_to_come() < enough {
             let Some(frame) = self.lists.victim(&mut self.frames) else {
                 return;
             };
@@ -84,25 +94,30 @@ impl Tiers {
                 }
             } else {
                 // Flash still has it: only the translation changes.
-                self.drop_clean(bus, frame);
+                self.drop_clean(bus, frame, std::mem::take(&mut shootdown));
             }
         }
     }
 
-    fn drop_clean(&mut self, bus: &mut Bus, frame: u32) {
+    /// Frames that are free, or will be once their pages have been copied.
+    fn frames_to_come(&self) -> u32 {
+        self.free_frames() + self.reclaim.leaving.len() as u32
+    }
+
+    fn drop_clean(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
         let unit = self.frames[frame as usize].unit;
         let first = self.frame_page(frame);
         for (page, frame_page) in self.pages_of(bus, unit).zip(first..) {
             bus.versions.dropped(page, frame_page);
         }
-        self.left(bus, frame);
+        self.left(bus, frame, shootdown);
     }
 
     /// The frame's pages are on the device again.
-    fn left(&mut self, bus: &mut Bus, frame: u32) {
+    fn left(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
         let unit = self.frames[frame as usize].unit;
         self.put(unit, Place::Device);
-        self.moves(bus, unit);
+        self.moves(bus, unit, shootdown);
         self.free_frame(frame);
         bus.stats.migration.demotions += 1;
     }
@@ -142,7 +157,7 @@ impl Tiers {
                     bus.give_page(now, page, frame_page);
                 }
                 bus.stats.migration.dirty_demotions += 1;
-                self.left(bus, frame);
+                self.left(bus, frame, true);
             }
             self.reclaim_more(bus, now);
         } else {

@@ -53,14 +53,16 @@ impl Tpp {
     pub fn read(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
         match self.tiers.place((addr / PAGE_BYTES) as u32) {
             Place::Host(frame) => self.tiers.read(bus, now, addr, frame),
-            _ => bus.device_read(now, addr, may_delay),
+            _ => bus.device_read(now, addr, may_delay).answer,
         }
     }
 
     pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) {
         match self.tiers.place((addr / PAGE_BYTES) as u32) {
             Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
-            _ => bus.device_write(now, addr),
+            _ => {
+                bus.device_write(now, addr);
+            }
         }
     }
 
