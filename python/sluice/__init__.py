@@ -5,6 +5,7 @@ the one that live runs and the simulator use.
 """
 
 from sluice._core import (
+    host_params,
     optimum,
     params,
     policies,
@@ -12,7 +13,10 @@ from sluice._core import (
     presets,
     replay,
     resolve,
+    resolve_system,
     simulate,
+    simulate_system,
+    systems,
     version,
 )
 from sluice.errors import (
@@ -42,6 +46,7 @@ __all__ = [
     "UnknownDeviceError",
     "UnknownKeyError",
     "WorkloadError",
+    "host_params",
     "optimum",
     "params",
     "policies",
@@ -49,6 +54,9 @@ __all__ = [
     "presets",
     "replay",
     "resolve",
+    "resolve_system",
     "simulate",
+    "simulate_system",
+    "systems",
     "version",
 ]

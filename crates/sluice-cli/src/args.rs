@@ -111,18 +111,28 @@ pub enum TrapArg {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "With --system, a kernel runs on a simulated host: bc, bfs-dense and so on, with \
+                  the keys seed and rounds (0: without end), such as srad:seed=3. Without, one \
+                  requester for each thread of a pattern drives the device alone."
+)]
 pub struct SimArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Access pattern, such as "chase:size=64MiB,stride=4096,passes=4"
+    /// A host with its device: a name of `sluice system list`, or the path of a .toml file
+    #[arg(long, value_name = "SYSTEM", conflicts_with = "device")]
+    pub system: Option<String>,
+    /// Access pattern, such as "chase:size=64MiB,stride=4096,passes=4"; with --system a kernel
     #[arg(long, value_name = "SPEC")]
     pub workload: String,
+    #[command(flatten)]
+    pub host: HostArgs,
     /// What the device sees: every access, or only those that would trap in a live run
-    #[arg(long, value_enum, default_value_t = HitsArg::All)]
+    #[arg(long, value_enum, default_value_t = HitsArg::All, conflicts_with = "system")]
     pub hits: HitsArg,
     /// Also tell the fewest misses that any policy could have (Belady's optimum); keeps 4 bytes
     /// for each access, and as much again while it counts
-    #[arg(long)]
+    #[arg(long, conflicts_with = "system")]
     pub bound: bool,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -130,6 +140,30 @@ pub struct SimArgs {
     /// Keep settings and statistics in this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// How a kernel runs on a simulated host.
+#[derive(Debug, Args)]
+pub struct HostArgs {
+    /// Divide the memory of the program, and the capacities that must keep their ratio to it
+    #[arg(long, value_name = "N", requires = "system", default_value_t = 8,
+          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub scale: u32,
+    /// Threads of the program, as cpu.threads
+    #[arg(long, value_name = "T", requires = "system")]
+    pub threads: Option<u32>,
+    /// Instructions of all threads before counting begins, such as 100M [default: 800M / scale]
+    #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
+    pub warmup: Option<u64>,
+    /// Instructions counted [default: 800M / scale, or to the end of a kernel with rounds]
+    #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
+    pub instructions: Option<u64>,
+    /// Also tell what went on in each stretch of this much simulated time, such as 100us
+    #[arg(long, value_name = "PERIOD", requires = "system")]
+    pub timeline: Option<sluice_units::Ps>,
+    /// Compare what the kernel's last finished round computed with a plain computation
+    #[arg(long, requires = "system")]
+    pub check: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -37,5 +37,6 @@ macro_rules! from {
 from!(
     sluice_model::ConfigError,
     sluice_config::Error,
+    sluice_output::SystemError,
     sluice_workload::SpecError
 );

@@ -6,10 +6,12 @@ mod doctor;
 mod error;
 mod external;
 mod forward;
+mod interrupt;
 mod program;
 mod run;
 mod session;
 mod sim;
+mod sim_system;
 mod system;
 
 use clap::Parser;

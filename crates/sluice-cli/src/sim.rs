@@ -7,10 +7,14 @@ use crate::run::{warn_of_refusals, warn_of_wear};
 use serde_json::Value;
 use sluice_fabric::Visibility;
 use sluice_output::{Folder, Plan, write_config};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Simulates and prints.
 pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
+    if let Some(system) = &args.system {
+        return crate::sim_system::run(system, args);
+    }
     let config = device::resolve(&args.device)?;
     let spec = sluice_workload::parse_spec(&args.workload)?;
     let room = config.capacity().0;
@@ -21,10 +25,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
             spec.footprint_bytes()
         )));
     }
-    let folder = match &args.out {
-        Some(path) => Some(Folder::create(path).map_err(|e| Error::at(path.display(), e))?),
-        None => None,
-    };
+    let folder = folder(args)?;
     let visibility = match args.hits {
         HitsArg::All => Visibility::All,
         HitsArg::Misses => Visibility::Misses,
@@ -47,15 +48,26 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
             .and_then(|()| folder.write_stats(&object))
             .map_err(|e| Error::at("writing the output folder", e))?;
     }
-    let count = |place| object.pointer(place).and_then(Value::as_u64).unwrap_or(0);
-    warn_of_refusals(count("/cache/policy_refused"));
-    warn_of_wear(count("/flash/writes_refused"));
+    warn(&object);
     if args.json {
         println!("{object}");
     } else {
         print_table(&object);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The folder that was asked for, empty of what an earlier run left.
+pub fn folder(args: &SimArgs) -> Result<Option<Folder>, Error> {
+    let create = |path: &PathBuf| Folder::create(path).map_err(|e| Error::at(path.display(), e));
+    args.out.as_ref().map(create).transpose()
+}
+
+/// What makes the figures other than they look.
+pub fn warn(object: &Value) {
+    let count = |place| object.pointer(place).and_then(Value::as_u64).unwrap_or(0);
+    warn_of_refusals(count("/cache/policy_refused"));
+    warn_of_wear(count("/flash/writes_refused"));
 }
 
 fn print_table(object: &Value) {

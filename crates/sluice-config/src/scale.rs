@@ -6,12 +6,10 @@ use sluice_units::{Bytes, PAGE_BYTES};
 
 /// Capacities that keep their ratio to the program's memory, of the device and of the host.
 const OF_DEVICE: [&str; 3] = ["device.capacity", "cache.capacity", "write_log.capacity"];
-const OF_HOST: [&str; 5] = [
+const OF_HOST: [&str; 3] = [
     "host.memory",
     "migration.capacity",
     "migration.remote_capacity",
-    "l2.capacity",
-    "l3.capacity",
 ];
 
 /// What the factor is called in messages.
@@ -31,7 +29,13 @@ impl System {
     /// [`ConfigError::Impossible`] if a capacity does not divide.
     pub fn scaled(&self, scale: u32) -> Result<System, ConfigError> {
         let mut system = self.clone();
-        if scale <= 1 {
+        if scale == 0 {
+            return Err(ConfigError::Impossible {
+                settings: vec![(SCALE, "0".to_owned())],
+                message: "nothing divides by it; the full size is 1".to_owned(),
+            });
+        }
+        if scale == 1 {
             return Ok(system);
         }
         let is_memory = self.device.choice("device.kind") == "memory";
@@ -46,9 +50,20 @@ impl System {
         for key in OF_HOST {
             divide(&mut system.host, key, scale)?;
         }
-        floor(&mut system.host, "l2.capacity", "l1.capacity", 2)?;
         let cores = self.host.count("cpu.cores").next_power_of_two();
-        floor(&mut system.host, "l3.capacity", "l2.capacity", cores)?;
+        for (key, of, times) in [
+            ("l2.capacity", "l1.capacity", 2),
+            ("l3.capacity", "l2.capacity", cores),
+        ] {
+            let least = bytes(&system.host, of) * times;
+            let full = bytes(&self.host, key);
+            if full / u64::from(scale) <= least {
+                // Nothing grows: a level that was smaller before stays.
+                system.host.set(key, &Bytes(least.min(full)).to_string())?;
+            } else {
+                divide(&mut system.host, key, scale)?;
+            }
+        }
         if !is_memory && self.device.get("ftl.gc_threshold").is_some_and(is_number) {
             scale_threshold(&self.device, &mut system.device, scale)?;
         }
@@ -78,19 +93,8 @@ fn divide(raw: &mut RawConfig, key: &'static str, scale: u32) -> Result<(), Conf
     raw.set(key, &Bytes(bytes / u64::from(scale)).to_string())
 }
 
-/// Keeps one capacity at so many times the other at least.
-fn floor(
-    raw: &mut RawConfig,
-    key: &'static str,
-    of: &'static str,
-    times: u64,
-) -> Result<(), ConfigError> {
-    let bytes = |key| raw.bytes(key).map_or(0, |bytes| bytes.0);
-    let least = bytes(of) * times;
-    if bytes(key) < least {
-        raw.set(key, &Bytes(least).to_string())?;
-    }
-    Ok(())
+fn bytes(raw: &RawConfig, key: &'static str) -> u64 {
+    raw.bytes(key).map_or(0, |bytes| bytes.0)
 }
 
 /// A plane has some spare blocks however small it is. So that collection does not begin later

@@ -205,6 +205,11 @@ fn scaling_has_floors() {
     let system = load_system("base-cssd").unwrap().scaled(64).unwrap();
     let sizes = ["l1.capacity", "l2.capacity", "l3.capacity"].map(|key| bytes(&system, key) >> 10);
     assert_eq!(sizes, [32, 64, 512], "KiB: two L1 and eight L2");
+    let mut small = load_system("base-cssd").unwrap();
+    small.set("l2.capacity", "16KiB").unwrap();
+    let small = small.scaled(8).unwrap();
+    assert_eq!(bytes(&small, "l2.capacity"), 16 << 10, "it does not grow");
+    assert_eq!(bytes(&small, "l3.capacity"), 2 << 20);
 }
 
 /// A plane that collects at 26 of its 32 spare blocks has 6 to write before it: a small one has as
@@ -236,6 +241,11 @@ fn what_does_not_divide_is_refused() {
         message,
         "impossible configuration: device.capacity = 96GiB, system.scale = 5: does not divide \
          into whole pages of 4KiB; give a scale that is a smaller power of two"
+    );
+    let message = full.scaled(0).unwrap_err().to_string();
+    assert!(
+        message.contains("system.scale = 0: nothing divides by it"),
+        "{message}"
     );
     let message = full.scaled(1 << 15).unwrap_err().to_string();
     assert!(

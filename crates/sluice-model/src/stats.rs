@@ -208,3 +208,51 @@ impl Stats {
         Ratio::new(self.flash_programs, self.host_programs)
     }
 }
+
+/// What was counted between two readings of the same counters, field by field: the compiler
+/// misses any that is left out.
+macro_rules! between {
+    ($type:ident, $after:expr, $before:expr; $($field:ident),+; $($own:ident: $value:expr),*) =>
+    {
+        $type {
+            $($field: $after.$field - $before.$field,)+
+            $($own: $value,)*
+        }
+    };
+}
+
+impl WriteLogStats {
+    fn since(&self, before: &WriteLogStats) -> WriteLogStats {
+        between!(WriteLogStats, self, before;
+            appends, given, superseded, hits, stalls, stall_ps, compactions, pages_flushed,
+            lines_flushed, compaction_reads, dropped;
+            // A maximum has no difference.
+            index_bytes_max: self.index_bytes_max)
+    }
+}
+
+impl MigrationStats {
+    fn since(&self, before: &MigrationStats) -> MigrationStats {
+        between!(MigrationStats, self, before; taken, taken_dirty, given, fills, programs;)
+    }
+}
+
+impl Stats {
+    /// What was counted after an earlier reading of the same device's counters.
+    pub fn since(&self, before: &Stats) -> Stats {
+        between!(Stats, self, before;
+            loads, stores, hits, misses, mshr_merges, mshr_stalls, fills, evictions,
+            dirty_evictions, policy_refused, command_evictions, drops, flushes, write_throughs,
+            write_arounds, prefetch_issued, prefetch_used, prefetch_late, prefetch_unused,
+            prefetch_dropped, prefetch_raised, prefetch_lowered, late_write_backs, flash_reads,
+            flash_programs, host_programs, read_retries, suspensions, forced_writes, erases,
+            gc_moves, wear_moves, placements_missed, translation_hits, translation_misses,
+            translation_reads, translation_programs, program_failures, erase_failures,
+            bad_blocks, writes_refused, trims, pins, unpins, pins_dropped, pin_fills, refused,
+            block_reads, block_cache_hits, block_writes, block_trims;
+            latency: self.latency - before.latency,
+            parts: self.parts - before.parts,
+            write_log: self.write_log.since(&before.write_log),
+            migration: self.migration.since(&before.migration))
+    }
+}

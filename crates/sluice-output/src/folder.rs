@@ -4,6 +4,7 @@ use crate::latency::Latencies;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde_json::Value;
+use sluice_config::System;
 use sluice_model::DeviceConfig;
 use sluice_units::bucket_middle;
 use std::fmt::Write;
@@ -45,6 +46,29 @@ impl Folder {
         self.write("stats.json", format!("{object:#}\n"))
     }
 
+    /// Writes a distribution as CSV, from the pairs of a value and its count.
+    pub fn write_distribution(&self, name: &str, pairs: &[Value]) -> io::Result<()> {
+        let mut text = String::from("latency_ns,count\n");
+        for pair in pairs {
+            let _ = writeln!(text, "{},{}", pair[0], pair[1]);
+        }
+        self.write(name, text)
+    }
+
+    /// Writes objects with equal fields as CSV.
+    pub fn write_rows(&self, name: &str, rows: &[Value]) -> io::Result<()> {
+        let fields = |row: &Value| row.as_object().cloned().unwrap_or_default();
+        let head = rows.first().map(fields).unwrap_or_default();
+        let mut names: Vec<&str> = head.keys().map(String::as_str).collect();
+        names.sort_by_key(|name| *name != "t_s");
+        let mut text = names.join(",") + "\n";
+        for row in rows {
+            let cells: Vec<String> = names.iter().map(|name| row[name].to_string()).collect();
+            text += &(cells.join(",") + "\n");
+        }
+        self.write(name, text)
+    }
+
     /// Writes both distributions: as CSV for people, as HDR histograms for tools.
     pub fn write_latencies(&self, modelled: &Latencies, achieved: &Latencies) -> io::Result<()> {
         let mut text = String::from("latency_ns,modelled,achieved\n");
@@ -70,6 +94,7 @@ const OURS: &[&str] = &[
     "latency_achieved.hdr",
     "timeline.csv",
     "traps.bin",
+    "flash_read.csv",
 ];
 
 fn hdr(latencies: &Latencies) -> io::Result<Vec<u8>> {
@@ -88,12 +113,25 @@ fn hdr(latencies: &Latencies) -> io::Result<Vec<u8>> {
 
 /// The settings as a device file that `--device` reads back.
 pub fn write_config(config: &DeviceConfig, seed: u64) -> String {
-    let mut text =
-        format!("# Device as resolved; run it again with `--device FILE --seed {seed}`.\n");
-    let mut table = "";
-    for (key, value) in config.raw().to_pairs() {
+    let first = format!("# Device as resolved; run it again with `--device FILE --seed {seed}`.\n");
+    first + &tables(&config.raw().to_pairs())
+}
+
+/// A system's settings at full size, as a file that `--system` reads back.
+pub fn write_system(system: &System, scale: u32, seed: u64) -> String {
+    let first = format!(
+        "# System as resolved, at full size; run it again with `--system FILE --scale {scale} \
+         --seed {seed}`.\n"
+    );
+    first + &tables(&system.to_pairs())
+}
+
+fn tables(pairs: &[(&str, String)]) -> String {
+    let (mut text, mut table) = (String::new(), "");
+    for (key, value) in pairs {
         let (group, name) = key.split_once('.').unwrap_or(("", key));
         if group != table {
+            // Writing to a string cannot fail.
             let _ = write!(text, "\n[{group}]\n");
             table = group;
         }
@@ -119,6 +157,16 @@ mod tests {
             let text = write_config(&config, 7);
             let back = sluice_config::parse(&text, "config.toml").unwrap();
             assert_eq!(back.to_pairs(), config.raw().to_pairs(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_written_system_reads_back_the_same() {
+        for preset in sluice_config::systems() {
+            let system = sluice_config::load_system(preset.name).unwrap();
+            let text = write_system(&system, 8, 7);
+            let back = sluice_config::parse_system(&text, "config.toml").unwrap();
+            assert_eq!(back, system, "{text}");
         }
     }
 }

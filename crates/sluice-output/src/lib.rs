@@ -3,18 +3,21 @@
 //! One place for the command and the Python package, so that both say the same. The fields are
 //! described in `docs/reference/output.md`; `schema` changes when one changes its meaning.
 
+mod device;
 mod folder;
 mod latency;
 mod process;
 mod run;
 mod simulation;
+mod system;
 mod timeline;
 
-pub use folder::{Folder, write_config};
+pub use folder::{Folder, write_config, write_system};
 pub use latency::{Latencies, Summary};
 pub use process::{Process, read_processes};
 pub use run::{Exit, Run};
 pub use simulation::{Plan, visible};
+pub use system::{SystemError, SystemPlan};
 pub use timeline::Timeline;
 
 use serde_json::Value;

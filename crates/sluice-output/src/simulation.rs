@@ -1,17 +1,15 @@
 //! A workload on a simulated device, told as one JSON object. Knows nothing of Python.
 
+use crate::device::{PS_PER_S, flash, lines, parts, served, summary, write_log};
 use crate::{SCHEMA, settings, share};
 use serde_json::{Value, json};
-use sluice_fabric::{Access, Histogram, Options, SimResult, Visibility};
+use sluice_fabric::{Access, Options, SimResult, Visibility};
 use sluice_model::{ConfigError, Device, DeviceConfig};
-use sluice_units::Ps;
 use sluice_workload::Spec;
 use std::cell::Cell;
 
 /// Accesses of a stream between two looks at whether to stop: some milliseconds.
 const STOP_EVERY: u64 = 1 << 16;
-const PS_PER_NS: f64 = 1e3;
-const PS_PER_S: f64 = 1e12;
 
 /// What to simulate.
 pub struct Plan<'a> {
@@ -92,11 +90,11 @@ impl Plan<'_> {
                 "modelled": summary(&result.trap_latency),
                 "accesses": summary(&result.latency),
             },
-            "latency_parts_ns": parts(device),
-            "served": served(device),
-            "write_log": write_log(device),
+            "latency_parts_ns": parts(device.stats()),
+            "served": served(device.stats()),
+            "write_log": write_log(device.stats(), device),
             "lines": lines(device),
-            "flash": flash(device),
+            "flash": flash(device.stats(), device),
             "sim_time_s": result.sim_time.0 as f64 / PS_PER_S,
             "hash": format!("{:016x}", result.hash),
         })
@@ -142,86 +140,4 @@ pub fn visible(visibility: Visibility) -> &'static str {
         Visibility::All => "all",
         Visibility::Misses => "misses",
     }
-}
-
-/// The time of an access that the device saw, by cause, on average.
-fn parts(device: &Device) -> Value {
-    let stats = device.stats();
-    let sums = stats.parts.named().map(|(name, part)| (name, part.0));
-    crate::parts(sums, stats.accesses())
-}
-
-/// Where the accesses that the device saw were served, each once.
-fn served(device: &Device) -> Value {
-    let stats = device.stats();
-    json!({
-        "cache": stats.hits,
-        "merge": stats.mshr_merges,
-        "flash": stats.misses,
-        "write_log": stats.write_log.served(),
-        "stalled": stats.mshr_stalls,
-    })
-}
-
-/// What the write log did, if there is one.
-fn write_log(device: &Device) -> Value {
-    let stats = device.stats().write_log;
-    device.config().write_log.as_ref().map_or(Value::Null, |_| {
-        json!({
-            "appends": stats.appends,
-            "superseded": stats.superseded,
-            "hits": stats.hits,
-            "stalls": stats.stalls,
-            "stall_ns": stats.stall_ps as f64 / PS_PER_NS,
-            "compactions": stats.compactions,
-            "pages_flushed": stats.pages_flushed,
-            "lines_flushed": stats.lines_flushed,
-            "compaction_reads": stats.compaction_reads,
-            "dropped": stats.dropped,
-            "index_bytes_max": stats.index_bytes_max,
-        })
-    })
-}
-
-/// How many lines were used of the pages that left, if that was tracked.
-fn lines(device: &Device) -> Value {
-    device.lines().map_or(Value::Null, |lines| {
-        json!({
-            "touched_of_evicted": lines.touched_of_evicted(),
-            "written_of_programmed": lines.written_of_programmed(),
-        })
-    })
-}
-
-fn flash(device: &Device) -> Value {
-    let (stats, wear) = (device.stats(), device.wear());
-    json!({
-        "reads": stats.flash_reads,
-        "programs": stats.flash_programs,
-        "erases": stats.erases,
-        "gc_moves": stats.gc_moves,
-        "write_amplification": stats.write_amplification().map(|ratio| ratio.to_f64()),
-        "read_retries": stats.read_retries,
-        "suspensions": stats.suspensions,
-        "forced_writes": stats.forced_writes,
-        "wear_moves": stats.wear_moves,
-        "bad_blocks": stats.bad_blocks,
-        "writes_refused": stats.writes_refused,
-        "read_only": device.is_read_only(),
-        "erases_of_a_line": {"least": wear.least, "most": wear.most, "total": wear.total},
-    })
-}
-
-fn summary(histogram: &Histogram) -> Value {
-    let ns = |time: Ps| time.0 as f64 / PS_PER_NS;
-    let at = |per_million| ns(histogram.percentile(per_million));
-    json!({
-        "count": histogram.count(),
-        "mean": ns(histogram.mean()),
-        "p50": at(500_000),
-        "p90": at(900_000),
-        "p99": at(990_000),
-        "p999": at(999_000),
-        "max": ns(histogram.max()),
-    })
 }

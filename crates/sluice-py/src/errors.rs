@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::Error;
 use sluice_model::{ConfigError, DeviceConfig};
+use sluice_output::SystemError;
 use sluice_units::Bytes;
 use sluice_workload::SpecError;
 
@@ -31,6 +32,12 @@ pub fn device(py: Python<'_>, error: &Error) -> PyErr {
             ..Details::default()
         },
         Error::Config { source, .. } => details(source),
+        Error::UnknownSystem { name, systems } => Details {
+            class: "UnknownDeviceError",
+            value: Some(name.clone()),
+            expected: Some(systems.clone()),
+            ..Details::default()
+        },
         _ => Details {
             class: "ConfigError",
             ..Details::default()
@@ -70,6 +77,7 @@ pub fn policy(py: Python<'_>, message: &str) -> PyErr {
 pub fn workload(py: Python<'_>, error: &SpecError) -> PyErr {
     let (key, value, expected) = match error {
         SpecError::Kind(kind) => (None, Some(kind.clone()), None),
+        SpecError::Kernel { name, kernels } => (None, Some(name.clone()), Some(kernels.clone())),
         SpecError::Form { part, keys, .. } => (None, Some(part.clone()), Some(keys.clone())),
         SpecError::Key { key, keys, .. } => (Some(key.clone()), None, Some(keys.clone())),
         SpecError::Twice { key, .. } => (Some(key.clone()), None, None),
@@ -99,6 +107,29 @@ pub fn too_large(py: Python<'_>, config: &DeviceConfig, footprint_bytes: u64) ->
         expected: Some(format!("at most {has}")),
     };
     raise(py, &message, &details)
+}
+
+/// The exception for a system that could not run its program.
+pub fn system(py: Python<'_>, error: &SystemError) -> PyErr {
+    let details = match error {
+        SystemError::Config(source) => details(source),
+        SystemError::TooLarge {
+            footprint,
+            key,
+            room,
+            ..
+        } => Details {
+            class: "WorkloadError",
+            key: Some((*key).to_owned()),
+            value: Some(footprint.to_string()),
+            expected: Some(format!("at most {room}")),
+        },
+        _ => Details {
+            class: "WorkloadError",
+            ..Details::default()
+        },
+    };
+    raise(py, &error.to_string(), &details)
 }
 
 fn details(error: &ConfigError) -> Details {

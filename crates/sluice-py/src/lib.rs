@@ -2,12 +2,14 @@
 
 mod errors;
 mod policy;
+mod system;
 
 use policy::{PyPolicy, Raised};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_fabric::Visibility;
+use sluice_fabric::host::HOST_PARAMS;
 use sluice_model::cache::Space;
 use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
 use std::cell::RefCell;
@@ -39,22 +41,76 @@ mod _core {
         .collect()
     }
 
-    /// Every parameter: dicts of key, default, expected, choices, meaning and source.
+    /// The systems that come with Sluice: dicts of name, meaning and toml.
+    #[pyfunction]
+    fn systems(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+        super::system::all(py)
+    }
+
+    /// Every parameter of a device: dicts of key, default, expected, choices, meaning and source.
     #[pyfunction]
     fn params(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-        let one = |param: &sluice_model::Param| {
-            let text = [
-                ("key", param.key),
-                ("default", param.default),
-                ("expected", &param.kind.expected()),
-                ("meaning", param.meaning),
-                ("source", param.source),
-            ];
-            let dict = texts(py, &text)?;
-            dict.set_item("choices", param.kind.choices())?;
-            Ok(dict)
+        PARAMS.iter().map(|param| param_dict(py, param)).collect()
+    }
+
+    /// Every parameter of a simulated host, in the same form.
+    #[pyfunction]
+    fn host_params(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+        let params = HOST_PARAMS.iter();
+        params.map(|param| param_dict(py, param)).collect()
+    }
+
+    /// The checked settings of a system (a name or the path of a TOML file), by key, with what
+    /// `scale` divides divided.
+    ///
+    /// `overrides` are values by key, at full size. Raises `sluice.ConfigError`.
+    #[pyfunction]
+    #[pyo3(signature = (system, overrides = None, scale = 1))]
+    fn resolve_system<'py>(
+        py: Python<'py>,
+        system: &str,
+        overrides: Option<&Bound<'py, PyDict>>,
+        scale: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        super::system::resolve(py, system, overrides, scale)
+    }
+
+    /// A kernel on a simulated host with its device: the object that `sluice sim --system`
+    /// prints, as a dict.
+    ///
+    /// `scale`, `warmup`, `instructions`, `timeline` (a time such as "100us") and `check` are
+    /// those of the command, with its defaults. Raises `sluice.ConfigError` and
+    /// `sluice.WorkloadError`.
+    #[pyfunction]
+    #[pyo3(signature = (
+        system, workload, overrides = None, scale = 8, warmup = None, instructions = None,
+        timeline = None, seed = 1, check = false
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn simulate_system<'py>(
+        py: Python<'py>,
+        system: &str,
+        workload: &str,
+        overrides: Option<&Bound<'py, PyDict>>,
+        scale: u32,
+        warmup: Option<u64>,
+        instructions: Option<u64>,
+        timeline: Option<&str>,
+        seed: u64,
+        check: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let asked = super::system::Asked {
+            name: system,
+            workload,
+            scale,
+            warmup,
+            instructions,
+            timeline,
+            seed,
+            check,
         };
-        PARAMS.iter().map(one).collect()
+        let text = super::system::simulate(py, &asked, overrides)?;
+        py.import("json")?.call_method1("loads", (text,))
     }
 
     /// Every policy: dicts of kind (eviction, prefetch or gc), name, meaning, source and uses_hits.
@@ -325,6 +381,19 @@ fn visibility(py: Python<'_>, hits: &str) -> PyResult<Visibility> {
     all.into_iter()
         .find(|one| sluice_output::visible(*one) == hits)
         .ok_or_else(|| errors::bad_value(py, "hits", hits, "one of all, misses"))
+}
+
+fn param_dict<'py>(py: Python<'py>, param: &sluice_model::Param) -> PyResult<Bound<'py, PyDict>> {
+    let text = [
+        ("key", param.key),
+        ("default", param.default),
+        ("expected", &param.kind.expected()),
+        ("meaning", param.meaning),
+        ("source", param.source),
+    ];
+    let dict = texts(py, &text)?;
+    dict.set_item("choices", param.kind.choices())?;
+    Ok(dict)
 }
 
 fn texts<'py>(py: Python<'py>, pairs: &[(&str, &str)]) -> PyResult<Bound<'py, PyDict>> {

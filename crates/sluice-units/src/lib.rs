@@ -6,6 +6,7 @@
 
 mod buckets;
 mod bytes;
+mod count;
 mod page;
 mod ratio;
 mod rng;
@@ -16,6 +17,7 @@ pub use buckets::{
     ALL_BUCKETS, SUB_BUCKETS, bucket_floor, bucket_middle, bucket_of, buckets_below,
 };
 pub use bytes::Bytes;
+pub use count::parse_count;
 pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, Ppn};
 pub use ratio::Ratio;
 pub use rng::Rng;

@@ -24,6 +24,14 @@ pub enum SpecError {
     /// The part before the colon names no workload.
     #[error("workload: {0:?} is not known; choices: chase, stream, uniform, zipf")]
     Kind(String),
+    /// The part before the colon names no kernel.
+    #[error("workload: {name:?} is not known; a simulated host runs one of {kernels}")]
+    Kernel {
+        /// The name as given.
+        name: String,
+        /// All kernels.
+        kernels: String,
+    },
     /// A part is not `key=value`.
     #[error("{kind}: {part:?} is not key=value; keys: {keys}")]
     Form {
@@ -142,13 +150,13 @@ impl Spec {
 }
 
 /// A workload's name, the keys it knows, and the values given.
-struct Keys<'a> {
+pub(crate) struct Keys<'a> {
     kind: &'static str,
     given: Vec<(&'static str, &'a str)>,
 }
 
 impl<'a> Keys<'a> {
-    fn read(
+    pub(crate) fn read(
         kind: &'static str,
         known: &'static [&'static str],
         text: &'a str,
@@ -209,7 +217,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    fn number(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
+    pub(crate) fn number(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
         self.get(key, default, "a whole number", |text| text.parse().ok())
     }
 

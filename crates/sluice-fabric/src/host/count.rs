@@ -20,6 +20,7 @@ impl Host<'_> {
         }
         self.l3.stats = LevelStats::default();
         self.memory.reset_stats();
+        self.device_began = *self.memory.device().stats();
         (self.switches, self.shootdowns) = (0, 0);
         self.sampled = self.totals();
     }
@@ -71,6 +72,7 @@ impl Host<'_> {
             switches: self.switches,
             squashed: sum(|core| core.stats.squashed),
             memory,
+            device: self.memory.device().stats().since(&self.device_began),
             timeline: self.timeline.clone(),
             hash: self.hash,
         }

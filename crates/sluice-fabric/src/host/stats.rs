@@ -1,6 +1,7 @@
 //! What a host has done.
 
 use crate::histogram::Histogram;
+use sluice_model::Stats;
 use sluice_units::Ps;
 
 /// Where the time of the cores went. The four together are `cores` times the time of the run.
@@ -187,6 +188,8 @@ pub struct HostStats {
     pub tlb_misses: u64,
     /// What left the processor.
     pub memory: MemoryStats,
+    /// What the device did meanwhile, by its own counters.
+    pub device: Stats,
     /// Context switches.
     pub switches: u64,
     /// Instructions given up at a switch, to be executed again.

@@ -9,7 +9,7 @@ use super::stats::{HostStats, Sample};
 use super::stream::{Program, Step};
 use super::tags::LINES_MAX;
 use crate::events::Events;
-use sluice_model::Device;
+use sluice_model::{Device, Stats};
 use sluice_units::{LINE_BYTES, Ps};
 
 /// How far a core runs ahead of the common clock in what only it sees.
@@ -56,6 +56,8 @@ pub(super) struct Host<'a> {
     pub retired: u64,
     /// When counting began.
     pub began: Ps,
+    /// The device's counters then.
+    pub device_began: Stats,
     pub switches: u64,
     pub shootdowns: u64,
     pub timeline: Vec<Sample>,
@@ -68,7 +70,8 @@ pub(super) struct Host<'a> {
 /// Runs a program on a host with a device that nobody has used.
 ///
 /// `watch` is told from time to time how many instructions have retired, and says whether to go
-/// on. The device comes back with its own counters, which cover the warm-up too.
+/// on. The device comes back with its own counters, which cover the warm-up too; those of the
+/// measured part are in the statistics.
 ///
 /// # Panics
 /// If the program's memory is larger than the device, or it has not as many threads as the host.
@@ -110,6 +113,7 @@ impl<'a> Host<'a> {
             sched: Scheduler::new(config.threads, config.scheduling, config.seed),
             retired: 0,
             began: Ps::ZERO,
+            device_began: Stats::default(),
             switches: 0,
             shootdowns: 0,
             timeline: Vec::new(),

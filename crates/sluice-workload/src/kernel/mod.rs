@@ -11,6 +11,7 @@ mod drive;
 mod radix;
 mod record;
 mod share;
+mod spec;
 mod srad;
 mod store;
 mod tpcc;
@@ -18,6 +19,7 @@ mod ycsb;
 
 pub use arena::{Arena, Array};
 pub use record::{Loaded, Recorder};
+pub use spec::{KernelSpec, parse_kernel};
 
 use sluice_fabric::host::Program;
 

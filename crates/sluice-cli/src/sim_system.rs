@@ -1,0 +1,263 @@
+//! `sluice sim --system`: a kernel on a simulated host.
+
+use crate::args::SimArgs;
+use crate::device::key_and_value;
+use crate::error::Error;
+use crate::{interrupt, sim};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+use sluice_config::System;
+use sluice_fabric::host::RunLength;
+use sluice_output::{Folder, SystemPlan, write_system};
+use sluice_workload::kernel::parse_kernel;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// How a shell tells that a command ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// Simulates and prints.
+pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
+    let system = resolve(name, args)?;
+    let kernel = parse_kernel(&args.workload, args.device.seed)?;
+    let host = &args.host;
+    let length = RunLength {
+        sample_every: host.timeline.unwrap_or_default(),
+        ..SystemPlan::length(host.scale, &kernel, host.warmup, host.instructions)
+    };
+    let plan = SystemPlan {
+        name,
+        system: &system,
+        scale: args.host.scale,
+        workload: &args.workload,
+        kernel,
+        length,
+        seed: args.device.seed,
+        check: args.host.check,
+    };
+    let folder = sim::folder(args)?;
+    interrupt::begin();
+    let progress = Progress::new(length);
+    let (start, mut done) = (Instant::now(), 0);
+    let result = plan.run(&mut |instructions| {
+        done = instructions;
+        progress.show(instructions);
+        !interrupt::asked()
+    });
+    progress.end();
+    let Some(object) = result? else {
+        eprintln!("sluice: stopped after {done} instructions");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let wall_s = start.elapsed().as_secs_f64();
+    if let Some(folder) = folder {
+        let config = write_system(&system, args.host.scale, args.device.seed);
+        keep(&folder, &config, &object).map_err(|e| Error::at("writing the output folder", e))?;
+    }
+    sim::warn(&object);
+    let instructions = length.warmup as f64 + number(&object, "/instructions");
+    let mips = instructions / wall_s / 1e6;
+    if args.json {
+        println!("{object}");
+        eprintln!("sluice: {wall_s:.1} s, {mips:.1} million simulated instructions a second");
+    } else {
+        print_table(&object);
+        println!("{:<18} {wall_s:.1} s, {mips:.1} MIPS", "simulated in");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The system that was asked for, at full size, with its changed settings.
+fn resolve(name: &str, args: &SimArgs) -> Result<System, Error> {
+    let mut system = sluice_config::load_system(name)?;
+    for pair in &args.device.set {
+        let (key, value) = key_and_value(pair)?;
+        system.set(key, value)?;
+    }
+    if let Some(threads) = args.host.threads {
+        system.set("cpu.threads", &threads.to_string())?;
+    }
+    sluice_plugin::make_absolute(&mut system.device)?;
+    let (device, _) = system.check(args.device.seed)?;
+    sluice_plugin::check(&device)?;
+    Ok(system)
+}
+
+/// Instructions done, on a terminal.
+struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    fn new(length: RunLength) -> Progress {
+        let style = |template| ProgressStyle::with_template(template);
+        let bar = match length.warmup.checked_add(length.measured) {
+            Some(all) => ProgressBar::new(all).with_style(
+                style("{bar:30} {human_pos} of {human_len} instructions, {per_sec}, {eta} left")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
+            ),
+            None => ProgressBar::no_length().with_style(
+                style("{spinner} {human_pos} instructions, {per_sec}")
+                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            ),
+        };
+        Progress { bar }
+    }
+
+    fn show(&self, instructions: u64) {
+        self.bar.set_position(instructions);
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn keep(folder: &Folder, config: &str, object: &Value) -> std::io::Result<()> {
+    let list = |place| object.pointer(place).and_then(Value::as_array);
+    folder.write("config.toml", config)?;
+    folder.write_stats(object)?;
+    for (name, place) in [
+        ("latency.csv", "/latency_ns/histogram"),
+        ("flash_read.csv", "/flash_read_ns/histogram"),
+    ] {
+        folder.write_distribution(name, list(place).map_or(&[], Vec::as_slice))?;
+    }
+    match list("/timeline") {
+        Some(rows) if !rows.is_empty() => folder.write_rows("timeline.csv", rows),
+        _ => Ok(()),
+    }
+}
+
+fn number(object: &Value, place: &str) -> f64 {
+    object.pointer(place).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+/// One screen: the result, where the time went, what memory did.
+fn print_table(object: &Value) {
+    let at = |place: &str| number(object, place);
+    let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or("");
+    let count = |place: &str| human(at(place));
+    let percent = |place: &str| format!("{:.1} %", 100.0 * at(place));
+    let row = |name: &str, value: String| println!("{name:<18} {value}");
+    let scale = at("/scale");
+    row("system", format!("{}, scale 1/{scale}", text("/system")));
+    row(
+        "workload",
+        format!(
+            "{}, {} threads, {:.0} MB",
+            text("/workload"),
+            at("/program/threads"),
+            at("/program/footprint_bytes") / 1e6
+        ),
+    );
+    row("time", format!("{:.3} ms", at("/time_s") * 1e3));
+    row("instructions", count("/instructions"));
+    row("IPC of a core", format!("{:.3}", at("/ipc")));
+    let bound = ["memory", "compute", "switching", "idle"]
+        .map(|part| format!("{part} {}", percent(&format!("/bound/{part}"))));
+    row("time of cores", bound.join(", "));
+    let levels = ["l1", "l2", "l3"]
+        .map(|level| format!("{level} {:.2}", at(&format!("/levels/{level}/mpki"))));
+    row(
+        "MPKI",
+        format!("{}, TLB {:.2}", levels.join(", "), at("/tlb/mpki")),
+    );
+    print_memory(object, &row);
+}
+
+/// The off-chip half of the table.
+fn print_memory(object: &Value, row: &dyn Fn(&str, String)) {
+    let at = |place: &str| number(object, place);
+    let count = |place: &str| human(at(place));
+    let shares = [
+        ("H-R", "h_r"),
+        ("H-W", "h_w"),
+        ("S-R-H", "s_r_h"),
+        ("S-R-M", "s_r_m"),
+    ]
+    .into_iter()
+    .chain([("S-W", "s_w")])
+    .map(|(name, key)| {
+        let share = 100.0 * at(&format!("/requests/shares/{key}"));
+        format!("{name} {share:.1} %")
+    });
+    let shares: Vec<String> = shares.collect();
+    row(
+        "off-chip accesses",
+        format!("{}: {}", count("/requests/total"), shares.join(", ")),
+    );
+    let parts = ["host_dram", "protocol", "indexing", "device_dram", "flash"].map(|part| {
+        format!(
+            "{} {:.1}",
+            part.replace('_', " "),
+            at(&format!("/amat_ns/{part}"))
+        )
+    });
+    row(
+        "AMAT, ns",
+        format!("{:.1}: {}", at("/amat_ns/total"), parts.join(", ")),
+    );
+    let quantiles = ["p50", "p90", "p99", "p999", "max"]
+        .map(|q| format!("{q} {:.0}", at(&format!("/latency_ns/{q}"))));
+    row("latency, ns", quantiles.join(", "));
+    row(
+        "flash",
+        format!(
+            "{} reads of {:.1} us, {} programs, {} erases",
+            count("/flash/reads"),
+            at("/flash_read_ns/mean") / 1e3,
+            count("/flash/programs"),
+            count("/flash/erases")
+        ),
+    );
+    print_moves(object, row);
+}
+
+/// What went over the link, and who and what moved.
+fn print_moves(object: &Value, row: &dyn Fn(&str, String)) {
+    let at = |place: &str| number(object, place);
+    let count = |place: &str| human(at(place));
+    row(
+        "link, GB/s",
+        format!(
+            "to the device {:.2}, from it {:.2}",
+            at("/link/gb_s_to_device"),
+            at("/link/gb_s_from_device")
+        ),
+    );
+    row(
+        "context switches",
+        format!(
+            "{}, {} long delays, {} instructions squashed",
+            count("/switches"),
+            count("/long_delays"),
+            count("/squashed")
+        ),
+    );
+    row(
+        "pages moved",
+        format!(
+            "{} to the host, {} back",
+            count("/migration/promotions"),
+            count("/migration/demotions")
+        ),
+    );
+    row(
+        "result hash",
+        object["hash"].as_str().unwrap_or_default().to_owned(),
+    );
+}
+
+/// A count with its thousands apart.
+fn human(count: f64) -> String {
+    let digits = format!("{count:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,85 @@
+//! Kernels as one line of text: `srad:seed=3,rounds=2`.
+
+use super::{KERNELS, KernelInfo};
+use crate::spec::{Keys, SpecError};
+
+const KEYS: &[&str] = &["seed", "rounds"];
+
+/// A kernel as it was asked for.
+#[derive(Clone, Copy)]
+pub struct KernelSpec {
+    /// Which.
+    pub info: &'static KernelInfo,
+    /// Seed of its data and choices.
+    pub seed: u64,
+    /// Ends after so many rounds; never, if 0.
+    pub rounds: u64,
+}
+
+/// Reads a kernel: its name, and what it takes after a colon. Its seed is `seed` if it names none.
+///
+/// # Errors
+/// The first part that is wrong, with what would be accepted.
+pub fn parse_kernel(text: &str, seed: u64) -> Result<KernelSpec, SpecError> {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let known = KERNELS.iter().find(|kernel| kernel.name == name.trim());
+    let info = known.ok_or_else(|| {
+        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        SpecError::Kernel {
+            name: name.to_owned(),
+            kernels: names.join(", "),
+        }
+    })?;
+    let keys = Keys::read(info.name, KEYS, rest)?;
+    Ok(KernelSpec {
+        info,
+        seed: keys.number("seed", seed)?,
+        rounds: keys.number("rounds", 0)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        parse_kernel(text, 1).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_kernel_has_a_name_and_keys() {
+        for kernel in KERNELS {
+            let spec = parse_kernel(kernel.name, 7).unwrap();
+            assert_eq!(
+                (spec.info.name, spec.seed, spec.rounds),
+                (kernel.name, 7, 0)
+            );
+            let spec = parse_kernel(&format!("{}: seed = 3,rounds=2", kernel.name), 7).unwrap();
+            assert_eq!(
+                (spec.info.name, spec.seed, spec.rounds),
+                (kernel.name, 3, 2)
+            );
+        }
+    }
+
+    #[test]
+    fn a_mistake_names_what_would_do() {
+        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        assert_eq!(
+            refusal("sradd:seed=1"),
+            format!(
+                "workload: \"sradd\" is not known; a simulated host runs one of {}",
+                names.join(", ")
+            )
+        );
+        let name = names[0];
+        assert_eq!(
+            refusal(&format!("{name}:sed=1")),
+            format!("{name}: there is no key \"sed\"; keys: seed, rounds")
+        );
+        assert_eq!(
+            refusal(&format!("{name}:seed=x")),
+            format!("{name}: seed: \"x\" is not accepted; expected a whole number")
+        );
+    }
+}

@@ -1,0 +1,64 @@
+"""Simulated hosts, from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import sluice
+
+ROOT = Path(__file__).parents[2]
+SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
+SHORT = {"scale": 128, "warmup": 100_000, "instructions": 500_000}
+
+
+def test_systems_are_the_files_of_the_repository() -> None:
+    systems = sluice.systems()
+    assert {system["name"] for system in systems} == {
+        path.stem for path in (ROOT / "presets" / "systems").glob("*.toml")
+    }
+    for system in systems:
+        path = ROOT / "presets" / "systems" / f"{system['name']}.toml"
+        assert system["toml"] == path.read_text(encoding="utf-8")
+
+
+def test_a_system_resolves_with_overrides_and_scale() -> None:
+    full = sluice.resolve_system("skybyte-full", {"cpu.threads": 32})
+    assert full["cpu.threads"] == "32"
+    assert full["write_log.capacity"] == "64MiB"
+    keys = {param["key"] for param in sluice.params() + sluice.host_params()}
+    assert set(full) == keys
+    small = sluice.resolve_system("skybyte-full", scale=8)
+    assert small["write_log.capacity"] == "8MiB"
+
+
+def test_a_simulation_is_that_of_the_command() -> None:
+    ours = sluice.simulate_system("skybyte-full", "srad", {"nand.read": "5us"}, **SHORT)
+    told = subprocess.run(
+        [SLUICE, "sim", "--system", "skybyte-full", "--workload", "srad", "--json",
+         "--set", "nand.read=5us", "--scale", "128", "--warmup", "100k",
+         "--instructions", "500k"],
+        check=True, capture_output=True, text=True,
+    )
+    assert ours == json.loads(told.stdout)
+
+
+def test_errors_are_the_package_s_own() -> None:
+    with pytest.raises(sluice.UnknownDeviceError) as raised:
+        sluice.simulate_system("skybite", "srad")
+    assert "skybyte-full" in (raised.value.expected or "")
+    with pytest.raises(sluice.WorkloadError, match="not known; a simulated host runs one of"):
+        sluice.simulate_system("base-cssd", "chase")
+    with pytest.raises(sluice.ImpossibleError, match="cpu.threads = 4, cpu.cores = 8"):
+        sluice.simulate_system("base-cssd", "srad", {"cpu.threads": 4})
+    with pytest.raises(sluice.ImpossibleError, match="system.scale = 0"):
+        sluice.simulate_system("base-cssd", "srad", scale=0)
+    with pytest.raises(sluice.BadValueError, match="timeline"):
+        sluice.simulate_system("base-cssd", "srad", timeline="soon")
+    small = {"device.capacity": "4GiB", "ftl.gc_threshold": 2}
+    with pytest.raises(sluice.WorkloadError, match="device.capacity is 32MiB"):
+        sluice.simulate_system("base-cssd", "srad", small, scale=128)
