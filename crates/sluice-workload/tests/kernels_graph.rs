@@ -5,7 +5,7 @@ use sluice_fabric::host::{Instr, MemOp, Step};
 use sluice_units::Rng;
 use sluice_workload::kernel::{KERNELS, Kernel, KernelOptions};
 
-const NAMES: &[&str] = &["bfs-dense", "radix", "srad"];
+const NAMES: &[&str] = &["bfs-dense", "bc", "radix", "srad"];
 /// A quarter of a megabyte or so each.
 const SCALE: u32 = 32_768;
 
