@@ -1,5 +1,6 @@
 //! The write log's part in an access.
 
+use super::dram::CacheDram;
 use super::lines::Lines;
 use super::{Back, Device};
 use crate::cache::Cache;
@@ -14,6 +15,7 @@ use sluice_units::{LINE_BYTES, Ps};
 pub(super) struct Rest<'a> {
     cache: &'a mut Cache,
     lines: Option<&'a mut Lines>,
+    dram: Option<&'a mut CacheDram>,
     back: &'a mut Back,
     /// The device's time, which the log may be ahead of.
     now: Ps,
@@ -43,8 +45,8 @@ impl Behind for Rest<'_> {
         }
         #[cfg(test)]
         let lines = self.back.contents.lift_logged(lpn, is_cached, lines);
-        if let Some(tracked) = &mut self.lines {
-            tracked.program_lines(lines.count());
+        if self.dram.is_some() || self.lines.is_some() {
+            self.merge(at, lpn, is_cached, lines);
         }
         self.back.pass(at.min(self.now), stats);
         self.back.write_for_log(at, lpn, stats)
@@ -52,6 +54,31 @@ impl Behind for Rest<'_> {
 
     fn program_end(&mut self, at: Ps, ppn: u32) -> ProgramEnd {
         self.back.program_end(at, ppn)
+    }
+}
+
+impl Rest<'_> {
+    /// Counts the lines that a page is programmed with, and reads them, or the cached page.
+    fn merge(
+        &mut self,
+        at: Ps,
+        lpn: u32,
+        is_cached: bool,
+        lines: impl Iterator<Item = (u32, u32)>,
+    ) {
+        let mut count = 0;
+        for (_, place) in lines {
+            count += 1;
+            if let Some(dram) = self.dram.as_mut().filter(|_| !is_cached) {
+                dram.read_logged(at, place);
+            }
+        }
+        if let (Some(dram), Some(found), true) = (&mut self.dram, self.cache.peek(lpn), is_cached) {
+            dram.move_page(at, found.slot, Op::Read);
+        }
+        if let Some(tracked) = &mut self.lines {
+            tracked.program_lines(count);
+        }
     }
 }
 
@@ -68,25 +95,32 @@ impl Device {
         let at = self.now + parts.protocol + parts.indexing;
         self.run_log(at);
         let line = (req.addr & (self.config.page_bytes() - 1)) / LINE_BYTES;
+        parts.dram = self.config.cache.hit_latency;
         let mut first_use = false;
         if req.op == Op::Write {
             let (log, mut rest, stats) = self.log_and_rest()?;
-            let (appended_at, _place) = log.append(at, lpn, line as u32, &mut rest, stats);
+            let (appended_at, place) = log.append(at, lpn, line as u32, &mut rest, stats);
             #[cfg(test)]
-            self.back.contents.append(_place);
+            self.back.contents.append(place);
             parts.stall = appended_at - at;
-            first_use = self.update_cached(at, lpn, line, effects);
+            if let Some(dram) = &mut self.dram {
+                parts.dram = dram.append(at, appended_at, place);
+            }
+            first_use = self.update_cached(at, lpn, req, effects);
         } else {
             // A cached page is answered from the cache: every store went there too.
             let found_at = self.now + self.front_parts().total();
             let found = self.cache.peek(lpn);
             let is_cached = found.is_some_and(|found| found.ready_at <= found_at);
-            if is_cached || self.log.as_ref()?.find(lpn, line as u32).is_none() {
+            if is_cached {
                 return None;
             }
+            let place = self.log.as_ref()?.find(lpn, line as u32)?;
             self.stats.write_log.hits += 1;
+            if let Some(dram) = &mut self.dram {
+                parts.dram = dram.load_logged(at, place);
+            }
         }
-        parts.dram = self.config.cache.hit_latency;
         let done_at = self.now + parts.total();
         self.count_latency(parts, done_at);
         Some(self.completion(done_at, ServedBy::WriteLog, first_use))
@@ -94,12 +128,25 @@ impl Device {
 
     /// Lets a store change its page in the cache, which stays clean: the log has the line. Says
     /// whether it is the first use of a prefetched page.
-    fn update_cached<E: Effects>(&mut self, at: Ps, lpn: u32, line: u64, effects: &mut E) -> bool {
+    ///
+    /// The store is done when the log has it: the cache's copy is written behind it.
+    fn update_cached<E: Effects>(
+        &mut self,
+        at: Ps,
+        lpn: u32,
+        req: Request,
+        effects: &mut E,
+    ) -> bool {
         let Some(found) = self.cache.hit(lpn, false) else {
             return false;
         };
         if let Some(lines) = &mut self.lines {
+            let line = (req.addr & (self.config.page_bytes() - 1)) / LINE_BYTES;
             lines.access(found.slot, line, false);
+        }
+        // A page on its way takes the line from its fill.
+        if let Some(dram) = self.dram.as_mut().filter(|_| found.ready_at <= at) {
+            dram.access(at, found.slot, req.addr, req.op);
         }
         self.back.contents.store(lpn);
         if self.cache.sheds {
@@ -160,6 +207,7 @@ impl Device {
         let rest = Rest {
             cache: &mut self.cache,
             lines: self.lines.as_mut(),
+            dram: self.dram.as_mut(),
             back: &mut self.back,
             now: self.now,
         };

@@ -91,19 +91,27 @@ impl Device {
         // First, since a compaction that begins between two lines may take the cached copy.
         self.cache.set_dirty(lpn, false);
         self.back.contents.store(lpn);
-        let mut last = at;
+        if let (Some(dram), Some(found)) = (&mut self.dram, self.cache.peek(lpn)) {
+            dram.move_page(at, found.slot, Op::Write);
+        }
+        let (mut last, mut done_at) = (at, at);
         for line in 0..self.lines_per_page() as u32 {
             self.run_log(last);
             let Some((log, mut rest, stats)) = self.log_and_rest() else {
                 break;
             };
-            let (appended_at, _place) = log.append(last, lpn, line, &mut rest, stats);
+            let (appended_at, place) = log.append(last, lpn, line, &mut rest, stats);
             stats.write_log.given += 1;
             #[cfg(test)]
-            self.back.contents.append(_place);
+            self.back.contents.append(place);
             last = appended_at;
+            let time = match &mut self.dram {
+                Some(dram) => dram.append(at, last, place),
+                None => self.config.cache.hit_latency,
+            };
+            done_at = done_at.max(last + time);
         }
-        last + self.config.cache.hit_latency
+        done_at
     }
 
     /// Puts the page into the cache, or around it.

@@ -105,6 +105,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("cache.pin_max", &["50%", "90%", "1%"]),
         ("mshr.entries", &["1", "3", "256"]),
         ("mshr.requests", &["0", "1", "5"]),
+        ("dram.model", &["fixed", "ddr4-2400"]),
         ("prefetch.policy", &["none", "nextn"]),
         ("prefetch.degree", &["1", "3"]),
         ("ftl.gc_threshold", &["1", "3"]),
