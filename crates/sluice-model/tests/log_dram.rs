@@ -9,6 +9,9 @@ const CACHE: u64 = 64 << 10;
 const AT_LOG: Ps = Ps::from_ns(40 + 72);
 const AT_CACHE: Ps = Ps::from_ns(40 + 49);
 
+/// Without bank groups and with long bursts, so that lines are more in each other's way.
+const SLOW: (&str, &str) = ("dram.model", "lpddr4-3200");
+
 /// A small SkyByte with two buffers of 64 lines, and an equal module beside it.
 fn device(pairs: &[(&str, &str)]) -> (Device, Dram) {
     let base = [
@@ -74,7 +77,7 @@ fn stores_and_loads_of_the_log_take_the_time_of_their_banks() {
 #[test]
 fn a_store_is_in_the_way_of_a_hit() {
     let hit = |stored: Option<u64>| {
-        let (mut device, _) = device(&[]);
+        let (mut device, _) = device(&[SLOW]);
         access(&mut device, Ps::ZERO, 0, Op::Read);
         access(&mut device, Ps::ZERO, 4_096, Op::Read);
         let now = Ps::from_us(90);
@@ -101,7 +104,7 @@ fn a_store_is_in_the_way_of_a_hit() {
 fn compaction_reads_its_lines_from_the_banks() {
     let read = Ps::from_us(40);
     let load_after = |wait: Ps| {
-        let (mut device, _) = device(&[("nand.read", "40us")]);
+        let (mut device, _) = device(&[("nand.read", "40us"), SLOW]);
         let base = Ps::from_us(100);
         access(&mut device, Ps::ZERO, 77 * 4_096, Op::Read);
         // A buffer full of lines of one page; compaction begins with the read of it.
