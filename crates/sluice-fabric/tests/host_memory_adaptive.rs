@@ -157,6 +157,54 @@ fn a_full_buffer_refuses_and_the_page_has_to_become_hot_again() {
     assert_eq!(memory.next_event(), Some(begin + Ps::from_ms(1)));
 }
 
+/// SkyByte section III-C: 64 pages are under way at once, and no more.
+#[test]
+fn the_buffer_has_64_entries() {
+    let mut memory = adaptive(Adaptive {
+        pages: 100,
+        buffer: 64,
+        interrupt: Ps::from_ms(10),
+        ..given()
+    });
+    for page in 0..65 {
+        heat(&mut memory, Ps::from_us(50) * page, page);
+    }
+    assert_eq!(memory.stats().migration.buffer_full, 1);
+    memory.run(Ps::from_ms(20));
+    assert_eq!(memory.stats().migration.promotions, 64);
+}
+
+/// A page that has left the cache before its copy begins is read from flash for it.
+#[test]
+fn a_copy_begins_when_the_page_is_in_the_cache() {
+    let one_set = [
+        ("cache.capacity", "16KiB"),
+        ("cache.ways", "4"),
+        ("cache.policy", "lru"),
+    ];
+    let mut memory = memory(
+        Migration::Adaptive(Adaptive {
+            interrupt: Ps::from_us(100),
+            ..given()
+        }),
+        &one_set,
+    );
+    let begin = heat(&mut memory, Ps::from_us(100), 0) + Ps::from_us(100);
+    for page in 1..5 {
+        memory.read(
+            begin - Ps::from_us(50) + Ps::from_us(10) * page,
+            0,
+            page * PAGE,
+            false,
+        );
+    }
+    let end = begin + HIT + FLASH + COPY;
+    memory.run(end - Ps(1));
+    assert_eq!(memory.take_moved(), None);
+    memory.run(end);
+    assert_eq!(memory.take_moved(), moved(0));
+}
+
 #[test]
 fn without_host_memory_nothing_is_promoted() {
     let mut memory = adaptive(Adaptive {
