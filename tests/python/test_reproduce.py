@@ -186,6 +186,21 @@ def test_bad_toml_and_bad_names_are_one_line(
     assert "experiment.toml" in told and told.count("\n") == 1
 
 
+def test_the_command_starts_it(tmp_path: Path) -> None:
+    """`sluice reproduce` becomes the package's program and tells it which `sluice` it was."""
+    script = tmp_path / "sluice-reproduce"
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} -m sluice.reproduce \"$@\"\n")
+    script.chmod(0o755)
+    lab = Lab(tmp_path)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    done = subprocess.run(
+        [SLUICE, "reproduce", "--experiments", ROOT / "experiments", "--out", lab.out, "--quick",
+         "cylon/table3"], env={**os.environ, "PATH": path}, text=True, capture_output=True,
+        stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    assert "trend only" in done.stdout and done.stderr == ""
+
+
 def test_every_experiment_can_be_read() -> None:
     names = spec.find(ROOT / "experiments")
     assert "cylon/table3" in names

@@ -44,12 +44,13 @@ def _reproduce(options: argparse.Namespace) -> int:
         return 0
     from sluice.reproduce.session import Session
 
-    session = Session(_sluice(options.sluice), options.out, options.jobs, options.fresh)
+    out = options.out or Path(OUT, *(["quick"] if options.quick else []))
+    session = Session(_sluice(options.sluice), out, options.jobs, options.fresh)
     try:
         failed = session.reproduce(chosen)
     except KeyboardInterrupt:
-        print(f"\nsluice reproduce: interrupted; {session.kept()} runs are kept in {options.out},"
-              " the same command goes on from there", file=sys.stderr)
+        print(f"\nsluice reproduce: interrupted; {session.kept()} runs are kept in {out}, the"
+              " same command goes on from there", file=sys.stderr)
         return EXIT_INTERRUPTED
     if options.json:
         print(json.dumps({"schema": "sluice.reproductions/1", "results": session.documents},
@@ -121,8 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
     parser.add_argument("--jobs", metavar="N", type=_jobs, default=len(os.sched_getaffinity(0)),
                         help="runs at a time (default: one for each core)")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path(OUT),
-                        help=f"pages, results and finished runs (default: {OUT})")
+    parser.add_argument("--out", metavar="DIR", type=Path,
+                        help=f"pages, results and finished runs (default: {OUT}, or {OUT}/quick)")
     parser.add_argument("--fresh", action="store_true", help="run again what is kept in DIR")
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     parser.add_argument("--sluice", metavar="FILE", type=Path, help="the program to run")
