@@ -7,6 +7,7 @@
 mod arena;
 mod bc;
 mod bfs;
+mod dlrm;
 #[cfg(test)]
 mod drive;
 mod kronecker;
@@ -74,6 +75,7 @@ pub static KERNELS: &[KernelInfo] = &[
     srad::INFO,
     ycsb::INFO,
     tpcc::INFO,
+    dlrm::INFO,
 ];
 
 /// Memory within 5 % of Table I, at every scale that matters, without making the kernel.

@@ -35,8 +35,8 @@ const ROUND: u64 = 8192;
 /// Transactions in a stretch.
 const STRETCH: u64 = 16;
 
-/// A transaction: the loop over the requests, its number and kind, the statement, two calls.
-const TRANSACTION: u32 = 25;
+/// A transaction: the loop over the requests, its number and kind, the statement, three calls.
+const TRANSACTION: u32 = 40;
 /// The hash of a key: multiply, shift, exclusive or.
 const HASH: u32 = 3;
 /// A line of a tuple into the digests: multiply and add; as a field ends in almost every line, a

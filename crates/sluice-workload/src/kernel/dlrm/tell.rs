@@ -1,0 +1,252 @@
+//! Where everything is, and the instructions of the networks.
+//!
+//! Operators are those of PyTorch, one after the other: each reads its inputs and writes its output
+//! into a buffer of its own.
+
+use super::super::{Arena, Array, Recorder};
+use super::net::{BOTTOM, DENSE, DIM, FEATURES, PAIRS, TABLES, TOP, TOP_IN, VECTORS};
+use super::{PIECES, batch};
+use std::ops::Range;
+
+/// SkyByte Table I, in bytes.
+const FOOTPRINT: u64 = 12_350_000_000;
+/// The samples' share of it, in percent.
+const SAMPLES_SHARE: u64 = 4;
+
+pub(super) const LINE: u64 = 64;
+/// Floats of a vector.
+pub(super) const LANES: u64 = 16;
+pub(super) const ROW_BYTES: u64 = 4 * DIM as u64;
+
+/// Dense features, rows, label.
+const SAMPLE_BYTES: u64 = 4 * (FEATURES + TABLES + 1) as u64;
+/// Activations and gradients of a sample that the update of the networks needs.
+const TAPE_FLOATS: usize = DENSE + 2 * BOTTOM + 2 * TOP + TOP_IN + DIM;
+const TAPE_BYTES: u64 = (4 * TAPE_FLOATS as u64).next_multiple_of(LINE);
+const BY_ROWS_BYTES: u64 = TABLES as u64 * ROW_BYTES;
+/// A sample's rows and the bottom's output; all products, the pairs, and gradients of the three,
+/// which a thread has room for once.
+const VECTORS_BYTES: u64 = VECTORS as u64 * ROW_BYTES;
+const PRODUCTS_BYTES: u64 = (4 * (VECTORS * VECTORS) as u64).next_multiple_of(LINE);
+const PAIRS_BYTES: u64 = (4 * TOP_IN as u64).next_multiple_of(LINE);
+const ONCE_BYTES: u64 = VECTORS_BYTES + 2 * (PRODUCTS_BYTES + PAIRS_BYTES);
+
+/// To ten multiplications, other instructions of their loop: broadcasts, addresses, loop.
+const LOOP_TENTHS: u64 = 3;
+/// A line copied: address, loop.
+const COPY: u32 = 2;
+/// A line gathered or scattered: the places of 16 pairs.
+const GATHER: u32 = 12;
+/// The loss of a sample: an exponential, a logarithm, both sides' gradient.
+const LOSS: u32 = 60;
+
+/// Addresses.
+pub(super) struct Places {
+    pub(super) arena: Arena,
+    /// Rows of a table.
+    pub(super) rows: u64,
+    pub(super) batch: u64,
+    pub(super) tables: Array,
+    pub(super) by_rows: Array,
+    batches: u64,
+    data: Array,
+    weights: Array,
+    tapes: Array,
+    scratch: Array,
+}
+
+/// Addresses of a sample's scratch.
+pub(super) struct Scratch {
+    pub(super) rows: u64,
+    products: u64,
+    pairs: u64,
+    by_rows: u64,
+    by_products: u64,
+    by_pairs: u64,
+}
+
+impl Places {
+    pub(super) fn new(scale: u32, threads: u32) -> Places {
+        let target = FOOTPRINT / u64::from(scale);
+        let batch = batch(scale);
+        let batches = (target * SAMPLES_SHARE / 100 / SAMPLE_BYTES / batch).max(1);
+        let others = batches * batch * SAMPLE_BYTES + batch * (TAPE_BYTES + BY_ROWS_BYTES);
+        let rows = (target - others) / (TABLES as u64 * ROW_BYTES);
+        let mut arena = Arena::default();
+        let floats = TOP_IN * TOP + TOP + BOTTOM * DIM + DENSE * BOTTOM;
+        Places {
+            tables: arena.array(TABLES as u64 * rows, ROW_BYTES),
+            data: arena.array(batches, batch * SAMPLE_BYTES),
+            weights: arena.array(floats as u64, 4),
+            tapes: arena.array(batch, TAPE_BYTES),
+            by_rows: arena.array(batch, BY_ROWS_BYTES),
+            scratch: arena.array(
+                u64::from(threads),
+                ONCE_BYTES + batch / PIECES * VECTORS_BYTES,
+            ),
+            rows,
+            batch,
+            batches,
+            arena,
+        }
+    }
+
+    /// Where the number of a sample's row is: a batch has them by table.
+    pub(super) fn number(&self, done: u64, table: usize, sample: u64) -> u64 {
+        let rows = (FEATURES + table) as u64 * self.batch + sample;
+        self.data.at(done % self.batches) + 4 * rows
+    }
+
+    pub(super) fn scratch(&self, thread: u32, sample: u64) -> Scratch {
+        let products = self.scratch.at(u64::from(thread));
+        let pairs = products + PRODUCTS_BYTES;
+        let by_rows = pairs + PAIRS_BYTES;
+        let by_products = by_rows + VECTORS_BYTES;
+        Scratch {
+            rows: products + ONCE_BYTES + sample * VECTORS_BYTES,
+            products,
+            pairs,
+            by_rows,
+            by_products,
+            by_pairs: by_products + PRODUCTS_BYTES,
+        }
+    }
+}
+
+/// Instructions of so many multiplications and additions.
+fn multiply(count: u64) -> u32 {
+    (count.div_ceil(LANES) * (10 + LOOP_TENTHS) / 10) as u32
+}
+
+/// Loads of all lines from `start`, with `work` for each.
+fn loads(rec: &mut Recorder, start: u64, bytes: u64, work: u32) {
+    let first = start / LINE * LINE;
+    for line in (first..start + bytes).step_by(LINE as usize) {
+        rec.load(line.max(start));
+        rec.work(work);
+    }
+}
+
+/// Stores to all lines from `start`, with `work` for each.
+fn stores(rec: &mut Recorder, start: u64, bytes: u64, work: u32) {
+    let first = start / LINE * LINE;
+    for line in (first..start + bytes).step_by(LINE as usize) {
+        rec.work(work);
+        rec.store(line.max(start));
+    }
+}
+
+/// Line by line from one place to another.
+fn copy(rec: &mut Recorder, from: u64, to: u64, bytes: u64, work: u32) {
+    for line in (0..bytes).step_by(LINE as usize) {
+        rec.load(from + line);
+        rec.work(work);
+        rec.store(to + line);
+    }
+}
+
+/// Products with weights, a line of which is read once for all samples.
+fn layer(rec: &mut Recorder, weights: u64, count: usize, samples: u64) {
+    loads(rec, weights, 4 * count as u64, multiply(LANES * samples));
+}
+
+/// Forward and backward of the networks for samples whose rows have been read.
+pub(super) fn networks(
+    rec: &mut Recorder,
+    places: &Places,
+    (done, thread): (u64, u32),
+    samples: Range<u64>,
+) {
+    let count = samples.end - samples.start;
+    let top = places.weights.at(0);
+    let bottom = places.weights.at((TOP_IN * TOP + TOP) as u64);
+    let each = |sample: u64| (places.tapes.at(sample), sample % (places.batch / PIECES));
+    let dense = places.data.at(done % places.batches);
+    let bytes = 4 * FEATURES as u64;
+    loads(rec, dense + bytes * samples.start, bytes * count, COPY);
+    layer(rec, bottom, BOTTOM * (DENSE + DIM), count);
+    for (tape, at) in samples.clone().map(each) {
+        stores(rec, tape, 4 * (DENSE + BOTTOM) as u64, COPY);
+        meet(rec, &places.scratch(thread, at), tape);
+    }
+    layer(rec, top, TOP_IN * TOP, count);
+    for (tape, _) in samples.clone().map(each) {
+        let at = tape + 4 * (DENSE + BOTTOM + TOP_IN) as u64;
+        rec.work(multiply(4 * TOP as u64) + LOSS);
+        stores(rec, at, 8 * TOP as u64, COPY);
+    }
+    layer(rec, top, TOP_IN * TOP, count);
+    for sample in samples.clone() {
+        let scratch = places.scratch(thread, each(sample).1);
+        part(rec, &scratch, places.by_rows.at(sample));
+    }
+    layer(rec, bottom, BOTTOM * (DENSE + DIM), count);
+    for (tape, _) in samples.map(each) {
+        let at = tape + 4 * (DENSE + BOTTOM + TOP_IN + 2 * TOP) as u64;
+        stores(rec, at, 4 * (BOTTOM + DIM) as u64, COPY);
+    }
+}
+
+/// All products of a sample's vectors, the pairs among them, and the input of the top network.
+fn meet(rec: &mut Recorder, scratch: &Scratch, tape: u64) {
+    let all = (VECTORS * VECTORS * DIM) as u64;
+    loads(rec, scratch.rows, VECTORS_BYTES, 0);
+    let lines = PRODUCTS_BYTES / LINE;
+    stores(rec, scratch.products, PRODUCTS_BYTES, multiply(all / lines));
+    let pairs = 4 * PAIRS as u64;
+    loads(rec, scratch.products, PRODUCTS_BYTES, 0);
+    stores(rec, scratch.pairs, pairs, GATHER);
+    let input = tape + 4 * (DENSE + BOTTOM) as u64;
+    copy(rec, scratch.pairs, input, 4 * TOP_IN as u64, COPY);
+}
+
+/// The same backward: from the gradient of the top's input to that of every row.
+fn part(rec: &mut Recorder, scratch: &Scratch, by_rows: u64) {
+    let all = (VECTORS * VECTORS * DIM) as u64;
+    stores(rec, scratch.by_pairs, 4 * TOP_IN as u64, COPY);
+    // Zeros, then the pairs into them.
+    stores(rec, scratch.by_products, PRODUCTS_BYTES, 1);
+    loads(rec, scratch.by_pairs, 4 * PAIRS as u64, GATHER);
+    stores(rec, scratch.by_products, PRODUCTS_BYTES, 1);
+    // Both factors of a product have a gradient; the two are added.
+    for _ in 0..2 {
+        loads(rec, scratch.by_products, PRODUCTS_BYTES, 0);
+        loads(rec, scratch.rows, VECTORS_BYTES, 0);
+        let lines = VECTORS_BYTES / LINE;
+        stores(rec, scratch.by_rows, VECTORS_BYTES, multiply(all / lines));
+    }
+    copy(rec, scratch.by_rows, by_rows, BY_ROWS_BYTES, COPY);
+}
+
+/// The update of some inputs of the top's hidden layer: the sums stay in registers.
+pub(super) fn top_update(rec: &mut Recorder, places: &Places, inputs: Range<u64>) {
+    let (top, count) = (TOP as u64, inputs.end - inputs.start);
+    for sample in 0..places.batch {
+        let x = places.tapes.at(sample) + 4 * (DENSE + BOTTOM) as u64;
+        loads(rec, x + 4 * inputs.start, 4 * count, 0);
+        let by_top = x + 4 * (TOP_IN + TOP) as u64;
+        loads(rec, by_top, 4 * top, multiply(count * LANES));
+    }
+    let weights = places.weights.at(inputs.start * top);
+    copy(rec, weights, weights, 4 * count * top, COPY);
+}
+
+/// The update of the bottom network and the last layer.
+pub(super) fn rest_update(rec: &mut Recorder, places: &Places) {
+    for sample in 0..places.batch {
+        let tape = places.tapes.at(sample);
+        let inputs = 4 * (DENSE + BOTTOM) as u64;
+        loads(rec, tape, inputs, 0);
+        let by = tape + inputs + 4 * (TOP_IN + TOP) as u64;
+        loads(rec, by, 4 * (TOP + BOTTOM + DIM) as u64, 0);
+        rec.work(multiply((DENSE * BOTTOM + BOTTOM * DIM + TOP) as u64));
+    }
+    let weights = places.weights.at((TOP_IN * TOP) as u64);
+    copy(
+        rec,
+        weights,
+        weights,
+        4 * (TOP + BOTTOM * (DIM + DENSE)) as u64,
+        COPY,
+    );
+}
