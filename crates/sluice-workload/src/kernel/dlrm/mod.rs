@@ -3,9 +3,9 @@
 //! After Meta's DLRM (Naumov et al., "Deep learning recommendation model for personalization and
 //! recommendation systems", 2019): 13 dense and 26 sparse features as in Criteo's data, a bottom
 //! network, dot products of all pairs, a top network, cross entropy, stochastic gradient descent
-//! with one row of each table for a sample. Rows are updated without races, each part of a table by
-//! one thread (Kalamkar et al., "Optimizing deep learning recommender systems training on CPU cluster
-//! architectures", 2020). Different here:
+//! with one row of each table for a sample. Rows are updated without races, each part of a table
+//! by one thread (Kalamkar et al., "Optimizing deep learning recommender systems training on CPU
+//! cluster architectures", 2020). Different here:
 //!
 //! - Tables have equally many rows, and rows are drawn zipfian; the labels come from a rule.
 //! - The networks are narrow: 13-64-32 and 383-32-1. Table I's 5 misses in 1,000 instructions say
@@ -28,7 +28,8 @@ use tell::{LANES, LINE, Places, ROW_BYTES};
 
 /// Skew of the rows' popularity.
 const THETA: f64 = 0.9;
-/// Samples of a batch at scale 1, and at least.
+/// Samples of a batch at scale 1, and at least. The rows, gradients and activations of a batch then
+/// about fill the last cache, as with batches of some thousand samples and 16 MB.
 const BATCH: u64 = 1152;
 const BATCH_MIN: u64 = 48;
 /// A batch's samples are shared out in so many pieces.

@@ -6,8 +6,9 @@
 //! "OLTP through the looking glass, and what we found there" (2008) measured 22 us of a 3.2 GHz
 //! processor for an average New-Order or Payment in the leanest engine they could make, 80 us in
 //! their engine without logging, locking, latching and buffers: some 70,000 to 250,000 cycles. The
-//! constants here add up to about 160,000 instructions for the average transaction. Of the loads and
-//! stores of that work, which hit the first cache, some are told: those of statement, strings, log.
+//! constants here add up to about 160,000 instructions for the average transaction. Of the loads
+//! and stores of that work, which hit the first cache, those of statement, strings and log are
+//! told.
 
 use super::super::store::{Entry, Tree};
 use super::super::{Loaded, Recorder};
