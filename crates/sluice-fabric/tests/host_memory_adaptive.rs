@@ -182,27 +182,30 @@ fn a_copy_begins_when_the_page_is_in_the_cache() {
         ("cache.ways", "4"),
         ("cache.policy", "lru"),
     ];
-    let mut memory = memory(
-        Migration::Adaptive(Adaptive {
-            interrupt: Ps::from_us(100),
-            ..given()
-        }),
-        &one_set,
-    );
-    let begin = heat(&mut memory, Ps::from_us(100), 0) + Ps::from_us(100);
-    for page in 1..5 {
-        memory.read(
-            begin - Ps::from_us(50) + Ps::from_us(10) * page,
-            0,
-            page * PAGE,
-            false,
-        );
-    }
-    let end = begin + HIT + FLASH + COPY;
-    memory.run(end - Ps(1));
-    assert_eq!(memory.take_moved(), None);
-    memory.run(end);
-    assert_eq!(memory.take_moved(), moved(0));
+    let wait = Ps::from_us(100);
+    let late = Adaptive {
+        interrupt: wait,
+        ..given()
+    };
+    let takes = |comes_back: bool| {
+        let mut memory = memory(Migration::Adaptive(late), &one_set);
+        let begin = heat(&mut memory, wait, 0) + wait;
+        for page in 1..5 {
+            let now = begin - Ps::from_us(50) + Ps::from_us(10) * page;
+            memory.read(now, 0, page * PAGE, false);
+        }
+        if comes_back {
+            memory.write(begin - Ps::from_us(1), 0);
+        }
+        memory.run(begin);
+        let end = memory.next_event().expect("a copy");
+        memory.run(end);
+        assert_eq!(memory.take_moved(), moved(0));
+        end - begin
+    };
+    assert_eq!(takes(false), HIT + FLASH + COPY);
+    // On its way already.
+    assert_eq!(takes(true), HIT + FLASH + COPY - Ps::from_us(1));
 }
 
 #[test]

@@ -90,17 +90,22 @@ impl Tiers {
             "{} pages of an entry",
             sizes.span
         );
-        let home = sizes.home / sizes.span;
-        let frames = home + sizes.remote / sizes.span;
+        let units = settings.pages.div_ceil(sizes.span);
+        let spare = sizes.spare.div_ceil(sizes.span);
+        // No more than can ever be used.
+        let most = |pages: u32| (pages / sizes.span).min(units.saturating_add(spare));
+        let home = most(sizes.home);
+        let frames = home.saturating_add(most(sizes.remote));
+        assert!(frames < MOVING, "{frames} frames");
         Tiers {
-            table: vec![0; settings.pages.div_ceil(sizes.span) as usize],
+            table: vec![0; units as usize],
             frames: vec![Frame::default(); frames as usize],
             free: [(0..home).rev().collect(), (home..frames).rev().collect()],
             home,
             remote_latency: sizes.remote_latency,
             span: sizes.span,
             lists: Lists::new(frames),
-            reclaim: Reclaim::new(sizes.spare.div_ceil(sizes.span), sizes.line),
+            reclaim: Reclaim::new(spare, sizes.line),
             events: Events::with_capacity(256),
         }
     }
