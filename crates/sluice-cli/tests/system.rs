@@ -369,6 +369,13 @@ fn counts_and_flags_are_checked_by_the_command_line() {
     );
 }
 
+/// Whether the process has a handler for SIGINT.
+fn catches_ctrl_c(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    u64::from_str_radix(caught.unwrap().trim(), 16).unwrap() & 2 != 0
+}
+
 #[test]
 fn ctrl_c_ends_it_with_130() {
     let mut child = sluice()
@@ -385,7 +392,9 @@ fn ctrl_c_ends_it_with_130() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    while !catches_ctrl_c(child.id()) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let id = child.id().to_string();
     assert!(
         Command::new("kill")

@@ -24,9 +24,9 @@ pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "host.dram",
         kind: Kind::Choice(models),
-        default: "ddr5-4800",
+        default: "ddr5-4800-36-38-38",
         meaning: "standard of host memory, which has the times of banks, rows and refresh",
-        source: "SkyByte Table II: DDR5 4800; its 36-38-38 is a faster bin than the model's",
+        source: "SkyByte Table II: DDR5 4800 MHz, 36-38-38",
     },
     Param {
         key: "host.dram_channels",
@@ -60,7 +60,7 @@ pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "host.dram_overhead",
         kind: TIME,
-        default: "10ns",
+        default: "12ns",
         meaning: "time that controller and on-chip network add to an access of host memory",
         source: "assumed: an idle access then takes 46 ns, the least of DRAM-Only in SkyByte's \
                  Figure 17",
