@@ -349,4 +349,58 @@ mod tests {
     fn footprint_is_that_of_table_1() {
         super::super::assert_footprint(&INFO, |scale| Places::new(side(scale)).footprint);
     }
+
+    /// The published equations (Yu and Acton, 2002) in doubles, pixel by pixel.
+    fn diffused(j: &[f64], side: usize) -> Vec<f64> {
+        let region = REGION.min(side as u64) as usize;
+        let inside = || (0..region * region).map(|at| j[at / region * side + at % region]);
+        let mean = inside().sum::<f64>() / (region * region) as f64;
+        let squares = inside().map(|x| x * x).sum::<f64>() / (region * region) as f64;
+        let q0 = squares / (mean * mean) - 1.0;
+        let at = |row: isize, col: isize| {
+            let clamp = |x: isize| x.clamp(0, side as isize - 1) as usize;
+            clamp(row) * side + clamp(col)
+        };
+        let pixel = |k: usize| ((k / side) as isize, (k % side) as isize);
+        let coefficient = |k: usize| {
+            let (row, col) = pixel(k);
+            let around = [
+                (row - 1, col),
+                (row + 1, col),
+                (row, col - 1),
+                (row, col + 1),
+            ];
+            let slopes = around.map(|(row, col)| (j[at(row, col)] - j[k]) / j[k]);
+            let gradient = slopes.iter().map(|slope| slope * slope).sum::<f64>();
+            let laplacian = slopes.iter().sum::<f64>();
+            let q =
+                (gradient / 2.0 - laplacian * laplacian / 16.0) / (1.0 + laplacian / 4.0).powi(2);
+            (1.0 / (1.0 + (q - q0) / (q0 * (1.0 + q0)))).clamp(0.0, 1.0)
+        };
+        let c: Vec<f64> = (0..j.len()).map(coefficient).collect();
+        let update = |k: usize| {
+            let (row, col) = pixel(k);
+            let flow = |by: usize, to: usize| c[by] * (j[to] - j[k]);
+            let (south, east) = (at(row + 1, col), at(row, col + 1));
+            let back = flow(k, at(row - 1, col)) + flow(k, at(row, col - 1));
+            j[k] + 0.5 / 4.0 * (back + flow(south, south) + flow(east, east))
+        };
+        (0..j.len()).map(update).collect()
+    }
+
+    #[test]
+    fn smooths_as_the_published_equations_do() {
+        for side in [16, 150] {
+            let mut image = Image::new(side, 1);
+            let mut plain: Vec<_> = image.j.iter().map(|j| f64::from(*j)).collect();
+            for _ in 0..3 {
+                image.iterate();
+                plain = diffused(&plain, side as usize);
+            }
+            let pairs = image.j.iter().zip(&plain);
+            let worst = pairs.map(|(ours, theirs)| (f64::from(*ours) - theirs).abs());
+            let worst = worst.fold(0.0, f64::max);
+            assert!(worst < 1e-3, "{worst} off in a picture of {side} rows");
+        }
+    }
 }
