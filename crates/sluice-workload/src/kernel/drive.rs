@@ -1,6 +1,6 @@
 //! Runs kernels in tests.
 
-use super::{Kernel, KernelOptions};
+use super::{KERNELS, Kernel, KernelOptions};
 use sluice_fabric::host::{Instr, MemOp, Step};
 
 /// Options for a small kernel.
@@ -66,5 +66,15 @@ fn count(told: &mut Told, out: &[Instr], footprint: u64) {
         assert!(instr.op == MemOp::None || instr.addr < footprint);
         let at = usize::from(instr.after);
         assert!(at == 0 || out[index - at].op == MemOp::Load);
+    }
+}
+
+#[test]
+fn a_scale_beyond_all_sense_still_has_kernels() {
+    for name in ["ycsb", "tpcc", "dlrm"] {
+        let info = KERNELS.iter().find(|info| info.name == name);
+        let mut kernel = (info.expect("registered").make)(&options(2, u32::MAX, 1));
+        run(kernel.as_mut(), 1);
+        assert_eq!(kernel.check(), Ok(()), "{name}");
     }
 }

@@ -60,7 +60,7 @@ impl Layout {
         let target = FOOTPRINT / u64::from(options.scale);
         // A key costs its tuple and its share of a leaf and of the nodes above it. The threads'
         // pages come on top: the tuples do not depend on how many threads there are.
-        let records = target / (TUPLE_BYTES + 17);
+        let records = (target / (TUPLE_BYTES + 17)).max(FAN as u64);
         let mut arena = Arena::default();
         let index = TreePlan::new(&mut arena, records, FAN, records);
         let tuples = arena.array(records, TUPLE_BYTES);

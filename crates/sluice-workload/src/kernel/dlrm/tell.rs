@@ -5,7 +5,7 @@
 
 use super::super::{Arena, Array, Recorder};
 use super::net::{BOTTOM, DENSE, DIM, FEATURES, PAIRS, TABLES, TOP, TOP_IN, VECTORS};
-use super::{PIECES, batch};
+use super::{PARTS, PIECES, batch};
 use std::ops::Range;
 
 /// SkyByte Table I, in bytes.
@@ -71,7 +71,7 @@ impl Places {
         let batch = batch(scale);
         let batches = (target * SAMPLES_SHARE / 100 / SAMPLE_BYTES / batch).max(1);
         let others = batches * batch * SAMPLE_BYTES + batch * (TAPE_BYTES + BY_ROWS_BYTES);
-        let rows = (target - others) / (TABLES as u64 * ROW_BYTES);
+        let rows = (target.saturating_sub(others) / (TABLES as u64 * ROW_BYTES)).max(PARTS);
         let mut arena = Arena::default();
         let floats = TOP_IN * TOP + TOP + BOTTOM * DIM + DENSE * BOTTOM;
         Places {
