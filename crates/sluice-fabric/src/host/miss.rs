@@ -33,6 +33,8 @@ pub(super) struct Misses {
     by_line: Box<[u32]>,
     /// MSHRs: until when each is taken.
     mshrs: Vec<Ps>,
+    /// The one that is free first.
+    first: usize,
     /// Those that have no MSHR yet, in order.
     waiting: VecDeque<u32>,
 }
@@ -51,6 +53,7 @@ impl Misses {
             oldest: 0,
             by_line: vec![NO_MISS; KNOWN].into_boxed_slice(),
             mshrs: vec![Ps::ZERO; mshrs as usize],
+            first: 0,
             waiting: VecDeque::with_capacity(MISSES as usize),
         }
     }
@@ -112,9 +115,9 @@ impl Misses {
     }
 
     /// The MSHR that is free first, and when.
+    #[inline]
     pub fn first_mshr(&self) -> (usize, Ps) {
-        let times = self.mshrs.iter().copied().enumerate();
-        times.min_by_key(|(_, until)| *until).expect("there is one")
+        (self.first, self.mshrs[self.first])
     }
 
     /// Whether some wait for an MSHR.
@@ -141,5 +144,12 @@ impl Misses {
     /// Takes an MSHR.
     pub fn take_mshr(&mut self, mshr: usize, until: Ps) {
         self.mshrs[mshr] = until;
+        let mut first = 0;
+        for (place, until) in self.mshrs.iter().enumerate() {
+            if *until < self.mshrs[first] {
+                first = place;
+            }
+        }
+        self.first = first;
     }
 }
