@@ -83,6 +83,7 @@ impl SystemPlan<'_> {
         };
         RunLength {
             warmup: warmup.unwrap_or(instructions),
+            again: false,
             measured: measured.unwrap_or(to_the_end),
             sample_every: Ps::ZERO,
         }
