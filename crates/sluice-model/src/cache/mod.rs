@@ -243,7 +243,8 @@ impl Cache {
     /// When the first fill of the page's set ends that ends after `now`.
     ///
     /// Asked only when every page of the set that is not pinned is in flight. The MSHRs bound
-    /// those, and `cache.pin_max` the others, so the scan is bounded.
+    /// those (but for pages that the host gives back, in flight for the time of a hit), and
+    /// `cache.pin_max` the others, so the scan is bounded.
     pub fn next_ready(&self, lpn: u32, now: Ps) -> Option<Ps> {
         let first = self.set_of(lpn) * self.ways;
         let mine = (first..first + self.ways).filter(|slot| !self.slots.is_pinned(*slot));
