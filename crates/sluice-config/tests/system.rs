@@ -51,6 +51,18 @@ fn the_designs_are_those_of_the_paper() {
     }
 }
 
+/// What the designs' devices have from the paper's artifact, where it and Table II differ or
+/// Table II says nothing.
+const ARTIFACT: [&str; 7] = [
+    "cache.ways",
+    "prefetch.policy",
+    "nand.chips",
+    "nand.dies",
+    "nand.priority",
+    "nand.write_queue",
+    "ftl.gc_threshold",
+];
+
 /// They differ from Base-CSSD in what makes them, and in nothing else.
 #[test]
 fn the_designs_share_one_host() {
@@ -70,7 +82,11 @@ fn the_designs_share_one_host() {
         let system = load_system(preset.name).unwrap();
         let log = system.check(SEED).unwrap().0.write_log.is_some();
         let device = if log { "skybyte" } else { "skybyte-base" };
-        assert_eq!(system.device, sluice_config::load(device).unwrap());
+        let device = sluice_config::load(device).unwrap();
+        let pairs = device.to_pairs().into_iter().zip(system.device.to_pairs());
+        for ((key, table), (_, ours)) in pairs.filter(|((key, _), _)| !ARTIFACT.contains(key)) {
+            assert_eq!(table, ours, "{key} of {}", preset.name);
+        }
         let pairs = base.host.to_pairs().into_iter().zip(system.host.to_pairs());
         for ((key, ours), (_, theirs)) in pairs.filter(|((key, _), _)| !mine.contains(key)) {
             assert_eq!(ours, theirs, "{key} of {}", preset.name);
@@ -212,7 +228,7 @@ fn scaling_has_floors() {
     assert_eq!(bytes(&small, "l3.capacity"), 2 << 20);
 }
 
-/// A plane that collects at 26 of its 32 spare blocks has 6 to write before it: a small one has as
+/// A plane that collects at 1664 of its 2048 spare blocks has 384 to write before it: a small one has as
 /// small a part of them, but two at least, which the collector writes to.
 #[test]
 fn collection_begins_after_as_small_a_share_of_the_flash() {
@@ -225,7 +241,7 @@ fn collection_begins_after_as_small_a_share_of_the_flash() {
             .div_ceil(nand.plane_count() * nand.pages_per_block);
         let spare = nand.blocks_per_plane - home;
         let above = spare - device.ftl.gc_threshold_blocks;
-        let share = 6u32.div_ceil(scale);
+        let share = 384u32.div_ceil(scale);
         assert!(
             above == share.max(2),
             "{above} blocks at {scale}, share {share}"

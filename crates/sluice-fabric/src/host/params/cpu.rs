@@ -170,9 +170,9 @@ pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "tlb.shootdown",
         kind: TIME,
-        default: "500ns",
+        default: "100ns",
         meaning: "time that every core loses when a page has moved",
-        source: "assumed: an interrupt and its handler; SkyByte section V has shootdowns, not \
-                 their cost",
+        source: "assumed: refilling an entry; SkyByte section V has shootdowns, not their cost, \
+                 and its artifact gives them none",
     },
 ];

@@ -42,9 +42,9 @@ pub(super) const PARAMS: &[Param] = &[
             min: 1,
             max: u16::MAX as u64,
         },
-        default: "16",
+        default: "7",
         meaning: "adaptive: accesses of a page in the device's DRAM that make it hot",
-        source: "assumed: not stated",
+        source: "SkyByte's artifact; the paper does not state it",
     },
     Param {
         key: "migration.decay",
