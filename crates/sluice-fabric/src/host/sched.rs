@@ -7,6 +7,9 @@ use sluice_units::{Ps, Rng};
 /// Instructions behind a thread's position that are thrown away together.
 const TRIM: usize = 1 << 14;
 
+/// Long delays of one instruction in a row that end in context switches.
+const PATIENCE: u32 = 64;
+
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -29,6 +32,8 @@ pub(super) struct Thread {
     after: Step,
     /// Time it has had on cores.
     pub ran: Ps,
+    /// The entry that was given up last, and how often in a row.
+    given_up: (u64, u32),
 }
 
 impl Thread {
@@ -40,7 +45,23 @@ impl Thread {
             head: 0,
             after: Step::More,
             ran: Ps::ZERO,
+            given_up: (u64::MAX, 0),
         }
+    }
+
+    /// The thread leaves its core because of this entry, and will come back to it.
+    pub fn give_up(&mut self, number: u64) {
+        let times = match self.given_up {
+            (same, times) if same == number => times + 1,
+            _ => 1,
+        };
+        self.given_up = (number, times);
+    }
+
+    /// Whether the entry was given up so often that the thread waits for it now: with less cache
+    /// than threads, each page would leave before its thread is back.
+    pub fn waits_for(&self, number: u64) -> bool {
+        self.given_up.0 == number && self.given_up.1 >= PATIENCE
     }
 
     /// The entry with this number, if the program has given it out already.

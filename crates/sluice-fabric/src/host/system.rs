@@ -344,7 +344,7 @@ impl<'a> Host<'a> {
     /// A line comes from outside the processor, or a message that it will not come soon.
     fn fetch(&mut self, number: usize, miss: u32, mshr: usize, at: Ps) {
         let line = self.cores[number].misses.get(miss).line;
-        let can_delay = self.config.coordinated;
+        let can_delay = self.config.coordinated && !self.is_patient(number);
         let answer = self
             .memory
             .read(at, number as u32, u64::from(line) * 64, can_delay);
@@ -362,6 +362,15 @@ impl<'a> Host<'a> {
         self.cores[number].delay(miss, answer.done_at);
         self.write_back(write_back, at);
         self.wake(number);
+    }
+
+    /// Whether a core's thread waits for its oldest instruction whatever comes.
+    fn is_patient(&self, number: usize) -> bool {
+        let core = &self.cores[number];
+        let thread = core
+            .thread
+            .map(|thread| &self.sched.threads[thread as usize]);
+        thread.is_some_and(|thread| thread.waits_for(core.head()))
     }
 
     /// A core gets its line.

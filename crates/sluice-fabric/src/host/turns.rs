@@ -15,6 +15,7 @@ impl Host<'_> {
         let head = core.squash(&mut self.write_backs);
         let state = &mut self.sched.threads[thread as usize];
         state.head = head;
+        state.give_up(head);
         let work = state.spend_work(head);
         core.count_work(work);
         self.retired += u64::from(work);

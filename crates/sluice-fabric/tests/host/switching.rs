@@ -175,3 +175,17 @@ fn a_program_that_runs_again_finds_its_pages() {
     // A core may be some instructions ahead of where the warm-up ends.
     assert!(measured_misses(true) < 50);
 }
+
+#[test]
+fn threads_get_on_with_less_cache_than_threads() {
+    let settings = [
+        ("device.capacity", "1GiB"),
+        ("cache.capacity", "16KiB"),
+        ("cache.policy", "lru"),
+        ("nand.read", "30us"),
+        ("prefetch.policy", "none"),
+    ];
+    let device = Device::new(&config(&settings), 1).expect("a device");
+    let stats = run(&switching(24), device, pages(24, 20));
+    assert_eq!(stats.instructions, 24 * 20 * 11);
+}
