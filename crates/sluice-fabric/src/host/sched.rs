@@ -93,12 +93,12 @@ impl Thread {
             self.buffer.drain(..retired);
             self.base = self.head;
         }
-        while self.after == Step::More {
+        if self.after == Step::More {
             let before = self.buffer.len();
             self.after = program.fill(thread, &mut self.buffer);
-            if self.buffer.len() > before {
-                break;
-            }
+            // Else the host would ask for ever.
+            let gave = self.buffer.len() > before || self.after != Step::More;
+            assert!(gave, "a stretch, a barrier or the end");
         }
     }
 }

@@ -64,8 +64,8 @@ pub trait Program {
         false
     }
 
-    /// Appends the next stretch of a thread's instructions to `out`: some hundreds to some
-    /// thousands, or none before a barrier or the end. Not called again for a thread that has
-    /// ended, and after a barrier only when all threads are there.
+    /// Appends the next stretch of a thread's instructions to `out`, which may hold earlier ones:
+    /// some hundreds to some thousands, and none only before a barrier or the end. Not called again
+    /// for a thread that has ended, and after a barrier only when all threads are there.
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step;
 }

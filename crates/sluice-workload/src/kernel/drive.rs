@@ -78,3 +78,20 @@ fn a_scale_beyond_all_sense_still_has_kernels() {
         assert_eq!(kernel.check(), Ok(()), "{name}");
     }
 }
+
+/// A host keeps instructions that have not retired: they are none of the next stretch.
+#[test]
+fn a_stretch_does_not_depend_on_what_is_there_before_it() {
+    for info in KERNELS {
+        let [mut alone, mut behind] = [0, 1].map(|_| (info.make)(&options(1, 32_768, 0)));
+        let (mut one, mut all) = (Vec::new(), Vec::new());
+        for _ in 0..200 {
+            one.clear();
+            let before = all.len();
+            let step = alone.fill(0, &mut one);
+            assert_eq!(behind.fill(0, &mut all), step, "{}", info.name);
+            assert_eq!(step == Step::More, !one.is_empty(), "{}", info.name);
+            assert_eq!(all[before..], one, "{}", info.name);
+        }
+    }
+}

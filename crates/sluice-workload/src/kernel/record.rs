@@ -9,13 +9,20 @@ pub struct Loaded(usize);
 /// Appends instructions to a thread's stretch.
 pub struct Recorder<'a> {
     out: &'a mut Vec<Instr>,
+    /// Where this stretch begins: entries before it belong to others.
+    start: usize,
     work: u32,
 }
 
 impl<'a> Recorder<'a> {
     /// Appends to `out`.
     pub fn new(out: &'a mut Vec<Instr>) -> Recorder<'a> {
-        Recorder { out, work: 0 }
+        let start = out.len();
+        Recorder {
+            out,
+            start,
+            work: 0,
+        }
     }
 
     /// Instructions that touch no memory.
@@ -45,14 +52,14 @@ impl<'a> Recorder<'a> {
         self.push(addr, MemOp::Store, after);
     }
 
-    /// Entries written so far.
+    /// Entries written so far, not those that were there before.
     pub fn len(&self) -> usize {
-        self.out.len()
+        self.out.len() - self.start
     }
 
     /// Whether nothing was written yet.
     pub fn is_empty(&self) -> bool {
-        self.out.is_empty()
+        self.len() == 0
     }
 
     /// 0, for none, if the load is so far back that it cannot be under way any more.
