@@ -228,8 +228,8 @@ fn scaling_has_floors() {
     assert_eq!(bytes(&small, "l3.capacity"), 2 << 20);
 }
 
-/// A plane that collects at 1664 of its 2048 spare blocks has 384 to write before it: a small one has as
-/// small a part of them, but two at least, which the collector writes to.
+/// A plane that collects at 1664 of its 2048 spare blocks has 384 to write before it: a small one
+/// has as small a part of them, but two at least, which the collector writes to.
 #[test]
 fn collection_begins_after_as_small_a_share_of_the_flash() {
     let full = load_system("skybyte-full").unwrap();
