@@ -83,7 +83,6 @@ impl SystemPlan<'_> {
         };
         RunLength {
             warmup: warmup.unwrap_or(instructions),
-            again: false,
             measured: measured.unwrap_or(to_the_end),
             sample_every: Ps::ZERO,
         }

@@ -67,7 +67,6 @@ fn run(system: &str, kernel: &KernelInfo, scale: u32, length: u64) -> (f64, Host
     let device = Device::new(&device, 1).expect("a device");
     let length = RunLength {
         warmup: length / 5,
-        again: false,
         measured: length,
         sample_every: Ps::ZERO,
     };

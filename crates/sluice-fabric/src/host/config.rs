@@ -184,9 +184,6 @@ pub struct HostConfig {
 pub struct RunLength {
     /// Instructions of all threads together before counting begins.
     pub warmup: u64,
-    /// Counting begins with the program from its beginning, over again: the instructions that were
-    /// the warm-up are the first ones counted, as when a recorded trace warms up its own replay.
-    pub again: bool,
     /// Instructions counted, of all threads together; `u64::MAX` for all until the end.
     pub measured: u64,
     /// Stretches of the timeline, if it is not 0: their length.

@@ -58,12 +58,6 @@ pub trait Program {
     /// How many threads it has.
     fn threads(&self) -> u32;
 
-    /// Goes back to the beginning: the same calls of [`Program::fill`] give the same instructions
-    /// again. Says whether it could.
-    fn restart(&mut self) -> bool {
-        false
-    }
-
     /// Appends the next stretch of a thread's instructions to `out`, which may hold earlier ones:
     /// some hundreds to some thousands, and none only before a barrier or the end. Not called again
     /// for a thread that has ended, and after a barrier only when all threads are there.

@@ -74,8 +74,7 @@ pub(super) struct Host<'a> {
 /// measured part are in the statistics.
 ///
 /// # Panics
-/// If the program's memory is larger than the device, it has not as many threads as the host, or
-/// it is to run again and cannot.
+/// If the program's memory is larger than the device, or it has not as many threads as the host.
 pub fn simulate(
     config: &HostConfig,
     device: Device,
@@ -90,9 +89,6 @@ pub fn simulate(
     let mut host = Host::new(config, device, program);
     host.start();
     host.run(length.warmup, Ps::ZERO, watch);
-    if length.again {
-        host.restart();
-    }
     host.reset();
     let end = length.warmup.saturating_add(length.measured);
     host.run(end, length.sample_every, watch);
@@ -130,36 +126,8 @@ impl<'a> Host<'a> {
     fn start(&mut self) {
         for core in 0..self.cores.len() {
             if let Some(thread) = self.sched.pick() {
-                self.give(core, thread, self.now);
+                self.give(core, thread, Ps::ZERO);
             }
-        }
-    }
-
-    /// The program begins again, on a host and a device as it has left them.
-    fn restart(&mut self) {
-        assert!(self.program.restart(), "a program that runs again");
-        self.events = Events::with_capacity(4096);
-        for number in 0..self.cores.len() {
-            self.cores[number].squash(&mut self.write_backs);
-            self.cores[number].thread = None;
-            self.spent[number].yields = false;
-        }
-        self.flush_write_backs();
-        let HostConfig {
-            threads,
-            scheduling,
-            seed,
-            ..
-        } = *self.config;
-        self.sched = Scheduler::new(threads, scheduling, seed);
-        self.start();
-    }
-
-    /// Lines that squashed misses had displaced go to the L3.
-    pub fn flush_write_backs(&mut self) {
-        let at = self.now + self.l3.latency();
-        while let Some(line) = self.write_backs.pop() {
-            self.write_back(Some(line), at);
         }
     }
 

@@ -19,7 +19,10 @@ impl Host<'_> {
         let work = state.spend_work(head);
         core.count_work(work);
         self.retired += u64::from(work);
-        self.flush_write_backs();
+        let at = self.now + self.l3.latency();
+        while let Some(line) = self.write_backs.pop() {
+            self.write_back(Some(line), at);
+        }
         self.stop(number, thread);
         self.sched.make_ready(thread);
         if let Some(next) = self.sched.pick() {

@@ -121,11 +121,6 @@ impl Program for Loop {
         self.threads
     }
 
-    fn restart(&mut self) -> bool {
-        self.done.fill(0);
-        true
-    }
-
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
         let done = &mut self.done[thread as usize];
         if *done == self.rounds {
@@ -176,7 +171,6 @@ pub fn work(count: u16) -> Instr {
 pub fn run(host: &HostConfig, device: Device, mut program: Loop) -> HostStats {
     let length = RunLength {
         warmup: 0,
-        again: false,
         measured: u64::MAX,
         sample_every: Ps::ZERO,
     };

@@ -4,7 +4,6 @@
 //! it, and tells the loads, stores and computation of every step, with addresses in a memory of its
 //! own that begins at 0. What one leaves out of the program it is named after stands in its file.
 
-mod again;
 mod arena;
 mod bc;
 mod bfs;
@@ -21,7 +20,6 @@ mod store;
 mod tpcc;
 mod ycsb;
 
-pub use again::Again;
 pub use arena::{Arena, Array};
 pub use record::{Loaded, Recorder};
 pub use spec::{KernelSpec, parse_kernel};
