@@ -17,7 +17,7 @@ use super::layout::Field;
 /// Beginning and ending a transaction: request, numbers, list of what to free.
 const TRANSACTION: u32 = 4_000;
 /// A statement: allocate and fill a record, print and hash its key, dispatch, free.
-const STATEMENT: u32 = 2_250;
+const STATEMENT: u32 = 2_750;
 /// Stores and loads of it that are told.
 const STATEMENT_STORES: u64 = 5;
 const STATEMENT_LOADS: u64 = 6;
@@ -27,18 +27,15 @@ const PRINT: u32 = 130;
 const LOG: u32 = 1_500;
 /// Bytes copied at once.
 const PIECE: u64 = 16;
-/// Parts of a session, a page each.
-const STRINGS: u64 = 4096;
-const UNDO: u64 = 2 * 4096;
-const PAGE: u64 = 4096;
 
 /// A thread's connection for the length of a transaction.
 pub(super) struct Session<'a, 'b> {
     pub(super) rec: &'a mut Recorder<'b>,
     base: u64,
-    /// Next byte of the strings and of the undo log.
-    strings: u64,
-    undo: u64,
+    /// The heap of records, strings and entries of the undo log: its size, and what was ever
+    /// allocated.
+    heap_bytes: u64,
+    allocated: &'a mut u64,
 }
 
 /// The pieces of a column.
@@ -49,14 +46,18 @@ fn pieces(row: u64, (offset, bytes): Field) -> impl Iterator<Item = u64> {
 }
 
 impl<'a, 'b> Session<'a, 'b> {
-    /// Begins a transaction.
-    pub(super) fn begin(rec: &'a mut Recorder<'b>, base: u64) -> Session<'a, 'b> {
+    /// Begins a transaction in a session at `base` of `bytes`, which has `allocated` so much.
+    pub(super) fn begin(
+        rec: &'a mut Recorder<'b>,
+        (base, bytes): (u64, u64),
+        allocated: &'a mut u64,
+    ) -> Session<'a, 'b> {
         rec.work(TRANSACTION);
         Session {
             rec,
             base,
-            strings: 0,
-            undo: 0,
+            heap_bytes: bytes,
+            allocated,
         }
     }
 
@@ -69,12 +70,14 @@ impl<'a, 'b> Session<'a, 'b> {
 
     /// Parses a statement.
     pub(super) fn statement(&mut self) {
-        for at in 0..STATEMENT_STORES {
+        let start = *self.allocated;
+        for _ in 0..STATEMENT_STORES {
             self.rec.work(STATEMENT / STATEMENT_STORES as u32);
-            self.rec.store(self.base + at * PIECE);
+            self.allocate();
         }
         (0..STATEMENT_LOADS).for_each(|at| {
-            self.rec.load(self.base + at * PIECE);
+            self.rec
+                .load(self.heap(start + at % STATEMENT_STORES * PIECE));
         });
     }
 
@@ -83,8 +86,7 @@ impl<'a, 'b> Session<'a, 'b> {
         for at in columns.iter().flat_map(|field| pieces(row, *field)) {
             self.rec.load_after(at, before);
             self.rec.work(PRINT);
-            self.rec.store(self.base + STRINGS + self.strings % PAGE);
-            self.strings += PIECE;
+            self.allocate();
         }
     }
 
@@ -95,7 +97,7 @@ impl<'a, 'b> Session<'a, 'b> {
             for at in pieces(row, *field) {
                 let old = self.rec.load_after(at, before);
                 self.rec.work(PRINT);
-                self.undo();
+                self.allocate();
                 self.rec.store_after(at, old);
             }
         }
@@ -120,12 +122,18 @@ impl<'a, 'b> Session<'a, 'b> {
 
     fn log(&mut self) {
         self.rec.work(LOG);
-        self.undo();
-        self.undo();
+        self.allocate();
+        self.allocate();
     }
 
-    fn undo(&mut self) {
-        self.rec.store(self.base + UNDO + self.undo % PAGE);
-        self.undo += PIECE;
+    /// Writes the next piece of the heap. The allocator looks for room from where it last found
+    /// some (next fit), so what is freed is used again only after the whole heap.
+    fn allocate(&mut self) {
+        self.rec.store(self.heap(*self.allocated));
+        *self.allocated += PIECE;
+    }
+
+    fn heap(&self, allocated: u64) -> u64 {
+        self.base + allocated % self.heap_bytes
     }
 }

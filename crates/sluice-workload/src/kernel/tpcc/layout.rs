@@ -2,12 +2,18 @@
 
 use super::super::store::TreePlan;
 use super::super::{Arena, Array};
+use sluice_units::Rng;
 
 /// SkyByte Table I, in bytes.
 const FOOTPRINT: u64 = 15_770_000_000;
 /// Warehouses at scale 1. Rows as TPC-C has them then fill three quarters of the footprint, and
 /// orders to come the rest.
 const WAREHOUSES: u64 = 120;
+/// Of so many warehouses the terminals of one are at work at a time. A terminal has one home
+/// warehouse (TPC-C 2.4.1.1), SkyByte's eight threads are eight terminals, and the section that it
+/// runs is short (some thousand transactions): 1.7 % of the off-chip accesses wait for flash
+/// (Figure 17, SkyByte-W).
+const AT_WORK: u64 = 15;
 /// TPC-C 4.3.3.1.
 const ITEMS: u64 = 100_000;
 const CUSTOMERS: u64 = 3_000;
@@ -17,8 +23,12 @@ const LINES: u64 = 10;
 pub(super) const LINES_MAX: u64 = 15;
 /// Entries put in a node at the start.
 const FILL: usize = 28;
-/// A thread's session: statement, strings, undo log.
-const SESSION_BYTES: u64 = 4 * 4096;
+/// A thread's session at scale 1, and at least: the heap of records, strings and undo log. Those of
+/// eight threads are as large as the last cache, so that lines of new strings are fetched and
+/// written back: of the off-chip accesses about half are writes (SkyByte Figure 17, indexing of
+/// SkyByte-W), and hardly any of them is to a page that was not used lately (the same, flash).
+const SESSION_BYTES: u64 = 2 << 20;
+const SESSION_BYTES_MIN: u64 = 4 * 4096;
 
 /// Schema pointer and length in front of every row.
 pub(super) const HEADER: u64 = 16;
@@ -86,6 +96,18 @@ impl Sizes {
         self.warehouses * DISTRICTS
     }
 
+    /// The home warehouse of a terminal at work: one of some neighbours, which move on by one with
+    /// each round.
+    pub(super) fn home(&self, rng: &mut Rng, round: u64) -> u64 {
+        let at_work = (self.warehouses / AT_WORK).max(1);
+        (round + rng.below(at_work)) % self.warehouses
+    }
+
+    /// A district of such a terminal.
+    pub(super) fn home_district(&self, rng: &mut Rng, round: u64) -> u64 {
+        self.home(rng, round) * DISTRICTS + rng.below(DISTRICTS)
+    }
+
     /// Places for order lines in a district.
     pub(super) fn lines(&self) -> u64 {
         self.orders * LINES + LINES_MAX
@@ -120,6 +142,7 @@ pub(super) struct Layout {
     pub(super) line: Array,
     pub(super) history: Array,
     pub(super) session: Array,
+    pub(super) session_bytes: u64,
     pub(super) index: Plans,
 }
 
@@ -142,7 +165,9 @@ impl Layout {
     pub(super) fn new(scale: u32, threads: u32) -> Layout {
         let target = FOOTPRINT / u64::from(scale);
         // The sessions come on top: the tables do not depend on how many threads there are.
-        let with = |orders, threads| Layout::with(Sizes::new(scale, orders), threads);
+        let session = (SESSION_BYTES / u64::from(scale)).max(SESSION_BYTES_MIN);
+        let session = session.next_multiple_of(4096);
+        let with = |orders, threads| Layout::with(Sizes::new(scale, orders), (threads, session));
         let fits = |orders| with(orders, 0).arena.footprint().0 <= target;
         let least = Sizes::new(scale, 0).customers + LINES_MAX;
         let (mut low, mut high) = (least, least * 8);
@@ -153,7 +178,7 @@ impl Layout {
         with(low, threads)
     }
 
-    fn with(sizes: Sizes, threads: u32) -> Layout {
+    fn with(sizes: Sizes, (threads, session_bytes): (u32, u64)) -> Layout {
         let mut arena = Arena::default();
         let (w, d) = (sizes.warehouses, sizes.districts());
         let customers = d * sizes.customers;
@@ -183,7 +208,8 @@ impl Layout {
             new_order: table(orders, 8),
             line: table(lines, 54),
             history: table(orders, 46),
-            session: arena.array(u64::from(threads), SESSION_BYTES),
+            session: arena.array(u64::from(threads), session_bytes),
+            session_bytes,
             sizes,
             index,
             arena,

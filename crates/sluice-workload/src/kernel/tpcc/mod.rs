@@ -10,7 +10,8 @@
 //! - A district keeps as many orders and payments as the footprint has room for: then the oldest
 //!   order goes, delivered if it was not, and payments overwrite the oldest. TPC-C grows for ever.
 //! - A New-Order that must be rolled back finds out before its first change.
-//! - Any thread serves any warehouse; there is no think time.
+//! - One in fifteen warehouses is at work at a time, the next ones in the next round. Any thread
+//!   serves any of them; there is no think time.
 
 mod check;
 mod data;
@@ -35,6 +36,8 @@ struct Tpcc {
     options: KernelOptions,
     layout: Layout,
     data: Data,
+    /// Bytes that each session has allocated ever.
+    allocated: Vec<u64>,
     /// Transactions done.
     done: u64,
     /// Sum of what Order-Status and Stock-Level answered.
@@ -62,6 +65,7 @@ impl Tpcc {
             options: *options,
             data: Data::load(&layout, options.seed),
             layout,
+            allocated: vec![0; options.threads as usize],
             done: 0,
             answers: 0,
             found: Vec::new(),
@@ -72,7 +76,10 @@ impl Tpcc {
     fn transaction(&mut self, rec: &mut Recorder, thread: u32) {
         let start = self.done.wrapping_mul(0xd129_0d3e_4d7d_9a63);
         let rng = &mut Rng::from_splitmix(self.options.seed ^ start);
-        let s = &mut Session::begin(rec, self.layout.session.at(u64::from(thread)));
+        let layout = &self.layout;
+        let session = (layout.session.at(u64::from(thread)), layout.session_bytes);
+        let mut allocated = self.allocated[thread as usize];
+        let s = &mut Session::begin(rec, session, &mut allocated);
         match rng.below(100) {
             0..45 => self.new_order(s, rng),
             45..88 => self.payment(s, rng),
@@ -80,6 +87,7 @@ impl Tpcc {
             92..96 => self.delivery(s, rng),
             _ => self.stock_level(s, rng),
         }
+        self.allocated[thread as usize] = allocated;
         self.done += 1;
     }
 }

@@ -1,10 +1,10 @@
 //! The five transactions (TPC-C 2.4 to 2.8).
 
 use super::super::store::Entry;
-use super::Tpcc;
 use super::data::{Cents, Line, NAMES, Order, key, line_row, nurand, order_row};
 use super::engine::Session;
 use super::layout::{DISTRICTS, column};
+use super::{ROUND, Tpcc};
 use sluice_units::Rng;
 
 /// Sorting the items of a Stock-Level, and throwing out those that are there twice.
@@ -15,7 +15,7 @@ const RECENT: u32 = 20;
 impl Tpcc {
     pub(super) fn new_order(&mut self, s: &mut Session, rng: &mut Rng) {
         let sizes = self.layout.sizes;
-        let district = rng.below(sizes.districts());
+        let district = sizes.home_district(rng, self.done / ROUND);
         let customer = nurand(rng, 1023, 0, sizes.customers - 1);
         let count = 5 + rng.below(11);
         let unknown_item = rng.below(100) == 0;
@@ -206,7 +206,7 @@ impl Tpcc {
 
     pub(super) fn payment(&mut self, s: &mut Session, rng: &mut Rng) {
         let sizes = self.layout.sizes;
-        let district = rng.below(sizes.districts());
+        let district = sizes.home_district(rng, self.done / ROUND);
         let home = key::warehouse(district);
         let theirs = match rng.below(100) {
             0..85 => district,
@@ -292,7 +292,7 @@ impl Tpcc {
     }
 
     pub(super) fn order_status(&mut self, s: &mut Session, rng: &mut Rng) {
-        let district = rng.below(self.layout.sizes.districts());
+        let district = self.layout.sizes.home_district(rng, self.done / ROUND);
         let c = self.customer(s, rng, district);
         let row = self.layout.customer.at(u64::from(c.value));
         s.read(
@@ -337,7 +337,7 @@ impl Tpcc {
     }
 
     pub(super) fn delivery(&mut self, s: &mut Session, rng: &mut Rng) {
-        let warehouse = rng.below(self.layout.sizes.warehouses);
+        let warehouse = self.layout.sizes.home(rng, self.done / ROUND);
         let carrier = 1 + rng.below(10) as u8;
         for district in warehouse * DISTRICTS..(warehouse + 1) * DISTRICTS {
             self.deliver(s, district, carrier);
@@ -384,7 +384,7 @@ impl Tpcc {
     }
 
     pub(super) fn stock_level(&mut self, s: &mut Session, rng: &mut Rng) {
-        let district = rng.below(self.layout.sizes.districts());
+        let district = self.layout.sizes.home_district(rng, self.done / ROUND);
         let threshold = 10 + rng.below(11) as u8;
         let d = s.find(&self.data.index.districts, district);
         s.read(
