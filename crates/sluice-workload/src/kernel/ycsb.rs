@@ -315,4 +315,18 @@ mod tests {
         kernel.written[key.expect("5 % are updates")] = [0; 10];
         assert!(kernel.check().is_err());
     }
+
+    #[test]
+    fn a_tuple_is_read_by_its_header() {
+        let mut kernel = ycsb(&options(1, 2048, 1));
+        let mut out = Vec::new();
+        let mut rec = Recorder::new(&mut out);
+        let before = rec.load(0);
+        kernel.read(&mut rec, 0, 3, before);
+        drop(rec);
+        let after: Vec<u16> = out[1..=16].iter().map(|instr| instr.after).collect();
+        // The header after the index, every other line after the header.
+        let due: Vec<u16> = std::iter::once(1).chain(1..16).collect();
+        assert_eq!(after, due);
+    }
 }

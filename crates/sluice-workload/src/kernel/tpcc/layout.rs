@@ -216,3 +216,23 @@ impl Layout {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn terminals_at_work_move_on_and_reach_all_warehouses() {
+        let sizes = Sizes::new(1, 3_015);
+        let rng = &mut Rng::stream(3, "tpcc.test");
+        let mut at_work = |round| -> BTreeSet<u64> {
+            (0..1_000)
+                .map(|_| sizes.home_district(rng, round) / DISTRICTS)
+                .collect()
+        };
+        assert_eq!(at_work(0), (0..8).collect());
+        assert_eq!(at_work(1), (1..9).collect());
+        assert_eq!(at_work(119), [119, 0, 1, 2, 3, 4, 5, 6].into());
+    }
+}
