@@ -3,12 +3,16 @@
 //! A search forwards, level by level over a queue, counts the shortest paths to each vertex and
 //! keeps a bit for each edge on one; then the levels backwards gather what depends on each vertex
 //! into its score. Element sizes are GAP's: rows of 8 bytes, edges 4, depths 4, path counts 8,
-//! dependencies and scores 4, queue 4, a bit for an edge. The graph has 32 edges a vertex, GAP's 16
-//! in both directions.
+//! dependencies and scores 4, queue 4, a bit for an edge. The graph has 64 edges a vertex, 32 in
+//! both directions (GAP's default is 16): with Table I's memory, the arrays that are not read in
+//! order are then small enough for most accesses to be served without flash (SkyByte, II-C and
+//! Figure 17).
 //!
 //! Different from the original: the graph, as `kronecker.rs` says; the threads' queue buffers hold
 //! 2048 vertices instead of 16384, less than a stretch of instructions; a chunk is taken vertex by
-//! vertex. A run begins in the first level with a fiftieth of the edges.
+//! vertex. A run begins inside the level that has most of the edges, when hubs are done and most
+//! neighbours are known: many more reads than writes, as the few pages that the paper's section
+//! writes to flash ask for (Figure 18).
 
 mod brandes;
 
@@ -30,7 +34,9 @@ pub(super) const INFO: KernelInfo = KernelInfo {
 };
 
 /// Mean edges of a vertex.
-const DEGREE: u64 = 32;
+const DEGREE: u64 = 64;
+/// Percent of the edges of the level it begins in that a run leaves behind.
+const SKIP_PERCENT: u64 = 55;
 /// Vertices that a thread takes at once.
 const CHUNK: u64 = 64;
 /// Vertices in a thread's queue buffer.
@@ -141,7 +147,7 @@ impl Bc {
             digest: 0,
         };
         bc.begin_search();
-        bc.skip_small_levels();
+        bc.skip_to_section();
         bc
     }
 
@@ -165,17 +171,41 @@ impl Bc {
         self.begin(Phase::Forward);
     }
 
-    /// Does levels without a trace while they have few edges.
-    fn skip_small_levels(&mut self) {
+    /// Does all before the section without a trace: levels with less than half of the edges, and
+    /// the first vertices of the one that has more.
+    fn skip_to_section(&mut self) {
         let mut none = Vec::new();
         let edges = self.graph.edges();
-        while self.phase == Phase::Forward && self.level_edges() < edges / 50 {
+        while self.phase == Phase::Forward && self.level_edges() < edges / 2 {
             for thread in 0..self.options.threads {
+                none.clear();
                 while self.fill(thread, &mut none) == Step::More {
                     none.clear();
                 }
             }
         }
+        if self.phase == Phase::Forward {
+            let before = self.vertices_before(self.level_edges() * SKIP_PERCENT / 100);
+            // One thread alone, so that as much is done whatever their number. It is not at the
+            // barrier while there are vertices to take.
+            while self.share.given() < before {
+                none.clear();
+                self.fill(0, &mut none);
+            }
+        }
+    }
+
+    /// How many vertices of the level have so many edges together.
+    fn vertices_before(&self, edges: u64) -> u64 {
+        let mut left = edges;
+        let level = self.state.queue[self.window()].iter();
+        let before = level.take_while(|vertex| {
+            let row = self.graph.row(**vertex);
+            let fits = row.end - row.start <= left;
+            left = left.saturating_sub(row.end - row.start);
+            fits
+        });
+        before.count() as u64
     }
 
     fn level_edges(&self) -> u64 {

@@ -4,7 +4,9 @@
 //! mask and marks what was not visited, a second makes the marks the next mask. A node has its
 //! first edge and their number (4 bytes each), three flags of a byte and a cost of 4; an edge has 4
 //! bytes. The graph is as Rodinia's generator makes them: ends drawn evenly, degrees even up to
-//! twice the mean, which is 16 here (dense, for Rodinia).
+//! twice the mean, which is 128 here: dense enough for the arrays of the nodes to fit the device's
+//! DRAM, so that hardly a page that is written leaves it (SkyByte, Figure 18) and flash is read for
+//! the edges, in order.
 //!
 //! Different from the original: threads take the next 64 nodes instead of blocks fixed before;
 //! after a search the next one begins from another node, with the arrays cleared. A run begins in
@@ -25,9 +27,11 @@ pub(super) const INFO: KernelInfo = KernelInfo {
 };
 
 /// Mean edges of a node.
-const DEGREE: u64 = 16;
-/// Nodes in a chunk, and in a stretch.
+const DEGREE: u64 = 128;
+/// Nodes in a chunk, and in a stretch that does not go through edges.
 const CHUNK: u64 = 64;
+/// Nodes in a stretch that does: each has up to 255 edges.
+const VISITS: u64 = 8;
 
 /// Instructions for a node of a scan that touch no memory: comparison, branch, increment,
 /// comparison with the end, branch.
@@ -362,7 +366,11 @@ impl Program for Bfs {
         if self.ended {
             return Step::End;
         }
-        let Some(piece) = self.share.piece(thread, CHUNK) else {
+        let most = match self.phase {
+            Phase::Visit => VISITS,
+            Phase::Clear | Phase::Update => CHUNK,
+        };
+        let Some(piece) = self.share.piece(thread, most) else {
             if self.share.arrive() {
                 self.advance();
             }

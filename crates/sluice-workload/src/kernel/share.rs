@@ -51,6 +51,11 @@ impl Share {
         (start < mine.start).then_some(start..mine.start)
     }
 
+    /// Items of the phase that are in chunks taken by threads.
+    pub(crate) fn given(&self) -> u64 {
+        self.next
+    }
+
     /// A thread that found nothing is at the barrier; whether it is the last one.
     pub(crate) fn arrive(&mut self) -> bool {
         self.arrived += 1;
