@@ -67,8 +67,8 @@ fn the_object_agrees_with_itself() {
     assert_eq!(object["kind"], "system");
     assert_eq!(object["config"]["cpu.threads"], "24");
     assert_eq!(
-        object["config"]["write_log.capacity"], "512KiB",
-        "64 MiB / 128"
+        object["config"]["write_log.capacity"], "1MiB",
+        "two of 64 MiB / 128"
     );
     assert_eq!(at("/program/threads"), 24.0);
     assert!(
@@ -245,7 +245,7 @@ fn a_kernel_with_rounds_ends_and_is_checked() {
             "--workload",
             "srad:rounds=1",
             "--scale",
-            "2048",
+            "1024",
             "--warmup",
             "0",
             "--check",
