@@ -29,11 +29,11 @@ def test_systems_are_the_files_of_the_repository() -> None:
 def test_a_system_resolves_with_overrides_and_scale() -> None:
     full = sluice.resolve_system("skybyte-full", {"cpu.threads": 32})
     assert full["cpu.threads"] == "32"
-    assert full["write_log.capacity"] == "64MiB"
+    assert full["write_log.capacity"] == "128MiB"
     keys = {param["key"] for param in sluice.params() + sluice.host_params()}
     assert set(full) == keys
     small = sluice.resolve_system("skybyte-full", scale=8)
-    assert small["write_log.capacity"] == "8MiB"
+    assert small["write_log.capacity"] == "16MiB"
 
 
 def test_a_simulation_is_that_of_the_command() -> None:
