@@ -12,6 +12,7 @@
 
 pub mod cache;
 pub mod config;
+pub mod cxl;
 mod device;
 pub mod dram;
 mod ftl;

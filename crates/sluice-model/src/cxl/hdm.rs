@@ -1,0 +1,161 @@
+//! One HDM decoder: a range of host addresses dealt out over devices, granule by granule.
+//!
+//! CXL 3.1, 8.2.4.20 (registers) and its implementation note on decode logic. Interleaving is
+//! modulo arithmetic: granule `k` of the range is granule `k / ways` of device `k mod ways`. XOR
+//! arithmetic (a host's CXIMS table, 9.18.1.4) only permutes the devices, and is left out.
+
+/// The numbers of devices that a range can be dealt out over.
+pub const WAYS: &[u8] = &[1, 2, 3, 4, 6, 8, 12, 16];
+
+/// The most devices of one range.
+pub const MAX_WAYS: usize = 16;
+
+/// The sizes of a granule in bytes; their place in the list is the encoding in the register.
+pub const GRANULARITIES: &[u64] = &[256, 512, 1024, 2048, 4096, 8192, 16384];
+
+/// From an offset in the range to a place among the devices, and back.
+///
+/// Holds no division but one by the constant 3, which compiles to a multiplication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HdmDecoder {
+    /// log2 of the granule's bytes.
+    granule: u8,
+    /// log2 of the power of two in the ways.
+    twos: u8,
+    /// Whether the ways are three times that power.
+    thirds: bool,
+}
+
+impl HdmDecoder {
+    /// A decoder over `ways` devices in granules of `granularity` bytes; `None` if CXL encodes
+    /// no such decoder (see [`WAYS`] and [`GRANULARITIES`]).
+    pub fn new(ways: u8, granularity: u64) -> Option<HdmDecoder> {
+        if !WAYS.contains(&ways) || !GRANULARITIES.contains(&granularity) {
+            return None;
+        }
+        Some(HdmDecoder {
+            granule: granularity.trailing_zeros() as u8,
+            twos: ways.trailing_zeros() as u8,
+            thirds: ways.is_multiple_of(3),
+        })
+    }
+
+    /// The devices that share the range.
+    pub fn ways(self) -> u8 {
+        let base = if self.thirds { 3 } else { 1 };
+        base << self.twos
+    }
+
+    /// The bytes of a granule.
+    pub fn granularity(self) -> u64 {
+        1 << self.granule
+    }
+
+    /// The interleave granularity as the register holds it (IG).
+    pub fn encoded_granularity(self) -> u8 {
+        self.granule - 8
+    }
+
+    /// The interleave ways as the register holds them (IW): 0 to 4 for powers of two, 8 to 10 for
+    /// three times a power of two.
+    pub fn encoded_ways(self) -> u8 {
+        if self.thirds {
+            8 + self.twos
+        } else {
+            self.twos
+        }
+    }
+
+    /// The device's place, below [`HdmDecoder::ways`], and the offset within its share, of the
+    /// byte `offset` bytes into the range.
+    #[inline]
+    pub fn split(self, offset: u64) -> (u8, u64) {
+        let within = offset & (self.granularity() - 1);
+        let granule = offset >> self.granule;
+        let upper = granule >> self.twos;
+        let low = (granule & ((1 << self.twos) - 1)) as u8;
+        if !self.thirds {
+            return (low, upper << self.granule | within);
+        }
+        let share = upper / 3;
+        let third = (upper - 3 * share) as u8;
+        (third << self.twos | low, share << self.granule | within)
+    }
+
+    /// The offset into the range of the byte `share` bytes into the share of the device at
+    /// `place`: the inverse of [`HdmDecoder::split`]. `place` is below [`HdmDecoder::ways`].
+    #[inline]
+    pub fn join(self, place: u8, share: u64) -> u64 {
+        debug_assert!(place < self.ways());
+        let within = share & (self.granularity() - 1);
+        let granule = (share >> self.granule) * u64::from(self.ways()) + u64::from(place);
+        granule << self.granule | within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    #[test]
+    fn registers_hold_what_the_specification_encodes() {
+        let encoded = |ways| HdmDecoder::new(ways, 256).unwrap().encoded_ways();
+        let all: Vec<u8> = WAYS.iter().map(|&ways| encoded(ways)).collect();
+        assert_eq!(all, [0, 1, 8, 2, 9, 3, 10, 4]);
+        for (ig, &bytes) in GRANULARITIES.iter().enumerate() {
+            let decoder = HdmDecoder::new(1, bytes).unwrap();
+            assert_eq!(usize::from(decoder.encoded_granularity()), ig);
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_a_decoder() {
+        for ways in (0..=255).filter(|ways| !WAYS.contains(ways)) {
+            assert_eq!(HdmDecoder::new(ways, 256), None);
+        }
+        for bytes in [0, 64, 128, 255, 257, 768, 16_383, 32_768, u64::MAX] {
+            assert_eq!(HdmDecoder::new(2, bytes), None);
+        }
+    }
+
+    /// Deals the granules out one by one, as one deals cards.
+    #[test]
+    fn granules_are_dealt_out_in_turn() {
+        for &ways in WAYS {
+            for &bytes in GRANULARITIES {
+                let decoder = HdmDecoder::new(ways, bytes).unwrap();
+                assert_eq!((decoder.ways(), decoder.granularity()), (ways, bytes));
+                let mut dealt = [0_u64; MAX_WAYS];
+                let mut place = 0;
+                for granule in 0..4 * u64::from(ways) + 1 {
+                    let share = dealt[usize::from(place)] * bytes;
+                    for within in [0, 1, 63, 64, bytes - 1] {
+                        let (at, got) = (granule * bytes + within, (place, share + within));
+                        assert_eq!(decoder.split(at), got, "{ways} ways of {bytes}");
+                        assert_eq!(decoder.join(got.0, got.1), at, "{ways} ways of {bytes}");
+                    }
+                    dealt[usize::from(place)] += 1;
+                    place = (place + 1) % ways;
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn split_and_join_are_inverse(
+            ways in select(WAYS),
+            bytes in select(GRANULARITIES),
+            offset in 0..1_u64 << 52,
+        ) {
+            let decoder = HdmDecoder::new(ways, bytes).unwrap();
+            let (place, share) = decoder.split(offset);
+            let granule = offset / bytes;
+            prop_assert_eq!(u64::from(place), granule % u64::from(ways));
+            prop_assert_eq!(share, granule / u64::from(ways) * bytes + offset % bytes);
+            prop_assert_eq!(decoder.join(place, share), offset);
+        }
+    }
+}
