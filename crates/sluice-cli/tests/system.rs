@@ -116,6 +116,29 @@ fn the_object_agrees_with_itself() {
     assert!(!fields.contains_key("wall_s"), "wall time is no result");
 }
 
+/// What the host says of moved pages and what the device says are the same pages.
+#[test]
+fn both_ends_count_the_pages_that_move() {
+    let more = [
+        "--set",
+        "migration.capacity=16MiB",
+        "--set",
+        "nand.bad_blocks=1%",
+    ];
+    let object = object("skybyte-full", &more);
+    let at = |place: &str| number(&object, place);
+    assert!(at("/migration/promotions") > 0.0);
+    assert_eq!(at("/migration/device/taken"), at("/migration/promotions"));
+    assert_eq!(
+        at("/migration/device/given"),
+        at("/migration/dirty_demotions")
+    );
+    assert!(at("/migration/device/taken_dirty") <= at("/migration/device/taken"));
+    let told = at("/migration/device/fills") + at("/migration/device/programs");
+    assert_eq!(told, 0.0, "a page that comes back goes to the write log");
+    assert!(at("/flash/factory_bad_blocks") > 0.0);
+}
+
 /// The device's counters are of the measured part, as the host's are.
 #[test]
 fn the_warm_up_is_not_counted() {

@@ -179,6 +179,21 @@ fn what_cannot_be_together_is_refused_with_what_would_do() {
     }
 }
 
+/// More than a core has rings for.
+#[test]
+fn what_a_core_cannot_hold_is_refused() {
+    for (key, most) in [("cpu.window", 1_024), ("cpu.store_buffer", 3_072)] {
+        let mut raw = RawConfig::of(HOST_PARAMS);
+        raw.set(key, &most.to_string()).unwrap();
+        HostConfig::new(&raw, SEED).unwrap();
+        let more = (most + 1).to_string();
+        let message = raw.set(key, &more).unwrap_err().to_string();
+        for said in [key, &more, &format!("a whole number from 1 to {most}")] {
+            assert!(message.contains(said), "{message} without {said}");
+        }
+    }
+}
+
 /// Line times are rounded up: a link is never faster than it was said to be.
 #[test]
 fn the_link_is_never_faster_than_said() {

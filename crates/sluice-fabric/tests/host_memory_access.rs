@@ -12,7 +12,7 @@ fn ns(ns: u64) -> Ps {
 fn host_memory_answers_after_its_dram_and_controller() {
     let mut memory = memory(Migration::AllHost, &[]);
     let config = host(Migration::AllHost);
-    let answer = memory.read(ns(100), 0, 0, true);
+    let answer = memory.read(ns(100), 0, true);
     assert_eq!(answer.done_at, ns(100) + config.dram.idle_read() + ns(30));
     assert!(!answer.delayed);
     memory.write(ns(1_000), 64);
@@ -30,10 +30,10 @@ fn host_memory_answers_after_its_dram_and_controller() {
 fn the_device_answers_after_link_index_and_dram() {
     let mut memory = memory(Migration::None, &[]);
     let flash = memory.device().config().nand.read;
-    let miss = memory.read(Ps::ZERO, 0, 0, false).done_at;
+    let miss = memory.read(Ps::ZERO, 0, false).done_at;
     assert_eq!(miss, HIT + flash);
     let now = Ps::from_us(100);
-    assert_eq!(memory.read(now, 0, 64, false).done_at, now + HIT);
+    assert_eq!(memory.read(now, 64, false).done_at, now + HIT);
     memory.write(now * 2, 128);
     let stats = memory.stats();
     let time = stats.access_time;
@@ -49,13 +49,13 @@ fn the_device_answers_after_link_index_and_dram() {
 #[test]
 fn a_long_delay_is_told_after_link_and_index_and_counts_once_it_has_data() {
     let mut memory = memory(Migration::None, &[]);
-    let answer = memory.read(Ps::ZERO, 0, 0, true);
+    let answer = memory.read(Ps::ZERO, 0, true);
     assert!(answer.delayed);
     assert_eq!(answer.done_at, ns(40 + 49));
     assert_eq!(memory.stats().access_time.accesses, 0);
     assert_eq!(memory.stats().link_bytes, [0, 0]);
     let again = Ps::from_us(100);
-    let replayed = memory.read(again, 0, 0, true);
+    let replayed = memory.read(again, 0, true);
     assert!(!replayed.delayed, "the page was fetched meanwhile");
     assert_eq!(replayed.done_at, again + HIT);
     let stats = memory.stats();
@@ -64,7 +64,7 @@ fn a_long_delay_is_told_after_link_and_index_and_counts_once_it_has_data() {
     assert_eq!(stats.requests.total(), 2);
     assert_eq!(stats.flash_read.count(), 1);
     // Who cannot be delayed waits.
-    assert!(!memory.read(again * 2, 0, 8 * 4096, false).delayed);
+    assert!(!memory.read(again * 2, 8 * 4096, false).delayed);
 }
 
 /// 16 GB/s are 4 ns a line: the lines of a burst of hits arrive that far apart, in both
@@ -72,10 +72,10 @@ fn a_long_delay_is_told_after_link_and_index_and_counts_once_it_has_data() {
 #[test]
 fn the_link_carries_a_line_in_four_nanoseconds() {
     let mut memory = memory(Migration::None, &[]);
-    memory.read(Ps::ZERO, 0, 0, false);
+    memory.read(Ps::ZERO, 0, false);
     let now = Ps::from_us(100);
     for line in 0..64 {
-        let answer = memory.read(now, 0, line * 64, false);
+        let answer = memory.read(now, line * 64, false);
         // A slot begins at a multiple of 4 ns, the first line comes in the middle of one.
         let first = now + HIT;
         let slot = Ps(first.0 / LINE.0 * LINE.0) + LINE * line;
@@ -89,7 +89,7 @@ fn the_link_carries_a_line_in_four_nanoseconds() {
     let waited = LINE * (0..64).sum::<u64>();
     assert_eq!(memory.stats().access_time.protocol, ns(40 * 64) + waited);
     // A read comes behind the writes before it.
-    let read = memory.read(now, 0, 0, false);
+    let read = memory.read(now, 0, false);
     assert_eq!(read.done_at, now + LINE * 63 + HIT);
 }
 
@@ -97,8 +97,8 @@ fn the_link_carries_a_line_in_four_nanoseconds() {
 #[test]
 fn hits_pass_a_miss_on_the_link() {
     let mut memory = memory(Migration::None, &[]);
-    memory.read(Ps::ZERO, 0, 0, false);
+    memory.read(Ps::ZERO, 0, false);
     let now = Ps::from_us(100);
-    memory.read(now, 0, 8 * 4096, false);
-    assert_eq!(memory.read(now, 0, 64, false).done_at, now + HIT);
+    memory.read(now, 8 * 4096, false);
+    assert_eq!(memory.read(now, 64, false).done_at, now + HIT);
 }

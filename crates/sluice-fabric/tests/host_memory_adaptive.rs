@@ -35,7 +35,7 @@ fn heat(memory: &mut Memory, from: Ps, page: u64) -> Ps {
     let times = [Ps::ZERO, Ps::from_us(10), Ps::from_us(11)].map(|after| from + after);
     for now in times {
         assert_eq!(memory.take_moved(), None);
-        memory.read(now, 0, page * PAGE, false);
+        memory.read(now, page * PAGE, false);
     }
     times[2]
 }
@@ -71,7 +71,7 @@ fn a_promotion_takes_its_interrupt_and_64_lines() {
     assert_eq!((migration.promotions, migration.shootdowns), (1, 1));
     // Three reads and the copy.
     assert_eq!(memory.stats().link_bytes, [0, (3 + 64) * 64]);
-    memory.read(end, 0, 7 * PAGE, false);
+    memory.read(end, 7 * PAGE, false);
     assert_eq!(memory.stats().requests.host_reads, 1);
     assert!(!memory.device().is_cached(sluice_units::Lpn(7)));
 }
@@ -79,8 +79,8 @@ fn a_promotion_takes_its_interrupt_and_64_lines() {
 #[test]
 fn a_page_is_hot_at_the_threshold_and_not_before() {
     let mut memory = adaptive(given());
-    memory.read(Ps::ZERO, 0, 0, false);
-    memory.read(Ps::from_us(10), 0, 0, false);
+    memory.read(Ps::ZERO, 0, false);
+    memory.read(Ps::from_us(10), 0, false);
     assert_eq!(memory.next_event(), None);
     memory.write(Ps::from_us(20), 0);
     assert!(memory.next_event().is_some());
@@ -92,9 +92,9 @@ fn a_count_decays() {
     let decay = Ps::from_us(100);
     let after_two = |third: Ps| {
         let mut memory = adaptive(Adaptive { decay, ..given() });
-        memory.read(Ps::ZERO, 0, 0, false);
-        memory.read(Ps::from_us(10), 0, 0, false);
-        memory.read(third, 0, 0, false);
+        memory.read(Ps::ZERO, 0, false);
+        memory.read(Ps::from_us(10), 0, false);
+        memory.read(third, 0, false);
         memory.next_event().is_some()
     };
     assert!(after_two(decay - Ps(1)));
@@ -105,10 +105,10 @@ fn a_count_decays() {
 #[test]
 fn a_delayed_read_does_not_count() {
     let mut memory = adaptive(given());
-    assert!(memory.read(Ps::ZERO, 0, 0, true).delayed);
-    memory.read(Ps::from_us(10), 0, 0, true);
+    assert!(memory.read(Ps::ZERO, 0, true).delayed);
+    memory.read(Ps::from_us(10), 0, true);
     assert_eq!(memory.next_event(), None);
-    memory.read(Ps::from_us(20), 0, 0, true);
+    memory.read(Ps::from_us(20), 0, true);
     assert!(memory.next_event().is_some());
 }
 
@@ -124,8 +124,8 @@ fn during_a_copy_each_line_is_where_it_is() {
         memory.write(begin + INTERRUPT + after, line * 64);
         let first = memory.stats().migration;
         let to_host = memory.stats().requests.host_writes;
-        memory.read(begin + INTERRUPT + after, 0, line * 64, false);
-        memory.read(begin + INTERRUPT + after, 0, (line + 1) * 64, false);
+        memory.read(begin + INTERRUPT + after, line * 64, false);
+        memory.read(begin + INTERRUPT + after, (line + 1) * 64, false);
         let requests = memory.stats().requests;
         assert_eq!(
             (requests.host_reads, requests.host_writes),
@@ -152,7 +152,7 @@ fn a_full_buffer_refuses_and_the_page_has_to_become_hot_again() {
     let begin = heat(&mut memory, Ps::from_us(100), 0);
     heat(&mut memory, begin, 1);
     assert_eq!(memory.stats().migration.buffer_full, 1);
-    memory.read(begin * 2, 0, PAGE, false);
+    memory.read(begin * 2, PAGE, false);
     assert_eq!(memory.stats().migration.buffer_full, 1);
     assert_eq!(memory.next_event(), Some(begin + Ps::from_ms(1)));
 }
@@ -192,7 +192,7 @@ fn a_copy_begins_when_the_page_is_in_the_cache() {
         let begin = heat(&mut memory, wait, 0) + wait;
         for page in 1..5 {
             let now = begin - Ps::from_us(50) + Ps::from_us(10) * page;
-            memory.read(now, 0, page * PAGE, false);
+            memory.read(now, page * PAGE, false);
         }
         if comes_back {
             memory.write(begin - Ps::from_us(1), 0);
@@ -232,7 +232,7 @@ fn a_clean_page_goes_back_without_a_copy() {
     assert_eq!((migration.demotions, migration.dirty_demotions), (1, 0));
     assert_eq!(memory.stats().link_bytes[0], sent);
     memory.reset_stats();
-    memory.read(end * 2, 0, 0, false);
+    memory.read(end * 2, 0, false);
     assert_eq!(memory.stats().requests.device_read_misses, 1);
 }
 
@@ -257,7 +257,7 @@ fn a_written_page_goes_back_line_by_line() {
     assert_eq!(memory.stats().link_bytes[0], 64 * 64);
     assert_eq!(memory.device().stats().migration.given, 1);
     memory.reset_stats();
-    memory.read(begin + Ps::from_us(50), 0, 0, false);
+    memory.read(begin + Ps::from_us(50), 0, false);
     assert_eq!(memory.stats().requests.device_read_hits, 1);
 }
 
@@ -266,7 +266,7 @@ fn a_written_page_goes_back_line_by_line() {
 fn a_page_that_is_written_while_it_leaves_stays() {
     let (mut memory, begin) = leaving();
     memory.reset_stats();
-    memory.read(begin + COPY - Ps(2), 0, 0, false);
+    memory.read(begin + COPY - Ps(2), 0, false);
     memory.write(begin + COPY - Ps(1), 64);
     memory.run(begin + COPY);
     let requests = memory.stats().requests;
@@ -294,7 +294,7 @@ fn the_page_that_was_not_used_leaves() {
     memory.run(now);
     assert_eq!(memory.take_moved(), moved(0));
     assert_eq!(memory.take_moved(), moved(3));
-    memory.read(now, 0, PAGE, false);
+    memory.read(now, PAGE, false);
     heat(&mut memory, now, 4);
     assert_eq!(memory.take_moved(), moved(2), "page 1 was used");
 }
@@ -313,7 +313,7 @@ fn the_other_node_is_used_when_the_home_node_is_full() {
     let end = promote(&mut memory, end, 1);
     let mut takes = |after: u64, page: u64| {
         let now = end + Ps::from_ns(after);
-        memory.read(now, 0, page * PAGE, false).done_at - now
+        memory.read(now, page * PAGE, false).done_at - now
     };
     takes(0, 0);
     takes(500, 1);
@@ -343,8 +343,8 @@ fn a_huge_page_goes_chunk_by_chunk() {
     memory.write(chunk_10 + LINE * 5, addr);
     assert_eq!(memory.stats().requests.host_writes, 1);
     // A chunk later it is still known that the device does not have that line.
-    memory.read(chunk_10 + COPY, 0, addr, false);
-    memory.read(chunk_10 + COPY, 0, addr - PAGE, false);
+    memory.read(chunk_10 + COPY, addr, false);
+    memory.read(chunk_10 + COPY, addr - PAGE, false);
     let requests = memory.stats().requests;
     assert_eq!((requests.host_reads, requests.device_read_hits), (1, 1));
     memory.run(end - Ps(1));
@@ -365,7 +365,7 @@ fn a_copy_as_fast_as_the_link_leaves_no_room_on_it() {
     let line = host(Migration::None).link.line;
     let mut memory = adaptive(Adaptive { line, ..given() });
     // Another page for the reads.
-    memory.read(Ps::ZERO, 0, PAGE, false);
+    memory.read(Ps::ZERO, PAGE, false);
     let begin = heat(&mut memory, Ps::from_us(100), 0) + INTERRUPT;
     let end = begin + line * 64;
     // Reads that would arrive during the copy arrive after it, one after the other.
@@ -373,7 +373,7 @@ fn a_copy_as_fast_as_the_link_leaves_no_room_on_it() {
     memory.run(begin);
     let now = now.max(begin);
     let answers: Vec<Ps> = (0..3)
-        .map(|read| memory.read(now, 0, PAGE + read * 64, false).done_at)
+        .map(|read| memory.read(now, PAGE + read * 64, false).done_at)
         .collect();
     assert!(
         answers[0] >= end && answers[0] < end + line,
@@ -395,7 +395,7 @@ fn a_count_ends_when_the_page_leaves_the_cache() {
         let mut memory = memory(Migration::Adaptive(given()), &one_set);
         let mut now = Ps::ZERO;
         let mut read = |page: u64| {
-            memory.read(now, 0, page * PAGE, false);
+            memory.read(now, page * PAGE, false);
             now += Ps::from_us(10);
             memory.next_event().is_some()
         };

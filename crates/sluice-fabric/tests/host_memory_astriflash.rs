@@ -22,7 +22,7 @@ fn astriflash() -> Memory {
 #[test]
 fn a_miss_takes_a_page_over_the_link() {
     let mut memory = astriflash();
-    let done_at = memory.read(Ps::ZERO, 0, 0, false).done_at;
+    let done_at = memory.read(Ps::ZERO, 0, false).done_at;
     let first = LOOKUP + HIT + FLASH;
     assert_eq!(first.0 % 4_000, 2_000);
     assert_eq!(done_at, first + PAGE_ON_LINK);
@@ -33,9 +33,9 @@ fn a_miss_takes_a_page_over_the_link() {
     assert_eq!(stats.access_time.flash, FLASH);
     assert_eq!(stats.access_time.total(), done_at);
     // Whoever comes before the page is there waits for it, others find it.
-    let merged = memory.read(done_at - LOOKUP - Ps(1), 0, 64, false);
+    let merged = memory.read(done_at - LOOKUP - Ps(1), 64, false);
     assert_eq!(merged.done_at, done_at);
-    let found = memory.read(done_at - LOOKUP, 0, 64, false);
+    let found = memory.read(done_at - LOOKUP, 64, false);
     assert!(found.done_at > done_at);
     let requests = memory.stats().requests;
     assert_eq!((requests.host_reads, requests.device_read_misses), (1, 2));
@@ -46,14 +46,14 @@ fn a_miss_takes_a_page_over_the_link() {
 fn a_miss_is_answered_after_the_lookup() {
     let mut memory = astriflash();
     for now in [Ps::ZERO, Ps::from_ns(100)] {
-        let answer = memory.read(now, 0, 0, true);
+        let answer = memory.read(now, 0, true);
         assert!(answer.delayed);
         assert_eq!(answer.done_at, now + LOOKUP);
     }
     let stats = memory.stats();
     assert_eq!((stats.long_delays, stats.access_time.accesses), (2, 0));
     assert_eq!(stats.link_bytes, [0, PAGE]);
-    assert!(!memory.read(Ps::from_us(10), 0, 0, true).delayed);
+    assert!(!memory.read(Ps::from_us(10), 0, true).delayed);
 }
 
 /// Pages 0, 2, 4.. share a set of two.
@@ -61,19 +61,19 @@ fn a_miss_is_answered_after_the_lookup() {
 fn the_page_used_longest_ago_leaves_and_is_given_back_if_written() {
     let mut memory = astriflash();
     let us = Ps::from_us;
-    memory.read(us(0), 0, 0, false);
-    memory.read(us(100), 0, 2 * PAGE, false);
+    memory.read(us(0), 0, false);
+    memory.read(us(100), 2 * PAGE, false);
     memory.write(us(200), 0);
-    memory.read(us(300), 0, 4 * PAGE, false);
+    memory.read(us(300), 4 * PAGE, false);
     let migration = memory.stats().migration;
     assert_eq!((migration.demotions, migration.dirty_demotions), (1, 0));
     assert_eq!(memory.stats().link_bytes, [0, 3 * PAGE]);
-    memory.read(us(400), 0, 2 * PAGE, false);
+    memory.read(us(400), 2 * PAGE, false);
     let migration = memory.stats().migration;
     assert_eq!((migration.demotions, migration.dirty_demotions), (2, 1));
     assert_eq!(memory.stats().link_bytes, [PAGE, 4 * PAGE]);
     assert_eq!(memory.device().stats().migration.given, 1);
-    memory.read(us(500), 0, 0, false);
+    memory.read(us(500), 0, false);
     assert_eq!(memory.stats().requests.device_read_hits, 2);
 }
 
@@ -82,11 +82,11 @@ fn the_page_used_longest_ago_leaves_and_is_given_back_if_written() {
 fn a_busy_set_is_passed_by() {
     let mut memory = astriflash();
     for page in [0, 2] {
-        memory.read(Ps::ZERO, 0, page * PAGE, true);
+        memory.read(Ps::ZERO, page * PAGE, true);
     }
     memory.write(Ps::ZERO, 4 * PAGE);
     assert_eq!(memory.stats().link_bytes, [64, 2 * PAGE]);
-    let answer = memory.read(Ps::ZERO, 0, 4 * PAGE, false);
+    let answer = memory.read(Ps::ZERO, 4 * PAGE, false);
     assert!(answer.done_at > FLASH);
     assert_eq!(memory.stats().link_bytes, [64, 2 * PAGE + 64]);
 }

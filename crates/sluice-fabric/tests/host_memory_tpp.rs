@@ -27,8 +27,8 @@ fn tpp(batch: u32) -> Memory {
 /// Misses the TLB on a page and reads it.
 fn touch(memory: &mut Memory, now: Ps, page: u64) -> Ps {
     memory.run(now);
-    let extra = memory.walk(now, 0, page);
-    memory.read(now + extra, 0, page * PAGE, false);
+    let extra = memory.walk(now, page);
+    memory.read(now + extra, page * PAGE, false);
     extra
 }
 
@@ -68,7 +68,7 @@ fn the_second_fault_within_the_window_promotes() {
         // Only once: the mark is gone.
         assert_eq!(touch(&mut memory, PERIOD + FAULT, 5), Ps::ZERO);
         memory.run(at);
-        let extra = memory.walk(at, 0, 5);
+        let extra = memory.walk(at, 5);
         (extra, memory.stats().migration)
     };
     let (extra, migration) = second(PERIOD + WINDOW);
@@ -87,14 +87,14 @@ fn a_page_under_way_is_waited_for() {
     touch(&mut memory, PERIOD, 5);
     let now = PERIOD * 2;
     memory.run(now);
-    assert_eq!(memory.walk(now, 0, 5), FAULT + COPY);
+    assert_eq!(memory.walk(now, 5), FAULT + COPY);
     assert_eq!(moved(&mut memory).last(), Some(&(5, true)));
     let ready_at = now + FAULT + COPY;
-    assert_eq!(memory.walk(now, 1, 5), Ps::ZERO);
-    let early = memory.read(now, 1, 5 * PAGE, false).done_at;
+    assert_eq!(memory.walk(now, 5), Ps::ZERO);
+    let early = memory.read(now, 5 * PAGE, false).done_at;
     assert!(early > ready_at, "{early}");
     let now = ready_at + Ps::from_us(1);
-    let late = memory.read(now, 1, 5 * PAGE, false).done_at - now;
+    let late = memory.read(now, 5 * PAGE, false).done_at - now;
     assert_eq!(memory.stats().requests.host_reads, 2);
     assert!(late < Ps::from_ns(200), "{late}");
 }
@@ -122,10 +122,10 @@ fn a_fault_ahead_of_time_turns_no_clock_on() {
     touch(&mut memory, Ps::ZERO, 5);
     touch(&mut memory, PERIOD, 5);
     let now = PERIOD * 2;
-    memory.read(now, 0, 6 * PAGE, false);
+    memory.read(now, 6 * PAGE, false);
     let now = now + Ps::from_us(10);
     memory.run(now);
     let ahead = now + Ps::from_us(1);
-    assert_eq!(memory.walk(ahead, 0, 5), FAULT + COPY);
-    assert_eq!(memory.read(now, 1, 6 * PAGE, false).done_at, now + HIT);
+    assert_eq!(memory.walk(ahead, 5), FAULT + COPY);
+    assert_eq!(memory.read(now, 6 * PAGE, false).done_at, now + HIT);
 }

@@ -135,12 +135,12 @@ fn check(migration: Migration, pairs: &[(&str, &str)], steps: &[Step]) {
     for step in steps {
         now += Ps::from_ns(step.after);
         let addr = step.page * PAGE + step.line * 64;
-        memory.walk(now + Ps::from_ns(step.after), 0, step.page);
+        memory.walk(now + Ps::from_ns(step.after), step.page);
         if step.write {
             memory.write(now, addr);
         } else {
             let before = memory.stats().requests.host_reads;
-            let answer = memory.read(now, 0, addr, step.may_delay);
+            let answer = memory.read(now, addr, step.may_delay);
             assert!(answer.done_at >= now, "an answer before its question");
             assert!(step.may_delay || !answer.delayed, "data that never comes");
             match answer.delayed {

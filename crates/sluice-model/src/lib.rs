@@ -31,7 +31,7 @@ pub use config::{
     CacheSettings, ConfigError, DeviceConfig, FtlSettings, HintRule, Kind, MemorySettings,
     NandSettings, NandTiming, PARAMS, Param, PolicySettings, Precondition, PrefetchSettings,
     RawConfig, ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings,
-    WriteLogSettings, WritePolicy,
+    WriteLogSettings, WritePolicy, params,
 };
 pub use device::{
     BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused, Taken,

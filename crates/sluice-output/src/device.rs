@@ -69,6 +69,7 @@ pub(crate) fn flash(stats: &Stats, device: &Device) -> Value {
         "forced_writes": stats.forced_writes,
         "wear_moves": stats.wear_moves,
         "bad_blocks": stats.bad_blocks,
+        "factory_bad_blocks": device.config().nand.bad_blocks,
         "writes_refused": stats.writes_refused,
         "read_only": device.is_read_only(),
         "erases_of_a_line": {"least": wear.least, "most": wear.most, "total": wear.total},

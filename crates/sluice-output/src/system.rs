@@ -343,6 +343,7 @@ fn link(stats: &HostStats) -> Value {
 
 fn migration(stats: &HostStats) -> Value {
     let moved = &stats.memory.migration;
+    let device = &stats.device.migration;
     json!({
         "promotions": moved.promotions,
         "demotions": moved.demotions,
@@ -353,6 +354,13 @@ fn migration(stats: &HostStats) -> Value {
         "buffer_host": moved.buffer_host,
         "shootdowns": moved.shootdowns,
         "samples": moved.samples,
+        "device": {
+            "taken": device.taken,
+            "taken_dirty": device.taken_dirty,
+            "given": device.given,
+            "fills": device.fills,
+            "programs": device.programs,
+        },
     })
 }
 

@@ -47,8 +47,6 @@ pub(super) struct CoreStats {
 }
 
 pub(super) struct Core {
-    /// Its number.
-    pub id: u32,
     /// The thread that it runs.
     pub thread: Option<u32>,
     /// The thread that it ran last.
@@ -87,10 +85,9 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub fn new(id: u32, cpu: &Cpu, holds_stores: bool) -> Core {
+    pub fn new(cpu: &Cpu, holds_stores: bool) -> Core {
         let width = u64::from(cpu.width);
         Core {
-            id,
             thread: None,
             last: None,
             blocked: false,
@@ -236,7 +233,7 @@ impl Core {
         let Slot { line, op, .. } = self.slots[place as usize];
         if !self.tlb.find(line) {
             self.stats.tlb_misses += 1;
-            let extra = memory.walk(now, self.id, u64::from(line) / 64);
+            let extra = memory.walk(now, u64::from(line) / 64);
             let wait = self.walk + self.ticks(extra);
             self.slots[place as usize].from += wait;
         }
@@ -265,6 +262,7 @@ impl Core {
             write_back,
             done: UNKNOWN,
             waiters: NOBODY,
+            stored: false,
         });
         self.left.push((self.time(from + self.l2_ticks), miss));
         self.wait(place, miss);
@@ -351,12 +349,11 @@ impl Core {
         match slot.op {
             MemOp::Load => self.stats.loads += 1,
             MemOp::Store => {
-                let misses = &self.misses;
-                let Some(room) = self.stores.room(|miss| misses.get(miss).done) else {
+                let Some(room) = self.stores.room() else {
                     return Err(Pause::Blocked);
                 };
                 at = at.max(room);
-                self.stores.push(slot.data, slot.miss);
+                self.buffer(&slot);
                 self.stats.stores += 1;
             }
             MemOp::None => {}
@@ -367,9 +364,25 @@ impl Core {
         Ok(())
     }
 
+    /// A store goes to the store buffer.
+    #[inline]
+    fn buffer(&mut self, store: &Slot) {
+        let mut data = store.data;
+        if data == UNKNOWN {
+            data = self.misses.get(store.miss).done;
+            if data == UNKNOWN {
+                self.misses.wait_retired(store.miss);
+            }
+        }
+        self.stores.push(data, store.miss);
+    }
+
     /// A miss is answered: its data is there at `at`.
     pub fn resolve(&mut self, now: Ps, miss: u32, at: Ps, memory: &mut Memory) {
         let at = self.ticks(at);
+        if self.misses.get(miss).stored {
+            self.stores.settle(miss, at);
+        }
         let mut place = self.misses.settle(miss, at);
         while place != NOBODY {
             let slot = &mut self.slots[place as usize];

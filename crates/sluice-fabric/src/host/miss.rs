@@ -1,11 +1,13 @@
 //! Misses of a core's L2 that are under way.
 
-use super::window::{NOBODY, UNKNOWN};
+use super::window::{NOBODY, SLOTS, UNKNOWN};
 use sluice_units::Ps;
 use std::collections::VecDeque;
 
 /// Ring of misses; older ones are forgotten.
 const MISSES: u32 = 4096;
+/// The largest store buffer: with a full window, as many misses as the ring has can be open.
+pub(super) const STORES_MAX: u64 = MISSES as u64 - SLOTS;
 /// Lines that can be looked up: as many sets of one.
 const KNOWN: usize = 4096;
 /// No miss.
@@ -21,14 +23,18 @@ pub(super) struct Miss {
     pub done: u64,
     /// First of the slots that wait for it.
     pub waiters: u16,
+    /// Whether a store that has retired waits for it.
+    pub stored: bool,
 }
 
 pub(super) struct Misses {
     ring: Box<[Miss]>,
-    /// The number of the next one. Numbers wrap round the ring.
-    next: u32,
-    /// No older one is without an answer.
-    oldest: u32,
+    /// Where the next one goes, and where the oldest without an answer is or comes behind: places
+    /// of the ring, counted on without end.
+    next: u64,
+    oldest: u64,
+    /// How many have no answer.
+    open: u32,
     /// By line: the last miss for it.
     by_line: Box<[u32]>,
     /// MSHRs: until when each is taken.
@@ -46,11 +52,13 @@ impl Misses {
             write_back: None,
             done: 0,
             waiters: NOBODY,
+            stored: false,
         };
         Misses {
             ring: vec![none; MISSES as usize].into_boxed_slice(),
             next: 0,
             oldest: 0,
+            open: 0,
             by_line: vec![NO_MISS; KNOWN].into_boxed_slice(),
             mshrs: vec![Ps::ZERO; mshrs as usize],
             first: 0,
@@ -59,12 +67,19 @@ impl Misses {
     }
 
     pub fn add(&mut self, miss: Miss) -> u32 {
-        let number = self.next;
-        self.next = (number + 1) % MISSES;
-        debug_assert!(
-            !self.is_open(number),
-            "a window and a store buffer are shorter"
-        );
+        debug_assert!(self.open < MISSES, "a window and a store buffer are less");
+        // One that waits for flash may see the whole ring go by.
+        let number = loop {
+            self.oldest = self
+                .oldest
+                .max((self.next + 1).saturating_sub(MISSES.into()));
+            let place = (self.next % u64::from(MISSES)) as u32;
+            self.next += 1;
+            if !self.is_open(place) {
+                break place;
+            }
+        };
+        self.open += 1;
         self.by_line[miss.line as usize % KNOWN] = number;
         self.ring[number as usize] = miss;
         number
@@ -86,15 +101,17 @@ impl Misses {
         std::mem::replace(&mut self.ring[miss as usize].waiters, place)
     }
 
+    /// A store that has retired waits for it.
+    pub fn wait_retired(&mut self, miss: u32) {
+        self.ring[miss as usize].stored = true;
+    }
+
     /// The answer is known. Returns the first of those that wait.
     pub fn settle(&mut self, miss: u32, at: u64) -> u16 {
         let settled = &mut self.ring[miss as usize];
         settled.done = at;
-        let first = std::mem::replace(&mut settled.waiters, NOBODY);
-        while self.oldest != self.next && !self.is_open(self.oldest) {
-            self.oldest = (self.oldest + 1) % MISSES;
-        }
-        first
+        self.open -= 1;
+        std::mem::replace(&mut settled.waiters, NOBODY)
     }
 
     /// It was never asked for.
@@ -105,8 +122,18 @@ impl Misses {
     }
 
     /// The oldest whose answer is not known.
-    pub fn unsettled(&self) -> Option<u32> {
-        (self.oldest != self.next).then_some(self.oldest)
+    pub fn unsettled(&mut self) -> Option<u32> {
+        if self.open == 0 {
+            self.oldest = self.next;
+            return None;
+        }
+        loop {
+            let place = (self.oldest % u64::from(MISSES)) as u32;
+            if self.is_open(place) {
+                return Some(place);
+            }
+            self.oldest += 1;
+        }
     }
 
     /// Whether its answer is not known.
@@ -151,5 +178,57 @@ impl Misses {
             }
         }
         self.first = first;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn miss(line: u32) -> Miss {
+        Miss {
+            line,
+            write_back: None,
+            done: UNKNOWN,
+            waiters: NOBODY,
+            stored: false,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+        /// Some stay open while the ring goes by several times.
+        #[test]
+        fn those_without_an_answer_stay(
+            steps in prop::collection::vec((0u32..2_000, 1usize..40), 1..200),
+        ) {
+            let mut misses = Misses::new(1);
+            // Open ones by the order of their lines, which is that in which they came.
+            let mut open: Vec<(u32, u32)> = Vec::new();
+            let mut line = 0;
+            for (adds, keep) in steps {
+                for _ in 0..adds {
+                    line += 1;
+                    open.push((line, misses.add(miss(line))));
+                    if open.len() > keep {
+                        let (_, settled) = open.remove(open.len() / 2);
+                        misses.settle(settled, 1);
+                    }
+                }
+                for (line, place) in &open {
+                    prop_assert_eq!(misses.get(*place).line, *line);
+                    prop_assert!(misses.is_open(*place));
+                }
+            }
+            let mut left: Vec<u32> = open.iter().map(|(line, _)| *line).collect();
+            while let Some(place) = misses.unsettled() {
+                let line = misses.get(place).line;
+                prop_assert!(left.contains(&line));
+                left.retain(|other| *other != line);
+                misses.cancel(place);
+            }
+            prop_assert!(left.is_empty());
+        }
     }
 }

@@ -11,7 +11,6 @@ mod core;
 mod count;
 mod l3;
 mod memory;
-
 mod miss;
 mod params;
 mod sched;
@@ -35,4 +34,3 @@ pub use stats::{
 };
 pub use stream::{Instr, MemOp, Program, Step};
 pub use system::simulate;
-pub use window::WINDOW_MAX;

@@ -19,17 +19,25 @@ impl StoreBuffer {
 
     /// From when on there is room for one more; `None` if that is not known yet.
     #[inline]
-    pub fn room(&mut self, done_of: impl Fn(u32) -> u64) -> Option<u64> {
+    pub fn room(&mut self) -> Option<u64> {
         if self.entries.len() < self.capacity {
             return Some(0);
         }
-        let (at, miss) = self.entries[0];
-        let at = if at == UNKNOWN { done_of(miss) } else { at };
+        let (at, _) = self.entries[0];
         if at == UNKNOWN {
             return None;
         }
         self.entries.pop_front();
         Some(at)
+    }
+
+    /// The stores that wait for a miss are in the cache at `at`.
+    pub fn settle(&mut self, miss: u32, at: u64) {
+        for entry in &mut self.entries {
+            if *entry == (UNKNOWN, miss) {
+                entry.0 = at;
+            }
+        }
     }
 
     /// Adds a store that was given room.

@@ -106,7 +106,7 @@ impl<'a> Host<'a> {
             events: Events::with_capacity(4096),
             spent: vec![Spent::default(); config.cpu.cores as usize],
             cores: cores
-                .map(|core| Core::new(core, &config.cpu, config.coordinated))
+                .map(|_| Core::new(&config.cpu, config.coordinated))
                 .collect(),
             l3: SharedCache::new(&config.cpu.l3, config.cpu.l2.latency),
             memory: Memory::new(config, device),
@@ -313,9 +313,7 @@ impl<'a> Host<'a> {
     fn fetch(&mut self, number: usize, miss: u32, mshr: usize, at: Ps) {
         let line = self.cores[number].misses.get(miss).line;
         let can_delay = self.config.coordinated && !self.is_patient(number);
-        let answer = self
-            .memory
-            .read(at, number as u32, u64::from(line) * 64, can_delay);
+        let answer = self.memory.read(at, u64::from(line) * 64, can_delay);
         self.l3.take_mshr(answer.done_at);
         self.cores[number].misses.take_mshr(mshr, answer.done_at);
         self.note(answer.done_at.0);

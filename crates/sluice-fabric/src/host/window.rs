@@ -3,10 +3,9 @@
 use super::miss::NO_MISS;
 use super::stream::MemOp;
 
-/// Entries of the ring of instructions in the window: each stands for at least one.
+/// Entries of the ring of instructions in the window: each stands for at least one, so that this
+/// is the widest window.
 pub(super) const SLOTS: u64 = 1024;
-/// The widest window.
-pub const WINDOW_MAX: u32 = SLOTS as u32;
 /// A time that is not known yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 /// No slot.

@@ -65,7 +65,7 @@ fn misses_overlap_as_far_as_mshrs_go() {
 
 #[test]
 fn misses_overlap_as_far_as_the_window_goes() {
-    for (window, work) in [(256, 63), (256, 127), (64, 15), (128, 127)] {
+    for (window, work) in [(256, 63), (256, 127), (64, 15), (128, 127), (1024, 3)] {
         let mut host = host();
         host.cpu.window = window;
         let body = vec![load(0, work, 0)];
@@ -120,6 +120,27 @@ fn stores_wait_for_room_in_the_store_buffer_only() {
     let hits = run(&host(), expander(), Loop::new(1, vec![store(0, 0)], 0, N));
     let first = L3 + MEMORY + host().cpu.l1.latency;
     per_round(&hits, Ps(CYCLE.0 / WIDTH), first);
+}
+
+/// A ring of misses goes by while a store is in the buffer: it waits for its own, not for the one
+/// that has taken its place.
+#[test]
+fn a_store_knows_its_miss_however_long_it_stays_in_the_buffer() {
+    let loads = 3_900;
+    let mut body: Vec<_> = (0..loads).map(|page| load(page * 4096, 0, 0)).collect();
+    body.push(store(loads * 4096, 0));
+    let (rounds, mut host) = (20, host());
+    host.cpu.store_buffer = 1;
+    let program = Loop::new(1, body, (loads + 1) * 4096, rounds);
+    let stats = run(&host, expander(), program);
+    let (latency, at_once) = (L3 + MEMORY, u64::from(host.cpu.window));
+    let expected = latency.0 * (loads + 1) * rounds / at_once;
+    let off = stats.time.0.abs_diff(expected);
+    assert!(
+        off <= latency.0 * 2,
+        "{} instead of {expected}",
+        stats.time.0
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod checked;
 mod error;
-mod params;
+pub mod params;
 mod raw;
 mod value;
 

@@ -107,7 +107,7 @@ impl Memory {
     ///
     /// # Panics
     /// If the address is not below the device's capacity.
-    pub fn read(&mut self, now: Ps, _core: u32, line_addr: u64, may_delay: bool) -> Answer {
+    pub fn read(&mut self, now: Ps, line_addr: u64, may_delay: bool) -> Answer {
         self.run(now);
         let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
@@ -167,7 +167,7 @@ impl Memory {
     ///
     /// `now` is the core's, which may be ahead of the time of accesses: it turns nobody else's
     /// time on.
-    pub fn walk(&mut self, now: Ps, _core: u32, page: u64) -> Ps {
+    pub fn walk(&mut self, now: Ps, page: u64) -> Ps {
         match &mut self.placement {
             Placement::Tpp(tpp) => tpp.walk(&mut self.bus, self.now, now, page),
             _ => Ps::ZERO,

@@ -1,6 +1,8 @@
 //! Parameters: cores, caches, address translation.
 
 use super::TIME;
+use crate::host::miss::STORES_MAX;
+use crate::host::window::SLOTS;
 use sluice_model::{Kind, Param};
 
 const TABLE_2: &str = "SkyByte Table II";
@@ -67,14 +69,14 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "cpu.window",
-        kind: entries(65_536),
+        kind: entries(SLOTS),
         default: "256",
         meaning: "entries of the reorder window of each core",
         source: TABLE_2,
     },
     Param {
         key: "cpu.store_buffer",
-        kind: entries(65_536),
+        kind: entries(STORES_MAX),
         default: "56",
         meaning: "stores of a core that have retired and are not yet in its cache",
         source: "assumed: not stated; as Intel's Skylake has",

@@ -44,29 +44,34 @@ const GROUPS: &[&[Param]] = &[
     ftl::PARAMS,
 ];
 
-const COUNT: usize = {
+static ALL: [Param; count(GROUPS)] = in_order(GROUPS);
+
+/// How many parameters the tables have.
+pub const fn count(groups: &[&[Param]]) -> usize {
     let (mut count, mut group) = (0, 0);
-    while group < GROUPS.len() {
-        count += GROUPS[group].len();
+    while group < groups.len() {
+        count += groups[group].len();
         group += 1;
     }
     count
-};
+}
 
-static ALL: [Param; COUNT] = {
-    let mut all = [GROUPS[0][0]; COUNT];
+/// The tables one after the other. `N` is their [`count`]; anything else does not compile.
+pub const fn in_order<const N: usize>(groups: &[&[Param]]) -> [Param; N] {
+    assert!(count(groups) == N);
+    let mut all = [groups[0][0]; N];
     let (mut next, mut group) = (0, 0);
-    while group < GROUPS.len() {
+    while group < groups.len() {
         let mut place = 0;
-        while place < GROUPS[group].len() {
-            all[next] = GROUPS[group][place];
+        while place < groups[group].len() {
+            all[next] = groups[group][place];
             next += 1;
             place += 1;
         }
         group += 1;
     }
     all
-};
+}
 
 /// Every parameter, grouped by table, in a fixed order. The defaults are those of `cylon`.
 pub static PARAMS: &[Param] = &ALL;
