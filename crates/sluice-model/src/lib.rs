@@ -42,7 +42,7 @@ pub use layout::Place;
 pub use nand::{BadBlock, Origin, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
-pub use request::{Completion, Effects, Hint, NDR_SKYBYTE_DELAY, Op, Request, ServedBy};
+pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
 pub use stats::{MigrationStats, Stats, WriteLogStats};
 
 pub use cache::EVICTIONS;

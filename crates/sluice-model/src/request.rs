@@ -1,5 +1,6 @@
 //! What goes into the device and what comes out.
 
+use crate::cxl::NdrOp;
 use sluice_units::{Lpn, Ps};
 
 /// Load or store.
@@ -45,17 +46,13 @@ pub enum Hint {
 
 impl Hint {
     /// The opcode of the CXL.mem No Data Response that carries it, if one is sent before the data.
-    pub fn ndr_opcode(self) -> Option<u8> {
+    pub fn ndr_opcode(self) -> Option<NdrOp> {
         match self {
             Hint::None => None,
-            Hint::LongDelay => Some(NDR_SKYBYTE_DELAY),
+            Hint::LongDelay => Some(NdrOp::SkyByteDelay),
         }
     }
 }
-
-/// Opcode of a CXL.mem No Data Response that announces a long delay: one of those that CXL
-/// reserves, in three bits (SkyByte Figure 8).
-pub const NDR_SKYBYTE_DELAY: u8 = 0b111;
 
 /// The device's answer to an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

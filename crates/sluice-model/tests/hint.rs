@@ -1,6 +1,7 @@
 //! The long-delay hint by SkyByte's Algorithm 1, with both sides of the threshold pinned.
 
-use sluice_model::{Device, Hint, NDR_SKYBYTE_DELAY, Op, ServedBy};
+use sluice_model::cxl::NdrOp;
+use sluice_model::{Device, Hint, Op, ServedBy};
 use sluice_testkit::rig::{MISS, access, device, read};
 use sluice_units::{Lpn, Ps, Rng};
 
@@ -129,9 +130,8 @@ fn a_page_that_was_never_written_gives_no_hint() {
 
 #[test]
 fn the_hint_travels_as_a_reserved_opcode() {
-    assert_eq!(Hint::LongDelay.ndr_opcode(), Some(NDR_SKYBYTE_DELAY));
+    assert_eq!(Hint::LongDelay.ndr_opcode(), Some(NdrOp::SkyByteDelay));
     assert_eq!(Hint::None.ndr_opcode(), None);
-    // SkyByte Figure 8: not one of those that CXL.mem has.
-    assert!(![0b000, 0b001, 0b010, 0b100].contains(&NDR_SKYBYTE_DELAY));
-    assert_eq!(NDR_SKYBYTE_DELAY, 0b111);
+    // SkyByte Figure 8.
+    assert_eq!(NdrOp::SkyByteDelay.bits(), 0b111);
 }
