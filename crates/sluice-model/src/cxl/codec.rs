@@ -270,115 +270,25 @@ fn values(message: &Message) -> Values {
 
 /// The message that has these values.
 fn message(channel: Channel, values: &Values) -> Result<Message, MessageError> {
-    let at = Reader { channel, values };
-    let wide = |field| values.get(field) as u16;
-    let narrow = |field| values.get(field) as u8;
-    let flag = |field| values.get(field) == 1;
-    let addr = values.get(Field::Address) * LINE_BYTES;
-    let data = [0; LINE_BYTES as usize];
-    let (tag, ld_id) = (wide(Field::Tag), narrow(Field::LdId));
-    let (spid, dpid) = (wide(Field::Spid), wide(Field::Dpid));
-    let (tc, ckid) = (narrow(Field::Tc), wide(Field::Ckid));
-    let (bi_id, bi_tag) = (wide(Field::BiId), wide(Field::BiTag));
-    let poison = flag(Field::Poison);
-    Ok(match channel {
-        Channel::Req => {
-            let opcode = at.read(Field::Opcode, ReqOp::from_bits)?;
-            let (snp, meta) = (at.read(Field::SnpType, SnpType::from_bits)?, at.meta()?);
-            let addr = addr + values.get(Field::Half) * (LINE_BYTES / 2);
-            Message::Req(Req {
-                opcode,
-                snp,
-                meta,
-                tag,
-                addr,
-                tc,
-                ckid,
-                ld_id,
-                spid,
-                dpid,
-            })
-        }
-        Channel::RwD => {
-            let opcode = at.read(Field::Opcode, RwdOp::from_bits)?;
-            let (snp, meta) = (at.read(Field::SnpType, SnpType::from_bits)?, at.meta()?);
-            let enables = opcode.has_enables().then_some(0);
-            let rwd = RwD {
-                opcode,
-                snp,
-                meta,
-                tag,
-                addr,
-                poison,
-                tc,
-                ckid,
-                ld_id,
-                spid,
-                dpid,
-                enables,
-                data,
-            };
-            Message::RwD(rwd)
-        }
-        Channel::BiRsp => {
-            let opcode = at.read(Field::Opcode, BiRspOp::from_bits)?;
-            let low_addr = narrow(Field::LowAddr);
-            Message::BiRsp(BiRsp {
-                opcode,
-                bi_id,
-                bi_tag,
-                low_addr,
-                spid,
-                dpid,
-            })
-        }
-        Channel::Ndr => {
-            let opcode = at.read(Field::Opcode, NdrOp::from_bits)?;
-            let (meta, load) = (at.meta()?, at.read(Field::DevLoad, DevLoad::from_bits)?);
-            Message::Ndr(Ndr {
-                opcode,
-                meta,
-                tag,
-                load,
-                ld_id,
-                dpid,
-            })
-        }
-        Channel::Drs => {
-            let opcode = at.read(Field::Opcode, DrsOp::from_bits)?;
-            let (meta, load) = (at.meta()?, at.read(Field::DevLoad, DevLoad::from_bits)?);
-            Message::Drs(Drs {
-                opcode,
-                meta,
-                tag,
-                poison,
-                load,
-                ld_id,
-                dpid,
-                data,
-            })
-        }
-        Channel::BiSnp => {
-            let opcode = at.read(Field::Opcode, BiSnpOp::from_bits)?;
-            Message::BiSnp(BiSnp {
-                opcode,
-                bi_id,
-                bi_tag,
-                addr,
-                spid,
-                dpid,
-            })
-        }
-    })
+    let reader = Reader { channel, values };
+    match channel {
+        Channel::Req => reader.req().map(Message::Req),
+        Channel::RwD => reader.rwd().map(Message::RwD),
+        Channel::BiRsp => reader.bi_rsp().map(Message::BiRsp),
+        Channel::Ndr => reader.ndr().map(Message::Ndr),
+        Channel::Drs => reader.drs().map(Message::Drs),
+        Channel::BiSnp => reader.bi_snp().map(Message::BiSnp),
+    }
 }
 
-/// Reads fields that are enumerations.
+/// Makes messages of the values of their fields.
 struct Reader<'v> {
     channel: Channel,
     values: &'v Values,
 }
 
 impl Reader<'_> {
+    /// A field that is an enumeration.
     fn read<T>(&self, field: Field, from: fn(u8) -> Option<T>) -> Result<T, MessageError> {
         let (channel, value) = (self.channel, self.values.get(field));
         from(value as u8).ok_or(MessageError::Reserved {
@@ -392,5 +302,99 @@ impl Reader<'_> {
         let field = self.read(Field::MetaField, MetaField::from_bits)?;
         let value = self.read(Field::MetaValue, MetaValue::from_bits)?;
         Ok(Meta { field, value })
+    }
+
+    /// A field of at most 16 bits.
+    fn wide(&self, field: Field) -> u16 {
+        self.values.get(field) as u16
+    }
+
+    /// A field of at most 8 bits.
+    fn narrow(&self, field: Field) -> u8 {
+        self.values.get(field) as u8
+    }
+
+    fn line(&self) -> u64 {
+        self.values.get(Field::Address) * LINE_BYTES
+    }
+
+    fn req(&self) -> Result<Req, MessageError> {
+        Ok(Req {
+            opcode: self.read(Field::Opcode, ReqOp::from_bits)?,
+            snp: self.read(Field::SnpType, SnpType::from_bits)?,
+            meta: self.meta()?,
+            tag: self.wide(Field::Tag),
+            addr: self.line() + self.values.get(Field::Half) * (LINE_BYTES / 2),
+            tc: self.narrow(Field::Tc),
+            ckid: self.wide(Field::Ckid),
+            ld_id: self.narrow(Field::LdId),
+            spid: self.wide(Field::Spid),
+            dpid: self.wide(Field::Dpid),
+        })
+    }
+
+    fn rwd(&self) -> Result<RwD, MessageError> {
+        let opcode = self.read(Field::Opcode, RwdOp::from_bits)?;
+        Ok(RwD {
+            opcode,
+            snp: self.read(Field::SnpType, SnpType::from_bits)?,
+            meta: self.meta()?,
+            tag: self.wide(Field::Tag),
+            addr: self.line(),
+            poison: self.narrow(Field::Poison) == 1,
+            tc: self.narrow(Field::Tc),
+            ckid: self.wide(Field::Ckid),
+            ld_id: self.narrow(Field::LdId),
+            spid: self.wide(Field::Spid),
+            dpid: self.wide(Field::Dpid),
+            enables: opcode.has_enables().then_some(0),
+            data: [0; LINE_BYTES as usize],
+        })
+    }
+
+    fn bi_rsp(&self) -> Result<BiRsp, MessageError> {
+        Ok(BiRsp {
+            opcode: self.read(Field::Opcode, BiRspOp::from_bits)?,
+            bi_id: self.wide(Field::BiId),
+            bi_tag: self.wide(Field::BiTag),
+            low_addr: self.narrow(Field::LowAddr),
+            spid: self.wide(Field::Spid),
+            dpid: self.wide(Field::Dpid),
+        })
+    }
+
+    fn ndr(&self) -> Result<Ndr, MessageError> {
+        Ok(Ndr {
+            opcode: self.read(Field::Opcode, NdrOp::from_bits)?,
+            meta: self.meta()?,
+            tag: self.wide(Field::Tag),
+            load: self.read(Field::DevLoad, DevLoad::from_bits)?,
+            ld_id: self.narrow(Field::LdId),
+            dpid: self.wide(Field::Dpid),
+        })
+    }
+
+    fn drs(&self) -> Result<Drs, MessageError> {
+        Ok(Drs {
+            opcode: self.read(Field::Opcode, DrsOp::from_bits)?,
+            meta: self.meta()?,
+            tag: self.wide(Field::Tag),
+            poison: self.narrow(Field::Poison) == 1,
+            load: self.read(Field::DevLoad, DevLoad::from_bits)?,
+            ld_id: self.narrow(Field::LdId),
+            dpid: self.wide(Field::Dpid),
+            data: [0; LINE_BYTES as usize],
+        })
+    }
+
+    fn bi_snp(&self) -> Result<BiSnp, MessageError> {
+        Ok(BiSnp {
+            opcode: self.read(Field::Opcode, BiSnpOp::from_bits)?,
+            bi_id: self.wide(Field::BiId),
+            bi_tag: self.wide(Field::BiTag),
+            addr: self.line(),
+            spid: self.wide(Field::Spid),
+            dpid: self.wide(Field::Dpid),
+        })
     }
 }

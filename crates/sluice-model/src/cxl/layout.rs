@@ -125,85 +125,12 @@ const BACK: [Part; 5] = [
 /// The beginning of a snoop and of its response.
 const SNOOP: [Part; 2] = [(Field::Valid, 1), (Field::Opcode, 4)];
 
-/// The fields of a message in order: its beginning and the rest.
+/// The fields of a message in order: its beginning and the rest; none if there is no such message.
 pub(super) fn parts(channel: Channel, layout: Layout) -> (&'static [Part], &'static [Part]) {
-    use Field::*;
-    let rest: &'static [Part] = match (channel, layout) {
-        (Channel::Req, Layout::B68) => {
-            &[(Half, 1), (Address, 46), (Tc, 2), (LdId, 4), (Reserved, 6)]
-        }
-        (Channel::Req, Layout::B256) => {
-            &[(Address, 46), (LdId, 4), (Ckid, 13), (Reserved, 7), (Tc, 2)]
-        }
-        (Channel::Req, Layout::Pbr) => &[
-            (Address, 46),
-            (Spid, 12),
-            (Dpid, 12),
-            (Ckid, 13),
-            (Reserved, 7),
-            (Tc, 2),
-        ],
-        (Channel::RwD, Layout::B68) => &[
-            (Address, 46),
-            (Poison, 1),
-            (Tc, 2),
-            (LdId, 4),
-            (Reserved, 6),
-        ],
-        (Channel::RwD, Layout::B256) => &[
-            (Address, 46),
-            (Poison, 1),
-            (Trailer, 1),
-            (LdId, 4),
-            (Ckid, 13),
-            (Reserved, 9),
-            (Tc, 2),
-        ],
-        (Channel::RwD, Layout::Pbr) => &[
-            (Address, 46),
-            (Poison, 1),
-            (Trailer, 1),
-            (Spid, 12),
-            (Dpid, 12),
-            (Ckid, 13),
-            (Reserved, 9),
-            (Tc, 2),
-        ],
-        (Channel::BiRsp, Layout::B68) | (Channel::BiSnp, Layout::B68) => &[],
-        (Channel::BiRsp, Layout::B256) => &[(BiId, 12), (BiTag, 12), (LowAddr, 2), (Reserved, 9)],
-        (Channel::BiRsp, Layout::Pbr) => &[
-            (Spid, 12),
-            (Dpid, 12),
-            (BiTag, 12),
-            (LowAddr, 2),
-            (Reserved, 9),
-        ],
-        (Channel::BiSnp, Layout::B256) => &[(BiId, 12), (BiTag, 12), (Address, 46), (Reserved, 9)],
-        (Channel::BiSnp, Layout::Pbr) => &[
-            (Spid, 12),
-            (Dpid, 12),
-            (BiTag, 12),
-            (Address, 46),
-            (Reserved, 9),
-        ],
-        (Channel::Ndr, Layout::B68) => &[(LdId, 4), (DevLoad, 2)],
-        (Channel::Ndr, Layout::B256) => &[(LdId, 4), (DevLoad, 2), (Reserved, 10)],
-        (Channel::Ndr, Layout::Pbr) => &[(Dpid, 12), (DevLoad, 2), (Reserved, 10)],
-        (Channel::Drs, Layout::B68) => &[(Poison, 1), (LdId, 4), (DevLoad, 2), (Reserved, 9)],
-        (Channel::Drs, Layout::B256) => &[
-            (Poison, 1),
-            (DevLoad, 2),
-            (LdId, 4),
-            (Trailer, 1),
-            (Reserved, 8),
-        ],
-        (Channel::Drs, Layout::Pbr) => &[
-            (Poison, 1),
-            (DevLoad, 2),
-            (Dpid, 12),
-            (Trailer, 1),
-            (Reserved, 8),
-        ],
+    let rest = match layout {
+        Layout::B68 => parts_b68(channel),
+        Layout::B256 => parts_b256(channel),
+        Layout::Pbr => parts_pbr(channel),
     };
     let head: &'static [Part] = match channel {
         Channel::Req | Channel::RwD => &HEAD,
@@ -213,6 +140,95 @@ pub(super) fn parts(channel: Channel, layout: Layout) -> (&'static [Part], &'sta
     match rest.is_empty() {
         true => (&[], rest),
         false => (head, rest),
+    }
+}
+
+fn parts_b68(channel: Channel) -> &'static [Part] {
+    use Field::*;
+    match channel {
+        Channel::Req => &[(Half, 1), (Address, 46), (Tc, 2), (LdId, 4), (Reserved, 6)],
+        Channel::RwD => &[
+            (Address, 46),
+            (Poison, 1),
+            (Tc, 2),
+            (LdId, 4),
+            (Reserved, 6),
+        ],
+        Channel::BiRsp | Channel::BiSnp => &[],
+        Channel::Ndr => &[(LdId, 4), (DevLoad, 2)],
+        Channel::Drs => &[(Poison, 1), (LdId, 4), (DevLoad, 2), (Reserved, 9)],
+    }
+}
+
+fn parts_b256(channel: Channel) -> &'static [Part] {
+    use Field::*;
+    match channel {
+        Channel::Req => &[(Address, 46), (LdId, 4), (Ckid, 13), (Reserved, 7), (Tc, 2)],
+        Channel::RwD => &[
+            (Address, 46),
+            (Poison, 1),
+            (Trailer, 1),
+            (LdId, 4),
+            (Ckid, 13),
+            (Reserved, 9),
+            (Tc, 2),
+        ],
+        Channel::BiRsp => &[(BiId, 12), (BiTag, 12), (LowAddr, 2), (Reserved, 9)],
+        Channel::BiSnp => &[(BiId, 12), (BiTag, 12), (Address, 46), (Reserved, 9)],
+        Channel::Ndr => &[(LdId, 4), (DevLoad, 2), (Reserved, 10)],
+        Channel::Drs => &[
+            (Poison, 1),
+            (DevLoad, 2),
+            (LdId, 4),
+            (Trailer, 1),
+            (Reserved, 8),
+        ],
+    }
+}
+
+fn parts_pbr(channel: Channel) -> &'static [Part] {
+    use Field::*;
+    match channel {
+        Channel::Req => &[
+            (Address, 46),
+            (Spid, 12),
+            (Dpid, 12),
+            (Ckid, 13),
+            (Reserved, 7),
+            (Tc, 2),
+        ],
+        Channel::RwD => &[
+            (Address, 46),
+            (Poison, 1),
+            (Trailer, 1),
+            (Spid, 12),
+            (Dpid, 12),
+            (Ckid, 13),
+            (Reserved, 9),
+            (Tc, 2),
+        ],
+        Channel::BiRsp => &[
+            (Spid, 12),
+            (Dpid, 12),
+            (BiTag, 12),
+            (LowAddr, 2),
+            (Reserved, 9),
+        ],
+        Channel::BiSnp => &[
+            (Spid, 12),
+            (Dpid, 12),
+            (BiTag, 12),
+            (Address, 46),
+            (Reserved, 9),
+        ],
+        Channel::Ndr => &[(Dpid, 12), (DevLoad, 2), (Reserved, 10)],
+        Channel::Drs => &[
+            (Poison, 1),
+            (DevLoad, 2),
+            (Dpid, 12),
+            (Trailer, 1),
+            (Reserved, 8),
+        ],
     }
 }
 
