@@ -45,6 +45,11 @@ impl Histogram {
         self.count
     }
 
+    /// The sum of all latencies, in picoseconds.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// The mean, rounded down to a picosecond; zero if nothing was counted.
     pub fn mean(&self) -> Ps {
         let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);

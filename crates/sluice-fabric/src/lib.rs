@@ -10,11 +10,14 @@ mod events;
 mod histogram;
 pub mod host;
 mod mmu;
+pub mod net;
 mod optimum;
 mod pages;
+mod wheel;
 
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
 pub use events::Events;
 pub use histogram::Histogram;
 pub use optimum::optimum;
 pub use pages::replay;
+pub use wheel::Wheel;

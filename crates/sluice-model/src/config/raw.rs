@@ -115,6 +115,15 @@ impl RawConfig {
         }
     }
 
+    /// The value of a key that takes a whole number or a word; `None` for the word.
+    pub fn count_or_word(&self, key: &'static str) -> Option<u64> {
+        match self.value(key) {
+            Value::Count(count) => Some(count),
+            Value::Choice(_) | Value::Word(_) => None,
+            other => unreachable!("{key} is a count, not {other}"),
+        }
+    }
+
     /// The value of a key that takes a size, in bytes; `None` for the word that stands for none.
     pub fn bytes(&self, key: &'static str) -> Option<Bytes> {
         match self.value(key) {

@@ -1,0 +1,199 @@
+//! Memory endpoints: a controller and what is behind it. A new type is a line in [`ENDPOINTS`].
+
+use sluice_model::dram::{Dram, DramLayout};
+use sluice_model::{ConfigError, Device, DeviceConfig, Op, Request};
+use sluice_units::{LINE_BYTES, Ps};
+
+/// A request as it comes to a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryRequest {
+    /// What the answer is called that comes later.
+    pub id: u32,
+    /// Byte address in the memory, below its capacity.
+    pub addr: u64,
+    /// Whether it is a write.
+    pub is_write: bool,
+}
+
+/// What a memory answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Done at that time, which is not before the request.
+    At(Ps),
+    /// Will be told by [`ExternalMemory::advance`].
+    Later,
+}
+
+/// A memory from outside.
+///
+/// The caller gives requests and advances in the order of time. The implementor names with
+/// `next_at` the next time at which it wants to be advanced, and tells in `advance` of each
+/// request that is done by then, once.
+pub trait ExternalMemory {
+    /// A request comes in.
+    fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer;
+
+    /// When it wants to be advanced, if ever.
+    fn next_at(&self) -> Option<Ps>;
+
+    /// Time goes on to `now`; `done` is told the ids of the requests that are done.
+    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(u32));
+}
+
+/// What is behind an endpoint's controller.
+#[derive(Clone, Debug)]
+pub enum MemorySettings {
+    /// The same time for each access, any number at once.
+    Fixed {
+        /// Time of a read.
+        read: Ps,
+        /// Time of a write.
+        write: Ps,
+    },
+    /// DRAM with banks and rows.
+    Dram(DramLayout),
+    /// A CXL-SSD or a memory expander.
+    Device(Box<DeviceConfig>),
+    /// From outside, by [`Fabric::attach`](super::Fabric::attach).
+    External,
+}
+
+/// An endpoint as it is built.
+#[derive(Clone, Debug)]
+pub struct EndpointSettings {
+    /// Bytes.
+    pub capacity: u64,
+    /// From the port to the memory.
+    pub controller: Ps,
+    /// MB/s of data that the controller hands on; none for no limit.
+    pub bandwidth: Option<u64>,
+    /// Logical devices, 1 to 16: each has its share of capacity and bandwidth.
+    pub logical_devices: u32,
+    /// Behind it.
+    pub memory: MemorySettings,
+}
+
+/// An entry of the registry.
+pub struct EndpointInfo {
+    /// The name in `endpoint.type`.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub meaning: &'static str,
+}
+
+/// Every type of endpoint, in a fixed order.
+pub static ENDPOINTS: &[EndpointInfo] = &[
+    EndpointInfo {
+        name: "fixed",
+        meaning: "memory that takes endpoint.read or endpoint.write for any access",
+    },
+    EndpointInfo {
+        name: "dram",
+        meaning: "DRAM with banks and rows of endpoint.dram",
+    },
+    EndpointInfo {
+        name: "device",
+        meaning: "a CXL-SSD or memory expander: the group's `device`",
+    },
+    EndpointInfo {
+        name: "external",
+        meaning: "a model from outside",
+    },
+];
+
+/// A memory at work.
+pub(super) enum Memory {
+    Fixed { read: Ps, write: Ps },
+    Dram(Box<Dram>),
+    Device(Box<Device>),
+    External(Option<Box<dyn ExternalMemory>>),
+}
+
+/// An endpoint at work.
+pub(super) struct Endpoint {
+    pub controller: Ps,
+    pub memory: Memory,
+    /// Time of a line at a logical device's share of the bandwidth, if there is a limit.
+    gap: Option<Ps>,
+    /// When each logical device can take the next request.
+    turns: Vec<Ps>,
+    /// Accesses of the memory.
+    pub accesses: u64,
+    /// When an event will advance a memory from outside.
+    pub woken_at: Ps,
+}
+
+impl Endpoint {
+    /// # Errors
+    /// Those of [`Device::new`].
+    pub fn new(settings: &EndpointSettings, seed: u64) -> Result<Endpoint, ConfigError> {
+        let memory = match &settings.memory {
+            MemorySettings::Fixed { read, write } => Memory::Fixed {
+                read: *read,
+                write: *write,
+            },
+            MemorySettings::Dram(layout) => Memory::Dram(Box::new(Dram::new(layout))),
+            MemorySettings::Device(config) => Memory::Device(Box::new(Device::new(config, seed)?)),
+            MemorySettings::External => Memory::External(None),
+        };
+        Ok(Endpoint {
+            controller: settings.controller,
+            memory,
+            gap: settings.bandwidth.map(|mb_s| {
+                let share = u64::from(settings.logical_devices) * LINE_BYTES * 1_000_000;
+                Ps(share.div_ceil(mb_s))
+            }),
+            turns: vec![Ps::ZERO; settings.logical_devices as usize],
+            accesses: 0,
+            woken_at: Ps::MAX,
+        })
+    }
+
+    /// When a request that is ready at `at` has its turn, if that is a matter of bandwidth.
+    #[inline]
+    pub fn turn(&mut self, at: Ps, logical: u8) -> Option<Ps> {
+        let gap = self.gap?;
+        let turn = &mut self.turns[usize::from(logical)];
+        let mine = at.max(*turn);
+        *turn = mine + gap;
+        Some(mine)
+    }
+
+    /// Serves a request whose turn it is at `now`.
+    ///
+    /// # Panics
+    /// If an external memory was not attached: the caller's mistake.
+    #[inline]
+    pub fn access(&mut self, now: Ps, request: MemoryRequest) -> Answer {
+        self.accesses += 1;
+        let op = if request.is_write {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        match &mut self.memory {
+            Memory::Fixed { read, write } => {
+                let time = if request.is_write { *write } else { *read };
+                Answer::At(Ps(now.0 + time.0))
+            }
+            Memory::Dram(dram) => Answer::At(dram.access(now, request.addr, op).done_at),
+            Memory::Device(device) => {
+                let addr = request.addr;
+                Answer::At(device.access(now, Request { addr, op }, &mut ()).done_at)
+            }
+            Memory::External(memory) => {
+                let memory = memory.as_mut().expect("an external memory is attached");
+                memory.request(now, request)
+            }
+        }
+    }
+
+    /// When a memory from outside wants to be advanced.
+    #[inline]
+    pub fn next_at(&self) -> Option<Ps> {
+        match &self.memory {
+            Memory::External(Some(memory)) => memory.next_at(),
+            _ => None,
+        }
+    }
+}

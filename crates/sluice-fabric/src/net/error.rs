@@ -1,0 +1,123 @@
+//! What can be wrong with a fabric. Each message is one line and names the element.
+
+use sluice_model::ConfigError;
+
+/// Why a fabric cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FabricError {
+    /// A parameter.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A parameter of a group of nodes or of a link.
+    #[error("{element}: {source}")]
+    Element {
+        /// The group or the link.
+        element: String,
+        /// What is wrong with it.
+        source: ConfigError,
+    },
+    /// Two nodes of one name.
+    #[error("two nodes are called `{name}`: give each group of nodes a name of its own")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// A link or a route names what there is not.
+    #[error("{element}: there is no {what} `{name}`; there are {valid}")]
+    Unknown {
+        /// The link or the route.
+        element: String,
+        /// What was looked for.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// What would be accepted.
+        valid: String,
+    },
+    /// Two links in one port.
+    #[error("port {port} of `{switch}` is used twice: by {first} and by {second}")]
+    PortTwice {
+        /// The switch.
+        switch: String,
+        /// The port.
+        port: u32,
+        /// The link that has it.
+        first: String,
+        /// The link that wants it.
+        second: String,
+    },
+    /// More links than ports.
+    #[error("`{switch}` has {ports} ports, but {link} needs port {port}; raise switch.ports")]
+    NoPort {
+        /// The switch.
+        switch: String,
+        /// How many it has.
+        ports: u32,
+        /// The link.
+        link: String,
+        /// The port that it would need.
+        port: u32,
+    },
+    /// A link that joins a node with itself, or two nodes that cannot be joined.
+    #[error("{link}: {why}")]
+    BadLink {
+        /// The link.
+        link: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// Too many requesters and endpoints for 12 bits.
+    #[error("{count} requesters and endpoints, but port ids have 12 bits: 4096 at most")]
+    TooManyEdgePorts {
+        /// How many there are.
+        count: usize,
+    },
+    /// No way between two nodes.
+    #[error("`{from}` cannot reach `{to}`: no chain of links and switches joins them")]
+    Disconnected {
+        /// The one.
+        from: String,
+        /// The other.
+        to: String,
+    },
+    /// Packets would go round and round.
+    #[error("routing loop: packets for `{to}` go {path}; change one of the routes")]
+    Loop {
+        /// The destination.
+        to: String,
+        /// The switches, the first one again at the end.
+        path: String,
+    },
+    /// Addresses that cannot be.
+    #[error("hdm: {message}")]
+    Addresses {
+        /// Why not.
+        message: String,
+    },
+    /// A topology that the numbers do not make.
+    #[error("topology `{kind}`: {message}")]
+    Topology {
+        /// The topology.
+        kind: &'static str,
+        /// Why not.
+        message: String,
+    },
+}
+
+/// Packets wait for each other, or for a memory from outside, and nothing else will happen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "deadlock after {at} ps: {packets} packets wait for credits ({links}), {elsewhere} for \
+     these or for a memory; give link.credits more, or another routing"
+)]
+pub struct Deadlock {
+    /// When the last event was.
+    pub at: u64,
+    /// Packets that wait for a credit.
+    pub packets: usize,
+    /// The directions of links for which they wait.
+    pub links: String,
+    /// Packets that are somewhere else.
+    pub elsewhere: usize,
+}

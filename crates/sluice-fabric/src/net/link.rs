@@ -1,0 +1,257 @@
+//! Links: their directions, what carries them, and credits.
+
+use super::arbiter::Arbiter;
+use super::graph::{Graph, HalfDuplex};
+use super::packet::{CLASSES, Class, Queue, Sizes, Slab};
+use super::parts::Part;
+use sluice_units::Ps;
+
+/// One direction of a link.
+pub(super) struct Direction {
+    /// The node at its end.
+    pub to: u32,
+    /// What carries it.
+    channel: u32,
+    /// Which part of a request's time waiting for it is.
+    pub waiting: Part,
+    /// What the ports at its ends add, each.
+    pub port: Ps,
+    /// From the last bit sent to the last received.
+    pub latency: Ps,
+    /// Time of a packet on it.
+    serialisation: [Ps; CLASSES],
+    /// Where its credits are; none if they have no limit.
+    pub credits: Option<u32>,
+    /// See [`Links::is_contended`].
+    is_contended: bool,
+    /// Packets sent.
+    pub sent: [u64; CLASSES],
+    /// Packets that have arrived.
+    pub received: u64,
+    /// `sent` when the counting began.
+    before: [u64; CLASSES],
+    /// Longest wait of a packet for it.
+    pub wait_max: Ps,
+}
+
+/// The wires: of one direction, or of both if the link is half duplex.
+struct Channel {
+    /// When it is free.
+    free: Ps,
+    /// Time that it was busy or is reserved.
+    busy: Ps,
+    /// Where its arbiter is; none if the wires have one direction.
+    arbiter: Option<u32>,
+}
+
+/// Room of a receiver, by class.
+pub(super) struct Credits {
+    left: [u32; CLASSES],
+    queues: [Queue; CLASSES],
+}
+
+/// When a packet is on a link.
+pub(super) struct Passage {
+    pub start: Ps,
+    pub end: Ps,
+    pub arrival: Ps,
+}
+
+/// What a direction carried while it was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, headers included.
+    pub bytes: u64,
+    /// Bytes of data.
+    pub payload: u64,
+}
+
+/// All directions of all links.
+pub struct Links {
+    pub(super) directions: Vec<Direction>,
+    channels: Vec<Channel>,
+    pub(super) credits: Vec<Credits>,
+    arbiters: Vec<Arbiter>,
+    sizes: Sizes,
+}
+
+impl Links {
+    pub(super) fn new(graph: &Graph, sizes: &Sizes) -> Links {
+        let mut links = Links {
+            directions: Vec::with_capacity(2 * graph.links.len()),
+            channels: Vec::with_capacity(2 * graph.links.len()),
+            credits: Vec::new(),
+            arbiters: Vec::new(),
+            sizes: *sizes,
+        };
+        for (index, link) in graph.links.iter().enumerate() {
+            let settings = &link.settings;
+            let is_half = settings.half.is_some();
+            for side in 0..2u32 {
+                if side == 0 || !is_half {
+                    let arbiter = settings.half.map(|half| links.add_arbiter(half));
+                    links.channels.push(Channel {
+                        free: Ps::ZERO,
+                        busy: Ps::ZERO,
+                        arbiter,
+                    });
+                }
+                let number = 2 * index as u32 + side;
+                let (from, to) = graph.direction(number);
+                let credits = settings.credits.map(|credits| links.add_credits(credits));
+                links.directions.push(Direction {
+                    to,
+                    channel: links.channels.len() as u32 - 1,
+                    waiting: if graph.forwards(from) {
+                        Part::SwitchQueue
+                    } else {
+                        Part::LinkQueue
+                    },
+                    port: settings.port_latency,
+                    latency: settings.latency,
+                    serialisation: sizes.bytes.map(|bytes| time(bytes, settings.bandwidth)),
+                    is_contended: is_half || credits.is_some(),
+                    credits,
+                    sent: [0; CLASSES],
+                    received: 0,
+                    before: [0; CLASSES],
+                    wait_max: Ps::ZERO,
+                });
+            }
+        }
+        links
+    }
+
+    fn add_arbiter(&mut self, half: HalfDuplex) -> u32 {
+        self.arbiters.push(Arbiter::new(half));
+        self.arbiters.len() as u32 - 1
+    }
+
+    fn add_credits(&mut self, each: u32) -> u32 {
+        self.credits.push(Credits {
+            left: [each; CLASSES],
+            queues: [Queue::default(); CLASSES],
+        });
+        self.credits.len() as u32 - 1
+    }
+
+    /// Whether packets that come later can be ready earlier, so that the wires have to be reserved
+    /// at the time at which a packet is ready: two nodes share them, or some wait for credits.
+    #[inline]
+    pub(super) fn is_contended(&self, direction: u32) -> bool {
+        self.directions[direction as usize].is_contended
+    }
+
+    /// Reserves the wires for a packet that is ready at `ready`. Packets of a direction must come
+    /// in the order in which they are ready.
+    #[inline]
+    pub(super) fn reserve(&mut self, number: u32, ready: Ps, class: Class) -> Passage {
+        let direction = &mut self.directions[number as usize];
+        let channel = &mut self.channels[direction.channel as usize];
+        let start = Ps(ready.0.max(channel.free.0));
+        let serialisation = direction.serialisation[class as usize];
+        let end = Ps(start.0 + serialisation.0);
+        channel.free = end;
+        channel.busy.0 += serialisation.0;
+        direction.sent[class as usize] += 1;
+        direction.wait_max = Ps(direction.wait_max.0.max(start.0 - ready.0));
+        Passage {
+            start,
+            end,
+            arrival: Ps(end.0 + direction.latency.0),
+        }
+    }
+
+    /// The arbiter of a direction's wires, if they are half duplex.
+    #[inline]
+    pub(super) fn arbiter(&mut self, number: u32) -> Option<(&mut Arbiter, &mut Ps)> {
+        let channel = &mut self.channels[self.directions[number as usize].channel as usize];
+        let arbiter = &mut self.arbiters[channel.arbiter? as usize];
+        Some((arbiter, &mut channel.free))
+    }
+
+    /// How long a packet would wait at `now`.
+    pub(super) fn backlog(&self, number: u32, now: Ps) -> Ps {
+        let direction = &self.directions[number as usize];
+        let channel = &self.channels[direction.channel as usize];
+        let waiting = channel
+            .arbiter
+            .map_or(0, |arbiter| self.arbiters[arbiter as usize].waiting());
+        let line = direction.serialisation[Class::Drs as usize];
+        let wires = channel.free - now + line * u64::from(waiting);
+        let waits = direction.credits.is_some_and(|credits| {
+            let queues = &self.credits[credits as usize].queues;
+            queues.iter().any(|queue| !queue.is_empty())
+        });
+        // Who waits for credits waits longer than anybody behind a queue of packets.
+        if waits { Ps(u64::MAX / 2) } else { wires }
+    }
+
+    /// Begins to count.
+    pub(super) fn begin(&mut self, now: Ps) {
+        for channel in &mut self.channels {
+            channel.busy = (channel.free - now).min(channel.busy);
+        }
+        for direction in &mut self.directions {
+            direction.before = direction.sent;
+            direction.wait_max = Ps::ZERO;
+        }
+    }
+
+    /// How long the wires of a direction were busy until `now`. Half duplex: both directions.
+    pub fn busy(&self, number: u32, now: Ps) -> Ps {
+        let channel = &self.channels[self.directions[number as usize].channel as usize];
+        channel.busy - (channel.free - now)
+    }
+
+    /// What a direction carried since the counting began.
+    pub fn carried(&self, number: u32) -> Carried {
+        let direction = &self.directions[number as usize];
+        let mut carried = Carried::default();
+        for class in 0..CLASSES {
+            let packets = direction.sent[class] - direction.before[class];
+            carried.packets += packets;
+            carried.bytes += packets * u64::from(self.sizes.bytes[class]);
+            carried.payload += packets * u64::from(self.sizes.payload[class]);
+        }
+        carried
+    }
+}
+
+impl Credits {
+    /// Takes a credit, if there is one and nobody waits.
+    #[inline]
+    pub fn take(&mut self, class: Class) -> bool {
+        let (left, queue) = (&mut self.left[class as usize], self.queues[class as usize]);
+        let can = *left > 0 && queue.is_empty();
+        *left -= u32::from(can);
+        can
+    }
+
+    /// Lets a packet wait behind the others of its class.
+    pub fn wait(&mut self, packets: &mut Slab, packet: u32) {
+        let class = packets[packet].class;
+        self.queues[class as usize].push(packets, packet);
+    }
+
+    /// Gives a credit back, or to the first packet that waits for it, which is returned.
+    pub fn give(&mut self, packets: &Slab, class: Class) -> Option<u32> {
+        let first = self.queues[class as usize].pop(packets);
+        self.left[class as usize] += u32::from(first.is_none());
+        first
+    }
+
+    /// Packets that wait.
+    pub fn waiting(&self, packets: &Slab) -> usize {
+        self.queues.iter().map(|queue| queue.len(packets)).sum()
+    }
+}
+
+/// Time of so many bytes, rounded up to a picosecond.
+fn time(bytes: u32, bandwidth: Option<u64>) -> Ps {
+    bandwidth.map_or(Ps::ZERO, |mb_s| {
+        Ps((u64::from(bytes) * 1_000_000).div_ceil(mb_s))
+    })
+}

@@ -1,0 +1,47 @@
+//! The interconnect: requesters, switches and memory endpoints joined by links (ESF section III).
+//!
+//! [`FabricConfig::new`] checks a description and [`Fabric`] runs it: [`Fabric::run`] with the
+//! requesters' own patterns, or [`Fabric::send`] and [`Fabric::advance`] with requests from
+//! outside. Every request's latency is split into [`Part`]s, and [`Fabric::balance`] holds the
+//! counters against each other.
+
+mod arbiter;
+mod check;
+mod config;
+mod endpoint;
+mod engine;
+mod error;
+mod graph;
+mod hop;
+mod link;
+mod packet;
+mod params;
+mod parts;
+mod pattern;
+mod requester;
+mod routing;
+mod run;
+mod service;
+mod spec;
+mod stats;
+mod topology;
+
+pub use config::FabricConfig;
+pub use endpoint::{
+    Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, MemoryRequest,
+    MemorySettings,
+};
+pub use engine::{Completed, Fabric, Refusal};
+pub use error::{Deadlock, FabricError};
+pub use graph::{Graph, HalfDuplex, Link, LinkSettings, NodeKind};
+pub use link::{Carried, Links};
+pub use packet::{CLASSES, Class, Sizes};
+pub use params::FABRIC_PARAMS;
+pub use parts::{PARTS, Part, Parts};
+pub use pattern::{Access, PATTERNS, PatternInfo, PatternSettings, Source};
+pub use requester::RequesterSettings;
+pub use routing::{Flow, Load, ROUTINGS, RoutingInfo};
+pub use run::Length;
+pub use spec::{FabricSpec, Group, LinkSpec, RangeSpec, RouteSpec};
+pub use stats::{FabricStats, HopStats, RequesterStats};
+pub use topology::{Shape, Skeleton, TOPOLOGIES, TopologyInfo};

@@ -1,0 +1,104 @@
+//! Where the time of a request went.
+
+use sluice_units::Ps;
+use std::ops::{AddAssign, Index, IndexMut};
+
+/// A part of a request's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The requester's processing.
+    Requester,
+    /// The local cache.
+    Cache,
+    /// Ports at the ends of links.
+    Port,
+    /// From a packet's first bit on a link to its last.
+    Serialisation,
+    /// From the last bit sent to the last received.
+    Propagation,
+    /// Waiting for a link at a requester or an endpoint.
+    LinkQueue,
+    /// Switching.
+    Switch,
+    /// Waiting for a link at a switch.
+    SwitchQueue,
+    /// The endpoint's controller.
+    Controller,
+    /// Waiting for snoops of other requesters' copies.
+    Snoop,
+    /// The endpoint's memory.
+    Memory,
+}
+
+/// How many parts there are.
+pub const PARTS: usize = 11;
+
+impl Part {
+    /// Every part, in order.
+    pub const ALL: [Part; PARTS] = [
+        Part::Requester,
+        Part::Cache,
+        Part::Port,
+        Part::Serialisation,
+        Part::Propagation,
+        Part::LinkQueue,
+        Part::Switch,
+        Part::SwitchQueue,
+        Part::Controller,
+        Part::Snoop,
+        Part::Memory,
+    ];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Requester => "requester",
+            Part::Cache => "cache",
+            Part::Port => "port",
+            Part::Serialisation => "serialisation",
+            Part::Propagation => "propagation",
+            Part::LinkQueue => "link_queue",
+            Part::Switch => "switch",
+            Part::SwitchQueue => "switch_queue",
+            Part::Controller => "controller",
+            Part::Snoop => "snoop",
+            Part::Memory => "memory",
+        }
+    }
+}
+
+/// Times by part. The sum of a request's parts is its latency, to the picosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts([Ps; PARTS]);
+
+impl Parts {
+    /// The sum.
+    pub fn total(&self) -> Ps {
+        self.0.into_iter().sum()
+    }
+}
+
+impl Index<Part> for Parts {
+    type Output = Ps;
+
+    #[inline]
+    fn index(&self, part: Part) -> &Ps {
+        &self.0[part as usize]
+    }
+}
+
+impl IndexMut<Part> for Parts {
+    #[inline]
+    fn index_mut(&mut self, part: Part) -> &mut Ps {
+        &mut self.0[part as usize]
+    }
+}
+
+impl AddAssign for Parts {
+    #[inline]
+    fn add_assign(&mut self, other: Parts) {
+        for (sum, part) in self.0.iter_mut().zip(other.0) {
+            sum.0 += part.0;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Which of several shortest ways a packet takes. A new policy is a line in [`ROUTINGS`] with its
+//! function.
+
+mod adaptive;
+mod oblivious;
+mod table;
+
+pub(super) use table::{Table, Unreachable};
+
+use super::link::Links;
+use sluice_units::Ps;
+
+/// A packet, as far as its way may depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The edge port that it comes from.
+    pub from: u16,
+    /// The edge port that it goes to.
+    pub to: u16,
+    /// How many packets were sent before it.
+    pub sequence: u64,
+}
+
+/// How loaded the directions of the links are, at a time.
+#[derive(Clone, Copy)]
+pub struct Load<'a> {
+    pub(super) links: &'a Links,
+    pub(super) now: Ps,
+}
+
+impl Load<'_> {
+    /// How long a packet would wait now before the direction carries it.
+    pub fn backlog(&self, direction: u32) -> Ps {
+        self.links.backlog(direction, self.now)
+    }
+}
+
+/// An entry of the registry.
+pub struct RoutingInfo {
+    /// The name in `routing.policy`.
+    pub name: &'static str,
+    /// Whether the way depends on the traffic, or on the packet alone.
+    pub is_adaptive: bool,
+    /// What it does, in one line.
+    pub meaning: &'static str,
+    /// Chooses one of at least two directions of links, all on shortest ways.
+    pub choose: fn(&[u32], Flow, Load<'_>) -> u32,
+}
+
+/// Every routing policy, in a fixed order.
+pub static ROUTINGS: &[RoutingInfo] = &[
+    oblivious::FIRST,
+    oblivious::SPLIT,
+    oblivious::HASH,
+    oblivious::SPRAY,
+    adaptive::ADAPTIVE,
+    adaptive::TWO,
+];

@@ -1,0 +1,41 @@
+//! Ways that depend on the packet alone.
+
+use super::RoutingInfo;
+
+pub(super) const FIRST: RoutingInfo = RoutingInfo {
+    name: "first",
+    is_adaptive: false,
+    meaning: "the link that was named first",
+    choose: |ways, _, _| ways[0],
+};
+
+pub(super) const SPLIT: RoutingInfo = RoutingInfo {
+    name: "split",
+    is_adaptive: false,
+    meaning: "by the sum of source and destination: pairs are dealt out evenly",
+    choose: |ways, flow, _| ways[(usize::from(flow.from) + usize::from(flow.to)) % ways.len()],
+};
+
+pub(super) const HASH: RoutingInfo = RoutingInfo {
+    name: "hash",
+    is_adaptive: false,
+    meaning: "by a hash of source and destination",
+    choose: |ways, flow, _| {
+        let pair = u64::from(flow.from) << 16 | u64::from(flow.to);
+        ways[(mixed(pair) % ways.len() as u64) as usize]
+    },
+};
+
+pub(super) const SPRAY: RoutingInfo = RoutingInfo {
+    name: "spray",
+    is_adaptive: false,
+    meaning: "each packet another way, in turn",
+    choose: |ways, flow, _| ways[(flow.sequence % ways.len() as u64) as usize],
+};
+
+/// The finaliser of splitmix64.
+pub(super) fn mixed(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

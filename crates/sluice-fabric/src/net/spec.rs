@@ -1,0 +1,95 @@
+//! A fabric as it was described: parameters, groups of nodes, links, routes, address ranges.
+
+use super::params::FABRIC_PARAMS;
+use sluice_model::{ConfigError, DeviceConfig, RawConfig};
+
+/// A group of nodes of one kind, with parameters of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// The name of a node, followed by its number if the group has more than one.
+    pub name: String,
+    /// Parameters that differ, without their table, such as `depth`.
+    pub set: Vec<(String, String)>,
+    /// The device of endpoints of type `device`.
+    pub device: Option<DeviceConfig>,
+}
+
+/// A link of a topology that is a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkSpec {
+    /// Names of the nodes that it joins; a switch may have a port behind a colon.
+    pub ends: [String; 2],
+    /// Parameters that differ, without their table.
+    pub set: Vec<(String, String)>,
+}
+
+/// What a switch does with packets for a node, other than what it would.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteSpec {
+    /// The switch.
+    pub at: String,
+    /// The requester or endpoint that the packets are for.
+    pub to: String,
+    /// The neighbours that they may go to.
+    pub via: Vec<String>,
+}
+
+/// A range of host addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSpec {
+    /// What messages call it.
+    pub name: String,
+    /// Its first address.
+    pub base: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// The endpoints that it is dealt out over, in order.
+    pub targets: Vec<String>,
+}
+
+/// A fabric, not yet checked.
+#[derive(Clone, Debug)]
+pub struct FabricSpec {
+    /// Values of [`FABRIC_PARAMS`].
+    pub raw: RawConfig,
+    /// Groups of requesters; none for one group.
+    pub requesters: Vec<Group>,
+    /// Groups of endpoints; none for one group.
+    pub endpoints: Vec<Group>,
+    /// Groups of switches, for a topology that is a list.
+    pub switches: Vec<Group>,
+    /// Its links.
+    pub links: Vec<LinkSpec>,
+    /// Changes of the routing tables.
+    pub routes: Vec<RouteSpec>,
+    /// Address ranges; none for one after the other over all endpoints.
+    pub ranges: Vec<RangeSpec>,
+}
+
+impl Default for FabricSpec {
+    /// Every parameter at its default.
+    fn default() -> FabricSpec {
+        FabricSpec {
+            raw: RawConfig::of(FABRIC_PARAMS),
+            requesters: Vec::new(),
+            endpoints: Vec::new(),
+            switches: Vec::new(),
+            links: Vec::new(),
+            routes: Vec::new(),
+            ranges: Vec::new(),
+        }
+    }
+}
+
+/// The values of a group or a link: those of the fabric, with what differs.
+pub(super) fn with(
+    raw: &RawConfig,
+    table: &str,
+    set: &[(String, String)],
+) -> Result<RawConfig, ConfigError> {
+    let mut raw = raw.clone();
+    for (key, value) in set {
+        raw.set(&format!("{table}.{key}"), value)?;
+    }
+    Ok(raw)
+}

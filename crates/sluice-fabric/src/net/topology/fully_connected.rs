@@ -1,0 +1,20 @@
+//! Switches that are all joined to each other.
+
+use super::{Shape, Skeleton, TopologyInfo};
+
+pub(super) const INFO: TopologyInfo = TopologyInfo {
+    name: "fully-connected",
+    meaning: "leaves, each joined to each",
+    build,
+};
+
+fn build(shape: &Shape) -> Skeleton {
+    let (switches, places) = shape.leaves();
+    let joins = (0..switches).flat_map(|a| (a + 1..switches).map(move |b| [a, b]));
+    Skeleton {
+        switches,
+        joins: joins.collect(),
+        places,
+        is_bus: false,
+    }
+}

@@ -1,0 +1,21 @@
+//! Leaves that are all joined to all spines.
+
+use super::{Shape, Skeleton, TopologyInfo};
+
+pub(super) const INFO: TopologyInfo = TopologyInfo {
+    name: "spine-leaf",
+    meaning: "leaves, each joined to each of topology.spines",
+    build,
+};
+
+fn build(shape: &Shape) -> Skeleton {
+    let (leaves, places) = shape.leaves();
+    let switches = leaves + shape.spines;
+    let joins = (0..leaves).flat_map(|leaf| (leaves..switches).map(move |spine| [leaf, spine]));
+    Skeleton {
+        switches,
+        joins: joins.collect(),
+        places,
+        is_bus: false,
+    }
+}

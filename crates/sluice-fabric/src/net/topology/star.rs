@@ -1,0 +1,18 @@
+//! One switch with everything on it.
+
+use super::{Shape, Skeleton, TopologyInfo};
+
+pub(super) const INFO: TopologyInfo = TopologyInfo {
+    name: "star",
+    meaning: "one switch",
+    build,
+};
+
+fn build(shape: &Shape) -> Skeleton {
+    Skeleton {
+        switches: 1,
+        joins: Vec::new(),
+        places: vec![0; (shape.requesters + shape.endpoints) as usize],
+        is_bus: false,
+    }
+}

@@ -1,0 +1,7 @@
+//! Does the interconnect do what its closed forms say?
+
+mod ceilings;
+mod duplex;
+mod idle;
+mod refused;
+mod rig;
