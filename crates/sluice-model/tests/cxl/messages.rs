@@ -9,7 +9,7 @@ use sluice_model::cxl::{
 };
 
 /// A read of address 0x1040 in no particular state.
-fn read() -> Req {
+pub fn read() -> Req {
     Req {
         opcode: ReqOp::MemRd,
         snp: SnpType::SnpInv,
@@ -24,7 +24,7 @@ fn read() -> Req {
     }
 }
 
-fn write(opcode: RwdOp) -> RwD {
+pub fn write(opcode: RwdOp) -> RwD {
     RwD {
         opcode,
         snp: SnpType::NoOp,
