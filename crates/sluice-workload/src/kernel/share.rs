@@ -51,9 +51,9 @@ impl Share {
         (start < mine.start).then_some(start..mine.start)
     }
 
-    /// Items of the phase that are in chunks taken by threads.
-    pub(crate) fn given(&self) -> u64 {
-        self.next
+    /// Leaves out the first items of a phase.
+    pub(crate) fn skip(&mut self, items: u64) {
+        self.next = self.items.min(items);
     }
 
     /// A thread that found nothing is at the barrier; whether it is the last one.
