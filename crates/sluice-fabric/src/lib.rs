@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod closed_loop;
+pub mod dcoh;
 mod events;
 mod histogram;
 pub mod host;

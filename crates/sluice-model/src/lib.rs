@@ -18,7 +18,7 @@ pub mod dram;
 mod ftl;
 mod index;
 mod layout;
-mod lists;
+pub mod lists;
 mod mshr;
 mod nand;
 mod parts;

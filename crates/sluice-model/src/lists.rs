@@ -1,5 +1,7 @@
 //! Doubly linked lists over numbered nodes, in two dense arrays.
 
+use std::hash::{Hash, Hasher};
+
 /// A node or list end that is not there. Links hold node + 1, so that fresh zeroed memory,
 /// which the operating system hands out untouched, is an empty list.
 const NIL: u32 = 0;
@@ -7,7 +9,8 @@ const NIL: u32 = 0;
 /// Many lists over one set of nodes. A node is in at most one list at a time.
 ///
 /// The front is where nodes are pushed: the newest; the back is the oldest.
-pub(crate) struct Lists {
+#[derive(Clone)]
+pub struct Lists {
     /// Per node: [towards the front, towards the back].
     links: Vec<[u32; 2]>,
     /// Per list: [front, back].
@@ -19,6 +22,7 @@ const FRONT: usize = 0;
 const BACK: usize = 1;
 
 impl Lists {
+    /// So many empty lists.
     pub fn new(lists: usize, nodes: usize) -> Lists {
         Lists {
             links: vec![[NIL; 2]; nodes],
@@ -27,14 +31,25 @@ impl Lists {
         }
     }
 
+    /// More empty lists, up to `lists` of them. Never fewer.
+    pub fn grow(&mut self, lists: usize) {
+        if lists > self.lens.len() {
+            self.ends.resize(lists, [NIL; 2]);
+            self.lens.resize(lists, 0);
+        }
+    }
+
+    /// Nodes in a list.
     pub fn len(&self, list: u32) -> u32 {
         self.lens[list as usize]
     }
 
+    /// The newest node.
     pub fn front(&self, list: u32) -> Option<u32> {
         self.ends[list as usize][FRONT].checked_sub(1)
     }
 
+    /// The oldest node.
     pub fn back(&self, list: u32) -> Option<u32> {
         self.ends[list as usize][BACK].checked_sub(1)
     }
@@ -147,5 +162,15 @@ impl Lists {
     /// The nodes of `list`, newest first.
     pub fn iter(&self, list: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(self.front(list), |node| self.older(*node))
+    }
+}
+
+/// By what the lists hold; links of nodes in no list are left over and mean nothing.
+impl Hash for Lists {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for list in 0..self.lens.len() as u32 {
+            self.len(list).hash(state);
+            self.iter(list).for_each(|node| node.hash(state));
+        }
     }
 }

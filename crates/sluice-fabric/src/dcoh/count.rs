@@ -1,0 +1,43 @@
+//! What coherence costs, counted.
+
+/// What an agent did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AgentCount {
+    /// Requests that read or own, and writes that snoop.
+    pub requests: u64,
+    /// Of them, those whose line had an entry.
+    pub hits: u64,
+    /// Requests that found the filter full.
+    pub waits_for_entry: u64,
+    /// Entries that had to leave.
+    pub evictions: u64,
+    /// Snoops sent for that; a block is one for each owner.
+    pub eviction_snoops: u64,
+    /// Snoops sent because of what another host holds.
+    pub conflict_snoops: u64,
+    /// Conflict handshakes.
+    pub conflicts: u64,
+    /// Lines written back by owners.
+    pub write_backs: u64,
+    /// Clean lines that hosts told of giving up.
+    pub clean_evictions: u64,
+}
+
+/// What a host's cache did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCount {
+    /// Accesses that needed nobody.
+    pub hits: u64,
+    /// Accesses that did not find their line, or not so that they may write it.
+    pub misses: u64,
+    /// Of them, stores to a shared copy.
+    pub upgrades: u64,
+    /// Snoops received; a block is one.
+    pub snoops: u64,
+    /// Lines taken away by snoops.
+    pub invalidated: u64,
+    /// Lines that left for others.
+    pub evictions: u64,
+    /// Dirty lines sent back, for whatever reason.
+    pub write_backs: u64,
+}

@@ -1,0 +1,11 @@
+//! Least recently used.
+
+use super::{Needs, Victim};
+
+pub(super) static LRU: Victim = Victim {
+    name: "lru",
+    meaning: "evicts the entry whose last request is longest ago",
+    source: "ESF section V-B",
+    needs: Needs::Order,
+    rank: |facts| [facts.touched, 0],
+};

@@ -1,0 +1,11 @@
+//! Most recently used.
+
+use super::{Needs, Victim};
+
+pub(super) static MRU: Victim = Victim {
+    name: "mru",
+    meaning: "evicts the entry with the latest request",
+    source: "ESF section V-B",
+    needs: Needs::Order,
+    rank: |facts| [!facts.touched, 0],
+};

@@ -1,0 +1,6 @@
+//! Device-managed coherence: the protocol under every order of its messages, and what ESF's
+//! sections V-B and V-C follow from.
+
+mod claims;
+mod explore;
+mod walk;
