@@ -111,11 +111,7 @@ pub enum TrapArg {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "With --system, a kernel runs on a simulated host: bc, bfs-dense and so on, with \
-                  the keys seed and rounds (0: without end), such as srad:seed=3. Without, one \
-                  requester for each thread of a pattern drives the device alone."
-)]
+#[command(after_help = sim_help())]
 pub struct SimArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -140,6 +136,22 @@ pub struct SimArgs {
     /// Keep settings and statistics in this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// Every kernel with its keys.
+fn sim_help() -> String {
+    let mut text = "With --system, a kernel runs on a simulated host, such as srad:seed=3 or \
+                    stream:bytes=64MB. Without, one requester for each thread of a pattern drives \
+                    the device alone.\n\nKernels; each has the keys seed and rounds (0: without \
+                    end):"
+        .to_owned();
+    for kernel in sluice_workload::kernel::KERNELS {
+        text += &format!("\n  {:<10} {}", kernel.name, kernel.meaning);
+        for param in kernel.params {
+            text += &format!("\n    {}={}: {}", param.key, param.default, param.meaning);
+        }
+    }
+    text
 }
 
 /// How a kernel runs on a simulated host.

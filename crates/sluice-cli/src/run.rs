@@ -128,6 +128,7 @@ fn check_live(config: &DeviceConfig) -> Result<(), Error> {
             "rmw or merge",
             mapped,
         ),
+        ("cache.load_miss", !cache.loads_around, "fill", mapped),
         (
             "write_log.capacity",
             config.write_log.is_none(),

@@ -312,8 +312,8 @@ fn bad_input_is_one_line_that_says_what_would_do() {
         ),
         (
             "skybyte-c",
-            vec!["--workload", "chase"],
-            "workload: \"chase\" is not known; a simulated host runs one of ",
+            vec!["--workload", "chases"],
+            "workload: \"chases\" is not known; a simulated host runs one of ",
         ),
         (
             "skybyte-c",
@@ -452,7 +452,7 @@ fn systems_are_listed_shown_and_checked() {
         String::from_utf8(output.stdout).unwrap()
     };
     let listed: Value = serde_json::from_str(&run(&["list", "--json"])).unwrap();
-    assert_eq!(listed.as_array().unwrap().len(), 11);
+    assert_eq!(listed.as_array().unwrap().len(), 16);
     let shown: Value = serde_json::from_str(&run(&["show", "skybyte-c", "--json"])).unwrap();
     let value = |shown: &Value, key: &str| {
         let rows = shown.as_array().unwrap();

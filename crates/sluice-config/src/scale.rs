@@ -57,6 +57,9 @@ impl System {
         ] {
             let least = bytes(&system.host, of) * times;
             let full = bytes(&self.host, key);
+            if full == 0 {
+                continue;
+            }
             if full / u64::from(scale) <= least {
                 // Nothing grows: a level that was smaller before stays.
                 system.host.set(key, &Bytes(least.min(full)).to_string())?;

@@ -1,8 +1,9 @@
 //! Systems load, files build on them, one factor scales them, and every mistake says where it is.
 
-use sluice_config::{System, describe_system, load_system, parse_system, systems};
+use sluice_config::{Preset, System, describe_system, load_system, parse_system, systems};
 use sluice_fabric::host::Migration;
-use sluice_units::Bytes;
+use sluice_model::Op;
+use sluice_units::{Bytes, Ps};
 
 const SEED: u64 = 1;
 
@@ -44,10 +45,51 @@ fn the_designs_are_those_of_the_paper() {
         ("skybyte-wct", (24, true, true, "tpp")),
         ("astriflash-cxl", (24, true, false, "astriflash")),
     ];
-    let names: Vec<&str> = systems().iter().map(|system| system.name).collect();
+    let names: Vec<&str> = designs().map(|system| system.name).collect();
     assert_eq!(names, table.map(|(name, _)| name));
     for (name, expected) in table {
         assert_eq!(of(name), expected, "{name}");
+    }
+}
+
+/// SkyByte's designs and those that it compares with.
+fn designs() -> impl Iterator<Item = &'static Preset> {
+    let others = |system: &&Preset| !system.name.starts_with("cxl-ssd-sim");
+    systems().iter().filter(others)
+}
+
+/// CXL-SSD-Sim Table I, and one host for its five memories.
+#[test]
+fn the_memories_of_cxl_ssd_sim_share_one_host() {
+    let base = load_system("cxl-ssd-sim").unwrap();
+    let (device, host) = base.check(SEED).unwrap();
+    let cpu = &host.cpu;
+    assert_eq!((cpu.cores, cpu.window, cpu.store_buffer), (1, 512, 256));
+    assert_eq!([cpu.l1, cpu.l2, cpu.l3].map(|l| l.lines / 16), [64, 512, 0]);
+    assert_eq!(
+        (host.dram.standard.name, host.dram.channels),
+        ("ddr4-2400", 1)
+    );
+    assert_eq!(device.cache.pages, 4096);
+    let hit = Ps::from_ns(100);
+    assert_eq!(device.hit_time(Op::Read), hit);
+    let hits = [
+        ("-cxl-dram", hit, hit),
+        ("-pmem", Ps::from_ns(170), Ps::from_ns(520)),
+        ("-uncached", hit, hit),
+        ("-dram", hit, hit),
+    ];
+    for (name, read, write) in hits {
+        let system = load_system(&format!("cxl-ssd-sim{name}")).unwrap();
+        let (device, host) = system.check(SEED).unwrap();
+        assert_eq!(device.hit_time(Op::Read), read, "{name}");
+        assert_eq!(device.hit_time(Op::Write), write, "{name}");
+        assert_eq!(device.cache.loads_around, name == "-uncached");
+        assert_eq!(host.migration == Migration::AllHost, name == "-dram");
+        let pairs = base.host.to_pairs().into_iter().zip(system.host.to_pairs());
+        for ((key, ours), (_, theirs)) in pairs.filter(|((key, _), _)| *key != "migration.policy") {
+            assert_eq!(ours, theirs, "{key} of {name}");
+        }
     }
 }
 
@@ -79,7 +121,7 @@ fn the_designs_share_one_host() {
         "os.switch_cost",
         "migration.policy",
     ];
-    for preset in systems() {
+    for preset in designs() {
         let system = load_system(preset.name).unwrap();
         let log = system.check(SEED).unwrap().0.write_log.is_some();
         let device = if log { "skybyte" } else { "skybyte-base" };

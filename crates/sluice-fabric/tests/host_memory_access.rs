@@ -1,6 +1,6 @@
 //! One access of each kind, the link, and where the time goes: closed forms.
 
-use sluice_fabric::host::Migration;
+use sluice_fabric::host::{Memory, Migration};
 use sluice_testkit::host_rig::{HIT, LINE, host, memory};
 use sluice_units::Ps;
 
@@ -101,4 +101,29 @@ fn hits_pass_a_miss_on_the_link() {
     let now = Ps::from_us(100);
     memory.read(now, 8 * 4096, false);
     assert_eq!(memory.read(now, 64, false).done_at, now + HIT);
+}
+
+/// CXL-SSD-Sim's host: writes wait in the controller, and go when there are enough.
+#[test]
+fn writes_are_held_back_and_go_together() {
+    let mut config = host(Migration::AllHost);
+    config.dram_write_buffer = 4;
+    let device = memory(Migration::AllHost, &[]).into_device();
+    let mut memory = Memory::new(&config, device);
+    let overhead = ns(30);
+    for line in 0..3 {
+        assert_eq!(memory.write(ns(line), line * 64), ns(line) + overhead);
+    }
+    // One that is held back is answered from there, and is not held twice.
+    assert_eq!(memory.read(ns(3), 64, false).done_at, ns(3) + overhead);
+    assert_eq!(memory.write(ns(4), 64), ns(4) + overhead);
+    let idle = config.dram.idle_read() + overhead;
+    let far = 1 << 20;
+    assert_eq!(memory.read(ns(5), far, false).done_at, ns(5) + idle);
+    // The fourth sends them all: then a read of the first waits for DRAM, behind the writes.
+    let now = ns(1_000);
+    assert_eq!(memory.write(now, 3 * 64), now + overhead);
+    assert!(memory.read(now, 0, false).done_at > now + idle);
+    let requests = memory.stats().requests;
+    assert_eq!((requests.host_reads, requests.host_writes), (3, 5));
 }

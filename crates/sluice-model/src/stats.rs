@@ -40,6 +40,8 @@ pub struct Stats {
     pub write_throughs: u64,
     /// Stores that went around the cache, a program each.
     pub write_arounds: u64,
+    /// Loads that went around the cache.
+    pub read_arounds: u64,
     /// Pages that a prefetch brought in.
     pub prefetch_issued: u64,
     /// Prefetched pages that were accessed before they left.
@@ -243,9 +245,10 @@ impl Stats {
         between!(Stats, self, before;
             loads, stores, hits, misses, mshr_merges, mshr_stalls, fills, evictions,
             dirty_evictions, policy_refused, command_evictions, drops, flushes, write_throughs,
-            write_arounds, prefetch_issued, prefetch_used, prefetch_late, prefetch_unused,
-            prefetch_dropped, prefetch_raised, prefetch_lowered, late_write_backs, flash_reads,
-            flash_programs, host_programs, read_retries, suspensions, forced_writes, erases,
+            write_arounds, read_arounds, prefetch_issued, prefetch_used, prefetch_late,
+            prefetch_unused, prefetch_dropped, prefetch_raised, prefetch_lowered,
+            late_write_backs, flash_reads, flash_programs, host_programs, read_retries,
+            suspensions, forced_writes, erases,
             gc_moves, wear_moves, placements_missed, translation_hits, translation_misses,
             translation_reads, translation_programs, program_failures, erase_failures,
             bad_blocks, writes_refused, trims, pins, unpins, pins_dropped, pin_fills, refused,

@@ -70,6 +70,70 @@ fn bandwidth_bounds_a_memory_expander() {
     device.balance().unwrap();
 }
 
+/// CXL-SSD-Sim Table I: rows of 256 B. Four lines open one row; another bank does not wait.
+#[test]
+fn an_open_row_of_persistent_memory_is_near() {
+    let rows = [("memory.banks", "16"), ("memory.row_hit", "17500ps")];
+    let mut device = expander(&rows);
+    let link = Ps::from_ns(50);
+    let done = |device: &mut Device, addr, op| at(device, Ps::ZERO, addr, op).done_at;
+    let (open, hit) = (Ps::from_ns(150), Ps(17_500));
+    for line in 0..4 {
+        assert_eq!(
+            done(&mut device, line * 64, Op::Read),
+            link + open + hit * line
+        );
+    }
+    assert_eq!(done(&mut device, 256, Op::Read), link + open);
+    // Row 31 is on the same bank, 31 + 31 / 16 being twice 16: loads wait for loads.
+    let busy = open + hit * 3;
+    assert_eq!(done(&mut device, 31 * 256, Op::Read), link + busy + open);
+    assert_eq!(done(&mut device, 0, Op::Read), link + busy + open * 2);
+    device.balance().unwrap();
+}
+
+/// Stores to a row that is being written go with it; the next row of the bank waits.
+#[test]
+fn stores_to_a_row_are_gathered() {
+    let rows = [("memory.banks", "16"), ("memory.row_hit", "17500ps")];
+    let mut device = expander(&rows);
+    let (link, write, hit) = (Ps::from_ns(50), Ps::from_ns(500), Ps(17_500));
+    let mut done = |now, addr, op| at(&mut device, now, addr, op).done_at;
+    assert_eq!(done(Ps::ZERO, 0, Op::Write), link + write);
+    assert_eq!(done(write - Ps(1), 64, Op::Write), link + write);
+    // It is read from where it is gathered, and no load waits for it.
+    assert_eq!(
+        done(write - Ps(1), 128, Op::Read),
+        write - Ps(1) + link + hit
+    );
+    assert_eq!(done(write, 64, Op::Write), link + write * 2);
+    assert_eq!(done(write, 31 * 256, Op::Write), link + write * 3);
+    assert_eq!(done(write, 256, Op::Write), link + write * 2);
+    device.balance().unwrap();
+}
+
+#[test]
+fn what_memory_rows_cannot_be_is_refused() {
+    for (pairs, key) in [
+        (
+            &[("memory.banks", "4"), ("memory.row", "192B")][..],
+            "memory.row",
+        ),
+        (
+            &[("memory.banks", "4"), ("memory.row", "32B")],
+            "memory.row",
+        ),
+        (
+            &[("memory.banks", "4"), ("dram.model", "ddr4-2400")],
+            "dram.model",
+        ),
+    ] {
+        let pairs = [&[("device.kind", "memory")], pairs].concat();
+        let error = set(&pairs).check().unwrap_err().to_string();
+        assert!(error.contains(key), "{error}");
+    }
+}
+
 #[test]
 fn a_memory_expander_can_have_banks() {
     let mut device = expander(&[("dram.model", "ddr5-4800"), ("dram.channels", "2")]);

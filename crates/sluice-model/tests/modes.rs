@@ -69,6 +69,32 @@ fn a_store_around_the_cache_reads_and_programs_and_stays_out() {
     assert_eq!(device.balance(), Ok(()));
 }
 
+/// CXL-SSD-Sim section II-A: without a cache every line costs a page of flash.
+#[test]
+fn a_device_without_a_cache_reads_its_page_for_every_line() {
+    let without = [
+        ("cache.load_miss", "around"),
+        ("cache.store_miss", "around"),
+    ];
+    let mut device = device(&[&ONE_DIE[..], &without].concat());
+    let last = (0..3).map(|_| read(&mut device, Ps::ZERO, 0)).last();
+    let last = last.expect("three reads");
+    assert_eq!(
+        (last.done_at, last.served_by),
+        (READ * 3 + HIT, ServedBy::Flash)
+    );
+    let now = Ps::from_ms(1);
+    assert_eq!(write(&mut device, now, 0).done_at, now + MISS);
+    assert_eq!(
+        read(&mut device, now + MISS, 0).done_at,
+        now + MISS + PROGRAM + MISS
+    );
+    let stats = device.stats();
+    assert_eq!((stats.read_arounds, stats.write_arounds), (4, 1));
+    assert_eq!((stats.hits, stats.fills, stats.flash_reads), (0, 0, 5));
+    assert_eq!(device.balance(), Ok(()));
+}
+
 #[test]
 fn a_store_written_through_leaves_its_page_clean() {
     let pairs = [

@@ -4,7 +4,9 @@ use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, parts, served, summary, w
 use crate::{SCHEMA, share};
 use serde_json::{Map, Value, json};
 use sluice_config::System;
-use sluice_fabric::host::{HostConfig, HostStats, LevelStats, Migration, RunLength, simulate};
+use sluice_fabric::host::{
+    HostConfig, HostStats, LevelStats, Migration, PhaseStats, Requests, RunLength, simulate,
+};
 use sluice_model::{ConfigError, Device};
 use sluice_units::{Bytes, Ps};
 use sluice_workload::kernel::{KernelOptions, KernelSpec};
@@ -102,6 +104,7 @@ impl SystemPlan<'_> {
             scale: self.scale,
             seed: self.kernel.seed,
             rounds: self.kernel.rounds,
+            given: self.kernel.given.clone(),
         });
         self.fits(kernel.footprint(), &system, &device, &host)?;
         let mut stopped = false;
@@ -121,6 +124,10 @@ impl SystemPlan<'_> {
                 message,
             })?;
         }
+        let given = self.kernel.given.to_pairs().into_iter();
+        let parameters: Map<String, Value> = given
+            .map(|(key, value)| (key.to_owned(), value.into()))
+            .collect();
         let program = json!({
             "kernel": self.kernel.info.name,
             "seed": self.kernel.seed,
@@ -128,9 +135,11 @@ impl SystemPlan<'_> {
             "footprint_bytes": kernel.footprint().0,
             "rounds": kernel.rounds(),
             "checked": self.check,
+            "parameters": parameters,
         });
         let mut object = self.header(&system, program);
         object.extend(of_host(&stats, &host));
+        object.insert("phases".to_owned(), phases(kernel.phases(), &stats.phases));
         object.extend(of_device(&stats, &device));
         Ok(Some(Value::Object(object)))
     }
@@ -213,7 +222,7 @@ fn of_host(stats: &HostStats, host: &HostConfig) -> Map<String, Value> {
         "bound": bound(stats),
         "levels": {"l1": level(l1), "l2": level(l2), "l3": level(l3)},
         "tlb": {"misses": stats.tlb_misses, "mpki": mpki(stats.tlb_misses, stats.instructions)},
-        "requests": requests(stats),
+        "requests": requests(&stats.memory.requests),
         "amat_ns": amat(stats),
         "latency_ns": distribution(&stats.memory.latency),
         "flash_read_ns": distribution(&stats.memory.flash_read),
@@ -280,8 +289,7 @@ fn bound(stats: &HostStats) -> Value {
 }
 
 /// Accesses that left the processor, by the names of SkyByte's Figure 16.
-fn requests(stats: &HostStats) -> Value {
-    let requests = &stats.memory.requests;
+fn requests(requests: &Requests) -> Value {
     let kinds = [
         ("h_r", requests.host_reads),
         ("h_w", requests.host_writes),
@@ -362,6 +370,25 @@ fn migration(stats: &HostStats) -> Value {
             "programs": device.programs,
         },
     })
+}
+
+/// The program's phases by name.
+fn phases(names: &[&str], told: &[PhaseStats]) -> Value {
+    let phases = names.iter().zip(told).map(|(name, phase)| {
+        let lookups = phase.cache_hits + phase.cache_misses;
+        let told = json!({
+            "times": phase.times,
+            "time_s": seconds(phase.time),
+            "shortest_s": seconds(phase.shortest),
+            "instructions": phase.instructions,
+            "requests": requests(&phase.requests),
+            "cache_hits": phase.cache_hits,
+            "cache_misses": phase.cache_misses,
+            "cache_hit_ratio": share(phase.cache_hits, lookups),
+        });
+        ((*name).to_owned(), told)
+    });
+    Value::Object(phases.collect())
 }
 
 fn timeline(stats: &HostStats) -> Value {

@@ -81,6 +81,10 @@ pub fn workload(py: Python<'_>, error: &SpecError) -> PyErr {
         SpecError::Form { part, keys, .. } => (None, Some(part.clone()), Some(keys.clone())),
         SpecError::Key { key, keys, .. } => (Some(key.clone()), None, Some(keys.clone())),
         SpecError::Twice { key, .. } => (Some(key.clone()), None, None),
+        SpecError::Parameter { source, .. } => {
+            let told = details(source);
+            (told.key, told.value, told.expected)
+        }
         SpecError::Value { source, .. } => (
             Some(source.key.to_owned()),
             Some(source.value.clone()),

@@ -85,6 +85,7 @@ pub fn simulate(
                 errors::bad_value(py, "timeline", text, &error.expected)
             })?,
     };
+    let length = SystemPlan::length(asked.scale, &kernel, asked.warmup, asked.instructions);
     let plan = SystemPlan {
         name: asked.name,
         system: &system,
@@ -93,7 +94,7 @@ pub fn simulate(
         kernel,
         length: RunLength {
             sample_every,
-            ..SystemPlan::length(asked.scale, &kernel, asked.warmup, asked.instructions)
+            ..length
         },
         seed: asked.seed,
         check: asked.check,

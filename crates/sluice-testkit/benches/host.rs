@@ -6,6 +6,7 @@
 use sluice_config::load_system;
 use sluice_fabric::host::{HostStats, RunLength, simulate};
 use sluice_model::Device;
+use sluice_model::RawConfig;
 use sluice_units::Ps;
 use sluice_workload::kernel::{KERNELS, KernelInfo, KernelOptions};
 use std::time::Instant;
@@ -63,6 +64,7 @@ fn run(system: &str, kernel: &KernelInfo, scale: u32, length: u64) -> (f64, Host
         scale,
         seed: 1,
         rounds: 0,
+        given: RawConfig::of(kernel.params),
     });
     let device = Device::new(&device, 1).expect("a device");
     let length = RunLength {

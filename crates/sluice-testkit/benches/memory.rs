@@ -93,7 +93,7 @@ fn drive(memory: &mut Memory, order: &[u64], count: u64, now: &mut Ps, hash: &mu
     for addr in order.iter().cycle().take(count as usize) {
         // Eight cores with a miss each every 160 ns or so.
         *now += Ps::from_ns(20);
-        let answer = memory.read(*now, 0, *addr, false);
+        let answer = memory.read(*now, *addr, false);
         *hash = (*hash ^ answer.done_at.0).wrapping_mul(0x0000_0100_0000_01b3);
         while memory.take_moved().is_some() {}
     }

@@ -71,6 +71,8 @@ pub fn host(migration: Migration) -> HostConfig {
             closes_rows: false,
         },
         dram_overhead: ns(30),
+        dram_write_buffer: 0,
+        local_in_host: true,
         migration,
         link: Link { line: LINE },
         seed: 1,

@@ -60,6 +60,14 @@ pub enum SpecError {
         /// The key.
         key: String,
     },
+    /// A value that a parameter of the kernel does not take.
+    #[error("{kind}: {source}")]
+    Parameter {
+        /// The kernel.
+        kind: &'static str,
+        /// Key, value and what was expected.
+        source: Box<sluice_model::ConfigError>,
+    },
     /// A value that the key does not take.
     #[error("{kind}: {source}")]
     Value {
@@ -158,7 +166,7 @@ pub(crate) struct Keys<'a> {
 impl<'a> Keys<'a> {
     pub(crate) fn read(
         kind: &'static str,
-        known: &'static [&'static str],
+        known: &[&'static str],
         text: &'a str,
     ) -> Result<Self, SpecError> {
         let keys = || known.join(", ");
@@ -194,6 +202,12 @@ impl<'a> Keys<'a> {
         Ok(Self { kind, given })
     }
 
+    /// The text given for `key`, if it is.
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
+        let given = self.given.iter().find(|(given, _)| *given == key);
+        given.map(|(_, value)| *value)
+    }
+
     /// The value of `key` as `parse` reads it, or `default` when it is not given.
     fn get<T>(
         &self,
@@ -202,9 +216,9 @@ impl<'a> Keys<'a> {
         expected: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, SpecError> {
-        match self.given.iter().find(|(given, _)| *given == key) {
+        match self.text(key) {
             None => Ok(default),
-            Some((_, value)) => {
+            Some(value) => {
                 parse(value).ok_or_else(|| self.bad(BadValue::new(key, value, expected)))
             }
         }

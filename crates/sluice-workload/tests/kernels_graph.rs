@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use sluice_fabric::host::{Instr, MemOp, Step};
+use sluice_model::RawConfig;
 use sluice_units::Rng;
 use sluice_workload::kernel::{KERNELS, Kernel, KernelOptions};
 
@@ -11,11 +12,13 @@ const SCALE: u32 = 32_768;
 
 fn make(name: &str, threads: u32, rounds: u64, seed: u64) -> Box<dyn Kernel> {
     let info = KERNELS.iter().find(|info| info.name == name);
-    (info.expect("a kernel of that name").make)(&KernelOptions {
+    let info = info.expect("a kernel of that name");
+    (info.make)(&KernelOptions {
         threads,
         scale: SCALE,
         seed,
         rounds,
+        given: RawConfig::of(info.params),
     })
 }
 

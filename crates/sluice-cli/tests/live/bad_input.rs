@@ -44,7 +44,7 @@ fn refused_flags(flags: &[&str], names: &[&str]) {
 
 #[test]
 fn what_can_only_be_simulated() {
-    let cases: [(&[&str], &[&str]); 4] = [
+    let cases: [(&[&str], &[&str]); 5] = [
         (
             &["--set", "device.page=16KiB"],
             &["device.page", "16KiB", "4KiB"],
@@ -56,6 +56,10 @@ fn what_can_only_be_simulated() {
         (
             &["--set", "cache.store_miss=around"],
             &["cache.store_miss", "around", "rmw"],
+        ),
+        (
+            &["--set", "cache.load_miss=around"],
+            &["cache.load_miss", "around", "fill"],
         ),
         (
             &["--device", "dram-local"],

@@ -45,6 +45,8 @@ impl HostConfig {
             slice: positive(raw, "os.slice")?,
             dram: dram(raw)?,
             dram_overhead: raw.time("host.dram_overhead"),
+            dram_write_buffer: number(raw, "host.dram_write_buffer"),
+            local_in_host: raw.choice("host.local") == "host",
             migration: migration(raw)?,
             link,
             seed,
@@ -71,7 +73,10 @@ fn positive(raw: &RawConfig, key: &'static str) -> Result<Ps, ConfigError> {
 fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
     let l1 = level(raw, ["l1.capacity", "l1.ways", "l1.latency", "l1.mshrs"])?;
     let l2 = level(raw, ["l2.capacity", "l2.ways", "l2.latency", "l2.mshrs"])?;
-    let l3 = level(raw, ["l3.capacity", "l3.ways", "l3.latency", "l3.mshrs"])?;
+    let l3 = match raw.bytes("l3.capacity") {
+        Some(_) => level(raw, ["l3.capacity", "l3.ways", "l3.latency", "l3.mshrs"])?,
+        None => no_level(raw, l2.latency)?,
+    };
     for (low, high, keys) in [
         (l1, l2, ["l1.latency", "l2.latency"]),
         (l2, l3, ["l2.latency", "l3.latency"]),
@@ -109,16 +114,32 @@ fn level(raw: &RawConfig, keys: [&'static str; 4]) -> Result<Level, ConfigError>
         );
         return Err(raw.impossible(&[capacity, ways], message));
     }
-    if raw.count(mshrs) == 0 {
-        let message = "a cache without MSHRs could not miss; give it 1 at least".to_owned();
-        return Err(raw.impossible(&[mshrs], message));
-    }
     Ok(Level {
         lines: (bytes / LINE_BYTES) as u32,
         ways: number(raw, ways),
         latency: raw.time(latency),
-        mshrs: number(raw, mshrs),
+        mshrs: some_mshrs(raw, mshrs)?,
     })
+}
+
+/// The place of an L3 that there is not: it takes no time.
+fn no_level(raw: &RawConfig, above: Ps) -> Result<Level, ConfigError> {
+    Ok(Level {
+        lines: 0,
+        ways: 1,
+        latency: above,
+        mshrs: some_mshrs(raw, "l3.mshrs")?,
+    })
+}
+
+fn some_mshrs(raw: &RawConfig, key: &'static str) -> Result<u32, ConfigError> {
+    match number(raw, key) {
+        0 => {
+            let message = "a cache without MSHRs could not miss; give it 1 at least".to_owned();
+            Err(raw.impossible(&[key], message))
+        }
+        mshrs => Ok(mshrs),
+    }
 }
 
 fn tlb(raw: &RawConfig) -> Result<Tlb, ConfigError> {

@@ -6,7 +6,7 @@ use sluice_units::Ps;
 /// A level of caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Lines of 64 bytes: a power of two times the ways.
+    /// Lines of 64 bytes: a power of two times the ways; 0 for an L3 that there is not.
     pub lines: u32,
     /// Ways.
     pub ways: u32,
@@ -171,6 +171,10 @@ pub struct HostConfig {
     pub dram: DramLayout,
     /// What its controller and the on-chip network add to an access.
     pub dram_overhead: Ps,
+    /// Writes that its controller holds back.
+    pub dram_write_buffer: u32,
+    /// Whether a program's own memory is host memory (see [`super::Program::local`]).
+    pub local_in_host: bool,
     /// Where pages are.
     pub migration: Migration,
     /// The link to the device.

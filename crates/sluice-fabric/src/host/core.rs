@@ -7,6 +7,7 @@
 //! worth of them, exactly.
 
 use super::config::Cpu;
+use super::flush::Sent;
 use super::memory::Memory;
 use super::miss::{Miss, Misses};
 use super::sched::Thread;
@@ -63,12 +64,12 @@ pub(super) struct Core {
     width: u64,
     window: u64,
     l1_ticks: u64,
-    l2_ticks: u64,
+    pub(super) l2_ticks: u64,
     walk: u64,
     /// Whether a store must stay in the window until its line has been asked for.
     holds_stores: bool,
-    l1: Tags,
-    l2: Tags,
+    pub(super) l1: Tags,
+    pub(super) l2: Tags,
     tlb: TlbTags,
     slots: Box<[Slot]>,
     /// Numbers of entries of the running thread.
@@ -80,6 +81,13 @@ pub(super) struct Core {
     issued: u64,
     retired: u64,
     stores: StoreBuffer,
+    /// Lines sent to memory since last asked, with the time at which each leaves the L2.
+    pub(super) sent: Vec<(Ps, Sent)>,
+    /// Whether there were any so far: then a line is marked as written when its store retires.
+    pub(super) sends: bool,
+    /// How many are on their way, and when the last of those that have arrived did.
+    pub(super) flushing: u32,
+    pub(super) flushed: u64,
     /// Slots that have been given a result and whose waiters have not been told.
     told: Vec<u16>,
 }
@@ -112,15 +120,19 @@ impl Core {
             issued: 0,
             retired: 0,
             stores: StoreBuffer::new(cpu.store_buffer),
+            sent: Vec::new(),
+            sends: false,
+            flushing: 0,
+            flushed: 0,
             told: Vec::with_capacity(SLOTS as usize),
         }
     }
 
-    fn ticks(&self, time: Ps) -> u64 {
+    pub(super) fn ticks(&self, time: Ps) -> u64 {
         time.0 * self.width
     }
 
-    fn time(&self, ticks: u64) -> Ps {
+    pub(super) fn time(&self, ticks: u64) -> Ps {
         Ps(ticks / self.width)
     }
 
@@ -208,7 +220,7 @@ impl Core {
         };
         let before = self.tail.wrapping_sub(u64::from(entry.after));
         self.tail += 1;
-        if entry.op == MemOp::None {
+        if !matches!(entry.op, MemOp::Load | MemOp::Store) {
             return Ok(());
         }
         if entry.after > 0 && before >= self.head && before < self.tail - 1 {
@@ -238,17 +250,19 @@ impl Core {
             self.slots[place as usize].from += wait;
         }
         let from = self.slots[place as usize].from;
-        let store = op == MemOp::Store;
+        let flags = match op {
+            MemOp::Store if !self.sends => DIRTY,
+            _ => 0,
+        };
         if let Some(entry) = self.l1.find(line) {
             self.stats.levels[0].hits += 1;
-            *entry |= if store { DIRTY } else { 0 };
+            *entry |= flags;
             if *entry & PENDING != 0 {
                 return self.merge(place, line);
             }
             return self.finish(place, from + self.l1_ticks);
         }
         self.stats.levels[0].misses += 1;
-        let flags = if store { DIRTY } else { 0 };
         if self.l2.find(line).is_some() {
             self.stats.levels[1].hits += 1;
             self.fill_l1(line, flags);
@@ -354,8 +368,14 @@ impl Core {
                 };
                 at = at.max(room);
                 self.buffer(&slot);
+                if self.sends {
+                    self.written(slot.line);
+                }
                 self.stats.stores += 1;
             }
+            MemOp::Flush => self.flush(slot.line, at)?,
+            MemOp::Fence if self.flushing > 0 => return Err(Pause::Blocked),
+            MemOp::Fence => at = at.max(self.flushed),
             MemOp::None => {}
         }
         self.retired = at;
@@ -468,20 +488,5 @@ impl Core {
     pub fn shoot_down(&mut self, first: u64, pages: u32, cost: Ps) {
         (first..first + u64::from(pages)).for_each(|page| self.tlb.remove(page));
         self.lose(cost);
-    }
-
-    /// The L1 is empty. What was written goes to the L2.
-    pub fn flush_l1(&mut self) {
-        let l2 = &mut self.l2;
-        let mut write_backs = 0;
-        self.l1.take_all(|entry| {
-            if entry & DIRTY != 0
-                && let Some(below) = l2.peek(line_of(entry))
-            {
-                *below |= DIRTY;
-                write_backs += 1;
-            }
-        });
-        self.stats.levels[0].write_backs += write_backs;
     }
 }

@@ -23,6 +23,7 @@ impl Host<'_> {
         self.device_began = *self.memory.device().stats();
         (self.switches, self.shootdowns) = (0, 0);
         self.sampled = self.totals();
+        self.forget_phases();
     }
 
     /// Ends stretches of the timeline that are over.
@@ -38,7 +39,7 @@ impl Host<'_> {
     }
 
     /// Counts since counting began.
-    fn totals(&self) -> Sample {
+    pub(super) fn totals(&self) -> Sample {
         let requests = &self.memory.stats().requests;
         Sample {
             at: self.now,
@@ -74,6 +75,7 @@ impl Host<'_> {
             memory,
             device: self.memory.device().stats().since(&self.device_began),
             timeline: self.timeline.clone(),
+            phases: self.phase.told.clone(),
             hash: self.hash,
         }
     }

@@ -11,7 +11,8 @@ use std::collections::BinaryHeap;
 const KNOWN: usize = 1 << 13;
 
 pub(super) struct SharedCache {
-    tags: Tags,
+    /// None if there is no L3: then nothing is found, and what is written passes.
+    tags: Option<Tags>,
     latency: Ps,
     mshrs: usize,
     /// When the lines come that are under way.
@@ -35,7 +36,7 @@ impl SharedCache {
     /// `above`: the latency of the level above, which is part of this one's.
     pub fn new(level: &Level, above: Ps) -> SharedCache {
         SharedCache {
-            tags: Tags::new(level),
+            tags: (level.lines > 0).then(|| Tags::new(level)),
             latency: level.latency.saturating_sub(above),
             mshrs: level.mshrs as usize,
             under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
@@ -46,7 +47,7 @@ impl SharedCache {
 
     /// Looks for a line. `at` is when it would be there, if it is.
     pub fn find(&mut self, now: Ps, line: u32, at: Ps) -> Found {
-        if let Some(entry) = self.tags.find(line) {
+        if let Some(entry) = self.tags.as_mut().and_then(|tags| tags.find(line)) {
             let mut ready = at;
             if *entry & PENDING != 0 {
                 let (known, when) = self.ready[line as usize % KNOWN];
@@ -88,19 +89,31 @@ impl SharedCache {
     /// A line that was not there comes at this time. Returns the line that is written back for
     /// it.
     pub fn fill(&mut self, line: u32, at: Ps) -> Option<u32> {
+        let tags = self.tags.as_mut()?;
         self.ready[line as usize % KNOWN] = (line, at);
-        let victim = self.tags.insert(line, PENDING);
+        let victim = tags.insert(line, PENDING);
         self.written(victim)
     }
 
     /// A line that was written comes from an L2. Returns the line that is written back for it.
     pub fn take(&mut self, line: u32) -> Option<u32> {
-        if let Some(entry) = self.tags.find(line) {
+        let Some(tags) = &mut self.tags else {
+            return Some(line);
+        };
+        if let Some(entry) = tags.find(line) {
             *entry |= DIRTY;
             return None;
         }
-        let victim = self.tags.insert(line, DIRTY);
+        let victim = tags.insert(line, DIRTY);
         self.written(victim)
+    }
+
+    /// A line goes to memory and stays. Says whether it was written.
+    pub fn clean(&mut self, line: u32) -> bool {
+        let entry = self.tags.as_mut().and_then(|tags| tags.peek(line));
+        let dirty = entry.is_some_and(Tags::clean);
+        self.stats.write_backs += u64::from(dirty);
+        dirty
     }
 
     fn written(&mut self, victim: u32) -> Option<u32> {

@@ -9,10 +9,12 @@ mod check;
 mod config;
 mod core;
 mod count;
+mod flush;
 mod l3;
 mod memory;
 mod miss;
 mod params;
+mod phase;
 mod sched;
 mod stats;
 mod stores;
@@ -30,7 +32,8 @@ pub use config::{
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;
 pub use stats::{
-    AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, Requests, Sample,
+    AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, PhaseStats, Requests,
+    Sample,
 };
 pub use stream::{Instr, MemOp, Program, Step};
 pub use system::simulate;

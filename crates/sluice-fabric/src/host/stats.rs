@@ -59,6 +59,26 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// What came after an earlier count.
+    pub(super) fn since(&self, before: &Requests) -> Requests {
+        Requests {
+            host_reads: self.host_reads - before.host_reads,
+            host_writes: self.host_writes - before.host_writes,
+            device_read_hits: self.device_read_hits - before.device_read_hits,
+            device_read_misses: self.device_read_misses - before.device_read_misses,
+            device_writes: self.device_writes - before.device_writes,
+        }
+    }
+
+    /// Adds others.
+    pub(super) fn add(&mut self, other: &Requests) {
+        self.host_reads += other.host_reads;
+        self.host_writes += other.host_writes;
+        self.device_read_hits += other.device_read_hits;
+        self.device_read_misses += other.device_read_misses;
+        self.device_writes += other.device_writes;
+    }
+
     /// All of them.
     pub fn total(&self) -> u64 {
         let host = self.host_reads + self.host_writes;
@@ -169,6 +189,26 @@ impl Sample {
     }
 }
 
+/// A phase of the program (see [`super::Program::phases`]), all its runs together. One that was
+/// under way when counting began or ended does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PhaseStats {
+    /// How often it ran.
+    pub times: u64,
+    /// How long all of them took.
+    pub time: Ps,
+    /// How long the shortest took.
+    pub shortest: Ps,
+    /// Instructions retired.
+    pub instructions: u64,
+    /// What left the processor.
+    pub requests: Requests,
+    /// Accesses that the device's cache had.
+    pub cache_hits: u64,
+    /// Accesses that it did not have, those to pages on their way included.
+    pub cache_misses: u64,
+}
+
 /// Everything that was counted in the measured part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostStats {
@@ -196,6 +236,8 @@ pub struct HostStats {
     pub squashed: u64,
     /// The run in stretches of equal time.
     pub timeline: Vec<Sample>,
+    /// Its phases, in the order in which the program names them.
+    pub phases: Vec<PhaseStats>,
     /// FNV-1a, a word at a time, over the time and thread of every context switch, access and
     /// barrier: equal runs have equal hashes.
     pub hash: u64,

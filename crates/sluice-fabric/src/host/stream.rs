@@ -10,6 +10,10 @@ pub enum MemOp {
     Load,
     /// Writes at the address.
     Store,
+    /// Once it retires, the line at the address goes to memory if it was written (`clwb`).
+    Flush,
+    /// Retires when memory has all lines that were flushed before it (`sfence`).
+    Fence,
     /// Nothing: only the computation before it counts.
     None,
 }
@@ -24,7 +28,7 @@ pub struct Instr {
     /// How many entries back the load is that this address is computed from; 0 for none that
     /// could still be under way.
     pub after: u16,
-    /// Load, store or neither.
+    /// What it does.
     pub op: MemOp,
 }
 
@@ -57,6 +61,23 @@ pub trait Program {
 
     /// How many threads it has.
     fn threads(&self) -> u32;
+
+    /// Bytes at the beginning of its memory that it keeps for itself, off the device: an index, a
+    /// stack. Whole pages.
+    fn local(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    /// Names of the phases in which it is measured, each between barriers.
+    fn phases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The phase that follows, by its place in [`Program::phases`]; asked at the beginning, and at
+    /// each barrier when all threads are there.
+    fn phase(&self) -> usize {
+        0
+    }
 
     /// Appends the next stretch of a thread's instructions to `out`, which may hold earlier ones:
     /// some hundreds to some thousands, and none only before a barrier or the end. Not called again

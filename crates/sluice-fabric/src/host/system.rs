@@ -2,8 +2,10 @@
 
 use super::config::{HostConfig, RunLength};
 use super::core::{Core, Pause};
+use super::flush::Sent;
 use super::l3::{Found, SharedCache};
 use super::memory::Memory;
+use super::phase::Phase;
 use super::sched::Scheduler;
 use super::stats::{HostStats, Sample};
 use super::stream::{Program, Step};
@@ -23,6 +25,8 @@ pub(super) enum Event {
     Run(u32),
     /// A miss of a core has left its L2. Means nothing after a squash.
     Access { core: u32, miss: u32, epoch: u32 },
+    /// A line that a program sends to memory has left a core's L2.
+    Flush { core: u32, sent: Sent },
     /// An MSHR is free for the first of a core's misses that wait for one.
     Retry { core: u32, epoch: u32 },
     /// An instruction with a long delay is at retirement.
@@ -63,6 +67,7 @@ pub(super) struct Host<'a> {
     pub timeline: Vec<Sample>,
     pub sampled: Sample,
     pub hash: u64,
+    pub phase: Phase,
     /// Lines on their way from an L2 to the L3.
     pub write_backs: Vec<u32>,
 }
@@ -99,6 +104,11 @@ pub fn simulate(
 impl<'a> Host<'a> {
     fn new(config: &'a HostConfig, device: Device, program: &'a mut dyn Program) -> Host<'a> {
         let cores = 0..config.cpu.cores;
+        let mut memory = Memory::new(config, device);
+        if config.local_in_host {
+            memory.keep(program.local());
+        }
+        let phase = Phase::new(program);
         Host {
             config,
             program,
@@ -109,7 +119,7 @@ impl<'a> Host<'a> {
                 .map(|_| Core::new(&config.cpu, config.coordinated))
                 .collect(),
             l3: SharedCache::new(&config.cpu.l3, config.cpu.l2.latency),
-            memory: Memory::new(config, device),
+            memory,
             sched: Scheduler::new(config.threads, config.scheduling, config.seed),
             retired: 0,
             began: Ps::ZERO,
@@ -119,6 +129,7 @@ impl<'a> Host<'a> {
             timeline: Vec::new(),
             sampled: Sample::default(),
             hash: 0xcbf2_9ce4_8422_2325,
+            phase,
             write_backs: Vec::new(),
         }
     }
@@ -182,6 +193,7 @@ impl<'a> Host<'a> {
                     self.access(core as usize, miss);
                 }
             }
+            Event::Flush { core, sent } => self.flush(core as usize, sent),
             Event::Retry { core, epoch } => {
                 if self.cores[core as usize].epoch == epoch {
                     self.retry(core as usize);
@@ -252,6 +264,11 @@ impl<'a> Host<'a> {
             let core = number as u32;
             self.events
                 .push(at.max(self.now), Event::Access { core, miss, epoch });
+        }
+        for (at, sent) in core.sent.drain(..) {
+            let core = number as u32;
+            self.events
+                .push(at.max(self.now), Event::Flush { core, sent });
         }
     }
 
@@ -356,7 +373,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    fn wake(&mut self, number: usize) {
+    pub(super) fn wake(&mut self, number: usize) {
         if self.cores[number].blocked {
             self.advance(number);
         }

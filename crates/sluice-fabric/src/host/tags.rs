@@ -65,6 +65,13 @@ impl Tags {
         entries.find(|entry| **entry & LINE == line + 1)
     }
 
+    /// An entry's line is as its memory has it. Says whether it was not.
+    pub fn clean(entry: &mut u32) -> bool {
+        let dirty = *entry & DIRTY != 0;
+        *entry &= !DIRTY;
+        dirty
+    }
+
     /// Puts a line in that is not there. Returns the entry that had to go, or 0.
     pub fn insert(&mut self, line: u32, flags: u32) -> u32 {
         let set = self.set(line);

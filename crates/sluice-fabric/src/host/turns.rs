@@ -90,6 +90,7 @@ impl Host<'_> {
         if !self.sched.all_at_barrier() {
             return;
         }
+        self.end_phase();
         for thread in 0..self.config.threads {
             let state = &mut self.sched.threads[thread as usize];
             if state.state == State::AtBarrier {

@@ -2,5 +2,6 @@
 
 mod closed_forms;
 mod naive;
+mod persist;
 mod rig;
 mod switching;

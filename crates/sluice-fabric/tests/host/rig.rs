@@ -60,6 +60,8 @@ pub fn host() -> HostConfig {
             closes_rows: false,
         },
         dram_overhead: Ps::ZERO,
+        dram_write_buffer: 0,
+        local_in_host: true,
         migration: Migration::None,
         link: Link { line: Ps(1) },
         seed: 1,

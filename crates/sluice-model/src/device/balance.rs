@@ -15,7 +15,7 @@ impl Device {
         let written = written + s.write_throughs + s.write_arounds + s.block_writes;
         let written = written + s.migration.programs;
         let gone = s.evictions + s.command_evictions + s.drops;
-        let brought = s.misses - s.write_arounds + s.prefetch_issued + s.pin_fills;
+        let brought = s.misses - s.write_arounds - s.read_arounds + s.prefetch_issued + s.pin_fills;
         let brought = brought + s.migration.fills;
         let left = s.prefetch_used + s.prefetch_unused;
         // A program that failed was asked for again; only those of collection count as moves.

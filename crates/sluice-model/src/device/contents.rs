@@ -14,6 +14,10 @@ impl Contents {
     #[inline]
     pub fn fill(&mut self, _lpn: u32) {}
 
+    /// What was read last goes to the host, past the cache.
+    #[inline]
+    pub fn pass(&mut self) {}
+
     /// The host's data goes to the cached page.
     #[inline]
     pub fn store(&mut self, _lpn: u32) {}
@@ -48,6 +52,8 @@ mod watched {
         pub incoming: u64,
         /// What was read last from flash.
         pub last_read: u64,
+        /// What the host got past the cache.
+        pub passed: u64,
         moving: u64,
         /// Blocks that hold pages of the map.
         pub map_blocks: BTreeSet<u32>,
@@ -71,6 +77,10 @@ mod watched {
 
         pub fn fill(&mut self, lpn: u32) {
             self.cached.insert(lpn, self.last_read);
+        }
+
+        pub fn pass(&mut self) {
+            self.passed = self.last_read;
         }
 
         pub fn store(&mut self, lpn: u32) {

@@ -1,7 +1,7 @@
 //! A memory expander: no cache, no flash, every access is served from memory.
 
 use super::Device;
-use crate::config::Settings;
+use crate::config::{RowSettings, Settings};
 use crate::dram::Dram;
 use crate::parts::Parts;
 use crate::request::{Completion, Op, Request, ServedBy};
@@ -13,7 +13,71 @@ pub(super) struct Memory {
     times: [Ps; 2],
     transfer: Ps,
     free_at: Ps,
+    rows: Option<Rows>,
     dram: Option<Dram>,
+}
+
+/// Banks with a row open in each (CXL-SSD-Sim Table I).
+struct Rows {
+    given: RowSettings,
+    banks: Vec<Bank>,
+}
+
+/// Rows are their number plus one. Loads do not wait for stores.
+#[derive(Clone, Copy, Default)]
+struct Bank {
+    /// The row of the last load, and from when on the bank takes another load.
+    open: u64,
+    free_at: Ps,
+    /// The row of the last store, and when it is written.
+    written: u64,
+    written_at: Ps,
+}
+
+impl Rows {
+    fn new(given: RowSettings) -> Rows {
+        Rows {
+            given,
+            banks: vec![Bank::default(); given.banks as usize],
+        }
+    }
+
+    /// Neighbouring rows are on neighbouring banks, and so are rows that are `banks` apart, or its
+    /// square: arrays at round addresses do not meet on one bank.
+    fn bank_of(&self, row: u64) -> usize {
+        let banks = self.given.banks;
+        ((row + row / banks + row / banks / banks) % banks) as usize
+    }
+
+    /// A load begins when its bank is free of loads, and keeps it busy. `time` is what it takes if
+    /// another row is open.
+    fn load(&mut self, at: Ps, addr: u64, time: Ps) -> (Ps, Ps) {
+        let row = addr >> self.given.shift;
+        let number = self.bank_of(row);
+        let bank = &mut self.banks[number];
+        let start = at.max(bank.free_at);
+        let gathered = bank.written == row + 1 && start < bank.written_at;
+        let time = match bank.open == row + 1 || gathered {
+            true => self.given.hit,
+            false => time,
+        };
+        (bank.open, bank.free_at) = (row + 1, start + time);
+        (start, time)
+    }
+
+    /// A store is written with those before it if they are to the same row and on their way, or
+    /// when they are written, in `time`.
+    fn store(&mut self, at: Ps, addr: u64, time: Ps) -> (Ps, Ps) {
+        let row = addr >> self.given.shift;
+        let number = self.bank_of(row);
+        let bank = &mut self.banks[number];
+        if bank.written == row + 1 && at < bank.written_at {
+            return (at, bank.written_at - at);
+        }
+        let start = at.max(bank.written_at);
+        (bank.written, bank.written_at) = (row + 1, start + time);
+        (start, time)
+    }
 }
 
 impl Memory {
@@ -24,6 +88,7 @@ impl Memory {
             times: [given.read, given.write],
             transfer: given.transfer,
             free_at: Ps::ZERO,
+            rows: given.rows.map(Rows::new),
             dram: settings.dram.as_ref().map(Dram::new),
         })
     }
@@ -32,6 +97,13 @@ impl Memory {
     fn access(&mut self, at: Ps, req: Request) -> (Ps, Ps) {
         let start = at.max(self.free_at);
         self.free_at = start + self.transfer;
+        if let Some(rows) = &mut self.rows {
+            let time = self.times[req.op as usize];
+            return match req.op {
+                Op::Read => rows.load(start, req.addr, time),
+                Op::Write => rows.store(start, req.addr, time),
+            };
+        }
         let time = match &mut self.dram {
             Some(dram) => dram.access(start, req.addr, req.op).done_at - start,
             None => self.times[req.op as usize],

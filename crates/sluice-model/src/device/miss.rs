@@ -26,6 +26,10 @@ impl Device {
         let around = self.config.cache.store_miss == StoreMiss::Around;
         let done_at = match req.op {
             Op::Write if around => self.write_around(at, lpn),
+            Op::Read if self.config.cache.loads_around => {
+                self.stats.read_arounds += 1;
+                self.around(at, lpn)
+            }
             _ => self.bring_in(at, lpn, req, effects),
         };
         self.prefetch_after(at, lpn, Outcome::Miss, effects);
@@ -68,18 +72,25 @@ impl Device {
 
     /// Reads the page, changes it and programs it, all outside the cache.
     fn write_around(&mut self, at: Ps, lpn: u32) -> Ps {
+        let done_at = self.around(at, lpn);
+        self.stats.write_arounds += 1;
+        self.write_behind(done_at, lpn);
+        done_at
+    }
+
+    /// Reads the page for one access without a place in the cache. Returns when that is done.
+    fn around(&mut self, at: Ps, lpn: u32) -> Ps {
         let mut parts = self.behind_parts();
         self.mshr.retire(at);
         let start = self.mshr.free_at(at).max(self.requests.free_at(at));
         self.stats.mshr_stalls += u64::from(start > at);
         parts.stall = start - at;
         let read_at = self.back.read(start, lpn, &mut parts, &mut self.stats);
+        self.back.contents.pass();
         parts.dram = self.config.cache.hit_latency;
         let done_at = read_at + parts.dram;
         self.mshr.take(start, done_at);
         self.requests.take(start, done_at);
-        self.stats.write_arounds += 1;
-        self.write_behind(done_at, lpn);
         self.count_latency(parts, done_at);
         done_at
     }

@@ -101,6 +101,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("cache.index_latency", &["0ns", "49ns"]),
         ("cache.write", &["back", "through"]),
         ("cache.store_miss", &["rmw", "merge", "around"]),
+        ("cache.load_miss", &["fill", "around"]),
         ("cache.track_lines", &["no", "yes"]),
         ("cache.pin_max", &["50%", "90%", "1%"]),
         ("mshr.entries", &["1", "3", "256"]),
@@ -239,6 +240,9 @@ impl Rig {
                 let served_by = self.access(lpn, Op::Read);
                 let found = match served_by {
                     ServedBy::WriteLog => self.logged(lpn),
+                    ServedBy::Flash if self.device.config.cache.loads_around => {
+                        Some(self.device.back.contents.passed)
+                    }
                     _ => self.device.back.contents.of_cached(lpn),
                 };
                 let newest = self.newest[lpn as usize];

@@ -13,6 +13,7 @@ use cache::{Caches, OffChip};
 use clap::Parser;
 use pages::{Pages, Shares};
 use sluice_fabric::host::{Instr, MemOp, Step};
+use sluice_model::RawConfig;
 use sluice_workload::kernel::{KERNELS, Kernel, KernelInfo, KernelOptions};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -98,7 +99,7 @@ fn count(turns: &mut Turns, caches: &mut Caches, pages: &mut Pages, most: u64) -
         let Some(thread) = turns.next() else { break };
         for instr in &turns.stretch {
             seen.instructions += instr.count();
-            if instr.op != MemOp::None {
+            if matches!(instr.op, MemOp::Load | MemOp::Store) {
                 let store = instr.op == MemOp::Store;
                 *if store {
                     &mut seen.stores
@@ -115,7 +116,7 @@ fn count(turns: &mut Turns, caches: &mut Caches, pages: &mut Pages, most: u64) -
 }
 
 fn show(info: &KernelInfo, footprint: u64, scale: u32, seen: &Counted) {
-    let (memory, ratio, mpki) = info.published;
+    let (memory, ratio, mpki) = info.published.unwrap_or_default();
     let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let beside = |ours: f64, theirs: f64| {
         let distance = 100.0 * (ours / theirs - 1.0);
@@ -154,6 +155,7 @@ fn measure(info: &KernelInfo, args: &Args) {
         scale: args.scale,
         seed: args.seed,
         rounds: 0,
+        given: RawConfig::of(info.params),
     };
     let start = Instant::now();
     let kernel = (info.make)(&options);
@@ -181,9 +183,10 @@ fn measure(info: &KernelInfo, args: &Args) {
 fn main() -> ExitCode {
     let args = Args::parse();
     let asked = |info: &&KernelInfo| args.kernel == "all" || args.kernel == info.name;
-    let kernels: Vec<_> = KERNELS.iter().filter(asked).collect();
+    let of_table_1 = || KERNELS.iter().filter(|info| info.published.is_some());
+    let kernels: Vec<_> = of_table_1().filter(asked).collect();
     if kernels.is_empty() {
-        let names: Vec<_> = KERNELS.iter().map(|info| info.name).collect();
+        let names: Vec<_> = of_table_1().map(|info| info.name).collect();
         eprintln!(
             "kernel = {}: want one of all, {}",
             args.kernel,

@@ -30,7 +30,8 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     name: "bc",
     meaning: "betweenness centrality of a Kronecker graph: Brandes, forwards and backwards",
     source: "GAP, bc",
-    published: (8180, 11, 394),
+    published: Some((8180, 11, 394)),
+    params: &[],
     make: |options| Box::new(Bc::new(options)),
 };
 
@@ -107,7 +108,7 @@ struct Bc {
 }
 
 fn vertices(scale: u32) -> u64 {
-    let bytes = u64::from(INFO.published.0) * 1_000_000 / u64::from(scale);
+    let bytes = INFO.table_1_bytes() / u64::from(scale);
     let vertex = 8 + 4 * DEGREE + DEGREE / 8 + 4 + 8 + 4 + 4 + 4;
     (bytes / vertex).max(64)
 }
@@ -135,7 +136,7 @@ impl Bc {
     fn new(options: &KernelOptions) -> Bc {
         let graph = Kronecker::new(vertices(options.scale), DEGREE, options.seed);
         let mut bc = Bc {
-            options: *options,
+            options: options.clone(),
             state: State::new(graph.vertices(), graph.edges()),
             places: Places::new(graph.vertices(), graph.edges(), options.threads),
             graph,

@@ -24,7 +24,8 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     name: "bfs-dense",
     meaning: "breadth-first search, level by level over all nodes of an even random graph",
     source: "Rodinia, bfs",
-    published: (9130, 25, 1229),
+    published: Some((9130, 25, 1229)),
+    params: &[],
     make: |options| Box::new(Bfs::new(options)),
 };
 
@@ -103,7 +104,7 @@ struct Bfs {
 }
 
 fn nodes(scale: u32) -> u64 {
-    let bytes = u64::from(INFO.published.0) * 1_000_000 / u64::from(scale);
+    let bytes = INFO.table_1_bytes() / u64::from(scale);
     (bytes / (8 + 3 + 4 + 4 * DEGREE)).max(2)
 }
 
@@ -199,7 +200,7 @@ impl Bfs {
         let nodes = nodes(options.scale);
         let graph = Graph::new(nodes, options.seed);
         let mut bfs = Bfs {
-            options: *options,
+            options: options.clone(),
             places: Places::new(nodes, graph.ends.len() as u64),
             graph,
             state: State::new(nodes),
@@ -441,6 +442,7 @@ impl Kernel for Bfs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::drive::options;
     use super::*;
 
     #[test]
@@ -462,10 +464,9 @@ mod tests {
     fn a_run_begins_when_one_node_in_a_hundred_is_left() {
         for (scale, seed) in [(256, 1), (300, 1), (512, 2), (700, 3)] {
             let bfs = Bfs::new(&KernelOptions {
-                threads: 8,
                 scale,
                 seed,
-                rounds: 0,
+                ..options(8, 1, 0)
             });
             let count = |flags: &[bool]| flags.iter().filter(|flag| **flag).count();
             let nodes = bfs.graph.nodes() as usize;

@@ -2,6 +2,7 @@
 
 use super::{KERNELS, Kernel, KernelOptions};
 use sluice_fabric::host::{Instr, MemOp, Step};
+use sluice_model::RawConfig;
 
 /// Options for a small kernel.
 pub(super) fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
@@ -10,6 +11,7 @@ pub(super) fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
         scale,
         seed: 7,
         rounds,
+        given: RawConfig::of(&[]),
     }
 }
 
@@ -83,7 +85,11 @@ fn a_scale_beyond_all_sense_still_has_kernels() {
 #[test]
 fn a_stretch_does_not_depend_on_what_is_there_before_it() {
     for info in KERNELS {
-        let [mut alone, mut behind] = [0, 1].map(|_| (info.make)(&options(1, 32_768, 0)));
+        let options = KernelOptions {
+            given: RawConfig::of(info.params),
+            ..options(1, 32_768, 0)
+        };
+        let [mut alone, mut behind] = [0, 1].map(|_| (info.make)(&options));
         let (mut one, mut all) = (Vec::new(), Vec::new());
         for _ in 0..200 {
             one.clear();

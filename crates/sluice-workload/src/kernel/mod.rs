@@ -1,12 +1,14 @@
 //! Programs that really compute, and write down the instructions that they execute.
 //!
-//! The seven workloads of SkyByte's Table I. Each holds its data in ordinary memory, computes with
+//! The seven workloads of SkyByte's Table I, and those that CXL-SSD-Sim measures memories with.
+//! Each holds its data in ordinary memory, computes with
 //! it, and tells the loads, stores and computation of every step, with addresses in a memory of its
 //! own that begins at 0. What one leaves out of the program it is named after stands in its file.
 
 mod arena;
 mod bc;
 mod bfs;
+mod chase;
 mod dlrm;
 #[cfg(test)]
 mod drive;
@@ -17,6 +19,7 @@ mod share;
 mod spec;
 mod srad;
 mod store;
+mod stream;
 mod tpcc;
 mod ycsb;
 
@@ -25,6 +28,7 @@ pub use record::{Loaded, Recorder};
 pub use spec::{KernelSpec, parse_kernel};
 
 use sluice_fabric::host::Program;
+use sluice_model::{Param, RawConfig};
 
 /// A program that can tell whether what it computed is right.
 pub trait Kernel: Program + Send {
@@ -40,16 +44,18 @@ pub trait Kernel: Program + Send {
 }
 
 /// How to make a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelOptions {
     /// Threads that share out its work.
     pub threads: u32,
-    /// Its memory is that of Table I divided by this.
+    /// Its memory is that of Table I, or of its parameters, divided by this.
     pub scale: u32,
     /// Seed of its data and choices.
     pub seed: u64,
     /// Ends after so many rounds; never, if 0.
     pub rounds: u64,
+    /// A value for each of the kernel's own parameters.
+    pub given: RawConfig,
 }
 
 /// An entry of the registry.
@@ -61,13 +67,23 @@ pub struct KernelInfo {
     /// Where it comes from.
     pub source: &'static str,
     /// What SkyByte's Table I says of it: memory in MB, write ratio in percent, LLC misses in
-    /// 10,000 instructions.
-    pub published: (u32, u32, u32),
+    /// 10,000 instructions; nothing if it is none of that table.
+    pub published: Option<(u32, u32, u32)>,
+    /// What it takes beside `seed` and `rounds`.
+    pub params: &'static [Param],
     /// Makes one.
     pub make: fn(&KernelOptions) -> Box<dyn Kernel>,
 }
 
-/// Every kernel, in the order of Table I.
+impl KernelInfo {
+    /// Bytes of memory in Table I; none for a kernel that is not in it.
+    pub fn table_1_bytes(&self) -> u64 {
+        self.published
+            .map_or(0, |(mb, _, _)| u64::from(mb) * 1_000_000)
+    }
+}
+
+/// Every kernel: those of Table I in its order, then those of CXL-SSD-Sim.
 pub static KERNELS: &[KernelInfo] = &[
     bfs::INFO,
     bc::INFO,
@@ -76,13 +92,15 @@ pub static KERNELS: &[KernelInfo] = &[
     ycsb::INFO,
     tpcc::INFO,
     dlrm::INFO,
+    stream::INFO,
+    chase::INFO,
 ];
 
 /// Memory within 5 % of Table I, at every scale that matters, without making the kernel.
 #[cfg(test)]
 fn assert_footprint(info: &KernelInfo, footprint: impl Fn(u32) -> sluice_units::Bytes) {
     for scale in [1, 8, 32, 64, 128] {
-        let published = u64::from(info.published.0) * 1_000_000 / u64::from(scale);
+        let published = info.table_1_bytes() / u64::from(scale);
         let ours = footprint(scale).0;
         assert!(
             ours.abs_diff(published) * 20 <= published,

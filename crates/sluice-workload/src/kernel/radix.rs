@@ -25,7 +25,8 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     name: "radix",
     meaning: "radix sort: counts and permutes keys between two arrays, digit by digit",
     source: "Splash-3, radix",
-    published: (9600, 29, 71),
+    published: Some((9600, 29, 71)),
+    params: &[],
     make: |options| Box::new(Radix::new(options)),
 };
 
@@ -101,7 +102,7 @@ struct Radix {
 impl Plan {
     fn new(scale: u32) -> Plan {
         let log2 = (RADIX / u64::from(scale)).max(8).ilog2();
-        let bytes = u64::from(INFO.published.0) * 1_000_000 / u64::from(scale);
+        let bytes = INFO.table_1_bytes() / u64::from(scale);
         Plan {
             keys: (bytes / 16).max(1),
             log2,
@@ -155,7 +156,7 @@ impl Radix {
         let zeros = || vec![0; plan.keys as usize];
         let buckets = vec![0; options.threads as usize * plan.buckets() as usize];
         let mut radix = Radix {
-            options: *options,
+            options: options.clone(),
             places: Places::new(&plan, options.threads),
             plan,
             keys: [zeros(), zeros()],

@@ -1,12 +1,13 @@
-//! Kernels as one line of text: `srad:seed=3,rounds=2`.
+//! Kernels as one line of text: `srad:seed=3,rounds=2`, `stream:bytes=8MB`.
 
 use super::{KERNELS, KernelInfo};
 use crate::spec::{Keys, SpecError};
+use sluice_model::RawConfig;
 
 const KEYS: &[&str] = &["seed", "rounds"];
 
 /// A kernel as it was asked for.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct KernelSpec {
     /// Which.
     pub info: &'static KernelInfo,
@@ -14,6 +15,8 @@ pub struct KernelSpec {
     pub seed: u64,
     /// Ends after so many rounds; never, if 0.
     pub rounds: u64,
+    /// A value for each of its own parameters.
+    pub given: RawConfig,
 }
 
 /// Reads a kernel: its name, and what it takes after a colon. Its seed is `seed` if it names none.
@@ -30,11 +33,25 @@ pub fn parse_kernel(text: &str, seed: u64) -> Result<KernelSpec, SpecError> {
             kernels: names.join(", "),
         }
     })?;
-    let keys = Keys::read(info.name, KEYS, rest)?;
+    let params = info.params.iter().map(|param| param.key);
+    let known: Vec<&'static str> = KEYS.iter().copied().chain(params.clone()).collect();
+    let keys = Keys::read(info.name, &known, rest)?;
+    let mut given = RawConfig::of(info.params);
+    for key in params {
+        if let Some(value) = keys.text(key) {
+            given
+                .set(key, value)
+                .map_err(|source| SpecError::Parameter {
+                    kind: info.name,
+                    source: Box::new(source),
+                })?;
+        }
+    }
     Ok(KernelSpec {
         info,
         seed: keys.number("seed", seed)?,
         rounds: keys.number("rounds", 0)?,
+        given,
     })
 }
 
@@ -76,6 +93,15 @@ mod tests {
         assert_eq!(
             refusal(&format!("{name}:sed=1")),
             format!("{name}: there is no key \"sed\"; keys: seed, rounds")
+        );
+        assert_eq!(
+            refusal("stream:bytes=8"),
+            "stream: bad value for `bytes`: \"8\"; expected a size in B, kB, KiB, MB, MiB, GB, \
+             GiB, TB or TiB"
+        );
+        assert_eq!(
+            refusal("stream:byte=8MB"),
+            "stream: there is no key \"byte\"; keys: seed, rounds, bytes"
         );
         assert_eq!(
             refusal(&format!("{name}:seed=x")),

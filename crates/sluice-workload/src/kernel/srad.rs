@@ -19,7 +19,8 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     name: "srad",
     meaning: "speckle-reducing anisotropic diffusion: two stencil passes over six arrays",
     source: "Rodinia, srad_v2",
-    published: (8160, 24, 75),
+    published: Some((8160, 24, 75)),
+    params: &[],
     make: |options| Box::new(Srad::new(options)),
 };
 
@@ -85,7 +86,7 @@ struct Srad {
 
 /// Rows and columns of the square picture whose arrays have Table I's size.
 fn side(scale: u32) -> u64 {
-    let pixels = u64::from(INFO.published.0) * 1_000_000 / u64::from(scale) / (ARRAYS * 4);
+    let pixels = INFO.table_1_bytes() / u64::from(scale) / (ARRAYS * 4);
     pixels.isqrt().max(16)
 }
 
@@ -210,7 +211,7 @@ impl Srad {
         let image = Image::new(side(options.scale), options.seed);
         let rows = image.region();
         Srad {
-            options: *options,
+            options: options.clone(),
             places: Places::new(image.rows),
             phase: Phase::Statistics,
             share: Share::new(options.threads, rows, 1),

@@ -107,7 +107,8 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     name: "ycsb",
     meaning: "YCSB's workload B on an in-memory store: zipfian reads, 5 % updates",
     source: "N-Store in WHISPER",
-    published: (9_610, 5, 922),
+    published: Some((9_610, 5, 922)),
+    params: &[],
     make,
 };
 
@@ -121,7 +122,7 @@ fn ycsb(options: &KernelOptions) -> Ycsb {
     entries.sort_unstable();
     let index = Tree::build(layout.index, entries.into_iter());
     Ycsb {
-        options: *options,
+        options: options.clone(),
         keys: Zipf::new(layout.records, THETA),
         index,
         written: vec![[0; FIELDS as usize]; layout.records as usize],

@@ -87,7 +87,7 @@ impl Adaptive {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) {
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) -> Ps {
         let unit = self.tiers.unit(addr / PAGE_BYTES);
         match self.tiers.place(unit) {
             Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
@@ -97,15 +97,16 @@ impl Adaptive {
                 if promotion.writes_host(now, line) {
                     bus.stats.migration.buffer_host += 1;
                     let frame = promotion.frame;
-                    self.tiers.write(bus, now, addr, frame);
+                    self.tiers.write(bus, now, addr, frame)
                 } else {
                     bus.stats.migration.buffer_device += 1;
-                    bus.device_write(now, addr);
+                    bus.device_write(now, addr).done_at
                 }
             }
             Place::Device => {
-                let hit = bus.device_write(now, addr);
-                self.counts(bus, now, addr, hit);
+                let written = bus.device_write(now, addr);
+                self.counts(bus, now, addr, written.hit);
+                written.done_at
             }
         }
     }

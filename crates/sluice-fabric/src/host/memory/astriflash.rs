@@ -93,24 +93,24 @@ impl AstriFlash {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) {
-        let place = match self.find(now + self.lookup, addr / PAGE_BYTES) {
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) -> Ps {
+        let (place, done_at) = match self.find(now + self.lookup, addr / PAGE_BYTES) {
             Found::Page(place) => {
-                bus.host_write(now, addr_in(place, addr), Ps::ZERO);
-                place
+                let done_at = bus.host_write(now, addr_in(place, addr), Ps::ZERO);
+                (place, done_at)
             }
             Found::Room(place) => {
                 let fetched = self.bring_in(bus, now, place, addr);
                 bus.fetched_for_write(now, &fetched);
-                place
+                (place, fetched.ready_at)
             }
             Found::Busy => {
-                bus.device_write(now, addr);
-                return;
+                return bus.device_write(now, addr).done_at;
             }
         };
         self.ways[place].dirty = true;
         bus.versions.host_write(addr, addr_in(place, addr));
+        done_at
     }
 
     /// Puts the page of a line in a place, whose page goes back to the device if it was written.

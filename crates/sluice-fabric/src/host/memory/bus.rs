@@ -2,6 +2,7 @@
 
 use super::link::Link;
 use super::versions::Versions;
+use super::writes::HeldWrites;
 use super::{Answer, Moved};
 use crate::host::config::{HostConfig, Migration};
 use crate::host::stats::MemoryStats;
@@ -15,6 +16,7 @@ pub(super) const LINES: u64 = PAGE_BYTES / LINE_BYTES;
 
 pub(super) struct Bus {
     dram: Dram,
+    held: HeldWrites,
     overhead: Ps,
     /// Finding out whether host memory has a page, if that is asked at every access.
     lookup: Ps,
@@ -31,6 +33,14 @@ pub(super) struct Bus {
 /// A read that the device has taken.
 pub(super) struct FromDevice {
     pub answer: Answer,
+    /// Whether the device had the line in its DRAM.
+    pub hit: bool,
+}
+
+/// A write that the device has taken.
+pub(super) struct ToDevice {
+    /// When the device has acknowledged it.
+    pub done_at: Ps,
     /// Whether the device had the line in its DRAM.
     pub hit: bool,
 }
@@ -63,6 +73,7 @@ impl Bus {
     pub fn new(config: &HostConfig, device: Device) -> Bus {
         Bus {
             dram: Dram::new(&config.dram),
+            held: HeldWrites::new(config.dram_write_buffer),
             overhead: config.dram_overhead,
             lookup: match config.migration {
                 Migration::AstriFlash(given) => given.lookup,
@@ -83,14 +94,14 @@ impl Bus {
         self.host_access(now, addr, Op::Read, away)
     }
 
-    /// Writes a line of host memory.
-    pub fn host_write(&mut self, now: Ps, addr: u64, away: Ps) {
+    /// Writes a line of host memory. Says when it is there.
+    pub fn host_write(&mut self, now: Ps, addr: u64, away: Ps) -> Ps {
         self.stats.requests.host_writes += 1;
-        self.host_access(now, addr, Op::Write, away);
+        self.host_access(now, addr, Op::Write, away).done_at
     }
 
     fn host_access(&mut self, now: Ps, addr: u64, op: Op, away: Ps) -> Answer {
-        let done_at = self.dram.access(now, addr, op).done_at + self.lookup + self.overhead + away;
+        let done_at = self.dram_access(now, addr, op) + self.lookup + self.overhead + away;
         let time = &mut self.stats.access_time;
         time.accesses += 1;
         time.host_dram += done_at - now;
@@ -99,6 +110,16 @@ impl Bus {
             done_at,
             delayed: false,
         }
+    }
+
+    /// When DRAM has served an access; at once if its controller does.
+    fn dram_access(&mut self, now: Ps, addr: u64, op: Op) -> Ps {
+        match op {
+            Op::Write if self.held.is_on() => self.held.push(now, addr, &mut self.dram),
+            Op::Read if self.held.has(addr) => {}
+            _ => return self.dram.access(now, addr, op).done_at,
+        }
+        now
     }
 
     /// Reads a line of the device. With `may_delay` a long wait is answered without data.
@@ -143,15 +164,18 @@ impl Bus {
         hit
     }
 
-    /// Writes a line of the device. Nobody waits for it. Says whether it was a hit.
-    pub fn device_write(&mut self, now: Ps, addr: u64) -> bool {
+    /// Writes a line of the device.
+    pub fn device_write(&mut self, now: Ps, addr: u64) -> ToDevice {
         self.versions.device_write(addr);
         let at = self.link.write(now + self.lookup);
         self.stats.link_bytes[0] += LINE_BYTES;
         let (completion, parts) = self.device_access(at, addr, Op::Write);
         self.stats.requests.device_writes += 1;
         self.count_device(now, completion.done_at, parts);
-        is_hit(completion.served_by)
+        ToDevice {
+            done_at: completion.done_at,
+            hit: is_hit(completion.served_by),
+        }
     }
 
     /// Fetches the page of a line whole, for a cache of pages in host memory.

@@ -9,6 +9,7 @@ mod pages;
 mod reclaim;
 mod tpp;
 mod versions;
+mod writes;
 
 use super::config::{HostConfig, Migration};
 use super::stats::MemoryStats;
@@ -17,7 +18,7 @@ use astriflash::AstriFlash;
 use bus::Bus;
 use pages::{Due, Tiers};
 use sluice_model::Device;
-use sluice_units::Ps;
+use sluice_units::{Bytes, PAGE_BYTES, Ps};
 use tpp::Tpp;
 
 /// What the memory side answers to a read of a line.
@@ -49,6 +50,8 @@ pub struct Memory {
     now: Ps,
     bus: Bus,
     placement: Placement,
+    /// Below this address is the program's own memory, which is in the host's.
+    local: u64,
 }
 
 /// Where pages are.
@@ -99,7 +102,17 @@ impl Memory {
             now: Ps::ZERO,
             bus,
             placement,
+            local: 0,
         }
+    }
+
+    /// The first bytes of the program's memory stay in host memory, whatever moves pages.
+    ///
+    /// # Panics
+    /// If they are not whole pages.
+    pub fn keep(&mut self, bytes: Bytes) {
+        assert!(bytes.0.is_multiple_of(PAGE_BYTES), "{bytes} are not pages");
+        self.local = bytes.0;
     }
 
     /// Reads the line at `line_addr`. If not `may_delay`, the answer has the data, however long it
@@ -111,6 +124,7 @@ impl Memory {
         self.run(now);
         let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
+            _ if line_addr < self.local => bus.host_read(now, line_addr, Ps::ZERO),
             Placement::Host => bus.host_read(now, line_addr, Ps::ZERO),
             Placement::Device => bus.device_read(now, line_addr, may_delay).answer,
             Placement::Adaptive(adaptive) => adaptive.read(bus, now, line_addr, may_delay),
@@ -119,18 +133,18 @@ impl Memory {
         }
     }
 
-    /// Takes a dirty line that leaves the L3. Nobody waits for it.
+    /// Takes a dirty line that leaves the L3. Says when it is in memory, which only a flush waits
+    /// for.
     ///
     /// # Panics
     /// If the address is not below the device's capacity.
-    pub fn write(&mut self, now: Ps, line_addr: u64) {
+    pub fn write(&mut self, now: Ps, line_addr: u64) -> Ps {
         self.run(now);
         let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
+            _ if line_addr < self.local => bus.host_write(now, line_addr, Ps::ZERO),
             Placement::Host => bus.host_write(now, line_addr, Ps::ZERO),
-            Placement::Device => {
-                bus.device_write(now, line_addr);
-            }
+            Placement::Device => bus.device_write(now, line_addr).done_at,
             Placement::Adaptive(adaptive) => adaptive.write(bus, now, line_addr),
             Placement::Tpp(tpp) => tpp.write(bus, now, line_addr),
             Placement::AstriFlash(cache) => cache.write(bus, now, line_addr),
@@ -169,6 +183,7 @@ impl Memory {
     /// time on.
     pub fn walk(&mut self, now: Ps, page: u64) -> Ps {
         match &mut self.placement {
+            _ if page < self.local / PAGE_BYTES => Ps::ZERO,
             Placement::Tpp(tpp) => tpp.walk(&mut self.bus, self.now, now, page),
             _ => Ps::ZERO,
         }

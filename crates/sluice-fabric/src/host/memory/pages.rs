@@ -189,14 +189,14 @@ impl Tiers {
     }
 
     /// Writes it.
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) {
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) -> Ps {
         let place = self.frame_addr(frame, addr);
         bus.versions.host_write(addr, place);
         let away = self.access(now, frame);
         let it = &mut self.frames[frame as usize];
         it.dirty = true;
         it.rewritten = it.leaving;
-        bus.host_write(now, place, away);
+        bus.host_write(now, place, away)
     }
 
     /// Notes an access, and says what it takes beside that to DRAM: the way to the other node, and

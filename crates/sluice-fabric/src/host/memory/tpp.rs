@@ -57,12 +57,10 @@ impl Tpp {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) {
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) -> Ps {
         match self.tiers.place((addr / PAGE_BYTES) as u32) {
             Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
-            _ => {
-                bus.device_write(now, addr);
-            }
+            _ => bus.device_write(now, addr).done_at,
         }
     }
 

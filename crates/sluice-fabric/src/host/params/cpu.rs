@@ -127,9 +127,10 @@ pub(super) const PARAMS: &[Param] = &[
     ),
     cache(
         "l3.capacity",
-        Kind::Size,
+        Kind::SizeOrNone,
         "16MiB",
-        "bytes of the L3 that all cores share",
+        "bytes of the L3 that all cores share; none: there is none, and what misses the L2 goes to \
+         memory",
         TABLE_2,
     ),
     cache("l3.ways", WAYS, "16", "lines of a set of the L3", TABLE_2),
@@ -144,7 +145,7 @@ pub(super) const PARAMS: &[Param] = &[
         "l3.mshrs",
         MSHRS,
         "1024",
-        "misses of the L3 under way at once",
+        "misses of the L3, or of all L2 without one, under way at once",
         TABLE_2,
     ),
     Param {

@@ -66,6 +66,22 @@ pub(super) const PARAMS: &[Param] = &[
                  Figure 17",
     },
     Param {
+        key: "host.dram_write_buffer",
+        kind: Kind::Count { min: 0, max: 1_024 },
+        default: "0",
+        meaning: "writes that the controller holds back, to write them in a row when there are so \
+                  many; 0: none, a write goes when it comes",
+        source: "assumed: the simplest controller",
+    },
+    Param {
+        key: "host.local",
+        kind: Kind::Choice(|| vec!["host", "device"]),
+        default: "host",
+        meaning: "where a program's own memory is that it does not place on the device (viper's \
+                  index): in host memory, or on the device with the rest",
+        source: "Viper (VLDB 2021) keeps its index in DRAM",
+    },
+    Param {
         key: "link.bandwidth",
         kind: Kind::Count {
             min: 1,

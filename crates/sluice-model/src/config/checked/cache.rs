@@ -29,6 +29,8 @@ pub struct CacheSettings {
     pub write: WritePolicy,
     /// What a store to a page that is not cached does.
     pub store_miss: StoreMiss,
+    /// Whether a load of a page that is not cached leaves the cache as it is.
+    pub loads_around: bool,
     /// Whether touched and written lines are counted.
     pub track_lines: bool,
     /// Pages of a set that can be pinned. Less than `ways`.
@@ -207,6 +209,7 @@ impl CacheSettings {
                 "through" => WritePolicy::Through,
                 _ => WritePolicy::Back,
             },
+            loads_around: choice(raw, "cache.load_miss") == "around",
             store_miss: match choice(raw, "cache.store_miss") {
                 "merge" => StoreMiss::Merge,
                 "around" => StoreMiss::Around,

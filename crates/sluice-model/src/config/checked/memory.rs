@@ -6,7 +6,7 @@ use crate::config::params::PARAMS;
 use crate::config::raw::RawConfig;
 use crate::config::value::Value;
 use crate::dram::{DramLayout, STANDARDS};
-use sluice_units::Ps;
+use sluice_units::{LINE_BYTES, Ps};
 
 /// A memory expander's checked values.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,19 @@ pub struct MemorySettings {
     pub write: Ps,
     /// Time for which a line occupies the device.
     pub transfer: Ps,
+    /// Banks with a row each, if accesses wait for them.
+    pub rows: Option<RowSettings>,
+}
+
+/// Banks that each have one row open.
+#[derive(Clone, Copy, Debug)]
+pub struct RowSettings {
+    /// Banks.
+    pub banks: u64,
+    /// The binary logarithm of a row's bytes.
+    pub shift: u32,
+    /// Time of an access to the open row.
+    pub hit: Ps,
 }
 
 /// Tables that a memory expander takes. It has nothing of what the others describe.
@@ -52,10 +65,32 @@ pub(super) fn memory(
         }
     }
     let idle = dram.map(DramLayout::idle_read);
+    let rows = rows(raw)?;
+    if rows.is_some() && dram.is_some() {
+        let message = "DRAM has banks of its own; leave memory.banks at none".to_owned();
+        return Err(impossible(raw, &["memory.banks", "dram.model"], message));
+    }
     Ok(is_memory.then(|| MemorySettings {
+        rows,
         read: idle.unwrap_or_else(|| time(raw, "memory.read")),
         write: idle.unwrap_or_else(|| time(raw, "memory.write")),
         transfer: time(raw, "memory.transfer"),
+    }))
+}
+
+fn rows(raw: &RawConfig) -> Result<Option<RowSettings>, ConfigError> {
+    let Value::Count(banks) = raw.value("memory.banks") else {
+        return Ok(None);
+    };
+    let bytes = raw.bytes("memory.row").map_or(0, |bytes| bytes.0);
+    if !bytes.is_power_of_two() || bytes < LINE_BYTES {
+        let message = format!("not a power of two from {LINE_BYTES}B");
+        return Err(impossible(raw, &["memory.row"], message));
+    }
+    Ok(Some(RowSettings {
+        banks,
+        shift: bytes.trailing_zeros(),
+        hit: time(raw, "memory.row_hit"),
     }))
 }
 

@@ -14,7 +14,7 @@ pub use cache::{
 };
 pub use flash::NandSettings;
 pub use ftl::{FtlSettings, Precondition, Wear};
-pub use memory::MemorySettings;
+pub use memory::{MemorySettings, RowSettings};
 pub use nand::{NandTiming, ReadFirst, WearSettings};
 pub use prefetch::{PrefetchSettings, ThrottleSettings};
 pub use write_log::WriteLogSettings;

@@ -13,6 +13,10 @@ fn store_misses() -> Vec<&'static str> {
     vec!["rmw", "merge", "around"]
 }
 
+fn load_misses() -> Vec<&'static str> {
+    vec!["fill", "around"]
+}
+
 fn no_or_yes() -> Vec<&'static str> {
     vec!["no", "yes"]
 }
@@ -73,6 +77,14 @@ pub(super) const PARAMS: &[Param] = &[
                   is kept and nobody waits; around: the page is read, changed and programmed \
                   outside the cache",
         source: "CMM-H case study section 3: a store that misses waits for the read of its page",
+    },
+    Param {
+        key: "cache.load_miss",
+        kind: Kind::Choice(load_misses),
+        default: "fill",
+        meaning: "fill: the page of a load comes into the cache; around: its line goes to the host \
+                  and no page stays, as in a device without a cache, with store_miss = around",
+        source: "CMM-H case study section 3: a page that is read stays in the cache",
     },
     Param {
         key: "cache.track_lines",

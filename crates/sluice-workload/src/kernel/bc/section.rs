@@ -94,16 +94,16 @@ impl Bc {
 mod tests {
     use super::super::KernelOptions;
     use super::*;
+    use crate::kernel::drive::options;
 
     /// Half of the edges are read through, and few vertices are written, whatever the size.
     #[test]
     fn a_run_begins_among_the_neighbours_of_hubs() {
         for (scale, seed) in [(256, 1), (300, 1), (512, 2), (700, 3)] {
             let bc = Bc::new(&KernelOptions {
-                threads: 8,
                 scale,
                 seed,
-                rounds: 0,
+                ..options(8, 1, 0)
             });
             assert!(bc.phase == Phase::Backward);
             let share = bc.level_edges() * 100 / bc.graph.edges();

@@ -52,7 +52,8 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     name: "dlrm",
     meaning: "training a recommendation model: embedding rows read and updated, small networks",
     source: "Meta's DLRM",
-    published: (12_350, 32, 51),
+    published: Some((12_350, 32, 51)),
+    params: &[],
     make: |options| Box::new(Dlrm::new(options)),
 };
 
@@ -140,7 +141,7 @@ impl Dlrm {
         let places = Places::new(options.scale, options.threads);
         let batch = places.batch;
         Dlrm {
-            options: *options,
+            options: options.clone(),
             source: Source {
                 seed: options.seed,
                 zipf: Zipf::new(places.rows, THETA),

@@ -50,7 +50,8 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     name: "tpcc",
     meaning: "TPC-C on an in-memory store: nine tables, five transactions",
     source: "N-Store in WHISPER",
-    published: (15_770, 36, 10),
+    published: Some((15_770, 36, 10)),
+    params: &[],
     make,
 };
 
@@ -62,7 +63,7 @@ impl Tpcc {
     fn new(options: &KernelOptions) -> Tpcc {
         let layout = Layout::new(options.scale, options.threads);
         Tpcc {
-            options: *options,
+            options: options.clone(),
             data: Data::load(&layout, options.seed),
             layout,
             allocated: vec![0; options.threads as usize],

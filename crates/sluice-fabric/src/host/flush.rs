@@ -1,0 +1,98 @@
+//! Lines that a program sends to memory, and waits for (`clwb`, `sfence`).
+
+use super::core::{Core, Pause};
+use super::system::Host;
+use super::tags::{DIRTY, PENDING, Tags, line_of};
+use super::window::UNKNOWN;
+use sluice_units::Ps;
+
+/// Lines of a core on their way to memory at once. A flush more waits at retirement.
+const FLUSHES_MAX: u32 = 1024;
+
+/// A line on its way to memory.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    line: u32,
+    /// Whether the core had written it; if not, the L3 may have it as written.
+    dirty: bool,
+}
+
+impl Core {
+    /// Sends a line to memory, from the L2 on at a later event. It stays in the caches.
+    ///
+    /// # Errors
+    /// It is still being fetched, or too many are on their way.
+    pub(super) fn flush(&mut self, line: u32, at: u64) -> Result<(), Pause> {
+        let Some(ready) = self.line_ready(line) else {
+            return Err(Pause::Blocked);
+        };
+        if self.flushing == FLUSHES_MAX {
+            return Err(Pause::Blocked);
+        }
+        let mut dirty = false;
+        for level in [&mut self.l1, &mut self.l2] {
+            dirty |= level.peek(line).is_some_and(Tags::clean);
+        }
+        self.stats.levels[1].write_backs += u64::from(dirty);
+        self.flushing += 1;
+        self.sends = true;
+        let leaves = self.time(at.max(ready) + self.l2_ticks);
+        self.sent.push((leaves, Sent { line, dirty }));
+        Ok(())
+    }
+
+    /// From when on the core has a line that it has asked for; `None` if that is not known yet.
+    fn line_ready(&mut self, line: u32) -> Option<u64> {
+        let entry = self.l1.peek(line);
+        let pending = entry.is_some_and(|entry| *entry & PENDING != 0);
+        match self.misses.find(line).filter(|_| pending) {
+            Some(miss) => Some(self.misses.get(miss).done).filter(|done| *done != UNKNOWN),
+            None => Some(0),
+        }
+    }
+
+    /// A store of a program that sends lines to memory has retired. Elsewhere lines are marked when
+    /// a store is executed, which may be before an older flush retires.
+    pub(super) fn written(&mut self, line: u32) {
+        let mut levels = [&mut self.l1, &mut self.l2].into_iter();
+        if let Some(entry) = levels.find_map(|level| level.peek(line)) {
+            *entry |= DIRTY;
+        }
+    }
+
+    /// The L1 is empty. What was written goes to the L2.
+    pub fn flush_l1(&mut self) {
+        let l2 = &mut self.l2;
+        let mut write_backs = 0;
+        self.l1.take_all(|entry| {
+            if entry & DIRTY != 0
+                && let Some(below) = l2.peek(line_of(entry))
+            {
+                *below |= DIRTY;
+                write_backs += 1;
+            }
+        });
+        self.stats.levels[0].write_backs += write_backs;
+    }
+
+    /// Memory has a line at `at`.
+    fn arrived(&mut self, at: Ps) {
+        self.flushing -= 1;
+        self.flushed = self.flushed.max(self.ticks(at));
+    }
+}
+
+impl Host<'_> {
+    /// A line that a program sends to memory is below its L2.
+    pub(super) fn flush(&mut self, number: usize, sent: Sent) {
+        let at = self.now + self.l3.latency();
+        let below = self.l3.clean(sent.line);
+        let done_at = match below || sent.dirty {
+            true => self.memory.write(at, u64::from(sent.line) * 64),
+            false => at,
+        };
+        self.note(done_at.0);
+        self.cores[number].arrived(done_at);
+        self.wake(number);
+    }
+}
