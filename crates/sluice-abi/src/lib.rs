@@ -4,15 +4,17 @@
 //! it runs and after it ended, however it ended. Every field is an atomic, so that a reader never
 //! forms a Rust reference to memory that changes under it.
 //!
-//! [`Policy`] is the one layout that others write programs against: an eviction policy as a shared
-//! object. `include/sluice_policy.h` is made from it.
+//! [`Policy`] and [`Memory`] are the layouts that others write programs against: an eviction policy
+//! and a memory model as shared objects. The headers in `include` are made from them.
 
 mod hist;
+mod memory;
 mod policy;
 mod record;
 mod stats;
 
 pub use hist::{BUCKETS, Hist};
+pub use memory::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
 pub use policy::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
 pub use record::{RECORD_MAGIC, RecordHeader};
 pub use stats::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};

@@ -1,12 +1,11 @@
 //! A shared object with a policy in it: loaded, checked, called.
 
+use crate::library;
 use core::ffi::c_void;
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::os::unix::Library;
 use sluice_abi::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
 use sluice_model::cache::External;
 use sluice_model::{ConfigError, DeviceConfig};
-
-const SYMBOL: &str = "sluice_policy";
 
 type OnPage = unsafe extern "C" fn(*mut c_void, u32, u32);
 type OnSlot = unsafe extern "C" fn(*mut c_void, u32, u32);
@@ -48,39 +47,9 @@ fn refused(path: &str, why: impl Into<String>) -> ConfigError {
 /// Loads an object and checks that it is a policy of this version.
 pub fn load(path: &str) -> Result<Object, ConfigError> {
     let no = |why: String| refused(path, why);
-    // Without a slash the loader would look among the system's libraries.
-    let place = std::path::Path::new(".").join(path);
-    // SAFETY: loading runs the object's constructors. The user names the object to be run: there
-    // is no other way to run it.
-    let library = unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) };
-    let library = library.map_err(|e| no(format!("cannot be loaded: {}", reason(&e))))?;
-    // SAFETY: a symbol's address is only looked at below.
-    let symbol = unsafe { library.get::<*const Policy>(SYMBOL) };
-    let policy = match symbol {
-        Ok(symbol) => *symbol,
-        Err(_) => {
-            return Err(no(format!(
-                "defines no `{SYMBOL}`; sluice_policy.h declares it"
-            )));
-        }
-    };
-    // SAFETY: whatever the version, the object starts with these two words.
-    let [abi, size] = unsafe { policy.cast::<[u32; 2]>().read_unaligned() };
-    if abi != SLUICE_POLICY_ABI {
-        return Err(no(format!(
-            "is of policy ABI {abi}, this Sluice takes {SLUICE_POLICY_ABI}; build it against the \
-             sluice_policy.h of this Sluice"
-        )));
-    }
-    if (size as usize) < size_of::<Policy>() {
-        let has = size_of::<Policy>();
-        return Err(no(format!(
-            "`{SYMBOL}` says it has {size} bytes instead of {has}"
-        )));
-    }
-    // SAFETY: of this version and size, so it has this layout; it is a constant.
-    let policy = unsafe { &*policy };
-    let lacks = |name: &str| no(format!("`{SYMBOL}.{name}` is a null pointer"));
+    let loaded = library::load::<Policy>(path, "policy", SLUICE_POLICY_ABI).map_err(no)?;
+    let policy = loaded.symbol;
+    let lacks = |name: &str| no(loaded.lacks(name));
     Ok(Object {
         path: path.to_owned(),
         build: policy.build.ok_or_else(|| lacks("build"))?,
@@ -90,15 +59,8 @@ pub fn load(path: &str) -> Result<Object, ConfigError> {
         hit: policy.hit.ok_or_else(|| lacks("hit"))?,
         victim: policy.victim.ok_or_else(|| lacks("victim"))?,
         remove: policy.remove.ok_or_else(|| lacks("remove"))?,
-        _library: library,
+        _library: loaded.library,
     })
-}
-
-/// What the loader said, on one line.
-fn reason(error: &libloading::Error) -> String {
-    let source = std::error::Error::source(error).map(ToString::to_string);
-    let text = source.unwrap_or_else(|| error.to_string());
-    text.lines().collect::<Vec<_>>().join(" ")
 }
 
 impl Object {

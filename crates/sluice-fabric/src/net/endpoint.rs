@@ -38,6 +38,26 @@ pub trait ExternalMemory {
 
     /// Time goes on to `now`; `done` is told the ids of the requests that are done.
     fn advance(&mut self, now: Ps, done: &mut dyn FnMut(u32));
+
+    /// Whether it always answers at once and so never needs to be advanced. Then requests are all
+    /// that it sees of time.
+    fn answers_at_once(&self) -> bool {
+        false
+    }
+
+    /// Answers that could not be, and in whose place something else was taken.
+    fn refused(&self) -> u64 {
+        0
+    }
+}
+
+/// A memory model in a shared object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Library {
+    /// The object.
+    pub path: String,
+    /// What it is told when the model is made.
+    pub argument: String,
 }
 
 /// What is behind an endpoint's controller.
@@ -54,8 +74,9 @@ pub enum MemorySettings {
     Dram(DramLayout),
     /// A CXL-SSD or a memory expander.
     Device(Box<DeviceConfig>),
-    /// From outside, by [`Fabric::attach`](super::Fabric::attach).
-    External,
+    /// From outside, by [`Fabric::attach`](super::Fabric::attach): from the shared object, if there
+    /// is one.
+    External(Option<Library>),
 }
 
 /// An endpoint as it is built.
@@ -97,7 +118,7 @@ pub static ENDPOINTS: &[EndpointInfo] = &[
     },
     EndpointInfo {
         name: "external",
-        meaning: "a model from outside",
+        meaning: "a model from outside: the group's `library`, a shared object",
     },
 ];
 
@@ -134,7 +155,7 @@ impl Endpoint {
             },
             MemorySettings::Dram(layout) => Memory::Dram(Box::new(Dram::new(layout))),
             MemorySettings::Device(config) => Memory::Device(Box::new(Device::new(config, seed)?)),
-            MemorySettings::External => Memory::External(None),
+            MemorySettings::External(_) => Memory::External(None),
         };
         Ok(Endpoint {
             controller: settings.controller,
@@ -185,6 +206,23 @@ impl Endpoint {
                 let memory = memory.as_mut().expect("an external memory is attached");
                 memory.request(now, request)
             }
+        }
+    }
+
+    /// Whether its memory is advanced between requests, so that these must not come early.
+    #[inline]
+    pub fn is_advanced(&self) -> bool {
+        match &self.memory {
+            Memory::External(Some(memory)) => !memory.answers_at_once(),
+            _ => false,
+        }
+    }
+
+    /// Answers of a memory from outside that could not be.
+    pub fn refused(&self) -> u64 {
+        match &self.memory {
+            Memory::External(Some(memory)) => memory.refused(),
+            _ => 0,
         }
     }
 

@@ -150,6 +150,12 @@ impl Fabric {
         self.endpoints[endpoint as usize].memory = Memory::External(Some(memory));
     }
 
+    /// Answers of memories from outside that could not be, such as a request that is done before
+    /// it came: the nearest that can be was taken.
+    pub fn refused(&self) -> u64 {
+        self.endpoints.iter().map(Endpoint::refused).sum()
+    }
+
     /// Gives a requester a source of its own, such as a trace.
     ///
     /// # Panics

@@ -89,6 +89,22 @@ pub enum FabricError {
         /// The switches, the first one again at the end.
         path: String,
     },
+    /// A memory model that cannot be used.
+    #[error("`{endpoint}`: library {path:?}: {why}")]
+    Library {
+        /// The endpoint.
+        endpoint: String,
+        /// The shared object.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// An endpoint of type `external` without a memory model.
+    #[error("`{endpoint}` is of type external and has no model; give library = \"./model.so\"")]
+    NoLibrary {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// Addresses that cannot be.
     #[error("hdm: {message}")]
     Addresses {

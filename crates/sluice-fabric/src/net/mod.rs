@@ -28,7 +28,7 @@ mod topology;
 
 pub use config::FabricConfig;
 pub use endpoint::{
-    Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, MemoryRequest,
+    Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, Library, MemoryRequest,
     MemorySettings,
 };
 pub use engine::{Completed, Fabric, Refusal};

@@ -15,8 +15,10 @@ impl Fabric {
         packet.parts[Part::Controller] = endpoint.controller;
         packet.ready = at;
         // Arrivals come in order, so the memory sees them in order without an event of their own,
-        // unless the logical devices' shares let them pass each other.
+        // unless the logical devices' shares let them pass each other. A memory that is advanced
+        // in between must not see time go back.
         match endpoint.turn(at, packet.logical) {
+            None if endpoint.is_advanced() => self.queue.push(at, Event::Access { packet: id }),
             None => self.access(at, id),
             Some(turn) => self.queue.push(turn, Event::Access { packet: id }),
         }

@@ -1,5 +1,6 @@
 //! A fabric as it was described: parameters, groups of nodes, links, routes, address ranges.
 
+use super::endpoint::Library;
 use super::params::FABRIC_PARAMS;
 use sluice_model::{ConfigError, DeviceConfig, RawConfig};
 
@@ -12,6 +13,8 @@ pub struct Group {
     pub set: Vec<(String, String)>,
     /// The device of endpoints of type `device`.
     pub device: Option<DeviceConfig>,
+    /// The memory model of endpoints of type `external`.
+    pub library: Option<Library>,
 }
 
 /// A link of a topology that is a list.

@@ -7,7 +7,7 @@ fn group(name: &str, count: u32) -> Group {
     Group {
         name: name.to_owned(),
         set: vec![("count".to_owned(), count.to_string())],
-        device: None,
+        ..Group::default()
     }
 }
 

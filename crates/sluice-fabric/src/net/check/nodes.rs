@@ -99,7 +99,7 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
                 let capacity = device.capacity().0;
                 (MemorySettings::Device(Box::new(device)), capacity)
             }
-            _ => (MemorySettings::External, given),
+            _ => (MemorySettings::External(group.library.clone()), given),
         };
         let logical_devices = raw.count("endpoint.logical_devices");
         if !capacity.is_multiple_of(logical_devices * LINE_BYTES) {
