@@ -17,7 +17,7 @@ pub(super) const PAIRS: usize = VECTORS * (VECTORS - 1) / 2;
 /// Pairs, the bottom network's output, and a one for the bias.
 pub(super) const TOP_IN: usize = PAIRS + DIM + 1;
 /// Width of the top network's hidden layer.
-pub(super) const TOP: usize = 32;
+pub(super) const TOP: usize = 64;
 
 /// A row of a table, or its gradient.
 pub(super) type Row = [f32; DIM];
@@ -55,6 +55,27 @@ pub(super) struct Tape {
 }
 
 impl Tape {
+    /// As it is kept until the update.
+    fn narrowed(&mut self) {
+        let rows = self.by_rows.as_flattened_mut();
+        let (x, dense, output) = (&mut self.x, &mut self.dense, &mut self.by_output);
+        for values in [
+            rows,
+            x,
+            dense,
+            output,
+            &mut self.bottom,
+            &mut self.by_bottom,
+        ] {
+            values
+                .iter_mut()
+                .for_each(|value| *value = bfloat16(*value));
+        }
+        for values in [&mut self.top, &mut self.by_top] {
+            *values = values.map(bfloat16);
+        }
+    }
+
     pub(super) const EMPTY: Tape = Tape {
         dense: [0.0; DENSE],
         bottom: [0.0; BOTTOM],
@@ -76,6 +97,13 @@ fn layer<const N: usize>(rng: &mut Rng, inputs: usize) -> Vec<[f32; N]> {
     (0..inputs)
         .map(|_| std::array::from_fn(|_| weight()))
         .collect()
+}
+
+/// The nearest number that has 16 bits (bfloat16), ties to even.
+fn bfloat16(x: f32) -> f32 {
+    let bits = x.to_bits();
+    let half = 0x7fff + (bits >> 16 & 1);
+    f32::from_bits(bits.wrapping_add(half) & 0xffff_0000)
 }
 
 fn relu<const N: usize>(values: [f32; N]) -> [f32; N] {
@@ -163,6 +191,7 @@ impl Net {
         tape.by_output = gate(by_output, &output);
         let by_bottom = std::array::from_fn(|i| dot(&self.output[i], &tape.by_output));
         tape.by_bottom = gate(by_bottom, &tape.bottom);
+        tape.narrowed();
     }
 
     /// Descends along the batch's gradient of inputs `from..to` of the top's hidden layer.
@@ -199,6 +228,23 @@ impl Net {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 8 significant bits: 256 and 258 are neighbours, and so are 1 and 1 + 1/128.
+    #[test]
+    fn bfloat16_is_the_nearest_of_8_significant_bits() {
+        for (x, near) in [
+            (256.9, 256.0),
+            (257.0, 256.0),
+            (257.1, 258.0),
+            (259.0, 260.0),
+            (-257.1, -258.0),
+            (0.0, 0.0),
+            (1.003, 1.0),
+            (1.004, 1.0 + 1.0 / 128.0),
+        ] {
+            assert_eq!(bfloat16(x), near, "{x}");
+        }
+    }
 
     fn sample(rng: &mut Rng) -> (Sample, [Row; TABLES]) {
         let mut number = || rng.below(2_000) as f32 / 1_000.0 - 1.0;

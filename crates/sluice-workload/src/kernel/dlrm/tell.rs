@@ -5,7 +5,7 @@
 
 use super::super::{Arena, Array, Recorder};
 use super::net::{BOTTOM, DENSE, DIM, FEATURES, PAIRS, TABLES, TOP, TOP_IN, VECTORS};
-use super::{PARTS, PIECES, batch};
+use super::{GROUP, PARTS, batch};
 use std::ops::Range;
 
 /// SkyByte Table I, in bytes.
@@ -20,16 +20,25 @@ pub(super) const ROW_BYTES: u64 = 4 * DIM as u64;
 
 /// Dense features, rows, label.
 const SAMPLE_BYTES: u64 = 4 * (FEATURES + TABLES + 1) as u64;
-/// Activations and gradients of a sample that the update of the networks needs.
-const TAPE_FLOATS: usize = DENSE + 2 * BOTTOM + 2 * TOP + TOP_IN + DIM;
-const TAPE_BYTES: u64 = (4 * TAPE_FLOATS as u64).next_multiple_of(LINE);
-const BY_ROWS_BYTES: u64 = TABLES as u64 * ROW_BYTES;
-/// A sample's rows and the bottom's output; all products, the pairs, and gradients of the three,
-/// which a thread has room for once.
+/// Bytes of an activation or gradient that the update needs: bfloat16, as the networks' own
+/// arithmetic is in 32 bits (Kalamkar et al.).
+const KEPT: u64 = 2;
+/// A sample's tape: the top's input, and after it dense features and bottom's hidden layer, the
+/// top's and its gradient, gradients of the bottom's two.
+const REST_AT: u64 = (KEPT * TOP_IN as u64).next_multiple_of(LINE);
+const TOP_AT: u64 = REST_AT + KEPT * (DENSE + BOTTOM) as u64;
+const BY_TOP_AT: u64 = TOP_AT + KEPT * TOP as u64;
+const BY_BOTTOM_AT: u64 = BY_TOP_AT + KEPT * TOP as u64;
+const TAPE_BYTES: u64 = (BY_BOTTOM_AT + KEPT * (BOTTOM + DIM) as u64).next_multiple_of(LINE);
+/// A row's gradient, and those of a sample's rows.
+pub(super) const BY_ROW_BYTES: u64 = KEPT * DIM as u64;
+const BY_ROWS_BYTES: u64 = TABLES as u64 * BY_ROW_BYTES;
+/// A sample's rows and the bottom's output; all products, the pairs, and the gradient of the rows,
+/// which a thread has room for once. Gradients of products and pairs go where these were.
 const VECTORS_BYTES: u64 = VECTORS as u64 * ROW_BYTES;
 const PRODUCTS_BYTES: u64 = (4 * (VECTORS * VECTORS) as u64).next_multiple_of(LINE);
 const PAIRS_BYTES: u64 = (4 * TOP_IN as u64).next_multiple_of(LINE);
-const ONCE_BYTES: u64 = VECTORS_BYTES + 2 * (PRODUCTS_BYTES + PAIRS_BYTES);
+const ONCE_BYTES: u64 = VECTORS_BYTES + PRODUCTS_BYTES + PAIRS_BYTES;
 
 /// To ten multiplications, other instructions of their loop: broadcasts, addresses, loop.
 const LOOP_TENTHS: u64 = 3;
@@ -61,8 +70,6 @@ pub(super) struct Scratch {
     products: u64,
     pairs: u64,
     by_rows: u64,
-    by_products: u64,
-    by_pairs: u64,
 }
 
 impl Places {
@@ -80,10 +87,7 @@ impl Places {
             weights: arena.array(floats as u64, 4),
             tapes: arena.array(batch, TAPE_BYTES),
             by_rows: arena.array(batch, BY_ROWS_BYTES),
-            scratch: arena.array(
-                u64::from(threads),
-                ONCE_BYTES + batch / PIECES * VECTORS_BYTES,
-            ),
+            scratch: arena.array(u64::from(threads), ONCE_BYTES + GROUP * VECTORS_BYTES),
             rows,
             batch,
             batches,
@@ -100,15 +104,11 @@ impl Places {
     pub(super) fn scratch(&self, thread: u32, sample: u64) -> Scratch {
         let products = self.scratch.at(u64::from(thread));
         let pairs = products + PRODUCTS_BYTES;
-        let by_rows = pairs + PAIRS_BYTES;
-        let by_products = by_rows + VECTORS_BYTES;
         Scratch {
-            rows: products + ONCE_BYTES + sample * VECTORS_BYTES,
+            rows: products + ONCE_BYTES + sample % GROUP * VECTORS_BYTES,
             products,
             pairs,
-            by_rows,
-            by_products,
-            by_pairs: by_products + PRODUCTS_BYTES,
+            by_rows: pairs + PAIRS_BYTES,
         }
     }
 }
@@ -145,6 +145,16 @@ fn copy(rec: &mut Recorder, from: u64, to: u64, bytes: u64, work: u32) {
     }
 }
 
+/// So many numbers of 32 bits into 16 of each.
+fn narrow(rec: &mut Recorder, from: u64, to: u64, count: usize) {
+    for line in (0..KEPT * count as u64).step_by(LINE as usize) {
+        rec.load(from + 2 * line);
+        rec.load(from + 2 * line + LINE);
+        rec.work(COPY);
+        rec.store(to + line);
+    }
+}
+
 /// Products with weights, a line of which is read once for all samples.
 fn layer(rec: &mut Recorder, weights: u64, count: usize, samples: u64) {
     loads(rec, weights, 4 * count as u64, multiply(LANES * samples));
@@ -160,30 +170,30 @@ pub(super) fn networks(
     let count = samples.end - samples.start;
     let top = places.weights.at(0);
     let bottom = places.weights.at((TOP_IN * TOP + TOP) as u64);
-    let each = |sample: u64| (places.tapes.at(sample), sample % (places.batch / PIECES));
     let dense = places.data.at(done % places.batches);
     let bytes = 4 * FEATURES as u64;
     loads(rec, dense + bytes * samples.start, bytes * count, COPY);
     layer(rec, bottom, BOTTOM * (DENSE + DIM), count);
-    for (tape, at) in samples.clone().map(each) {
-        stores(rec, tape, 4 * (DENSE + BOTTOM) as u64, COPY);
-        meet(rec, &places.scratch(thread, at), tape);
-    }
-    layer(rec, top, TOP_IN * TOP, count);
-    for (tape, _) in samples.clone().map(each) {
-        let at = tape + 4 * (DENSE + BOTTOM + TOP_IN) as u64;
-        rec.work(multiply(4 * TOP as u64) + LOSS);
-        stores(rec, at, 8 * TOP as u64, COPY);
+    for sample in samples.clone() {
+        let tape = places.tapes.at(sample);
+        stores(rec, tape + REST_AT, TOP_AT - REST_AT, COPY);
+        meet(rec, &places.scratch(thread, sample), tape);
     }
     layer(rec, top, TOP_IN * TOP, count);
     for sample in samples.clone() {
-        let scratch = places.scratch(thread, each(sample).1);
+        rec.work(multiply(4 * TOP as u64) + LOSS);
+        let at = places.tapes.at(sample) + TOP_AT;
+        stores(rec, at, BY_BOTTOM_AT - TOP_AT, COPY);
+    }
+    layer(rec, top, TOP_IN * TOP, count);
+    for sample in samples.clone() {
+        let scratch = places.scratch(thread, sample);
         part(rec, &scratch, places.by_rows.at(sample));
     }
     layer(rec, bottom, BOTTOM * (DENSE + DIM), count);
-    for (tape, _) in samples.map(each) {
-        let at = tape + 4 * (DENSE + BOTTOM + TOP_IN + 2 * TOP) as u64;
-        stores(rec, at, 4 * (BOTTOM + DIM) as u64, COPY);
+    for sample in samples {
+        let at = places.tapes.at(sample) + BY_BOTTOM_AT;
+        stores(rec, at, TAPE_BYTES - BY_BOTTOM_AT, COPY);
     }
 }
 
@@ -196,57 +206,68 @@ fn meet(rec: &mut Recorder, scratch: &Scratch, tape: u64) {
     let pairs = 4 * PAIRS as u64;
     loads(rec, scratch.products, PRODUCTS_BYTES, 0);
     stores(rec, scratch.pairs, pairs, GATHER);
-    let input = tape + 4 * (DENSE + BOTTOM) as u64;
-    copy(rec, scratch.pairs, input, 4 * TOP_IN as u64, COPY);
+    narrow(rec, scratch.pairs, tape, TOP_IN);
 }
 
 /// The same backward: from the gradient of the top's input to that of every row.
 fn part(rec: &mut Recorder, scratch: &Scratch, by_rows: u64) {
     let all = (VECTORS * VECTORS * DIM) as u64;
-    stores(rec, scratch.by_pairs, 4 * TOP_IN as u64, COPY);
+    stores(rec, scratch.pairs, 4 * TOP_IN as u64, COPY);
     // Zeros, then the pairs into them.
-    stores(rec, scratch.by_products, PRODUCTS_BYTES, 1);
-    loads(rec, scratch.by_pairs, 4 * PAIRS as u64, GATHER);
-    stores(rec, scratch.by_products, PRODUCTS_BYTES, 1);
+    stores(rec, scratch.products, PRODUCTS_BYTES, 1);
+    loads(rec, scratch.pairs, 4 * PAIRS as u64, GATHER);
+    stores(rec, scratch.products, PRODUCTS_BYTES, 1);
     // Both factors of a product have a gradient; the two are added.
     for _ in 0..2 {
-        loads(rec, scratch.by_products, PRODUCTS_BYTES, 0);
+        loads(rec, scratch.products, PRODUCTS_BYTES, 0);
         loads(rec, scratch.rows, VECTORS_BYTES, 0);
         let lines = VECTORS_BYTES / LINE;
         stores(rec, scratch.by_rows, VECTORS_BYTES, multiply(all / lines));
     }
-    copy(rec, scratch.by_rows, by_rows, BY_ROWS_BYTES, COPY);
+    narrow(rec, scratch.by_rows, by_rows, TABLES * DIM);
 }
 
-/// The update of some inputs of the top's hidden layer: the sums stay in registers.
-pub(super) fn top_update(rec: &mut Recorder, places: &Places, inputs: Range<u64>) {
-    let (top, count) = (TOP as u64, inputs.end - inputs.start);
-    for sample in 0..places.batch {
-        let x = places.tapes.at(sample) + 4 * (DENSE + BOTTOM) as u64;
-        loads(rec, x + 4 * inputs.start, 4 * count, 0);
-        let by_top = x + 4 * (TOP_IN + TOP) as u64;
-        loads(rec, by_top, 4 * top, multiply(count * LANES));
+/// Some samples' part in the update of some inputs of the top's hidden layer: the sums stay in
+/// registers.
+pub(super) fn top_update(
+    rec: &mut Recorder,
+    places: &Places,
+    inputs: &Range<u64>,
+    samples: Range<u64>,
+) {
+    let count = inputs.end - inputs.start;
+    for tape in samples.map(|sample| places.tapes.at(sample)) {
+        loads(rec, tape + KEPT * inputs.start, KEPT * count, 0);
+        let by_top = BY_BOTTOM_AT - BY_TOP_AT;
+        loads(
+            rec,
+            tape + BY_TOP_AT,
+            by_top,
+            multiply(count * TOP as u64) / 2,
+        );
     }
-    let weights = places.weights.at(inputs.start * top);
-    copy(rec, weights, weights, 4 * count * top, COPY);
 }
 
-/// The update of the bottom network and the last layer.
-pub(super) fn rest_update(rec: &mut Recorder, places: &Places) {
-    for sample in 0..places.batch {
-        let tape = places.tapes.at(sample);
-        let inputs = 4 * (DENSE + BOTTOM) as u64;
-        loads(rec, tape, inputs, 0);
-        let by = tape + inputs + 4 * (TOP_IN + TOP) as u64;
-        loads(rec, by, 4 * (TOP + BOTTOM + DIM) as u64, 0);
+/// The sums go into the weights.
+pub(super) fn top_updated(rec: &mut Recorder, places: &Places, inputs: &Range<u64>) {
+    let top = TOP as u64;
+    let weights = places.weights.at(inputs.start * top);
+    let bytes = 4 * (inputs.end - inputs.start) * top;
+    copy(rec, weights, weights, bytes, COPY);
+}
+
+/// Some samples' part in the update of the bottom network and the last layer.
+pub(super) fn rest_update(rec: &mut Recorder, places: &Places, samples: Range<u64>) {
+    for tape in samples.map(|sample| places.tapes.at(sample)) {
+        loads(rec, tape + REST_AT, BY_TOP_AT - REST_AT, 0);
+        loads(rec, tape + BY_BOTTOM_AT, TAPE_BYTES - BY_BOTTOM_AT, 0);
         rec.work(multiply((DENSE * BOTTOM + BOTTOM * DIM + TOP) as u64));
     }
+}
+
+/// The sums go into these weights.
+pub(super) fn rest_updated(rec: &mut Recorder, places: &Places) {
     let weights = places.weights.at((TOP_IN * TOP) as u64);
-    copy(
-        rec,
-        weights,
-        weights,
-        4 * (TOP + BOTTOM * (DIM + DENSE)) as u64,
-        COPY,
-    );
+    let floats = TOP + BOTTOM * (DIM + DENSE);
+    copy(rec, weights, weights, 4 * floats as u64, COPY);
 }
