@@ -41,3 +41,29 @@ pub struct CacheCount {
     /// Dirty lines sent back, for whatever reason.
     pub write_backs: u64,
 }
+
+impl std::ops::AddAssign for AgentCount {
+    fn add_assign(&mut self, other: AgentCount) {
+        self.requests += other.requests;
+        self.hits += other.hits;
+        self.waits_for_entry += other.waits_for_entry;
+        self.evictions += other.evictions;
+        self.eviction_snoops += other.eviction_snoops;
+        self.conflict_snoops += other.conflict_snoops;
+        self.conflicts += other.conflicts;
+        self.write_backs += other.write_backs;
+        self.clean_evictions += other.clean_evictions;
+    }
+}
+
+impl std::ops::AddAssign for CacheCount {
+    fn add_assign(&mut self, other: CacheCount) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.upgrades += other.upgrades;
+        self.snoops += other.snoops;
+        self.invalidated += other.invalidated;
+        self.evictions += other.evictions;
+        self.write_backs += other.write_backs;
+    }
+}

@@ -1,5 +1,6 @@
 //! A fabric as it is built.
 
+use super::coherent::CoherenceSettings;
 use super::endpoint::EndpointSettings;
 use super::engine::Node;
 use super::graph::{Graph, NodeKind};
@@ -18,6 +19,11 @@ pub struct FabricConfig {
     pub requesters: Vec<RequesterSettings>,
     /// In the graph's order.
     pub endpoints: Vec<EndpointSettings>,
+    /// Agents and filters.
+    pub coherence: CoherenceSettings,
+    /// Whether a monitor checks every state of every cached line, and every load: slow. On in
+    /// builds with debug assertions.
+    pub is_checked: bool,
     /// Bytes of packets.
     pub sizes: Sizes,
     /// Which of several shortest ways a packet takes.

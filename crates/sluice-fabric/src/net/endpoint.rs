@@ -94,6 +94,13 @@ pub struct EndpointSettings {
     pub memory: MemorySettings,
 }
 
+impl EndpointSettings {
+    /// Bytes of a logical device.
+    pub fn each(&self) -> u64 {
+        self.capacity / u64::from(self.logical_devices)
+    }
+}
+
 /// An entry of the registry.
 pub struct EndpointInfo {
     /// The name in `endpoint.type`.

@@ -4,6 +4,7 @@
 //! came, so the wires are reserved as soon as the packet is in the node. Where that does not hold
 //! (half-duplex links, memories whose times vary), one more event reserves them at their time.
 
+use super::coherent::Coherence;
 use super::config::{FabricConfig, Logical};
 use super::endpoint::{Endpoint, ExternalMemory, Memory};
 use super::error::{Deadlock, FabricError};
@@ -38,6 +39,12 @@ pub(super) enum Event {
     Credit { direction: u32, class: Class },
     /// A memory from outside wants to be advanced.
     Advance { endpoint: u32 },
+    /// A coherent message is ready to leave where it comes from.
+    Leave { packet: u32 },
+    /// A coherent message has been looked up in the filter.
+    Agent { packet: u32 },
+    /// An access is done that the local cache served.
+    Hit { requester: u32, access: u32 },
 }
 
 /// A request that has come back.
@@ -90,7 +97,9 @@ pub struct Fabric {
     pub(super) issued: u64,
     pub(super) completed: u64,
     pub(super) endpoints: Vec<Endpoint>,
-    requesters: Vec<Requester>,
+    pub(super) requesters: Vec<Requester>,
+    /// Caches and agents, where memory is coherent.
+    pub(super) coherence: Option<Box<Coherence>>,
     homes: Vec<HomeAgent>,
     /// Which of them each requester has.
     home_of: Vec<u32>,
@@ -130,6 +139,7 @@ impl Fabric {
             completed: 0,
             endpoints: endpoints?,
             requesters: requesters.collect(),
+            coherence: Coherence::new(config),
             homes: config.homes.clone(),
             home_of: config.home_of.clone(),
             logical: config.logical.clone(),
@@ -233,7 +243,7 @@ impl Fabric {
         while self.queue.next_at().is_some_and(|next| next <= until) {
             self.step(done);
         }
-        if self.queue.is_empty() && self.packets.live() > 0 {
+        if self.queue.is_empty() && self.under_way() > 0 {
             return Err(self.deadlock());
         }
         self.now = self.now.max(until);
@@ -260,6 +270,9 @@ impl Fabric {
             Event::Free { direction } => self.free(now, direction),
             Event::Credit { direction, class } => self.credit(now, direction, class),
             Event::Advance { endpoint } => self.advance_memory(now, endpoint),
+            Event::Leave { packet } => self.leave(now, packet),
+            Event::Agent { packet } => self.agent_takes(now, packet),
+            Event::Hit { requester, access } => self.finish(now, requester, access, None, done),
         }
         true
     }
@@ -284,7 +297,7 @@ impl Fabric {
     }
 
     /// Issues what a requester can issue now.
-    fn issue_all(&mut self, now: Ps, requester: u32) {
+    pub(super) fn issue_all(&mut self, now: Ps, requester: u32) {
         loop {
             let state = &mut self.requesters[requester as usize];
             match state.turn(now) {
@@ -314,13 +327,17 @@ impl Fabric {
         let home = home.expect("a source asks for addresses of the footprint");
         let device = self.logical[usize::from(home.device)];
         let state = &mut self.requesters[requester as usize];
+        let tag = tag.unwrap_or(state.stats.issued);
+        state.issued(now);
+        self.issued += 1;
+        if let Some(coherence) = &self.coherence {
+            let line = coherence.line(device.endpoint, device.base + home.dpa);
+            return self.issue_coherent(now, requester, access, tag, line);
+        }
         let mut parts = Parts::default();
         parts[Part::Requester] = state.process;
         parts[Part::Cache] = state.cache_access;
         let ready = Ps(now.0 + state.process.0 + state.cache_access.0);
-        let tag = tag.unwrap_or(state.stats.issued);
-        state.issued(now);
-        self.issued += 1;
         let packet = self.packets.add(Packet {
             addr: device.base + home.dpa,
             tag,
@@ -340,6 +357,7 @@ impl Fabric {
             is_write: access.is_write,
             hops: 0,
             logical: device.id,
+            message: NONE,
         });
         self.forward(ready, requester, packet);
     }
@@ -363,24 +381,24 @@ impl Fabric {
             is_write: packet.is_write,
         };
         debug_assert_eq!(packet.parts.total(), completed.latency);
-        self.count(&packet, &completed);
+        self.count(&packet.parts, packet.hops, packet.addr, &completed);
         self.requesters[requester as usize].completed();
         done(completed);
         self.issue_all(now, requester);
     }
 
-    fn count(&mut self, packet: &Packet, completed: &Completed) {
+    pub(super) fn count(&mut self, parts: &Parts, hops: u8, addr: u64, completed: &Completed) {
         let stats = &mut self.stats;
-        stats.reads += u64::from(!packet.is_write);
-        stats.writes += u64::from(packet.is_write);
+        stats.reads += u64::from(!completed.is_write);
+        stats.writes += u64::from(completed.is_write);
         stats.latency.record(completed.latency);
-        let hops = usize::from(packet.hops);
+        let hops = usize::from(hops);
         if stats.hops.len() <= hops {
             stats.hops.resize(hops + 1, HopStats::default());
         }
         stats.hops[hops].count += 1;
-        stats.hops[hops].parts += packet.parts;
-        let word = completed.at.0 ^ (u64::from(completed.requester) << 48) ^ packet.addr;
+        stats.hops[hops].parts += *parts;
+        let word = completed.at.0 ^ (u64::from(completed.requester) << 48) ^ addr;
         stats.hash = (stats.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
         let requester = &mut self.requesters[completed.requester as usize].stats;
         requester.completed += 1;
@@ -401,6 +419,9 @@ impl Fabric {
         }
         for endpoint in &mut self.endpoints {
             endpoint.accesses = 0;
+        }
+        if let Some(coherence) = &mut self.coherence {
+            coherence.begin();
         }
     }
 

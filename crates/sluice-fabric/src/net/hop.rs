@@ -15,6 +15,8 @@ impl Fabric {
         let direction = match self.table.ways(node, to) {
             [only] => *only,
             [] => unreachable!("every requester reaches every endpoint"),
+            // Coherence rests on the order of completions between two ends.
+            ways if self.packets[packet].is_ordered() => ways[usize::from(from) % ways.len()],
             ways => {
                 let flow = Flow {
                     from,
@@ -157,7 +159,13 @@ impl Fabric {
             self.give_back(now, held, class);
         }
         match node.kind {
+            NodeKind::Endpoint(endpoint) if self.coherence.is_some() => {
+                self.serve_coherent(now, endpoint, number);
+            }
             NodeKind::Endpoint(endpoint) => self.serve(now, endpoint, number),
+            NodeKind::Requester(requester) if self.coherence.is_some() => {
+                self.receive(now, requester, number, done);
+            }
             NodeKind::Requester(requester) => self.complete(now, requester, number, done),
             NodeKind::Switch(_) => (),
         }

@@ -7,6 +7,7 @@
 
 mod arbiter;
 mod check;
+mod coherent;
 mod config;
 mod endpoint;
 mod engine;
@@ -26,6 +27,7 @@ mod spec;
 mod stats;
 mod topology;
 
+pub use coherent::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
 pub use config::FabricConfig;
 pub use endpoint::{
     Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, Library, MemoryRequest,

@@ -1,6 +1,7 @@
 //! Packets: the messages of CXL.mem, their sizes, and the slab they live in.
 
 use super::parts::Parts;
+use crate::dcoh::Channel;
 use sluice_units::Ps;
 
 /// What a packet carries: one of the six message classes of CXL.mem, each with its own credits.
@@ -43,6 +44,18 @@ impl Class {
             Class::Drs => "DRS",
             Class::BiSnp => "BISnp",
             Class::BiRsp => "BIRsp",
+        }
+    }
+
+    /// The class of a channel.
+    pub const fn of(channel: Channel) -> Class {
+        match channel {
+            Channel::Req => Class::Req,
+            Channel::RwD => Class::RwD,
+            Channel::Ndr => Class::Ndr,
+            Channel::Drs => Class::Drs,
+            Channel::BiSnp => Class::BiSnp,
+            Channel::BiRsp => Class::BiRsp,
         }
     }
 
@@ -108,6 +121,15 @@ pub(super) struct Packet {
     pub logical: u8,
     /// Switches that the request went through.
     pub hops: u8,
+    /// What it carries where memory is coherent, or [`NONE`].
+    pub message: u32,
+}
+
+impl Packet {
+    /// Whether it must not overtake others between the same two ends.
+    pub fn is_ordered(&self) -> bool {
+        self.message != NONE && self.class == Class::Ndr
+    }
 }
 
 /// Packets that wait, first come, first served.

@@ -10,6 +10,9 @@ pub enum Part {
     Requester,
     /// The local cache.
     Cache,
+    /// Waiting at the requester for another of its requests: for the same line, for a place in
+    /// its cache, for a completion after the data; or for its cache, busy with snoops.
+    Held,
     /// Ports at the ends of links.
     Port,
     /// From a packet's first bit on a link to its last.
@@ -24,20 +27,21 @@ pub enum Part {
     SwitchQueue,
     /// The endpoint's controller.
     Controller,
-    /// Waiting for snoops of other requesters' copies.
+    /// At the coherency agent: its filter, and waiting for turns, entries and snoops.
     Snoop,
     /// The endpoint's memory.
     Memory,
 }
 
 /// How many parts there are.
-pub const PARTS: usize = 11;
+pub const PARTS: usize = 12;
 
 impl Part {
     /// Every part, in order.
     pub const ALL: [Part; PARTS] = [
         Part::Requester,
         Part::Cache,
+        Part::Held,
         Part::Port,
         Part::Serialisation,
         Part::Propagation,
@@ -54,6 +58,7 @@ impl Part {
         match self {
             Part::Requester => "requester",
             Part::Cache => "cache",
+            Part::Held => "held",
             Part::Port => "port",
             Part::Serialisation => "serialisation",
             Part::Propagation => "propagation",

@@ -1,5 +1,6 @@
 //! Requesters: who asks, how much at once, how often.
 
+use super::coherent::CacheSettings;
 use super::pattern::{Access, Source};
 use super::stats::RequesterStats;
 use sluice_units::{Ps, Ratio};
@@ -21,6 +22,8 @@ pub struct RequesterSettings {
     pub footprint: Option<u64>,
     /// Share of reads.
     pub reads: Ratio,
+    /// Coherent local cache.
+    pub cache: Option<CacheSettings>,
     /// Share of a skewed pattern's requests that are hot.
     pub hot_requests: Ratio,
     /// Share of its lines that are hot.
@@ -75,6 +78,11 @@ impl Requester {
         } else {
             Turn::Now
         }
+    }
+
+    /// Processing, and looking into the cache.
+    pub fn times(&self) -> (Ps, Ps) {
+        (self.process, self.cache_access)
     }
 
     /// Whether it has no more requests of its own.

@@ -48,7 +48,7 @@ impl Fabric {
         let mut left = WATCH;
         while self.completed < completed {
             if !self.step(done) {
-                return match self.packets.live() {
+                return match self.under_way() {
                     0 => Ok(true),
                     _ => Err(self.deadlock()),
                 };
@@ -85,13 +85,21 @@ impl Fabric {
         }
     }
 
+    /// Requests under way: packets, or accesses whose messages are.
+    pub(super) fn under_way(&self) -> u64 {
+        match &self.coherence {
+            Some(coherence) => coherence.under_way(),
+            None => self.packets.live() as u64,
+        }
+    }
+
     /// Holds the counters against each other: every request that was issued has come back or is
     /// under way, and what was sent on a link has arrived or is on it.
     ///
     /// # Errors
     /// The first equation that does not hold: a mistake of the simulator's, not of its user's.
     pub fn balance(&self) -> Result<(), String> {
-        let live = self.packets.live() as u64;
+        let live = self.under_way();
         if self.issued != self.completed + live {
             return Err(format!(
                 "{} requests issued, {} came back, {live} under way",

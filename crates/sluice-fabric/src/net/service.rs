@@ -71,6 +71,9 @@ impl Fabric {
     /// The memory has done its part: the response goes back.
     #[inline]
     pub(super) fn respond(&mut self, now: Ps, number: u32) {
+        if self.coherence.is_some() {
+            return self.served_coherent(now, number);
+        }
         let packet = &mut self.packets[number];
         packet.parts[Part::Memory] = Ps(now.0 - packet.ready.0);
         let node = packet.to;

@@ -70,7 +70,7 @@ fn the_parts_are_where_they_belong() {
     let parts = fabric.stats().parts();
     let ns = Part::ALL.map(|part| parts[part].0 as f64 / 1e3);
     let expected = [
-        10.0, 12.0, 300.0, 3.75, 6.0, 0.0, 80.0, 0.0, 40.0, 0.0, 50.0,
+        10.0, 12.0, 0.0, 300.0, 3.75, 6.0, 0.0, 80.0, 0.0, 40.0, 0.0, 50.0,
     ];
     assert_eq!(ns, expected);
     assert_eq!(fabric.stats().hops[2].count, 1);

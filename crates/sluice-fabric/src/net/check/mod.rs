@@ -1,6 +1,7 @@
 //! The one constructor that turns a description into a fabric that can be.
 
 mod addresses;
+mod coherence;
 mod nodes;
 mod wiring;
 
@@ -41,6 +42,8 @@ impl FabricConfig {
                 count("packet.header"),
                 count("packet.data_header"),
             ),
+            coherence: coherence::coherence(raw),
+            is_checked: cfg!(debug_assertions),
             routing: routing.expect("a choice comes from its registry"),
             seed,
             switches: wiring.switches,

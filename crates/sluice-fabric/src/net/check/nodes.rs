@@ -1,5 +1,6 @@
 //! Requesters and endpoints from their groups.
 
+use super::coherence;
 use crate::net::endpoint::{EndpointSettings, MemorySettings};
 use crate::net::error::FabricError;
 use crate::net::requester::RequesterSettings;
@@ -70,6 +71,7 @@ pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, 
             pattern: raw.choice("requester.pattern"),
             footprint: raw.bytes("requester.footprint").map(|bytes| bytes.0),
             reads: share("requester.reads"),
+            cache: coherence::cache(raw)?,
             hot_requests: share("requester.hot_requests"),
             hot_lines: share("requester.hot_lines"),
         })

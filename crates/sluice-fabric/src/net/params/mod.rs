@@ -1,5 +1,6 @@
 //! Every parameter of a fabric, declared once, as those of a device are.
 
+mod coherence;
 mod link;
 mod nodes;
 mod topology;
@@ -15,8 +16,10 @@ const TIME: Kind = Kind::Time {
 const GROUPS: &[&[Param]] = &[
     topology::PARAMS,
     nodes::REQUESTER,
+    coherence::CACHE,
     nodes::ENDPOINT,
     nodes::SWITCH,
+    coherence::COHERENCE,
     link::LINK,
     link::PACKET,
     link::MAP,

@@ -1,0 +1,4 @@
+//! Device-managed coherence on the network: times, books, and one writer or many readers.
+
+mod times;
+mod whole;
