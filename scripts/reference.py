@@ -67,6 +67,51 @@ collection to begin after nearly the same share of the flash was written; a time
 a capacity (`migration.decay`, `migration.tpp_period`) is N times longer in relation, unless the run
 is as much shorter.
 """
+FABRIC_FILES = """
+A fabric is requesters, switches and memory endpoints joined by links, for `sluice fabric run`. A
+file of one is TOML:
+
+```toml
+base = "esf"              # a fabric that comes with Sluice; left out: every default
+
+[topology]                # tables of parameters, below
+kind = "list"             # the links below; any other makes its own switches and links
+
+[[requesters]]            # groups of nodes; without any, one group of `requester.count`
+name = "host"             # called host0, host1; a group of one is called by its name
+count = 2
+depth = 32                # what differs from [requester]
+
+[[endpoints]]
+name = "ssd"
+count = 2
+device = "skybyte"        # a device preset, or a file beside this one; the type is then `device`
+cache = { capacity = "64MiB" }  # what differs from that device
+logical_devices = 2       # what differs from [endpoint]
+
+[[switches]]              # for a list only
+name = "sw"
+count = 2
+
+[[links]]                 # for a list only; a switch's port may stand behind a colon
+ends = ["host0", "sw0:3"]
+bandwidth = 16000         # what differs from [link]
+
+[[routes]]                # what a switch does with packets for a node, instead of the shortest way
+at = "sw0"
+to = "ssd1"
+via = ["sw1"]
+
+[[ranges]]                # HDM ranges; without any, one after the other over all endpoints
+name = "low"
+base = 0
+size = "512MiB"
+targets = ["ssd0.0", "ssd1.0"]  # a logical device has its number behind a dot
+```
+
+`--set KEY=VALUE` reaches the parameters, and those of a group by its name: `--set host.depth=8`.
+Requesters and endpoints are edge ports: 4096 at most, as port ids have 12 bits.
+"""
 TITLES = {"eviction": "Eviction", "prefetch": "Prefetch", "gc": "Garbage collection"}
 
 
@@ -78,6 +123,7 @@ def main() -> int:
     pages = {
         "parameters.md": parameters(options.sluice),
         "systems.md": systems(options.sluice),
+        "fabrics.md": fabrics(options.sluice),
         "policies.md": policies(options.sluice),
         "commands.md": commands(options.sluice),
     }
@@ -150,6 +196,33 @@ def systems(sluice: Path) -> str:
     return text + table(heads, rows) + (
         "\nSource is that of the default, which is `base-cssd`'s value. The files give a source for"
         " each of their values. Keys of the device are in [parameters.md](parameters.md).\n")
+
+
+def fabrics(sluice: Path) -> str:
+    """Every parameter of a fabric, with its value in every fabric."""
+    presets = ask(sluice, "fabric", "list")
+    shown = {preset["name"]: ask(sluice, "fabric", "show", preset["name"]) for preset in presets}
+    text = "# Fabrics\n\n" + MADE_BY.rstrip() + "\n"
+    text += FABRIC_FILES + "\n## Presets\n\n"
+    for preset in presets:
+        text += (f"- [`{preset['name']}`](../../presets/fabrics/{preset['name']}.toml):"
+                 f" {preset['meaning']}\n")
+    heads = ["key", "meaning", "accepts", "default", "differs in", "source"]
+    rows = []
+    for index, param in enumerate(next(iter(shown.values()))):
+        values = {name: rows_of[index]["value"] for name, rows_of in shown.items()}
+        differs = ", ".join(f"`{name}`: {code(value)}" for name, value in values.items()
+                            if value != param["default"])
+        rows.append([code(param["key"]), param["meaning"], param["expected"],
+                     code(param["default"]), differs or "no fabric", param["default_source"]])
+    text += "\n## Keys\n\n" + table(heads, rows)
+    for title, key in (("Topologies", "topologies"), ("Routing", "routings"),
+                       ("Patterns", "patterns"), ("Endpoints", "endpoints")):
+        choices = ask(sluice, "fabric", "choices")[key]
+        text += f"\n## {title}\n\n"
+        text += table(["name", "what it is"], [[code(one["name"]), one["meaning"]]
+                                               for one in choices])
+    return text
 
 
 def policies(sluice: Path) -> str:

@@ -34,6 +34,11 @@ pub enum Command {
         #[command(subcommand)]
         command: SystemCommand,
     },
+    /// Run, list, show and check fabrics: requesters and memories on CXL switches
+    Fabric {
+        #[command(subcommand)]
+        command: FabricCommand,
+    },
     /// List eviction and prefetch policies
     Policy {
         #[command(subcommand)]
@@ -247,6 +252,66 @@ pub enum SystemCommand {
               value_parser = clap::value_parser!(u32).range(1..=65_536))]
         scale: u32,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FabricCommand {
+    /// Simulate a fabric, in virtual time
+    Run(FabricArgs),
+    /// List the fabrics that come with Sluice
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List topologies, routing policies, patterns and types of endpoints
+    Choices {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show every setting of a fabric, with its meaning and source
+    Show {
+        /// Name, or path to a fabric file ending in .toml
+        #[arg(default_value = "esf")]
+        fabric: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a fabric file
+    Check {
+        /// Name, or path to a fabric file
+        fabric: String,
+        /// Change one setting
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        set: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct FabricArgs {
+    /// A name of `sluice fabric list`, or the path of a .toml file
+    #[arg(value_name = "FABRIC")]
+    pub fabric: String,
+    /// Change one setting, such as link.bandwidth=16000, or of a group, such as host.depth=8
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random stream
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Requests that come back before counting begins, such as 100k
+    #[arg(long, value_name = "N", default_value = "100k", value_parser = sluice_units::parse_count)]
+    pub warmup: u64,
+    /// Requests counted
+    #[arg(long, value_name = "N", default_value = "256k", value_parser = sluice_units::parse_count)]
+    pub requests: u64,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Keep the statistics in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

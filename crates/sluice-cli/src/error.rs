@@ -37,6 +37,8 @@ macro_rules! from {
 from!(
     sluice_model::ConfigError,
     sluice_config::Error,
+    sluice_fabric::net::FabricError,
+    sluice_output::FabricRunError,
     sluice_output::SystemError,
     sluice_workload::SpecError
 );

@@ -5,6 +5,7 @@ mod device;
 mod doctor;
 mod error;
 mod external;
+mod fabric;
 mod forward;
 mod interrupt;
 mod program;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         args::Command::Doctor(args) => doctor::run(&args),
         args::Command::Device { command } => device::run(&command),
         args::Command::System { command } => system::run(&command),
+        args::Command::Fabric { command } => fabric::run(&command),
         args::Command::Policy { command } => device::policies(&command),
         args::Command::Report(args) => external::run("sluice-report", &args.arguments),
         args::Command::Reproduce(args) => external::run("sluice-reproduce", &args.arguments),

@@ -1,4 +1,4 @@
-//! What can be wrong with the file of a device or a system.
+//! What can be wrong with the file of a device, a system or a fabric.
 
 use sluice_model::ConfigError;
 use std::fmt;
@@ -47,6 +47,27 @@ pub enum Error {
         /// All systems.
         systems: String,
     },
+    /// Neither a fabric that comes with the program nor a file.
+    #[error(
+        "unknown fabric `{}`: give a path ending in .toml, or one of {fabrics}",
+        name.escape_debug()
+    )]
+    UnknownFabric {
+        /// The name as given.
+        name: String,
+        /// All fabrics.
+        fabrics: String,
+    },
+    /// An element of a list cannot be.
+    #[error("{place}: `{}`: expected {expected}", value.escape_debug())]
+    Element {
+        /// Where.
+        place: Place,
+        /// The key or value.
+        value: String,
+        /// What would be accepted.
+        expected: &'static str,
+    },
     /// The device that a system's file names cannot be loaded.
     #[error("{place}: {source}")]
     Device {
@@ -58,7 +79,7 @@ pub enum Error {
     /// The file cannot be read.
     #[error("cannot read {what} file `{path}`: {source}")]
     Unreadable {
-        /// A device or a system.
+        /// A device, a system or a fabric.
         what: &'static str,
         /// The path as given.
         path: String,

@@ -1,5 +1,5 @@
-//! Presets and TOML files, read into the raw configuration of a device, or of a system: a host
-//! with its device.
+//! Presets and TOML files, read into the raw configuration of a device, of a system (a host
+//! with its device), or of a fabric.
 //!
 //! A file's tables flatten to keys: `read` in `[nand]` is `nand.read`. What is left out is that of
 //! the preset that the file names as its `base`, or keeps its default. Every error says where in
@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod fabric;
+mod fabrics;
 mod file;
 mod presets;
 mod read;
@@ -16,6 +18,8 @@ mod system;
 mod systems;
 
 pub use error::{Error, Place};
+pub use fabric::{DescribedFabric, describe_fabric, parse_fabric};
+pub use fabrics::fabrics;
 pub use presets::{Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
 pub use read::{Described, describe, load, parse};
 pub use system::{DescribedSystem, System, describe_system, load_system, parse_system};

@@ -215,17 +215,19 @@ fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<Described
     }
 }
 
-/// The device that a system's file names. A path counts from the folder of that file.
+/// A path in a file counts from the folder of that file; a name stands for itself.
+pub(crate) fn beside(source: &Source<'_>, given: &str) -> String {
+    let folder = Path::new(source.file).parent();
+    match folder.filter(|_| given.ends_with(".toml")) {
+        Some(folder) => folder.join(given).to_string_lossy().into_owned(),
+        None => given.to_owned(),
+    }
+}
+
+/// The device that a system's file names.
 fn device_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<Described, Error> {
     let given = source.plain(name);
-    let beside = Path::new(source.file)
-        .parent()
-        .map(|folder| folder.join(&given));
-    let path = match (given.ends_with(".toml"), beside) {
-        (true, Some(path)) => path.to_string_lossy().into_owned(),
-        _ => given,
-    };
-    describe(&path).map_err(|error| Error::Device {
+    describe(&beside(source, &given)).map_err(|error| Error::Device {
         place: source.place(name.span()),
         source: Box::new(error),
     })

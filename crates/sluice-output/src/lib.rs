@@ -4,6 +4,7 @@
 //! described in `docs/reference/output.md`; `schema` changes when one changes its meaning.
 
 mod device;
+mod fabric;
 mod folder;
 mod latency;
 mod process;
@@ -12,6 +13,7 @@ mod simulation;
 mod system;
 mod timeline;
 
+pub use fabric::{FabricPlan, FabricRunError};
 pub use folder::{Folder, write_config, write_system};
 pub use latency::{Latencies, Summary};
 pub use process::{Process, read_processes};

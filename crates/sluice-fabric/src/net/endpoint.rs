@@ -177,6 +177,12 @@ impl Endpoint {
         })
     }
 
+    /// How long its bandwidth was used since its accesses are counted.
+    pub fn busy(&self) -> Ps {
+        let each = self.gap.map_or(0, |gap| gap.0 / self.turns.len() as u64);
+        Ps(each * self.accesses)
+    }
+
     /// When a request that is ready at `at` has its turn, if that is a matter of bandwidth.
     #[inline]
     pub fn turn(&mut self, at: Ps, logical: u8) -> Option<Ps> {

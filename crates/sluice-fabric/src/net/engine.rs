@@ -130,7 +130,7 @@ impl Fabric {
             .collect();
         let depth: usize = config.requesters.iter().map(|r| r.depth as usize).sum();
         Ok(Fabric {
-            links: Links::new(&config.graph, &config.sizes),
+            links: Links::new(&config.graph, config.is_bus, &config.sizes),
             nodes: config.nodes(),
             packets: Slab::default(),
             queue: Wheel::with_capacity(depth.min(1 << 16)),

@@ -78,7 +78,8 @@ pub struct Links {
 }
 
 impl Links {
-    pub(super) fn new(graph: &Graph, sizes: &Sizes) -> Links {
+    /// The links of a graph; on a bus nobody waits in a switch.
+    pub(super) fn new(graph: &Graph, is_bus: bool, sizes: &Sizes) -> Links {
         let mut links = Links {
             directions: Vec::with_capacity(2 * graph.links.len()),
             channels: Vec::with_capacity(2 * graph.links.len()),
@@ -104,7 +105,7 @@ impl Links {
                 links.directions.push(Direction {
                     to,
                     channel: links.channels.len() as u32 - 1,
-                    waiting: if graph.forwards(from) {
+                    waiting: if graph.forwards(from) && !is_bus {
                         Part::SwitchQueue
                     } else {
                         Part::LinkQueue
@@ -204,6 +205,11 @@ impl Links {
     pub fn busy(&self, number: u32, now: Ps) -> Ps {
         let channel = &self.channels[self.directions[number as usize].channel as usize];
         channel.busy - (channel.free - now)
+    }
+
+    /// The longest wait of a packet for a direction since the counting began.
+    pub fn wait_max(&self, number: u32) -> Ps {
+        self.directions[number as usize].wait_max
     }
 
     /// What a direction carried since the counting began.

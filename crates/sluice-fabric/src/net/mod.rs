@@ -6,6 +6,7 @@
 //! counters against each other.
 
 mod arbiter;
+mod bottleneck;
 mod check;
 mod coherent;
 mod config;
@@ -28,6 +29,7 @@ mod stats;
 mod topology;
 
 pub use coherent::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
+pub use bottleneck::Resource;
 pub use config::FabricConfig;
 pub use endpoint::{
     Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, Library, MemoryRequest,

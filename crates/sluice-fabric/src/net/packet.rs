@@ -88,6 +88,11 @@ impl Sizes {
             payload: Class::ALL.map(|class| if class.has_data() { payload } else { 0 }),
         }
     }
+
+    /// Data of a request: what its packet with data carries.
+    pub fn payload_bytes(&self) -> u32 {
+        self.payload[Class::Drs as usize]
+    }
 }
 
 /// No packet, no direction.

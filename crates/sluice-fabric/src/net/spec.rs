@@ -84,6 +84,29 @@ impl Default for FabricSpec {
     }
 }
 
+impl FabricSpec {
+    /// Gives a parameter a value: `TABLE.KEY` of the whole fabric, or `GROUP.KEY` of a group.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownKey`] and [`ConfigError::BadValue`]. Nothing is changed then.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+        let (name, inner) = key.split_once('.').unwrap_or((key, ""));
+        let kinds = [
+            ("requester", &mut self.requesters),
+            ("endpoint", &mut self.endpoints),
+            ("switch", &mut self.switches),
+        ];
+        for (table, groups) in kinds {
+            if let Some(group) = groups.iter_mut().find(|group| group.name == name) {
+                self.raw.clone().set(&format!("{table}.{inner}"), value)?;
+                group.set.push((inner.to_owned(), value.to_owned()));
+                return Ok(());
+            }
+        }
+        self.raw.set(key, value)
+    }
+}
+
 /// The values of a group or a link: those of the fabric, with what differs.
 pub(super) fn with(
     raw: &RawConfig,

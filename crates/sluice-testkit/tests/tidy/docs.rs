@@ -2,6 +2,7 @@
 
 use crate::tree::Tree;
 use sluice_fabric::host::HOST_PARAMS;
+use sluice_fabric::net::FABRIC_PARAMS;
 use sluice_model::{EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES};
 
 /// Pages that a visitor starts from.
@@ -169,6 +170,7 @@ pub fn unproven_promises(tree: &Tree) -> Vec<String> {
 pub fn undocumented(tree: &Tree) -> Vec<String> {
     let keys = PARAMS.iter().map(|param| ("parameters.md", param.key));
     let of_hosts = HOST_PARAMS.iter().map(|param| ("systems.md", param.key));
+    let of_fabrics = FABRIC_PARAMS.iter().map(|param| ("fabrics.md", param.key));
     let evictions = EVICTIONS
         .iter()
         .map(|entry| ("policies.md", entry.info.name));
@@ -182,7 +184,11 @@ pub fn undocumented(tree: &Tree) -> Vec<String> {
         .iter()
         .map(|counter| ("formats.md", counter.name()));
     let policies = evictions.chain(prefetches).chain(victims);
-    let all = keys.chain(of_hosts).chain(policies).chain(counters);
+    let all = keys
+        .chain(of_hosts)
+        .chain(of_fabrics)
+        .chain(policies)
+        .chain(counters);
     let missing = all.filter(|(page, name)| {
         !tree
             .get(&format!("docs/reference/{page}"))

@@ -1,0 +1,186 @@
+//! `sluice fabric`: requesters, switches and memories joined by links.
+
+use crate::args::{FabricArgs, FabricCommand};
+use crate::device::{key_and_value, list_presets, show_values};
+use crate::error::Error;
+use crate::interrupt;
+use serde_json::{Value, json};
+use sluice_config::{describe_fabric, fabrics};
+use sluice_fabric::net::{
+    ENDPOINTS, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
+};
+use sluice_output::{FabricPlan, Folder};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// How a shell tells that a command ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// The seed does not matter where nothing runs.
+const ANY_SEED: u64 = 1;
+
+/// `sluice fabric`.
+pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
+    match command {
+        FabricCommand::Run(args) => return simulate(args),
+        FabricCommand::List { json } => list_presets(fabrics(), *json),
+        FabricCommand::Choices { json } => choices(*json),
+        FabricCommand::Show { fabric, json } => {
+            let described = describe_fabric(fabric)?;
+            FabricConfig::new(&described.spec, ANY_SEED)?;
+            let pairs = described.spec.raw.to_pairs();
+            let source = |key: &str| described.source_of(key);
+            show_values(&pairs, FABRIC_PARAMS.iter(), source, *json);
+        }
+        FabricCommand::Check { fabric, set } => {
+            let config = FabricConfig::new(&resolve(fabric, set)?, ANY_SEED)?;
+            let graph = &config.graph;
+            println!(
+                "{fabric}: well, {} requesters, {} endpoints, {} switches, {} links",
+                graph.requesters,
+                graph.endpoints,
+                graph.names.len() as u32 - graph.edges(),
+                graph.links.len()
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the registries.
+fn choices(as_json: bool) {
+    let topologies = TOPOLOGIES.iter().map(|one| (one.name, one.meaning));
+    let topologies = topologies.chain([("list", "switches and links as the file lists them")]);
+    let all: [(&str, Vec<(&str, &str)>); 4] = [
+        ("topologies", topologies.collect()),
+        (
+            "routings",
+            ROUTINGS.iter().map(|one| (one.name, one.meaning)).collect(),
+        ),
+        (
+            "patterns",
+            PATTERNS.iter().map(|one| (one.name, one.meaning)).collect(),
+        ),
+        (
+            "endpoints",
+            ENDPOINTS
+                .iter()
+                .map(|one| (one.name, one.meaning))
+                .collect(),
+        ),
+    ];
+    if as_json {
+        let one = |(name, meaning): &(&str, &str)| json!({ "name": name, "meaning": meaning });
+        let of = |(key, rows): &(&str, Vec<(&str, &str)>)| {
+            ((*key).to_owned(), rows.iter().map(one).collect::<Value>())
+        };
+        println!("{}", Value::Object(all.iter().map(of).collect()));
+        return;
+    }
+    for (key, rows) in all {
+        for (name, meaning) in rows {
+            println!("{key:<11} {name:<16} {meaning}");
+        }
+    }
+}
+
+/// The fabric that was asked for, with its changed settings.
+fn resolve(fabric: &str, set: &[String]) -> Result<FabricSpec, Error> {
+    let mut spec = describe_fabric(fabric)?.spec;
+    for pair in set {
+        let (key, value) = key_and_value(pair)?;
+        spec.set(key, value)?;
+    }
+    Ok(spec)
+}
+
+fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
+    let spec = resolve(&args.fabric, &args.set)?;
+    let create = |path: &std::path::PathBuf| {
+        Folder::create(path).map_err(|error| Error::at(path.display(), error))
+    };
+    let folder = args.out.as_ref().map(create).transpose()?;
+    let plan = FabricPlan {
+        name: &args.fabric,
+        spec: &spec,
+        length: Length {
+            warmup: args.warmup,
+            requests: args.requests,
+        },
+        seed: args.seed,
+    };
+    interrupt::begin();
+    let (start, mut done) = (Instant::now(), 0);
+    let result = plan.run(&mut |requests| {
+        done = requests;
+        !interrupt::asked()
+    });
+    let Some(object) = result? else {
+        eprintln!("sluice: stopped after {done} requests");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let wall_s = start.elapsed().as_secs_f64();
+    if let Some(folder) = folder {
+        let written = folder.write_stats(&object);
+        written.map_err(|error| Error::at("writing the output folder", error))?;
+    }
+    if args.json {
+        println!("{object}");
+    } else {
+        print_table(&object);
+        let speed = number(&object, "/events") / wall_s / 1e6;
+        println!(
+            "{:<18} {wall_s:.2} s, {speed:.1} million events a second",
+            "simulated in"
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn number(object: &Value, place: &str) -> f64 {
+    object.pointer(place).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+/// One screen: how much, how long, and where the time went.
+fn print_table(object: &Value) {
+    let at = |place: &str| number(object, place);
+    let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or("");
+    let row = |name: &str, value: String| println!("{name:<18} {value}");
+    row(
+        "fabric",
+        format!(
+            "{}: {} requesters, {} endpoints, {} switches",
+            text("/fabric"),
+            at("/nodes/requesters"),
+            at("/nodes/endpoints"),
+            at("/nodes/switches")
+        ),
+    );
+    row(
+        "requests",
+        format!("{} in {:.3} us", at("/requests"), at("/time_s") * 1e6),
+    );
+    row("bandwidth", format!("{:.1} MB/s", at("/bandwidth_mb_s")));
+    let quantiles = ["mean", "p50", "p90", "p99", "max"]
+        .map(|q| format!("{q} {:.1}", at(&format!("/latency_ns/{q}"))));
+    row("latency, ns", quantiles.join(", "));
+    if let Some(parts) = object["latency_parts_ns"].as_object() {
+        let parts: Vec<String> = parts
+            .iter()
+            .filter_map(|(name, ns)| ns.as_f64().map(|ns| (name, ns)))
+            .filter(|(_, ns)| *ns > 0.0)
+            .map(|(name, ns)| format!("{} {ns:.1}", name.replace('_', " ")))
+            .collect();
+        row("of it", parts.join(", "));
+    }
+    row(
+        "bottleneck",
+        format!(
+            "{} {}, {:.1} % busy",
+            text("/bottleneck/kind"),
+            text("/bottleneck/name"),
+            100.0 * at("/bottleneck/utility")
+        ),
+    );
+    row("result hash", text("/hash").to_owned());
+}

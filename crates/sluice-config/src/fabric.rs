@@ -1,0 +1,350 @@
+//! A fabric of requesters, switches and memory endpoints, from TOML.
+
+use crate::error::Error;
+use crate::fabrics::fabrics;
+use crate::file::Source;
+use crate::presets::Preset;
+use crate::read::{restate, source_of};
+use crate::system::beside;
+use sluice_fabric::net::{FABRIC_PARAMS, FabricSpec, Group, LinkSpec, RangeSpec, RouteSpec};
+use sluice_model::ConfigError;
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The key at the top of a file that names the fabric it starts from.
+const BASE: &str = "base";
+
+/// Lists of tables at the top of a file.
+const LISTS: [&str; 6] = [
+    "requesters",
+    "endpoints",
+    "switches",
+    "links",
+    "routes",
+    "ranges",
+];
+
+/// A fabric as a file describes it.
+#[derive(Clone, Debug, Default)]
+pub struct DescribedFabric {
+    /// Not yet checked.
+    pub spec: FabricSpec,
+    sources: BTreeMap<String, String>,
+}
+
+impl DescribedFabric {
+    /// Where the value of a key comes from: what the file says before it, or, for a value that it
+    /// leaves out, the source of the default.
+    pub fn source_of(&self, key: &str) -> String {
+        source_of(&self.sources, FABRIC_PARAMS, key)
+    }
+}
+
+/// Reads a fabric: the name of one that comes with the program, or a path that ends in `.toml`.
+/// It is not yet checked, so that single values can still be set.
+///
+/// # Errors
+/// See [`Error`].
+pub fn describe_fabric(fabric: &str) -> Result<DescribedFabric, Error> {
+    if let Some(preset) = preset(fabric) {
+        return read(preset.toml, fabric);
+    }
+    if !fabric.ends_with(".toml") {
+        return Err(Error::UnknownFabric {
+            name: fabric.to_owned(),
+            fabrics: names(),
+        });
+    }
+    let text = std::fs::read_to_string(fabric).map_err(|source| Error::Unreadable {
+        what: "fabric",
+        path: fabric.to_owned(),
+        source,
+    })?;
+    read(&text, fabric)
+}
+
+/// Reads a fabric from the text of the file called `file`.
+///
+/// # Errors
+/// All of [`Error`] but [`Error::UnknownFabric`].
+pub fn parse_fabric(text: &str, file: &str) -> Result<FabricSpec, Error> {
+    Ok(read(text, file)?.spec)
+}
+
+fn preset(name: &str) -> Option<&'static Preset> {
+    fabrics().iter().find(|fabric| fabric.name == name)
+}
+
+fn names() -> String {
+    let names: Vec<&str> = fabrics().iter().map(|fabric| fabric.name).collect();
+    names.join(", ")
+}
+
+fn read(text: &str, file: &str) -> Result<DescribedFabric, Error> {
+    let source = Source { text, file };
+    let mut root = source.parse()?;
+    let mut described = match root.get_mut().remove(BASE) {
+        Some(base) => base_of(&source, &base)?,
+        None => DescribedFabric::default(),
+    };
+    for list in LISTS {
+        let is_list = |value: &Spanned<DeValue<'_>>| matches!(value.get_ref(), DeValue::Array(_));
+        if root.get_ref().get(list).is_some_and(is_list)
+            && let Some(value) = root.get_mut().remove(list)
+            && let DeValue::Array(tables) = value.get_ref()
+        {
+            let reader = Reader {
+                source: &source,
+                spec: &described.spec,
+            };
+            let read = reader.list(list, tables)?;
+            described.take(read);
+        }
+    }
+    let raw = &mut described.spec.raw;
+    let keys = source.read_table(root.get_ref(), &mut |key, value| raw.set(key, value))?;
+    restate(&mut described.sources, &keys, text, file);
+    Ok(described)
+}
+
+fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<DescribedFabric, Error> {
+    let given = source.plain(name);
+    match preset(&given) {
+        Some(preset) => read(preset.toml, preset.name),
+        None => Err(Error::UnknownBase {
+            place: source.place(name.span()),
+            name: given,
+            presets: names(),
+        }),
+    }
+}
+
+/// A list as it was read; it takes the place of the base's.
+enum List {
+    Requesters(Vec<Group>),
+    Endpoints(Vec<Group>),
+    Switches(Vec<Group>),
+    Links(Vec<LinkSpec>),
+    Routes(Vec<RouteSpec>),
+    Ranges(Vec<RangeSpec>),
+}
+
+impl DescribedFabric {
+    fn take(&mut self, list: List) {
+        let spec = &mut self.spec;
+        match list {
+            List::Requesters(groups) => spec.requesters = groups,
+            List::Endpoints(groups) => spec.endpoints = groups,
+            List::Switches(groups) => spec.switches = groups,
+            List::Links(links) => spec.links = links,
+            List::Routes(routes) => spec.routes = routes,
+            List::Ranges(ranges) => spec.ranges = ranges,
+        }
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    /// What came before, against which keys and values are checked.
+    spec: &'a FabricSpec,
+}
+
+impl Reader<'_> {
+    fn list(&self, list: &str, tables: &[Spanned<DeValue<'_>>]) -> Result<List, Error> {
+        Ok(match list {
+            "requesters" => List::Requesters(self.each(tables, |t| self.group("requester", t))?),
+            "endpoints" => List::Endpoints(self.each(tables, |t| self.group("endpoint", t))?),
+            "switches" => List::Switches(self.each(tables, |t| self.group("switch", t))?),
+            "links" => List::Links(self.each(tables, |t| self.link(t))?),
+            "routes" => List::Routes(self.each(tables, |t| self.route(t))?),
+            _ => List::Ranges(self.each(tables, |t| self.range(t))?),
+        })
+    }
+
+    fn each<T>(
+        &self,
+        tables: &[Spanned<DeValue<'_>>],
+        read: impl Fn(&Table<'_>) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let one = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+            DeValue::Table(table) => read(&Table {
+                source: self.source,
+                table,
+                at: value.span().start,
+            }),
+            _ => Err(self.bad(value, "a table, such as { name = \"host\" }")),
+        };
+        tables.iter().map(one).collect()
+    }
+
+    fn bad(&self, value: &Spanned<DeValue<'_>>, expected: &'static str) -> Error {
+        Error::Element {
+            place: self.source.place(value.span()),
+            value: self.source.plain(value),
+            expected,
+        }
+    }
+
+    fn group(&self, table: &str, from: &Table<'_>) -> Result<Group, Error> {
+        let mut group = Group {
+            name: from.text("name")?,
+            ..Group::default()
+        };
+        let is_endpoint = table == "endpoint";
+        for (key, value) in from.others(&["name", "device"]) {
+            if !matches!(value.get_ref(), DeValue::Table(_)) {
+                group.set.push(self.setting(table, key, value)?);
+            } else if !is_endpoint {
+                return Err(self.bad(value, "no table; only endpoints have a device's"));
+            }
+        }
+        if let Some(name) = from.table.get("device").filter(|_| is_endpoint) {
+            let device = self.device(from, name)?;
+            group.device = Some(device);
+            group.set.push(("type".to_owned(), "device".to_owned()));
+        }
+        Ok(group)
+    }
+
+    /// The device of a group of endpoints, changed by the group's tables.
+    fn device(
+        &self,
+        from: &Table<'_>,
+        name: &Spanned<DeValue<'_>>,
+    ) -> Result<sluice_model::DeviceConfig, Error> {
+        let (source, given) = (self.source, self.source.plain(name));
+        let place = || source.place(name.span());
+        let mut raw = crate::load(&beside(source, &given)).map_err(|error| Error::Device {
+            place: place(),
+            source: Box::new(error),
+        })?;
+        for (key, value) in from.others(&["name", "device"]) {
+            if let DeValue::Table(table) = value.get_ref() {
+                let mut set = |inner: &str, value: &str| raw.set(&format!("{key}.{inner}"), value);
+                source.read_table(table, &mut set)?;
+            }
+        }
+        raw.check().map_err(|source| Error::Config {
+            place: place(),
+            source,
+        })
+    }
+
+    /// A parameter of a group or a link, checked for itself.
+    fn setting(
+        &self,
+        table: &str,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(String, String), Error> {
+        let text = self.source.plain(value);
+        let set = self.spec.raw.clone().set(&format!("{table}.{key}"), &text);
+        set.map_err(|source| self.config(value, source))?;
+        Ok((key.to_owned(), text))
+    }
+
+    fn config(&self, value: &Spanned<DeValue<'_>>, source: ConfigError) -> Error {
+        Error::Config {
+            place: self.source.place(value.span()),
+            source,
+        }
+    }
+
+    fn link(&self, from: &Table<'_>) -> Result<LinkSpec, Error> {
+        let ends = from.texts("ends")?;
+        let ends = <[String; 2]>::try_from(ends).map_err(|_| Error::Element {
+            place: self.source.place(from.at..from.at),
+            value: "ends".to_owned(),
+            expected: "two names, such as ends = [\"host0\", \"sw0:3\"]",
+        })?;
+        let set = from.others(&["ends"]);
+        let set: Result<_, Error> = set
+            .map(|(key, value)| self.setting("link", key, value))
+            .collect();
+        Ok(LinkSpec { ends, set: set? })
+    }
+
+    fn route(&self, from: &Table<'_>) -> Result<RouteSpec, Error> {
+        from.only(&["at", "to", "via"])?;
+        Ok(RouteSpec {
+            at: from.text("at")?,
+            to: from.text("to")?,
+            via: from.texts("via")?,
+        })
+    }
+
+    fn range(&self, from: &Table<'_>) -> Result<RangeSpec, Error> {
+        from.only(&["name", "base", "size", "targets"])?;
+        Ok(RangeSpec {
+            name: from.text("name")?,
+            base: from.size("base")?,
+            size: from.size("size")?,
+            targets: from.texts("targets")?,
+        })
+    }
+}
+
+/// A table of a list.
+struct Table<'a> {
+    source: &'a Source<'a>,
+    table: &'a DeTable<'a>,
+    /// Where it begins.
+    at: usize,
+}
+
+impl Table<'_> {
+    fn error(&self, at: std::ops::Range<usize>, value: String, expected: &'static str) -> Error {
+        Error::Element {
+            place: self.source.place(at),
+            value,
+            expected,
+        }
+    }
+
+    fn missing(&self, key: &str) -> Error {
+        self.error(self.at..self.at, key.to_owned(), "it to be there")
+    }
+
+    fn text(&self, key: &str) -> Result<String, Error> {
+        let value = self.table.get(key).ok_or_else(|| self.missing(key))?;
+        Ok(self.source.plain(value))
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, Error> {
+        let value = self.table.get(key).ok_or_else(|| self.missing(key))?;
+        match value.get_ref() {
+            DeValue::Array(values) => Ok(values.iter().map(|v| self.source.plain(v)).collect()),
+            _ => Ok(vec![self.source.plain(value)]),
+        }
+    }
+
+    fn size(&self, key: &str) -> Result<u64, Error> {
+        let value = self.table.get(key).ok_or_else(|| self.missing(key))?;
+        let text = self.source.plain(value);
+        let size = text.parse::<sluice_units::Bytes>().map(|bytes| bytes.0);
+        size.map_err(|_| self.error(value.span(), text, "a size, such as 0 or \"1GiB\""))
+    }
+
+    /// What else there is, in the file's order.
+    fn others<'b>(
+        &'b self,
+        known: &'b [&str],
+    ) -> impl Iterator<Item = (&'b str, &'b Spanned<DeValue<'b>>)> {
+        let mut entries: Vec<_> = self.table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let entries = entries
+            .into_iter()
+            .map(|(key, value)| (&**key.get_ref(), value));
+        entries.filter(move |(key, _)| !known.contains(key))
+    }
+
+    fn only(&self, known: &[&str]) -> Result<(), Error> {
+        match self.others(known).next() {
+            None => Ok(()),
+            Some((key, value)) => {
+                Err(self.error(value.span(), key.to_owned(), "no such key in this table"))
+            }
+        }
+    }
+}

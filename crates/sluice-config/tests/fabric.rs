@@ -1,0 +1,143 @@
+//! Are fabrics read as they are written, and mistakes found with their place?
+
+use sluice_config::{describe_fabric, fabrics, parse_fabric};
+use sluice_fabric::net::FabricConfig;
+
+#[test]
+fn every_fabric_that_comes_along_can_be() {
+    for preset in fabrics() {
+        let spec = describe_fabric(preset.name).unwrap().spec;
+        FabricConfig::new(&spec, 1).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+    }
+}
+
+#[test]
+fn every_stated_value_has_a_source() {
+    for preset in fabrics() {
+        let described = describe_fabric(preset.name).unwrap();
+        for (key, _) in described.spec.raw.to_pairs() {
+            let source = described.source_of(key);
+            assert!(
+                !source.starts_with("no source"),
+                "{} of {}",
+                key,
+                preset.name
+            );
+        }
+    }
+}
+
+const LIST: &str = r#"
+topology = { kind = "list" }
+[[requesters]]
+name = "host"
+count = 2
+depth = 3
+[[endpoints]]
+name = "ssd"
+count = 1
+device = "cylon"
+cache = { capacity = "64MiB" }
+device_is_not_a_key = 1
+"#;
+
+fn with(from: &str, to: &str) -> String {
+    let good = LIST.replace("device_is_not_a_key = 1\n", "logical_devices = 2\n");
+    let rest = r#"
+[[switches]]
+name = "sw"
+[[links]]
+ends = ["host0", "sw:7"]
+bandwidth = 16000
+[[links]]
+ends = ["host1", "sw"]
+[[links]]
+ends = ["ssd", "sw"]
+[[ranges]]
+name = "low"
+base = 0
+size = "1GiB"
+targets = ["ssd.0"]
+[[routes]]
+at = "sw"
+to = "ssd"
+via = ["ssd"]
+"#;
+    format!("{good}{rest}").replace(from, to)
+}
+
+#[test]
+fn a_list_is_what_it_says() {
+    let spec = parse_fabric(&with("", ""), "list.toml").unwrap();
+    let config = FabricConfig::new(&spec, 1).unwrap();
+    assert_eq!(config.graph.names, ["host0", "host1", "ssd", "sw"]);
+    assert_eq!(config.requesters[1].depth, 3);
+    assert_eq!(config.graph.links[0].ports, [None, Some(7)]);
+    assert_eq!(config.graph.links[1].ports, [None, Some(0)]);
+    let bandwidths = config
+        .graph
+        .links
+        .iter()
+        .map(|link| link.settings.bandwidth);
+    assert_eq!(
+        bandwidths.collect::<Vec<_>>(),
+        [Some(16_000), Some(64_000), Some(64_000)]
+    );
+    assert_eq!(config.reach(0), 1 << 30);
+    assert_eq!(config.endpoints[0].logical_devices, 2);
+}
+
+#[test]
+fn mistakes_have_their_place() {
+    let said = |text: &str| parse_fabric(text, "list.toml").unwrap_err().to_string();
+    let message = said(LIST);
+    assert!(
+        message.starts_with("list.toml:12:23: unknown key `endpoint.device_is_not"),
+        "{message}"
+    );
+    let message = said(&with("depth = 3", "depth = 0"));
+    assert_eq!(
+        message,
+        "list.toml:6:9: bad value for `requester.depth`: \"0\"; expected a whole number from 1 to \
+         65536"
+    );
+    let message = said(&with("device = \"cylon\"", "device = \"cylin\""));
+    assert!(
+        message.starts_with("list.toml:10:10: unknown device `cylin`: give"),
+        "{message}"
+    );
+    let message = said(&with("[\"host0\", \"sw:7\"]", "[\"host0\"]"));
+    assert!(message.ends_with("expected two names, such as ends = [\"host0\", \"sw0:3\"]"));
+    let message = said(&with("at = \"sw\"\n", ""));
+    assert!(
+        message.ends_with("`at`: expected it to be there"),
+        "{message}"
+    );
+    let message = said(&with("size = \"1GiB\"", "size = \"much\""));
+    assert!(message.contains("`much`: expected a size"), "{message}");
+    let message = describe_fabric("esff").unwrap_err().to_string();
+    assert!(
+        message.starts_with("unknown fabric `esff`: give a path ending in .toml, or one of esf")
+    );
+}
+
+#[test]
+fn a_file_starts_from_its_base() {
+    let text = "base = \"esf-neighbours\"\n[routing]\npolicy = \"adaptive\"\n";
+    let spec = parse_fabric(text, "mine.toml").unwrap();
+    assert_eq!(spec.raw.get("routing.policy").as_deref(), Some("adaptive"));
+    assert_eq!(spec.requesters.len(), 2);
+}
+
+#[test]
+fn settings_reach_groups_by_their_names() {
+    let mut spec = describe_fabric("esf-neighbours").unwrap().spec;
+    spec.set("neighbour.depth", "9").unwrap();
+    spec.set("link.latency", "3ns").unwrap();
+    let config = FabricConfig::new(&spec, 1).unwrap();
+    assert_eq!(
+        (config.requesters[0].depth, config.requesters[8].depth),
+        (64, 9)
+    );
+    assert!(spec.set("neighbour.deep", "9").is_err() && spec.set("stranger.depth", "9").is_err());
+}
