@@ -89,6 +89,12 @@ device = "skybyte"        # a device preset, or a file beside this one; the type
 cache = { capacity = "64MiB" }  # what differs from that device
 logical_devices = 2       # what differs from [endpoint]
 
+[[endpoints]]
+name = "mine"
+count = 1
+library = "./model.so"    # a memory model of yours (docs/library.md); the type is then `external`
+argument = "fast"         # what it is told when it is made
+
 [[switches]]              # for a list only
 name = "sw"
 count = 2

@@ -112,7 +112,10 @@ fn bad_settings_are_one_line_and_status_2() {
             "endpoint.type=tape",
             "bad value for `endpoint.type`: \"tape\"",
         ),
-        ("endpoint.type=external", "has no model here"),
+        (
+            "endpoint.type=external",
+            "`m0` is of type external and has no model; give library",
+        ),
         ("requester.pattern=external", "no request was counted"),
         ("map.granularity=100B", "granules of 100 B"),
         ("requester.footprint=64GiB", "are mapped without a"),

@@ -6,7 +6,9 @@ use crate::file::Source;
 use crate::presets::Preset;
 use crate::read::{restate, source_of};
 use crate::system::beside;
-use sluice_fabric::net::{FABRIC_PARAMS, FabricSpec, Group, LinkSpec, RangeSpec, RouteSpec};
+use sluice_fabric::net::{
+    FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec,
+};
 use sluice_model::ConfigError;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -24,6 +26,9 @@ const LISTS: [&str; 6] = [
     "routes",
     "ranges",
 ];
+
+/// Keys of a group that are no parameters.
+const OWN: &[&str] = &["name", "device", "library", "argument"];
 
 /// A fabric as a file describes it.
 #[derive(Clone, Debug, Default)]
@@ -192,7 +197,7 @@ impl Reader<'_> {
             ..Group::default()
         };
         let is_endpoint = table == "endpoint";
-        for (key, value) in from.others(&["name", "device"]) {
+        for (key, value) in from.others(OWN) {
             if !matches!(value.get_ref(), DeValue::Table(_)) {
                 group.set.push(self.setting(table, key, value)?);
             } else if !is_endpoint {
@@ -203,6 +208,13 @@ impl Reader<'_> {
             let device = self.device(from, name)?;
             group.device = Some(device);
             group.set.push(("type".to_owned(), "device".to_owned()));
+        }
+        if let Some(path) = from.table.get("library").filter(|_| is_endpoint) {
+            group.library = Some(Library {
+                path: beside(self.source, &self.source.plain(path)),
+                argument: from.text("argument").unwrap_or_default(),
+            });
+            group.set.push(("type".to_owned(), "external".to_owned()));
         }
         Ok(group)
     }
@@ -219,7 +231,7 @@ impl Reader<'_> {
             place: place(),
             source: Box::new(error),
         })?;
-        for (key, value) in from.others(&["name", "device"]) {
+        for (key, value) in from.others(OWN) {
             if let DeValue::Table(table) = value.get_ref() {
                 let mut set = |inner: &str, value: &str| raw.set(&format!("{key}.{inner}"), value);
                 source.read_table(table, &mut set)?;

@@ -218,7 +218,7 @@ fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<Described
 /// A path in a file counts from the folder of that file; a name stands for itself.
 pub(crate) fn beside(source: &Source<'_>, given: &str) -> String {
     let folder = Path::new(source.file).parent();
-    match folder.filter(|_| given.ends_with(".toml")) {
+    match folder.filter(|_| given.ends_with(".toml") || given.ends_with(".so")) {
         Some(folder) => folder.join(given).to_string_lossy().into_owned(),
         None => given.to_owned(),
     }

@@ -36,7 +36,7 @@ pub enum FabricRunError {
     /// It stopped by itself.
     #[error(transparent)]
     Deadlock(#[from] Deadlock),
-    /// Nobody asks for anything, or nobody answers.
+    /// Nobody asks for anything.
     #[error("{0}")]
     Nothing(&'static str),
 }
@@ -49,11 +49,7 @@ impl FabricPlan<'_> {
     /// [`FabricRunError`].
     pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, FabricRunError> {
         let config = FabricConfig::new(self.spec, self.seed)?;
-        if config.has_external_endpoints() {
-            let message = "endpoint.type external has no model here; give it one by the library";
-            return Err(FabricRunError::Nothing(message));
-        }
-        let mut fabric = Fabric::new(&config)?;
+        let mut fabric = sluice_plugin::fabric(&config)?;
         let mut stopped = false;
         let mut watch = |requests| {
             stopped |= !watch(requests);
@@ -119,6 +115,7 @@ fn told(fabric: &Fabric, config: &FabricConfig) -> Map<String, Value> {
         "reads": stats.reads,
         "writes": stats.writes,
         "in_flight": fabric.in_flight(),
+        "memory_refused": fabric.refused(),
         "time_s": time.0 as f64 / PS_PER_S,
         "events": stats.events,
         "bandwidth_mb_s": mb_s(bytes, time),

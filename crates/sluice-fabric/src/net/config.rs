@@ -1,7 +1,7 @@
 //! A fabric as it is built.
 
 use super::coherent::CoherenceSettings;
-use super::endpoint::{EndpointSettings, MemorySettings};
+use super::endpoint::EndpointSettings;
 use super::engine::Node;
 use super::graph::{Graph, NodeKind};
 use super::packet::Sizes;
@@ -58,14 +58,6 @@ pub(super) struct Logical {
 }
 
 impl FabricConfig {
-    /// Whether an endpoint waits for a memory from outside.
-    pub fn has_external_endpoints(&self) -> bool {
-        let memories = self.endpoints.iter().map(|endpoint| &endpoint.memory);
-        memories
-            .into_iter()
-            .any(|memory| matches!(memory, MemorySettings::External))
-    }
-
     /// Bytes that a requester can reach.
     pub fn reach(&self, requester: usize) -> u64 {
         self.mapped[self.home_of[requester] as usize]
