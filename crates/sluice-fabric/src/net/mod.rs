@@ -28,8 +28,8 @@ mod spec;
 mod stats;
 mod topology;
 
-pub use coherent::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
 pub use bottleneck::Resource;
+pub use coherent::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
 pub use config::FabricConfig;
 pub use endpoint::{
     Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, Library, MemoryRequest,
