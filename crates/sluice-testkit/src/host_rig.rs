@@ -43,6 +43,7 @@ pub fn host(migration: Migration) -> HostConfig {
             cycle: Ps(250),
             width: 4,
             window: 256,
+            scheduler: 256,
             store_buffer: 64,
             l1: level,
             l2: level,
@@ -74,6 +75,9 @@ pub fn host(migration: Migration) -> HostConfig {
         dram_write_buffer: 0,
         local_in_host: true,
         migration,
+        starts_full: false,
+        demotes_free: false,
+        settles: false,
         link: Link { line: LINE },
         seed: 1,
     }
@@ -85,10 +89,17 @@ pub fn host(migration: Migration) -> HostConfig {
 /// # Panics
 /// If the values are refused.
 pub fn memory(migration: Migration, pairs: &[(&str, &str)]) -> Memory {
+    Memory::new(&host(migration), device(pairs))
+}
+
+/// Its device.
+///
+/// # Panics
+/// If the values are refused.
+pub fn device(pairs: &[(&str, &str)]) -> Device {
     let mut raw = RawConfig::default();
     for (key, value) in SKYBYTE.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    let device = Device::new(&raw.check().unwrap(), 1).unwrap();
-    Memory::new(&host(migration), device)
+    Device::new(&raw.check().unwrap(), 1).unwrap()
 }

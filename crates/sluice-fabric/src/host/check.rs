@@ -48,6 +48,9 @@ impl HostConfig {
             dram_write_buffer: number(raw, "host.dram_write_buffer"),
             local_in_host: raw.choice("host.local") == "host",
             migration: migration(raw)?,
+            settles: raw.choice("host.settle") == "yes",
+            demotes_free: raw.choice("migration.demotion") == "free",
+            starts_full: raw.choice("migration.start") == "full",
             link,
             seed,
         })
@@ -92,6 +95,7 @@ fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
         cycle: positive(raw, "cpu.cycle")?,
         width: number(raw, "cpu.width"),
         window: number(raw, "cpu.window"),
+        scheduler: number(raw, "cpu.scheduler"),
         store_buffer: number(raw, "cpu.store_buffer"),
         l1,
         l2,

@@ -40,6 +40,8 @@ pub struct Cpu {
     pub width: u32,
     /// Entries of the reorder window.
     pub window: u32,
+    /// Instructions that find room behind one that waits for its data.
+    pub scheduler: u32,
     /// Stores that have retired and are not yet in the cache.
     pub store_buffer: u32,
     /// Private.
@@ -177,6 +179,12 @@ pub struct HostConfig {
     pub local_in_host: bool,
     /// Where pages are.
     pub migration: Migration,
+    /// Whether a page that was written goes back to the device at no cost.
+    pub demotes_free: bool,
+    /// Whether host memory for pages is full at the start, or empty.
+    pub starts_full: bool,
+    /// Whether the device comes to rest before counting begins.
+    pub settles: bool,
     /// The link to the device.
     pub link: Link,
     /// Seed of every random stream.

@@ -105,7 +105,8 @@ impl Core {
             misses: Misses::new(cpu.l1.mshrs.min(cpu.l2.mshrs)),
             cycle: cpu.cycle.0,
             width,
-            window: u64::from(cpu.window),
+            // What has retired holds neither, and the rest waits for the oldest: both end there.
+            window: u64::from(cpu.window.min(cpu.scheduler)),
             l1_ticks: cpu.l1.latency.0 * width,
             l2_ticks: cpu.l2.latency.0 * width,
             walk: cpu.tlb.walk.0 * width,

@@ -18,6 +18,9 @@ impl Host<'_> {
                 spent.since = self.now;
             }
         }
+        if self.config.settles {
+            self.memory.settle();
+        }
         self.l3.stats = LevelStats::default();
         self.memory.reset_stats();
         self.device_began = *self.memory.device().stats();

@@ -79,6 +79,12 @@ pub trait Program {
         0
     }
 
+    /// Whether the data at an address still change once they are built.
+    fn rewrites(&self, addr: u64) -> bool {
+        let _ = addr;
+        true
+    }
+
     /// Appends the next stretch of a thread's instructions to `out`, which may hold earlier ones:
     /// some hundreds to some thousands, and none only before a barrier or the end. Not called again
     /// for a thread that has ended, and after a barrier only when all threads are there.

@@ -92,6 +92,9 @@ pub fn simulate(
     assert!(footprint / LINE_BYTES <= LINES_MAX);
     assert_eq!(program.threads(), config.threads);
     let mut host = Host::new(config, device, program);
+    if config.starts_full {
+        host.memory.fill(host.program);
+    }
     host.start();
     host.run(length.warmup, Ps::ZERO, watch);
     host.reset();

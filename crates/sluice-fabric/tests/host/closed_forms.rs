@@ -77,6 +77,21 @@ fn misses_overlap_as_far_as_the_window_goes() {
     }
 }
 
+/// Behind a load that waits there is room for as many as the scheduler has places for.
+#[test]
+fn misses_overlap_as_far_as_the_scheduler_has_room() {
+    for (scheduler, work) in [(24, 5), (64, 15), (97, 0), (512, 63)] {
+        let mut host = host();
+        host.cpu.scheduler = scheduler;
+        let body = vec![load(0, work, 0)];
+        let stats = run(&host, expander(), Loop::new(1, body, 4096, N));
+        let bound = u64::from(scheduler.min(host.cpu.window));
+        let at_once = bound / (u64::from(work) + 1);
+        let latency = L3 + MEMORY;
+        per_round(&stats, Ps(latency.0 / at_once), Ps(latency.0 * 2));
+    }
+}
+
 #[test]
 fn more_computation_than_the_window_hides_no_miss() {
     let body = vec![load(0, 999, 0)];

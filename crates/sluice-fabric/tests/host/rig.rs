@@ -32,6 +32,7 @@ pub fn host() -> HostConfig {
             cycle: CYCLE,
             width: WIDTH as u32,
             window: 256,
+            scheduler: 1024,
             store_buffer: 64,
             l1: level(32, 8, 1, 512),
             l2: level(512, 32, 3, 512),
@@ -63,6 +64,9 @@ pub fn host() -> HostConfig {
         dram_write_buffer: 0,
         local_in_host: true,
         migration: Migration::None,
+        starts_full: false,
+        demotes_free: false,
+        settles: false,
         link: Link { line: Ps(1) },
         seed: 1,
     }

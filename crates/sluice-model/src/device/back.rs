@@ -78,6 +78,11 @@ impl Back {
         self.nand.pass(now);
     }
 
+    /// When the flash array has done what it has been asked for.
+    pub fn idle_at(&self) -> Ps {
+        self.nand.idle_at()
+    }
+
     /// When the page, asked for at `at`, is out of the flash array. Adds what it waited for.
     pub fn read(&mut self, at: Ps, lpn: u32, parts: &mut Parts, stats: &mut Stats) -> Ps {
         #[cfg(test)]

@@ -256,6 +256,20 @@ impl Device {
         self.mshr.retire(self.now);
     }
 
+    /// Comes to rest, if it is left alone: the write log is compacted as a whole, and the flash
+    /// array works off what it has been asked for. Returns when that is done, which is its time
+    /// from then on.
+    pub fn settle(&mut self, now: Ps) -> Ps {
+        self.catch_up(now);
+        let now = self.now;
+        let compacted = self
+            .log_and_rest()
+            .map_or(now, |(log, mut rest, stats)| log.settle(now, &mut rest, stats));
+        self.catch_up(compacted.max(self.back.idle_at()));
+        self.mshr.retire(self.now);
+        self.now
+    }
+
     /// The host no longer wants the page's contents (TRIM): no write-back, no place in flash.
     ///
     /// The host unmaps the page itself: `effects` is not called for it. A pin ends with it.

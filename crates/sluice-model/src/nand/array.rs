@@ -93,6 +93,11 @@ impl Array {
         self.horizon
     }
 
+    /// How many dies there are.
+    pub fn dies(&self) -> u32 {
+        self.dies.len() as u32
+    }
+
     /// When the die's chain ends.
     pub fn free_at(&self, die: u32) -> Ps {
         self.dies[die as usize].free_at

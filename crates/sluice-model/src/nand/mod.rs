@@ -67,6 +67,15 @@ impl Nand {
         self.array.pass(now);
     }
 
+    /// When every die has done what it has been asked for.
+    pub fn idle_at(&self) -> Ps {
+        let idle = (0..self.array.dies()).map(|die| match &self.posted {
+            None => self.array.free_at(die),
+            Some(posted) => posted.idle_at(die, &self.array),
+        });
+        idle.max().unwrap_or_default()
+    }
+
     /// Counts from now on what each channel has been asked for. Allocates.
     pub fn watch(&mut self) {
         self.plain_read = None;

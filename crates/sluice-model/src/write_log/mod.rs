@@ -109,6 +109,24 @@ impl WriteLog {
         (at, place)
     }
 
+    /// Compacts everything, the open buffer too. Returns when that is done.
+    pub fn settle<B: Behind>(&mut self, now: Ps, behind: &mut B, stats: &mut Stats) -> Ps {
+        self.run(now, behind, stats);
+        if self.appended > 0 {
+            self.appended = 0;
+            self.full += 1;
+            if self.full == 1 {
+                self.begin(now);
+            }
+        }
+        let mut at = now;
+        while self.full > 0 {
+            at = self.due;
+            self.step(behind, stats);
+        }
+        at
+    }
+
     /// The place of the newest copy of a line.
     pub fn find(&self, lpn: u32, line: u32) -> Option<u32> {
         self.newest_first()

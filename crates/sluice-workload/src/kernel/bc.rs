@@ -357,6 +357,11 @@ impl Program for Bc {
         self.options.threads
     }
 
+    /// The graph does not.
+    fn rewrites(&self, addr: u64) -> bool {
+        addr >= self.places.depths.at(0)
+    }
+
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
         if self.ended {
             return Step::End;

@@ -401,6 +401,11 @@ impl Program for Bfs {
         self.options.threads
     }
 
+    /// The graph does not.
+    fn rewrites(&self, addr: u64) -> bool {
+        addr >= self.places.mask.at(0)
+    }
+
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
         if self.ended {
             return Step::End;

@@ -4,6 +4,7 @@
 use super::Answer;
 use super::bus::{Bus, Fetched, LINES};
 use crate::host::config;
+use crate::host::stream::Program;
 use sluice_model::Op;
 use sluice_units::{PAGE_BYTES, Ps};
 
@@ -51,6 +52,22 @@ impl AstriFlash {
             sets: sets.into(),
             lookup: given.lookup,
             lookups: 0,
+        }
+    }
+
+    /// Fills all places with the last pages of a program, the last one as the one used last.
+    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) {
+        let pages = program.footprint().0.div_ceil(PAGE_BYTES);
+        for page in pages.saturating_sub(self.ways.len() as u64)..pages {
+            if let Found::Room(place) = self.find(Ps::ZERO, page) {
+                bus.take_page(Ps::ZERO, page);
+                self.ways[place] = Way {
+                    page: page + 1,
+                    dirty: program.rewrites(page * PAGE_BYTES),
+                    used: self.lookups,
+                    ready_at: Ps::ZERO,
+                };
+            }
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Bus {
     lookup: Ps,
     link: Link,
     pub device: Device,
+    /// How far the device's time is ahead of the host's, for which it did not matter.
+    ahead: Ps,
     pub stats: MemoryStats,
     moved: VecDeque<Moved>,
     /// Pages that have left the device's cache, if anybody asks.
@@ -81,11 +83,18 @@ impl Bus {
             },
             link: Link::new(config.link.line),
             device,
+            ahead: Ps::ZERO,
             stats: MemoryStats::default(),
             moved: VecDeque::new(),
             evicted: None,
             versions: Versions::default(),
         }
+    }
+
+    /// Lets the device come to rest, in time that passes for nobody else.
+    pub fn settle(&mut self, now: Ps) {
+        let begun = now + self.ahead;
+        self.ahead += self.device.settle(begun) - begun;
     }
 
     /// Reads a line of host memory. `away` is what the way to its node adds, or a wait for it.
@@ -230,7 +239,7 @@ impl Bus {
     /// first read brings it in.
     pub fn page_ready(&mut self, now: Ps, page: u64) -> Ps {
         match self.device.cached_at(Lpn(page)) {
-            Some(at) => at.max(now),
+            Some(at) => at.saturating_sub(self.ahead).max(now),
             None => {
                 let at = self.link.request(now);
                 self.device_access(at, page * PAGE_BYTES, Op::Read)
@@ -243,7 +252,9 @@ impl Bus {
     fn device_access(&mut self, at: Ps, addr: u64, op: Op) -> (Completion, Parts) {
         let before = self.device.stats().parts;
         let mut watch = Watch(&mut self.evicted);
-        let completion = self.device.access(at, Request { addr, op }, &mut watch);
+        let request = Request { addr, op };
+        let mut completion = self.device.access(at + self.ahead, request, &mut watch);
+        completion.done_at = completion.done_at - self.ahead;
         (completion, self.device.stats().parts - before)
     }
 
@@ -293,7 +304,7 @@ impl Bus {
 
     /// Takes the contents of a page from the device. Says whether flash does not have them.
     pub fn take_page(&mut self, now: Ps, page: u64) -> bool {
-        let dirty = self.device.take_page(now, Lpn(page)).dirty;
+        let dirty = self.device.take_page(now + self.ahead, Lpn(page)).dirty;
         self.versions.taken(page, dirty);
         dirty
     }
@@ -301,7 +312,8 @@ impl Bus {
     /// Gives the contents of a page back to the device.
     pub fn give_page(&mut self, now: Ps, page: u64, frame_page: u64) {
         let mut watch = Watch(&mut self.evicted);
-        self.device.give_page(now, Lpn(page), &mut watch);
+        let at = now + self.ahead;
+        self.device.give_page(at, Lpn(page), &mut watch);
         self.versions.given(page, frame_page);
     }
 }

@@ -12,6 +12,7 @@ mod versions;
 mod writes;
 
 use super::config::{HostConfig, Migration};
+use super::stream::Program;
 use super::stats::MemoryStats;
 use adaptive::Adaptive;
 use astriflash::AstriFlash;
@@ -64,6 +65,14 @@ enum Placement {
 }
 
 impl Placement {
+    fn tiers_mut(&mut self) -> Option<&mut Tiers> {
+        match self {
+            Placement::Adaptive(adaptive) => Some(&mut adaptive.tiers),
+            Placement::Tpp(tpp) => Some(&mut tpp.tiers),
+            _ => None,
+        }
+    }
+
     /// The two tiers, if there are.
     fn tiers(&self) -> Option<&Tiers> {
         match self {
@@ -91,13 +100,16 @@ impl Memory {
     /// If pages move and the device's are not of 4 KiB, or the migration's sizes cannot be.
     pub fn new(config: &HostConfig, device: Device) -> Memory {
         let mut bus = Bus::new(config, device);
-        let placement = match &config.migration {
+        let mut placement = match &config.migration {
             Migration::AllHost => Placement::Host,
             Migration::None => Placement::Device,
             Migration::Adaptive(given) => Placement::Adaptive(Adaptive::new(&mut bus, given)),
             Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given)),
             Migration::AstriFlash(given) => Placement::AstriFlash(AstriFlash::new(&bus, given)),
         };
+        if let Some(tiers) = placement.tiers_mut() {
+            tiers.reclaim.is_free = config.demotes_free;
+        }
         Memory {
             now: Ps::ZERO,
             bus,
@@ -113,6 +125,22 @@ impl Memory {
     pub fn keep(&mut self, bytes: Bytes) {
         assert!(bytes.0.is_multiple_of(PAGE_BYTES), "{bytes} are not pages");
         self.local = bytes.0;
+    }
+
+    /// Fills host memory with the last pages of a program. Before the first access.
+    pub fn fill(&mut self, program: &dyn Program) {
+        let bus = &mut self.bus;
+        match &mut self.placement {
+            Placement::Host | Placement::Device => {}
+            Placement::Adaptive(adaptive) => adaptive.tiers.fill(bus, program),
+            Placement::Tpp(tpp) => tpp.tiers.fill(bus, program),
+            Placement::AstriFlash(cache) => cache.fill(bus, program),
+        }
+    }
+
+    /// Lets the device come to rest, in time that passes for nobody else.
+    pub fn settle(&mut self) {
+        self.bus.settle(self.now);
     }
 
     /// Reads the line at `line_addr`. If not `may_delay`, the answer has the data, however long it
@@ -160,12 +188,8 @@ impl Memory {
     pub fn run(&mut self, now: Ps) {
         self.now = self.now.max(now);
         while self.next_event().is_some_and(|at| at <= self.now) {
-            let events = match &mut self.placement {
-                Placement::Adaptive(adaptive) => &mut adaptive.tiers.events,
-                Placement::Tpp(tpp) => &mut tpp.tiers.events,
-                _ => return,
-            };
-            if let Some((at, due)) = events.pop() {
+            let tiers = self.placement.tiers_mut();
+            if let Some((at, due)) = tiers.and_then(|tiers| tiers.events.pop()) {
                 self.placement.due(&mut self.bus, at, due);
             }
         }

@@ -5,6 +5,7 @@ use super::bus::{Bus, LINES};
 use super::reclaim::{Lists, Reclaim};
 use super::{Answer, Moved};
 use crate::events::Events;
+use crate::host::stream::Program;
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 
 /// Where an entry of the page table leads.
@@ -110,6 +111,33 @@ impl Tiers {
         }
     }
 
+    /// Fills all frames but those that reclaim keeps free with the last pages of a program, the
+    /// last one as the youngest.
+    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) {
+        let units = program.footprint().0.div_ceil(self.bytes()) as u32;
+        let room = self.free_frames().saturating_sub(self.reclaim.spare());
+        for unit in units.saturating_sub(room)..units {
+            let Some(frame) = self.take_frame() else {
+                return;
+            };
+            for page in self.pages_of(bus, unit) {
+                bus.take_page(Ps::ZERO, page);
+            }
+            self.put(unit, Place::Host(frame));
+            self.frames[frame as usize] = Frame {
+                unit,
+                dirty: program.rewrites(u64::from(unit) * self.bytes()),
+                ..Frame::default()
+            };
+            self.lists.add(frame);
+        }
+    }
+
+    /// Bytes of an entry.
+    fn bytes(&self) -> u64 {
+        u64::from(self.span) * PAGE_BYTES
+    }
+
     /// The entry of the page table that has the page.
     pub fn unit(&self, page: u64) -> u32 {
         (page >> self.span.trailing_zeros()) as u32
@@ -171,13 +199,12 @@ impl Tiers {
 
     /// Where in host memory the frame has the byte at `addr`.
     pub fn frame_addr(&self, frame: u32, addr: u64) -> u64 {
-        let bytes = u64::from(self.span) * PAGE_BYTES;
-        u64::from(frame) * bytes + addr % bytes
+        u64::from(frame) * self.bytes() + addr % self.bytes()
     }
 
     /// The line of an entry's pages that has the byte at `addr`.
     pub fn line_of(&self, addr: u64) -> u64 {
-        addr % (u64::from(self.span) * PAGE_BYTES) / LINE_BYTES
+        addr % self.bytes() / LINE_BYTES
     }
 
     /// Reads a line of a page in host memory.

@@ -54,6 +54,8 @@ const BATCH: u32 = 32;
 
 /// Pages on their way back, one after the other.
 pub(super) struct Reclaim {
+    /// Whether a page that was written goes back at no cost.
+    pub is_free: bool,
     /// Frames to be kept free: at least the one that the next page needs.
     spare: u32,
     line: Ps,
@@ -65,11 +67,17 @@ pub(super) struct Reclaim {
 impl Reclaim {
     pub fn new(spare: u32, line: Ps) -> Reclaim {
         Reclaim {
+            is_free: false,
             spare: spare.max(1),
             line,
             leaving: VecDeque::new(),
             copied: 0,
         }
+    }
+
+    /// Frames that it keeps free.
+    pub fn spare(&self) -> u32 {
+        self.spare
     }
 }
 
@@ -86,7 +94,7 @@ impl Tiers {
             let Some(frame) = self.lists.victim(&mut self.frames) else {
                 return;
             };
-            if self.frames[frame as usize].dirty {
+            if self.frames[frame as usize].dirty && !self.reclaim.is_free {
                 self.frames[frame as usize].leaving = true;
                 self.reclaim.leaving.push_back(frame);
                 if self.reclaim.leaving.len() == 1 {
@@ -105,10 +113,14 @@ impl Tiers {
     }
 
     fn drop_clean(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
-        let unit = self.frames[frame as usize].unit;
+        let Frame { unit, dirty, .. } = self.frames[frame as usize];
         let first = self.frame_page(frame);
+        bus.stats.migration.dirty_demotions += u64::from(dirty);
         for (page, frame_page) in self.pages_of(bus, unit).zip(first..) {
-            bus.versions.dropped(page, frame_page);
+            match dirty {
+                true => bus.versions.given(page, frame_page),
+                false => bus.versions.dropped(page, frame_page),
+            }
         }
         self.left(bus, frame, shootdown);
     }

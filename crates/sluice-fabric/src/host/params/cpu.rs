@@ -75,6 +75,14 @@ pub(super) const PARAMS: &[Param] = &[
         source: TABLE_2,
     },
     Param {
+        key: "cpu.scheduler",
+        kind: entries(65_536),
+        default: "97",
+        meaning: "instructions that find room behind one that waits for its data: all are taken to \
+                  need it, and to hold a place in the scheduler until it comes",
+        source: "assumed: not stated; as Intel's Skylake has",
+    },
+    Param {
         key: "cpu.store_buffer",
         kind: entries(STORES_MAX),
         default: "56",

@@ -1,6 +1,6 @@
 //! Parameters: host memory, and the link to the device.
 
-use super::TIME;
+use super::{TIME, no_or_yes};
 use sluice_model::dram::{FIELDS, STANDARDS};
 use sluice_model::{Kind, Param};
 
@@ -20,6 +20,15 @@ pub(super) const PARAMS: &[Param] = &[
         meaning: "bytes of host memory: the most that migration.capacity can be, and a program \
                   that is in host memory as a whole",
         source: "SkyByte section VI-A: servers have 64 GB or more",
+    },
+    Param {
+        key: "host.settle",
+        kind: Kind::Choice(no_or_yes),
+        default: "no",
+        meaning: "yes: between warm-up and measurement the device gets the time to compact its \
+                  write log and to work off its queues, which passes for nobody else",
+        source: "SkyByte's artifact begins to measure with an empty log and idle flash; the paper \
+                 does not say",
     },
     Param {
         key: "host.dram",

@@ -10,6 +10,14 @@ fn policies() -> Vec<&'static str> {
     POLICIES.to_vec()
 }
 
+fn starts() -> Vec<&'static str> {
+    vec!["empty", "full"]
+}
+
+fn demotions() -> Vec<&'static str> {
+    vec!["copy", "free"]
+}
+
 fn page_sizes() -> Vec<&'static str> {
     vec!["4KiB", "2MiB"]
 }
@@ -35,6 +43,24 @@ pub(super) const PARAMS: &[Param] = &[
         default: "2GiB",
         meaning: "bytes of host memory for the device's pages",
         source: "SkyByte Table II: 2 GB",
+    },
+    Param {
+        key: "migration.start",
+        kind: Kind::Choice(starts),
+        default: "empty",
+        meaning: "full: host memory has the last pages of the program, as if it had just built \
+                  its data from the first to the last; flash has of them what does not change \
+                  afterwards. empty: the device has all pages",
+        source: "SkyByte section VI-A: host memory is warmed before the measurement",
+    },
+    Param {
+        key: "migration.demotion",
+        kind: Kind::Choice(demotions),
+        default: "copy",
+        meaning: "adaptive, tpp: copy: a page that was written goes back to the device line by \
+                  line; free: it is there again at no cost",
+        source: "SkyByte section III-C: it is copied. In its artifact the designs with a write log \
+                 lose track of it and pay nothing; its results have that",
     },
     Param {
         key: "migration.threshold",

@@ -16,6 +16,10 @@ fn on_or_off() -> Vec<&'static str> {
     vec!["off", "on"]
 }
 
+fn no_or_yes() -> Vec<&'static str> {
+    vec!["no", "yes"]
+}
+
 /// The tables, in the order in which they are shown.
 const GROUPS: &[&[Param]] = &[cpu::PARAMS, memory::PARAMS, os::PARAMS, migration::PARAMS];
 

@@ -1,6 +1,6 @@
 //! Parameters: the operating system's scheduler and its context switches.
 
-use super::{TIME, on_or_off};
+use super::{TIME, no_or_yes, on_or_off};
 use sluice_model::{Kind, Param};
 
 /// Names of the ways to choose the next thread.
@@ -8,10 +8,6 @@ pub(in crate::host) const SCHEDULERS: [&str; 3] = ["rr", "random", "cfs"];
 
 fn schedulers() -> Vec<&'static str> {
     SCHEDULERS.to_vec()
-}
-
-fn no_or_yes() -> Vec<&'static str> {
-    vec!["no", "yes"]
 }
 
 pub(super) const PARAMS: &[Param] = &[

@@ -1,0 +1,166 @@
+//! Host memory that is full before the first access, pages that go back at no cost, and a device
+//! that comes to rest.
+
+use sluice_fabric::host::{
+    Adaptive, AstriFlash, Instr, Memory, MemOp, Migration, Program, Step, Tpp,
+};
+use sluice_testkit::host_rig::{device, host, memory};
+use sluice_units::{Bytes, Ps};
+
+const PAGE: u64 = 4096;
+const US: Ps = Ps::from_us(1);
+
+/// 16 pages, of which the first 14 do not change.
+struct Pages;
+
+impl Program for Pages {
+    fn footprint(&self) -> Bytes {
+        Bytes(16 * PAGE)
+    }
+
+    fn threads(&self) -> u32 {
+        1
+    }
+
+    fn rewrites(&self, addr: u64) -> bool {
+        addr >= 14 * PAGE
+    }
+
+    fn fill(&mut self, _thread: u32, out: &mut Vec<Instr>) -> Step {
+        out.push(Instr {
+            addr: 0,
+            work: 0,
+            after: 0,
+            op: MemOp::Load,
+        });
+        Step::End
+    }
+}
+
+/// Room for four pages, of which reclaim keeps one free.
+fn adaptive() -> Migration {
+    Migration::Adaptive(Adaptive {
+        pages: 4,
+        threshold: 2,
+        decay: Ps::ZERO,
+        buffer: 2,
+        interrupt: US,
+        line: Ps::from_ns(10),
+        huge: 1,
+        spare: 0,
+        remote_pages: 0,
+        remote_latency: Ps::ZERO,
+    })
+}
+
+fn tpp() -> Migration {
+    Migration::Tpp(Tpp {
+        pages: 4,
+        period: Ps::ZERO,
+        batch: 1,
+        fault: US,
+        window: US,
+        line: Ps::from_ns(10),
+        spare: 0,
+    })
+}
+
+fn astriflash() -> Migration {
+    Migration::AstriFlash(AstriFlash {
+        pages: 4,
+        ways: 2,
+        lookup: Ps::from_ns(20),
+    })
+}
+
+/// The pages that are in host memory.
+fn at_home(memory: &mut Memory) -> Vec<u64> {
+    let pages = (0..16).zip(1..).filter(|(page, turn)| {
+        let before = memory.stats().requests.host_reads;
+        memory.read(US * 1_000 * *turn, page * PAGE, false);
+        memory.stats().requests.host_reads > before
+    });
+    pages.map(|(page, _)| page).collect()
+}
+
+#[test]
+fn the_last_pages_are_in_host_memory() {
+    let expected = [
+        (adaptive(), vec![13, 14, 15]),
+        (tpp(), vec![13, 14, 15]),
+        (Migration::None, vec![]),
+    ];
+    for (migration, pages) in expected {
+        let mut memory = memory(migration, &[]);
+        memory.fill(&Pages);
+        assert_eq!(at_home(&mut memory), pages, "{migration:?}");
+    }
+    let mut memory = memory(astriflash(), &[]);
+    memory.fill(&Pages);
+    for (page, turn) in [12, 13, 14, 15].into_iter().zip(1..) {
+        memory.read(US * turn, page * PAGE, false);
+    }
+    assert_eq!(memory.stats().requests.host_reads, 4);
+}
+
+/// Makes `pages` hot one after the other, so that as many leave host memory.
+fn promote(memory: &mut Memory, pages: u64) {
+    for page in 0..pages {
+        for turn in 0..3 {
+            memory.read(US * (1_000 * page + 100 * turn), page * PAGE, false);
+        }
+        memory.run(US * 1_000 * (page + 1));
+    }
+}
+
+/// The oldest, 13, does not change; 14 and 15 do.
+#[test]
+fn a_page_that_changes_goes_back_to_the_device() {
+    let reads = |pages| pages * (3 + 64) * 64;
+    for (pages, dirty) in [(1, 0), (2, 1), (3, 2)] {
+        let mut memory = memory_of(&[]);
+        promote(&mut memory, pages);
+        let migration = memory.stats().migration;
+        assert_eq!((migration.demotions, migration.dirty_demotions), (pages, dirty));
+        assert_eq!(memory.stats().link_bytes, [dirty * PAGE, reads(pages)]);
+        assert_eq!(memory.device().stats().migration.given, dirty);
+    }
+}
+
+fn memory_of(pairs: &[(&str, &str)]) -> Memory {
+    let mut memory = memory(adaptive(), pairs);
+    memory.fill(&Pages);
+    memory
+}
+
+#[test]
+fn where_that_is_free_the_device_hears_nothing() {
+    let mut host = host(adaptive());
+    host.demotes_free = true;
+    let mut memory = Memory::new(&host, device(&[]));
+    memory.fill(&Pages);
+    promote(&mut memory, 3);
+    let migration = memory.stats().migration;
+    assert_eq!((migration.demotions, migration.dirty_demotions), (3, 2));
+    assert_eq!(memory.stats().link_bytes[0], 0);
+    assert_eq!(memory.device().stats().migration.given, 0);
+}
+
+/// The compaction of a line takes a read and a program, of which the host sees nothing.
+#[test]
+fn the_device_rests_in_time_of_its_own() {
+    let log = [("write_log.capacity", "1MiB")];
+    let latency = |settles: bool| {
+        let mut memory = memory(Migration::None, &log);
+        for page in 0..64 {
+            memory.write(Ps::ZERO, page * PAGE);
+        }
+        memory.run(US);
+        if settles {
+            memory.settle();
+            assert_eq!(memory.device().stats().write_log.pages_flushed, 64);
+        }
+        memory.read(US * 2, 100 * PAGE, false).done_at - US * 2
+    };
+    assert_eq!(latency(true), latency(false));
+}
