@@ -2,7 +2,7 @@
 //! that comes to rest.
 
 use sluice_fabric::host::{
-    Adaptive, AstriFlash, Instr, Memory, MemOp, Migration, Program, Step, Tpp,
+    Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Program, Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
 use sluice_units::{Bytes, Ps};
@@ -121,7 +121,10 @@ fn a_page_that_changes_goes_back_to_the_device() {
         let mut memory = memory_of(&[]);
         promote(&mut memory, pages);
         let migration = memory.stats().migration;
-        assert_eq!((migration.demotions, migration.dirty_demotions), (pages, dirty));
+        assert_eq!(
+            (migration.demotions, migration.dirty_demotions),
+            (pages, dirty)
+        );
         assert_eq!(memory.stats().link_bytes, [dirty * PAGE, reads(pages)]);
         assert_eq!(memory.device().stats().migration.given, dirty);
     }

@@ -80,7 +80,7 @@ impl Back {
 
     /// When the flash array has done what it has been asked for.
     pub fn idle_at(&self) -> Ps {
-        self.nand.idle_at()
+        self.nand.at_rest()
     }
 
     /// When the page, asked for at `at`, is out of the flash array. Adds what it waited for.

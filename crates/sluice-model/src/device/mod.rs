@@ -262,9 +262,9 @@ impl Device {
     pub fn settle(&mut self, now: Ps) -> Ps {
         self.catch_up(now);
         let now = self.now;
-        let compacted = self
-            .log_and_rest()
-            .map_or(now, |(log, mut rest, stats)| log.settle(now, &mut rest, stats));
+        let compacted = self.log_and_rest().map_or(now, |(log, mut rest, stats)| {
+            log.settle(now, &mut rest, stats)
+        });
         self.catch_up(compacted.max(self.back.idle_at()));
         self.mshr.retire(self.now);
         self.now

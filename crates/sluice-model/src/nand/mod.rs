@@ -68,7 +68,7 @@ impl Nand {
     }
 
     /// When every die has done what it has been asked for.
-    pub fn idle_at(&self) -> Ps {
+    pub fn at_rest(&self) -> Ps {
         let idle = (0..self.array.dies()).map(|die| match &self.posted {
             None => self.array.free_at(die),
             Some(posted) => posted.idle_at(die, &self.array),

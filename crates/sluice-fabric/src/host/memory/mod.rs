@@ -12,8 +12,8 @@ mod versions;
 mod writes;
 
 use super::config::{HostConfig, Migration};
-use super::stream::Program;
 use super::stats::MemoryStats;
+use super::stream::Program;
 use adaptive::Adaptive;
 use astriflash::AstriFlash;
 use bus::Bus;
