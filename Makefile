@@ -85,7 +85,8 @@ bench-policies: setup ## Requests a second of the eviction policies beside libCa
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program
 	@python3 scripts/reference.py $(RELEASE)/sluice
-	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet -p sluice-abi --test header
+	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
+		-p sluice-abi -p sluice-capi --test header
 
 .PHONY: docs-check
 docs-check: build

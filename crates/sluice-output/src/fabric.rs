@@ -104,6 +104,11 @@ fn map(value: Value) -> Map<String, Value> {
     }
 }
 
+/// What a fabric counted until now, as one JSON object.
+pub fn fabric_statistics(fabric: &Fabric, config: &FabricConfig) -> Value {
+    Value::Object(told(fabric, config))
+}
+
 fn told(fabric: &Fabric, config: &FabricConfig) -> Map<String, Value> {
     let stats = fabric.stats();
     let payload = u64::from(config.sizes.payload_bytes());

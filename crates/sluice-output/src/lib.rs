@@ -13,7 +13,7 @@ mod simulation;
 mod system;
 mod timeline;
 
-pub use fabric::{FabricPlan, FabricRunError};
+pub use fabric::{FabricPlan, FabricRunError, fabric_statistics};
 pub use folder::{Folder, write_config, write_system};
 pub use latency::{Latencies, Summary};
 pub use process::{Process, read_processes};

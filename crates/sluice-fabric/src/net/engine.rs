@@ -209,6 +209,17 @@ impl Fabric {
         self.queue.next_at()
     }
 
+    /// Whether a requester has fewer requests under way than it can.
+    ///
+    /// # Panics
+    /// If there is no such requester.
+    pub fn has_room(&self, requester: u32) -> bool {
+        !matches!(
+            self.requesters[requester as usize].turn(self.now),
+            Turn::Full
+        )
+    }
+
     /// Issues a request from outside at `at`.
     ///
     /// # Errors
@@ -277,8 +288,8 @@ impl Fabric {
         true
     }
 
-    /// Lets every requester issue for the first time.
-    pub(super) fn begin_issuing(&mut self) {
+    /// Lets every requester issue for the first time, if it has not yet.
+    pub fn begin_issuing(&mut self) {
         if std::mem::replace(&mut self.is_begun, true) {
             return;
         }
@@ -425,8 +436,8 @@ impl Fabric {
         }
     }
 
-    /// Ends the counting now.
-    pub(super) fn end(&mut self) {
+    /// Ends the counting now; it goes on if the fabric does.
+    pub fn end(&mut self) {
         self.stats.until = self.now;
     }
 }

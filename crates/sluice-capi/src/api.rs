@@ -1,0 +1,381 @@
+//! The functions of `sluice.h`.
+//!
+//! None of them unwinds: a panic, which is a mistake of Sluice's, ends the simulation and is told
+//! as `SLUICE_FAILED`.
+
+use crate::simulation::{Inner, c_text};
+use core::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+
+/// Version of this interface: that of the header and `sluice_abi()` of the library must be equal.
+pub const SLUICE_ABI: u32 = 1;
+
+/// Done.
+pub const SLUICE_OK: i32 = 0;
+/// The requester has as many requests under way as its `depth` says: send again when one is done.
+pub const SLUICE_FULL: i32 = 1;
+/// There is no such requester or address, or the requester sends requests of its own.
+pub const SLUICE_INVALID: i32 = 2;
+/// Not from a callback.
+pub const SLUICE_BUSY: i32 = 3;
+/// The simulation has come to an end: nothing can happen any more, or Sluice has failed.
+pub const SLUICE_FAILED: i32 = 4;
+
+/// No time: nothing is going to happen.
+pub const SLUICE_NO_EVENT: u64 = 0xffff_ffff_ffff_ffff;
+
+/// A request that is done.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Completion {
+    /// What `sluice_send` was told to call it; for a requester that sends requests of its own, how
+    /// many it sent before.
+    pub tag: u64,
+    /// When it was done, in picoseconds.
+    pub at_ps: u64,
+    /// From when it was sent until then.
+    pub latency_ps: u64,
+    /// Who sent it.
+    pub requester: u32,
+    /// Whether it was a write.
+    pub is_write: bool,
+}
+
+/// A simulated fabric with its clock.
+pub struct Simulation(Inner);
+
+/// What is called for each request that is done: see `sluice_call_when_done`.
+pub(crate) type OnDone = unsafe extern "C" fn(*mut c_void, *const Completion);
+
+/// A text of the program's, or what is wrong with it.
+///
+/// # Safety
+/// Null, or a C text that lives during the call.
+unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, String> {
+    if text.is_null() {
+        return Err(format!("{what}: a null pointer"));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| format!("{what}: not UTF-8"))
+}
+
+/// Makes a simulation, or tells why not.
+///
+/// # Safety
+/// `error` is null or may be written to.
+unsafe fn made(
+    error: *mut *mut c_char,
+    make: impl FnOnce() -> Result<Inner, String>,
+) -> *mut Simulation {
+    let made = catch_unwind(AssertUnwindSafe(make));
+    let made = made.unwrap_or_else(|_| Err("a mistake of Sluice's: it panicked".to_owned()));
+    let (simulation, message) = match made {
+        Ok(simulation) => (Box::into_raw(Box::new(Simulation(simulation))), null_mut()),
+        Err(message) => (null_mut(), c_text(&message).into_raw()),
+    };
+    if error.is_null() {
+        // SAFETY: null, or from `into_raw` just now.
+        unsafe { sluice_free_text(message) }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { error.write(message) }
+    }
+    simulation
+}
+
+/// Asks a simulation, unless a panic has ended it.
+///
+/// # Safety
+/// From `sluice_new` or `sluice_open`, and not deleted.
+unsafe fn ask<T>(
+    simulation: *const Simulation,
+    failed: T,
+    question: impl FnOnce(&Inner) -> T,
+) -> T {
+    // SAFETY: the caller's promise; a simulation is only ever reached by shared references.
+    let simulation = unsafe { &(*simulation).0 };
+    if simulation.is_broken() {
+        return failed;
+    }
+    match catch_unwind(AssertUnwindSafe(|| question(simulation))) {
+        Ok(answer) => answer,
+        Err(_) => {
+            simulation.refuse(SLUICE_FAILED, "a mistake of Sluice's: it panicked");
+            simulation.break_down();
+            failed
+        }
+    }
+}
+
+/// The version of the library's interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn sluice_abi() -> u32 {
+    SLUICE_ABI
+}
+
+/// Makes a simulation from the text of a fabric's TOML file. `file` is what messages call it, and
+/// where paths in it begin; null for a text without a place. The same text and seed give the same
+/// simulation.
+///
+/// Returns null if it cannot be, with the reason in `*error` (unless `error` is null), to be freed
+/// by `sluice_free_text`.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_new(
+    toml: *const c_char,
+    file: *const c_char,
+    seed: u64,
+    error: *mut *mut c_char,
+) -> *mut Simulation {
+    let make = || {
+        // SAFETY: the caller's promise.
+        let toml = unsafe { text(toml, "toml") }?;
+        let file = match file.is_null() {
+            true => "fabric.toml",
+            // SAFETY: the caller's promise.
+            false => unsafe { text(file, "file") }?,
+        };
+        Inner::of_text(toml, file, seed)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { made(error, make) }
+}
+
+/// Makes a simulation of a fabric that comes with Sluice, by its name, or from a file, by a path
+/// that ends in `.toml`. Otherwise as `sluice_new`.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_open(
+    fabric: *const c_char,
+    seed: u64,
+    error: *mut *mut c_char,
+) -> *mut Simulation {
+    let make = || {
+        // SAFETY: the caller's promise.
+        let fabric = unsafe { text(fabric, "fabric") }?;
+        Inner::of_file(fabric, seed)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { made(error, make) }
+}
+
+/// Ends a simulation. Does nothing for null, and nothing from a callback.
+///
+/// # Safety
+/// Null, or a simulation, which is gone afterwards. No two calls for one simulation overlap; this
+/// holds for all functions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_delete(simulation: *mut Simulation) {
+    // SAFETY: the caller's promise.
+    let is_live = !simulation.is_null() && unsafe { !(*simulation).0.is_advancing() };
+    if is_live {
+        // SAFETY: made by `made`, and not used again.
+        let ended = || drop(unsafe { Box::from_raw(simulation) });
+        // A panic while it ends has nobody left to be told to.
+        let _ = catch_unwind(AssertUnwindSafe(ended));
+    }
+}
+
+/// Frees a text that the library returned, or null.
+///
+/// # Safety
+/// Null, or a text from this library that was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_free_text(text: *mut c_char) {
+    if !text.is_null() {
+        // SAFETY: every text that is returned comes from `into_raw`.
+        drop(unsafe { std::ffi::CString::from_raw(text) });
+    }
+}
+
+/// Why the last call that failed did so, on one line. The text is the simulation's, and stays until
+/// another call fails.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_error(simulation: *const Simulation) -> *const c_char {
+    // SAFETY: the caller's promise. Also of a simulation that a panic has ended.
+    unsafe { (*simulation).0.error() }
+}
+
+/// Whom to call for each request that is done, in the order of time, while `sluice_advance` runs; a
+/// null function for nobody. `context` is handed on.
+///
+/// The function may call every function but `sluice_advance` and `sluice_delete`: a request that it
+/// sends leaves at the time of the one that is done. It must not throw.
+///
+/// # Safety
+/// A simulation, and a function that takes the context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_call_when_done(
+    simulation: *mut Simulation,
+    on_done: Option<unsafe extern "C" fn(context: *mut c_void, completion: *const Completion)>,
+    context: *mut c_void,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ask(simulation, (), |simulation| {
+            simulation.call(on_done, context)
+        })
+    }
+}
+
+/// How many requesters there are; they are numbered from 0, in the order of the file.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_requesters(simulation: *const Simulation) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, 0, Inner::requesters) }
+}
+
+/// The bytes of memory that a requester reaches, from address 0 on without a gap.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_memory_bytes(simulation: *const Simulation, requester: u32) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, 0, |simulation| simulation.reach(requester)) }
+}
+
+/// Whether a requester can send now, or has as many requests under way as it can.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_can_send(simulation: *const Simulation, requester: u32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ask(simulation, false, |simulation| {
+            simulation.can_send(requester)
+        })
+    }
+}
+
+/// Sends a request for the line of 64 bytes that holds `addr`, at the time that it is now. `tag` is
+/// given back when it is done.
+///
+/// Returns `SLUICE_OK`, or `SLUICE_FULL`, `SLUICE_INVALID`, `SLUICE_FAILED`: nothing was sent then.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_send(
+    simulation: *mut Simulation,
+    requester: u32,
+    addr: u64,
+    is_write: bool,
+    tag: u64,
+) -> i32 {
+    let send = |simulation: &Inner| simulation.send(requester, addr, is_write, tag);
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, SLUICE_FAILED, send) }
+}
+
+/// The time that it is now, in picoseconds: all that happens up to then has happened.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_now(simulation: *const Simulation) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, 0, Inner::now) }
+}
+
+/// When something happens next, in picoseconds, or `SLUICE_NO_EVENT`. Up to then a program with a
+/// clock of its own need not advance the simulation.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_next_event(simulation: *const Simulation) -> u64 {
+    let next = |simulation: &Inner| simulation.next_event().unwrap_or(SLUICE_NO_EVENT);
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, SLUICE_NO_EVENT, next) }
+}
+
+/// Moves time on to `until`, in picoseconds, and calls back for each request that is done by then.
+/// A time in the past moves nothing.
+///
+/// Returns `SLUICE_OK`, or `SLUICE_BUSY`, `SLUICE_FAILED`.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_advance(simulation: *mut Simulation, until: u64) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ask(simulation, SLUICE_FAILED, |simulation| {
+            simulation.advance(until)
+        })
+    }
+}
+
+/// Requests that were sent and are not done.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_in_flight(simulation: *const Simulation) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, 0, Inner::in_flight) }
+}
+
+/// Begins to count anew, as after a warm-up. Requests under way go on.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_restart_statistics(simulation: *mut Simulation) {
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, (), Inner::restart_statistics) }
+}
+
+/// What was counted, as a JSON object with the fields that docs/reference/output.md lists for a
+/// fabric. To be freed by `sluice_free_text`; null if the simulation has failed.
+///
+/// # Safety
+/// A simulation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_statistics(simulation: *const Simulation) -> *mut c_char {
+    let told = |simulation: &Inner| c_text(&simulation.statistics()).into_raw();
+    // SAFETY: the caller's promise.
+    unsafe { ask(simulation, null_mut(), told) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A panic ends the simulation, not the program; the other calls then say so.
+    #[test]
+    fn a_panic_does_not_cross() {
+        let mut error = null_mut();
+        // SAFETY: a live text and place; the simulation is deleted once, at the end.
+        unsafe {
+            let simulation = sluice_open(c"esf".as_ptr(), 1, &mut error);
+            assert!(!simulation.is_null());
+            assert_eq!(sluice_advance(simulation, 1000), SLUICE_OK);
+            assert_eq!(ask(simulation, 7, |_| panic!("on purpose")), 7);
+            let says = CStr::from_ptr(sluice_error(simulation)).to_str();
+            assert_eq!(says, Ok("a mistake of Sluice's: it panicked"));
+            assert_eq!(sluice_advance(simulation, 2000), SLUICE_FAILED);
+            assert_eq!(sluice_send(simulation, 0, 0, false, 0), SLUICE_FAILED);
+            assert!(sluice_statistics(simulation).is_null());
+            assert_eq!(sluice_next_event(simulation), SLUICE_NO_EVENT);
+            sluice_delete(simulation);
+            let none = made(&mut error, || panic!("on purpose"));
+            assert!(none.is_null() && !error.is_null());
+            sluice_free_text(error);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The interface call by call: what is refused, what callbacks may do, how it ends.
+
+use core::ffi::{CStr, c_char, c_void};
+use sluice::api::*;
+use std::ffi::CString;
+use std::path::Path;
+use std::process::Command;
+use std::ptr::{null, null_mut};
+
+const ONE: &str = "
+[topology]
+kind = 'bus'
+[requester]
+count = 1
+pattern = 'external'
+depth = 2
+[endpoint]
+count = 1
+capacity = '1MiB'
+";
+
+/// A simulation that ends with its owner.
+struct Owned(*mut Simulation);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, not used again.
+        unsafe { sluice_delete(self.0) }
+    }
+}
+
+fn try_new(toml: &str) -> Result<Owned, String> {
+    let toml = CString::new(toml).unwrap();
+    let mut error: *mut c_char = null_mut();
+    // SAFETY: live texts, and a place for the error.
+    let simulation = unsafe { sluice_new(toml.as_ptr(), null(), 1, &mut error) };
+    if !simulation.is_null() {
+        assert!(error.is_null());
+        return Ok(Owned(simulation));
+    }
+    // SAFETY: a text from the library, freed once.
+    let message = unsafe { CStr::from_ptr(error) }
+        .to_str()
+        .unwrap()
+        .to_owned();
+    // SAFETY: as above.
+    unsafe { sluice_free_text(error) };
+    Err(message)
+}
+
+fn error(simulation: &Owned) -> String {
+    // SAFETY: a live simulation; the text is copied at once.
+    let text = unsafe { CStr::from_ptr(sluice_error(simulation.0)) };
+    text.to_str().unwrap().to_owned()
+}
+
+/// What a callback does, and what it saw.
+struct Caller {
+    simulation: *mut Simulation,
+    again: u32,
+    told: Vec<(u64, u64, u64)>,
+    busy: i32,
+}
+
+unsafe extern "C" fn on_done(context: *mut c_void, completion: *const Completion) {
+    // SAFETY: the caller of this test, and a live completion.
+    let (caller, completion) = unsafe { (&mut *context.cast::<Caller>(), &*completion) };
+    let simulation = caller.simulation;
+    // SAFETY: a live simulation; all of this is allowed in a callback.
+    let now = unsafe { sluice_now(simulation) };
+    assert_eq!(now, completion.at_ps);
+    caller
+        .told
+        .push((completion.tag, completion.at_ps, completion.latency_ps));
+    // SAFETY: as above.
+    caller.busy = unsafe { sluice_advance(simulation, now + 1) };
+    // SAFETY: refused in a callback.
+    unsafe { sluice_delete(simulation) };
+    if caller.again > 0 {
+        caller.again -= 1;
+        // SAFETY: as above.
+        let sent = unsafe { sluice_send(simulation, 0, 0, false, completion.tag + 1) };
+        assert_eq!(sent, SLUICE_OK);
+    }
+}
+
+#[test]
+fn a_callback_sends_at_the_time_of_what_is_done() {
+    let simulation = try_new(ONE).unwrap();
+    let mut caller = Caller {
+        simulation: simulation.0,
+        again: 3,
+        told: vec![],
+        busy: 0,
+    };
+    let context = (&raw mut caller).cast::<c_void>();
+    // SAFETY: a live simulation, and a caller that lives longer.
+    unsafe {
+        sluice_call_when_done(simulation.0, Some(on_done), context);
+        assert_eq!(sluice_next_event(simulation.0), SLUICE_NO_EVENT);
+        assert_eq!(sluice_send(simulation.0, 0, 64, false, 10), SLUICE_OK);
+        assert_eq!(sluice_in_flight(simulation.0), 1);
+        let next = sluice_next_event(simulation.0);
+        assert!(next > 0 && next < SLUICE_NO_EVENT);
+        assert_eq!(sluice_advance(simulation.0, 1_000_000_000), SLUICE_OK);
+        assert_eq!(
+            (sluice_now(simulation.0), sluice_in_flight(simulation.0)),
+            (1_000_000_000, 0)
+        );
+    }
+    let latency = caller.told[0].2;
+    let expected: Vec<(u64, u64, u64)> = (0..4)
+        .map(|n| (10 + n, latency * (n + 1), latency))
+        .collect();
+    assert_eq!(caller.told, expected);
+    assert_eq!(caller.busy, SLUICE_BUSY);
+    assert_eq!(
+        error(&simulation),
+        "time is moving: a callback cannot move it"
+    );
+}
+
+/// Both sides: not done a picosecond before its time, done at it.
+#[test]
+fn a_request_is_done_at_its_time_and_not_before() {
+    let done_at = |step: u64| {
+        let simulation = try_new(ONE).unwrap();
+        // SAFETY: a live simulation.
+        unsafe {
+            assert_eq!(sluice_send(simulation.0, 0, 0, true, 1), SLUICE_OK);
+            while sluice_in_flight(simulation.0) > 0 {
+                let next = sluice_next_event(simulation.0);
+                let until = if step == 0 {
+                    next
+                } else {
+                    sluice_now(simulation.0) + step
+                };
+                assert_eq!(sluice_advance(simulation.0, until), SLUICE_OK);
+            }
+            sluice_now(simulation.0)
+        }
+    };
+    let at = done_at(0);
+    let simulation = try_new(ONE).unwrap();
+    // SAFETY: a live simulation.
+    unsafe {
+        assert_eq!(sluice_send(simulation.0, 0, 0, true, 1), SLUICE_OK);
+        assert_eq!(sluice_advance(simulation.0, at - 1), SLUICE_OK);
+        assert_eq!(sluice_in_flight(simulation.0), 1);
+        assert_eq!(sluice_advance(simulation.0, at), SLUICE_OK);
+        assert_eq!(sluice_in_flight(simulation.0), 0);
+    }
+    // However time is cut up.
+    assert_eq!(done_at(1_000), at.next_multiple_of(1_000));
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let refused = |toml: &str| try_new(toml).err().unwrap();
+    let text = refused("[topology]\nkind = 'moebius'");
+    assert!(
+        text.contains("fabric.toml:2") && text.contains("moebius"),
+        "{text}"
+    );
+    assert!(
+        text.contains("spine-leaf") && !text.contains('\n'),
+        "{text}"
+    );
+    // SAFETY: null pointers are what is tried.
+    unsafe {
+        assert!(sluice_new(null(), null(), 1, null_mut()).is_null());
+        assert!(sluice_open(null(), 1, null_mut()).is_null());
+        sluice_delete(null_mut());
+        sluice_free_text(null_mut());
+    }
+    let simulation = try_new(ONE).unwrap();
+    // SAFETY: a live simulation.
+    let send = |requester, addr| unsafe { sluice_send(simulation.0, requester, addr, false, 0) };
+    assert_eq!(send(1, 0), SLUICE_INVALID);
+    assert_eq!(
+        error(&simulation),
+        "there is no requester 1; there are 1, from 0 on"
+    );
+    assert_eq!(send(0, 1 << 20), SLUICE_INVALID);
+    assert_eq!(error(&simulation), "0x100000: no memory has the address");
+    assert_eq!(
+        [send(0, 0), send(0, 63), send(0, 64)],
+        [SLUICE_OK, SLUICE_OK, SLUICE_FULL]
+    );
+    assert_eq!(error(&simulation), "the requester's queue is full");
+    // SAFETY: as above.
+    unsafe {
+        assert!(!sluice_can_send(simulation.0, 0) && !sluice_can_send(simulation.0, 7));
+        assert_eq!(sluice_memory_bytes(simulation.0, 0), 1 << 20);
+        assert_eq!(sluice_memory_bytes(simulation.0, 7), 0);
+        assert_eq!(sluice_requesters(simulation.0), 1);
+    }
+    let own = try_new(&ONE.replace("external", "random")).unwrap();
+    // SAFETY: as above.
+    let status = unsafe { sluice_send(own.0, 0, 0, false, 0) };
+    assert_eq!(status, SLUICE_INVALID);
+    let says = "sends requests of its own (requester.pattern = random); give it pattern =";
+    assert!(error(&own).contains(says), "{}", error(&own));
+}
+
+/// When each of some requests is done, that are sent one after the other.
+fn times(toml: &str) -> Vec<u64> {
+    let simulation = try_new(toml).unwrap();
+    let request = |n: u64| {
+        // SAFETY: a live simulation.
+        unsafe {
+            let sent = sluice_send(simulation.0, 0, n * 4096, n.is_multiple_of(3), n);
+            assert_eq!(sent, SLUICE_OK);
+            while sluice_in_flight(simulation.0) > 0 {
+                let next = sluice_next_event(simulation.0);
+                assert_eq!(sluice_advance(simulation.0, next), SLUICE_OK);
+            }
+            sluice_now(simulation.0)
+        }
+    };
+    (0..100).map(request).collect()
+}
+
+/// Both interfaces at once: a program that drives a fabric whose memory is an object of its own.
+#[test]
+fn a_memory_of_the_programs_own_is_as_fast_as_the_built_in_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().unwrap();
+    let object = folder.path().join("fixed.so");
+    let status = Command::new("cc")
+        .args(["-std=c11", "-O2", "-shared", "-fPIC", "-I"])
+        .arg(root.join("crates/sluice-abi/include"))
+        .arg(root.join("examples/memory-c/fixed.c"))
+        .arg("-o")
+        .arg(&object)
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    let with = |memory: &str| {
+        let endpoints = "[[endpoints]]\nname = 'm'\ncount = 1\ncapacity = '1MiB'\n";
+        let one = ONE.replace("[endpoint]\ncount = 1\ncapacity = '1MiB'\n", endpoints);
+        times(&(one + memory))
+    };
+    let library = format!(
+        "library = '{}'\nargument = '71000 113000'\n",
+        object.display()
+    );
+    let built_in = with("type = 'fixed'\nread = '71ns'\nwrite = '113ns'\n");
+    assert_eq!(with(&library), built_in);
+    assert_ne!(
+        with("type = 'fixed'\nread = '72ns'\nwrite = '113ns'\n"),
+        built_in
+    );
+}
+
+/// Requesters of their own are neighbours: they begin when time moves.
+#[test]
+fn neighbours_send_by_themselves() {
+    let toml = "
+[topology]
+kind = 'bus'
+[[requesters]]
+name = 'host'
+count = 1
+pattern = 'external'
+[[requesters]]
+name = 'neighbour'
+count = 2
+pattern = 'random'
+[endpoint]
+count = 2
+";
+    let simulation = try_new(toml).unwrap();
+    // SAFETY: a live simulation.
+    unsafe {
+        assert_eq!(sluice_next_event(simulation.0), 0);
+        assert_eq!(sluice_advance(simulation.0, 10_000_000), SLUICE_OK);
+        assert!(sluice_in_flight(simulation.0) > 0);
+        let text = sluice_statistics(simulation.0);
+        let told: serde_json::Value =
+            serde_json::from_slice(CStr::from_ptr(text).to_bytes()).unwrap();
+        sluice_free_text(text);
+        assert!(told["requests"].as_u64().unwrap() > 100);
+        sluice_restart_statistics(simulation.0);
+        let text = sluice_statistics(simulation.0);
+        let told: serde_json::Value =
+            serde_json::from_slice(CStr::from_ptr(text).to_bytes()).unwrap();
+        sluice_free_text(text);
+        assert_eq!(told["requests"].as_u64().unwrap(), 0);
+    }
+}

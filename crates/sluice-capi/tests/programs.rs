@@ -1,0 +1,129 @@
+//! Programs in C and C++ drive a fabric, built as their first lines say.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Where the library is that was built with this test.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test is a file");
+    let folder = test.parent().expect("in a folder").to_owned();
+    assert!(
+        folder.join("libsluice.so").exists(),
+        "no library in {}",
+        folder.display()
+    );
+    folder
+}
+
+/// Builds a program against the library.
+fn build(compiler: &str, standard: &str, source: &Path, program: &Path) {
+    let status = Command::new(compiler)
+        .args([standard, "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
+        .arg(source)
+        .arg("-L")
+        .arg(library())
+        .arg("-lsluice")
+        .arg(format!("-Wl,-rpath,{}", library().display()))
+        .arg("-o")
+        .arg(program)
+        .status()
+        .expect("a compiler");
+    assert!(status.success());
+}
+
+fn run(program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).output().expect("a program")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+/// Each latency is the sum of its parts: processing, two links of 1 ns and four ports of 25 ns with
+/// the bytes of request and response, the controller, the memory.
+#[test]
+fn a_program_in_c_measures_the_sum_of_the_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("latency");
+    let source = root().join("examples/library-c/latency.c");
+    build("cc", "-std=c11", &source, &program);
+    let output = run(&program, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    let lines: Vec<&str> = told.lines().collect();
+    let ps = |line: &str| -> u64 {
+        let words: Vec<&str> = line.split(' ').collect();
+        words[2].parse().expect("a number")
+    };
+    let [near_read, near_write, far_read, far_write] = [0, 1, 2, 3].map(|line| ps(lines[line]));
+    assert_eq!(near_write - near_read, 20_000);
+    assert_eq!(far_read - near_read, 50_000);
+    assert_eq!(far_write - near_write, 30_000);
+    let statistics: Value = serde_json::from_str(lines[4]).expect("JSON");
+    assert_eq!(statistics["reads"], 2);
+    assert_eq!(statistics["writes"], 2);
+    let parts = statistics["latency_parts_ns"].as_object().expect("parts");
+    let sum: f64 = parts.values().filter_map(Value::as_f64).sum();
+    let mean = (near_read + near_write + far_read + far_write) as f64 / 4000.0;
+    assert!((sum - mean).abs() < 1e-6, "{sum} instead of {mean} ns");
+    assert_eq!(statistics["latency_mean_ns"].as_f64(), Some(mean));
+}
+
+const LOOP: &str = "
+[topology]
+kind = 'fully-connected'
+[requester]
+count = 4
+pattern = 'external'
+depth = 64
+[endpoint]
+count = 4
+[map]
+ways = 4
+";
+
+/// The same load from outside and from the fabric's own requesters: the same bandwidth.
+#[test]
+fn a_program_in_cpp_loads_a_fabric_as_its_own_requesters_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("closed_loop");
+    let source = root().join("examples/library-cpp/closed_loop.cpp");
+    build("c++", "-std=c++17", &source, &program);
+    let file = folder.path().join("loop.toml");
+    std::fs::write(&file, LOOP).unwrap();
+    let output = run(&program, &[file.to_str().expect("text")]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let outside: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+
+    let own = LOOP.replace("external", "stream");
+    let spec = sluice_config::parse_fabric(&own, "own.toml").unwrap();
+    let config = sluice_fabric::net::FabricConfig::new(&spec, 1).unwrap();
+    let mut fabric = sluice_fabric::net::Fabric::new(&config).unwrap();
+    for us in [10, 100] {
+        fabric.begin();
+        fabric
+            .advance(sluice_units::Ps::from_us(us), &mut |_| ())
+            .unwrap();
+    }
+    let expected = fabric.stats().completed() as f64;
+    let requests = outside["requests"].as_f64().expect("a number");
+    assert!(
+        (requests / expected - 1.0).abs() < 0.01,
+        "{requests} instead of {expected}"
+    );
+
+    let none = run(&program, &["./no-such.toml"]);
+    assert_eq!(none.status.code(), Some(1));
+    let message = text(&none.stderr);
+    assert!(
+        message.contains("./no-such.toml") && message.lines().count() == 1,
+        "{message}"
+    );
+}
