@@ -5,6 +5,8 @@ the one that live runs and the simulator use.
 """
 
 from sluice._core import (
+    fabric_params,
+    fabrics,
     host_params,
     optimum,
     params,
@@ -15,6 +17,7 @@ from sluice._core import (
     resolve,
     resolve_system,
     simulate,
+    simulate_fabric,
     simulate_system,
     systems,
     version,
@@ -46,6 +49,8 @@ __all__ = [
     "UnknownDeviceError",
     "UnknownKeyError",
     "WorkloadError",
+    "fabric_params",
+    "fabrics",
     "host_params",
     "optimum",
     "params",
@@ -56,6 +61,7 @@ __all__ = [
     "resolve",
     "resolve_system",
     "simulate",
+    "simulate_fabric",
     "simulate_system",
     "systems",
     "version",

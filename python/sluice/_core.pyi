@@ -19,6 +19,15 @@ def resolve_system(
     overrides: Mapping[str, object] | None = None,
     scale: int = 1,
 ) -> dict[str, str]: ...
+def fabrics() -> list[dict[str, str]]: ...
+def fabric_params() -> list[dict[str, Any]]: ...
+def simulate_fabric(
+    fabric: str,
+    overrides: Mapping[str, object] | None = None,
+    warmup: int = 100_000,
+    requests: int = 256_000,
+    seed: int = 1,
+) -> dict[str, Any]: ...
 def simulate_system(
     system: str,
     workload: str,

@@ -170,10 +170,25 @@ fn hops(hops: &[HopStats]) -> Value {
             (part.name().to_owned(), each.collect::<Vec<_>>().into())
         })
         .collect();
+    let groups: Vec<usize> = (0..hops.len())
+        .filter(|index| hops[*index].count > 0)
+        .collect();
+    let group = |index: Option<&usize>| {
+        index.map_or(Value::Null, |index| {
+            let hops = &hops[*index];
+            json!({
+                "hops": index,
+                "latency_ns": mean(hops, hops.parts.total()),
+                "switch_queue_ns": mean(hops, hops.parts[Part::SwitchQueue]),
+            })
+        })
+    };
     json!({
         "requests": requests.collect::<Vec<_>>(),
         "latency_ns": latency.collect::<Vec<_>>(),
         "parts_ns": parts,
+        "fewest": group(groups.first()),
+        "most": group(groups.last()),
     })
 }
 

@@ -3,8 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::Error;
+use sluice_fabric::net::FabricError;
 use sluice_model::{ConfigError, DeviceConfig};
-use sluice_output::SystemError;
+use sluice_output::{FabricRunError, SystemError};
 use sluice_units::Bytes;
 use sluice_workload::SpecError;
 
@@ -36,6 +37,12 @@ pub fn device(py: Python<'_>, error: &Error) -> PyErr {
             class: "UnknownDeviceError",
             value: Some(name.clone()),
             expected: Some(systems.clone()),
+            ..Details::default()
+        },
+        Error::UnknownFabric { name, fabrics } => Details {
+            class: "UnknownDeviceError",
+            value: Some(name.clone()),
+            expected: Some(fabrics.clone()),
             ..Details::default()
         },
         _ => Details {
@@ -177,6 +184,24 @@ fn details(error: &ConfigError) -> Details {
 
 fn join<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The exception for a fabric that cannot be, or that cannot run to its end.
+pub fn fabric(py: Python<'_>, error: &FabricRunError) -> PyErr {
+    let details = match error {
+        FabricRunError::Fabric(
+            FabricError::Config(source) | FabricError::Element { source, .. },
+        ) => details(source),
+        FabricRunError::Fabric(_) => Details {
+            class: "ConfigError",
+            ..Details::default()
+        },
+        _ => Details {
+            class: "WorkloadError",
+            ..Details::default()
+        },
+    };
+    raise(py, &error.to_string(), &details)
 }
 
 fn raise(py: Python<'_>, message: &str, details: &Details) -> PyErr {

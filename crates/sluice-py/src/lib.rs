@@ -1,6 +1,7 @@
 //! Python bindings: conversions only.
 
 mod errors;
+mod fabric;
 mod policy;
 mod system;
 
@@ -10,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_fabric::Visibility;
 use sluice_fabric::host::HOST_PARAMS;
+use sluice_fabric::net::{FABRIC_PARAMS, Length};
 use sluice_model::cache::Space;
 use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
 use std::cell::RefCell;
@@ -45,6 +47,40 @@ mod _core {
     #[pyfunction]
     fn systems(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         super::system::all(py)
+    }
+
+    /// The fabrics that come with Sluice: dicts of name, meaning and toml.
+    #[pyfunction]
+    fn fabrics(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+        super::fabric::all(py)
+    }
+
+    /// Every parameter of a fabric, in the form of `params`.
+    #[pyfunction]
+    fn fabric_params(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+        let params = FABRIC_PARAMS.iter();
+        params.map(|param| param_dict(py, param)).collect()
+    }
+
+    /// Requesters and memories on switches: the object that `sluice fabric run` prints, as a dict.
+    ///
+    /// `fabric` is a name or the path of a TOML file; `overrides` are values by key. The other
+    /// arguments are those of the command. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
+    #[pyfunction]
+    #[pyo3(signature = (
+        fabric, overrides = None, warmup = 100_000, requests = 256_000, seed = 1
+    ))]
+    fn simulate_fabric<'py>(
+        py: Python<'py>,
+        fabric: &str,
+        overrides: Option<&Bound<'py, PyDict>>,
+        warmup: u64,
+        requests: u64,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let length = Length { warmup, requests };
+        let text = super::fabric::simulate(py, fabric, overrides, length, seed)?;
+        py.import("json")?.call_method1("loads", (text,))
     }
 
     /// Every parameter of a device: dicts of key, default, expected, choices, meaning and source.

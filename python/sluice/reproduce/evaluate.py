@@ -53,7 +53,8 @@ def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
         cells: dict[Cell, Any] = {}
         for run in runs:
             if run.arguments in results:
-                value = _pointed(results[run.arguments], pointer, name, run)
+                at = _filled(pointer, dict(zip(names, run.cell, strict=True)))
+                value = _pointed(results[run.arguments], at, name, run)
                 cells[run.cell] = value * factor if isinstance(value, int | float) else value
         known[name] = Grid(used, cells)
     for name, formula in experiment.derived.items():
@@ -63,6 +64,13 @@ def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
             raise ExperimentError(f"{experiment.folder / 'experiment.toml'}: derived.{name}:"
                                   f" {error}", key=f"derived.{name}") from None
     return known
+
+
+def _filled(pointer: str, labels: dict[str, str]) -> str:
+    """An axis in braces stands for the run's label on it: ``/hops/latency_ns/{hops}``."""
+    for axis, label in labels.items():
+        pointer = pointer.replace(f"{{{axis}}}", label)
+    return pointer
 
 
 def _pointed(result: Any, pointer: str, name: str, run: Run) -> Any:

@@ -82,7 +82,7 @@ def _arguments(experiment: Experiment, at: Mapping[str, Label],
     command = [_fill(experiment, part, settings) for part in experiment.command]
     for key, value in changed.items():
         command += ["--set", f"{key}={_fill(experiment, value, settings)}"]
-    return ("sim", *command, "--json")
+    return (*experiment.subcommand, *command, "--json")
 
 
 def _fill(experiment: Experiment, text: str, settings: Mapping[str, str]) -> str:

@@ -91,6 +91,7 @@ class Experiment:
     setup: str
     departs: str
     axes: tuple[Axis, ...]
+    subcommand: tuple[str, ...]
     command: tuple[str, ...]
     skip: tuple[dict[str, str], ...]
     settings: dict[str, str]
@@ -142,11 +143,11 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
     shared = {below.text("name"): below for one in common for below in one.tables("shared_axes")}
     axes = tuple(_axis(one, axes_quick, shared) for one in top.tables("axes"))
     _no_strangers(top, axes_quick, axes)
-    command, skip = _runs(top, common)
+    subcommand, command, skip = _runs(top, common)
     experiment = Experiment(
         name=name, folder=path.parent, title=top.text("title"), paper=top.text("paper"),
         place=top.text("place"), setup=top.text("setup"), departs=top.text("departs", ""),
-        axes=axes, command=tuple(command), skip=tuple(skip),
+        axes=axes, subcommand=tuple(subcommand), command=tuple(command), skip=tuple(skip),
         settings=settings, per=per, quick=quick,
         metrics=_metrics(top.table("metrics")),
         derived={key: _formula(top.table("derived"), key) for key in top.settings("derived")},
@@ -186,16 +187,20 @@ def _settings(sections: list[Section], quick: bool) -> tuple[
     return settings, per, axes
 
 
-def _runs(top: Section, common: list[Section]) -> tuple[list[str], list[dict[str, str]]]:
-    """The command, the shared one if the experiment has none of its own, and what is not run."""
+def _runs(top: Section, common: list[Section]
+          ) -> tuple[list[str], list[str], list[dict[str, str]]]:
+    """The subcommand and its arguments, the shared ones if the experiment has none of its own, and
+    what is not run."""
+    subcommand = ["sim"]
     command: list[str] = []
     skip = []
     for one in [*common, top]:
         runs = one.table("runs")
+        subcommand = runs.texts("subcommand", subcommand)
         command = runs.texts("command", command) + runs.texts("more", [])
         skip += [below.settings("where") for below in runs.tables("skip")]
         runs.done()
-    return command, skip
+    return subcommand, command, skip
 
 
 def _axis(one: Section, quick: Mapping[str, list[str]], shared: Mapping[str, Section]) -> Axis:
