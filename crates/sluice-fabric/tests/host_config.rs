@@ -1,7 +1,7 @@
 //! Is a host what its parameters say, and does each refusal say what would do?
 
 use proptest::prelude::*;
-use sluice_fabric::host::{HOST_PARAMS, HostConfig, Migration, Scheduling};
+use sluice_fabric::host::{HOST_PARAMS, HostConfig, HostDram, Migration, Scheduling};
 use sluice_model::{PARAMS, RawConfig};
 use sluice_units::Ps;
 use std::collections::BTreeSet;
@@ -59,12 +59,19 @@ fn the_default_is_table_2() {
     assert_eq!(host.scheduling, Scheduling::Fair);
     assert_eq!(host.migration, Migration::None);
     assert_eq!(host.seed, SEED);
-    let idle = host.dram.idle_read() + host.dram_overhead;
-    assert_eq!(
-        idle.as_ns(),
-        46,
-        "the least of Figure 17's DRAM-Only is 45.6"
-    );
+    let HostDram::Banks(banks) = host.dram else {
+        panic!("DDR5 has banks")
+    };
+    let s = banks.layout.standard;
+    let conflict = Ps((s.rp + s.rcd + s.read_latency) * s.clock.0);
+    assert_eq!(conflict.as_ns(), 46, "the 46 ns of Figure 17");
+    let HostDram::Fixed(latency) = HostConfig::new(&set(&[("host.dram", "fixed")]), SEED)
+        .unwrap()
+        .dram
+    else {
+        panic!("fixed is fixed")
+    };
+    assert_eq!(latency, Ps::from_ns(46));
 }
 
 #[test]

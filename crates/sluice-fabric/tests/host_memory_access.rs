@@ -1,7 +1,7 @@
 //! One access of each kind, the link, and where the time goes: closed forms.
 
-use sluice_fabric::host::{Memory, Migration};
-use sluice_testkit::host_rig::{HIT, LINE, host, memory};
+use sluice_fabric::host::{HostDram, Memory, Migration};
+use sluice_testkit::host_rig::{HIT, LINE, host, memory, memory_of};
 use sluice_units::Ps;
 
 fn ns(ns: u64) -> Ps {
@@ -13,7 +13,7 @@ fn host_memory_answers_after_its_dram_and_controller() {
     let mut memory = memory(Migration::AllHost, &[]);
     let config = host(Migration::AllHost);
     let answer = memory.read(ns(100), 0, true);
-    assert_eq!(answer.done_at, ns(100) + config.dram.idle_read() + ns(30));
+    assert_eq!(answer.done_at, ns(100) + config.dram.idle_read());
     assert!(!answer.delayed);
     memory.write(ns(1_000), 64);
     let stats = memory.stats();
@@ -23,6 +23,21 @@ fn host_memory_answers_after_its_dram_and_controller() {
     );
     assert_eq!(stats.access_time.total(), stats.access_time.host_dram);
     assert_eq!(stats.link_bytes, [0, 0]);
+}
+
+/// However many there are, of the same row or not.
+#[test]
+fn fixed_host_memory_takes_the_same_time_each() {
+    let mut config = host(Migration::AllHost);
+    config.dram = HostDram::Fixed(ns(46));
+    let mut memory = memory_of(&config, &[]);
+    for line in 0..100 {
+        let answer = memory.read(ns(100), line % 10 * 4096, true);
+        assert_eq!(answer.done_at, ns(146));
+    }
+    memory.write(ns(100), 0);
+    let time = memory.stats().access_time;
+    assert_eq!((time.accesses, time.host_dram), (101, ns(101 * 46)));
 }
 
 /// SkyByte section VI-D: 40 ns of protocol, 49 ns of index, 46 ns of DRAM, and 3 us of flash.
@@ -107,7 +122,9 @@ fn hits_pass_a_miss_on_the_link() {
 #[test]
 fn writes_are_held_back_and_go_together() {
     let mut config = host(Migration::AllHost);
-    config.dram_write_buffer = 4;
+    if let HostDram::Banks(banks) = &mut config.dram {
+        banks.write_buffer = 4;
+    }
     let device = memory(Migration::AllHost, &[]).into_device();
     let mut memory = Memory::new(&config, device);
     let overhead = ns(30);
@@ -117,13 +134,17 @@ fn writes_are_held_back_and_go_together() {
     // One that is held back is answered from there, and is not held twice.
     assert_eq!(memory.read(ns(3), 64, false).done_at, ns(3) + overhead);
     assert_eq!(memory.write(ns(4), 64), ns(4) + overhead);
-    let idle = config.dram.idle_read() + overhead;
+    let idle = config.dram.idle_read();
     let far = 1 << 20;
     assert_eq!(memory.read(ns(5), far, false).done_at, ns(5) + idle);
     // The fourth sends them all: then a read of the first waits for DRAM, behind the writes.
     let now = ns(1_000);
     assert_eq!(memory.write(now, 3 * 64), now + overhead);
-    assert!(memory.read(now, 0, false).done_at > now + idle);
+    let behind = memory.read(now, 0, false).done_at;
+    assert!(behind > now + idle);
     let requests = memory.stats().requests;
     assert_eq!((requests.host_reads, requests.host_writes), (3, 5));
+    // Writes that nobody waits for count as idle accesses.
+    let reads = overhead + idle + (behind - now);
+    assert_eq!(memory.stats().access_time.host_dram, reads + idle * 5);
 }

@@ -1,7 +1,8 @@
 //! A small host in front of a small SkyByte device, to try things on.
 
 use sluice_fabric::host::{
-    Cpu, HostConfig, Level, Link, Memory, Migration, Scheduling, Switching, Tlb,
+    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Scheduling, Switching,
+    Tlb,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{Device, RawConfig};
@@ -64,15 +65,17 @@ pub fn host(migration: Migration) -> HostConfig {
         },
         coordinated: true,
         slice: Ps::from_ms(1),
-        dram: DramLayout {
-            standard,
-            channels: 8,
-            ranks: 1,
-            mapping: [0, 1, 3, 2, 4, 5],
-            closes_rows: false,
-        },
-        dram_overhead: ns(30),
-        dram_write_buffer: 0,
+        dram: HostDram::Banks(HostBanks {
+            layout: DramLayout {
+                standard,
+                channels: 8,
+                ranks: 1,
+                mapping: [0, 1, 3, 2, 4, 5],
+                closes_rows: false,
+            },
+            overhead: ns(30),
+            write_buffer: 0,
+        }),
         local_in_host: true,
         migration,
         starts_full: false,
@@ -89,7 +92,15 @@ pub fn host(migration: Migration) -> HostConfig {
 /// # Panics
 /// If the values are refused.
 pub fn memory(migration: Migration, pairs: &[(&str, &str)]) -> Memory {
-    Memory::new(&host(migration), device(pairs))
+    memory_of(&host(migration), pairs)
+}
+
+/// The same of a host of one's own.
+///
+/// # Panics
+/// If the values are refused.
+pub fn memory_of(host: &HostConfig, pairs: &[(&str, &str)]) -> Memory {
+    Memory::new(host, device(pairs))
 }
 
 /// Its device.

@@ -1,7 +1,8 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, HostConfig, Level, Link, Migration, Scheduling, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Scheduling,
+    Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};
@@ -44,8 +45,6 @@ impl HostConfig {
             coordinated: raw.choice("os.switching") == "on",
             slice: positive(raw, "os.slice")?,
             dram: dram(raw)?,
-            dram_overhead: raw.time("host.dram_overhead"),
-            dram_write_buffer: number(raw, "host.dram_write_buffer"),
             local_in_host: raw.choice("host.local") == "host",
             migration: migration(raw)?,
             settles: raw.choice("host.settle") == "yes",
@@ -160,7 +159,7 @@ fn tlb(raw: &RawConfig) -> Result<Tlb, ConfigError> {
     })
 }
 
-fn dram(raw: &RawConfig) -> Result<DramLayout, ConfigError> {
+fn dram(raw: &RawConfig) -> Result<HostDram, ConfigError> {
     for key in ["host.dram_channels", "host.dram_ranks"] {
         let value = raw.count(key);
         if !value.is_power_of_two() {
@@ -170,14 +169,21 @@ fn dram(raw: &RawConfig) -> Result<DramLayout, ConfigError> {
         }
     }
     let name = raw.choice("host.dram");
-    let standard = STANDARDS.iter().find(|standard| standard.name == name);
-    Ok(DramLayout {
-        standard: standard.expect("a choice comes from its registry"),
+    let Some(standard) = STANDARDS.iter().find(|standard| standard.name == name) else {
+        return Ok(HostDram::Fixed(raw.time("host.dram_latency")));
+    };
+    let layout = DramLayout {
+        standard,
         channels: raw.count("host.dram_channels"),
         ranks: raw.count("host.dram_ranks"),
         mapping: raw.order("host.dram_mapping"),
         closes_rows: raw.choice("host.dram_rows") == "closed",
-    })
+    };
+    Ok(HostDram::Banks(HostBanks {
+        layout,
+        overhead: raw.time("host.dram_overhead"),
+        write_buffer: number(raw, "host.dram_write_buffer"),
+    }))
 }
 
 fn migration(raw: &RawConfig) -> Result<Migration, ConfigError> {

@@ -147,6 +147,36 @@ pub struct AstriFlash {
     pub lookup: Ps,
 }
 
+/// What an access to host memory takes.
+#[derive(Clone, Copy, Debug)]
+pub enum HostDram {
+    /// The same each time, however many there are.
+    Fixed(Ps),
+    /// What banks, rows, bus and refresh make of it.
+    Banks(HostBanks),
+}
+
+/// Host memory with banks.
+#[derive(Clone, Copy, Debug)]
+pub struct HostBanks {
+    /// How it is put together.
+    pub layout: DramLayout,
+    /// What controller and on-chip network add.
+    pub overhead: Ps,
+    /// Writes that its controller holds back.
+    pub write_buffer: u32,
+}
+
+impl HostDram {
+    /// A read while nothing else is going on, of a row that is not open.
+    pub fn idle_read(&self) -> Ps {
+        match self {
+            HostDram::Fixed(latency) => *latency,
+            HostDram::Banks(banks) => banks.layout.idle_read() + banks.overhead,
+        }
+    }
+}
+
 /// The link to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -170,11 +200,7 @@ pub struct HostConfig {
     /// Longest time that a thread runs while others wait.
     pub slice: Ps,
     /// Host memory.
-    pub dram: DramLayout,
-    /// What its controller and the on-chip network add to an access.
-    pub dram_overhead: Ps,
-    /// Writes that its controller holds back.
-    pub dram_write_buffer: u32,
+    pub dram: HostDram,
     /// Whether a program's own memory is host memory (see [`super::Program::local`]).
     pub local_in_host: bool,
     /// Where pages are.

@@ -26,8 +26,8 @@ mod turns;
 mod window;
 
 pub use config::{
-    Adaptive, AstriFlash, Cpu, HostConfig, Level, Link, Migration, RunLength, Scheduling,
-    Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, RunLength,
+    Scheduling, Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;

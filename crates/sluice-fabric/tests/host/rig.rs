@@ -1,10 +1,9 @@
 //! Hosts and programs that are simple enough to know what they must do.
 
 use sluice_fabric::host::{
-    Cpu, HostConfig, HostStats, Instr, Level, Link, MemOp, Migration, Program, RunLength,
+    Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, RunLength,
     Scheduling, Step, Switching, Tlb, simulate,
 };
-use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{Device, DeviceConfig, RawConfig};
 use sluice_units::{Bytes, Ps};
 
@@ -53,15 +52,7 @@ pub fn host() -> HostConfig {
         },
         coordinated: false,
         slice: Ps::from_ms(3),
-        dram: DramLayout {
-            standard: &STANDARDS[0],
-            channels: 1,
-            ranks: 1,
-            mapping: [0, 1, 2, 3, 4, 5],
-            closes_rows: false,
-        },
-        dram_overhead: Ps::ZERO,
-        dram_write_buffer: 0,
+        dram: HostDram::Fixed(Ps::ZERO),
         local_in_host: true,
         migration: Migration::None,
         starts_full: false,

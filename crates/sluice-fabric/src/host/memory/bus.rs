@@ -4,7 +4,7 @@ use super::link::Link;
 use super::versions::Versions;
 use super::writes::HeldWrites;
 use super::{Answer, Moved};
-use crate::host::config::{HostConfig, Migration};
+use crate::host::config::{HostConfig, HostDram, Migration};
 use crate::host::stats::MemoryStats;
 use sluice_model::dram::Dram;
 use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
@@ -15,9 +15,7 @@ use std::collections::VecDeque;
 pub(super) const LINES: u64 = PAGE_BYTES / LINE_BYTES;
 
 pub(super) struct Bus {
-    dram: Dram,
-    held: HeldWrites,
-    overhead: Ps,
+    dram: HostMemory,
     /// Finding out whether host memory has a page, if that is asked at every access.
     lookup: Ps,
     link: Link,
@@ -30,6 +28,65 @@ pub(super) struct Bus {
     pub evicted: Option<Vec<u64>>,
     /// Which copy of a line is the newest; in builds with debug assertions only.
     pub versions: Versions,
+}
+
+/// Host memory: a time, or banks with what their controller adds.
+enum HostMemory {
+    Fixed(Ps),
+    Banks(Box<Banks>),
+}
+
+struct Banks {
+    dram: Dram,
+    held: HeldWrites,
+    overhead: Ps,
+    /// What a write that is held back counts for: nobody waits for it, and nothing holds it up.
+    idle: Ps,
+}
+
+impl HostMemory {
+    fn new(config: &HostDram) -> HostMemory {
+        match config {
+            HostDram::Fixed(latency) => HostMemory::Fixed(*latency),
+            HostDram::Banks(banks) => HostMemory::Banks(Box::new(Banks {
+                dram: Dram::new(&banks.layout),
+                held: HeldWrites::new(banks.write_buffer),
+                overhead: banks.overhead,
+                idle: config.idle_read(),
+            })),
+        }
+    }
+
+    /// How long an access took that was done at `done_at`.
+    fn counted(&self, now: Ps, done_at: Ps, op: Op) -> Ps {
+        match self {
+            HostMemory::Banks(banks) if op == Op::Write && banks.held.is_on() => banks.idle,
+            _ => done_at - now,
+        }
+    }
+
+    /// When the line is read or written.
+    fn access(&mut self, now: Ps, addr: u64, op: Op) -> Ps {
+        match self {
+            HostMemory::Fixed(latency) => now + *latency,
+            HostMemory::Banks(banks) => banks.access(now, addr, op),
+        }
+    }
+}
+
+impl Banks {
+    /// When DRAM has served an access; at once if its controller does.
+    fn access(&mut self, now: Ps, addr: u64, op: Op) -> Ps {
+        let served = match op {
+            Op::Write if self.held.is_on() => {
+                self.held.push(now, addr, &mut self.dram);
+                now
+            }
+            Op::Read if self.held.has(addr) => now,
+            _ => self.dram.access(now, addr, op).done_at,
+        };
+        served + self.overhead
+    }
 }
 
 /// A read that the device has taken.
@@ -74,9 +131,7 @@ fn is_hit(served_by: ServedBy) -> bool {
 impl Bus {
     pub fn new(config: &HostConfig, device: Device) -> Bus {
         Bus {
-            dram: Dram::new(&config.dram),
-            held: HeldWrites::new(config.dram_write_buffer),
-            overhead: config.dram_overhead,
+            dram: HostMemory::new(&config.dram),
             lookup: match config.migration {
                 Migration::AstriFlash(given) => given.lookup,
                 _ => Ps::ZERO,
@@ -110,25 +165,17 @@ impl Bus {
     }
 
     fn host_access(&mut self, now: Ps, addr: u64, op: Op, away: Ps) -> Answer {
-        let done_at = self.dram_access(now, addr, op) + self.lookup + self.overhead + away;
+        let served = self.dram.access(now, addr, op);
+        let done_at = served + self.lookup + away;
+        let counted = self.dram.counted(now, served, op) + self.lookup + away;
         let time = &mut self.stats.access_time;
         time.accesses += 1;
-        time.host_dram += done_at - now;
-        self.stats.latency.record(done_at - now);
+        time.host_dram += counted;
+        self.stats.latency.record(counted);
         Answer {
             done_at,
             delayed: false,
         }
-    }
-
-    /// When DRAM has served an access; at once if its controller does.
-    fn dram_access(&mut self, now: Ps, addr: u64, op: Op) -> Ps {
-        match op {
-            Op::Write if self.held.is_on() => self.held.push(now, addr, &mut self.dram),
-            Op::Read if self.held.has(addr) => {}
-            _ => return self.dram.access(now, addr, op).done_at,
-        }
-        now
     }
 
     /// Reads a line of the device. With `may_delay` a long wait is answered without data.
@@ -286,9 +333,11 @@ impl Bus {
 
     /// Moves the lines of a page of host memory: they are there, or go, at `now`.
     pub fn host_page(&mut self, now: Ps, frame_page: u64, op: Op) {
-        for line in 0..LINES {
-            let addr = frame_page * PAGE_BYTES + line * LINE_BYTES;
-            self.dram.access(now, addr, op);
+        if let HostMemory::Banks(banks) = &mut self.dram {
+            for line in 0..LINES {
+                let addr = frame_page * PAGE_BYTES + line * LINE_BYTES;
+                banks.dram.access(now, addr, op);
+            }
         }
     }
 

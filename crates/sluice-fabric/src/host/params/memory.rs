@@ -5,7 +5,8 @@ use sluice_model::dram::{FIELDS, STANDARDS};
 use sluice_model::{Kind, Param};
 
 fn models() -> Vec<&'static str> {
-    STANDARDS.iter().map(|standard| standard.name).collect()
+    let standards = STANDARDS.iter().map(|standard| standard.name);
+    std::iter::once("fixed").chain(standards).collect()
 }
 
 fn row_policies() -> Vec<&'static str> {
@@ -34,8 +35,16 @@ pub(super) const PARAMS: &[Param] = &[
         key: "host.dram",
         kind: Kind::Choice(models),
         default: "ddr5-4800-36-38-38",
-        meaning: "standard of host memory, which has the times of banks, rows and refresh",
+        meaning: "fixed: an access of host memory takes host.dram_latency; otherwise its time \
+                  comes from banks, rows and refresh of a standard",
         source: "SkyByte Table II: DDR5 4800 MHz, 36-38-38",
+    },
+    Param {
+        key: "host.dram_latency",
+        kind: TIME,
+        default: "46ns",
+        meaning: "time of an access of host memory, with host.dram = fixed",
+        source: "SkyByte's artifact: 46 ns in every design but DRAM-Only; Figure 17 shows it",
     },
     Param {
         key: "host.dram_channels",
@@ -69,10 +78,10 @@ pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "host.dram_overhead",
         kind: TIME,
-        default: "12ns",
+        default: "0ps",
         meaning: "time that controller and on-chip network add to an access of host memory",
-        source: "assumed: an idle access then takes 46 ns, the least of DRAM-Only in SkyByte's \
-                 Figure 17",
+        source: "assumed: none. SkyByte's 46 ns are 36 + 38 + 38 cycles of its Table II, an access \
+                 that closes a row: without a controller's time",
     },
     Param {
         key: "host.dram_write_buffer",
