@@ -1,7 +1,7 @@
 //! Systems load, files build on them, one factor scales them, and every mistake says where it is.
 
 use sluice_config::{Preset, System, describe_system, load_system, parse_system, systems};
-use sluice_fabric::host::Migration;
+use sluice_fabric::host::{HostDram, Migration};
 use sluice_model::Op;
 use sluice_units::{Bytes, Ps};
 
@@ -52,6 +52,18 @@ fn the_designs_are_those_of_the_paper() {
     }
 }
 
+/// SkyByte's artifact has 46 ns for host memory wherever pages move into it.
+#[test]
+fn host_memory_takes_one_time_but_where_all_is_in_it() {
+    for design in designs() {
+        let (_, host) = load_system(design.name).unwrap().check(SEED).unwrap();
+        match host.dram {
+            HostDram::Fixed(latency) => assert_eq!(latency, Ps::from_ns(46), "{}", design.name),
+            HostDram::Banks(_) => assert_eq!(design.name, "dram-only"),
+        }
+    }
+}
+
 /// SkyByte's designs and those that it compares with.
 fn designs() -> impl Iterator<Item = &'static Preset> {
     let others = |system: &&Preset| !system.name.starts_with("cxl-ssd-sim");
@@ -66,10 +78,11 @@ fn the_memories_of_cxl_ssd_sim_share_one_host() {
     let cpu = &host.cpu;
     assert_eq!((cpu.cores, cpu.window, cpu.store_buffer), (1, 512, 256));
     assert_eq!([cpu.l1, cpu.l2, cpu.l3].map(|l| l.lines / 16), [64, 512, 0]);
-    assert_eq!(
-        (host.dram.standard.name, host.dram.channels),
-        ("ddr4-2400", 1)
-    );
+    let HostDram::Banks(banks) = host.dram else {
+        panic!("DDR4 has banks")
+    };
+    let layout = banks.layout;
+    assert_eq!((layout.standard.name, layout.channels), ("ddr4-2400", 1));
     assert_eq!(device.cache.pages, 4096);
     let hit = Ps::from_ns(100);
     assert_eq!(device.hit_time(Op::Read), hit);
