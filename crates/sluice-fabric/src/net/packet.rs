@@ -2,7 +2,8 @@
 
 use super::parts::Parts;
 use crate::dcoh::Channel;
-use sluice_units::Ps;
+use sluice_model::cxl::{FlitMode, Packing, wire_bytes};
+use sluice_units::{LINE_BYTES, Ps};
 
 /// What a packet carries: one of the six message classes of CXL.mem, each with its own credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,6 +87,24 @@ impl Sizes {
                 }
             }),
             payload: Class::ALL.map(|class| if class.has_data() { payload } else { 0 }),
+        }
+    }
+
+    /// Those of CXL's messages in full flits.
+    pub fn of_flits(mode: FlitMode) -> Sizes {
+        use sluice_model::cxl::Channel;
+        let channel = |class| match class {
+            Class::Req => Channel::Req,
+            Class::RwD => Channel::RwD,
+            Class::Ndr => Channel::Ndr,
+            Class::Drs => Channel::Drs,
+            Class::BiSnp => Channel::BiSnp,
+            Class::BiRsp => Channel::BiRsp,
+        };
+        let line = LINE_BYTES as u32;
+        Sizes {
+            bytes: Class::ALL.map(|class| wire_bytes(mode, channel(class), Packing::Shared) as u32),
+            payload: Class::ALL.map(|class| if class.has_data() { line } else { 0 }),
         }
     }
 

@@ -48,6 +48,25 @@ fn utility(fabric: &Fabric) -> (f64, f64) {
     )
 }
 
+/// With the messages of flits as long as docs/cxl-mem.md says: a read asks with 18 bytes and is
+/// answered with 74, a write takes 86 and is answered with 6.
+#[test]
+fn flits_follow_the_same_closed_forms() {
+    for (reads, r) in SHARES {
+        let fabric = bus(reads, 0, &[("packet.flits", "256b")]);
+        let (down, up) = (18.0 * r + 86.0 * (1.0 - r), 74.0 * r + 6.0 * (1.0 - r));
+        let measured = bandwidth(fabric.stats(), 64) / 64_000.0;
+        let expected = 64.0 / f64::max(down, up);
+        let at = format!("{reads} reads: {measured} instead of {expected}");
+        assert!((measured / expected - 1.0).abs() < 0.02, "{at}");
+        let (_, efficiency) = utility(&fabric);
+        assert!(
+            (efficiency * (down + up) / 64.0 - 1.0).abs() < 0.01,
+            "{efficiency}: {at}"
+        );
+    }
+}
+
 #[test]
 fn full_duplex_follows_its_closed_forms() {
     for (reads, r) in SHARES {

@@ -113,6 +113,26 @@ fn a_route_by_no_neighbour() {
 }
 
 #[test]
+fn flits_that_do_not_carry_what_is_asked() {
+    let mut spec = triangle();
+    spec.raw.set("packet.flits", "68b").unwrap();
+    spec.raw.set("coherence.filter", "shared").unwrap();
+    says(
+        &spec,
+        "impossible configuration: packet.flits = 68b, coherence.filter = shared: 68-byte flits \
+         carry no back-invalidation; choose longer ones",
+    );
+    let mut spec = triangle();
+    spec.raw.set("packet.flits", "256b").unwrap();
+    spec.raw.set("packet.payload", "256").unwrap();
+    says(
+        &spec,
+        "impossible configuration: packet.flits = 256b, packet.payload = 256: a message of CXL.mem \
+         carries a line of 64 bytes; give packet.payload = 64",
+    );
+}
+
+#[test]
 fn overlapping_ranges() {
     let mut spec = triangle();
     spec.ranges = vec![range("low", 0, "mem0"), range("high", 0x3000_0000, "mem1")];

@@ -11,6 +11,9 @@ use super::packet::Sizes;
 use super::pattern::PATTERNS;
 use super::routing::{ROUTINGS, Table, Unreachable};
 use super::spec::FabricSpec;
+use sluice_model::cxl::FlitMode;
+use sluice_model::{ConfigError, RawConfig};
+use sluice_units::LINE_BYTES;
 
 impl FabricConfig {
     /// Checks a description. Nothing else validates.
@@ -29,7 +32,6 @@ impl FabricConfig {
         };
         let mut table = Table::shortest(&graph).map_err(unreachable)?;
         wiring::route(spec, &graph, &mut table)?;
-        let count = |key| raw.count(key) as u32;
         let name = raw.choice("routing.policy");
         let routing = ROUTINGS.iter().find(|routing| routing.name == name);
         let map = addresses::map(spec, &requesters, &endpoints)?;
@@ -37,11 +39,7 @@ impl FabricConfig {
         let patterns = requesters.settings.iter().map(|r| pattern(r.pattern));
         let patterns: Option<Vec<_>> = patterns.collect();
         Ok(FabricConfig {
-            sizes: Sizes::new(
-                count("packet.payload"),
-                count("packet.header"),
-                count("packet.data_header"),
-            ),
+            sizes: sizes(raw)?,
             coherence: coherence::coherence(raw),
             is_checked: cfg!(debug_assertions),
             routing: routing.expect("a choice comes from its registry"),
@@ -59,4 +57,29 @@ impl FabricConfig {
             endpoints: endpoints.settings,
         })
     }
+}
+
+/// Bytes of packets: as given, or of flits.
+fn sizes(raw: &RawConfig) -> Result<Sizes, ConfigError> {
+    let count = |key| raw.count(key) as u32;
+    let given = Sizes::new(
+        count("packet.payload"),
+        count("packet.header"),
+        count("packet.data_header"),
+    );
+    let name = raw.choice("packet.flits");
+    let Some(mode) = FlitMode::ALL.into_iter().find(|mode| mode.name() == name) else {
+        return Ok(given);
+    };
+    if given.payload_bytes() != LINE_BYTES as u32 {
+        let message = "a message of CXL.mem carries a line of 64 bytes; give packet.payload = 64";
+        let keys = ["packet.flits", "packet.payload"];
+        return Err(raw.impossible(&keys, message.to_owned()));
+    }
+    if mode == FlitMode::B68 && raw.choice("coherence.filter") != "none" {
+        let message = "68-byte flits carry no back-invalidation; choose longer ones";
+        let keys = ["packet.flits", "coherence.filter"];
+        return Err(raw.impossible(&keys, message.to_owned()));
+    }
+    Ok(Sizes::of_flits(mode))
 }

@@ -2,6 +2,7 @@
 
 use super::TIME;
 use crate::net::routing::ROUTINGS;
+use sluice_model::cxl::FlitMode;
 use sluice_model::{Kind, Param};
 
 /// Names of the ways in which a link carries its two directions.
@@ -79,7 +80,23 @@ pub(super) const LINK: &[Param] = &[
     },
 ];
 
+/// The word for sizes as `packet.payload` and the headers give them.
+const NO_FLITS: &str = "none";
+
+fn flits() -> Vec<&'static str> {
+    let modes = FlitMode::ALL.map(FlitMode::name);
+    [&[NO_FLITS], &modes[..]].concat()
+}
+
 pub(super) const PACKET: &[Param] = &[
+    Param {
+        key: "packet.flits",
+        kind: Kind::Choice(flits),
+        default: NO_FLITS,
+        meaning: "sizes of all packets from these CXL flits, each message with its part of full \
+                  ones; none: packet.payload and the headers give them",
+        source: "CXL 3.1, 4.2 and 4.3; docs/cxl-mem.md has the bytes",
+    },
     Param {
         key: "packet.payload",
         kind: Kind::Count {
