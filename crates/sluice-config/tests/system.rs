@@ -120,12 +120,13 @@ const ARTIFACT: [&str; 8] = [
 ];
 
 /// What their host has from it.
-const HOST_ARTIFACT: [(&str, &str); 6] = [
+const HOST_ARTIFACT: [(&str, &str); 7] = [
     ("cpu.scheduler", "24"),
     ("l1.latency", "750ps"),
     ("l2.latency", "2750ps"),
     ("l3.latency", "40ns"),
     ("host.settle", "yes"),
+    ("host.dram", "fixed"),
     ("migration.start", "full"),
 ];
 
@@ -140,6 +141,8 @@ fn the_designs_share_one_host() {
     assert!(base.host == host, "the defaults are its values otherwise");
     let mine = [
         "cpu.threads",
+        "host.dram",
+        "host.dram_write_buffer",
         "os.switching",
         "os.switch_cost",
         "migration.policy",
