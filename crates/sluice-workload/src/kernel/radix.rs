@@ -14,10 +14,11 @@
 //! tree; the generation of the keys is left out (new ones are there when a round begins). Keys are
 //! below 2^32 and are kept in four bytes.
 //!
-//! A run begins near the end of the first permutation and goes on to the next count: as in SkyByte's
-//! section, most off-chip accesses then read, in order, and few pages that were written still leave
-//! the device's cache (one program in 1,000 accesses, by what Figures 17 and 18 imply). No section
-//! has the 6 % of writes as well: a permutation writes 33 %, and its pages leave during the count.
+//! A run begins near the end of the first permutation and goes on to the next count: as in
+//! SkyByte's section, most off-chip accesses then read, in order, and few pages that were written
+//! still leave the device's cache (one program in 1,000 accesses, by what Figures 17 and 18 imply).
+//! No section has the 6 % of writes as well: a permutation writes 33 %, and its pages leave during
+//! the count.
 
 use super::share::{Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
