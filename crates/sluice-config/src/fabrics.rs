@@ -25,5 +25,20 @@ pub fn fabrics() -> &'static [Preset] {
             meaning: "ESF's one requester and four memories on a bus with headers",
             toml: include_str!("../../../presets/fabrics/esf-duplex.toml"),
         },
+        Preset {
+            name: "esf-snoop",
+            meaning: "ESF's requester with a cache and a snoop filter of its size, section V-B",
+            toml: include_str!("../../../presets/fabrics/esf-snoop.toml"),
+        },
+        Preset {
+            name: "esf-invblk",
+            meaning: "ESF's two streaming requesters and block back-invalidation, section V-C",
+            toml: include_str!("../../../presets/fabrics/esf-invblk.toml"),
+        },
+        Preset {
+            name: "skybyte-pool",
+            meaning: "eight hosts, four CXL-SSDs with write logs, two levels of switches, coherent",
+            toml: include_str!("../../../presets/fabrics/skybyte-pool.toml"),
+        },
     ]
 }

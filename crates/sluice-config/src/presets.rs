@@ -80,6 +80,11 @@ const PRESETS: &[Preset] = &[
         toml: include_str!("../../../presets/devices/skybyte.toml"),
     },
     Preset {
+        name: "skybyte-64th",
+        meaning: "SkyByte-W's device at a 64th of its capacities and dies, for fabrics of several",
+        toml: include_str!("../../../presets/devices/skybyte-64th.toml"),
+    },
+    Preset {
         name: "z-nand",
         meaning: "skybyte with Samsung Z-NAND: 3, 100 and 1000 us",
         toml: include_str!("../../../presets/devices/z-nand.toml"),

@@ -133,6 +133,7 @@ fn told(fabric: &Fabric, config: &FabricConfig) -> Map<String, Value> {
         "links": links(fabric),
         "busiest_link": busiest(fabric),
         "bottleneck": bottleneck(fabric),
+        "coherence": coherence(fabric),
         "hash": format!("{:016x}", stats.hash),
     }))
 }
@@ -254,6 +255,33 @@ fn links(fabric: &Fabric) -> Value {
 fn busiest(fabric: &Fabric) -> Value {
     let first = by_utility(fabric).first().copied();
     first.map_or(Value::Null, |index| link(fabric, index))
+}
+
+/// What coherence cost; nothing without it.
+fn coherence(fabric: &Fabric) -> Value {
+    let Some(stats) = fabric.coherence_stats() else {
+        return Value::Null;
+    };
+    let (caches, agents) = (stats.caches, stats.agents);
+    let mean = |time: Ps, count: u64| (count > 0).then(|| ns(time) / count as f64);
+    json!({
+        "cache_hits": caches.hits,
+        "cache_misses": caches.misses,
+        "upgrades": caches.upgrades,
+        "invalidated_lines": caches.invalidated,
+        "cache_evictions": caches.evictions,
+        "write_backs": caches.write_backs,
+        "filter_requests": agents.requests,
+        "filter_hits": agents.hits,
+        "filter_evictions": agents.evictions,
+        "waits_for_entry": agents.waits_for_entry,
+        "eviction_snoops": agents.eviction_snoops,
+        "conflict_snoops": agents.conflict_snoops,
+        "conflicts": agents.conflicts,
+        "clean_evictions": agents.clean_evictions,
+        "agent_wait_mean_ns": mean(stats.waited, stats.served),
+        "delayed_requests": stats.delayed,
+    })
 }
 
 /// The resource that is used most.

@@ -172,6 +172,12 @@ impl Agent {
             && self.backlog.is_empty()
     }
 
+    /// Whether requests wait for a tracker, or for an entry that no eviction will free because all
+    /// have a transaction under way.
+    pub fn is_short(&self) -> bool {
+        !self.backlog.is_empty() || self.waiting.len(FOR_ENTRY) > self.freeing
+    }
+
     /// Takes a message from the host `message.peer`.
     pub fn receive(&mut self, message: M2s, out: &mut Vec<Deed>) {
         match message.what {

@@ -8,7 +8,10 @@ use sluice_units::Ps;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// `link` (at a device), `switch` (a port from which a switch sends), `controller` (an
-    /// endpoint's bandwidth) or `requester` (its queue or its interval).
+    /// endpoint's bandwidth), `snoop filter` (requests wait for a tracker, or all entries
+    /// are busy), `cache`,
+    /// `channel` or `die` (of a CXL-SSD; its cache by the mean number of
+    /// accesses that wait for it, at most 1) or `requester` (its queue or its interval).
     pub kind: &'static str,
     /// Which one.
     pub name: String,
@@ -57,7 +60,36 @@ impl Fabric {
             name: self.graph.names[index + self.graph.requesters as usize].clone(),
             busy: endpoint.busy(),
         });
-        links.chain(controllers)
+        links
+            .chain(controllers)
+            .chain(self.filters())
+            .chain(self.devices())
+    }
+
+    fn filters(&self) -> impl Iterator<Item = Resource> {
+        let shortages = self.coherence.iter();
+        let shortages = shortages.flat_map(|coherence| coherence.shortages(self.stats.until));
+        shortages.enumerate().map(|(agent, busy)| Resource {
+            kind: "snoop filter",
+            name: self.graph.names[agent + self.graph.requesters as usize].clone(),
+            busy,
+        })
+    }
+
+    fn devices(&self) -> impl Iterator<Item = Resource> {
+        let time = self.stats.time();
+        self.endpoints
+            .iter()
+            .enumerate()
+            .flat_map(move |(index, endpoint)| {
+                let name = &self.graph.names[index + self.graph.requesters as usize];
+                let inside = endpoint.inside().into_iter().flatten();
+                inside.map(move |(kind, busy)| Resource {
+                    kind,
+                    name: name.clone(),
+                    busy: busy.min(time),
+                })
+            })
     }
 
     fn busiest_requester(&self) -> Resource {

@@ -1,7 +1,7 @@
 //! Memory endpoints: a controller and what is behind it. A new type is a line in [`ENDPOINTS`].
 
 use sluice_model::dram::{Dram, DramLayout};
-use sluice_model::{ConfigError, Device, DeviceConfig, Op, Request};
+use sluice_model::{ConfigError, Device, DeviceConfig, Op, Request, Stats};
 use sluice_units::{LINE_BYTES, Ps};
 
 /// A request as it comes to a memory.
@@ -147,6 +147,8 @@ pub(super) struct Endpoint {
     turns: Vec<Ps>,
     /// Accesses of the memory.
     pub accesses: u64,
+    /// Of a device, what was counted before.
+    before: Option<Box<Stats>>,
     /// When an event will advance a memory from outside.
     pub woken_at: Ps,
 }
@@ -173,8 +175,46 @@ impl Endpoint {
             }),
             turns: vec![Ps::ZERO; settings.logical_devices as usize],
             accesses: 0,
+            before: None,
             woken_at: Ps::MAX,
         })
+    }
+
+    /// Counts anew.
+    pub fn begin(&mut self) {
+        self.accesses = 0;
+        self.before = self.device().map(|device| Box::new(*device.stats()));
+    }
+
+    fn device(&self) -> Option<&Device> {
+        match &self.memory {
+            Memory::Device(device) => Some(device),
+            _ => None,
+        }
+    }
+
+    /// How long what is in a CXL-SSD was used since the counting began: its cache (accesses waited
+    /// for an MSHR or a way), its channels and its dies, the mean of all, which are alike.
+    pub fn inside(&self) -> Option<[(&'static str, Ps); 3]> {
+        let device = self.device()?;
+        let settings = device.config();
+        if settings.memory.is_some() {
+            return None;
+        }
+        let (nand, now) = (&settings.nand, device.stats());
+        let since = |get: fn(&Stats) -> u64| {
+            get(now) - self.before.as_ref().map_or(0, |before| get(before))
+        };
+        let reads = since(|stats| stats.flash_reads);
+        let programs = since(|stats| stats.flash_programs);
+        let erases = since(|stats| stats.erases);
+        let channel = nand.transfer.0 * (reads + programs) / u64::from(nand.channels);
+        let die = nand.read * reads + nand.program * programs + nand.erase * erases;
+        Some([
+            ("cache", Ps(since(|stats| stats.parts.stall.0))),
+            ("channel", Ps(channel)),
+            ("die", Ps(die.0 / u64::from(nand.die_count()))),
+        ])
     }
 
     /// How long its bandwidth was used since its accesses are counted.

@@ -429,10 +429,10 @@ impl Fabric {
             requester.stats.latency = 0;
         }
         for endpoint in &mut self.endpoints {
-            endpoint.accesses = 0;
+            endpoint.begin();
         }
         if let Some(coherence) = &mut self.coherence {
-            coherence.begin();
+            coherence.begin(self.now);
         }
     }
 

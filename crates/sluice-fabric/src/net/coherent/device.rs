@@ -120,6 +120,7 @@ impl Fabric {
         }
         drop(deeds_left);
         c.deeds = deeds;
+        c.note_shortage(now, agent as usize);
     }
 
     fn ask_memory(&mut self, c: &mut Coherence, now: Ps, line: u64, cargo: Cargo, of: (u32, u16)) {
@@ -219,6 +220,19 @@ impl Coherence {
         self.stats.served += 1;
         self.stats.waited += waited;
         self.stats.delayed += u64::from(waited > self.lookup);
+    }
+
+    /// Keeps the time that an agent is short of trackers or entries.
+    fn note_shortage(&mut self, now: Ps, agent: usize) {
+        let (sum, since) = &mut self.short[agent];
+        match (*since, self.agents[agent].is_short()) {
+            (None, true) => *since = Some(now),
+            (Some(before), false) => {
+                *sum += now - before;
+                *since = None;
+            }
+            _ => {}
+        }
     }
 
     /// What memory has, for those who check.

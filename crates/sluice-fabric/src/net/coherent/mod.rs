@@ -135,6 +135,8 @@ pub(super) struct Host {
 pub(super) struct Coherence {
     hosts: Vec<Host>,
     agents: Vec<Agent>,
+    /// Per agent, how long it has been short of trackers or entries, and since when it is.
+    short: Vec<(Ps, Option<Ps>)>,
     /// The first line of each endpoint.
     first_line: Vec<u64>,
     /// Bytes of each of its logical devices.
@@ -203,6 +205,7 @@ impl Coherence {
         Some(Box::new(Coherence {
             hosts: hosts.collect(),
             agents: (0..agents).map(|_| Agent::new(&agent)).collect(),
+            short: vec![(Ps::ZERO, None); agents as usize],
             first_line,
             logical_bytes: config
                 .endpoints

@@ -28,7 +28,17 @@ impl Fabric {
 }
 
 impl Coherence {
-    pub fn begin(&mut self) {
+    /// How long each agent was short of trackers or entries since the counting began.
+    pub fn shortages(&self, until: Ps) -> impl Iterator<Item = Ps> {
+        let short = self.short.iter();
+        short.map(move |(sum, since)| *sum + since.map_or(Ps::ZERO, |since| until - since))
+    }
+
+    pub fn begin(&mut self, now: Ps) {
+        for (sum, since) in &mut self.short {
+            *sum = Ps::ZERO;
+            *since = since.map(|_| now);
+        }
         self.stats = CoherenceStats::default();
         self.agents.iter_mut().for_each(|agent| agent.reset_count());
         let caches = self.hosts.iter_mut().filter_map(|host| host.cache.as_mut());
