@@ -1,11 +1,16 @@
-//! How long single parts of the model take: a line of DRAM, and an access with each prefetcher.
+//! How long single parts of the model take: a line of DRAM, an access with each prefetcher, an
+//! address through an HDM decoder, a data response through a flit.
 //!
 //! `cargo bench -p sluice-testkit --bench parts` measures; `cargo test` runs a small size. The
 //! hash says that two builds did the same thing: compare times only if it is equal.
 
+use sluice_model::cxl::{
+    DECODER_ALIGNMENT, DevLoad, Direction, Drs, DrsOp, FlitMode, HomeAgent, Message, Meta, Packer,
+    Unpacker, Window,
+};
 use sluice_model::dram::{Dram, DramLayout, STANDARDS};
 use sluice_model::{Device, Op, PREFETCHES, RawConfig, Request};
-use sluice_units::{Lpn, Ps, Rng};
+use sluice_units::{Bytes, Lpn, Ps, Rng};
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
@@ -34,12 +39,62 @@ fn main() {
             device(&[("dram.model", model)], accesses, 2_048)
         });
     }
+    cxl(accesses);
     for entry in PREFETCHES {
         let name = entry.info.name;
         let degree = if name == "none" { "0" } else { "4" };
         let set = [("prefetch.policy", name), ("prefetch.degree", degree)];
         show(&format!("miss, {name}"), || {
             device(&set, accesses / 4, 16_384)
+        });
+    }
+}
+
+/// Addresses through HDM decoders, and data responses into flits and out again.
+fn cxl(count: u64) {
+    for ways in [1, 2, 16, 3, 12] {
+        let windows = [Window {
+            name: "all".to_owned(),
+            base: 0,
+            size: Bytes::from_gib(ways),
+            granularity: 256,
+            targets: (0..ways as u16).collect(),
+        }];
+        let devices = vec![Bytes::from_gib(1); ways as usize];
+        let agent = HomeAgent::new(&windows, &devices, DECODER_ALIGNMENT).expect("a window");
+        show(&format!("HDM decoder, {ways} ways"), || {
+            // Each address depends on the one before, as nothing else would show the time.
+            timed(count, |turn, now| {
+                let hpa = (turn * 0x9E37_79B9 + now.0) & ((1 << 30) - 1);
+                let home = agent.home(hpa).expect("all is mapped");
+                Ps(home.dpa ^ u64::from(home.device))
+            })
+        });
+    }
+    let response = Message::Drs(Drs {
+        opcode: DrsOp::MemData,
+        meta: Meta::NONE,
+        tag: 0,
+        poison: false,
+        load: DevLoad::Light,
+        ld_id: 0,
+        dpid: 0,
+        data: [0; 64],
+    });
+    for mode in FlitMode::ALL {
+        show(&format!("a flit {} of data", mode.name()), || {
+            let mut packer = Packer::new(mode, Direction::S2m, 16);
+            let mut unpacker = Unpacker::new(mode, Direction::S2m);
+            timed(count / 10, |_, now| {
+                let mut come = 0;
+                while come == 0 {
+                    while packer.push(&response).is_ok() {}
+                    let flit = packer.next_flit().expect("there is something to send");
+                    let taken = unpacker.take(&flit, &mut |_| come += 1);
+                    taken.expect("what is packed is right");
+                }
+                now + Ps(come)
+            })
         });
     }
 }

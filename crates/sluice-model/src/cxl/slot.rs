@@ -4,7 +4,7 @@
 //! Figures 4-52 to 4-67 (256-byte flits), and 4-18 (rates). Formats with messages of CXL.cache
 //! are left out, and so is the direct peer-to-peer use of formats against their direction.
 
-use super::flit::{FlitMode, MAX_SLOTS, SlotKind};
+use super::flit::{FlitMode, SlotKind};
 use super::layout::bits;
 use super::opcode::{Channel, Direction};
 
@@ -193,56 +193,49 @@ fn most(mode: FlitMode, channel: Channel) -> u8 {
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     mode: FlitMode,
-    /// By slot: in this flit.
-    now: [[u8; 6]; MAX_SLOTS],
-    /// In the last group of the flit before.
-    before: [u8; 6],
+    /// By group, the last one of the flit before first, and by channel.
+    groups: [[u8; 6]; 5],
+    /// In the eighth slot: with low latency it is checked with the second half of the flit, and so
+    /// counts for the last two groups as well.
+    eighth: [u8; 6],
 }
 
 impl Rates {
     pub fn new(mode: FlitMode) -> Rates {
-        let now = [[0; 6]; MAX_SLOTS];
-        let before = [0; 6];
-        Rates { mode, now, before }
+        Rates {
+            mode,
+            groups: [[0; 6]; 5],
+            eighth: [0; 6],
+        }
     }
 
     /// A flit begins.
     pub fn next_flit(&mut self) {
-        self.before = [0; 6];
-        if self.mode != FlitMode::B68 {
-            for slot in &self.now[12..] {
-                for (sum, count) in self.before.iter_mut().zip(slot) {
-                    *sum += count;
-                }
-            }
-        }
-        self.now = [[0; 6]; MAX_SLOTS];
+        // The only group of a 68-byte flit is none of the next one's.
+        let last = self.groups[4];
+        self.groups = [[0; 6]; 5];
+        self.groups[0] = last;
+        self.eighth = [0; 6];
     }
 
     /// How many messages of `channel` slot `slot` may still take.
+    #[inline]
     pub fn left(&self, slot: usize, channel: Channel) -> u8 {
-        let group = slot / 4;
-        let first = match (self.mode, group) {
-            (FlitMode::B68, _) | (_, 0) => 0,
-            // With low latency the eighth slot is checked with the second half of the flit.
-            (FlitMode::B256LowLatency, 3) => 7,
-            (_, group) => 4 * (group - 1),
-        };
-        let here: u8 = self.now[first..=slot]
-            .iter()
-            .map(|slot| slot[channel as usize])
-            .sum();
-        let before = if group == 0 {
-            self.before[channel as usize]
-        } else {
-            0
-        };
-        most(self.mode, channel).saturating_sub(here + before)
+        let (group, at) = (slot / 4, channel as usize);
+        let mut there = self.groups[group][at] + self.groups[group + 1][at];
+        if self.mode == FlitMode::B256LowLatency && group == 3 {
+            there += self.eighth[at];
+        }
+        most(self.mode, channel).saturating_sub(there)
     }
 
     /// Slot `slot` takes one.
+    #[inline]
     pub fn add(&mut self, slot: usize, channel: Channel) {
-        self.now[slot][channel as usize] += 1;
+        self.groups[slot / 4 + 1][channel as usize] += 1;
+        if slot == 7 {
+            self.eighth[channel as usize] += 1;
+        }
     }
 }
 
