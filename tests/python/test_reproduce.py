@@ -105,6 +105,15 @@ def test_jobs_change_no_byte(tmp_path: Path) -> None:
     assert found[0] == found[1] and len(found[0]) == 3
 
 
+def test_an_axis_can_be_a_place_in_the_output(lab: Lab) -> None:
+    lab.write(EXPERIMENT.replace('time = "/time_s"', 'told = "/{part}"').replace(
+        "[derived]", "[derived]\ntime = \"at(told, part='time_s')\"").replace(
+        "[runs]", '[[axes]]\nname = "part"\nvalues = ["time_s"]\n\n[runs]'))
+    assert lab.run() == 0
+    assert lab.result()["verdict"] == "match"
+    assert len(lab.calls()) == 10
+
+
 def test_two_figures_share_runs(lab: Lab) -> None:
     other = lab.root / "test" / "fig2"
     other.mkdir()

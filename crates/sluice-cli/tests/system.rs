@@ -469,3 +469,28 @@ fn systems_are_listed_shown_and_checked() {
         "skybyte-full: well, 8 cores, 24 threads, a device of 12GiB\n"
     );
 }
+
+/// CXL-SSD-Sim Figure 5: one run tells each kind of operation, and its answers are checked.
+#[test]
+fn the_phases_of_a_kernel_are_told_apart() {
+    let run = |system: &str| -> Value {
+        let spec = "viper:rounds=1,records=700,ops=500";
+        let more = ["--scale", "1", "--warmup", "0", "--check", "--json"];
+        let arguments = ["sim", "--system", system, "--workload", spec];
+        let output = sluice().args(arguments).args(more).output().unwrap();
+        assert!(output.status.success());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let [dram, pmem] = ["cxl-ssd-sim-dram", "cxl-ssd-sim-pmem"].map(run);
+    let time = |of: &Value, phase: &str| of["phases"][phase]["time_s"].as_f64().unwrap();
+    let names = ["write", "insert", "query", "update", "delete"];
+    for name in names {
+        assert!(time(&dram, name) < time(&pmem, name), "{name}");
+        assert_eq!(pmem["phases"][name]["times"], 1);
+    }
+    let sum: f64 = names.iter().map(|name| time(&pmem, name)).sum();
+    assert!((sum / pmem["time_s"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    // What a pair is written with is waited for: a query sends nothing.
+    let writes = |phase: &str| pmem["phases"][phase]["requests"]["s_w"].as_u64().unwrap();
+    assert!(writes("query") < writes("update") / 4 && writes("update") >= 500);
+}

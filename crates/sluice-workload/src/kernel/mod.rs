@@ -21,6 +21,7 @@ mod srad;
 mod store;
 mod stream;
 mod tpcc;
+mod viper;
 mod ycsb;
 
 pub use arena::{Arena, Array};
@@ -94,6 +95,7 @@ pub static KERNELS: &[KernelInfo] = &[
     dlrm::INFO,
     stream::INFO,
     chase::INFO,
+    viper::INFO,
 ];
 
 /// Memory within 5 % of Table I, at every scale that matters, without making the kernel.

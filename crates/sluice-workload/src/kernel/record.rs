@@ -52,6 +52,16 @@ impl<'a> Recorder<'a> {
         self.push(addr, MemOp::Store, after);
     }
 
+    /// The line goes to memory.
+    pub fn flush(&mut self, addr: u64) {
+        self.push(addr, MemOp::Flush, 0);
+    }
+
+    /// Waits until memory has all lines that were sent before.
+    pub fn fence(&mut self) {
+        self.push(0, MemOp::Fence, 0);
+    }
+
     /// Entries written so far, not those that were there before.
     pub fn len(&self) -> usize {
         self.out.len() - self.start
