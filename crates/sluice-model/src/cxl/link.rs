@@ -52,7 +52,7 @@ impl FlitLink {
     /// A link of `lanes` lanes of `rate` GT/s each.
     ///
     /// `sync_headers`: whether lanes spend 2 of 130 bits on synchronisation, as PCIe does up to
-    /// 32 GT/s and as CXL may leave out (3.1, 6.6.1, sync header bypass).
+    /// 32 GT/s and as CXL may leave out (3.1, chapter 6: sync header bypass).
     ///
     /// # Errors
     ///
