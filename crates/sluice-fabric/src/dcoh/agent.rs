@@ -212,7 +212,7 @@ impl Agent {
                 self.count.conflicts += 1;
                 out.push(answer(&message, ToHost::ConflictAck, 0));
             }
-            ToDevice::Response(left) => self.responded(&message, left, out),
+            ToDevice::Response { left, .. } => self.responded(&message, left, out),
         }
         self.work(out);
     }

@@ -1,5 +1,7 @@
 //! What hosts and devices say to each other about a line.
 
+use sluice_model::cxl::Channel;
+
 /// What a cache may do with a line: the states of MESI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
@@ -41,8 +43,13 @@ pub enum ToDevice {
     Write,
     /// M2S RwD BIConflict: the snoop met a request for its line. The tag is the snoop's.
     Conflict,
-    /// M2S BIRsp (or BIRsp-Blk): what is left in the host's cache. The tag is the snoop's.
-    Response(State),
+    /// M2S BIRsp, or BIRsp-Blk for a block. The tag is the snoop's.
+    Response {
+        /// What is left in the host's cache.
+        left: State,
+        /// As many as the snoop named.
+        lines: u8,
+    },
 }
 
 /// What a device sends.
@@ -94,30 +101,13 @@ pub type M2s = Message<ToDevice>;
 /// From a device.
 pub type S2m = Message<ToHost>;
 
-/// The channels of CXL.mem, which order nothing among each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Channel {
-    /// Requests without data, host to device.
-    Req,
-    /// Requests with data, host to device.
-    RwD,
-    /// Snoop responses, host to device.
-    BiRsp,
-    /// Responses without data, device to host.
-    Ndr,
-    /// Responses with data, device to host.
-    Drs,
-    /// Snoops, device to host.
-    BiSnp,
-}
-
 impl ToDevice {
     /// The channel that carries it.
     pub fn channel(self) -> Channel {
         match self {
             ToDevice::Read(_) | ToDevice::Own | ToDevice::CleanEvict => Channel::Req,
             ToDevice::WriteBack(_) | ToDevice::Write | ToDevice::Conflict => Channel::RwD,
-            ToDevice::Response(_) => Channel::BiRsp,
+            ToDevice::Response { .. } => Channel::BiRsp,
         }
     }
 }

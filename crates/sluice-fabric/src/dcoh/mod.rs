@@ -6,8 +6,9 @@
 //! `net` does, and [`serial`] is the carrier for which nothing takes time.
 //!
 //! CXL leaves the order of messages open but for completions (NDR) between one device and one
-//! host. Everything here holds for any order that the [`Channel`]s allow: a test goes through all
-//! of them for two hosts and two lines.
+//! host. Everything here holds for any order that the
+//! [`Channel`](sluice_model::cxl::Channel)s allow: a test goes through all of them for two hosts
+//! and two lines.
 
 mod agent;
 mod cache;
@@ -23,12 +24,13 @@ pub mod serial;
 mod snoop;
 mod victim;
 mod view;
+mod wire;
 
 pub use agent::{Agent, AgentSetup, Deed, TRACKERS_MAX};
 pub use cache::{Access, Cache, CacheSetup, HostOut};
 pub use count::{AgentCount, CacheCount};
 pub use filter::{BLOCK_LINES_MAX, Blocks};
-pub use message::{Channel, M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
+pub use message::{M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
 pub use monitor::Monitor;
 pub use order::{REPLACEMENTS, Replacement};
 pub use victim::{Facts, Needs, Rank, VICTIMS, Victim, victim};

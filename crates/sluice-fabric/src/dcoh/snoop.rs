@@ -96,7 +96,9 @@ impl Cache {
         if snoop.remaining == 0 {
             let done = std::mem::take(snoop);
             self.free_snoops.push(number);
-            out.send.push(answer(&done, ToDevice::Response(done.left)));
+            let Pending { left, lines, .. } = done;
+            out.send
+                .push(answer(&done, ToDevice::Response { left, lines }));
         }
     }
 }

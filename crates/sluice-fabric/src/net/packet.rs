@@ -1,8 +1,7 @@
 //! Packets: the messages of CXL.mem, their sizes, and the slab they live in.
 
 use super::parts::Parts;
-use crate::dcoh::Channel;
-use sluice_model::cxl::{FlitMode, Packing, wire_bytes};
+use sluice_model::cxl::{Channel, FlitMode, Packing, wire_bytes};
 use sluice_units::{LINE_BYTES, Ps};
 
 /// What a packet carries: one of the six message classes of CXL.mem, each with its own credits.
@@ -92,7 +91,6 @@ impl Sizes {
 
     /// Those of CXL's messages in full flits.
     pub fn of_flits(mode: FlitMode) -> Sizes {
-        use sluice_model::cxl::Channel;
         let channel = |class| match class {
             Class::Req => Channel::Req,
             Class::RwD => Channel::RwD,

@@ -1,9 +1,10 @@
 //! Every state that two hosts, two lines and one device can reach, whatever order messages take.
 
 use sluice_fabric::dcoh::{
-    Access, Agent, AgentSetup, Blocks, Cache, CacheSetup, Channel, Deed, HostOut, M2s, Message,
-    Replacement, S2m, State, ToHost, victim,
+    Access, Agent, AgentSetup, Blocks, Cache, CacheSetup, Deed, HostOut, M2s, Message, Replacement,
+    S2m, State, ToHost, victim,
 };
+use sluice_model::cxl::Channel;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 

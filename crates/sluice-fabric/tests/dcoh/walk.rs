@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use sluice_fabric::dcoh::{
-    Access, Agent, AgentSetup, Blocks, Cache, CacheSetup, Channel, Deed, HostOut, M2s, Message,
-    Monitor, Replacement, S2m, State, ToDevice, ToHost, VICTIMS, Want,
+    Access, Agent, AgentSetup, Blocks, Cache, CacheSetup, Deed, HostOut, M2s, Message, Monitor,
+    Replacement, S2m, State, ToDevice, ToHost, VICTIMS, Want,
 };
+use sluice_model::cxl::{Channel, Layout, decode, encode};
 use sluice_units::Rng;
 use std::collections::VecDeque;
 
@@ -132,8 +133,8 @@ impl World {
 
     fn said(&mut self, host: usize, out: HostOut) -> Result<(), String> {
         let peer = host as u32;
-        self.up
-            .extend(out.send.iter().map(|sent| Message { peer, ..*sent }));
+        let sent = out.send.iter().map(|sent| Message { peer, ..*sent });
+        self.up.extend(sent.map(up_the_wire));
         for (line, state) in out.changes {
             self.monitor.changed(peer, line, state)?;
         }
@@ -159,8 +160,11 @@ impl World {
         for deed in deeds {
             match deed {
                 Deed::Send(message) => match message.what.channel() {
-                    Channel::Ndr => self.completions[message.peer as usize].push_back(message),
-                    _ => self.down.push(message),
+                    Channel::Ndr => {
+                        let message = down_the_wire(message);
+                        self.completions[message.peer as usize].push_back(message);
+                    }
+                    _ => self.down.push(down_the_wire(message)),
                 },
                 Deed::Write { line, data } => {
                     // A store by the host without a cache is done when memory has it.
@@ -255,6 +259,29 @@ impl World {
             false => Ok(()),
         }
     }
+}
+
+/// A message as the device reads it in the bits that CXL has for it. Data go beside.
+fn up_the_wire(sent: M2s) -> M2s {
+    let bits = encode(&sent.to_wire(0), Layout::Pbr).unwrap();
+    let wire = decode(sent.what.channel(), bits, Layout::Pbr).unwrap();
+    let read = M2s::of_wire(&wire, sent.peer).expect("a message of a host");
+    let data = sent.data;
+    Message { data, ..read }
+}
+
+/// The same for a host's; runs of lines that CXL cannot name pass by.
+fn down_the_wire(sent: S2m) -> S2m {
+    let Some(wire) = sent.to_wire(0) else {
+        let run = |lines| lines > 1 && (lines == 3 || !sent.line.is_multiple_of(u64::from(lines)));
+        assert!(matches!(sent.what, ToHost::Snoop { lines, .. } if run(lines)));
+        return sent;
+    };
+    let bits = encode(&wire, Layout::Pbr).unwrap();
+    let wire = decode(sent.what.channel(), bits, Layout::Pbr).unwrap();
+    let read = S2m::of_wire(&wire, sent.peer).expect("a message of a device");
+    let data = sent.data;
+    Message { data, ..read }
 }
 
 fn walk(case: &Case, steps: usize) -> Result<u64, String> {

@@ -18,7 +18,7 @@ impl Fabric {
         let is_plain = match coherence.cargo[packet.message as usize] {
             Cargo::Up(message) => !matches!(
                 message.what,
-                ToDevice::Conflict | ToDevice::Response(_) | ToDevice::CleanEvict
+                ToDevice::Conflict | ToDevice::Response { .. } | ToDevice::CleanEvict
             ),
             _ => unreachable!("endpoints get messages of requesters"),
         };

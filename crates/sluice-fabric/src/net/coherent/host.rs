@@ -74,7 +74,7 @@ impl Fabric {
         for message in sent.drain(..) {
             let mut parts = Parts::default();
             let host = &mut c.hosts[requester as usize];
-            if !matches!(message.what, ToDevice::Conflict | ToDevice::Response(_)) {
+            if !matches!(message.what, ToDevice::Conflict | ToDevice::Response { .. }) {
                 *host.journey(message.tag) = Journey::default();
             }
             if is_request(message.what) {
