@@ -32,9 +32,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use tell::{BY_ROW_BYTES, LANES, LINE, Places, ROW_BYTES};
 
-/// Skew of the rows' popularity. A tenth of the off-chip accesses then wait for flash (SkyByte
-/// Figure 17 and Table III: 7 to 9 %), at six misses in 1,000 instructions (Table I: 5).
-const THETA: f64 = 1.25;
+/// Skew of the rows' popularity. Under SkyByte-WP some 6 % of the off-chip accesses then wait for
+/// flash (Figure 17 and Table III: 7 %), at six misses in 1,000 instructions (Table I: 5).
+const THETA: f64 = 1.12;
 /// Samples of a batch at scale 1, and at least. Batches are as large as many machines train with
 /// together: a run sees rows that are read, and activations and gradients that are written in
 /// order, before the first update writes rows.
