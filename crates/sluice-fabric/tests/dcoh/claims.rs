@@ -147,3 +147,36 @@ fn with_a_filter_for_each_endpoint_most_requests_find_their_line() {
         assert!(ratio(fifo.known, fifo.misses) > 0.5);
     }
 }
+
+/// Whoever gives a line up, dirty or with notice, is asked no more; whoever drops it silently is.
+#[test]
+fn a_line_that_was_given_up_costs_no_snoop() {
+    for (notify, store, snoops) in [(false, false, 1), (true, false, 0), (false, true, 0)] {
+        let cache = CacheSetup {
+            lines: 1,
+            ways: 1,
+            replacement: Replacement::Lru,
+            notify,
+            accesses: 1,
+            watched: true,
+        };
+        let agent = AgentSetup {
+            hosts: 2,
+            entries: 8,
+            trackers: 1,
+            requests_max: 2,
+            lines: 16,
+            victim: victim("fifo").unwrap(),
+            blocks: Blocks {
+                lines_max: 1,
+                aligned: true,
+            },
+        };
+        let mut serial = Serial::new(&cache, &agent, 1, 1);
+        serial.access(0, 0, store).unwrap();
+        serial.access(0, 1, false).unwrap();
+        assert_eq!(serial.agents[0].knows(0, 0), snoops == 1);
+        serial.access(1, 0, true).unwrap();
+        assert_eq!(serial.agents[0].count().conflict_snoops, snoops);
+    }
+}
