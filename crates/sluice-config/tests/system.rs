@@ -142,7 +142,6 @@ fn the_designs_share_one_host() {
     let mine = [
         "cpu.threads",
         "host.dram",
-        "host.dram_write_buffer",
         "os.switching",
         "os.switch_cost",
         "migration.policy",

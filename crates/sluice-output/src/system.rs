@@ -91,7 +91,8 @@ impl SystemPlan<'_> {
     }
 
     /// Runs until the length or the program's end. `watch` is told now and then how many
-    /// instructions are done, and says whether to go on: if not, there is no result.
+    /// instructions are done, of none once the program is made, and says whether to go on: if not,
+    /// there is no result.
     ///
     /// # Errors
     /// [`SystemError`].
@@ -112,6 +113,9 @@ impl SystemPlan<'_> {
             stopped |= !watch(instructions);
             !stopped
         };
+        if !watch(0) {
+            return Ok(None);
+        }
         let (stats, device) = simulate(&host, device, &mut *kernel, self.length, &mut watch);
         if stopped {
             return Ok(None);
