@@ -121,11 +121,11 @@ fn sort_and_stencil_have_the_accesses_of_their_loops() {
     };
     // 94 x 94 pixels, all in the region of interest: 1 + 10 + 9 loads, 5 + 1 stores.
     assert_eq!(accesses("srad"), (20 * 94 * 94, 6 * 94 * 94));
-    // Two permutations of 18,310 keys and the last 62 of each thread of another, 20 loads and 6
+    // Two permutations of 18,310 keys and the last 123 of each thread of another, 20 loads and 6
     // stores each; two counts, 12 and 4, with 8 buckets of 3 threads to clear (5 and 2) and to rank
     // (3 and 1).
     let (keys, buckets) = (18_310, 8 * 3);
-    let moved = 2 * keys + 3 * 62;
+    let moved = 2 * keys + 3 * 123;
     let loads = 20 * moved + 2 * (12 * keys + (5 + 3) * buckets);
     let stores = 6 * moved + 2 * (4 * keys + (2 + 1) * buckets);
     assert_eq!(accesses("radix"), (loads, stores));

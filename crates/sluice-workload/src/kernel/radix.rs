@@ -39,7 +39,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
 const RADIX: u64 = 1024;
 const DIGITS: u32 = 3;
 /// The part of the first permutation that a run leaves behind.
-const SKIP: (u64, u64) = (99, 100);
+const SKIP: (u64, u64) = (98, 100);
 /// Keys or buckets in a stretch.
 const PIECE: u64 = 64;
 
