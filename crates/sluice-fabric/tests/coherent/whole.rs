@@ -1,7 +1,7 @@
 //! Whole runs, checked access by access.
 
 use proptest::prelude::*;
-use sluice_fabric::net::{Fabric, FabricConfig, FabricError, FabricSpec, Length};
+use sluice_fabric::net::{Fabric, FabricConfig, FabricError, FabricSpec, Group, Length};
 
 fn spec(set: &[(&str, &str)]) -> FabricSpec {
     let mut spec = FabricSpec::default();
@@ -14,7 +14,11 @@ fn spec(set: &[(&str, &str)]) -> FabricSpec {
 }
 
 fn run(set: &[(&str, &str)], requests: u64) -> Fabric {
-    let mut config = FabricConfig::new(&spec(set), 1).unwrap_or_else(|error| panic!("{error}"));
+    run_spec(&spec(set), requests)
+}
+
+fn run_spec(spec: &FabricSpec, requests: u64) -> Fabric {
+    let mut config = FabricConfig::new(spec, 1).unwrap_or_else(|error| panic!("{error}"));
     config.is_checked = true;
     let mut fabric = Fabric::new(&config).unwrap();
     let length = Length {
@@ -102,4 +106,40 @@ fn a_cache_that_nothing_keeps_coherent_is_refused() {
         ("requester.cache_ways", "3"),
     ];
     assert!(refused(&set).contains("requester.cache_ways"));
+}
+
+/// Hosts with a cache, hosts that tell of clean lines, and hosts without one, on the same lines.
+#[test]
+fn hosts_of_all_kinds_share_lines() {
+    let mut spec = spec(&[
+        ("coherence.filter", "endpoint"),
+        ("coherence.entries", "64"),
+        ("requester.footprint", "8KiB"),
+        ("requester.reads", "60%"),
+        ("requester.depth", "8"),
+    ]);
+    let group = |name: &str, set: &[(&str, &str)]| Group {
+        name: name.to_owned(),
+        set: set
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..Group::default()
+    };
+    spec.requesters = vec![
+        group("cached", &[("count", "2"), ("cache_lines", "64")]),
+        group(
+            "telling",
+            &[
+                ("count", "2"),
+                ("cache_lines", "16"),
+                ("cache_clean", "notified"),
+            ],
+        ),
+        group("plain", &[("count", "2")]),
+    ];
+    let fabric = run_spec(&spec, 30_000);
+    assert!(fabric.requester_stats().all(|host| host.completed > 1_000));
+    let stats = fabric.coherence_stats().unwrap();
+    assert!(stats.agents.conflict_snoops > 1_000 && stats.agents.clean_evictions > 100);
 }
