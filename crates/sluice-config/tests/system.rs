@@ -125,9 +125,9 @@ const HOST_ARTIFACT: [(&str, &str); 7] = [
     ("l1.latency", "750ps"),
     ("l2.latency", "2750ps"),
     ("l3.latency", "40ns"),
-    ("host.settle", "yes"),
+    ("host.rest", "before"),
     ("host.dram", "fixed"),
-    ("migration.start", "full"),
+    ("host.start", "full"),
 ];
 
 /// They differ from Base-CSSD in what makes them, and in nothing else.

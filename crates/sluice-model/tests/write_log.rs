@@ -167,6 +167,27 @@ fn settling_goes_on_with_the_compaction_under_way() {
     assert_eq!(device.stats().write_log.compactions, 2);
 }
 
+/// A log that is not full is compacted when it is told to, while the device goes on.
+#[test]
+fn the_open_buffer_is_compacted_in_the_background_when_asked() {
+    let mut device = device_of(64, &[]);
+    for lpn in 0..9 {
+        store(&mut device, Ps::ZERO, lpn, 0);
+    }
+    let now = Ps::from_us(1);
+    device.compact_log(now);
+    let end = now + (READ + PROGRAM) * 2;
+    device.advance(end - Ps(1), &mut ());
+    assert_eq!(device.stats().write_log.compactions, 0);
+    store(&mut device, end - Ps(1), 20, 0);
+    device.advance(end, &mut ());
+    assert_eq!(device.stats().write_log.compactions, 1);
+    assert_eq!(device.stats().write_log.pages_flushed, 9);
+    device.compact_log(end);
+    device.advance(end + (READ + PROGRAM) * 2, &mut ());
+    assert_eq!(device.stats().write_log.pages_flushed, 10);
+}
+
 /// With one coalescing buffer the pages go one after the other, however many dies there are.
 #[test]
 fn one_coalescing_buffer_is_one_page_at_a_time() {

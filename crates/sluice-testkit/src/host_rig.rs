@@ -1,7 +1,7 @@
 //! A small host in front of a small SkyByte device, to try things on.
 
 use sluice_fabric::host::{
-    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Scheduling, Switching,
+    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest, Scheduling, Switching,
     Tlb,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
@@ -80,7 +80,7 @@ pub fn host(migration: Migration) -> HostConfig {
         migration,
         starts_full: false,
         demotes_free: false,
-        settles: false,
+        rest: Rest::Never,
         link: Link { line: LINE },
         seed: 1,
     }

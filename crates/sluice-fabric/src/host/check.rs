@@ -1,7 +1,7 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Scheduling,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest, Scheduling,
     Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
@@ -47,9 +47,13 @@ impl HostConfig {
             dram: dram(raw)?,
             local_in_host: raw.choice("host.local") == "host",
             migration: migration(raw)?,
-            settles: raw.choice("host.settle") == "yes",
+            rest: match raw.choice("host.rest") {
+                "end" => Rest::End,
+                "before" => Rest::Before,
+                _ => Rest::Never,
+            },
             demotes_free: raw.choice("migration.demotion") == "free",
-            starts_full: raw.choice("migration.start") == "full",
+            starts_full: raw.choice("host.start") == "full",
             link,
             seed,
         })

@@ -209,12 +209,24 @@ pub struct HostConfig {
     pub demotes_free: bool,
     /// Whether host memory for pages is full at the start, or empty.
     pub starts_full: bool,
-    /// Whether the device comes to rest before counting begins.
-    pub settles: bool,
+    /// When the device comes to rest.
+    pub rest: Rest,
     /// The link to the device.
     pub link: Link,
     /// Seed of every random stream.
     pub seed: u64,
+}
+
+/// When the device gets the time to compact its write log and to work off its queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Never: counting goes on from the warm-up as it is.
+    Never,
+    /// When counting begins.
+    End,
+    /// As many instructions before that as are counted. When counting begins, what was logged
+    /// since is compacted in the background.
+    Before,
 }
 
 /// How long to run.

@@ -1,5 +1,6 @@
 //! What a host counts.
 
+use super::config::Rest;
 use super::core::Core;
 use super::stats::{CoreTime, HostStats, LevelStats, Sample};
 use super::system::Host;
@@ -18,8 +19,10 @@ impl Host<'_> {
                 spent.since = self.now;
             }
         }
-        if self.config.settles {
-            self.memory.settle();
+        match self.config.rest {
+            Rest::Never => {}
+            Rest::End => self.memory.settle(),
+            Rest::Before => self.memory.compact_log(),
         }
         self.l3.stats = LevelStats::default();
         self.memory.reset_stats();

@@ -26,7 +26,7 @@ mod turns;
 mod window;
 
 pub use config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, RunLength,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest, RunLength,
     Scheduling, Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};

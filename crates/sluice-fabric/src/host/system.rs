@@ -1,6 +1,6 @@
 //! The event loop of a host.
 
-use super::config::{HostConfig, RunLength};
+use super::config::{HostConfig, Rest, RunLength};
 use super::core::{Core, Pause};
 use super::flush::Sent;
 use super::l3::{Found, SharedCache};
@@ -96,6 +96,11 @@ pub fn simulate(
         host.memory.fill(host.program);
     }
     host.start();
+    if config.rest == Rest::Before {
+        let before = length.warmup.saturating_sub(length.measured);
+        host.run(before, Ps::ZERO, watch);
+        host.memory.settle();
+    }
     host.run(length.warmup, Ps::ZERO, watch);
     host.reset();
     let end = length.warmup.saturating_add(length.measured);

@@ -1,7 +1,7 @@
 //! Hosts and programs that are simple enough to know what they must do.
 
 use sluice_fabric::host::{
-    Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, RunLength,
+    Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, Rest, RunLength,
     Scheduling, Step, Switching, Tlb, simulate,
 };
 use sluice_model::{Device, DeviceConfig, RawConfig};
@@ -57,7 +57,7 @@ pub fn host() -> HostConfig {
         migration: Migration::None,
         starts_full: false,
         demotes_free: false,
-        settles: false,
+        rest: Rest::Never,
         link: Link { line: Ps(1) },
         seed: 1,
     }

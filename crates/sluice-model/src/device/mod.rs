@@ -256,6 +256,15 @@ impl Device {
         self.mshr.retire(self.now);
     }
 
+    /// Begins to compact what is in the write log, in the background, although it is not full.
+    pub fn compact_log(&mut self, now: Ps) {
+        self.catch_up(now);
+        let now = self.now;
+        if let Some((log, mut rest, stats)) = self.log_and_rest() {
+            log.close(now, &mut rest, stats);
+        }
+    }
+
     /// Comes to rest, if it is left alone: the write log is compacted as a whole, and the flash
     /// array works off what it has been asked for. Returns when that is done, which is its time
     /// from then on.

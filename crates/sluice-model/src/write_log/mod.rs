@@ -109,8 +109,8 @@ impl WriteLog {
         (at, place)
     }
 
-    /// Compacts everything, the open buffer too. Returns when that is done.
-    pub fn settle<B: Behind>(&mut self, now: Ps, behind: &mut B, stats: &mut Stats) -> Ps {
+    /// Counts the open buffer as full, if it has anything, so that it is compacted.
+    pub fn close<B: Behind>(&mut self, now: Ps, behind: &mut B, stats: &mut Stats) {
         self.run(now, behind, stats);
         if self.appended > 0 {
             self.appended = 0;
@@ -119,6 +119,11 @@ impl WriteLog {
                 self.begin(now);
             }
         }
+    }
+
+    /// Compacts everything, the open buffer too. Returns when that is done.
+    pub fn settle<B: Behind>(&mut self, now: Ps, behind: &mut B, stats: &mut Stats) -> Ps {
+        self.close(now, behind, stats);
         let mut at = now;
         while self.full > 0 {
             at = self.due;

@@ -56,7 +56,8 @@ impl AstriFlash {
     }
 
     /// Fills all places with the last pages of a program, the last one as the one used last.
-    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) {
+    /// Returns how many there are.
+    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) -> u64 {
         let pages = program.footprint().0.div_ceil(PAGE_BYTES);
         for page in pages.saturating_sub(self.ways.len() as u64)..pages {
             if let Found::Room(place) = self.find(Ps::ZERO, page) {
@@ -69,6 +70,7 @@ impl AstriFlash {
                 };
             }
         }
+        pages.min(self.ways.len() as u64)
     }
 
     /// Looks a page up. Its set has room if one of its pages is there and can leave.

@@ -146,6 +146,28 @@ impl Bus {
         }
     }
 
+    /// Fills the device's cache with the last of the first `pages` pages of a program: written, if
+    /// they change once they are built and stores do not go to a log.
+    pub fn fill(&mut self, pages: u64, program: &dyn Program) {
+        let config = self.device.config();
+        let (room, logs) = (u64::from(config.cache.pages), config.write_log.is_some());
+        let mut at = Ps::ZERO;
+        for page in pages.saturating_sub(room)..pages {
+            let addr = page * PAGE_BYTES;
+            let op = match program.rewrites(addr) && !logs {
+                true => Op::Write,
+                false => Op::Read,
+            };
+            at = self.device.access(at, Request { addr, op }, &mut ()).done_at;
+        }
+        self.ahead = self.device.settle(at);
+    }
+
+    /// Lets the device begin to compact its log.
+    pub fn compact_log(&mut self, now: Ps) {
+        self.device.compact_log(now + self.ahead);
+    }
+
     /// Lets the device come to rest, in time that passes for nobody else.
     pub fn settle(&mut self, now: Ps) {
         let begun = now + self.ahead;

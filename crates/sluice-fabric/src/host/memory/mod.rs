@@ -127,15 +127,24 @@ impl Memory {
         self.local = bytes.0;
     }
 
-    /// Fills host memory with the last pages of a program. Before the first access.
+    /// Fills host memory with the last pages of a program, and the device's cache with those before
+    /// them. Before the first access.
     pub fn fill(&mut self, program: &dyn Program) {
         let bus = &mut self.bus;
-        match &mut self.placement {
-            Placement::Host | Placement::Device => {}
+        let host = match &mut self.placement {
+            Placement::Host => return,
+            Placement::Device => 0,
             Placement::Adaptive(adaptive) => adaptive.tiers.fill(bus, program),
             Placement::Tpp(tpp) => tpp.tiers.fill(bus, program),
             Placement::AstriFlash(cache) => cache.fill(bus, program),
-        }
+        };
+        let pages = program.footprint().0.div_ceil(PAGE_BYTES);
+        bus.fill(pages.saturating_sub(host), program);
+    }
+
+    /// Lets the device begin to compact its log, in the background.
+    pub fn compact_log(&mut self) {
+        self.bus.compact_log(self.now);
     }
 
     /// Lets the device come to rest, in time that passes for nobody else.

@@ -112,13 +112,13 @@ impl Tiers {
     }
 
     /// Fills all frames but those that reclaim keeps free with the last pages of a program, the
-    /// last one as the youngest.
-    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) {
+    /// last one as the youngest. Returns how many there are.
+    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) -> u64 {
         let units = program.footprint().0.div_ceil(self.bytes()) as u32;
         let room = self.free_frames().saturating_sub(self.reclaim.spare());
         for unit in units.saturating_sub(room)..units {
             let Some(frame) = self.take_frame() else {
-                return;
+                break;
             };
             for page in self.pages_of(bus, unit) {
                 bus.take_page(Ps::ZERO, page);
@@ -131,6 +131,7 @@ impl Tiers {
             };
             self.lists.add(frame);
         }
+        u64::from(units.min(room)) * u64::from(self.span)
     }
 
     /// Bytes of an entry.

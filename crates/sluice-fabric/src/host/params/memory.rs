@@ -9,6 +9,14 @@ fn models() -> Vec<&'static str> {
     std::iter::once("fixed").chain(standards).collect()
 }
 
+fn starts() -> Vec<&'static str> {
+    vec!["empty", "full"]
+}
+
+fn rests() -> Vec<&'static str> {
+    vec!["no", "end", "before"]
+}
+
 fn row_policies() -> Vec<&'static str> {
     vec!["open", "closed"]
 }
@@ -23,13 +31,25 @@ pub(super) const PARAMS: &[Param] = &[
         source: "SkyByte section VI-A: servers have 64 GB or more",
     },
     Param {
-        key: "host.settle",
-        kind: Kind::Choice(no_or_yes),
+        key: "host.start",
+        kind: Kind::Choice(starts),
+        default: "empty",
+        meaning: "full: host memory for pages has the last ones of the program, and the device's \
+                  cache those before them, as if it had just built its data from the first to the \
+                  last; flash has of them what does not change afterwards. empty: all are in flash",
+        source: "SkyByte section VI-A: host memory, cache and log are warmed before the measurement",
+    },
+    Param {
+        key: "host.rest",
+        kind: Kind::Choice(rests),
         default: "no",
-        meaning: "yes: between warm-up and measurement the device gets the time to compact its \
-                  write log and to work off its queues, which passes for nobody else",
-        source: "SkyByte's artifact begins to measure with an empty log and idle flash; the paper \
-                 does not say",
+        meaning: "when the device gets the time to compact its write log and to work off its \
+                  queues, which passes for nobody else. no: never; end: between warm-up and \
+                  measurement; before: as many instructions earlier as are measured, and \
+                  the measurement begins with the compaction of what was logged since, so that it \
+                  pays for as much as it logs",
+        source: "SkyByte's artifact compacts at the beginning what a run before has logged, on \
+                 flash that is idle otherwise; the paper does not say",
     },
     Param {
         key: "host.dram",

@@ -10,10 +10,6 @@ fn policies() -> Vec<&'static str> {
     POLICIES.to_vec()
 }
 
-fn starts() -> Vec<&'static str> {
-    vec!["empty", "full"]
-}
-
 fn demotions() -> Vec<&'static str> {
     vec!["copy", "free"]
 }
@@ -43,15 +39,6 @@ pub(super) const PARAMS: &[Param] = &[
         default: "2GiB",
         meaning: "bytes of host memory for the device's pages",
         source: "SkyByte Table II: 2 GB",
-    },
-    Param {
-        key: "migration.start",
-        kind: Kind::Choice(starts),
-        default: "empty",
-        meaning: "full: host memory has the last pages of the program, as if it had just built \
-                  its data from the first to the last; flash has of them what does not change \
-                  afterwards. empty: the device has all pages",
-        source: "SkyByte section VI-A: host memory is warmed before the measurement",
     },
     Param {
         key: "migration.demotion",
