@@ -5,7 +5,7 @@ use sluice_fabric::host::{
     Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Program, Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
-use sluice_units::{Bytes, Ps};
+use sluice_units::{Bytes, Lpn, Ps};
 
 const PAGE: u64 = 4096;
 const US: Ps = Ps::from_us(1);
@@ -103,11 +103,37 @@ fn the_last_pages_are_in_host_memory() {
     assert_eq!(memory.stats().requests.host_reads, 4);
 }
 
+/// The device's cache, of 8 pages here, has those before them: written, if the program still
+/// writes them and no log takes its stores.
+#[test]
+fn the_pages_before_are_in_the_devices_cache() {
+    let small = [("cache.capacity", "32KiB")];
+    let log = [("cache.capacity", "32KiB"), ("write_log.capacity", "1MiB")];
+    let cases: [(_, &[(&str, &str)], _, _); 3] = [
+        (adaptive(), &small, 5..13, 0),
+        (Migration::None, &small, 8..16, 2),
+        (Migration::None, &log, 8..16, 0),
+    ];
+    for (migration, pairs, cached, dirty) in cases {
+        let mut memory = memory(migration, pairs);
+        memory.fill(&Pages);
+        let device = memory.device();
+        let here = (0..16).filter(|page| device.is_cached(Lpn(*page)));
+        assert_eq!(here.collect::<Vec<_>>(), cached.collect::<Vec<_>>());
+        // Others take their place.
+        for page in 100..108 {
+            memory.read(US * page, page * PAGE, false);
+        }
+        assert_eq!(memory.device().stats().host_programs, dirty);
+    }
+}
+
 /// Makes `pages` hot one after the other, so that as many leave host memory.
 fn promote(memory: &mut Memory, pages: u64) {
     for page in 0..pages {
         for turn in 0..3 {
-            memory.read(US * (1_000 * page + 100 * turn), page * PAGE, false);
+            let addr = (100 + page) * PAGE;
+            memory.read(US * (1_000 * page + 100 * turn), addr, false);
         }
         memory.run(US * 1_000 * (page + 1));
     }

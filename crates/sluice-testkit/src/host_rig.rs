@@ -1,8 +1,8 @@
 //! A small host in front of a small SkyByte device, to try things on.
 
 use sluice_fabric::host::{
-    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest, Scheduling, Switching,
-    Tlb,
+    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest, Scheduling,
+    Switching, Tlb,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{Device, RawConfig};

@@ -1,8 +1,8 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest, Scheduling,
-    Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest,
+    Scheduling, Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};

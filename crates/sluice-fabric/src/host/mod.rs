@@ -26,8 +26,8 @@ mod turns;
 mod window;
 
 pub use config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest, RunLength,
-    Scheduling, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest,
+    RunLength, Scheduling, Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;

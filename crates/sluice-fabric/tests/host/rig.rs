@@ -1,8 +1,8 @@
 //! Hosts and programs that are simple enough to know what they must do.
 
 use sluice_fabric::host::{
-    Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, Rest, RunLength,
-    Scheduling, Step, Switching, Tlb, simulate,
+    Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, Rest,
+    RunLength, Scheduling, Step, Switching, Tlb, simulate,
 };
 use sluice_model::{Device, DeviceConfig, RawConfig};
 use sluice_units::{Bytes, Ps};

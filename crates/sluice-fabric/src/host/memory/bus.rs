@@ -6,6 +6,7 @@ use super::writes::HeldWrites;
 use super::{Answer, Moved};
 use crate::host::config::{HostConfig, HostDram, Migration};
 use crate::host::stats::MemoryStats;
+use crate::host::stream::Program;
 use sluice_model::dram::Dram;
 use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
@@ -158,7 +159,10 @@ impl Bus {
                 true => Op::Write,
                 false => Op::Read,
             };
-            at = self.device.access(at, Request { addr, op }, &mut ()).done_at;
+            at = self
+                .device
+                .access(at, Request { addr, op }, &mut ())
+                .done_at;
         }
         self.ahead = self.device.settle(at);
     }

@@ -1,6 +1,6 @@
 //! Parameters: host memory, and the link to the device.
 
-use super::{TIME, no_or_yes};
+use super::TIME;
 use sluice_model::dram::{FIELDS, STANDARDS};
 use sluice_model::{Kind, Param};
 
