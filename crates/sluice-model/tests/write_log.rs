@@ -134,60 +134,6 @@ fn compaction_of_k_pages_takes_the_busiest_dies_reads_and_programs() {
     }
 }
 
-/// Left alone, the device compacts what is in the open buffer too. What it did is done then.
-#[test]
-fn settling_takes_the_compaction_of_all_that_is_logged() {
-    for (pages, turns) in [(1, 1), (9, 2), (16, 2)] {
-        let mut device = device_of(64, &[]);
-        for lpn in 0..pages {
-            store(&mut device, Ps::ZERO, lpn, 0);
-        }
-        let now = Ps::from_us(1);
-        let end = now + (READ + PROGRAM) * turns;
-        assert_eq!(device.settle(now), end);
-        let stats = device.stats();
-        assert_eq!(stats.write_log.pages_flushed, pages);
-        assert_eq!((stats.flash_reads, stats.host_programs), (pages, pages));
-        assert_eq!(device.settle(end), end, "at rest already");
-        let (done_at, by) = load(&mut device, end, 0, 0);
-        let miss = PROTOCOL + LOG_INDEX + READ + DRAM;
-        assert_eq!((done_at, by), (end + miss, ServedBy::Flash));
-    }
-}
-
-/// One full buffer is under way, and the other has two pages more.
-#[test]
-fn settling_goes_on_with_the_compaction_under_way() {
-    let mut device = device_of(8, &[]);
-    for lpn in 0..10 {
-        store(&mut device, Ps::ZERO, lpn, 0);
-    }
-    let end = AT_LOG + (READ + PROGRAM) * 2;
-    assert_eq!(device.settle(Ps::from_us(50)), end);
-    assert_eq!(device.stats().write_log.compactions, 2);
-}
-
-/// A log that is not full is compacted when it is told to, while the device goes on.
-#[test]
-fn the_open_buffer_is_compacted_in_the_background_when_asked() {
-    let mut device = device_of(64, &[]);
-    for lpn in 0..9 {
-        store(&mut device, Ps::ZERO, lpn, 0);
-    }
-    let now = Ps::from_us(1);
-    device.compact_log(now);
-    let end = now + (READ + PROGRAM) * 2;
-    device.advance(end - Ps(1), &mut ());
-    assert_eq!(device.stats().write_log.compactions, 0);
-    store(&mut device, end - Ps(1), 20, 0);
-    device.advance(end, &mut ());
-    assert_eq!(device.stats().write_log.compactions, 1);
-    assert_eq!(device.stats().write_log.pages_flushed, 9);
-    device.compact_log(end);
-    device.advance(end + (READ + PROGRAM) * 2, &mut ());
-    assert_eq!(device.stats().write_log.pages_flushed, 10);
-}
-
 /// With one coalescing buffer the pages go one after the other, however many dies there are.
 #[test]
 fn one_coalescing_buffer_is_one_page_at_a_time() {

@@ -37,7 +37,7 @@ pub(super) const PARAMS: &[Param] = &[
         meaning: "full: host memory for pages has the last ones of the program, and the device's \
                   cache those before them, as if it had just built its data from the first to the \
                   last; flash has of them what does not change afterwards. empty: all are in flash",
-        source: "SkyByte section VI-A: host memory, cache and log are warmed before the measurement",
+        source: "SkyByte section VI-A: host memory, cache and log are warm when measuring begins",
     },
     Param {
         key: "host.rest",
