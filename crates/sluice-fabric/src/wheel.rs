@@ -12,17 +12,27 @@ const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
+/// Slots of so many events are sorted instead of being told apart further.
+const SORTED: usize = 16;
+
 /// Events in order of time; those of the same time in the order in which they were added.
 ///
 /// A radix heap in base 64, which is a hierarchy of timing wheels: an event lies at the level of
 /// the highest digit of its time that differs from the current time, in that digit's slot. Adding
-/// is an exclusive or and an append; an event moves down a level at most as often as its time has
-/// digits of difference. Slots are lists in one arena, filled in order, so equal times keep theirs
+/// is an exclusive or and an append. When the earliest slot's turn comes, its events move to lower
+/// levels, or, if they are few, are sorted into the front, from which they are taken. Slots are
+/// lists in one arena, filled in order, and sorting is stable, so equal times keep their order
 /// without a sequence number. Nothing is allocated while no more events are pending than ever
 /// before.
 pub struct Wheel<T> {
-    /// No pending event is earlier.
+    /// The time of the last event taken.
+    clock: u64,
+    /// No event of the slots is earlier.
     now: u64,
+    /// The earliest events, in falling order of time.
+    front: Vec<(u64, T)>,
+    /// Events up to this time belong to the front.
+    front_last: u64,
     /// A bit for each level that has events.
     levels: u32,
     /// A bit for each slot that has events, by level.
@@ -54,7 +64,10 @@ impl<T: Copy> Wheel<T> {
             tail: NONE,
         };
         Wheel {
+            clock: 0,
             now: 0,
+            front: Vec::with_capacity(2 * SORTED),
+            front_last: 0,
             levels: 0,
             filled: [0; LEVELS],
             slots: Box::new([[empty; SLOTS]; LEVELS]),
@@ -70,7 +83,13 @@ impl<T: Copy> Wheel<T> {
     /// If it is earlier than the last one taken.
     #[inline]
     pub fn push(&mut self, at: Ps, event: T) {
-        assert!(at.0 >= self.now, "an event in the past");
+        assert!(at.0 >= self.clock, "an event in the past");
+        self.len += 1;
+        if at.0 <= self.front_last {
+            let place = self.front.partition_point(|(other, _)| *other > at.0);
+            self.front.insert(place, (at.0, event));
+            return;
+        }
         let entry = Entry {
             at: at.0,
             event,
@@ -87,45 +106,76 @@ impl<T: Copy> Wheel<T> {
                 index
             }
         };
-        self.len += 1;
         self.append(index, at.0);
     }
 
     /// Takes the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ps, T)> {
-        if self.levels == 0 {
-            return None;
+        if self.front.is_empty() {
+            self.refill();
         }
-        let level = self.levels.trailing_zeros() as usize;
-        let slot = self.filled[level].trailing_zeros() as usize;
-        let List { head, tail } = self.slots[level][slot];
-        // All of a slot of the lowest level have the same time; else find it, and bring the rest
-        // of the slot nearer.
-        if level > 0 && head != tail {
-            self.spread(level, slot);
-            return self.pop();
-        }
-        let Entry { at, event, next } = self.entries[head as usize];
-        self.entries[head as usize].next = self.free;
-        self.free = head;
-        self.slots[level][slot].head = next;
-        if head == tail {
-            self.clear(level, slot);
-        }
-        self.now = at;
+        let (at, event) = self.front.pop()?;
+        self.clock = at;
         self.len -= 1;
         Some((Ps(at), event))
     }
 
     /// When the earliest event is due.
     pub fn next_at(&self) -> Option<Ps> {
+        if let Some((at, _)) = self.front.last() {
+            return Some(Ps(*at));
+        }
+        let (level, slot) = self.first()?;
+        Some(Ps(self.earliest(self.slots[level][slot].head)))
+    }
+
+    /// The slot of the earliest events.
+    fn first(&self) -> Option<(usize, usize)> {
         if self.levels == 0 {
             return None;
         }
         let level = self.levels.trailing_zeros() as usize;
-        let slot = self.filled[level].trailing_zeros() as usize;
-        Some(Ps(self.earliest(self.slots[level][slot].head)))
+        Some((level, self.filled[level].trailing_zeros() as usize))
+    }
+
+    /// Brings the events of the earliest slot to the front.
+    fn refill(&mut self) {
+        while let Some((level, slot)) = self.first() {
+            if level > 0 && self.is_long(self.slots[level][slot].head) {
+                self.spread(level, slot);
+                continue;
+            }
+            let mut index = self.slots[level][slot].head;
+            // The last time of the slot: what is pushed up to it goes to the front from now on.
+            let within = (1u64 << (level as u32 * BITS)) - 1;
+            self.front_last = self.entries[index as usize].at | within;
+            self.now = self.front_last;
+            self.clear(level, slot);
+            while index != NONE {
+                let entry = &mut self.entries[index as usize];
+                self.front.push((entry.at, entry.event));
+                let next = std::mem::replace(&mut entry.next, self.free);
+                self.free = index;
+                index = next;
+            }
+            self.front.reverse();
+            // A slot of the lowest level has one time. Sorting is stable: of equal times the one
+            // that was added last comes first, and is taken last. So few need no memory for it.
+            if level > 0 {
+                self.front.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+            }
+            return;
+        }
+    }
+
+    fn is_long(&self, head: u32) -> bool {
+        let (mut index, mut count) = (head, 0);
+        while index != NONE && count <= SORTED {
+            index = self.entries[index as usize].next;
+            count += 1;
+        }
+        count > SORTED
     }
 
     /// Events that are pending.
@@ -141,14 +191,15 @@ impl<T: Copy> Wheel<T> {
     /// The events that are pending, in no order of time.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let slots = self.slots.iter().flatten();
-        slots.flat_map(move |slot| {
+        let slots = slots.flat_map(move |slot| {
             let mut next = slot.head;
             std::iter::from_fn(move || {
                 let entry = self.entries.get(next as usize)?;
                 next = entry.next;
                 Some(&entry.event)
             })
-        })
+        });
+        self.front.iter().map(|(_, event)| event).chain(slots)
     }
 
     fn earliest(&self, head: u32) -> u64 {

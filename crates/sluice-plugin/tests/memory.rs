@@ -87,7 +87,7 @@ fn both(define: &str, depth: &[(&str, &str)], read: u64, write: u64) -> [Fabric;
     [built_in, own]
 }
 
-const TIMES: [(u64, u64); 3] = [(100, 100), (97, 251), (300, 20)];
+const TIMES: [(u64, u64); 3] = [(100, 101), (97, 251), (300, 20)];
 
 #[test]
 fn a_fixed_memory_in_c_is_the_built_in_one() {
@@ -110,8 +110,11 @@ fn a_fixed_memory_in_c_is_the_built_in_one() {
 /// nothing else differs.
 #[test]
 fn a_fixed_memory_that_tells_later_is_as_fast() {
-    for (read, write) in TIMES {
-        let [built_in, own] = both("-DLATER", &[], read, write);
+    let later = TIMES.map(|(read, write)| ("-DLATER", read, write));
+    // Built in, memory that takes the same time for reads and writes needs fewer events, so that
+    // here too another one may be the first.
+    for (define, read, write) in later.into_iter().chain([("-DAT_ONCE", 100, 100)]) {
+        let [built_in, own] = both(define, &[], read, write);
         let [mean, expected] = [&own, &built_in].map(|f| f.stats().latency.mean().0);
         assert!(
             mean.abs_diff(expected) < expected / 1000,

@@ -55,10 +55,10 @@ impl Rng {
     /// If `n` is zero.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "Rng::below needs at least one choice");
-        let threshold = n.wrapping_neg() % n;
         loop {
             let wide = u128::from(self.next_u64()) * u128::from(n);
-            if wide as u64 >= threshold {
+            // The threshold is below n, and costs a division: most draws need none.
+            if wide as u64 >= n || wide as u64 >= n.wrapping_neg() % n {
                 return (wide >> 64) as u64;
             }
         }

@@ -145,6 +145,9 @@ pub(super) struct Endpoint {
     gap: Option<Ps>,
     /// When each logical device can take the next request.
     turns: Vec<Ps>,
+    /// Whether a response can be sent before its time has come: every access takes the same time,
+    /// so that responses leave in the order of the requests.
+    pub is_constant: bool,
     /// Accesses of the memory.
     pub accesses: u64,
     /// Of a device, what was counted before.
@@ -174,6 +177,7 @@ impl Endpoint {
                 Ps(share.div_ceil(mb_s))
             }),
             turns: vec![Ps::ZERO; settings.logical_devices as usize],
+            is_constant: false,
             accesses: 0,
             before: None,
             woken_at: Ps::MAX,
@@ -215,6 +219,12 @@ impl Endpoint {
             ("channel", Ps(channel)),
             ("die", Ps(die.0 / u64::from(nand.die_count()))),
         ])
+    }
+
+    /// Whether every access takes the same time from its arrival on.
+    pub fn takes_the_same_time(&self) -> bool {
+        let same = matches!(self.memory, Memory::Fixed { read, write } if read == write);
+        same && self.gap.is_none()
     }
 
     /// How long its bandwidth was used since its accesses are counted.

@@ -129,7 +129,7 @@ impl Fabric {
             .map(|(index, settings)| Endpoint::new(settings, config.seed ^ index as u64))
             .collect();
         let depth: usize = config.requesters.iter().map(|r| r.depth as usize).sum();
-        Ok(Fabric {
+        let mut fabric = Fabric {
             links: Links::new(&config.graph, config.is_bus, &config.sizes),
             nodes: config.nodes(),
             packets: Slab::default(),
@@ -149,7 +149,26 @@ impl Fabric {
             now: Ps::ZERO,
             is_begun: false,
             graph: config.graph.clone(),
-        })
+        };
+        fabric.answer_at_once();
+        Ok(fabric)
+    }
+
+    /// Spares the events of endpoints that always take the same time.
+    fn answer_at_once(&mut self) {
+        if self.coherence.is_some() {
+            return;
+        }
+        let leaving = self.graph.leaving();
+        for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
+            let node = self.graph.requesters as usize + index;
+            if let [back] = leaving[node][..]
+                && endpoint.takes_the_same_time()
+                && self.links.answer_at_once(back ^ 1, index as u32)
+            {
+                endpoint.is_constant = true;
+            }
+        }
     }
 
     /// Puts a memory from outside behind an endpoint of type `external`.
@@ -157,7 +176,9 @@ impl Fabric {
     /// # Panics
     /// If there is no such endpoint.
     pub fn attach(&mut self, endpoint: u32, memory: Box<dyn ExternalMemory>) {
-        self.endpoints[endpoint as usize].memory = Memory::External(Some(memory));
+        let endpoint = &mut self.endpoints[endpoint as usize];
+        endpoint.memory = Memory::External(Some(memory));
+        endpoint.is_constant = false;
     }
 
     /// Answers of memories from outside that could not be, such as a request that is done before

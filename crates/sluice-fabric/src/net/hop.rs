@@ -103,6 +103,7 @@ impl Fabric {
         parts[Part::Port].0 += link.port.0;
         let arrival = Ps(passage.arrival.0 + link.port.0);
         let (held, held_class) = (packet.held, packet.held_class);
+        let answers = link.answers;
         packet.held = if link.credits.is_some() {
             direction
         } else {
@@ -111,6 +112,10 @@ impl Fabric {
         packet.held_class = packet.class;
         if held != NONE {
             self.give_back(passage.end, held, held_class);
+        }
+        if let Some(endpoint) = answers {
+            self.links.directions[direction as usize].received += 1;
+            return self.serve(arrival, endpoint, number);
         }
         let event = Event::Arrive {
             direction,

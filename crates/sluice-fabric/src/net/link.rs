@@ -24,6 +24,9 @@ pub(super) struct Direction {
     pub credits: Option<u32>,
     /// See [`Links::is_contended`].
     is_contended: bool,
+    /// The endpoint at its end, if a packet's arrival there needs no event: see
+    /// [`Links::answer_at_once`].
+    pub answers: Option<u32>,
     /// Packets sent.
     pub sent: [u64; CLASSES],
     /// Packets that have arrived.
@@ -114,6 +117,7 @@ impl Links {
                     latency: settings.latency,
                     serialisation: sizes.bytes.map(|bytes| time(bytes, settings.bandwidth)),
                     is_contended: is_half || credits.is_some(),
+                    answers: None,
                     credits,
                     sent: [0; CLASSES],
                     received: 0,
@@ -143,6 +147,17 @@ impl Links {
     #[inline]
     pub(super) fn is_contended(&self, direction: u32) -> bool {
         self.directions[direction as usize].is_contended
+    }
+
+    /// Takes it that the endpoint at a direction's end answers every request after the same time,
+    /// so that its responses leave in the order in which requests were sent there, and can be
+    /// reserved at once. False if a direction of the link is contended.
+    pub(super) fn answer_at_once(&mut self, number: u32, endpoint: u32) -> bool {
+        let can = !self.is_contended(number) && !self.is_contended(number ^ 1);
+        if can {
+            self.directions[number as usize].answers = Some(endpoint);
+        }
+        can
     }
 
     /// Reserves the wires for a packet that is ready at `ready`. Packets of a direction must come

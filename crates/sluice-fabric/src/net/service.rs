@@ -34,6 +34,9 @@ impl Fabric {
             is_write: packet.is_write,
         };
         match self.endpoints[number as usize].access(at, request) {
+            Answer::At(done_at) if self.endpoints[number as usize].is_constant => {
+                return self.respond(done_at, id);
+            }
             Answer::At(done_at) => self.queue.push(done_at, Event::Served { packet: id }),
             Answer::Later => (),
         }
