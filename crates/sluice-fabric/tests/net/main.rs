@@ -1,5 +1,6 @@
 //! Does the interconnect do what its closed forms say?
 
+mod bounds;
 mod ceilings;
 mod duplex;
 mod idle;
