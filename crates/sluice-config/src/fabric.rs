@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::fabrics::fabrics;
 use crate::file::Source;
-use crate::presets::Preset;
 use crate::read::{restate, source_of};
+use crate::shelf::{BASE, Shelf};
 use crate::system::beside;
 use sluice_fabric::net::{
     FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec,
@@ -14,8 +14,11 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The key at the top of a file that names the fabric it starts from.
-const BASE: &str = "base";
+const SHELF: Shelf = Shelf {
+    what: "fabric",
+    presets: fabrics,
+    unknown: |name, fabrics| Error::UnknownFabric { name, fabrics },
+};
 
 /// Lists of tables at the top of a file.
 const LISTS: [&str; 6] = [
@@ -52,20 +55,7 @@ impl DescribedFabric {
 /// # Errors
 /// See [`Error`].
 pub fn describe_fabric(fabric: &str) -> Result<DescribedFabric, Error> {
-    if let Some(preset) = preset(fabric) {
-        return read(preset.toml, fabric);
-    }
-    if !fabric.ends_with(".toml") {
-        return Err(Error::UnknownFabric {
-            name: fabric.to_owned(),
-            fabrics: names(),
-        });
-    }
-    let text = std::fs::read_to_string(fabric).map_err(|source| Error::Unreadable {
-        what: "fabric",
-        path: fabric.to_owned(),
-        source,
-    })?;
+    let text = SHELF.text(fabric)?;
     read(&text, fabric)
 }
 
@@ -77,20 +67,14 @@ pub fn parse_fabric(text: &str, file: &str) -> Result<FabricSpec, Error> {
     Ok(read(text, file)?.spec)
 }
 
-fn preset(name: &str) -> Option<&'static Preset> {
-    fabrics().iter().find(|fabric| fabric.name == name)
-}
-
-fn names() -> String {
-    let names: Vec<&str> = fabrics().iter().map(|fabric| fabric.name).collect();
-    names.join(", ")
-}
-
 fn read(text: &str, file: &str) -> Result<DescribedFabric, Error> {
     let source = Source { text, file };
     let mut root = source.parse()?;
     let mut described = match root.get_mut().remove(BASE) {
-        Some(base) => base_of(&source, &base)?,
+        Some(base) => {
+            let base = SHELF.base(&source, &base)?;
+            read(base.toml, base.name)?
+        }
         None => DescribedFabric::default(),
     };
     for list in LISTS {
@@ -111,18 +95,6 @@ fn read(text: &str, file: &str) -> Result<DescribedFabric, Error> {
     let keys = source.read_table(root.get_ref(), &mut |key, value| raw.set(key, value))?;
     restate(&mut described.sources, &keys, text, file);
     Ok(described)
-}
-
-fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<DescribedFabric, Error> {
-    let given = source.plain(name);
-    match preset(&given) {
-        Some(preset) => read(preset.toml, preset.name),
-        None => Err(Error::UnknownBase {
-            place: source.place(name.span()),
-            name: given,
-            presets: names(),
-        }),
-    }
 }
 
 /// A list as it was read; it takes the place of the base's.

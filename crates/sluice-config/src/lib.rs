@@ -13,6 +13,7 @@ mod file;
 mod presets;
 mod read;
 mod scale;
+mod shelf;
 mod sources;
 mod system;
 mod systems;

@@ -3,14 +3,17 @@
 use crate::error::Error;
 use crate::file::Source;
 use crate::presets::{REQUIRED, REQUIRED_OF_MEMORY, presets};
+use crate::shelf::{BASE, Shelf};
 use crate::sources::sources;
 use sluice_model::{PARAMS, Param, RawConfig};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use toml::Spanned;
-use toml::de::DeValue;
 
-/// The key at the top of a file that names the preset it starts from.
-const BASE: &str = "base";
+const SHELF: Shelf = Shelf {
+    what: "device",
+    presets,
+    unknown: |name, presets| Error::UnknownDevice { name, presets },
+};
 
 /// A device as a file describes it.
 #[derive(Clone, Debug)]
@@ -44,9 +47,10 @@ pub(crate) fn source_of(stated: &BTreeMap<String, String>, params: &[Param], key
 /// # Errors
 /// See [`Error`].
 pub fn load(device: &str) -> Result<RawConfig, Error> {
-    match text_of(device)? {
-        Text::Preset(text) => complete(text, device).map(|described| described.config),
-        Text::File(text) => parse(&text, device),
+    let text = SHELF.text(device)?;
+    match text {
+        Cow::Borrowed(preset) => complete(preset, device).map(|described| described.config),
+        Cow::Owned(file) => parse(&file, device),
     }
 }
 
@@ -56,10 +60,7 @@ pub fn load(device: &str) -> Result<RawConfig, Error> {
 /// # Errors
 /// See [`Error`].
 pub fn describe(device: &str) -> Result<Described, Error> {
-    match text_of(device)? {
-        Text::Preset(text) => complete(text, device),
-        Text::File(text) => complete(&text, device),
-    }
+    complete(&SHELF.text(device)?, device)
 }
 
 /// Reads a device from the text of the file called `file`.
@@ -68,34 +69,6 @@ pub fn describe(device: &str) -> Result<Described, Error> {
 /// [`Error::Syntax`], [`Error::Config`] and [`Error::UnknownBase`].
 pub fn parse(text: &str, file: &str) -> Result<RawConfig, Error> {
     Ok(read(text, file)?.described.config)
-}
-
-enum Text {
-    Preset(&'static str),
-    File(String),
-}
-
-fn preset_names() -> String {
-    let names: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
-    names.join(", ")
-}
-
-fn text_of(device: &str) -> Result<Text, Error> {
-    if let Some(preset) = presets().iter().find(|preset| preset.name == device) {
-        return Ok(Text::Preset(preset.toml));
-    }
-    if !device.ends_with(".toml") {
-        return Err(Error::UnknownDevice {
-            name: device.to_owned(),
-            presets: preset_names(),
-        });
-    }
-    let text = std::fs::read_to_string(device).map_err(|source| Error::Unreadable {
-        what: "device",
-        path: device.to_owned(),
-        source,
-    })?;
-    Ok(Text::File(text))
 }
 
 fn complete(text: &str, file: &str) -> Result<Described, Error> {
@@ -137,7 +110,10 @@ fn read(text: &str, file: &str) -> Result<Read, Error> {
     let base = root.get_mut().remove(BASE);
     let has_base = base.is_some();
     let mut described = match base {
-        Some(base) => base_of(&source, &base)?,
+        Some(base) => {
+            let base = SHELF.base(&source, &base)?;
+            complete(base.toml, base.name)?
+        }
         None => Described {
             config: RawConfig::default(),
             sources: BTreeMap::new(),
@@ -165,18 +141,5 @@ pub(crate) fn restate(
         let said = stated.get(key).cloned();
         let own = said.unwrap_or_else(|| format!("no source given in {file}"));
         known.insert(key.clone(), own);
-    }
-}
-
-/// The preset that a file starts from.
-fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<Described, Error> {
-    let given = source.plain(name);
-    match presets().iter().find(|preset| preset.name == given) {
-        Some(preset) => complete(preset.toml, preset.name),
-        None => Err(Error::UnknownBase {
-            place: source.place(name.span()),
-            name: given,
-            presets: preset_names(),
-        }),
     }
 }

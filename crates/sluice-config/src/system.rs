@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::file::Source;
-use crate::presets::Preset;
 use crate::read::{Described, describe, restate, source_of};
+use crate::shelf::{BASE, Shelf};
 use crate::systems::systems;
 use sluice_fabric::host::{HOST_PARAMS, HostConfig};
 use sluice_model::{ConfigError, DeviceConfig, PARAMS, Param, RawConfig};
@@ -13,8 +13,13 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// The keys at the top of a file: the system it starts from, and its device.
-const BASE: &str = "base";
+const SHELF: Shelf = Shelf {
+    what: "system",
+    presets: systems,
+    unknown: |name, systems| Error::UnknownSystem { name, systems },
+};
+
+/// The key at the top of a file that names its device.
 const DEVICE: &str = "device";
 
 /// A host and its device, not yet checked for contradictions.
@@ -146,20 +151,7 @@ pub fn load_system(system: &str) -> Result<System, Error> {
 /// # Errors
 /// See [`Error`].
 pub fn describe_system(system: &str) -> Result<DescribedSystem, Error> {
-    if let Some(preset) = preset(system) {
-        return read(preset.toml, system);
-    }
-    if !system.ends_with(".toml") {
-        return Err(Error::UnknownSystem {
-            name: system.to_owned(),
-            systems: names(),
-        });
-    }
-    let text = std::fs::read_to_string(system).map_err(|source| Error::Unreadable {
-        what: "system",
-        path: system.to_owned(),
-        source,
-    })?;
+    let text = SHELF.text(system)?;
     read(&text, system)
 }
 
@@ -171,20 +163,14 @@ pub fn parse_system(text: &str, file: &str) -> Result<System, Error> {
     Ok(read(text, file)?.system)
 }
 
-fn preset(name: &str) -> Option<&'static Preset> {
-    systems().iter().find(|system| system.name == name)
-}
-
-fn names() -> String {
-    let names: Vec<&str> = systems().iter().map(|system| system.name).collect();
-    names.join(", ")
-}
-
 fn read(text: &str, file: &str) -> Result<DescribedSystem, Error> {
     let source = Source { text, file };
     let mut root = source.parse()?;
     let mut described = match root.get_mut().remove(BASE) {
-        Some(base) => base_of(&source, &base)?,
+        Some(base) => {
+            let base = SHELF.base(&source, &base)?;
+            read(base.toml, base.name)?
+        }
         None => DescribedSystem {
             system: System::default(),
             sources: BTreeMap::new(),
@@ -201,18 +187,6 @@ fn read(text: &str, file: &str) -> Result<DescribedSystem, Error> {
     let keys = source.read_table(root.get_ref(), &mut |key, value| system.set(key, value))?;
     restate(&mut described.sources, &keys, text, file);
     Ok(described)
-}
-
-fn base_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<DescribedSystem, Error> {
-    let given = source.plain(name);
-    match preset(&given) {
-        Some(preset) => read(preset.toml, preset.name),
-        None => Err(Error::UnknownBase {
-            place: source.place(name.span()),
-            name: given,
-            presets: names(),
-        }),
-    }
 }
 
 /// A path in a file counts from the folder of that file; a name stands for itself.
