@@ -5,7 +5,7 @@ mod link;
 mod nodes;
 mod topology;
 
-use sluice_model::{Kind, Param};
+use sluice_model::{Kind, Param, params};
 use sluice_units::Ps;
 
 const TIME: Kind = Kind::Time {
@@ -26,29 +26,7 @@ const GROUPS: &[&[Param]] = &[
     link::ROUTING,
 ];
 
-const COUNT: usize = {
-    let (mut count, mut group) = (0, 0);
-    while group < GROUPS.len() {
-        count += GROUPS[group].len();
-        group += 1;
-    }
-    count
-};
-
-static ALL: [Param; COUNT] = {
-    let mut all = [GROUPS[0][0]; COUNT];
-    let (mut next, mut group) = (0, 0);
-    while group < GROUPS.len() {
-        let mut place = 0;
-        while place < GROUPS[group].len() {
-            all[next] = GROUPS[group][place];
-            next += 1;
-            place += 1;
-        }
-        group += 1;
-    }
-    all
-};
+static ALL: [Param; params::count(GROUPS)] = params::in_order(GROUPS);
 
 /// Every parameter of a fabric, grouped by table, in a fixed order. The latencies are those of
 /// ESF's Table III.
