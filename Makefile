@@ -82,6 +82,19 @@ oracle: setup ## Compare the eviction policies with libCacheSim, to the last mis
 bench-policies: setup ## Requests a second of the eviction policies beside libCacheSim's
 	@$(PYTHON) tests/oracle/speed.py --traces $(CARGO_TARGET_DIR)/oracle
 
+# How many times the inputs of the property tests, and where they begin.
+FUZZ ?= 10
+ifndef SEED
+SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+endif
+
+.PHONY: fuzz
+fuzz: system ## Random requests, files and bits against plain models, from a new seed each time
+	$(say) "$(FUZZ) times the inputs of the tests; SEED=$(SEED) draws the same again"
+	@SLUICE_FUZZ=$(FUZZ) PROPTEST_CASES=$$((256 * $(FUZZ))) PROPTEST_RNG_SEED=$(SEED) \
+		cargo test --release --locked --no-fail-fast \
+		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config
+
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program
 	@python3 scripts/reference.py $(RELEASE)/sluice

@@ -206,7 +206,7 @@ const DEVICES: &[&[(&str, &str)]] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(256)))]
 
     #[test]
     fn every_read_is_served_from_the_newest_copy(

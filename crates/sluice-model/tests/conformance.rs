@@ -124,7 +124,7 @@ fn keeps_what_is_in_flight(policy: &str, ways: u64, steps: &[Step], gaps: &[u64]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(64)))]
 
     #[test]
     fn every_policy_equals_its_plain_list(

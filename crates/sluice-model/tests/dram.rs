@@ -421,7 +421,7 @@ impl Rules<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(96)))]
 
     #[test]
     fn no_two_commands_break_a_rule(

@@ -99,7 +99,7 @@ fn keeps_its_contract(index: usize, settings: &[(&str, &str)], ways: u32, steps:
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(64)))]
 
     #[test]
     fn any_subset_of_hits_will_do(

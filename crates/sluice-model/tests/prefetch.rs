@@ -389,7 +389,7 @@ fn settings(extra: &[(&str, &str)]) -> sluice_model::DeviceConfig {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(128)))]
 
     #[test]
     fn markov_equals_its_plain_table(

@@ -10,3 +10,15 @@ pub mod naive_queues;
 pub mod parity;
 pub mod rig;
 pub mod traces;
+
+/// How many random inputs a property test draws: so many, times `SLUICE_FUZZ` if that is set, as
+/// `make fuzz` does.
+///
+/// # Panics
+/// If it is set and no number.
+pub fn cases(usual: u32) -> u32 {
+    let times = std::env::var("SLUICE_FUZZ").map_or(1, |times| {
+        times.parse().expect("SLUICE_FUZZ: a whole number of times")
+    });
+    usual.saturating_mul(times)
+}

@@ -197,7 +197,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20))]
+        #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(20)))]
         /// Some stay open while the ring goes by several times.
         #[test]
         fn those_without_an_answer_stay(

@@ -37,7 +37,7 @@ fn one_of(values: &'static [&'static str]) -> impl Strategy<Value = &'static str
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(60)))]
 
     /// The monitor panics at the first incoherence.
     #[test]

@@ -329,7 +329,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(400)))]
 
     #[test]
     fn any_system_stays_coherent_under_any_order(case in cases()) {

@@ -48,7 +48,7 @@ fn entry() -> impl Strategy<Value = Instr> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(200)))]
     #[test]
     fn a_core_is_a_recurrence(
         mut body in prop::collection::vec(entry(), 1..400),

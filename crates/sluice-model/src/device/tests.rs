@@ -377,7 +377,7 @@ fn every_page_reads_as_written(seed: u64, log: Option<&str>, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(192)))]
 
     #[test]
     fn what_was_written_last_is_read(

@@ -153,7 +153,7 @@ fn flip() -> impl Strategy<Value = (prop::sample::Index, usize, u32)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(400)))]
 
     /// Whatever is packed comes out again, by channel in order, and the rules are kept.
     #[test]

@@ -161,7 +161,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(32)))]
 
     /// A table made by dealing every granule out by hand: the agent agrees with it, both ways,
     /// and no two addresses share a byte.

@@ -117,7 +117,7 @@ fn text(value: u32) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(96)))]
     #[test]
     fn no_page_is_lost_under_any_combination(
         policy in 0..GC_VICTIMS.len(),

@@ -124,7 +124,7 @@ fn choices() -> impl Strategy<Value = Vec<(&'static str, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(500)))]
 
     /// Every read ends when the naive array says, and waits for collection as long as that says.
     #[test]
