@@ -52,7 +52,7 @@ def test_errors_are_the_package_s_own() -> None:
         sluice.simulate_system("skybite", "srad")
     assert "skybyte-full" in (raised.value.expected or "")
     with pytest.raises(sluice.WorkloadError, match="not known; a simulated host runs one of"):
-        sluice.simulate_system("base-cssd", "chase")
+        sluice.simulate_system("base-cssd", "zipf")
     with pytest.raises(sluice.ImpossibleError, match="cpu.threads = 4, cpu.cores = 8"):
         sluice.simulate_system("base-cssd", "srad", {"cpu.threads": 4})
     with pytest.raises(sluice.ImpossibleError, match="system.scale = 0"):
