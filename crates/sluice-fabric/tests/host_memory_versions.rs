@@ -5,9 +5,9 @@
 //! by where pages are held to be, and panics if an old one is read, dropped or given back.
 
 use proptest::prelude::*;
-use sluice_fabric::host::{Adaptive, AstriFlash, Memory, Migration, Tpp};
-use sluice_testkit::host_rig::memory;
-use sluice_units::Ps;
+use sluice_fabric::host::{Adaptive, AstriFlash, Instr, Memory, Migration, Program, Step, Tpp};
+use sluice_testkit::host_rig::{device, host, memory};
+use sluice_units::{Bytes, Ps};
 use std::collections::BTreeMap;
 
 const PAGE: u64 = 4096;
@@ -73,7 +73,7 @@ fn placement() -> impl Strategy<Value = Migration> {
 
 /// An access: how long after the one before in nanoseconds, page, line, and what it does.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct Access {
     after: u64,
     page: u64,
     line: u64,
@@ -82,12 +82,12 @@ struct Step {
 }
 
 /// Some pages are hot, some lines of them too, and time stands still for a while now and then.
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Access> {
     let after = prop_oneof![2 => Just(0), 6 => 1..300u64, 1 => 300..20_000u64];
     let page = prop_oneof![0..4u64, 0..PAGES];
     let line = prop_oneof![0..3u64, 0..64u64];
     (after, page, line, any::<bool>(), any::<bool>()).prop_map(
-        |(after, page, line, write, may_delay)| Step {
+        |(after, page, line, write, may_delay)| Access {
             after,
             page,
             line,
@@ -125,7 +125,7 @@ fn budget(migration: Migration) -> usize {
     }
 }
 
-fn check(migration: Migration, pairs: &[(&str, &str)], steps: &[Step]) {
+fn check(migration: Migration, pairs: &[(&str, &str)], steps: &[Access]) {
     let mut memory = memory(migration, pairs);
     let follows = matches!(migration, Migration::Adaptive(_));
     let mut reported = Reported::default();
@@ -205,6 +205,75 @@ const DEVICES: &[&[(&str, &str)]] = &[
     &[],
 ];
 
+/// A program whose later pages change.
+struct Pages;
+
+impl Program for Pages {
+    fn footprint(&self) -> Bytes {
+        Bytes(PAGES * PAGE)
+    }
+
+    fn threads(&self) -> u32 {
+        1
+    }
+
+    fn rewrites(&self, addr: u64) -> bool {
+        addr >= PAGES / 2 * PAGE
+    }
+
+    fn fill(&mut self, _thread: u32, _out: &mut Vec<Instr>) -> Step {
+        Step::End
+    }
+}
+
+/// How a run begins, and at which accesses the device rests or is told to compact its log.
+#[derive(Clone, Copy, Debug)]
+struct Course {
+    starts_full: bool,
+    demotes_free: bool,
+    rests_at: usize,
+    compacts_at: usize,
+}
+
+fn course() -> impl Strategy<Value = Course> {
+    (any::<bool>(), any::<bool>(), 0..400usize, 0..400usize).prop_map(
+        |(starts_full, demotes_free, rests_at, compacts_at)| Course {
+            starts_full,
+            demotes_free,
+            rests_at,
+            compacts_at,
+        },
+    )
+}
+
+fn follow(migration: Migration, course: Course, pairs: &[(&str, &str)], steps: &[Access]) {
+    let mut config = host(migration);
+    config.demotes_free = course.demotes_free;
+    let mut memory = Memory::new(&config, device(pairs));
+    if course.starts_full {
+        memory.fill(&Pages);
+    }
+    let mut now = Ps::ZERO;
+    for (number, step) in steps.iter().enumerate() {
+        now += Ps::from_ns(step.after);
+        memory.run(now);
+        if number == course.rests_at {
+            memory.settle();
+        }
+        if number == course.compacts_at {
+            memory.compact_log();
+        }
+        let addr = step.page * PAGE + step.line * 64;
+        memory.walk(now, step.page);
+        match step.write {
+            true => assert!(memory.write(now, addr) >= now),
+            false => assert!(memory.read(now, addr, step.may_delay).done_at >= now),
+        }
+    }
+    memory.run(now + Ps::from_ms(100));
+    memory.device().balance().unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(sluice_testkit::cases(256)))]
 
@@ -218,12 +287,23 @@ proptest! {
     }
 
     #[test]
+    fn so_it_is_from_any_start_and_after_any_rest(
+        migration in placement(),
+        course in course(),
+        device in 0..DEVICES.len(),
+        steps in prop::collection::vec(step(), 1..400),
+    ) {
+        follow(migration, course, DEVICES[device], &steps);
+    }
+
+    #[test]
     fn the_time_of_reads_is_all_accounted_for(
         migration in placement(),
         device in 0..DEVICES.len(),
         steps in prop::collection::vec(step(), 1..100),
     ) {
-        let reads: Vec<Step> = steps.iter().map(|step| Step { write: false, ..*step }).collect();
+        let read = |step: &Access| Access { write: false, ..*step };
+        let reads: Vec<Access> = steps.iter().map(read).collect();
         check(migration, DEVICES[device], &reads);
     }
 }

@@ -4,8 +4,8 @@
 //! `cargo bench -p sluice-testkit --bench memory` measures; `cargo test` runs a small size. The
 //! hash says that two builds did the same thing: compare times only if it is equal.
 
-use sluice_fabric::host::{Adaptive, AstriFlash, Memory, Migration, Tpp};
-use sluice_testkit::host_rig::memory;
+use sluice_fabric::host::{Adaptive, AstriFlash, HostConfig, Memory, Migration, Tpp};
+use sluice_testkit::host_rig::{device, host};
 use sluice_units::{Ps, Rng};
 use std::time::Instant;
 
@@ -75,7 +75,11 @@ fn migrations() -> [(&'static str, Migration); 6] {
 /// Picoseconds of a read, and the hash of all answers.
 fn once(migration: Migration, accesses: u64) -> (u64, u64) {
     let sizes = [("device.capacity", "1GiB"), ("cache.capacity", "16MiB")];
-    let mut memory = memory(migration, &sizes);
+    let config = HostConfig {
+        is_checked: false,
+        ..host(migration)
+    };
+    let mut memory = Memory::new(&config, device(&sizes));
     let mut rng = Rng::stream(1, "bench");
     let lines = CACHE / 2 * 64;
     let order: Vec<u64> = (0..1 << 16).map(|_| rng.below(lines) * 64).collect();

@@ -81,6 +81,7 @@ pub fn host(migration: Migration) -> HostConfig {
         starts_full: false,
         demotes_free: false,
         rest: Rest::Never,
+        is_checked: true,
         link: Link { line: LINE },
         seed: 1,
     }

@@ -52,6 +52,7 @@ impl HostConfig {
                 "before" => Rest::Before,
                 _ => Rest::Never,
             },
+            is_checked: cfg!(debug_assertions),
             demotes_free: raw.choice("migration.demotion") == "free",
             starts_full: raw.choice("host.start") == "full",
             link,

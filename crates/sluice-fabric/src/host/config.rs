@@ -211,6 +211,9 @@ pub struct HostConfig {
     pub starts_full: bool,
     /// When the device comes to rest.
     pub rest: Rest,
+    /// Whether every read is held against the newest version of its line, and a mistake panics.
+    /// Takes memory and time.
+    pub is_checked: bool,
     /// The link to the device.
     pub link: Link,
     /// Seed of every random stream.

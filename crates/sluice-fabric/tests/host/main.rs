@@ -3,5 +3,6 @@
 mod closed_forms;
 mod naive;
 mod persist;
+mod rest;
 mod rig;
 mod switching;

@@ -58,6 +58,7 @@ pub fn host() -> HostConfig {
         starts_full: false,
         demotes_free: false,
         rest: Rest::Never,
+        is_checked: true,
         link: Link { line: Ps(1) },
         seed: 1,
     }

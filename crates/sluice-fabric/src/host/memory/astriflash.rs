@@ -7,6 +7,7 @@ use crate::host::config;
 use crate::host::stream::Program;
 use sluice_model::Op;
 use sluice_units::{PAGE_BYTES, Ps};
+use std::ops::Range;
 
 /// A page's place.
 #[derive(Clone, Copy, Default)]
@@ -55,11 +56,12 @@ impl AstriFlash {
         }
     }
 
-    /// Fills all places with the last pages of a program, the last one as the one used last.
-    /// Returns how many there are.
-    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) -> u64 {
-        let pages = program.footprint().0.div_ceil(PAGE_BYTES);
-        for page in pages.saturating_sub(self.ways.len() as u64)..pages {
+    /// Fills all places with the last of these pages of a program, the last one as the one used
+    /// last. Returns the first one.
+    pub fn fill(&mut self, bus: &mut Bus, pages: Range<u64>, program: &dyn Program) -> u64 {
+        let room = self.ways.len() as u64;
+        let first = pages.start.max(pages.end.saturating_sub(room));
+        for page in first..pages.end {
             if let Found::Room(place) = self.find(Ps::ZERO, page) {
                 bus.take_page(Ps::ZERO, page);
                 self.ways[place] = Way {
@@ -70,7 +72,7 @@ impl AstriFlash {
                 };
             }
         }
-        pages.min(self.ways.len() as u64)
+        first
     }
 
     /// Looks a page up. Its set has room if one of its pages is there and can leave.

@@ -11,6 +11,7 @@ use sluice_model::dram::Dram;
 use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Lines of a page.
 pub(super) const LINES: u64 = PAGE_BYTES / LINE_BYTES;
@@ -27,7 +28,7 @@ pub(super) struct Bus {
     moved: VecDeque<Moved>,
     /// Pages that have left the device's cache, if anybody asks.
     pub evicted: Option<Vec<u64>>,
-    /// Which copy of a line is the newest; in builds with debug assertions only.
+    /// Which copy of a line is the newest, if the host is checked.
     pub versions: Versions,
 }
 
@@ -143,17 +144,17 @@ impl Bus {
             stats: MemoryStats::default(),
             moved: VecDeque::new(),
             evicted: None,
-            versions: Versions::default(),
+            versions: Versions::new(config.is_checked),
         }
     }
 
-    /// Fills the device's cache with the last of the first `pages` pages of a program: written, if
-    /// they change once they are built and stores do not go to a log.
-    pub fn fill(&mut self, pages: u64, program: &dyn Program) {
+    /// Fills the device's cache with the last of these pages of a program: written, if they change
+    /// once they are built and stores do not go to a log.
+    pub fn fill(&mut self, pages: Range<u64>, program: &dyn Program) {
         let config = self.device.config();
         let (room, logs) = (u64::from(config.cache.pages), config.write_log.is_some());
         let mut at = Ps::ZERO;
-        for page in pages.saturating_sub(room)..pages {
+        for page in pages.start.max(pages.end.saturating_sub(room))..pages.end {
             let addr = page * PAGE_BYTES;
             let op = match program.rewrites(addr) && !logs {
                 true => Op::Write,

@@ -131,15 +131,15 @@ impl Memory {
     /// them. Before the first access.
     pub fn fill(&mut self, program: &dyn Program) {
         let bus = &mut self.bus;
-        let host = match &mut self.placement {
+        let pages = self.local / PAGE_BYTES..program.footprint().0.div_ceil(PAGE_BYTES);
+        let end = match &mut self.placement {
             Placement::Host => return,
-            Placement::Device => 0,
-            Placement::Adaptive(adaptive) => adaptive.tiers.fill(bus, program),
-            Placement::Tpp(tpp) => tpp.tiers.fill(bus, program),
-            Placement::AstriFlash(cache) => cache.fill(bus, program),
+            Placement::Device => pages.end,
+            Placement::Adaptive(adaptive) => adaptive.tiers.fill(bus, pages.clone(), program),
+            Placement::Tpp(tpp) => tpp.tiers.fill(bus, pages.clone(), program),
+            Placement::AstriFlash(cache) => cache.fill(bus, pages.clone(), program),
         };
-        let pages = program.footprint().0.div_ceil(PAGE_BYTES);
-        bus.fill(pages.saturating_sub(host), program);
+        bus.fill(pages.start..end, program);
     }
 
     /// Lets the device begin to compact its log, in the background.

@@ -7,6 +7,7 @@ use super::{Answer, Moved};
 use crate::events::Events;
 use crate::host::stream::Program;
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
+use std::ops::Range;
 
 /// Where an entry of the page table leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,12 +112,14 @@ impl Tiers {
         }
     }
 
-    /// Fills all frames but those that reclaim keeps free with the last pages of a program, the
-    /// last one as the youngest. Returns how many there are.
-    pub fn fill(&mut self, bus: &mut Bus, program: &dyn Program) -> u64 {
-        let units = program.footprint().0.div_ceil(self.bytes()) as u32;
+    /// Fills all frames but those that reclaim keeps free with the last of these pages of a
+    /// program, the last one as the youngest. Returns the first one.
+    pub fn fill(&mut self, bus: &mut Bus, pages: Range<u64>, program: &dyn Program) -> u64 {
+        let span = u64::from(self.span);
+        let units = pages.start.div_ceil(span) as u32..pages.end.div_ceil(span) as u32;
         let room = self.free_frames().saturating_sub(self.reclaim.spare());
-        for unit in units.saturating_sub(room)..units {
+        let first = units.start.max(units.end.saturating_sub(room));
+        for unit in first..units.end {
             let Some(frame) = self.take_frame() else {
                 break;
             };
@@ -131,7 +134,7 @@ impl Tiers {
             };
             self.lists.add(frame);
         }
-        u64::from(units.min(room)) * u64::from(self.span)
+        u64::from(first) * span
     }
 
     /// Bytes of an entry.

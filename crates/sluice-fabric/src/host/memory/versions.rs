@@ -1,7 +1,7 @@
 //! Which copy of a line is the newest: a check on where reads are served from.
 //!
-//! Kept in builds with debug assertions, empty and never looked at in others. It is told what
-//! happens to which copy, and knows nothing of where a page is held to be.
+//! Kept if the host is checked, empty and never looked at otherwise. It is told what happens to
+//! which copy, and knows nothing of where a page is held to be.
 
 use super::bus::LINES;
 use sluice_units::{LINE_BYTES, PAGE_BYTES};
@@ -15,6 +15,7 @@ const LOST: u32 = u32::MAX;
 /// Versions by page: the newest there is, the device's, and host memory's by frame.
 #[derive(Default)]
 pub(super) struct Versions {
+    is_on: bool,
     newest: BTreeMap<u64, Page>,
     device: BTreeMap<u64, Page>,
     host: BTreeMap<u64, Page>,
@@ -34,6 +35,13 @@ fn line(pages: &mut BTreeMap<u64, Page>, addr: u64) -> &mut u32 {
 }
 
 impl Versions {
+    pub fn new(is_on: bool) -> Versions {
+        Versions {
+            is_on,
+            ..Versions::default()
+        }
+    }
+
     fn write(&mut self, addr: u64) -> u32 {
         let newest = line(&mut self.newest, addr);
         *newest += 1;
@@ -42,21 +50,21 @@ impl Versions {
 
     /// The program's line at `addr` is written in host memory at `place`.
     pub fn host_write(&mut self, addr: u64, place: u64) {
-        if cfg!(debug_assertions) {
+        if self.is_on {
             *line(&mut self.host, place) = self.write(addr);
         }
     }
 
     /// It is written on the device.
     pub fn device_write(&mut self, addr: u64) {
-        if cfg!(debug_assertions) {
+        if self.is_on {
             *line(&mut self.device, addr) = self.write(addr);
         }
     }
 
     /// It is read from host memory.
     pub fn host_read(&mut self, addr: u64, place: u64) {
-        if cfg!(debug_assertions) {
+        if self.is_on {
             let newest = *line(&mut self.newest, addr);
             assert_eq!(*line(&mut self.host, place), newest, "{addr:#x} from host");
         }
@@ -64,7 +72,7 @@ impl Versions {
 
     /// It is read from the device.
     pub fn device_read(&mut self, addr: u64) {
-        if cfg!(debug_assertions) {
+        if self.is_on {
             let newest = *line(&mut self.newest, addr);
             assert_eq!(
                 *line(&mut self.device, addr),
@@ -76,7 +84,7 @@ impl Versions {
 
     /// The lines of a page, but those of `except`, are copied from the device to a frame.
     pub fn copied(&mut self, page: u64, frame: u64, except: u64) {
-        if cfg!(debug_assertions) {
+        if self.is_on {
             let (from, mut to) = (of(&self.device, page), of(&self.host, frame));
             for line in (0..LINES as usize).filter(|line| except >> line & 1 == 0) {
                 to[line] = from[line];
@@ -87,14 +95,14 @@ impl Versions {
 
     /// The host has taken the page over. What the device had and flash has not is gone.
     pub fn taken(&mut self, page: u64, dirty: bool) {
-        if cfg!(debug_assertions) && dirty {
+        if self.is_on && dirty {
             self.device.insert(page, [LOST; LINES as usize]);
         }
     }
 
     /// The frame is given up, and the device has the page.
     pub fn dropped(&mut self, page: u64, frame: u64) {
-        if cfg!(debug_assertions) {
+        if self.is_on {
             let (device, host) = (of(&self.device, page), of(&self.host, frame));
             assert_eq!(device, host, "page {page} as the device has it");
         }
@@ -102,7 +110,7 @@ impl Versions {
 
     /// The frame's contents go to the device.
     pub fn given(&mut self, page: u64, frame: u64) {
-        if cfg!(debug_assertions) {
+        if self.is_on {
             let host = of(&self.host, frame);
             assert_eq!(host, of(&self.newest, page), "page {page} as it is given");
             self.device.insert(page, host);
