@@ -1,6 +1,7 @@
 //! The subcommands, as a `clap` tree that any program can mount.
 
 mod chase;
+mod graph;
 mod kv;
 mod ops;
 mod pattern;
@@ -17,6 +18,8 @@ use crate::error::Error;
 pub enum WorkloadCommand {
     /// Follow pointers through a buffer and time every access
     Chase(chase::Args),
+    /// Search a Kronecker graph breadth-first, rank its vertices, and check both
+    Graph(graph::Args),
     /// Run YCSB on a hash table in memory and check every value read
     Kv(kv::Args),
     /// Run YCSB on a Redis server and check every value read
@@ -33,6 +36,7 @@ pub enum WorkloadCommand {
 pub fn run(command: WorkloadCommand) -> ExitCode {
     let (name, result) = match &command {
         WorkloadCommand::Chase(args) => ("chase", chase::run(args)),
+        WorkloadCommand::Graph(args) => ("graph", graph::run(args)),
         WorkloadCommand::Kv(args) => ("kv", kv::run(args)),
         WorkloadCommand::Redis(args) => ("redis", redis::run(args)),
         WorkloadCommand::Pattern(args) => ("pattern", pattern::run(args)),

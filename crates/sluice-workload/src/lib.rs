@@ -21,12 +21,19 @@
 //! - kv and redis: `requests`, `errors`, `values_checked`, `ops[]` (latencies by kind); kv:
 //!   `records_at_end`; redis: `bgsave` (`at_request`, `requests_meanwhile`, `seconds`,
 //!   `status`, or `null`);
-//! - pattern: `words_checked`, `words_written`.
+//! - pattern: `words_checked`, `words_written`;
+//! - graph: `vertices`, `edges`, `memory_bytes` (all arrays), `validated` (whether the answers were
+//!   checked against the edges drawn again), `bfs` (`searches[]` with `source`, `reached`, `depth`,
+//!   `edges`, `wall_s`, `teps`; `teps_min`, `teps_median`, `teps_max`, `teps_harmonic_mean`) and
+//!   `pagerank` (`iterations`, `edges_per_s`, `sum`, `change`, `error`, `checksum`), each `null`
+//!   where it was not asked for. Edges a second count an edge once in a search, as Graph500 does,
+//!   and in both directions in an iteration.
 
 mod access;
 mod chase;
 mod command;
 mod error;
+mod graph;
 mod hist;
 pub mod kernel;
 mod kv;

@@ -92,6 +92,38 @@ fn every_mix_of_the_store_is_right() {
 }
 
 #[test]
+fn the_graph_does_not_depend_on_threads() {
+    let run = |flags: &str| {
+        let output = workload(&format!("graph --scale 11 --json {flags}"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        json(&output)
+    };
+    let found = |report: &serde_json::Value| {
+        assert_eq!(report["mismatches"], 0);
+        let searches = report["bfs"]["searches"].as_array().unwrap().iter();
+        let counts = |search: &serde_json::Value| {
+            ["source", "reached", "depth", "edges"].map(|key| search[key].as_u64().unwrap())
+        };
+        let searches: Vec<_> = searches.map(counts).collect();
+        (searches, report["pagerank"]["checksum"].clone())
+    };
+    let one = found(&run(""));
+    assert_eq!(one.0.len(), 8);
+    // Nearly all of Graph500's edges are in one component.
+    let edges = 16 << 11;
+    assert!(
+        one.0
+            .iter()
+            .all(|[_, _, _, inside]| inside * 100 > edges * 98)
+    );
+    assert_eq!(one, found(&run("--threads 3")));
+    assert_ne!(one, found(&run("--seed 2")));
+    let bare = run("--sources 0 --iterations 0 --skip-validation");
+    assert!(bare["bfs"].is_null() && bare["pagerank"].is_null());
+    assert_eq!(bare["passes"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn the_pattern_holds_in_memory_and_in_files() {
     let dir = tempfile::tempdir().unwrap();
     let file = format!("--file {}", dir.path().join("buffer").display());
@@ -163,10 +195,34 @@ fn bad_input_is_one_line_and_status_2() {
         ),
         ("pattern --threads 65", "--threads: \"65\" is not accepted"),
     ] {
-        let output = workload(flags);
-        let message = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{flags}: {message}");
-        assert!(message.contains(told), "{flags}: {message}");
-        assert!(output.stdout.is_empty(), "{flags}");
+        refused(flags, told);
     }
+}
+
+#[test]
+fn a_graph_that_cannot_be_is_one_line_and_status_2() {
+    for (flags, told) in [
+        (
+            "graph --scale 32",
+            "--scale: \"32\" is not accepted; expected a number from 1 to 31",
+        ),
+        (
+            "graph --sources 65",
+            "--sources: \"65\" is not accepted; expected a number from 0 to 64",
+        ),
+        (
+            "graph --scale 31 --edges-per-vertex 1024",
+            "an array of 4398046511104 elements of 4 bytes: ",
+        ),
+    ] {
+        refused(flags, told);
+    }
+}
+
+fn refused(flags: &str, told: &str) {
+    let output = workload(flags);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{flags}: {message}");
+    assert!(message.contains(told), "{flags}: {message}");
+    assert!(output.stdout.is_empty(), "{flags}");
 }

@@ -4,6 +4,7 @@ mod bad_input;
 mod build;
 mod exec;
 mod fork;
+mod graph;
 mod lossless;
 mod memory;
 mod output;
