@@ -1,0 +1,27 @@
+//! Traces of memory accesses: the record, the file, its [`Writer`] and its [`Reader`].
+//!
+//! A file is compressed in blocks that stand alone, with an index for seeking. What is in it byte
+//! by byte stands in `docs/trace-format.md`.
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod block;
+mod column;
+mod error;
+mod header;
+mod index;
+mod reader;
+mod writer;
+
+pub use access::{Access, Kind};
+pub use error::Error;
+pub use header::{Header, Order, Space};
+pub use reader::{Reader, Unfinished};
+pub use writer::{Summary, Writer};
+
+/// Most accesses of one block.
+pub const BLOCK_ACCESSES: usize = 1 << 16;
+
+/// Most CPUs of one trace.
+pub const CPUS_MAX: u32 = 1 << 16;
