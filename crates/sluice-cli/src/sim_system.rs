@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use sluice_config::System;
 use sluice_fabric::host::RunLength;
-use sluice_output::{Folder, SystemPlan, write_system};
+use sluice_output::{Folder, SystemPlan, SystemRun, write_system};
 use sluice_workload::kernel::parse_kernel;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -26,13 +26,15 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         ..SystemPlan::length(host.scale, &kernel, host.warmup, host.instructions)
     };
     let plan = SystemPlan {
-        name,
-        system: &system,
-        scale: args.host.scale,
-        workload: &args.workload,
+        run: SystemRun {
+            name,
+            system: &system,
+            scale: args.host.scale,
+            workload: &args.workload,
+            length,
+            seed: args.device.seed,
+        },
         kernel,
-        length,
-        seed: args.device.seed,
         check: args.host.check,
     };
     let folder = sim::folder(args)?;

@@ -19,7 +19,7 @@ pub use latency::{Latencies, Summary};
 pub use process::{Process, read_processes};
 pub use run::{Exit, Run};
 pub use simulation::{Plan, visible};
-pub use system::{SystemError, SystemPlan};
+pub use system::{RanSystem, ReadySystem, SystemError, SystemPlan, SystemRun};
 pub use timeline::Timeline;
 
 use serde_json::Value;

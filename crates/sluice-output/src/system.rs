@@ -5,7 +5,8 @@ use crate::{SCHEMA, share};
 use serde_json::{Map, Value, json};
 use sluice_config::System;
 use sluice_fabric::host::{
-    HostConfig, HostStats, LevelStats, Migration, PhaseStats, Requests, RunLength, simulate,
+    HostConfig, HostStats, LevelStats, Migration, PhaseStats, Program, Requests, RunLength,
+    simulate,
 };
 use sluice_model::{ConfigError, Device};
 use sluice_units::{Bytes, Ps};
@@ -15,22 +16,28 @@ use sluice_workload::kernel::{KernelOptions, KernelSpec};
 /// of 8 threads.
 const INSTRUCTIONS: u64 = 800_000_000;
 
-/// What to simulate.
-pub struct SystemPlan<'a> {
+/// Which system, for how long, and what the record says of its program.
+pub struct SystemRun<'a> {
     /// The system's name, for the record.
     pub name: &'a str,
     /// Its settings at full size.
     pub system: &'a System,
     /// What its capacities and the program's memory are divided by.
     pub scale: u32,
-    /// The kernel as it was given, for the record.
+    /// The workload as it was given, for the record.
     pub workload: &'a str,
-    /// The same, read.
-    pub kernel: KernelSpec,
     /// How long.
     pub length: RunLength,
-    /// The seed of every random stream but the kernel's.
+    /// The seed of every random stream but the program's.
     pub seed: u64,
+}
+
+/// A kernel on a system.
+pub struct SystemPlan<'a> {
+    /// Where it runs.
+    pub run: SystemRun<'a>,
+    /// The kernel.
+    pub kernel: KernelSpec,
     /// Whether the kernel's last finished round is compared with a plain computation at the end.
     pub check: bool,
 }
@@ -49,7 +56,7 @@ pub enum SystemError {
     )]
     TooLarge {
         /// The program.
-        kernel: &'static str,
+        kernel: String,
         /// The scale.
         scale: u32,
         /// Its memory.
@@ -97,31 +104,22 @@ impl SystemPlan<'_> {
     /// # Errors
     /// [`SystemError`].
     pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, SystemError> {
-        let system = self.system.scaled(self.scale)?;
-        let (device, host) = system.check(self.seed)?;
-        let device = sluice_plugin::device(&device, self.seed)?;
+        let ready = self.run.prepare()?;
+        let threads = ready.host.threads;
         let mut kernel = (self.kernel.info.make)(&KernelOptions {
-            threads: host.threads,
-            scale: self.scale,
+            threads,
+            scale: self.run.scale,
             seed: self.kernel.seed,
             rounds: self.kernel.rounds,
             given: self.kernel.given.clone(),
         });
-        self.fits(kernel.footprint(), &system, &device, &host)?;
-        let mut stopped = false;
-        let mut watch = |instructions| {
-            stopped |= !watch(instructions);
-            !stopped
-        };
+        ready.fits(self.kernel.info.name, kernel.footprint(), self.run.scale)?;
         if !watch(0) {
             return Ok(None);
         }
-        let (stats, device) = simulate(&host, device, &mut *kernel, self.length, &mut watch);
-        if stopped {
+        let Some(ran) = ready.run(&mut *kernel, self.run.length, watch) else {
             return Ok(None);
-        }
-        // Counters that contradict each other are a bug of ours, not of the input.
-        device.balance().expect("the device's books balance");
+        };
         if self.check {
             kernel.check().map_err(|message| SystemError::Wrong {
                 kernel: self.kernel.info.name,
@@ -135,43 +133,114 @@ impl SystemPlan<'_> {
         let program = json!({
             "kernel": self.kernel.info.name,
             "seed": self.kernel.seed,
-            "threads": host.threads,
+            "threads": threads,
             "footprint_bytes": kernel.footprint().0,
             "rounds": kernel.rounds(),
             "checked": self.check,
             "parameters": parameters,
         });
-        let mut object = self.header(&system, program);
-        object.extend(of_host(&stats, &host));
-        object.insert("phases".to_owned(), phases(kernel.phases(), &stats.phases));
-        object.extend(of_device(&stats, &device));
-        Ok(Some(Value::Object(object)))
+        Ok(Some(self.run.object(&ran, program, kernel.phases())))
+    }
+}
+
+/// A system that has not run yet.
+pub struct ReadySystem {
+    system: System,
+    device: Device,
+    /// The host.
+    pub host: HostConfig,
+}
+
+/// A system that has run.
+pub struct RanSystem {
+    system: System,
+    device: Device,
+    host: HostConfig,
+    stats: HostStats,
+}
+
+impl ReadySystem {
+    /// Most memory that a program can have, and the key that bounds it.
+    pub fn room(&self) -> (&'static str, Bytes) {
+        let capacity = self.device.config().capacity();
+        let memory = self.system.host.bytes("host.memory").unwrap_or_default();
+        match self.host.migration {
+            Migration::AllHost if memory < capacity => ("host.memory", memory),
+            _ => ("device.capacity", capacity),
+        }
     }
 
     /// Whether the program has room.
-    fn fits(
-        &self,
-        footprint: Bytes,
-        system: &System,
-        device: &Device,
-        host: &HostConfig,
-    ) -> Result<(), SystemError> {
-        let too_large = |key, room| SystemError::TooLarge {
-            kernel: self.kernel.info.name,
-            scale: self.scale,
-            footprint,
-            key,
-            room,
+    ///
+    /// # Errors
+    /// [`SystemError::TooLarge`].
+    pub fn fits(&self, program: &str, footprint: Bytes, scale: u32) -> Result<(), SystemError> {
+        let (key, room) = self.room();
+        match footprint <= room {
+            true => Ok(()),
+            false => Err(SystemError::TooLarge {
+                kernel: program.to_owned(),
+                scale,
+                footprint,
+                key,
+                room,
+            }),
+        }
+    }
+
+    /// Runs a program until the length or its end; there is no result if `watch` says to stop.
+    ///
+    /// # Panics
+    /// If the program does not fit, or has other threads than the host.
+    pub fn run(
+        self,
+        program: &mut dyn Program,
+        length: RunLength,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<RanSystem> {
+        let mut stopped = false;
+        let mut watch = |instructions| {
+            stopped |= !watch(instructions);
+            !stopped
         };
-        let capacity = device.config().capacity();
-        if footprint > capacity {
-            return Err(too_large("device.capacity", capacity));
+        let (stats, device) = simulate(&self.host, self.device, program, length, &mut watch);
+        if stopped {
+            return None;
         }
-        let memory = system.host.bytes("host.memory").unwrap_or_default();
-        if host.migration == Migration::AllHost && footprint > memory {
-            return Err(too_large("host.memory", memory));
-        }
-        Ok(())
+        // Counters that contradict each other are a bug of ours, not of the input.
+        device.balance().expect("the device's books balance");
+        Some(RanSystem {
+            system: self.system,
+            device,
+            host: self.host,
+            stats,
+        })
+    }
+}
+
+impl SystemRun<'_> {
+    /// Makes the host and its device.
+    ///
+    /// # Errors
+    /// [`SystemError::Config`].
+    pub fn prepare(&self) -> Result<ReadySystem, SystemError> {
+        let system = self.system.scaled(self.scale)?;
+        let (device, host) = system.check(self.seed)?;
+        let device = sluice_plugin::device(&device, self.seed)?;
+        Ok(ReadySystem {
+            system,
+            device,
+            host,
+        })
+    }
+
+    /// The result. `program` says what ran, `phases` the names of what it was measured in.
+    pub fn object(&self, ran: &RanSystem, program: Value, phases: &[&str]) -> Value {
+        let mut object = self.header(&ran.system, program);
+        object.extend(of_host(&ran.stats, &ran.host));
+        object.insert("phases".to_owned(), of_phases(phases, &ran.stats.phases));
+        object.extend(of_device(&ran.stats, &ran.device));
+        Value::Object(object)
     }
 
     fn header(&self, system: &System, program: Value) -> Map<String, Value> {
@@ -377,7 +446,7 @@ fn migration(stats: &HostStats) -> Value {
 }
 
 /// The program's phases by name.
-fn phases(names: &[&str], told: &[PhaseStats]) -> Value {
+fn of_phases(names: &[&str], told: &[PhaseStats]) -> Value {
     let phases = names.iter().zip(told).map(|(name, phase)| {
         let lookups = phase.cache_hits + phase.cache_misses;
         let told = json!({

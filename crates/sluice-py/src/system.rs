@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::System;
 use sluice_fabric::host::RunLength;
-use sluice_output::SystemPlan;
+use sluice_output::{SystemPlan, SystemRun};
 use sluice_units::Ps;
 use sluice_workload::kernel::parse_kernel;
 
@@ -87,16 +87,18 @@ pub fn simulate(
     };
     let length = SystemPlan::length(asked.scale, &kernel, asked.warmup, asked.instructions);
     let plan = SystemPlan {
-        name: asked.name,
-        system: &system,
-        scale: asked.scale,
-        workload: asked.workload,
-        kernel,
-        length: RunLength {
-            sample_every,
-            ..length
+        run: SystemRun {
+            name: asked.name,
+            system: &system,
+            scale: asked.scale,
+            workload: asked.workload,
+            length: RunLength {
+                sample_every,
+                ..length
+            },
+            seed: asked.seed,
         },
-        seed: asked.seed,
+        kernel,
         check: asked.check,
     };
     let result = detached(py, |stop| plan.run(&mut |_| !stop()))?;
