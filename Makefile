@@ -30,6 +30,7 @@ test: setup lint test-rust test-python docs-check ## Build, lint, and run every 
 
 .PHONY: test-rust
 test-rust: build
+	@scripts/system oracle emulator
 	$(say) "Rust tests"
 	@cargo test $(CARGO_FLAGS) --no-fail-fast
 

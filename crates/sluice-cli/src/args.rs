@@ -39,6 +39,11 @@ pub enum Command {
         #[command(subcommand)]
         command: FabricCommand,
     },
+    /// Record memory accesses of programs
+    Trace {
+        #[command(subcommand)]
+        command: crate::trace::TraceCommand,
+    },
     /// List eviction and prefetch policies
     Policy {
         #[command(subcommand)]

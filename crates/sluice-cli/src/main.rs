@@ -3,6 +3,7 @@
 mod args;
 mod device;
 mod doctor;
+mod emulator;
 mod error;
 mod external;
 mod fabric;
@@ -14,6 +15,7 @@ mod session;
 mod sim;
 mod sim_system;
 mod system;
+mod trace;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -21,7 +23,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let command = args::Cli::parse().command;
     // A run has a session to end, whoever still reads what it prints.
-    if !matches!(command, args::Command::Run(_)) {
+    let runs = matches!(command, args::Command::Run(_) | args::Command::Trace { .. });
+    if !runs {
         end_with_the_reader();
     }
     let result = match command {
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         args::Command::Device { command } => device::run(&command),
         args::Command::System { command } => system::run(&command),
         args::Command::Fabric { command } => fabric::run(&command),
+        args::Command::Trace { command } => trace::run(&command),
         args::Command::Policy { command } => device::policies(&command),
         args::Command::Report(args) => external::run("sluice-report", &args.arguments),
         args::Command::Reproduce(args) => external::run("sluice-reproduce", &args.arguments),

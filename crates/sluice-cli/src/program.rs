@@ -6,25 +6,26 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const LIBRARY: &str = "libsluice_preload.so";
-
 /// The preload library: beside this command, or where `SLUICE_PRELOAD` says.
 pub fn preload_library() -> Result<PathBuf, Error> {
-    if let Some(path) = std::env::var_os("SLUICE_PRELOAD") {
+    library("libsluice_preload.so", "SLUICE_PRELOAD")
+}
+
+/// A library of ours: beside this command, or where a variable says.
+pub fn library(name: &str, variable: &str) -> Result<PathBuf, Error> {
+    if let Some(path) = std::env::var_os(variable) {
         let path = PathBuf::from(path);
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(Error::at(
-                path.display(),
-                "no such file (from SLUICE_PRELOAD)",
-            ))
+            let why = format!("no such file (from {variable})");
+            Err(Error::at(path.display(), why))
         };
     }
     let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
     let own = own.canonicalize().unwrap_or(own);
-    let beside = own.with_file_name(LIBRARY);
-    let installed = own.parent().map(|p| p.join("../lib").join(LIBRARY));
+    let beside = own.with_file_name(name);
+    let installed = own.parent().map(|p| p.join("../lib").join(name));
     [Some(beside.clone()), installed]
         .into_iter()
         .flatten()
@@ -53,16 +54,21 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// A program that the preload library can enter, or why not.
-pub fn check(name: &str) -> Result<PathBuf, Error> {
-    let path = find(name).ok_or_else(|| {
+/// A program by name or path, or why there is none.
+pub fn find_or_say(name: &str) -> Result<PathBuf, Error> {
+    find(name).ok_or_else(|| {
         let why = if name.contains('/') && Path::new(name).exists() {
             "not an executable file"
         } else {
             "no such program"
         };
         Error::at(name, why)
-    })?;
+    })
+}
+
+/// A program that the preload library can enter, or why not.
+pub fn check(name: &str) -> Result<PathBuf, Error> {
+    let path = find_or_say(name)?;
     if is_static(&path) {
         return Err(Error::at(
             path.display(),
@@ -73,12 +79,30 @@ pub fn check(name: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
+/// The machine that a 64-bit ELF program is for, by ELF's number; none for another file.
+pub fn machine(path: &Path) -> Option<u16> {
+    let head = head(path, 64);
+    let is_elf = head.len() == 64 && head[..5] == *b"\x7fELF\x02";
+    is_elf.then(|| u16::from_le_bytes([head[18], head[19]]))
+}
+
+/// Whether a file names its interpreter on its first line.
+pub fn is_script(path: &Path) -> bool {
+    head(path, 2) == b"#!"
+}
+
+/// The first bytes of a file; none if it cannot be read.
+fn head(path: &Path, bytes: u64) -> Vec<u8> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|f| f.take(bytes).read_to_end(&mut head));
+    read.map(|_| head).unwrap_or_default()
+}
+
 /// Whether a 64-bit ELF program names no dynamic loader. Scripts and other files are not.
 fn is_static(path: &Path) -> bool {
     const PT_INTERP: u32 = 3;
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|f| f.take(64 * 1024).read_to_end(&mut head));
-    if read.is_err() || head.len() < 64 || head[..5] != *b"\x7fELF\x02" {
+    let head = head(path, 64 * 1024);
+    if head.len() < 64 || head[..5] != *b"\x7fELF\x02" {
         return false;
     }
     let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]) as usize;

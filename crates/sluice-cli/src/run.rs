@@ -385,7 +385,7 @@ pub fn warn_of_refusals(count: u64) {
 }
 
 /// Ends as the program ended: with its status, or by its signal.
-fn leave(exit: Exit) -> ExitCode {
+pub fn leave(exit: Exit) -> ExitCode {
     match exit {
         Exit::Code(code) => ExitCode::from(code.rem_euclid(256) as u8),
         Exit::Signal(signal) => {

@@ -3,6 +3,7 @@
 
 pub mod alloc;
 pub mod belady;
+pub mod build;
 pub mod host_rig;
 pub mod naive;
 pub mod naive_adaptive;

@@ -9,6 +9,7 @@ mod access;
 mod block;
 mod column;
 mod error;
+pub mod filter;
 mod header;
 mod index;
 mod reader;

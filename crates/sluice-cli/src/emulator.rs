@@ -1,0 +1,167 @@
+//! QEMU for single programs, with our plugin in it.
+
+use crate::error::Error;
+use crate::forward;
+use crate::program;
+use crate::session::SessionDir;
+use serde_json::Value;
+use sluice_output::Exit;
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// The emulator of programs for x86-64.
+const USER: &str = "qemu-x86_64";
+/// The oldest QEMU whose plugin options are as we write them and with which this is tested.
+const OLDEST: (u32, u32) = (7, 2);
+/// `EM_X86_64`.
+const X86_64: u16 = 62;
+
+/// An emulator that is new enough.
+pub struct Emulator {
+    path: PathBuf,
+}
+
+/// How a program ended under an emulator.
+pub struct Emulated {
+    /// Its own end.
+    pub exit: Exit,
+    /// How long it ran.
+    pub wall_s: f64,
+    /// What the plugin said at the end; nothing if it had none.
+    pub said: Option<Value>,
+}
+
+impl Emulator {
+    /// Looks for it, and at its version.
+    pub fn find() -> Result<Emulator, Error> {
+        let path = program::find(USER).ok_or_else(|| {
+            Error::at(
+                USER,
+                "no such program; QEMU 7.2 or newer is needed (Debian: apt-get install qemu-user)",
+            )
+        })?;
+        let out = Command::new(&path).arg("--version").output();
+        let out = out.map_err(|e| Error::at(path.display(), e))?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        match version(&text) {
+            Some(found) if found >= OLDEST => Ok(Emulator { path }),
+            Some((major, minor)) => Err(Error::at(
+                path.display(),
+                format!("is QEMU {major}.{minor}; 7.2 or newer is needed"),
+            )),
+            None => Err(Error::at(path.display(), "does not say that it is QEMU")),
+        }
+    }
+
+    /// Runs a program to its end with the plugin.
+    pub fn run(&self, mut plugin: Plugin, program: &[String]) -> Result<Emulated, Error> {
+        let path = check(&program[0])?;
+        let session = SessionDir::create()?;
+        let said = session.path().join("plugin.json");
+        plugin.set("result", &said.to_string_lossy());
+        let mut command = Command::new(&self.path);
+        command.arg("-plugin").arg(plugin.argument());
+        command.arg("-0").arg(&program[0]);
+        command.arg(&path).args(&program[1..]);
+        // Ours to end when this command is killed.
+        // SAFETY: a system call and nothing else between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
+        }
+        let started = Instant::now();
+        let mut child = command
+            .spawn()
+            .map_err(|e| Error::at(self.path.display(), e))?;
+        forward::begin(child.id());
+        let status = child
+            .wait()
+            .map_err(|e| Error::at("waiting for the program", e))?;
+        forward::end();
+        let wall_s = started.elapsed().as_secs_f64();
+        let said = std::fs::read_to_string(&said).ok();
+        Ok(Emulated {
+            exit: match status.signal() {
+                Some(signal) => Exit::Signal(signal),
+                None => Exit::Code(status.code().unwrap_or(1)),
+            },
+            wall_s,
+            said: said.and_then(|text| serde_json::from_str(&text).ok()),
+        })
+    }
+}
+
+/// `qemu-x86_64 version 7.2.22 (Debian ..)`: major and minor.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let numbers = text.split_once(" version ")?.1;
+    let mut numbers = numbers.split(|c: char| !c.is_ascii_digit());
+    let mut next = || numbers.next()?.parse().ok();
+    Some((next()?, next()?))
+}
+
+/// A program that the emulator can run, or why not.
+fn check(name: &str) -> Result<PathBuf, Error> {
+    let path = program::find_or_say(name)?;
+    let at = |why: &str| Err(Error::at(path.display(), why));
+    match program::machine(&path) {
+        Some(X86_64) => Ok(path),
+        Some(_) => at("not a program for x86-64, which is what qemu-x86_64 runs"),
+        None if program::is_script(&path) => {
+            at("a script, which QEMU cannot run; give its interpreter, as in `.. -- python3 FILE`")
+        }
+        None => at("not an ELF program for x86-64, which is what qemu-x86_64 runs"),
+    }
+}
+
+/// Our plugin, with what it is told.
+pub struct Plugin {
+    options: String,
+    library: PathBuf,
+}
+
+impl Plugin {
+    /// Looks for the plugin's file.
+    pub fn find(mode: &str) -> Result<Plugin, Error> {
+        let library = program::library("libsluice_qemu.so", "SLUICE_QEMU_PLUGIN")?;
+        let mut plugin = Plugin {
+            options: String::new(),
+            library,
+        };
+        plugin.set("mode", mode);
+        Ok(plugin)
+    }
+
+    /// Tells it something.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.options += &format!(",{key}={}", escape(value));
+    }
+
+    /// What follows QEMU's `-plugin`.
+    pub fn argument(&self) -> OsString {
+        let library: &Path = &self.library;
+        OsString::from(escape(&library.to_string_lossy()) + &self.options)
+    }
+}
+
+/// QEMU takes a comma that is doubled for one that separates nothing.
+fn escape(text: &str) -> String {
+    text.replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        let debian = "qemu-x86_64 version 7.2.22 (Debian 1:7.2+dfsg-7)\nCopyright";
+        assert_eq!(version(debian), Some((7, 2)));
+        assert_eq!(version("qemu-x86_64 version 10.2.0\n"), Some((10, 2)));
+        assert_eq!(version("something else"), None);
+    }
+}

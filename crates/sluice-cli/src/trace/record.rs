@@ -1,0 +1,90 @@
+//! `sluice trace record`: a program's accesses, as QEMU executes it.
+
+use crate::emulator::{Emulated, Emulator, Plugin};
+use crate::error::Error;
+use crate::run::leave;
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The program runs under qemu-x86_64 (Debian: qemu-user; 7.2 or newer), some ten \
+                  times slower than under QEMU alone. Recorded are the loads and stores of all its \
+                  threads at the addresses that it sees; not what the kernel does for it, nor \
+                  programs that it starts. With a filter, what passes the caches of a host is \
+                  recorded: the fill of a line as a load, the write-back of a dirty line as a \
+                  store, each of 64 bytes; what is in the caches at the end is not written back. \
+                  Sluice ends with the program's status."
+)]
+pub struct RecordArgs {
+    /// The trace
+    #[arg(short, long, value_name = "FILE", default_value = "sluice.trace")]
+    pub output: PathBuf,
+    /// Caches of each CPU whose hits are left out: `none`, or levels of SIZE/WAYS
+    #[arg(
+        long,
+        value_name = "none|L1=SIZE/WAYS,..",
+        default_value = "L1=32KiB/8,L2=512KiB/8"
+    )]
+    pub filter: String,
+    /// Print what was recorded as one JSON object on the last line of standard output
+    #[arg(long)]
+    pub json: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    pub program: Vec<String>,
+}
+
+/// Records, and tells how much.
+pub fn run(args: &RecordArgs) -> Result<ExitCode, Error> {
+    sluice_trace::filter::Levels::parse(&args.filter).map_err(Error::new)?;
+    let emulator = Emulator::find()?;
+    let mut plugin = Plugin::find("record")?;
+    let out = std::path::absolute(&args.output).map_err(|e| Error::at(args.output.display(), e))?;
+    plugin.set("out", &out.to_string_lossy());
+    plugin.set("filter", &args.filter);
+    plugin.set("command", &args.program.join(" "));
+    let Emulated { exit, wall_s, said } = emulator.run(plugin, &args.program)?;
+    match said {
+        Some(said) => tell(args, &said, wall_s),
+        None => eprintln!(
+            "sluice: QEMU ended before the program did; {} has what was written until then",
+            args.output.display()
+        ),
+    }
+    Ok(leave(exit))
+}
+
+fn tell(args: &RecordArgs, said: &Value, wall_s: f64) {
+    let count = |key: &str| said[key].as_u64().unwrap_or(0);
+    let (seen, accesses, bytes) = (count("accesses_seen"), count("accesses"), count("bytes"));
+    let per_access = sluice_output::share(bytes, accesses);
+    if args.json {
+        let object = json!({
+            "schema": sluice_output::SCHEMA,
+            "kind": "trace-record",
+            "file": args.output,
+            "command": args.program,
+            "filter": args.filter,
+            "accesses_seen": seen,
+            "accesses": accesses,
+            "instructions": said["instructions"],
+            "bytes": bytes,
+            "bytes_per_access": per_access,
+            "wall_s": wall_s,
+            "accesses_seen_per_s": seen as f64 / wall_s,
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        println!("{object}");
+    } else {
+        eprintln!(
+            "sluice: {accesses} of {seen} accesses in {}, {:.2} bytes each; {wall_s:.1} s, {:.1} \
+             million accesses a second",
+            args.output.display(),
+            per_access.unwrap_or(0.0),
+            seen as f64 / wall_s / 1e6,
+        );
+    }
+}

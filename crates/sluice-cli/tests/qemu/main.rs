@@ -1,0 +1,5 @@
+//! `sluice` on programs that QEMU executes: what it records.
+
+mod fidelity;
+mod record;
+mod rig;

@@ -1,0 +1,68 @@
+//! What QEMU tells of an access, made plain.
+
+use crate::api::{READS, WRITES, api};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// By QEMU's description of an access: what it has said of it. A description is a small number of
+/// which a program uses a few dozens.
+static KNOWN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+
+/// What an access does.
+#[derive(Clone, Copy)]
+pub struct What(u32);
+
+impl What {
+    const STORES: u32 = 1 << 16;
+    const LOADS: u32 = 1 << 17;
+
+    /// What QEMU describes.
+    #[inline]
+    pub fn of(info: u32) -> What {
+        let slot = &KNOWN[(info ^ (info >> 8) ^ (info >> 16)) as usize & 255];
+        let known = slot.load(Relaxed);
+        if known >> 32 == u64::from(info) && known != 0 {
+            return What(known as u32);
+        }
+        let what = What::ask(info);
+        slot.store(u64::from(info) << 32 | u64::from(what.0), Relaxed);
+        what
+    }
+
+    fn ask(info: u32) -> What {
+        // SAFETY: the description of an access that is being told of.
+        let (shift, store) = unsafe { ((api().size_shift)(info), (api().is_store)(info)) };
+        // QEMU tells of an atomic access once, as a store. That it loads too is in the bits above
+        // the operation's.
+        let atomic = info >> 16 == (READS | WRITES) as u32;
+        let stores = if store { What::STORES } else { 0 };
+        let loads = if atomic || !store { What::LOADS } else { 0 };
+        What(1 << shift.min(15) | stores | loads)
+    }
+
+    /// Bytes.
+    pub fn size(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Whether it reads. One that does both reads first.
+    pub fn loads(self) -> bool {
+        self.0 & What::LOADS != 0
+    }
+
+    /// Whether it writes.
+    pub fn stores(self) -> bool {
+        self.0 & What::STORES != 0
+    }
+}
+
+/// The guest-physical address of an access of a machine; none if it is not to memory.
+#[inline]
+pub fn physical(info: u32, address: u64) -> Option<u64> {
+    let api = api();
+    // SAFETY: the access that is being told of; the handle is not kept.
+    unsafe {
+        let at = (api.hwaddr)(info, address);
+        let is_memory = !at.is_null() && !(api.hwaddr_is_io)(at);
+        is_memory.then(|| (api.hwaddr_physical)(at))
+    }
+}

@@ -1,0 +1,174 @@
+//! QEMU's plugin interface: the functions that this plugin calls, found by name when it is loaded.
+//!
+//! They are the same in every version of the interface but for one, so that one file serves all:
+//! version 1 (QEMU 7.2) to 5 (QEMU 10.2). A plugin states its version in a variable, which QEMU
+//! reads after the constructors have run; ours looks for what the newer versions brought.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+/// The version that QEMU reads: of the interface that this QEMU has.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "QEMU gives the name")]
+pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
+
+/// What each version brought first, the newest first.
+const VERSIONS: [(&CStr, i32); 4] = [
+    (c"qemu_plugin_translate_vaddr", 5),
+    (c"qemu_plugin_read_memory_vaddr", 4),
+    (c"qemu_plugin_request_time_control", 3),
+    (c"qemu_plugin_scoreboard_new", 2),
+];
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = state_version;
+
+extern "C" fn state_version() {
+    let brought = VERSIONS.iter().find(|(name, _)| !symbol(name).is_null());
+    qemu_plugin_version.store(brought.map_or(1, |(_, version)| *version), Relaxed);
+}
+
+/// The number by which QEMU knows a plugin.
+pub type Id = u64;
+/// QEMU's translation block.
+pub enum Block {}
+/// QEMU's instruction of a block.
+pub enum Insn {}
+/// QEMU's guest-physical address of an access.
+pub enum HwAddr {}
+
+/// A callback may not look at registers.
+pub const NO_REGS: c_int = 0;
+/// Accesses that load, and those that store. QEMU 7.2 confuses them when it is asked for one kind
+/// only.
+pub const READS: c_int = 1;
+/// See [`READS`].
+pub const WRITES: c_int = 2;
+
+/// What QEMU tells of itself.
+#[repr(C)]
+pub struct Info {
+    target: *const c_char,
+    version_min: c_int,
+    version_now: c_int,
+    system: bool,
+    cpus: c_int,
+    cpus_max: c_int,
+}
+
+impl Info {
+    /// The guest's architecture, such as "x86_64".
+    pub fn target(&self) -> &str {
+        // SAFETY: QEMU gives a string that ends in a zero and lives as long as the call.
+        unsafe { CStr::from_ptr(self.target) }
+            .to_str()
+            .unwrap_or_default()
+    }
+
+    /// Whether a whole machine is emulated.
+    pub fn is_system(&self) -> bool {
+        self.system
+    }
+
+    /// Most CPUs of a machine; 1 for a program, whose threads come as they are made.
+    pub fn cpus(&self) -> u32 {
+        match self.system {
+            true => self.cpus_max.max(1) as u32,
+            false => 1,
+        }
+    }
+}
+
+/// Called for a CPU.
+pub type OfCpu = extern "C" fn(Id, c_uint);
+/// Called when a block was translated.
+pub type OfTranslation = extern "C" fn(Id, *mut Block);
+/// Called when a block or instruction is executed.
+pub type OfExecution = extern "C" fn(c_uint, *mut c_void);
+/// Called when memory is accessed: CPU, what, virtual address, the caller's own.
+pub type OfAccess = extern "C" fn(c_uint, u32, u64, *mut c_void);
+/// Called at the end.
+pub type OfExit = extern "C" fn(Id, *mut c_void);
+
+macro_rules! api {
+    ($($(#[$doc:meta])* $field:ident = $name:literal: $type:ty),* $(,)?) => {
+        /// QEMU's functions.
+        pub struct Api { $($(#[$doc])* pub $field: $type,)* }
+
+        impl Api {
+            fn find() -> Result<Api, String> {
+                Ok(Api { $($field: {
+                    let found = symbol($name);
+                    if found.is_null() {
+                        return Err(format!("this QEMU has no {}", $name.to_string_lossy()));
+                    }
+                    // SAFETY: a function of this name has this type in all versions.
+                    unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
+                },)* })
+            }
+        }
+    };
+}
+
+api! {
+    /// Asks to be told of each CPU that is made.
+    on_cpu = c"qemu_plugin_register_vcpu_init_cb": unsafe extern "C" fn(Id, OfCpu),
+    /// Of each that has ended.
+    on_cpu_end = c"qemu_plugin_register_vcpu_exit_cb": unsafe extern "C" fn(Id, OfCpu),
+    /// Of each that has nothing to do.
+    on_idle = c"qemu_plugin_register_vcpu_idle_cb": unsafe extern "C" fn(Id, OfCpu),
+    /// Of each block that is translated.
+    on_translation = c"qemu_plugin_register_vcpu_tb_trans_cb":
+        unsafe extern "C" fn(Id, OfTranslation),
+    /// Of each time that a block is executed.
+    on_block = c"qemu_plugin_register_vcpu_tb_exec_cb":
+        unsafe extern "C" fn(*mut Block, OfExecution, c_int, *mut c_void),
+    /// Of each access that an instruction makes.
+    on_access = c"qemu_plugin_register_vcpu_mem_cb":
+        unsafe extern "C" fn(*mut Insn, OfAccess, c_int, c_int, *mut c_void),
+    /// At the end.
+    on_exit = c"qemu_plugin_register_atexit_cb": unsafe extern "C" fn(Id, OfExit, *mut c_void),
+    /// Instructions of a block.
+    block_insns = c"qemu_plugin_tb_n_insns": unsafe extern "C" fn(*const Block) -> usize,
+    /// One of them.
+    block_insn = c"qemu_plugin_tb_get_insn":
+        unsafe extern "C" fn(*const Block, usize) -> *mut Insn,
+    /// The size of an access, as a power of two.
+    size_shift = c"qemu_plugin_mem_size_shift": unsafe extern "C" fn(u32) -> c_uint,
+    /// Whether it stores.
+    is_store = c"qemu_plugin_mem_is_store": unsafe extern "C" fn(u32) -> bool,
+    /// Where an access is in the guest's physical memory; null for a program.
+    hwaddr = c"qemu_plugin_get_hwaddr": unsafe extern "C" fn(u32, u64) -> *mut HwAddr,
+    /// Whether that is not memory.
+    hwaddr_is_io = c"qemu_plugin_hwaddr_is_io": unsafe extern "C" fn(*const HwAddr) -> bool,
+    /// The address.
+    hwaddr_physical = c"qemu_plugin_hwaddr_phys_addr":
+        unsafe extern "C" fn(*const HwAddr) -> u64,
+}
+
+/// Finds QEMU's functions; once, when the plugin is installed.
+///
+/// # Errors
+/// Names one that is missing.
+pub fn find() -> Result<&'static Api, String> {
+    let api = Api::find()?;
+    Ok(API.get_or_init(|| api))
+}
+
+/// QEMU's functions.
+///
+/// # Panics
+/// If [`find`] has not succeeded.
+#[inline]
+pub fn api() -> &'static Api {
+    API.get().expect("found when the plugin was installed")
+}
+
+static API: OnceLock<Api> = OnceLock::new();
+
+fn symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: a string that ends in a zero; the result is only compared, or cast by our caller.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}

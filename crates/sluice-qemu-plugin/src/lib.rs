@@ -1,0 +1,55 @@
+//! `libsluice_qemu.so`: a TCG plugin for QEMU, for programs (`qemu-x86_64`) and whole guests
+//! (`qemu-system-x86_64`).
+//!
+//! It hears of every load and store that QEMU executes. The thread of a CPU counts, filters, and
+//! gathers what is left in a buffer of its own; another thread writes the trace. Nothing is
+//! allocated or locked for an access.
+
+mod access;
+mod api;
+mod cpus;
+mod options;
+mod pipe;
+mod record;
+mod thread;
+
+use api::{Id, Info};
+use options::Options;
+use std::ffi::{CStr, c_char, c_int};
+
+/// QEMU calls it when it has loaded the plugin.
+///
+/// # Safety
+/// As QEMU calls it: `info` is live, and `arguments` are `count` strings that end in a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: Id,
+    info: *const Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let (info, arguments) = unsafe {
+        let text = |place| CStr::from_ptr(*arguments.add(place)).to_string_lossy();
+        let list: Vec<String> = (0..count.max(0) as usize)
+            .map(|place| text(place).into_owned())
+            .collect();
+        (&*info, list)
+    };
+    match install(id, info, &arguments) {
+        Ok(()) => 0,
+        Err(message) => {
+            eprintln!("sluice: {message}");
+            1
+        }
+    }
+}
+
+fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), String> {
+    let options = Options::parse(arguments)?;
+    api::find()?;
+    pipe::watch_forks();
+    match options {
+        Options::Record(options) => record::install(id, info, options),
+    }
+}

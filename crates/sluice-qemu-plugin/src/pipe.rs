@@ -1,0 +1,82 @@
+//! From the threads of the CPUs to the one that works for them: batches, and their buffers back.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+/// Entries of a batch.
+pub const BATCH: usize = 2048;
+/// Batches that wait at most; then a CPU waits.
+const WAITING: usize = 16;
+
+/// Set in a child that the program has forked, which has none of our threads.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// From now on children that the program forks are known as such.
+pub fn watch_forks() {
+    extern "C" fn in_child() {
+        FORKED.store(true, Relaxed);
+    }
+    // SAFETY: the handler only stores a flag.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// Whether this process is a fork of the one that is watched.
+pub fn is_forked() -> bool {
+    FORKED.load(Relaxed)
+}
+
+/// What comes through a pipe.
+pub enum Message<T> {
+    /// The next entries of a CPU.
+    Batch(Vec<T>),
+    /// The end, with the instructions that each CPU has executed.
+    End(Vec<u64>),
+}
+
+/// The end at the CPUs.
+pub struct Pipe<T> {
+    full: SyncSender<Message<T>>,
+    /// Buffers to be filled.
+    empty: Mutex<Vec<Vec<T>>>,
+}
+
+impl<T> Pipe<T> {
+    /// A pipe and its other end.
+    pub fn new() -> (Pipe<T>, Receiver<Message<T>>) {
+        let (full, receiver) = sync_channel(WAITING);
+        let empty = Mutex::new(Vec::with_capacity(2 * WAITING));
+        (Pipe { full, empty }, receiver)
+    }
+
+    /// An empty buffer.
+    pub fn buffer(&self) -> Vec<T> {
+        let mut empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
+        empty.pop().unwrap_or_else(|| Vec::with_capacity(BATCH))
+    }
+
+    /// Takes a buffer back, with whatever is in it.
+    pub fn give_back(&self, mut buffer: Vec<T>) {
+        buffer.clear();
+        let mut empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
+        empty.push(buffer);
+    }
+
+    /// Sends what a CPU has gathered, and gives it room for more. Waits if too much waits already.
+    pub fn send(&self, batch: &mut Vec<T>) {
+        if is_forked() {
+            // The locks may be held by threads that do not exist here.
+            return batch.clear();
+        }
+        if !batch.is_empty() {
+            let full = std::mem::replace(batch, self.buffer());
+            // Nobody there: what went wrong has been said.
+            let _ = self.full.send(Message::Batch(full));
+        }
+    }
+
+    /// Says that nothing more comes.
+    pub fn end(&self, executed: Vec<u64>) {
+        let _ = self.full.send(Message::End(executed));
+    }
+}

@@ -1,0 +1,271 @@
+//! `mode=record`: every access, or what passes a filter, into a trace.
+
+use crate::access::{What, physical};
+use crate::api::{Block, Id, Info, NO_REGS, READS, WRITES, api};
+use crate::cpus::Cpus;
+use crate::options::Record;
+use crate::pipe::{BATCH, Message, Pipe, is_forked};
+use crate::thread;
+use sluice_trace::filter::{Filter, Passed};
+use sluice_trace::{Access, Header, Kind, Order, Space, Summary, Writer};
+use sluice_units::LINE_BYTES;
+use std::ffi::{c_uint, c_void};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+/// Numbers of open files that programs hardly ever use or close.
+const FILES_FROM: i32 = 900;
+
+static CPUS: Cpus<Cpu> = Cpus::new();
+static RECORDER: OnceLock<Recorder> = OnceLock::new();
+
+struct Recorder {
+    options: Record,
+    pipe: Arc<Pipe<Access>>,
+    encoder: Mutex<Option<JoinHandle<Result<Summary, String>>>>,
+}
+
+/// What belongs to a CPU.
+struct Cpu {
+    number: u32,
+    /// Instructions executed once the running block is through.
+    executed: u64,
+    filter: Option<Filter>,
+    /// Accesses that QEMU has told of.
+    seen: u64,
+    batch: Vec<Access>,
+}
+
+/// Opens the file and asks QEMU for its callbacks.
+///
+/// # Errors
+/// When the file cannot be made.
+pub fn install(id: Id, info: &Info, options: Record) -> Result<(), String> {
+    let header = header(info, &options);
+    let at = |error: io::Error| format!("{}: {error}", options.out.display());
+    let file = File::create(&options.out).map_err(at)?;
+    let file = out_of_the_way(file).map_err(at)?;
+    let writer = Writer::new(file, &header).map_err(|e| e.to_string())?;
+    let (pipe, receiver) = Pipe::new();
+    let pipe = Arc::new(pipe);
+    let theirs = pipe.clone();
+    let encoder = thread::spawn("sluice-trace", move || encode(&theirs, &receiver, writer))
+        .map_err(|e| format!("starting a thread: {e}"))?;
+    let recorder = Recorder {
+        options,
+        pipe,
+        encoder: Mutex::new(Some(encoder)),
+    };
+    let _ = RECORDER.set(recorder);
+    let on_translation = match info.is_system() {
+        true => translated::<true>,
+        false => translated::<false>,
+    };
+    let api = api();
+    // SAFETY: callbacks of the right types, that live as long as the process.
+    unsafe {
+        (api.on_cpu)(id, begin);
+        (api.on_cpu_end)(id, pass_on);
+        (api.on_idle)(id, pass_on);
+        (api.on_translation)(id, on_translation);
+        (api.on_exit)(id, end, std::ptr::null_mut());
+    }
+    Ok(())
+}
+
+fn header(info: &Info, options: &Record) -> Header {
+    let filtered = !options.filter.is_empty();
+    Header {
+        granularity: if filtered { LINE_BYTES as u32 } else { 1 },
+        filter: filtered.then(|| options.filter.to_string()),
+        space: match info.is_system() {
+            true => Space::Physical,
+            false => Space::Virtual,
+        },
+        order: Order::PerCpu,
+        ..Header::new(options.command.clone())
+    }
+}
+
+/// The same file under a number that the program, which shares them, is not likely to close.
+fn out_of_the_way(file: File) -> io::Result<File> {
+    // SAFETY: an open file, and a new number for it that nobody else owns.
+    unsafe {
+        match libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FILES_FROM) {
+            -1 => Ok(file),
+            number => Ok(File::from_raw_fd(number)),
+        }
+    }
+}
+
+fn encode(
+    pipe: &Pipe<Access>,
+    receiver: &Receiver<Message<Access>>,
+    mut writer: Writer<File>,
+) -> Result<Summary, String> {
+    while let Ok(message) = receiver.recv() {
+        match message {
+            Message::Batch(batch) => {
+                for access in &batch {
+                    writer.push(access).map_err(complain)?;
+                }
+                pipe.give_back(batch);
+            }
+            Message::End(executed) => return writer.finish(&executed).map_err(complain),
+        }
+    }
+    Err("the program's side is gone".to_owned())
+}
+
+/// Says at once what ended the recording: the program may go on for long.
+fn complain(error: sluice_trace::Error) -> String {
+    eprintln!("sluice: recording ended: {error}");
+    error.to_string()
+}
+
+fn recorder() -> &'static Recorder {
+    RECORDER.get().expect("set when the plugin was installed")
+}
+
+extern "C" fn begin(_: Id, cpu: c_uint) {
+    let recorder = recorder();
+    CPUS.add(cpu, || Cpu {
+        number: cpu,
+        executed: 0,
+        filter: (!recorder.options.filter.is_empty())
+            .then(|| Filter::new(&recorder.options.filter)),
+        seen: 0,
+        batch: match is_forked() {
+            true => Vec::with_capacity(BATCH),
+            false => recorder.pipe.buffer(),
+        },
+    });
+}
+
+/// A CPU rests or ends: others need not wait for what it has gathered.
+extern "C" fn pass_on(_: Id, cpu: c_uint) {
+    // SAFETY: a callback of this CPU.
+    let cpu = unsafe { CPUS.get(cpu) };
+    recorder().pipe.send(&mut cpu.batch);
+}
+
+extern "C" fn translated<const SYSTEM: bool>(_: Id, block: *mut Block) {
+    let api = api();
+    // SAFETY: the block that is being told of and its instructions; what belongs to a callback is
+    // a number and no pointer.
+    unsafe {
+        let count = (api.block_insns)(block);
+        (api.on_block)(block, executed, NO_REGS, count as *mut c_void);
+        for place in 0..count {
+            let insn = (api.block_insn)(block, place);
+            let left = (count - place) as *mut c_void;
+            (api.on_access)(insn, accessed::<SYSTEM>, NO_REGS, READS | WRITES, left);
+        }
+    }
+}
+
+extern "C" fn executed(cpu: c_uint, count: *mut c_void) {
+    // SAFETY: a callback of this CPU.
+    unsafe { CPUS.get(cpu) }.executed += count as u64;
+}
+
+/// `left`: instructions of the block from this one on.
+extern "C" fn accessed<const SYSTEM: bool>(
+    cpu: c_uint,
+    info: u32,
+    address: u64,
+    left: *mut c_void,
+) {
+    let address = match SYSTEM {
+        true => match physical(info, address) {
+            Some(address) => address,
+            None => return,
+        },
+        false => address,
+    };
+    // SAFETY: a callback of this CPU.
+    unsafe { CPUS.get(cpu) }.access(address, What::of(info), left as u64);
+}
+
+impl Cpu {
+    #[inline]
+    fn access(&mut self, address: u64, what: What, left: u64) {
+        let (cpu, instructions) = (self.number, self.executed - left);
+        self.seen += u64::from(what.loads()) + u64::from(what.stores());
+        let batch = &mut self.batch;
+        if let Some(filter) = &mut self.filter {
+            let first = address / LINE_BYTES;
+            let last = (address + u64::from(what.size()) - 1) / LINE_BYTES;
+            let mut pass = |passed| batch.push(passing(cpu, instructions, passed));
+            filter.access(first, what.stores(), &mut pass);
+            if last != first {
+                filter.access(last, what.stores(), &mut pass);
+            }
+        } else {
+            let access = |kind| Access {
+                cpu,
+                instructions,
+                address,
+                size: what.size(),
+                kind,
+            };
+            if what.loads() {
+                batch.push(access(Kind::Load));
+            }
+            if what.stores() {
+                batch.push(access(Kind::Store));
+            }
+        }
+        if batch.len() >= BATCH - ROOM {
+            recorder().pipe.send(batch);
+        }
+    }
+}
+
+/// Entries that one access can add at most: two lines, each with a fill and a write-back of each
+/// level.
+const ROOM: usize = 16;
+
+fn passing(cpu: u32, instructions: u64, passed: Passed) -> Access {
+    let (line, kind) = match passed {
+        Passed::Fill(line) => (line, Kind::Load),
+        Passed::WriteBack(line) => (line, Kind::Store),
+    };
+    Access {
+        cpu,
+        instructions,
+        address: line * LINE_BYTES,
+        size: LINE_BYTES as u16,
+        kind,
+    }
+}
+
+extern "C" fn end(_: Id, _: *mut c_void) {
+    if is_forked() {
+        return;
+    }
+    let recorder = recorder();
+    let mut executed = Vec::new();
+    let mut seen = 0;
+    // SAFETY: QEMU has stopped its CPUs.
+    for (number, cpu) in unsafe { CPUS.all() } {
+        executed.resize(number as usize, 0);
+        executed.push(cpu.executed);
+        seen += cpu.seen;
+        recorder.pipe.send(&mut cpu.batch);
+    }
+    recorder.pipe.end(executed);
+    let encoder = recorder.encoder.lock();
+    let Some(encoder) = encoder.unwrap_or_else(PoisonError::into_inner).take() else {
+        return;
+    };
+    match encoder.join() {
+        Ok(Ok(summary)) => recorder.options.tell(seen, &summary),
+        Ok(Err(_)) => {}
+        Err(_) => eprintln!("sluice: recording ended: a bug of the encoder"),
+    }
+}

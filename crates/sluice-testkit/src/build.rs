@@ -1,0 +1,60 @@
+//! Builds what tests run: libraries of this workspace, and helper programs in C and C++.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// A shared object of a package of this workspace, beside a command of the same profile; built when
+/// it is missing or old.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn library(command: &str, package: &str, file: &str) -> PathBuf {
+    let profile_dir = Path::new(command).parent().expect("target/<profile>");
+    let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "-p", package, "--profile", profile])
+        .arg("--target-dir")
+        .args(profile_dir.parent())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
+    let library = profile_dir.join(file);
+    let said = built.map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
+    assert!(
+        library.is_file(),
+        "no {}; run `cargo build -p {package} --profile {profile}`: {said:?}",
+        library.display()
+    );
+    library
+}
+
+/// Compiles a program in C or C++ into a folder, under a name of its own.
+///
+/// # Panics
+/// If it cannot be compiled.
+pub fn compile(source: &Path, folder: &Path, flags: &[&str]) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Relaxed);
+    std::fs::create_dir_all(folder).expect("a folder for programs");
+    let file = source.file_name().unwrap_or_default().to_string_lossy();
+    let program = folder.join(format!("{file}-{number}.program"));
+    let compiler = if file.ends_with(".cpp") { "c++" } else { "cc" };
+    let out = Command::new(compiler)
+        .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
+        .args(flags)
+        .arg("-o")
+        .args([&program, source])
+        .output()
+        .unwrap_or_else(|e| panic!("{compiler}: {e}; the tests compile programs of their own"));
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.success(),
+        "{compiler} {}: {said}",
+        source.display()
+    );
+    program
+}
