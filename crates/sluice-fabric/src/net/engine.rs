@@ -10,13 +10,14 @@ use super::endpoint::{Endpoint, ExternalMemory, Memory};
 use super::error::{Deadlock, FabricError};
 use super::graph::{Graph, NodeKind};
 use super::link::Links;
-use super::packet::{Class, NONE, Packet, Slab};
+use super::packet::{NONE, Packet, Slab};
 use super::parts::{Part, Parts};
 use super::pattern::{Access, Source};
 use super::requester::{Requester, Turn};
 use super::routing::{RoutingInfo, Table};
 use super::stats::{FabricStats, HopStats, RequesterStats};
 use crate::Wheel;
+use sluice_model::cxl::Channel;
 use sluice_model::cxl::HomeAgent;
 use sluice_units::{Ps, Rng};
 
@@ -36,7 +37,7 @@ pub(super) enum Event {
     /// The wires that a direction shares are free.
     Free { direction: u32 },
     /// A receiver's room for a packet has become known to the sender.
-    Credit { direction: u32, class: Class },
+    Credit { direction: u32, channel: Channel },
     /// A memory from outside wants to be advanced.
     Advance { endpoint: u32 },
     /// A coherent message is ready to leave where it comes from.
@@ -300,7 +301,7 @@ impl Fabric {
                 self.issue_all(now, requester);
             }
             Event::Free { direction } => self.free(now, direction),
-            Event::Credit { direction, class } => self.credit(now, direction, class),
+            Event::Credit { direction, channel } => self.credit(now, direction, channel),
             Event::Advance { endpoint } => self.advance_memory(now, endpoint),
             Event::Leave { packet } => self.leave(now, packet),
             Event::Agent { packet } => self.agent_takes(now, packet),
@@ -380,12 +381,12 @@ impl Fabric {
             next: NONE,
             from: requester as u16,
             to: self.graph.requesters as u16 + device.endpoint,
-            class: if access.is_write {
-                Class::RwD
+            channel: if access.is_write {
+                Channel::RwD
             } else {
-                Class::Req
+                Channel::Req
             },
-            held_class: Class::Req,
+            held_channel: Channel::Req,
             is_write: access.is_write,
             hops: 0,
             logical: device.id,

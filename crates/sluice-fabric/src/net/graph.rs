@@ -35,7 +35,7 @@ pub struct LinkSettings {
     pub port_latency: Ps,
     /// How the directions share the wires; none if each has its own.
     pub half: Option<HalfDuplex>,
-    /// Packets of a class that a receiver has room for; none for no limit.
+    /// Packets of a channel that a receiver has room for; none for no limit.
     pub credits: Option<u32>,
 }
 

@@ -2,9 +2,10 @@
 
 use super::engine::{Completed, Event, Fabric};
 use super::graph::NodeKind;
-use super::packet::{Class, NONE};
+use super::packet::NONE;
 use super::parts::Part;
 use super::routing::{Flow, Load};
+use sluice_model::cxl::Channel;
 use sluice_units::Ps;
 
 impl Fabric {
@@ -47,7 +48,7 @@ impl Fabric {
         self.packets[packet].ready = ready;
         if let Some(credits) = self.links.directions[direction as usize].credits {
             let credits = &mut self.links.credits[credits as usize];
-            if !credits.take(self.packets[packet].class) {
+            if !credits.take(self.packets[packet].channel) {
                 credits.wait(&mut self.packets, packet);
                 return;
             }
@@ -94,7 +95,7 @@ impl Fabric {
     #[inline]
     fn transmit(&mut self, earliest: Ps, direction: u32, number: u32) {
         let packet = &mut self.packets[number];
-        let passage = self.links.reserve(direction, earliest, packet.class);
+        let passage = self.links.reserve(direction, earliest, packet.channel);
         let link = &self.links.directions[direction as usize];
         let parts = &mut packet.parts;
         parts[link.waiting].0 += passage.start.0 - packet.ready.0;
@@ -102,16 +103,16 @@ impl Fabric {
         parts[Part::Propagation].0 += link.latency.0;
         parts[Part::Port].0 += link.port.0;
         let arrival = Ps(passage.arrival.0 + link.port.0);
-        let (held, held_class) = (packet.held, packet.held_class);
+        let (held, held_channel) = (packet.held, packet.held_channel);
         let answers = link.answers;
         packet.held = if link.credits.is_some() {
             direction
         } else {
             NONE
         };
-        packet.held_class = packet.class;
+        packet.held_channel = packet.channel;
         if held != NONE {
-            self.give_back(passage.end, held, held_class);
+            self.give_back(passage.end, held, held_channel);
         }
         if let Some(endpoint) = answers {
             self.links.directions[direction as usize].received += 1;
@@ -125,15 +126,15 @@ impl Fabric {
     }
 
     /// The room of a packet that leaves a node's buffer at `at` becomes known to its sender.
-    fn give_back(&mut self, at: Ps, direction: u32, class: Class) {
+    fn give_back(&mut self, at: Ps, direction: u32, channel: Channel) {
         let known = at + self.links.directions[direction as usize].latency;
-        self.queue.push(known, Event::Credit { direction, class });
+        self.queue.push(known, Event::Credit { direction, channel });
     }
 
-    pub(super) fn credit(&mut self, now: Ps, direction: u32, class: Class) {
+    pub(super) fn credit(&mut self, now: Ps, direction: u32, channel: Channel) {
         let credits = self.links.directions[direction as usize].credits;
         let credits = credits.expect("a direction that gave a credit has some");
-        let waiting = self.links.credits[credits as usize].give(&self.packets, class);
+        let waiting = self.links.credits[credits as usize].give(&self.packets, channel);
         if let Some(packet) = waiting {
             self.arbitrate(now, direction, packet);
         }
@@ -153,15 +154,15 @@ impl Fabric {
         if let NodeKind::Switch(_) = node.kind {
             let packet = &mut self.packets[number];
             packet.parts[Part::Switch].0 += node.latency.0;
-            let is_request = matches!(packet.class, Class::Req | Class::RwD);
+            let is_request = matches!(packet.channel, Channel::Req | Channel::RwD);
             packet.hops += u8::from(is_request && !node.is_hub);
             self.forward(Ps(now.0 + node.latency.0), to, number);
             return;
         }
         let held = std::mem::replace(&mut self.packets[number].held, NONE);
         if held != NONE {
-            let class = self.packets[number].held_class;
-            self.give_back(now, held, class);
+            let channel = self.packets[number].held_channel;
+            self.give_back(now, held, channel);
         }
         match node.kind {
             NodeKind::Endpoint(endpoint) if self.coherence.is_some() => {

@@ -2,8 +2,9 @@
 
 use super::arbiter::Arbiter;
 use super::graph::{Graph, HalfDuplex};
-use super::packet::{CLASSES, Class, Queue, Sizes, Slab};
+use super::packet::{CHANNELS, Queue, Sizes, Slab};
 use super::parts::Part;
+use sluice_model::cxl::Channel;
 use sluice_units::Ps;
 
 /// One direction of a link.
@@ -11,7 +12,7 @@ pub(super) struct Direction {
     /// The node at its end.
     pub to: u32,
     /// What carries it.
-    channel: u32,
+    wires: u32,
     /// Which part of a request's time waiting for it is.
     pub waiting: Part,
     /// What the ports at its ends add, each.
@@ -19,7 +20,7 @@ pub(super) struct Direction {
     /// From the last bit sent to the last received.
     pub latency: Ps,
     /// Time of a packet on it.
-    serialisation: [Ps; CLASSES],
+    serialisation: [Ps; CHANNELS],
     /// Where its credits are; none if they have no limit.
     pub credits: Option<u32>,
     /// See [`Links::is_contended`].
@@ -28,17 +29,17 @@ pub(super) struct Direction {
     /// [`Links::answer_at_once`].
     pub answers: Option<u32>,
     /// Packets sent.
-    pub sent: [u64; CLASSES],
+    pub sent: [u64; CHANNELS],
     /// Packets that have arrived.
     pub received: u64,
     /// `sent` when the counting began.
-    before: [u64; CLASSES],
+    before: [u64; CHANNELS],
     /// Longest wait of a packet for it.
     pub wait_max: Ps,
 }
 
 /// The wires: of one direction, or of both if the link is half duplex.
-struct Channel {
+struct Wires {
     /// When it is free.
     free: Ps,
     /// Time that it was busy or is reserved.
@@ -47,10 +48,10 @@ struct Channel {
     arbiter: Option<u32>,
 }
 
-/// Room of a receiver, by class.
+/// Room of a receiver, by channel.
 pub(super) struct Credits {
-    left: [u32; CLASSES],
-    queues: [Queue; CLASSES],
+    left: [u32; CHANNELS],
+    queues: [Queue; CHANNELS],
 }
 
 /// When a packet is on a link.
@@ -74,7 +75,7 @@ pub struct Carried {
 /// All directions of all links.
 pub struct Links {
     pub(super) directions: Vec<Direction>,
-    channels: Vec<Channel>,
+    wires: Vec<Wires>,
     pub(super) credits: Vec<Credits>,
     arbiters: Vec<Arbiter>,
     sizes: Sizes,
@@ -85,7 +86,7 @@ impl Links {
     pub(super) fn new(graph: &Graph, is_bus: bool, sizes: &Sizes) -> Links {
         let mut links = Links {
             directions: Vec::with_capacity(2 * graph.links.len()),
-            channels: Vec::with_capacity(2 * graph.links.len()),
+            wires: Vec::with_capacity(2 * graph.links.len()),
             credits: Vec::new(),
             arbiters: Vec::new(),
             sizes: *sizes,
@@ -96,7 +97,7 @@ impl Links {
             for side in 0..2u32 {
                 if side == 0 || !is_half {
                     let arbiter = settings.half.map(|half| links.add_arbiter(half));
-                    links.channels.push(Channel {
+                    links.wires.push(Wires {
                         free: Ps::ZERO,
                         busy: Ps::ZERO,
                         arbiter,
@@ -107,7 +108,7 @@ impl Links {
                 let credits = settings.credits.map(|credits| links.add_credits(credits));
                 links.directions.push(Direction {
                     to,
-                    channel: links.channels.len() as u32 - 1,
+                    wires: links.wires.len() as u32 - 1,
                     waiting: if graph.forwards(from) && !is_bus {
                         Part::SwitchQueue
                     } else {
@@ -119,9 +120,9 @@ impl Links {
                     is_contended: is_half || credits.is_some(),
                     answers: None,
                     credits,
-                    sent: [0; CLASSES],
+                    sent: [0; CHANNELS],
                     received: 0,
-                    before: [0; CLASSES],
+                    before: [0; CHANNELS],
                     wait_max: Ps::ZERO,
                 });
             }
@@ -136,8 +137,8 @@ impl Links {
 
     fn add_credits(&mut self, each: u32) -> u32 {
         self.credits.push(Credits {
-            left: [each; CLASSES],
-            queues: [Queue::default(); CLASSES],
+            left: [each; CHANNELS],
+            queues: [Queue::default(); CHANNELS],
         });
         self.credits.len() as u32 - 1
     }
@@ -163,15 +164,15 @@ impl Links {
     /// Reserves the wires for a packet that is ready at `ready`. Packets of a direction must come
     /// in the order in which they are ready.
     #[inline]
-    pub(super) fn reserve(&mut self, number: u32, ready: Ps, class: Class) -> Passage {
+    pub(super) fn reserve(&mut self, number: u32, ready: Ps, channel: Channel) -> Passage {
         let direction = &mut self.directions[number as usize];
-        let channel = &mut self.channels[direction.channel as usize];
-        let start = Ps(ready.0.max(channel.free.0));
-        let serialisation = direction.serialisation[class as usize];
+        let wires = &mut self.wires[direction.wires as usize];
+        let start = Ps(ready.0.max(wires.free.0));
+        let serialisation = direction.serialisation[channel as usize];
         let end = Ps(start.0 + serialisation.0);
-        channel.free = end;
-        channel.busy.0 += serialisation.0;
-        direction.sent[class as usize] += 1;
+        wires.free = end;
+        wires.busy.0 += serialisation.0;
+        direction.sent[channel as usize] += 1;
         direction.wait_max = Ps(direction.wait_max.0.max(start.0 - ready.0));
         Passage {
             start,
@@ -183,20 +184,20 @@ impl Links {
     /// The arbiter of a direction's wires, if they are half duplex.
     #[inline]
     pub(super) fn arbiter(&mut self, number: u32) -> Option<(&mut Arbiter, &mut Ps)> {
-        let channel = &mut self.channels[self.directions[number as usize].channel as usize];
-        let arbiter = &mut self.arbiters[channel.arbiter? as usize];
-        Some((arbiter, &mut channel.free))
+        let wires = &mut self.wires[self.directions[number as usize].wires as usize];
+        let arbiter = &mut self.arbiters[wires.arbiter? as usize];
+        Some((arbiter, &mut wires.free))
     }
 
     /// How long a packet would wait at `now`.
     pub(super) fn backlog(&self, number: u32, now: Ps) -> Ps {
         let direction = &self.directions[number as usize];
-        let channel = &self.channels[direction.channel as usize];
-        let waiting = channel
+        let wires = &self.wires[direction.wires as usize];
+        let waiting = wires
             .arbiter
             .map_or(0, |arbiter| self.arbiters[arbiter as usize].waiting());
-        let line = direction.serialisation[Class::Drs as usize];
-        let wires = channel.free - now + line * u64::from(waiting);
+        let line = direction.serialisation[Channel::Drs as usize];
+        let wires = wires.free - now + line * u64::from(waiting);
         let waits = direction.credits.is_some_and(|credits| {
             let queues = &self.credits[credits as usize].queues;
             queues.iter().any(|queue| !queue.is_empty())
@@ -207,8 +208,8 @@ impl Links {
 
     /// Begins to count.
     pub(super) fn begin(&mut self, now: Ps) {
-        for channel in &mut self.channels {
-            channel.busy = (channel.free - now).min(channel.busy);
+        for wires in &mut self.wires {
+            wires.busy = (wires.free - now).min(wires.busy);
         }
         for direction in &mut self.directions {
             direction.before = direction.sent;
@@ -218,8 +219,8 @@ impl Links {
 
     /// How long the wires of a direction were busy until `now`. Half duplex: both directions.
     pub fn busy(&self, number: u32, now: Ps) -> Ps {
-        let channel = &self.channels[self.directions[number as usize].channel as usize];
-        channel.busy - (channel.free - now)
+        let wires = &self.wires[self.directions[number as usize].wires as usize];
+        wires.busy - (wires.free - now)
     }
 
     /// The longest wait of a packet for a direction since the counting began.
@@ -231,11 +232,11 @@ impl Links {
     pub fn carried(&self, number: u32) -> Carried {
         let direction = &self.directions[number as usize];
         let mut carried = Carried::default();
-        for class in 0..CLASSES {
-            let packets = direction.sent[class] - direction.before[class];
+        for channel in 0..CHANNELS {
+            let packets = direction.sent[channel] - direction.before[channel];
             carried.packets += packets;
-            carried.bytes += packets * u64::from(self.sizes.bytes[class]);
-            carried.payload += packets * u64::from(self.sizes.payload[class]);
+            carried.bytes += packets * u64::from(self.sizes.bytes[channel]);
+            carried.payload += packets * u64::from(self.sizes.payload[channel]);
         }
         carried
     }
@@ -244,23 +245,26 @@ impl Links {
 impl Credits {
     /// Takes a credit, if there is one and nobody waits.
     #[inline]
-    pub fn take(&mut self, class: Class) -> bool {
-        let (left, queue) = (&mut self.left[class as usize], self.queues[class as usize]);
+    pub fn take(&mut self, channel: Channel) -> bool {
+        let (left, queue) = (
+            &mut self.left[channel as usize],
+            self.queues[channel as usize],
+        );
         let can = *left > 0 && queue.is_empty();
         *left -= u32::from(can);
         can
     }
 
-    /// Lets a packet wait behind the others of its class.
+    /// Lets a packet wait behind the others of its channel.
     pub fn wait(&mut self, packets: &mut Slab, packet: u32) {
-        let class = packets[packet].class;
-        self.queues[class as usize].push(packets, packet);
+        let channel = packets[packet].channel;
+        self.queues[channel as usize].push(packets, packet);
     }
 
     /// Gives a credit back, or to the first packet that waits for it, which is returned.
-    pub fn give(&mut self, packets: &Slab, class: Class) -> Option<u32> {
-        let first = self.queues[class as usize].pop(packets);
-        self.left[class as usize] += u32::from(first.is_none());
+    pub fn give(&mut self, packets: &Slab, channel: Channel) -> Option<u32> {
+        let first = self.queues[channel as usize].pop(packets);
+        self.left[channel as usize] += u32::from(first.is_none());
         first
     }
 

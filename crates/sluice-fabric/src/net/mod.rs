@@ -39,7 +39,7 @@ pub use engine::{Completed, Fabric, Refusal};
 pub use error::{Deadlock, FabricError};
 pub use graph::{Graph, HalfDuplex, Link, LinkSettings, NodeKind};
 pub use link::{Carried, Links};
-pub use packet::{CLASSES, Class, Sizes};
+pub use packet::{CHANNELS, Sizes};
 pub use params::FABRIC_PARAMS;
 pub use parts::{PARTS, Part, Parts};
 pub use pattern::{Access, PATTERNS, PatternInfo, PatternSettings, Source};

@@ -4,111 +4,45 @@ use super::parts::Parts;
 use sluice_model::cxl::{Channel, FlitMode, Packing, wire_bytes};
 use sluice_units::{LINE_BYTES, Ps};
 
-/// What a packet carries: one of the six message classes of CXL.mem, each with its own credits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// M2S Req: a request without data.
-    Req,
-    /// M2S RwD: a request with data.
-    RwD,
-    /// S2M NDR: a response without data.
-    Ndr,
-    /// S2M DRS: a response with data.
-    Drs,
-    /// S2M BISnp: a back-invalidate snoop.
-    BiSnp,
-    /// M2S BIRsp: its response.
-    BiRsp,
-}
+/// How many channels there are.
+pub const CHANNELS: usize = Channel::ALL.len();
 
-/// How many classes there are.
-pub const CLASSES: usize = 6;
-
-impl Class {
-    /// Every class, in order.
-    pub const ALL: [Class; CLASSES] = [
-        Class::Req,
-        Class::RwD,
-        Class::Ndr,
-        Class::Drs,
-        Class::BiSnp,
-        Class::BiRsp,
-    ];
-
-    /// The name in the CXL specification.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Class::Req => "Req",
-            Class::RwD => "RwD",
-            Class::Ndr => "NDR",
-            Class::Drs => "DRS",
-            Class::BiSnp => "BISnp",
-            Class::BiRsp => "BIRsp",
-        }
-    }
-
-    /// The class of a channel.
-    pub const fn of(channel: Channel) -> Class {
-        match channel {
-            Channel::Req => Class::Req,
-            Channel::RwD => Class::RwD,
-            Channel::Ndr => Class::Ndr,
-            Channel::Drs => Class::Drs,
-            Channel::BiSnp => Class::BiSnp,
-            Channel::BiRsp => Class::BiRsp,
-        }
-    }
-
-    /// Whether it has data.
-    pub const fn has_data(self) -> bool {
-        matches!(self, Class::RwD | Class::Drs)
-    }
-}
-
-/// Bytes of a packet of each class on a link, all and payload.
+/// Bytes of a packet of each channel on a link, all and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// All bytes.
-    pub bytes: [u32; CLASSES],
+    pub bytes: [u32; CHANNELS],
     /// Of them data.
-    pub payload: [u32; CLASSES],
+    pub payload: [u32; CHANNELS],
 }
 
 impl Sizes {
     /// Data packets of `payload` and `data_header` bytes, others of `header` bytes.
     pub fn new(payload: u32, header: u32, data_header: u32) -> Sizes {
         Sizes {
-            bytes: Class::ALL.map(|class| {
-                if class.has_data() {
+            bytes: Channel::ALL.map(|channel| {
+                if channel.has_data() {
                     payload + data_header
                 } else {
                     header
                 }
             }),
-            payload: Class::ALL.map(|class| if class.has_data() { payload } else { 0 }),
+            payload: Channel::ALL.map(|channel| if channel.has_data() { payload } else { 0 }),
         }
     }
 
     /// Those of CXL's messages in full flits.
     pub fn of_flits(mode: FlitMode) -> Sizes {
-        let channel = |class| match class {
-            Class::Req => Channel::Req,
-            Class::RwD => Channel::RwD,
-            Class::Ndr => Channel::Ndr,
-            Class::Drs => Channel::Drs,
-            Class::BiSnp => Channel::BiSnp,
-            Class::BiRsp => Channel::BiRsp,
-        };
         let line = LINE_BYTES as u32;
         Sizes {
-            bytes: Class::ALL.map(|class| wire_bytes(mode, channel(class), Packing::Shared) as u32),
-            payload: Class::ALL.map(|class| if class.has_data() { line } else { 0 }),
+            bytes: Channel::ALL.map(|channel| wire_bytes(mode, channel, Packing::Shared) as u32),
+            payload: Channel::ALL.map(|channel| if channel.has_data() { line } else { 0 }),
         }
     }
 
     /// Data of a request: what its packet with data carries.
     pub fn payload_bytes(&self) -> u32 {
-        self.payload[Class::Drs as usize]
+        self.payload[Channel::Drs as usize]
     }
 }
 
@@ -135,9 +69,9 @@ pub(super) struct Packet {
     /// Edge ports.
     pub from: u16,
     pub to: u16,
-    pub class: Class,
-    /// The class of the credit that it holds.
-    pub held_class: Class,
+    pub channel: Channel,
+    /// The channel of the credit that it holds.
+    pub held_channel: Channel,
     pub is_write: bool,
     /// The LD-ID of its logical device.
     pub logical: u8,
@@ -150,7 +84,7 @@ pub(super) struct Packet {
 impl Packet {
     /// Whether it must not overtake others between the same two ends.
     pub fn is_ordered(&self) -> bool {
-        self.message != NONE && self.class == Class::Ndr
+        self.message != NONE && self.channel == Channel::Ndr
     }
 }
 

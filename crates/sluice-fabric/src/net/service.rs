@@ -2,8 +2,8 @@
 
 use super::endpoint::{Answer, Memory, MemoryRequest};
 use super::engine::{Event, Fabric};
-use super::packet::Class;
 use super::parts::Part;
+use sluice_model::cxl::Channel;
 use sluice_units::Ps;
 
 impl Fabric {
@@ -81,10 +81,10 @@ impl Fabric {
         packet.parts[Part::Memory] = Ps(now.0 - packet.ready.0);
         let node = packet.to;
         (packet.from, packet.to) = (packet.to, packet.from);
-        packet.class = if packet.is_write {
-            Class::Ndr
+        packet.channel = if packet.is_write {
+            Channel::Ndr
         } else {
-            Class::Drs
+            Channel::Drs
         };
         self.forward(now, u32::from(node), number);
     }

@@ -4,8 +4,9 @@ use super::host::is_request;
 use super::{Cargo, Coherence, Journey};
 use crate::dcoh::{Deed, S2m, ToDevice, ToHost};
 use crate::net::engine::{Event, Fabric};
-use crate::net::packet::{Class, NONE, Packet};
+use crate::net::packet::{NONE, Packet};
 use crate::net::parts::{Part, Parts};
+use sluice_model::cxl::Channel;
 use sluice_units::Ps;
 
 impl Fabric {
@@ -138,8 +139,8 @@ impl Fabric {
             next: NONE,
             from: of.0 as u16,
             to: node,
-            class: if is_write { Class::RwD } else { Class::Req },
-            held_class: Class::Req,
+            channel: if is_write { Channel::RwD } else { Channel::Req },
+            held_channel: Channel::Req,
             is_write,
             hops: 0,
             logical,
@@ -165,7 +166,7 @@ impl Fabric {
             }
             false => (Parts::default(), 0),
         };
-        let class = Class::of(message.what.channel());
+        let channel = message.what.channel();
         let to = message.peer as u16;
         let message = S2m {
             peer: agent,
@@ -182,8 +183,8 @@ impl Fabric {
             next: NONE,
             from: from as u16,
             to,
-            class,
-            held_class: class,
+            channel,
+            held_channel: channel,
             is_write: false,
             hops,
             logical: 0,

@@ -3,9 +3,10 @@
 use super::{Cargo, Coherence, Journey, Outstanding};
 use crate::dcoh::{Access as Looked, M2s, Message, S2m, State, ToDevice, ToHost, Want};
 use crate::net::engine::{Completed, Event, Fabric};
-use crate::net::packet::{Class, NONE, Packet};
+use crate::net::packet::{NONE, Packet};
 use crate::net::parts::{Part, Parts};
 use crate::net::pattern::Access;
+use sluice_model::cxl::Channel;
 use sluice_units::Ps;
 
 impl Fabric {
@@ -98,7 +99,7 @@ impl Fabric {
         parts: Parts,
     ) {
         let (endpoint, addr) = c.place(message.line);
-        let class = Class::of(message.what.channel());
+        let channel = message.what.channel();
         let peer = requester;
         let packet = self.packets.add(Packet {
             addr,
@@ -110,9 +111,9 @@ impl Fabric {
             next: NONE,
             from: requester as u16,
             to: (self.graph.requesters + endpoint) as u16,
-            class,
-            held_class: class,
-            is_write: class == Class::RwD,
+            channel,
+            held_channel: channel,
+            is_write: channel == Channel::RwD,
             hops: 0,
             logical: 0,
             message: c.load(Cargo::Up(Message { peer, ..message })),

@@ -74,7 +74,7 @@ pub(super) const LINK: &[Param] = &[
             max: 65_536,
         },
         default: "none",
-        meaning: "packets of a message class that the receiver of a direction has room for; none: \
+        meaning: "packets of a channel that the receiver of a direction has room for; none: \
                   no limit",
         source: "assumed: ESF does not state its flow control; none never blocks",
     },
