@@ -3,9 +3,9 @@
 //! One table for each channel and kind of flit drives encoding, decoding and lengths. Fields are
 //! listed from bit 0 up. Widths are those of CXL 3.1, Tables 3-34, 3-40, 3-44, 3-46, 3-49 and
 //! 3-52; orders were compared with a public implementation in SystemVerilog for 68-byte and
-//! 256-byte flits. Under port-based routing the order of S2M DRS is Figure 4-67's and the lengths
-//! are Table 4-14's. Where the identifiers of the other five messages lie there could not be
-//! looked up: they stand where LD-ID and BI-ID do, SPID first.
+//! 256-byte flits. Under port-based routing the fields are in the order of those tables, which have
+//! SPID before DPID everywhere: Figure 4-67 shows that S2M DRS follows its table there, and the
+//! lengths are Table 4-14's. The figures of the other five messages could not be looked up.
 
 use super::opcode::Channel;
 use std::fmt;
@@ -208,20 +208,20 @@ fn parts_pbr(channel: Channel) -> &'static [Part] {
             (Tc, 2),
         ],
         Channel::BiRsp => &[
-            (Spid, 12),
-            (Dpid, 12),
             (BiTag, 12),
             (LowAddr, 2),
+            (Spid, 12),
+            (Dpid, 12),
             (Reserved, 9),
         ],
         Channel::BiSnp => &[
-            (Spid, 12),
-            (Dpid, 12),
             (BiTag, 12),
             (Address, 46),
+            (Spid, 12),
+            (Dpid, 12),
             (Reserved, 9),
         ],
-        Channel::Ndr => &[(Dpid, 12), (DevLoad, 2), (Reserved, 10)],
+        Channel::Ndr => &[(DevLoad, 2), (Dpid, 12), (Reserved, 10)],
         Channel::Drs => &[
             (Poison, 1),
             (DevLoad, 2),
