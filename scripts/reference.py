@@ -88,6 +88,7 @@ count = 2
 device = "skybyte"        # a device preset, or a file beside this one; the type is then `device`
 cache = { capacity = "64MiB" }  # what differs from that device
 logical_devices = 2       # what differs from [endpoint]
+link = { bandwidth = 8000 }  # what differs from [link] at the nodes of the group
 
 [[endpoints]]
 name = "mine"
@@ -99,8 +100,8 @@ argument = "fast"         # what it is told when it is made
 name = "sw"
 count = 2
 
-[[links]]                 # for a list only; a switch's port may stand behind a colon
-ends = ["host0", "sw0:3"]
+[[links]]                 # of a list; another topology's own are changed
+ends = ["host0", "sw0:3"] # a switch's port may stand behind a colon
 bandwidth = 16000         # what differs from [link]
 
 [[routes]]                # what a switch does with packets for a node, instead of the shortest way
@@ -113,10 +114,28 @@ name = "low"
 base = 0
 size = "512MiB"
 targets = ["ssd0.0", "ssd1.0"]  # a logical device has its number behind a dot
+hosts = ["host0"]         # whose address map has it; left out: all
+
+[[vcs]]                   # a virtual switch in sw1, for one host
+name = "first"
+switch = "sw1"
+upstream = "host1"        # the host on its upstream port
+vppbs = ["ssd0.1", "sw1:4", "sw1:5.2"]  # devices by name, or by port and logical device
 ```
 
-`--set KEY=VALUE` reaches the parameters, and those of a group by its name: `--set host.depth=8`.
+`--set KEY=VALUE` reaches the parameters, and those of a group by its name: `--set host.depth=8`,
+`--set ssd.link.bandwidth=8000`.
 Requesters and endpoints are edge ports: 4096 at most, as port ids have 12 bits.
+
+**Virtual hierarchies** (CXL 2.0 and later). Without `[[vcs]]` switches route by port (PBR) and
+lead everywhere. A switch that a `[[vcs]]` names is divided among its hosts, one or several: each
+host on it has one virtual switch, whose vPPBs are bound to devices on the same switch, or to
+logical devices of a pooled one (MLD). A logical device is bound once; what is bound to none stays
+in the pool. A host's address map has its devices, in the order of the vPPBs, then memory on links
+of its own, and nothing else: an address beyond, a range over another's device, and a device bound
+twice are refused with both names. Bindings hold for the whole run. One level: hosts and devices
+on such a switch, no other switch. `sluice fabric check` tells who reaches what, a run what each
+vPPB served. `cxl2-pool` is an example.
 """
 TITLES = {"eviction": "Eviction", "prefetch": "Prefetch", "gc": "Garbage collection"}
 

@@ -136,7 +136,8 @@ impl Inner {
             Ok(()) => SLUICE_OK,
             Err(Refusal::Full) => self.refuse(SLUICE_FULL, &Refusal::Full.to_string()),
             Err(refusal) => {
-                let message = format!("{addr:#x}: {refusal}");
+                let who = self.config.requester_name(requester);
+                let message = format!("{addr:#x} from {who}: {refusal}");
                 self.refuse(SLUICE_INVALID, &message)
             }
         }

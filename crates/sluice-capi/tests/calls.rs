@@ -182,7 +182,10 @@ fn what_cannot_be_is_refused_in_one_line() {
         "there is no requester 1; there are 1, from 0 on"
     );
     assert_eq!(send(0, 1 << 20), SLUICE_INVALID);
-    assert_eq!(error(&simulation), "0x100000: no memory has the address");
+    assert_eq!(
+        error(&simulation),
+        "0x100000 from `r0`: it reaches no memory there"
+    );
     assert_eq!(
         [send(0, 0), send(0, 63), send(0, 64)],
         [SLUICE_OK, SLUICE_OK, SLUICE_FULL]

@@ -42,6 +42,16 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
                 graph.names.len() as u32 - graph.edges(),
                 graph.links.len()
             );
+            for vcs in &config.vcs {
+                let devices: Vec<&str> = vcs.vppbs.iter().map(|vppb| &*vppb.name).collect();
+                println!(
+                    "vcs {} of {}: {} reaches {}",
+                    vcs.name,
+                    graph.names[vcs.switch as usize],
+                    graph.names[vcs.host as usize],
+                    devices.join(", ")
+                );
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -173,6 +183,20 @@ fn print_table(object: &Value) {
             .collect();
         row("of it", parts.join(", "));
     }
+    for vcs in object["vcs"].as_array().into_iter().flatten() {
+        let text = |key: &str| vcs[key].as_str().unwrap_or("").to_owned();
+        row(
+            &format!("vcs {}", text("name")),
+            format!(
+                "{} on {}: {:.1} MB/s, {:.1} ns; {}",
+                text("host"),
+                text("switch"),
+                number(vcs, "/bandwidth_mb_s"),
+                number(vcs, "/host_latency_mean_ns"),
+                bindings(vcs)
+            ),
+        );
+    }
     row(
         "bottleneck",
         format!(
@@ -183,4 +207,14 @@ fn print_table(object: &Value) {
         ),
     );
     row("result hash", text("/hash").to_owned());
+}
+
+/// What a virtual switch is bound to, with the requests that each served.
+fn bindings(vcs: &Value) -> String {
+    let vppbs = vcs["vppbs"].as_array().into_iter().flatten();
+    let each = vppbs.map(|vppb| {
+        let device = vppb["device"].as_str().unwrap_or("");
+        format!("{device} {}", vppb["requests"])
+    });
+    each.collect::<Vec<_>>().join(", ")
 }

@@ -79,6 +79,31 @@ fn every_endpoint_type_serves() {
     assert!(number(&object, "/latency_mean_ns") > 10_000.0);
 }
 
+#[test]
+fn hosts_share_a_pooled_device_by_their_hierarchies() {
+    let output = sluice(&["fabric", "check", "cxl2-pool"]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        told.contains("vcs vcs1 of sw: host1 reaches dram1, ssd.1"),
+        "{told}"
+    );
+    let object = run(&["cxl2-pool"]);
+    let hierarchies = object["vcs"].as_array().unwrap();
+    assert_eq!(hierarchies.len(), 2);
+    let mut served = 0.0;
+    for (index, vcs) in hierarchies.iter().enumerate() {
+        assert_eq!(vcs["host"], format!("host{index}"));
+        let devices = [format!("dram{index}"), format!("ssd.{index}")];
+        for (at, device) in devices.iter().enumerate() {
+            assert_eq!(vcs["vppbs"][at]["device"], *device);
+            assert!(number(vcs, &format!("/vppbs/{at}/requests")) > 0.0);
+        }
+        served += number(vcs, "/requests");
+    }
+    // What the devices served is what came back, but for requests under way.
+    assert!((served - 8_000.0).abs() <= 2.0 * 16.0, "{served}");
+}
+
 /// One line that says this, and status 2.
 fn refused(words: &[&str], said: &str) {
     let output = sluice(words);
@@ -99,6 +124,25 @@ fn bad_input_is_one_line_and_status_2() {
         &["fabric", "run", "esf", "--set", "x"],
         "expected KEY=VALUE",
     );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool.toml");
+    for (tables, said) in [
+        (
+            "[[vcs]]\nname = \"a\"\nhost = \"host0\"\n",
+            "`host`: expected no such key",
+        ),
+        (
+            "[[vcs]]\nname = \"a\"\nswitch = \"sw\"\nupstream = \"host0\"\nvppbs = \"ssd\"\n",
+            "vcs `a`: there is no device `ssd`; there are ssd.0, ssd.1, dram0, dram1",
+        ),
+        (
+            "[[requesters]]\nname = \"host\"\nlink = { bandwidht = 1 }\n",
+            "did you mean `link.bandwidth`?",
+        ),
+    ] {
+        std::fs::write(&path, format!("base = \"cxl2-pool\"\n{tables}")).unwrap();
+        refused(&["fabric", "check", path.to_str().unwrap()], said);
+    }
 }
 
 #[test]

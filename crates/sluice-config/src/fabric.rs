@@ -7,7 +7,7 @@ use crate::read::{restate, source_of};
 use crate::shelf::{BASE, Shelf};
 use crate::system::beside;
 use sluice_fabric::net::{
-    FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec,
+    FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
 };
 use sluice_model::ConfigError;
 use std::collections::BTreeMap;
@@ -21,17 +21,18 @@ const SHELF: Shelf = Shelf {
 };
 
 /// Lists of tables at the top of a file.
-const LISTS: [&str; 6] = [
+const LISTS: [&str; 7] = [
     "requesters",
     "endpoints",
     "switches",
     "links",
     "routes",
     "ranges",
+    "vcs",
 ];
 
 /// Keys of a group that are no parameters.
-const OWN: &[&str] = &["name", "device", "library", "argument"];
+const OWN: &[&str] = &["name", "device", "library", "argument", "link"];
 
 /// A fabric as a file describes it.
 #[derive(Clone, Debug, Default)]
@@ -105,6 +106,7 @@ enum List {
     Links(Vec<LinkSpec>),
     Routes(Vec<RouteSpec>),
     Ranges(Vec<RangeSpec>),
+    Vcs(Vec<VcsSpec>),
 }
 
 impl DescribedFabric {
@@ -117,6 +119,7 @@ impl DescribedFabric {
             List::Links(links) => spec.links = links,
             List::Routes(routes) => spec.routes = routes,
             List::Ranges(ranges) => spec.ranges = ranges,
+            List::Vcs(vcs) => spec.vcs = vcs,
         }
     }
 }
@@ -135,7 +138,8 @@ impl Reader<'_> {
             "switches" => List::Switches(self.each(tables, |t| self.group("switch", t))?),
             "links" => List::Links(self.each(tables, |t| self.link(t))?),
             "routes" => List::Routes(self.each(tables, |t| self.route(t))?),
-            _ => List::Ranges(self.each(tables, |t| self.range(t))?),
+            "ranges" => List::Ranges(self.each(tables, |t| self.range(t))?),
+            _ => List::Vcs(self.each(tables, |t| self.vcs(t))?),
         })
     }
 
@@ -173,7 +177,23 @@ impl Reader<'_> {
             if !matches!(value.get_ref(), DeValue::Table(_)) {
                 group.set.push(self.setting(table, key, value)?);
             } else if !is_endpoint {
-                return Err(self.bad(value, "no table; only endpoints have a device's"));
+                return Err(self.bad(value, "no table but `link`; only endpoints have a device's"));
+            }
+        }
+        if let Some(link) = from.table.get("link") {
+            let DeValue::Table(set) = link.get_ref() else {
+                return Err(self.bad(link, "a table, such as { bandwidth = 16000 }"));
+            };
+            if table == "switch" {
+                return Err(self.bad(link, "no such table; a switch's links are [[links]]"));
+            }
+            let link = Table {
+                source: self.source,
+                table: set,
+                at: link.span().start,
+            };
+            for (key, value) in link.others(&[]) {
+                group.link.push(self.setting("link", key, value)?);
             }
         }
         if let Some(name) = from.table.get("device").filter(|_| is_endpoint) {
@@ -259,12 +279,26 @@ impl Reader<'_> {
     }
 
     fn range(&self, from: &Table<'_>) -> Result<RangeSpec, Error> {
-        from.only(&["name", "base", "size", "targets"])?;
+        from.only(&["name", "base", "size", "targets", "hosts"])?;
         Ok(RangeSpec {
             name: from.text("name")?,
             base: from.size("base")?,
             size: from.size("size")?,
             targets: from.texts("targets")?,
+            hosts: match from.table.contains_key("hosts") {
+                true => from.texts("hosts")?,
+                false => Vec::new(),
+            },
+        })
+    }
+
+    fn vcs(&self, from: &Table<'_>) -> Result<VcsSpec, Error> {
+        from.only(&["name", "switch", "upstream", "vppbs"])?;
+        Ok(VcsSpec {
+            name: from.text("name")?,
+            switch: from.text("switch")?,
+            upstream: from.text("upstream")?,
+            vppbs: from.texts("vppbs")?,
         })
     }
 }

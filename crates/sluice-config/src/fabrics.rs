@@ -40,5 +40,10 @@ pub fn fabrics() -> &'static [Preset] {
             meaning: "eight hosts, four CXL-SSDs with write logs, two levels of switches, coherent",
             toml: include_str!("../../../presets/fabrics/skybyte-pool.toml"),
         },
+        Preset {
+            name: "cxl2-pool",
+            meaning: "two hosts share a pooled CXL-SSD through a switch of two virtual hierarchies",
+            toml: include_str!("../../../presets/fabrics/cxl2-pool.toml"),
+        },
     ]
 }

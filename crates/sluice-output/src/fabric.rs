@@ -5,6 +5,7 @@ use crate::{SCHEMA, share};
 use serde_json::{Map, Value, json};
 use sluice_fabric::net::{
     Deadlock, Fabric, FabricConfig, FabricError, FabricSpec, HopStats, Length, Part,
+    RequesterStats, Vcs, Vppb,
 };
 use sluice_units::Ps;
 
@@ -134,6 +135,7 @@ fn told(fabric: &Fabric, config: &FabricConfig) -> Map<String, Value> {
         "busiest_link": busiest(fabric),
         "bottleneck": bottleneck(fabric),
         "coherence": coherence(fabric),
+        "vcs": config.vcs.iter().map(|one| vcs(fabric, one, payload)).collect::<Value>(),
         "hash": format!("{:016x}", stats.hash),
     }))
 }
@@ -196,16 +198,49 @@ fn hops(hops: &[HopStats]) -> Value {
 fn requesters(fabric: &Fabric, payload: u64) -> Value {
     let time = fabric.stats().time();
     let rows = fabric.requester_stats().enumerate().map(|(index, stats)| {
-        let mean = (stats.completed > 0)
-            .then(|| stats.latency as f64 / stats.completed as f64 / PS_PER_NS);
         json!({
             "name": fabric.graph().names[index],
             "requests": stats.completed,
             "bandwidth_mb_s": mb_s(stats.completed * payload, time),
-            "latency_mean_ns": mean,
+            "latency_mean_ns": mean_ns(stats),
         })
     });
     rows.collect()
+}
+
+fn mean_ns(stats: &RequesterStats) -> Option<f64> {
+    let mean = || stats.latency as f64 / stats.completed as f64 / PS_PER_NS;
+    (stats.completed > 0).then(mean)
+}
+
+/// A virtual switch: what its devices served, its host's latency, its upstream link.
+fn vcs(fabric: &Fabric, vcs: &Vcs, payload: u64) -> Value {
+    let time = fabric.stats().time();
+    let graph = fabric.graph();
+    let upstream = &graph.links[vcs.link as usize];
+    let side = usize::from(upstream.ends[1] == vcs.switch);
+    let served = |vppb: &Vppb| fabric.served(vppb.endpoint, vppb.logical);
+    let vppbs = vcs.vppbs.iter().map(|vppb| {
+        json!({
+            "device": vppb.name,
+            "port": vppb.port,
+            "requests": served(vppb),
+            "bandwidth_mb_s": mb_s(served(vppb) * payload, time),
+        })
+    });
+    let requests: u64 = vcs.vppbs.iter().map(served).sum();
+    let host = fabric.requester_stats().nth(vcs.host as usize);
+    json!({
+        "name": vcs.name,
+        "switch": graph.names[vcs.switch as usize],
+        "host": graph.names[vcs.host as usize],
+        "port": upstream.ports[side],
+        "requests": requests,
+        "bandwidth_mb_s": mb_s(requests * payload, time),
+        "host_latency_mean_ns": host.and_then(mean_ns),
+        "utility": utility(fabric, vcs.link as usize),
+        "vppbs": vppbs.collect::<Value>(),
+    })
 }
 
 /// A link: busy share of either direction and its mean, and what it carried.

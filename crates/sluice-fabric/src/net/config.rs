@@ -4,6 +4,7 @@ use super::coherent::CoherenceSettings;
 use super::endpoint::EndpointSettings;
 use super::engine::Node;
 use super::graph::{Graph, NodeKind};
+use super::hierarchy::Vcs;
 use super::packet::Sizes;
 use super::pattern::{PatternInfo, PatternSettings};
 use super::requester::RequesterSettings;
@@ -40,6 +41,8 @@ pub struct FabricConfig {
     pub(super) home_of: Vec<u32>,
     /// Bytes that each of them maps without a gap from address 0.
     pub(super) mapped: Vec<u64>,
+    /// Virtual switches, in the order of the description.
+    pub vcs: Vec<Vcs>,
     /// The endpoint of each logical device, and where it begins there.
     pub(super) logical: Vec<Logical>,
     pub(super) table: Table,
@@ -61,6 +64,15 @@ impl FabricConfig {
     /// Bytes that a requester can reach.
     pub fn reach(&self, requester: usize) -> u64 {
         self.mapped[self.home_of[requester] as usize]
+    }
+
+    /// What messages call a requester: its name, with the hierarchy that it is in.
+    pub fn requester_name(&self, requester: u32) -> String {
+        let name = &self.graph.names[requester as usize];
+        match self.vcs.iter().find(|vcs| vcs.host == requester) {
+            Some(vcs) => format!("`{name}` (vcs `{}`)", vcs.name),
+            None => format!("`{name}`"),
+        }
     }
 
     /// The pattern of a requester, and what it is made from.

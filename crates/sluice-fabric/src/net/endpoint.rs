@@ -148,8 +148,8 @@ pub(super) struct Endpoint {
     /// Whether a response can be sent before its time has come: every access takes the same time,
     /// so that responses leave in the order of the requests.
     pub is_constant: bool,
-    /// Accesses of the memory.
-    pub accesses: u64,
+    /// Accesses of the memory by logical device.
+    pub accesses: Vec<u64>,
     /// Of a device, what was counted before.
     before: Option<Box<Stats>>,
     /// When an event will advance a memory from outside.
@@ -178,7 +178,7 @@ impl Endpoint {
             }),
             turns: vec![Ps::ZERO; settings.logical_devices as usize],
             is_constant: false,
-            accesses: 0,
+            accesses: vec![0; settings.logical_devices as usize],
             before: None,
             woken_at: Ps::MAX,
         })
@@ -186,7 +186,7 @@ impl Endpoint {
 
     /// Counts anew.
     pub fn begin(&mut self) {
-        self.accesses = 0;
+        self.accesses.fill(0);
         self.before = self.device().map(|device| Box::new(*device.stats()));
     }
 
@@ -230,7 +230,7 @@ impl Endpoint {
     /// How long its bandwidth was used since its accesses are counted.
     pub fn busy(&self) -> Ps {
         let each = self.gap.map_or(0, |gap| gap.0 / self.turns.len() as u64);
-        Ps(each * self.accesses)
+        Ps(each * self.accesses.iter().sum::<u64>())
     }
 
     /// When a request that is ready at `at` has its turn, if that is a matter of bandwidth.
@@ -248,8 +248,8 @@ impl Endpoint {
     /// # Panics
     /// If an external memory was not attached: the caller's mistake.
     #[inline]
-    pub fn access(&mut self, now: Ps, request: MemoryRequest) -> Answer {
-        self.accesses += 1;
+    pub fn access(&mut self, now: Ps, request: MemoryRequest, logical: u8) -> Answer {
+        self.accesses[usize::from(logical)] += 1;
         let op = if request.is_write {
             Op::Write
         } else {

@@ -70,7 +70,7 @@ pub enum Refusal {
     #[error("the requester's queue is full")]
     Full,
     /// No memory has the address.
-    #[error("no memory has the address")]
+    #[error("it reaches no memory there")]
     NoMemory,
     /// It is in the past.
     #[error("the time is before that of the last event")]
@@ -214,6 +214,14 @@ impl Fabric {
     /// Counters of each requester.
     pub fn requester_stats(&self) -> impl Iterator<Item = &RequesterStats> {
         self.requesters.iter().map(|requester| &requester.stats)
+    }
+
+    /// Accesses that a logical device served since the counting began.
+    ///
+    /// # Panics
+    /// If there is no such endpoint or logical device.
+    pub fn served(&self, endpoint: u32, logical: u8) -> u64 {
+        self.endpoints[endpoint as usize].accesses[usize::from(logical)]
     }
 
     /// Requests that were issued and have not come back.

@@ -111,6 +111,14 @@ pub enum FabricError {
         /// Why not.
         message: String,
     },
+    /// A virtual hierarchy that cannot be.
+    #[error("vcs `{vcs}`: {message}")]
+    Hierarchy {
+        /// The virtual switch.
+        vcs: String,
+        /// Why not.
+        message: String,
+    },
     /// A topology that the numbers do not make.
     #[error("topology `{kind}`: {message}")]
     Topology {

@@ -33,7 +33,8 @@ impl Fabric {
             addr: packet.addr,
             is_write: packet.is_write,
         };
-        match self.endpoints[number as usize].access(at, request) {
+        let logical = packet.logical;
+        match self.endpoints[number as usize].access(at, request, logical) {
             Answer::At(done_at) if self.endpoints[number as usize].is_constant => {
                 return self.respond(done_at, id);
             }

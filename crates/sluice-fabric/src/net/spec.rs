@@ -11,13 +11,15 @@ pub struct Group {
     pub name: String,
     /// Parameters that differ, without their table, such as `depth`.
     pub set: Vec<(String, String)>,
+    /// Parameters of the links of its requesters or endpoints that differ, without their table.
+    pub link: Vec<(String, String)>,
     /// The device of endpoints of type `device`.
     pub device: Option<DeviceConfig>,
     /// The memory model of endpoints of type `external`.
     pub library: Option<Library>,
 }
 
-/// A link of a topology that is a list.
+/// A link of a topology that is a list, or changes of one that a topology makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSpec {
     /// Names of the nodes that it joins; a switch may have a port behind a colon.
@@ -48,6 +50,22 @@ pub struct RangeSpec {
     pub size: u64,
     /// The endpoints that it is dealt out over, in order.
     pub targets: Vec<String>,
+    /// The requesters whose address map has it; none for all.
+    pub hosts: Vec<String>,
+}
+
+/// A virtual switch within a switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VcsSpec {
+    /// What messages and reports call it.
+    pub name: String,
+    /// The switch.
+    pub switch: String,
+    /// The requester on its upstream port.
+    pub upstream: String,
+    /// What its vPPBs are bound to: endpoints, logical devices, or ports of the switch behind a
+    /// colon.
+    pub vppbs: Vec<String>,
 }
 
 /// A fabric, not yet checked.
@@ -61,12 +79,14 @@ pub struct FabricSpec {
     pub endpoints: Vec<Group>,
     /// Groups of switches, for a topology that is a list.
     pub switches: Vec<Group>,
-    /// Its links.
+    /// Its links; of another topology, changes of those that it makes.
     pub links: Vec<LinkSpec>,
     /// Changes of the routing tables.
     pub routes: Vec<RouteSpec>,
     /// Address ranges; none for one after the other over all endpoints.
     pub ranges: Vec<RangeSpec>,
+    /// Virtual switches; their switches are divided, others route by port.
+    pub vcs: Vec<VcsSpec>,
 }
 
 impl Default for FabricSpec {
@@ -80,12 +100,14 @@ impl Default for FabricSpec {
             links: Vec::new(),
             routes: Vec::new(),
             ranges: Vec::new(),
+            vcs: Vec::new(),
         }
     }
 }
 
 impl FabricSpec {
-    /// Gives a parameter a value: `TABLE.KEY` of the whole fabric, or `GROUP.KEY` of a group.
+    /// Gives a parameter a value: `TABLE.KEY` of the whole fabric, `GROUP.KEY` of a group,
+    /// or `GROUP.link.KEY` of its links.
     ///
     /// # Errors
     /// [`ConfigError::UnknownKey`] and [`ConfigError::BadValue`]. Nothing is changed then.
@@ -98,6 +120,11 @@ impl FabricSpec {
         ];
         for (table, groups) in kinds {
             if let Some(group) = groups.iter_mut().find(|group| group.name == name) {
+                if let Some(link) = inner.strip_prefix("link.").filter(|_| table != "switch") {
+                    self.raw.clone().set(inner, value)?;
+                    group.link.push((link.to_owned(), value.to_owned()));
+                    return Ok(());
+                }
                 self.raw.clone().set(&format!("{table}.{inner}"), value)?;
                 group.set.push((inner.to_owned(), value.to_owned()));
                 return Ok(());

@@ -49,6 +49,7 @@ fn a_logical_device_has_its_share() {
             base: 0,
             size: 512 << 20,
             targets: targets.iter().map(|name| (*name).to_owned()).collect(),
+            hosts: Vec::new(),
         }];
         let mut fabric = fabric(&spec);
         fabric.run(LENGTH, &mut |_| true).unwrap();

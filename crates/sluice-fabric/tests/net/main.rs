@@ -3,6 +3,8 @@
 mod bounds;
 mod ceilings;
 mod duplex;
+mod elements;
+mod hierarchy;
 mod idle;
 mod refused;
 mod rig;

@@ -52,6 +52,7 @@ fn range(name: &str, base: u64, target: &str) -> RangeSpec {
         base,
         size: 1 << 30,
         targets: vec![target.to_owned()],
+        hosts: Vec::new(),
     }
 }
 
@@ -218,11 +219,11 @@ fn more_edge_ports_than_12_bits_number() {
 }
 
 #[test]
-fn links_of_a_topology_that_makes_its_own() {
+fn switches_of_a_topology_that_makes_its_own() {
     let mut spec = spec(&[("topology.kind", "ring")]);
-    spec.links.push(link("r0", "s0"));
+    spec.switches = vec![group("sw", 1)];
     says(
         &spec,
-        "topology `ring`: it makes its own; for [[links]] give topology.kind = \"list\"",
+        "topology `ring`: it makes its own; for [[switches]] give topology.kind = \"list\"",
     );
 }

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod coherence;
+mod hierarchy;
 mod nodes;
 mod wiring;
 
@@ -24,17 +25,22 @@ impl FabricConfig {
         let raw = &spec.raw;
         let requesters = nodes::requesters(spec)?;
         let endpoints = nodes::endpoints(spec)?;
-        let wiring = wiring::wire(spec, &requesters.names, &endpoints.names)?;
+        let wiring = wiring::wire(spec, &requesters, &endpoints)?;
         let graph = wiring.graph;
+        let devices = addresses::devices(&endpoints);
+        let reach = hierarchy::reach(spec, &graph, &devices)?;
         let unreachable = |Unreachable { from, to }| FabricError::Disconnected {
             from: graph.names[from as usize].clone(),
             to: graph.names[to as usize].clone(),
         };
-        let mut table = Table::shortest(&graph).map_err(unreachable)?;
+        let table = Table::shortest(&graph, &|requester, endpoint| {
+            reach.needs(requester, endpoint)
+        });
+        let mut table = table.map_err(unreachable)?;
         wiring::route(spec, &graph, &mut table)?;
         let name = raw.choice("routing.policy");
         let routing = ROUTINGS.iter().find(|routing| routing.name == name);
-        let map = addresses::map(spec, &requesters, &endpoints)?;
+        let map = addresses::map(spec, &requesters, &devices, &reach)?;
         let pattern = |name| PATTERNS.iter().find(|pattern| pattern.name == name);
         let patterns = requesters.settings.iter().map(|r| pattern(r.pattern));
         let patterns: Option<Vec<_>> = patterns.collect();
@@ -49,7 +55,8 @@ impl FabricConfig {
             homes: map.homes,
             home_of: map.home_of,
             mapped: map.mapped,
-            logical: map.logical,
+            logical: devices.logical,
+            vcs: reach.vcs,
             table,
             patterns: patterns.expect("a choice comes from its registry"),
             graph,

@@ -13,6 +13,8 @@ use sluice_units::{LINE_BYTES, Ratio};
 pub(super) struct Nodes<T> {
     pub names: Vec<String>,
     pub settings: Vec<T>,
+    /// What differs in the links of each.
+    pub links: Vec<Vec<(String, String)>>,
 }
 
 /// The nodes of all groups of a table; of one group called `prefix` if there is none.
@@ -32,6 +34,7 @@ pub(super) fn expand<T: Clone>(
     let mut nodes = Nodes {
         names: Vec::new(),
         settings: Vec::new(),
+        links: Vec::new(),
     };
     for group in groups {
         let made = with(raw, table, &group.set)
@@ -47,6 +50,7 @@ pub(super) fn expand<T: Clone>(
                 format!("{}{index}", group.name)
             });
             nodes.settings.push(made.clone());
+            nodes.links.push(group.link.clone());
         }
     }
     Ok(nodes)

@@ -39,8 +39,9 @@ impl Table {
     /// Shortest ways by the number of links, over switches only.
     ///
     /// # Errors
-    /// The first pair of edge nodes, a requester and an endpoint, without a way.
-    pub fn shortest(graph: &Graph) -> Result<Table, Unreachable> {
+    /// The first pair of edge nodes, a requester and an endpoint, without a way that `needs` says
+    /// must be there.
+    pub fn shortest(graph: &Graph, needs: &dyn Fn(u32, u32) -> bool) -> Result<Table, Unreachable> {
         let leaving = graph.leaving();
         let destinations = graph.edges() as usize;
         let mut row = 0;
@@ -68,7 +69,8 @@ impl Table {
                 0..graph.requesters
             };
             for from in strangers {
-                if distances[from as usize] == NONE {
+                let endpoint = from.max(to) - graph.requesters;
+                if distances[from as usize] == NONE && needs(from.min(to), endpoint) {
                     return Err(Unreachable { from, to });
                 }
             }
