@@ -1,0 +1,57 @@
+//! Ctrl-C.
+
+use crate::command::sluice;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Whether the process has a handler for SIGINT.
+fn catches_ctrl_c(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    u64::from_str_radix(caught.unwrap().trim(), 16).unwrap() & 2 != 0
+}
+
+#[test]
+fn ctrl_c_ends_it_with_130() {
+    let mut child = sluice()
+        .args(["sim", "--system", "base-cssd", "--json"])
+        .args([
+            "--workload",
+            "srad",
+            "--scale",
+            "128",
+            "--instructions",
+            "1000G",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !catches_ctrl_c(child.id()) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    assert!(said.starts_with("sluice: stopped after "), "{said}");
+    let mut told = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut told)
+        .unwrap();
+    assert_eq!(told, "", "no result");
+}

@@ -1,0 +1,7 @@
+//! `sluice sim --system`, from outside: its object, its folder, its errors, Ctrl-C.
+
+mod command;
+mod counts;
+mod interrupt;
+mod printing;
+mod refused;

@@ -1,0 +1,94 @@
+//! What is refused, and how.
+
+use crate::command::{SMALL, refusal, sluice};
+
+#[test]
+fn bad_input_is_one_line_that_says_what_would_do() {
+    let small = |more: &[&'static str]| [&SMALL[..], more].concat();
+    let cases: &[(&str, Vec<&str>, &str)] = &[
+        (
+            "skybite",
+            small(&[]),
+            "unknown system `skybite`: give a path ending in .toml, or one of",
+        ),
+        (
+            "skybyte-c",
+            vec!["--workload", "chases"],
+            "workload: \"chases\" is not known; a simulated host runs one of ",
+        ),
+        (
+            "skybyte-c",
+            vec!["--workload", "srad:sed=1"],
+            "srad: there is no key \"sed\"; keys: seed, rounds",
+        ),
+        (
+            "skybyte-c",
+            small(&["--threads", "4"]),
+            "cpu.threads = 4, cpu.cores = 8: a core without a thread; at least 8 threads",
+        ),
+        (
+            "skybyte-c",
+            small(&["--set", "l3.mshrs=0"]),
+            "l3.mshrs = 0: a cache without MSHRs could not miss; give it 1 at least",
+        ),
+        (
+            "skybyte-c",
+            small(&["--set", "cpu.coers=4"]),
+            "unknown key `cpu.coers`: did you mean `cpu.cores`? valid keys are cpu.cores, ",
+        ),
+        (
+            "skybyte-c",
+            small(&["--set", "cpu.cores"]),
+            "expected KEY=VALUE",
+        ),
+        (
+            "skybyte-c",
+            small(&[
+                "--set",
+                "device.capacity=4GiB",
+                "--set",
+                "ftl.gc_threshold=2",
+            ]),
+            "workload: srad uses ",
+        ),
+        (
+            "dram-only",
+            small(&["--set", "host.memory=4GiB"]),
+            "at scale 128, but host.memory is 32MiB; give a larger host.memory, or a larger scale",
+        ),
+        (
+            "skybyte-c",
+            vec!["--workload", "srad", "--scale", "6"],
+            "system.scale = 6: does not divide into whole pages of 4KiB",
+        ),
+    ];
+    for (system, more, said) in cases {
+        let message = refusal(system, more);
+        assert!(message.contains(said), "{message}\n{said}");
+    }
+    let message = refusal("skybyte-c", &cases[7].1);
+    let said = "at scale 128, but device.capacity is 32MiB; give a larger device.capacity";
+    assert!(message.contains(said), "{message}");
+}
+
+#[test]
+fn counts_and_flags_are_checked_by_the_command_line() {
+    let refused = |arguments: &[&str], said: &str| {
+        let output = sluice().arg("sim").args(arguments).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(said), "{message}");
+    };
+    let system = ["--system", "skybyte-c", "--workload", "srad"];
+    let with = |more: &[&'static str]| [&system[..], more].concat();
+    refused(
+        &with(&["--instructions", "many"]),
+        "such as 250000, 100M or 1.5G",
+    );
+    refused(&with(&["--hits", "misses"]), "cannot be used with");
+    refused(&with(&["--device", "cylon"]), "cannot be used with");
+    refused(
+        &["--workload", "chase", "--scale", "2"],
+        "--system <SYSTEM>",
+    );
+}
