@@ -39,7 +39,7 @@ pub enum Command {
         #[command(subcommand)]
         command: FabricCommand,
     },
-    /// Record memory accesses of programs
+    /// Record, convert and look into traces of memory accesses
     Trace {
         #[command(subcommand)]
         command: crate::trace::TraceCommand,

@@ -52,6 +52,17 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A file of another format that says what cannot be.
+    #[error("{place}: {what}")]
+    Input {
+        /// The file and where in it.
+        place: String,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A place that a trace cannot be written to.
+    #[error("{0}")]
+    Output(String),
     /// A place behind the end.
     #[error("cannot seek to {what} {wanted}: the trace ends at {end}")]
     Seek {

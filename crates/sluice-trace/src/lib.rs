@@ -8,17 +8,21 @@
 mod access;
 mod block;
 mod column;
+pub mod convert;
 mod error;
 pub mod filter;
+pub mod footprint;
 mod header;
 mod index;
 mod reader;
+mod reuse;
 mod writer;
 
 pub use access::{Access, Kind};
 pub use error::Error;
 pub use header::{Header, Order, Space};
 pub use reader::{Reader, Unfinished};
+pub use reuse::Reuse;
 pub use writer::{Summary, Writer};
 
 /// Most accesses of one block.

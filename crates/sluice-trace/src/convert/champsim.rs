@@ -1,0 +1,228 @@
+//! ChampSim's instruction traces: 64 bytes for each instruction.
+//!
+//! `ip` (8), `is_branch` (1), `branch_taken` (1), registers written (2) and read (4), two addresses
+//! that are written (8 each), four that are read (8 each); an address of 0 is none.
+
+use super::{Format, Input, Options, Output, Part, Sink, Source, input::Text};
+use crate::header::u64_at;
+use crate::{Access, Error, Header, Kind};
+use std::io::Write;
+
+pub const FORMAT: Format = Format {
+    name: "champsim",
+    meaning: "ChampSim: 64 bytes an instruction, one CPU",
+    parts: &[
+        Part::Instructions,
+        Part::Kinds,
+        Part::Bytes,
+        Part::Fetches,
+        Part::Registers,
+    ],
+    open,
+    create,
+};
+
+const RECORD_BYTES: usize = 64;
+const STORES_AT: usize = 16;
+const LOADS_AT: usize = 32;
+const STORES_MAX: usize = 2;
+const LOADS_MAX: usize = 4;
+/// The format has no sizes.
+const DATA_BYTES: u16 = 8;
+const FETCH_BYTES: u16 = 4;
+/// Where made-up instructions are: a loop of so many, of four bytes each.
+const LOOP_START: u64 = 0x40_0000;
+const LOOP_LENGTH: u64 = 1024;
+/// Instructions read at a time.
+const BATCH: usize = 4096;
+
+fn open(input: Input, _: &Options) -> Result<Box<dyn Source>, Error> {
+    let instructions = 0;
+    let text = input.open()?;
+    Ok(Box::new(Read { text, instructions }))
+}
+
+struct Read {
+    text: Text,
+    instructions: u64,
+}
+
+impl Source for Read {
+    fn read(&mut self, out: &mut Vec<Access>) -> Result<bool, Error> {
+        let mut record = [0; RECORD_BYTES];
+        for _ in 0..BATCH {
+            if !self.text.record(&mut record)? {
+                return Ok(false);
+            }
+            if record[8] > 1 || record[9] > 1 {
+                let what = "is_branch and branch_taken are neither 0 nor 1";
+                return Err(self.text.wrong("instruction", what));
+            }
+            let mut add = |kind, address, size| {
+                out.push(Access {
+                    cpu: 0,
+                    instructions: self.instructions,
+                    address,
+                    size,
+                    kind,
+                });
+            };
+            add(Kind::Fetch, u64_at(&record, 0), FETCH_BYTES);
+            for (kind, start, count) in [
+                (Kind::Load, LOADS_AT, LOADS_MAX),
+                (Kind::Store, STORES_AT, STORES_MAX),
+            ] {
+                let addresses = (0..count).map(|n| u64_at(&record, start + 8 * n));
+                addresses
+                    .filter(|address| *address != 0)
+                    .for_each(|address| add(kind, address, DATA_BYTES));
+            }
+            self.instructions += 1;
+        }
+        Ok(true)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![format!(
+            "{} instructions; sizes are made up: {DATA_BYTES} bytes, {FETCH_BYTES} of a fetch",
+            self.instructions
+        )]
+    }
+}
+
+fn create(output: Output, _: &Header, _: &Options) -> Result<Box<dyn Sink>, Error> {
+    Ok(Box::new(Made {
+        out: output.stream(),
+        counts: Vec::new(),
+        open: None,
+        written: 0,
+        split: 0,
+        at_zero: 0,
+        fetches: 0,
+    }))
+}
+
+/// An instruction that is being put together.
+struct Instruction {
+    cpu: u32,
+    number: u64,
+    ip: Option<u64>,
+    loads: [u64; LOADS_MAX],
+    stores: [u64; STORES_MAX],
+}
+
+impl Instruction {
+    fn new(cpu: u32, number: u64) -> Instruction {
+        Instruction {
+            cpu,
+            number,
+            ip: None,
+            loads: [0; LOADS_MAX],
+            stores: [0; STORES_MAX],
+        }
+    }
+
+    /// Whether there was a place for an access.
+    fn add(&mut self, access: &Access) -> bool {
+        let places = match access.kind {
+            Kind::Load => &mut self.loads[..],
+            Kind::Store => &mut self.stores[..],
+            Kind::Fetch => return self.ip.replace(access.address).is_none(),
+        };
+        let free = places.iter_mut().find(|place| **place == 0);
+        free.map(|place| *place = access.address).is_some()
+    }
+}
+
+struct Made {
+    out: Box<dyn Write>,
+    /// Instructions of each CPU that were written.
+    counts: Vec<u64>,
+    open: Option<Instruction>,
+    written: u64,
+    /// Instructions that had to become two.
+    split: u64,
+    /// Accesses at address 0.
+    at_zero: u64,
+    fetches: u64,
+}
+
+impl Made {
+    fn write(&mut self, instruction: &Instruction) -> Result<(), Error> {
+        let mut record = [0; RECORD_BYTES];
+        let made_up = LOOP_START + 4 * (self.written % LOOP_LENGTH);
+        let ip = instruction.ip.unwrap_or(made_up);
+        record[..8].copy_from_slice(&ip.to_le_bytes());
+        let stores = (STORES_AT..).step_by(8).zip(instruction.stores);
+        let loads = (LOADS_AT..).step_by(8).zip(instruction.loads);
+        for (at, address) in stores.chain(loads) {
+            record[at..at + 8].copy_from_slice(&address.to_le_bytes());
+        }
+        self.written += 1;
+        let done = self.out.write_all(&record);
+        done.map_err(Error::io("writing a trace"))
+    }
+
+    /// Writes the instruction that is open, and those without memory before it.
+    fn close(&mut self) -> Result<(), Error> {
+        let Some(instruction) = self.open.take() else {
+            return Ok(());
+        };
+        let cpu = instruction.cpu as usize;
+        let cpus = self.counts.len().max(cpu + 1);
+        self.counts.resize(cpus, 0);
+        for number in self.counts[cpu]..instruction.number {
+            self.write(&Instruction::new(instruction.cpu, number))?;
+        }
+        self.counts[cpu] = self.counts[cpu].max(instruction.number + 1);
+        self.write(&instruction)
+    }
+}
+
+impl Sink for Made {
+    fn push(&mut self, access: &Access) -> Result<(), Error> {
+        if access.address == 0 {
+            self.at_zero += 1;
+            return Ok(());
+        }
+        self.fetches += u64::from(access.kind == Kind::Fetch);
+        let same =
+            |open: &Instruction| (open.cpu, open.number) == (access.cpu, access.instructions);
+        let known = self.open.as_ref().is_some_and(same);
+        if known && self.open.as_mut().is_some_and(|open| open.add(access)) {
+            return Ok(());
+        }
+        self.split += u64::from(known);
+        self.close()?;
+        let mut next = Instruction::new(access.cpu, access.instructions);
+        next.add(access);
+        self.open = Some(next);
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {
+        self.close()?;
+        self.out.flush().map_err(Error::io("writing a trace"))?;
+        let mut notes = vec![format!(
+            "{} instructions, none of them a branch, none with registers",
+            self.written
+        )];
+        let mut note = |count, what: &str| {
+            if count > 0 {
+                notes.push(format!("{count} {what}"));
+            }
+        };
+        note(
+            self.at_zero,
+            "accesses at address 0 left out: there it means none",
+        );
+        note(
+            self.split,
+            "instructions with more than 4 loads or 2 stores became several",
+        );
+        if self.fetches == 0 {
+            notes.push("addresses of instructions are made up: a loop of 1024".to_owned());
+        }
+        Ok(notes)
+    }
+}

@@ -1,0 +1,203 @@
+//! Block traces in the form of those of Microsoft Research in Cambridge.
+//!
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with times in units of 100 ns.
+
+use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
+use crate::{Access, Error, Header, Kind};
+use std::io::Write;
+
+pub const FORMAT: Format = Format {
+    name: "msr-csv",
+    meaning: "block trace as those of MSR Cambridge: time, host, disk, type, offset, size, response",
+    parts: &[
+        Part::Times,
+        Part::Kinds,
+        Part::Sizes,
+        Part::Bytes,
+        Part::Service,
+    ],
+    open,
+    create,
+};
+
+/// Units of time in a second.
+const UNITS: u64 = 10_000_000;
+/// A request becomes an access for each page.
+const PAGE_BYTES: u64 = 4096;
+/// A request of more is a mistake, and would become millions of accesses.
+const REQUEST_BYTES_MAX: u64 = 1 << 30;
+const FIELDS: usize = 7;
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(Read {
+        text: input.open()?,
+        line: Vec::new(),
+        clock: Clock::default(),
+        per_second: options.per_second,
+        disk: None,
+        requests: 0,
+        empty: 0,
+    }))
+}
+
+struct Read {
+    text: Text,
+    line: Vec<u8>,
+    clock: Clock,
+    per_second: u64,
+    /// Host and disk of the first request.
+    disk: Option<String>,
+    requests: u64,
+    empty: u64,
+}
+
+/// A line.
+struct Request {
+    time: u64,
+    kind: Kind,
+    offset: u64,
+    size: u64,
+}
+
+impl Source for Read {
+    fn read(&mut self, out: &mut Vec<Access>) -> Result<bool, Error> {
+        if !self.text.line(&mut self.line)? {
+            return Ok(false);
+        }
+        let first = self.requests == 0;
+        let heading = first && self.line.to_ascii_lowercase().starts_with(b"timestamp,");
+        if self.line.is_empty() || heading {
+            return Ok(true);
+        }
+        let request = self
+            .request()
+            .map_err(|what| self.text.wrong("line", what))?;
+        self.requests += 1;
+        self.empty += u64::from(request.size == 0);
+        let instructions = self.clock.at(request.time, UNITS, self.per_second);
+        let (mut at, end) = (request.offset, request.offset + request.size);
+        while at < end {
+            let next = (at / PAGE_BYTES + 1).saturating_mul(PAGE_BYTES).min(end);
+            out.push(Access {
+                cpu: 0,
+                instructions,
+                address: at,
+                size: (next - at) as u16,
+                kind: request.kind,
+            });
+            at = next;
+        }
+        Ok(true)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.clock.notes();
+        let requests = self.requests;
+        notes.push(format!(
+            "{requests} requests, each an access of every page of 4 KiB it touches"
+        ));
+        if self.empty > 0 {
+            notes.push(format!("{} requests of 0 bytes left out", self.empty));
+        }
+        notes
+    }
+}
+
+impl Read {
+    fn request(&mut self) -> Result<Request, String> {
+        let line = std::str::from_utf8(&self.line).map_err(|_| "it is no text".to_owned())?;
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        if fields.len() != FIELDS {
+            return Err(format!("{} fields; expected {FIELDS}", fields.len()));
+        }
+        let number = |name: &str, text: &str| {
+            let number = text.parse::<u64>();
+            number.map_err(|_| format!("{name}: \"{text}\" is no whole number"))
+        };
+        let disk = format!("{} {}", fields[1], fields[2]);
+        let known = self.disk.get_or_insert_with(|| disk.clone());
+        if *known != disk {
+            return Err(format!(
+                "disk \"{disk}\", and \"{known}\" before; one disk is a trace"
+            ));
+        }
+        let kind = match fields[3].to_ascii_lowercase().as_str() {
+            "read" => Kind::Load,
+            "write" => Kind::Store,
+            _ => return Err(format!("Type: \"{}\"; expected Read or Write", fields[3])),
+        };
+        let (offset, size) = (number("Offset", fields[4])?, number("Size", fields[5])?);
+        if size > REQUEST_BYTES_MAX || offset.checked_add(size).is_none() {
+            return Err(format!("Size: {size} bytes; expected 1 GiB at most"));
+        }
+        Ok(Request {
+            time: number("Timestamp", fields[0])?,
+            kind,
+            offset,
+            size,
+        })
+    }
+}
+
+fn create(output: Output, _: &Header, options: &Options) -> Result<Box<dyn Sink>, Error> {
+    Ok(Box::new(Made {
+        out: output.stream(),
+        per_second: options.per_second,
+        open: None,
+        time: 0,
+    }))
+}
+
+struct Made {
+    out: Box<dyn Write>,
+    per_second: u64,
+    /// The first access of a request, and the request's end so far.
+    open: Option<(Access, u64)>,
+    time: u64,
+}
+
+impl Made {
+    fn close(&mut self) -> Result<(), Error> {
+        let Some((access, end)) = self.open.take() else {
+            return Ok(());
+        };
+        let units = u128::from(access.instructions) * u128::from(UNITS);
+        let time = units / u128::from(self.per_second);
+        // CPUs count for themselves; a trace of a disk goes forward.
+        self.time = self.time.max(u64::try_from(time).unwrap_or(u64::MAX));
+        let kind = match access.kind {
+            Kind::Store => "Write",
+            Kind::Load | Kind::Fetch => "Read",
+        };
+        let (time, start, size) = (self.time, access.address, end - access.address);
+        let done = writeln!(self.out, "{time},sluice,0,{kind},{start},{size},0");
+        done.map_err(Error::io("writing a trace"))
+    }
+}
+
+impl Sink for Made {
+    fn push(&mut self, access: &Access) -> Result<(), Error> {
+        let end = access.address.saturating_add(u64::from(access.size));
+        if let Some((open, open_end)) = &mut self.open {
+            let next = Access {
+                address: *open_end,
+                size: access.size,
+                ..*open
+            };
+            // Pages of one request follow each other from page to page.
+            if next == *access && open_end.is_multiple_of(PAGE_BYTES) {
+                *open_end = end;
+                return Ok(());
+            }
+        }
+        self.close()?;
+        self.open = Some((*access, end));
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {
+        self.close()?;
+        self.out.flush().map_err(Error::io("writing a trace"))?;
+        Ok(Vec::new())
+    }
+}

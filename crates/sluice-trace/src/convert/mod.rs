@@ -1,0 +1,258 @@
+//! Other formats of traces, to and from accesses.
+
+mod champsim;
+mod csv;
+mod input;
+mod lackey;
+mod native;
+mod oracle;
+mod output;
+
+pub use input::Input;
+pub use output::Output;
+
+use crate::{Access, Error, Header, Kind};
+
+/// Something that a format can hold of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Which CPU made an access.
+    Cpus,
+    /// How many instructions were executed before an access.
+    Instructions,
+    /// When a request was made.
+    Times,
+    /// Stores apart from loads.
+    Kinds,
+    /// How many bytes an access has.
+    Sizes,
+    /// Addresses to the byte.
+    Bytes,
+    /// Addresses of instructions, as fetches.
+    Fetches,
+    /// Branches and registers.
+    Registers,
+    /// The host, the disk and how long a request took.
+    Service,
+}
+
+impl Part {
+    /// In words, as what was lost.
+    pub fn words(self) -> &'static str {
+        match self {
+            Part::Cpus => "which CPU made an access",
+            Part::Instructions => "instruction counts",
+            Part::Times => "times of requests",
+            Part::Kinds => "which accesses are stores",
+            Part::Sizes => "sizes of accesses",
+            Part::Bytes => "addresses within an object",
+            Part::Fetches => "addresses of instructions",
+            Part::Registers => "branches and registers",
+            Part::Service => "host, disk and response time",
+        }
+    }
+}
+
+/// How to convert where formats differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether instruction fetches are kept.
+    pub fetches: bool,
+    /// Only the accesses of this CPU.
+    pub cpu: Option<u32>,
+    /// Bytes of an object of a cache trace.
+    pub object: u64,
+    /// Instructions that stand for a second, between formats that count and formats that have
+    /// times.
+    pub per_second: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            fetches: false,
+            cpu: None,
+            object: 4096,
+            per_second: 1_000_000_000,
+        }
+    }
+}
+
+/// Gives accesses.
+pub trait Source {
+    /// Appends the next accesses, some or none; says whether there may be more.
+    ///
+    /// # Errors
+    /// What cannot be read, with its place.
+    fn read(&mut self, out: &mut Vec<Access>) -> Result<bool, Error>;
+
+    /// How the trace was made, if it says so.
+    fn header(&self) -> Option<&Header> {
+        None
+    }
+
+    /// What a user should know, at the end.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Takes accesses.
+pub trait Sink {
+    /// The next access.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    fn push(&mut self, access: &Access) -> Result<(), Error>;
+
+    /// The end. What a user should know.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    fn finish(self: Box<Self>) -> Result<Vec<String>, Error>;
+}
+
+/// How a format is read.
+type Open = fn(Input, &Options) -> Result<Box<dyn Source>, Error>;
+/// How a format is written.
+type Create = fn(Output, &Header, &Options) -> Result<Box<dyn Sink>, Error>;
+
+/// A format.
+pub struct Format {
+    /// The name used to ask for it.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub meaning: &'static str,
+    /// What it holds.
+    pub parts: &'static [Part],
+    /// Reads it.
+    pub open: Open,
+    /// Writes it.
+    pub create: Create,
+}
+
+/// Every format, this crate's own first.
+pub static FORMATS: &[Format] = &[
+    native::FORMAT,
+    champsim::FORMAT,
+    oracle::FORMAT,
+    csv::FORMAT,
+    lackey::FORMAT,
+];
+
+/// What a conversion did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Accesses written.
+    pub accesses: u64,
+    /// Instruction fetches left out.
+    pub fetches: u64,
+    /// What the source has and the result has not.
+    pub lost: Vec<Part>,
+    /// What else is different.
+    pub notes: Vec<String>,
+}
+
+/// Converts; `go_on` is told now and then how many accesses were written, and may end it: then there
+/// is no report, and what was written is no good.
+///
+/// # Errors
+/// What cannot be read or written.
+pub fn convert(
+    from: &Format,
+    input: Input,
+    to: &Format,
+    output: Output,
+    options: &Options,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Option<Report>, Error> {
+    let command = input.name().to_owned();
+    let mut source = (from.open)(input, options)?;
+    let header = source.header().cloned();
+    let header = header.unwrap_or_else(|| Header::new(command));
+    let mut sink = (to.create)(output, &header, options)?;
+    let mut report = Report::default();
+    let mut some = Vec::new();
+    let (mut more, mut cpus, mut fetched) = (true, 0, false);
+    while more {
+        some.clear();
+        more = source.read(&mut some)?;
+        for access in &some {
+            if options.cpu.is_some_and(|cpu| cpu != access.cpu) {
+                continue;
+            }
+            if access.kind == Kind::Fetch && !options.fetches {
+                report.fetches += 1;
+                continue;
+            }
+            cpus = cpus.max(access.cpu);
+            fetched |= access.kind == Kind::Fetch;
+            sink.push(access)?;
+            report.accesses += 1;
+        }
+        if !go_on(report.accesses) {
+            return Ok(None);
+        }
+    }
+    report.notes = source.notes();
+    report.notes.extend(sink.finish()?);
+    report.lost = lost(from, to, cpus, fetched || report.fetches > 0, options);
+    report.notes.extend(clock(from, to, options));
+    Ok(Some(report))
+}
+
+/// What `to` has no place for. A trace of one CPU without fetches loses neither.
+fn lost(from: &Format, to: &Format, cpus: u32, fetches: bool, options: &Options) -> Vec<Part> {
+    let clock = |part| [Part::Instructions, Part::Times].contains(&part);
+    let has = |part: Part| match part {
+        Part::Fetches => to.parts.contains(&part) && options.fetches,
+        // The instructions of lackey's text are its fetches.
+        Part::Instructions if to.name == lackey::FORMAT.name => options.fetches && fetches,
+        _ if clock(part) => to.parts.iter().any(|part| clock(*part)),
+        _ => to.parts.contains(&part),
+    };
+    let there = |part: Part| match part {
+        Part::Cpus => cpus > 0,
+        Part::Fetches => fetches,
+        _ => true,
+    };
+    let parts = from.parts.iter().copied();
+    parts.filter(|part| there(*part) && !has(*part)).collect()
+}
+
+/// Says how counts became times, or times counts.
+fn clock(from: &Format, to: &Format, options: &Options) -> Option<String> {
+    let rate = options.per_second;
+    let has = |format: &Format, part| format.parts.contains(&part);
+    if has(from, Part::Times) && has(to, Part::Instructions) && to.name != lackey::FORMAT.name {
+        return Some(format!("times became instruction counts, {rate} a second"));
+    }
+    let counted = has(from, Part::Instructions) && has(to, Part::Times);
+    counted.then(|| format!("instruction counts became times, {rate} a second"))
+}
+
+/// Adds up instructions from times that may go back.
+#[derive(Default)]
+struct Clock {
+    first: Option<u64>,
+    instructions: u64,
+    /// Requests whose time was before that of the request before.
+    back: u64,
+}
+
+impl Clock {
+    /// Instructions at a time in units of which a second has `units`.
+    fn at(&mut self, time: u64, units: u64, per_second: u64) -> u64 {
+        let first = *self.first.get_or_insert(time);
+        let passed = u128::from(time.saturating_sub(first)) * u128::from(per_second);
+        let count = u64::try_from(passed / u128::from(units)).unwrap_or(u64::MAX);
+        self.back += u64::from(count < self.instructions || time < first);
+        self.instructions = self.instructions.max(count);
+        self.instructions
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let note = || format!("{} requests go back in time; none was moved", self.back);
+        (self.back > 0).then(note).into_iter().collect()
+    }
+}
