@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 /// Reuse distances (LRU stack distances; Mattson and others 1970).
 ///
-/// Each page has a slot, that of its last touch; slots are in order of time. Pages touched since are
-/// the slots in use behind a page's own, which a Fenwick tree counts.
+/// Each page has a slot, that of its last touch; slots are in order of time. Pages touched since
+/// are the slots in use behind a page's own, which a Fenwick tree counts.
 #[derive(Default)]
 pub struct Reuse {
     /// The slot of each page, from 1.

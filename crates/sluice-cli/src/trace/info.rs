@@ -139,6 +139,13 @@ fn print_table(object: &Value) {
         "stores",
         format!("{:.1} % of data", 100.0 * number("/store_ratio")),
     );
+    print_footprint(object, &text, &row);
+}
+
+/// The half about addresses.
+fn print_footprint(object: &Value, text: &dyn Fn(&str) -> String, row: &dyn Fn(&str, String)) {
+    let at = |place: &str| object.pointer(place).unwrap_or(&Value::Null);
+    let number = |place: &str| at(place).as_f64().unwrap_or(f64::NAN);
     row("instructions", text("/instructions"));
     row(
         "for a data access",

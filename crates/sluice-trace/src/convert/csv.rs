@@ -8,7 +8,7 @@ use std::io::Write;
 
 pub const FORMAT: Format = Format {
     name: "msr-csv",
-    meaning: "block trace as those of MSR Cambridge: time, host, disk, type, offset, size, response",
+    meaning: "block trace as those of MSR Cambridge, one disk",
     parts: &[
         Part::Times,
         Part::Kinds,

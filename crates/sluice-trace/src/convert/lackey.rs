@@ -1,7 +1,8 @@
 //! The text of valgrind's lackey (`--tool=lackey --trace-mem=yes`).
 //!
-//! `I  04016b80,3` is an instruction, ` L 1ffefff9c0,8` a load, ` S` a store, ` M` a load and a store
-//! of the same bytes; addresses in hexadecimal, sizes in decimal. Accesses follow their instruction.
+//! `I  04016b80,3` is an instruction, ` L 1ffefff9c0,8` a load, ` S` a store, ` M` a load and a
+//! store of the same bytes; addresses in hexadecimal, sizes in decimal. Accesses follow their
+//! instruction.
 
 use super::{Format, Input, Options, Output, Part, Sink, Source, input::Text};
 use crate::{Access, Error, Header, Kind};

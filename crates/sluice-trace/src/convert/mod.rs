@@ -153,8 +153,8 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// Converts; `go_on` is told now and then how many accesses were written, and may end it: then there
-/// is no report, and what was written is no good.
+/// Converts; `go_on` is told now and then how many accesses were written, and may end it: then
+/// there is no report, and what was written is no good.
 ///
 /// # Errors
 /// What cannot be read or written.
@@ -196,12 +196,13 @@ pub fn convert(
     }
     report.notes = source.notes();
     report.notes.extend(sink.finish()?);
-    report.lost = lost(from, to, cpus, fetched || report.fetches > 0, options);
+    report.lost = lost(from, to, cpus, fetched, options);
     report.notes.extend(clock(from, to, options));
     Ok(Some(report))
 }
 
-/// What `to` has no place for. A trace of one CPU without fetches loses neither.
+/// What `to` has no place for. A trace of one CPU without fetches loses neither, and fetches that
+/// were left out are counted.
 fn lost(from: &Format, to: &Format, cpus: u32, fetches: bool, options: &Options) -> Vec<Part> {
     let clock = |part| [Part::Instructions, Part::Times].contains(&part);
     let has = |part: Part| match part {
