@@ -16,6 +16,7 @@ pub(super) enum State {
     Ready,
     Running,
     AtBarrier,
+    Asleep,
     Ended,
 }
 
@@ -81,8 +82,8 @@ impl Thread {
         self.after
     }
 
-    /// The barrier is behind it.
-    pub fn pass_barrier(&mut self) {
+    /// The barrier, or the sleep, is behind it.
+    pub fn go_on(&mut self) {
         self.after = Step::More;
     }
 
@@ -98,7 +99,7 @@ impl Thread {
             self.after = program.fill(thread, &mut self.buffer);
             // Else the host would ask for ever.
             let gave = self.buffer.len() > before || self.after != Step::More;
-            assert!(gave, "a stretch, a barrier or the end");
+            assert!(gave, "a stretch, or something else than more");
         }
     }
 }
@@ -171,6 +172,16 @@ impl Scheduler {
         let thread = self.ready.remove(place);
         self.threads[thread as usize].state = State::Running;
         thread
+    }
+
+    /// A thread sleeps longer: it has had nothing since it was asked last.
+    pub fn sleeps_on(&self, thread: u32) -> Option<Ps> {
+        let state = &self.threads[thread as usize];
+        let nothing = state.entry(state.head).is_none();
+        match state.after() {
+            Step::Sleep(time) if nothing => Some(time),
+            _ => None,
+        }
     }
 
     /// Whether every thread that has not ended is at the barrier, and somebody is.

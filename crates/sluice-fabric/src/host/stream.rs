@@ -1,6 +1,6 @@
 //! What a thread executes: memory instructions with the computation between them.
 
-use sluice_units::Bytes;
+use sluice_units::{Bytes, Ps};
 
 /// What an instruction does with memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub enum Step {
     More,
     /// The thread waits until every thread that has not ended is at its barrier.
     Barrier,
+    /// The thread sleeps for so long, and leaves its core. It is asked again then, and may sleep on.
+    Sleep(Ps),
     /// The thread has ended.
     End,
 }
@@ -86,7 +88,7 @@ pub trait Program {
     }
 
     /// Appends the next stretch of a thread's instructions to `out`, which may hold earlier ones:
-    /// some hundreds to some thousands, and none only before a barrier or the end. Not called again
+    /// some hundreds to some thousands, and none only before anything but more. Not called again
     /// for a thread that has ended, and after a barrier only when all threads are there.
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step;
 }

@@ -31,8 +31,11 @@ pub(super) enum Event {
     Retry { core: u32, epoch: u32 },
     /// An instruction with a long delay is at retirement.
     Delay(u32),
-    /// A core has no more work before a barrier, its thread's end or the end of its time slice.
+    /// A core has no more work before a barrier, a sleep, its thread's end or the end of its time
+    /// slice.
     Drained(u32),
+    /// A thread has slept.
+    Wake(u32),
 }
 
 /// Time of a core that is not in its own counters.
@@ -209,6 +212,7 @@ impl<'a> Host<'a> {
             }
             Event::Delay(core) => self.switch(core as usize),
             Event::Drained(core) => self.drained(core as usize),
+            Event::Wake(thread) => self.wake_up(thread),
         }
     }
 

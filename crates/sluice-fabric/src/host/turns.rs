@@ -75,14 +75,33 @@ impl Host<'_> {
             }
             return;
         }
-        state.state = match state.after() {
+        let after = state.after();
+        state.state = match after {
             Step::End => State::Ended,
-            _ => State::AtBarrier,
+            Step::Sleep(_) => State::Asleep,
+            Step::Barrier | Step::More => State::AtBarrier,
         };
+        if let Step::Sleep(time) = after {
+            self.events.push(self.now + time, Event::Wake(thread));
+        }
         self.note(u64::from(thread));
         self.release();
         self.spent[number].since = self.now;
         self.fill_idle();
+    }
+
+    /// A sleeper is asked whether it goes on.
+    pub(super) fn wake_up(&mut self, thread: u32) {
+        let state = &mut self.sched.threads[thread as usize];
+        state.go_on();
+        state.refill(self.program, thread);
+        match self.sched.sleeps_on(thread) {
+            Some(time) => self.events.push(self.now + time, Event::Wake(thread)),
+            None => {
+                self.sched.wake(thread);
+                self.fill_idle();
+            }
+        }
     }
 
     /// Lets the threads go if all are at the barrier.
@@ -94,7 +113,7 @@ impl Host<'_> {
         for thread in 0..self.config.threads {
             let state = &mut self.sched.threads[thread as usize];
             if state.state == State::AtBarrier {
-                state.pass_barrier();
+                state.go_on();
                 self.sched.wake(thread);
             }
         }

@@ -1,9 +1,11 @@
 //! Threads: switches on long delays, barriers, schedulers.
 
 use crate::rig::*;
-use sluice_fabric::host::{HostConfig, HostStats, RunLength, Scheduling, simulate};
+use sluice_fabric::host::{
+    HostConfig, HostStats, Instr, Program, RunLength, Scheduling, Step, simulate,
+};
 use sluice_model::Device;
-use sluice_units::Ps;
+use sluice_units::{Bytes, Ps};
 
 /// A CXL-SSD whose every new page is a miss of 30 us.
 fn flash(hint_threshold: &str) -> Device {
@@ -167,4 +169,72 @@ fn threads_get_on_with_less_cache_than_threads() {
     let device = Device::new(&config(&settings), 1).expect("a device");
     let stats = run(&switching(24), device, pages(24, 20));
     assert_eq!(stats.instructions, 24 * 20 * 11);
+}
+
+/// Threads that compute for a microsecond, sleep for `sleeps` microseconds, and so on.
+struct Sleepers {
+    sleeps: Vec<u64>,
+    rounds: u64,
+    /// Of each thread: rounds, and naps of a microsecond left before the next.
+    at: Vec<(u64, u64)>,
+}
+
+impl Program for Sleepers {
+    fn footprint(&self) -> Bytes {
+        Bytes(1 << 20)
+    }
+
+    fn threads(&self) -> u32 {
+        self.sleeps.len() as u32
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        let (round, naps) = &mut self.at[thread as usize];
+        if *naps > 0 {
+            *naps -= 1;
+            return Step::Sleep(Ps::from_us(1));
+        }
+        if *round == self.rounds {
+            return Step::End;
+        }
+        *round += 1;
+        *naps = self.sleeps[thread as usize] - 1;
+        // Four instructions in a cycle of 250 ps.
+        out.push(work(16_000));
+        Step::Sleep(Ps::from_us(1))
+    }
+}
+
+fn sleep(sleeps: &[u64], rounds: u64) -> HostStats {
+    let mut program = Sleepers {
+        sleeps: sleeps.to_vec(),
+        rounds,
+        at: vec![(0, 0); sleeps.len()],
+    };
+    let length = RunLength {
+        warmup: 0,
+        measured: u64::MAX,
+        sample_every: Ps::ZERO,
+    };
+    let host = switching(sleeps.len() as u32);
+    simulate(&host, flash("2us"), &mut program, length, &mut |_| true).0
+}
+
+#[test]
+fn a_sleeper_leaves_its_core_for_as_long_as_it_says() {
+    let alone = sleep(&[5], 10);
+    assert_eq!((alone.instructions, alone.switches), (160_000, 0));
+    assert_eq!(alone.time, Ps::from_us(10 * (1 + 5)));
+    assert_eq!(alone.cores.idle, Ps::from_us(10 * 5));
+    // One computes while the other sleeps; each change costs a switch of 2 us.
+    let both = sleep(&[7, 7], 10);
+    assert_eq!(both.instructions, 320_000);
+    let turns = 2 * (10 + 1);
+    assert_eq!(
+        both.switches,
+        turns - 1,
+        "once more than they compute, for their ends"
+    );
+    // The first starts without a switch; the second has its last turn behind it.
+    assert_eq!(both.time, Ps::from_us(10 * (2 + 1 + 7) + 1 + 2));
 }
