@@ -5,8 +5,8 @@ use crate::{SCHEMA, share};
 use serde_json::{Map, Value, json};
 use sluice_config::System;
 use sluice_fabric::host::{
-    HostConfig, HostStats, LevelStats, Migration, PhaseStats, Program, Requests, RunLength,
-    simulate,
+    HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, Program, Requests,
+    RunLength, simulate,
 };
 use sluice_model::{ConfigError, Device};
 use sluice_units::{Bytes, Ps};
@@ -164,10 +164,11 @@ impl ReadySystem {
     pub fn room(&self) -> (&'static str, Bytes) {
         let capacity = self.device.config().capacity();
         let memory = self.system.host.bytes("host.memory").unwrap_or_default();
-        match self.host.migration {
+        let (key, room) = match self.host.migration {
             Migration::AllHost if memory < capacity => ("host.memory", memory),
             _ => ("device.capacity", capacity),
-        }
+        };
+        (key, room.min(MEMORY_MAX))
     }
 
     /// Whether the program has room.

@@ -83,6 +83,13 @@ impl Info {
 
 /// Called for a CPU.
 pub type OfCpu = extern "C" fn(Id, c_uint);
+/// Called once.
+pub type OfEvent = extern "C" fn(Id);
+/// The one function that is not the same in all versions. From 3 on it copies bytes into a buffer,
+/// and says how many.
+pub type InsnData = unsafe extern "C" fn(*const Insn, *mut u8, usize) -> usize;
+/// Up to version 2 it tells where they are.
+pub type InsnDataTo2 = unsafe extern "C" fn(*const Insn) -> *const u8;
 /// Called when a block was translated.
 pub type OfTranslation = extern "C" fn(Id, *mut Block);
 /// Called when a block or instruction is executed.
@@ -130,6 +137,12 @@ api! {
         unsafe extern "C" fn(*mut Insn, OfAccess, c_int, c_int, *mut c_void),
     /// At the end.
     on_exit = c"qemu_plugin_register_atexit_cb": unsafe extern "C" fn(Id, OfExit, *mut c_void),
+    /// When all translations have been thrown away.
+    on_flush = c"qemu_plugin_register_flush_cb": unsafe extern "C" fn(Id, OfEvent),
+    /// Bytes of an instruction.
+    insn_size = c"qemu_plugin_insn_size": unsafe extern "C" fn(*const Insn) -> usize,
+    /// They themselves; see [`insn_bytes`].
+    insn_data = c"qemu_plugin_insn_data": InsnData,
     /// Instructions of a block.
     block_insns = c"qemu_plugin_tb_n_insns": unsafe extern "C" fn(*const Block) -> usize,
     /// One of them.
@@ -165,6 +178,28 @@ pub fn find() -> Result<&'static Api, String> {
 pub fn api() -> &'static Api {
     API.get().expect("found when the plugin was installed")
 }
+
+/// The bytes of an instruction, which are at most as many as x86 has, and how many they are.
+///
+/// # Safety
+/// An instruction of the block that is being told of.
+pub unsafe fn insn_bytes(insn: *const Insn) -> ([u8; INSN_MAX], usize) {
+    let (api, mut bytes) = (api(), [0; INSN_MAX]);
+    // SAFETY: as the caller says; the function has the type of its version.
+    unsafe {
+        let size = (api.insn_size)(insn).min(INSN_MAX);
+        if qemu_plugin_version.load(Relaxed) >= 3 {
+            (api.insn_data)(insn, bytes.as_mut_ptr(), size);
+        } else {
+            let data = std::mem::transmute::<InsnData, InsnDataTo2>(api.insn_data)(insn);
+            bytes[..size].copy_from_slice(std::slice::from_raw_parts(data, size));
+        }
+        (bytes, size)
+    }
+}
+
+/// Bytes of the longest instruction.
+pub const INSN_MAX: usize = 15;
 
 static API: OnceLock<Api> = OnceLock::new();
 

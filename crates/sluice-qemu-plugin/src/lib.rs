@@ -11,6 +11,7 @@ mod cpus;
 mod options;
 mod pipe;
 mod record;
+mod simulate;
 mod thread;
 
 use api::{Id, Info};
@@ -51,5 +52,6 @@ fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), String> {
     pipe::watch_forks();
     match options {
         Options::Record(options) => record::install(id, info, options),
+        Options::Simulate(options) => simulate::install(id, info, options),
     }
 }

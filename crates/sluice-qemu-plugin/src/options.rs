@@ -1,18 +1,25 @@
 //! What comes after the plugin's name on QEMU's command line: `key=value`, separated by commas.
 
+use serde_json::Value;
+use sluice_config::{System, load_in_line};
 use sluice_trace::Summary;
 use sluice_trace::filter::Levels;
-use std::path::PathBuf;
+use sluice_units::Bytes;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// What the plugin is to do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Options {
     /// Write a trace.
     Record(Record),
+    /// Simulate a host with its device.
+    Simulate(Simulate),
 }
 
 /// How to record.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Record {
     /// The trace.
     pub out: PathBuf,
@@ -24,41 +31,198 @@ pub struct Record {
     pub result: Option<PathBuf>,
 }
 
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Simulate {
+    /// The system's name or file.
+    system: Option<String>,
+    /// The device's, instead of the system's own.
+    device: Option<String>,
+    /// Changed settings.
+    set: Vec<(String, String)>,
+    /// The seed of every random stream.
+    pub seed: u64,
+    /// What the system's capacities are divided by.
+    pub scale: u32,
+    /// What runs, for the record.
+    pub command: String,
+    /// Which of the guest's memory is on the device; all of it, if nothing is said.
+    pub range: Option<OnDevice>,
+    /// Where the result goes at the end, as a JSON object.
+    result: Option<PathBuf>,
+}
+
+/// A part of a guest's memory that is on the device.
+#[derive(Clone, Debug)]
+pub struct OnDevice {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Room for the rest.
+    pub local: Bytes,
+}
+
+/// Every key, with what it is for.
+const KEYS: &str = "mode, out, filter, system, device, set, seed, scale, range, local, command or \
+                    result";
+
+/// The arguments by their keys.
+struct Given<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Given<'a> {
+    fn read(arguments: &'a [String]) -> Result<Given<'a>, String> {
+        let pairs = arguments.iter().map(|argument| {
+            let pair = argument.split_once('=');
+            pair.ok_or_else(|| format!("\"{argument}\" is not key=value"))
+        });
+        Ok(Given(pairs.collect::<Result<_, _>>()?))
+    }
+
+    /// The last value of a key, which is taken out.
+    fn take(&mut self, key: &str) -> Option<&'a str> {
+        let all = self.take_all(key);
+        all.last().copied()
+    }
+
+    fn take_all(&mut self, key: &str) -> Vec<&'a str> {
+        let (taken, rest) = self.0.iter().partition(|pair| pair.0 == key);
+        self.0 = rest;
+        let taken: Vec<(&str, &str)> = taken;
+        taken.into_iter().map(|(_, value)| value).collect()
+    }
+
+    fn number<T: FromStr>(&mut self, key: &str, usual: T) -> Result<T, String> {
+        let Some(text) = self.take(key) else {
+            return Ok(usual);
+        };
+        text.parse()
+            .map_err(|_| format!("bad value for {key}: \"{text}\"; expected a number"))
+    }
+
+    /// Nothing may be left.
+    fn end(self, mode: &str) -> Result<(), String> {
+        match self.0.first() {
+            Some((key, _)) => Err(format!(
+                "unknown key `{key}` for mode={mode}; the plugin knows {KEYS}"
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Options {
     /// Reads the arguments that QEMU hands on.
     ///
     /// # Errors
     /// Names the key and what would be accepted.
     pub fn parse(arguments: &[String]) -> Result<Options, String> {
-        let (mut mode, mut out, mut filter) = (None, None, Levels::default());
-        let (mut command, mut result) = (String::new(), None);
-        for argument in arguments {
-            let (key, value) = argument
-                .split_once('=')
-                .ok_or_else(|| format!("\"{argument}\" is not key=value"))?;
-            match key {
-                "mode" => mode = Some(value),
-                "out" => out = Some(PathBuf::from(value)),
-                "filter" => filter = Levels::parse(value)?,
-                "command" => value.clone_into(&mut command),
-                "result" => result = Some(PathBuf::from(value)),
-                _ => {
-                    return Err(format!(
-                        "unknown key `{key}`; expected mode, out, filter, command or result"
-                    ));
-                }
+        let mut given = Given::read(arguments)?;
+        let options = match given.take("mode") {
+            Some("record") => Options::Record(Record::parse(&mut given)?),
+            Some("simulate") => Options::Simulate(Simulate::parse(&mut given)?),
+            Some(other) => {
+                let expected = "expected record or simulate";
+                return Err(format!("bad value for mode: \"{other}\"; {expected}"));
             }
+            None => return Err("mode is missing; expected record or simulate".to_owned()),
+        };
+        given.end(match options {
+            Options::Record(_) => "record",
+            Options::Simulate(_) => "simulate",
+        })?;
+        Ok(options)
+    }
+}
+
+impl Record {
+    fn parse(given: &mut Given<'_>) -> Result<Record, String> {
+        Ok(Record {
+            out: given
+                .take("out")
+                .ok_or("mode=record needs out=FILE")?
+                .into(),
+            filter: Levels::parse(given.take("filter").unwrap_or("none"))?,
+            command: given.take("command").unwrap_or_default().to_owned(),
+            result: given.take("result").map(PathBuf::from),
+        })
+    }
+}
+
+impl Simulate {
+    fn parse(given: &mut Given<'_>) -> Result<Simulate, String> {
+        let set = given.take_all("set").into_iter().map(|pair| {
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| format!("bad value for set: \"{pair}\"; expected KEY=VALUE"))?;
+            Ok((key.to_owned(), value.to_owned()))
+        });
+        Ok(Simulate {
+            set: set.collect::<Result<_, String>>()?,
+            system: given.take("system").map(str::to_owned),
+            device: given.take("device").map(str::to_owned),
+            seed: given.number("seed", 1)?,
+            scale: given.number("scale", 1)?,
+            command: given.take("command").unwrap_or_default().to_owned(),
+            range: OnDevice::parse(given)?,
+            result: given.take("result").map(PathBuf::from),
+        })
+    }
+
+    /// What the record calls the system.
+    pub fn name(&self) -> &str {
+        let named = self.system.as_deref().or(self.device.as_deref());
+        named.unwrap_or(sluice_config::IN_LINE_HOST)
+    }
+
+    /// The system, with its changed settings.
+    ///
+    /// # Errors
+    /// When there is none, or a setting cannot be.
+    pub fn system(&self) -> Result<System, String> {
+        let loaded = load_in_line(self.system.as_deref(), self.device.as_deref());
+        let mut system = loaded.map_err(|e| e.to_string())?;
+        for (key, value) in &self.set {
+            system.set(key, value).map_err(|e| e.to_string())?;
         }
-        match mode {
-            Some("record") => Ok(Options::Record(Record {
-                out: out.ok_or("mode=record needs out=FILE")?,
-                filter,
-                command,
-                result,
-            })),
-            Some(other) => Err(format!("bad value for mode: \"{other}\"; expected record")),
-            None => Err("mode is missing; expected mode=record".to_owned()),
+        sluice_plugin::make_absolute(&mut system.device).map_err(|e| e.to_string())?;
+        Ok(system)
+    }
+
+    /// Tells the result, where that is wanted.
+    pub fn tell(&self, object: &Value) {
+        match &self.result {
+            Some(path) => write(path, object),
+            None => eprintln!("{object}"),
         }
+    }
+}
+
+impl OnDevice {
+    fn parse(given: &mut Given<'_>) -> Result<Option<OnDevice>, String> {
+        let size = |text: &str, key: &str| {
+            text.parse::<Bytes>()
+                .map_err(|e| format!("bad value for {key}: \"{text}\"; expected {}", e.expected))
+        };
+        let Some(range) = given.take("range") else {
+            return Ok(None);
+        };
+        let bad = || format!("bad value for range: \"{range}\"; expected 0xADDRESS+SIZE");
+        let (start, bytes) = range.split_once('+').ok_or_else(bad)?;
+        let start = start
+            .strip_prefix("0x")
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok())
+            .ok_or_else(bad)?;
+        let end = start.checked_add(size(bytes, "range")?.0).ok_or_else(bad)?;
+        let local = given.take("local").ok_or("range needs local=SIZE")?;
+        Ok(Some(OnDevice {
+            range: start..end,
+            local: size(local, "local")?,
+        }))
+    }
+}
+
+fn write(path: &Path, object: &Value) {
+    if let Err(error) = std::fs::write(path, object.to_string()) {
+        eprintln!("sluice: {}: {error}", path.display());
     }
 }
 
@@ -74,8 +238,6 @@ impl Record {
             "instructions": summary.cpus,
             "bytes": summary.bytes,
         });
-        if let Err(error) = std::fs::write(path, object.to_string()) {
-            eprintln!("sluice: {}: {error}", path.display());
-        }
+        write(path, &object);
     }
 }

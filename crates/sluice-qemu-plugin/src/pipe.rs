@@ -29,7 +29,7 @@ pub fn is_forked() -> bool {
 /// What comes through a pipe.
 pub enum Message<T> {
     /// The next entries of a CPU.
-    Batch(Vec<T>),
+    Batch(u32, Vec<T>),
     /// The end, with the instructions that each CPU has executed.
     End(Vec<u64>),
 }
@@ -63,7 +63,7 @@ impl<T> Pipe<T> {
     }
 
     /// Sends what a CPU has gathered, and gives it room for more. Waits if too much waits already.
-    pub fn send(&self, batch: &mut Vec<T>) {
+    pub fn send(&self, cpu: u32, batch: &mut Vec<T>) {
         if is_forked() {
             // The locks may be held by threads that do not exist here.
             return batch.clear();
@@ -71,7 +71,7 @@ impl<T> Pipe<T> {
         if !batch.is_empty() {
             let full = std::mem::replace(batch, self.buffer());
             // Nobody there: what went wrong has been said.
-            let _ = self.full.send(Message::Batch(full));
+            let _ = self.full.send(Message::Batch(cpu, full));
         }
     }
 

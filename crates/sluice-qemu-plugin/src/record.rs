@@ -109,7 +109,7 @@ fn encode(
 ) -> Result<Summary, String> {
     while let Ok(message) = receiver.recv() {
         match message {
-            Message::Batch(batch) => {
+            Message::Batch(_, batch) => {
                 for access in &batch {
                     writer.push(access).map_err(complain)?;
                 }
@@ -150,7 +150,7 @@ extern "C" fn begin(_: Id, cpu: c_uint) {
 extern "C" fn pass_on(_: Id, cpu: c_uint) {
     // SAFETY: a callback of this CPU.
     let cpu = unsafe { CPUS.get(cpu) };
-    recorder().pipe.send(&mut cpu.batch);
+    recorder().pipe.send(cpu.number, &mut cpu.batch);
 }
 
 extern "C" fn translated<const SYSTEM: bool>(_: Id, block: *mut Block) {
@@ -221,7 +221,7 @@ impl Cpu {
             }
         }
         if batch.len() >= BATCH - ROOM {
-            recorder().pipe.send(batch);
+            recorder().pipe.send(cpu, batch);
         }
     }
 }
@@ -256,7 +256,7 @@ extern "C" fn end(_: Id, _: *mut c_void) {
         executed.resize(number as usize, 0);
         executed.push(cpu.executed);
         seen += cpu.seen;
-        recorder.pipe.send(&mut cpu.batch);
+        recorder.pipe.send(cpu.number, &mut cpu.batch);
     }
     recorder.pipe.end(executed);
     let encoder = recorder.encoder.lock();

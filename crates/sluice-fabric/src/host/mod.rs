@@ -36,4 +36,4 @@ pub use stats::{
     Sample,
 };
 pub use stream::{Instr, MemOp, Program, Step};
-pub use system::simulate;
+pub use system::{MEMORY_MAX, simulate};

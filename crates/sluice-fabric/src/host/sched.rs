@@ -151,6 +151,15 @@ impl Scheduler {
         place.map(|place| self.run(place)).is_some()
     }
 
+    /// Takes this thread, if it is ready, off to sleep.
+    pub fn put_to_sleep(&mut self, thread: u32) -> bool {
+        let taken = self.pick_this(thread);
+        if taken {
+            self.threads[thread as usize].state = State::Asleep;
+        }
+        taken
+    }
+
     /// Takes the thread that the policy names.
     pub fn pick(&mut self) -> Option<u32> {
         let count = self.ready.len();
@@ -174,13 +183,12 @@ impl Scheduler {
         thread
     }
 
-    /// A thread sleeps longer: it has had nothing since it was asked last.
-    pub fn sleeps_on(&self, thread: u32) -> Option<Ps> {
+    /// What a thread does that has slept.
+    pub fn after_sleep(&self, thread: u32) -> Step {
         let state = &self.threads[thread as usize];
-        let nothing = state.entry(state.head).is_none();
-        match state.after() {
-            Step::Sleep(time) if nothing => Some(time),
-            _ => None,
+        match state.entry(state.head) {
+            Some(_) => Step::More,
+            None => state.after(),
         }
     }
 

@@ -87,6 +87,12 @@ pub trait Program {
         true
     }
 
+    /// Whether a thread sleeps at the beginning; it is asked after so long.
+    fn sleeps_first(&self, thread: u32) -> Option<Ps> {
+        let _ = thread;
+        None
+    }
+
     /// Appends the next stretch of a thread's instructions to `out`, which may hold earlier ones:
     /// some hundreds to some thousands, and none only before anything but more. Not called again
     /// for a thread that has ended, and after a barrier only when all threads are there.

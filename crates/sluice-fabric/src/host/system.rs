@@ -12,8 +12,10 @@ use super::stream::{Program, Step};
 use super::tags::LINES_MAX;
 use crate::events::Events;
 use sluice_model::{Device, Stats};
-use sluice_units::{LINE_BYTES, Ps};
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps};
 
+/// Most memory that a program can have.
+pub const MEMORY_MAX: Bytes = Bytes(LINES_MAX * LINE_BYTES / PAGE_BYTES * PAGE_BYTES);
 /// How far a core runs ahead of the common clock in what only it sees.
 const AHEAD: Ps = Ps::from_us(1);
 /// Events between two calls of the caller's watch.
@@ -92,7 +94,7 @@ pub fn simulate(
 ) -> (HostStats, Device) {
     let footprint = program.footprint().0;
     assert!(footprint <= device.config().capacity().0);
-    assert!(footprint / LINE_BYTES <= LINES_MAX);
+    assert!(footprint <= MEMORY_MAX.0);
     assert_eq!(program.threads(), config.threads);
     let mut host = Host::new(config, device, program);
     if config.starts_full {
@@ -146,6 +148,13 @@ impl<'a> Host<'a> {
     }
 
     fn start(&mut self) {
+        for thread in 0..self.config.threads {
+            if let Some(time) = self.program.sleeps_first(thread)
+                && self.sched.put_to_sleep(thread)
+            {
+                self.events.push(time, Event::Wake(thread));
+            }
+        }
         for core in 0..self.cores.len() {
             if let Some(thread) = self.sched.pick() {
                 self.give(core, thread, Ps::ZERO);

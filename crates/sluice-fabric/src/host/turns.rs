@@ -95,13 +95,15 @@ impl Host<'_> {
         let state = &mut self.sched.threads[thread as usize];
         state.go_on();
         state.refill(self.program, thread);
-        match self.sched.sleeps_on(thread) {
-            Some(time) => self.events.push(self.now + time, Event::Wake(thread)),
-            None => {
-                self.sched.wake(thread);
-                self.fill_idle();
+        match self.sched.after_sleep(thread) {
+            Step::Sleep(time) => self.events.push(self.now + time, Event::Wake(thread)),
+            Step::End => {
+                self.sched.threads[thread as usize].state = State::Ended;
+                self.release();
             }
+            Step::More | Step::Barrier => self.sched.wake(thread),
         }
+        self.fill_idle();
     }
 
     /// Lets the threads go if all are at the barrier.

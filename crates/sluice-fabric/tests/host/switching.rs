@@ -229,12 +229,11 @@ fn a_sleeper_leaves_its_core_for_as_long_as_it_says() {
     // One computes while the other sleeps; each change costs a switch of 2 us.
     let both = sleep(&[7, 7], 10);
     assert_eq!(both.instructions, 320_000);
-    let turns = 2 * (10 + 1);
     assert_eq!(
         both.switches,
-        turns - 1,
-        "once more than they compute, for their ends"
+        2 * 10 - 1,
+        "the end of a sleeper takes no core"
     );
-    // The first starts without a switch; the second has its last turn behind it.
-    assert_eq!(both.time, Ps::from_us(10 * (2 + 1 + 7) + 1 + 2));
+    // The first one's last turn ends after 9 * (2 + 1 + 7) + 1 us, the other's 2 + 1 later.
+    assert_eq!(both.time, Ps::from_us(9 * (2 + 1 + 7) + 1 + 2 + 1 + 7));
 }

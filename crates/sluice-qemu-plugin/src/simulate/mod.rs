@@ -1,0 +1,286 @@
+//! `mode=simulate`: what the guest executes runs on a simulated host with its device, in virtual
+//! time.
+//!
+//! The threads of QEMU's CPUs make instructions of the simulated host, and another thread simulates
+//! them meanwhile: the very host and device of `sluice sim --system`. The guest does not wait for
+//! its simulated memory: its own clock goes on as QEMU has it.
+
+mod cpu;
+mod depend;
+mod pages;
+mod program;
+
+use crate::access::{What, physical};
+use crate::api::{self, Id, Info, NO_REGS, READS, WRITES, api};
+use crate::cpus::Cpus;
+use crate::options::Simulate;
+use crate::pipe::{BATCH, Pipe, is_forked};
+use crate::thread;
+use cpu::{BLOCK_MAX, Block, Cpu, Site};
+use depend::Analysis;
+use pages::Pages;
+use program::Live;
+use serde_json::{Value, json};
+use sluice_config::System;
+use sluice_fabric::host::{Instr, Program, RunLength};
+use sluice_output::{ReadySystem, SystemRun};
+use sluice_units::{Bytes, Ps};
+use std::ffi::{c_uint, c_void};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+/// To the end of the program.
+const LENGTH: RunLength = RunLength {
+    warmup: 0,
+    measured: u64::MAX,
+    sample_every: Ps::ZERO,
+};
+
+static CPUS: Cpus<Cpu> = Cpus::new();
+static SIMULATION: OnceLock<Simulation> = OnceLock::new();
+/// The blocks of QEMU's translations, and those of the ones that were thrown away last.
+static BLOCKS: Mutex<[Vec<Box<Block>>; 2]> = Mutex::new([Vec::new(), Vec::new()]);
+
+struct Simulation {
+    options: Simulate,
+    pipe: Arc<Pipe<Instr>>,
+    pages: Arc<Pages>,
+    room: (&'static str, Bytes),
+    worker: Mutex<Option<JoinHandle<Value>>>,
+}
+
+/// Makes the host and asks QEMU for its callbacks.
+///
+/// # Errors
+/// When there cannot be such a host.
+pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), String> {
+    let system = options.system()?;
+    let ready = run(&options, &system)
+        .prepare()
+        .map_err(|e| e.to_string())?;
+    let (key, room) = ready.room();
+    let local = options.range.as_ref().map_or(0, |given| given.local.0);
+    let range = options.range.as_ref().map(|given| given.range.clone());
+    if Bytes(local) >= room {
+        return Err(format!(
+            "{} beside the device, and {key} is {room}: nothing is left",
+            Bytes(local)
+        ));
+    }
+    let (pipe, receiver) = Pipe::new();
+    let (pipe, pages) = (Arc::new(pipe), Arc::new(Pages::new(range, local, room.0)));
+    let live = Live::new(
+        pipe.clone(),
+        receiver,
+        ready.host.threads,
+        Bytes(local),
+        room,
+    );
+    let theirs = (options.clone(), pages.clone());
+    let worker = thread::spawn("sluice-simulate", move || {
+        simulate(&theirs.0, &system, ready, live, &theirs.1)
+    })
+    .map_err(|e| format!("starting a thread: {e}"))?;
+    let _ = SIMULATION.set(Simulation {
+        options,
+        pipe,
+        pages,
+        room: (key, room),
+        worker: Mutex::new(Some(worker)),
+    });
+    ask(id, info.is_system());
+    Ok(())
+}
+
+fn ask(id: Id, is_system: bool) {
+    let on_translation = match is_system {
+        true => translated::<true>,
+        false => translated::<false>,
+    };
+    let api = api();
+    // SAFETY: callbacks of the right types, that live as long as the process.
+    unsafe {
+        (api.on_cpu)(id, begin);
+        (api.on_cpu_end)(id, pass_on);
+        (api.on_idle)(id, pass_on);
+        (api.on_translation)(id, on_translation);
+        (api.on_flush)(id, flushed);
+        (api.on_exit)(id, end, std::ptr::null_mut());
+    }
+}
+
+fn run<'a>(options: &'a Simulate, system: &'a System) -> SystemRun<'a> {
+    SystemRun {
+        name: options.name(),
+        system,
+        scale: options.scale,
+        workload: &options.command,
+        length: LENGTH,
+        seed: options.seed,
+    }
+}
+
+/// Runs to the guest's end, and tells the result.
+fn simulate(
+    options: &Simulate,
+    system: &System,
+    ready: ReadySystem,
+    mut live: Live,
+    pages: &Pages,
+) -> Value {
+    let threads = live.threads();
+    let ran = ready
+        .run(&mut live, LENGTH, &mut |_| true)
+        .expect("nothing stops it");
+    let (local, device) = pages.touched();
+    let bytes = |pages: u64| pages * sluice_units::PAGE_BYTES;
+    let program = json!({
+        "threads": threads,
+        "footprint_bytes": bytes(local + device),
+        "device_bytes": bytes(device),
+    });
+    run(options, system).object(&ran, program, &[])
+}
+
+fn simulation() -> &'static Simulation {
+    SIMULATION.get().expect("set when the plugin was installed")
+}
+
+extern "C" fn begin(_: Id, cpu: c_uint) {
+    let simulation = simulation();
+    CPUS.add(cpu, || {
+        let batch = match is_forked() {
+            true => Vec::with_capacity(BATCH),
+            false => simulation.pipe.buffer(),
+        };
+        Cpu::new(cpu, batch)
+    });
+}
+
+extern "C" fn pass_on(_: Id, cpu: c_uint) {
+    // SAFETY: a callback of this CPU.
+    unsafe { CPUS.get(cpu) }.hand_on(&simulation().pipe, true);
+}
+
+extern "C" fn translated<const SYSTEM: bool>(_: Id, block: *mut api::Block) {
+    let api = api();
+    // SAFETY: the block that is being told of.
+    let count = unsafe { (api.block_insns)(block) };
+    assert!(count <= BLOCK_MAX, "a block of {count} instructions");
+    let mut analysis = Analysis::new();
+    let sites = (0..count).map(|place| {
+        // SAFETY: an instruction of that block.
+        let (bytes, size) = unsafe { api::insn_bytes((api.block_insn)(block, place)) };
+        Site {
+            place: place as u16,
+            left: (count - place) as u16,
+            from: analysis.next(&bytes[..size]),
+        }
+    });
+    let sites = sites.collect();
+    let ours = Box::new(Block {
+        count: count as u32,
+        changes: analysis.changes(),
+        sites,
+    });
+    // SAFETY: the block and its instructions; ours lives until QEMU has thrown it away.
+    unsafe {
+        (api.on_block)(
+            block,
+            entered,
+            NO_REGS,
+            (&raw const *ours).cast_mut().cast(),
+        );
+        for (place, site) in ours.sites.iter().enumerate() {
+            let insn = (api.block_insn)(block, place);
+            let site = (&raw const *site).cast_mut().cast();
+            (api.on_access)(insn, accessed::<SYSTEM>, NO_REGS, READS | WRITES, site);
+        }
+    }
+    blocks()[0].push(ours);
+}
+
+fn blocks() -> std::sync::MutexGuard<'static, [Vec<Box<Block>>; 2]> {
+    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// QEMU has thrown all translations away, while no CPU runs. Ours of them go the next time.
+extern "C" fn flushed(_: Id) {
+    // SAFETY: no CPU runs.
+    unsafe { CPUS.all() }.for_each(|(_, cpu)| cpu.forget());
+    let mut blocks = blocks();
+    blocks[1] = std::mem::take(&mut blocks[0]);
+}
+
+extern "C" fn entered(cpu: c_uint, block: *mut c_void) {
+    // SAFETY: a callback of this CPU, with the block that was given for it.
+    unsafe { CPUS.get(cpu).enter(&*block.cast::<Block>()) };
+}
+
+extern "C" fn accessed<const SYSTEM: bool>(
+    cpu: c_uint,
+    info: u32,
+    address: u64,
+    site: *mut c_void,
+) {
+    let address = match SYSTEM {
+        true => match physical(info, address) {
+            Some(address) => address,
+            None => return,
+        },
+        false => address,
+    };
+    let simulation = simulation();
+    // SAFETY: a callback of this CPU, with the site that was given for it.
+    let (cpu, site) = unsafe { (CPUS.get(cpu), &*site.cast::<Site>()) };
+    if cpu
+        .access(&simulation.pages, site, address, What::of(info))
+        .is_err()
+    {
+        simulation.stop();
+    }
+    cpu.hand_on(&simulation.pipe, false);
+}
+
+impl Simulation {
+    /// The guest uses more memory than the simulated host has.
+    fn stop(&self) -> ! {
+        let (key, room) = self.room;
+        let (local, device) = self.pages.touched();
+        eprintln!(
+            "sluice: the program touches more than {} pages of 4 KiB, but {key} is {room}; give a \
+             larger {key}",
+            local + device
+        );
+        // SAFETY: ends the process at once, without handlers that could wait for other threads.
+        unsafe { libc::_exit(2) }
+    }
+}
+
+extern "C" fn end(_: Id, _: *mut c_void) {
+    if is_forked() {
+        return;
+    }
+    let simulation = simulation();
+    let (mut executed, mut accesses) = (Vec::new(), 0);
+    // SAFETY: QEMU has stopped its CPUs.
+    for (number, cpu) in unsafe { CPUS.all() } {
+        executed.resize(number as usize, 0);
+        executed.push(cpu.executed);
+        accesses += cpu.accesses;
+        cpu.finish(&simulation.pipe);
+    }
+    simulation.pipe.end(Vec::new());
+    let worker = simulation.worker.lock();
+    let Some(worker) = worker.unwrap_or_else(PoisonError::into_inner).take() else {
+        return;
+    };
+    match worker.join() {
+        Ok(mut object) => {
+            object["program"]["accesses"] = accesses.into();
+            object["program"]["instructions"] = executed.into();
+            simulation.options.tell(&object);
+        }
+        Err(_) => eprintln!("sluice: the simulation ended by a bug"),
+    }
+}
