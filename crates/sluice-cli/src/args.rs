@@ -107,6 +107,8 @@ pub struct RunArgs {
     /// Keep settings, statistics, histograms and a timeline in this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub in_line: crate::in_line::InLineArgs,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
     pub program: Vec<String>,

@@ -8,6 +8,7 @@ mod error;
 mod external;
 mod fabric;
 mod forward;
+mod in_line;
 mod interrupt;
 mod program;
 mod run;

@@ -23,6 +23,9 @@ const SAMPLE_MS: i32 = 100;
 /// Runs the program and tells what the device did. Everything that can be wrong is found before
 /// the program starts.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
+    if args.in_line.simulate {
+        return crate::in_line::run(args);
+    }
     let config = device::resolve(&args.device)?;
     check_live(&config)?;
     let place = parse_place(&args.place)?;

@@ -122,7 +122,8 @@ impl Progress {
     }
 }
 
-fn keep(folder: &Folder, config: &str, object: &Value) -> std::io::Result<()> {
+/// Writes the files of an output folder.
+pub fn keep(folder: &Folder, config: &str, object: &Value) -> std::io::Result<()> {
     let list = |place| object.pointer(place).and_then(Value::as_array);
     folder.write("config.toml", config)?;
     folder.write_stats(object)?;
@@ -144,11 +145,16 @@ fn number(object: &Value, place: &str) -> f64 {
 
 /// One screen: the result, where the time went, what memory did.
 fn print_table(object: &Value) {
+    tell_table(object, &|line| println!("{line}"));
+}
+
+/// The same, line by line.
+pub fn tell_table(object: &Value, tell: &dyn Fn(String)) {
     let at = |place: &str| number(object, place);
     let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or("");
     let count = |place: &str| human(at(place));
     let percent = |place: &str| format!("{:.1} %", 100.0 * at(place));
-    let row = |name: &str, value: String| println!("{name:<18} {value}");
+    let row = |name: &str, value: String| tell(format!("{name:<18} {value}"));
     let scale = at("/scale");
     row("system", format!("{}, scale 1/{scale}", text("/system")));
     row(

@@ -9,9 +9,9 @@ pub const IN_LINE_HOST: &str = "base-cssd";
 /// Threads that a program can have at a time, unless `cpu.threads` says otherwise.
 const THREADS: u32 = 64;
 
-/// Loads a system, or a device behind the host of [`IN_LINE_HOST`], for what begins on it from nothing:
-/// one core, room for threads, empty memory and no warm-up to come to rest from. Values can be set
-/// afterwards.
+/// Loads a system, or a device behind the host of [`IN_LINE_HOST`], for what begins on it from
+/// nothing: one core, room for threads, empty memory and no warm-up to come to rest from. Values
+/// can be set afterwards.
 ///
 /// # Errors
 /// See [`Error`].

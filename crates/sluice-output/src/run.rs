@@ -44,6 +44,16 @@ pub struct Run<'a> {
     pub processes: &'a [Process],
 }
 
+impl Exit {
+    /// The object's `exit`.
+    pub fn told(self) -> Value {
+        match self {
+            Exit::Code(code) => json!({ "code": code }),
+            Exit::Signal(signal) => json!({ "signal": signal }),
+        }
+    }
+}
+
 impl Run<'_> {
     /// The last program image of the process that was started, if it had a device at all.
     pub fn main(&self) -> Option<&Process> {
@@ -57,10 +67,6 @@ impl Run<'_> {
     pub fn object(&self) -> Value {
         let none = Vec::new();
         let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
-        let exit = match self.exit {
-            Exit::Code(code) => json!({ "code": code }),
-            Exit::Signal(signal) => json!({ "signal": signal }),
-        };
         let summary = |of: fn(&Process) -> &crate::Latencies| {
             self.main().map(|p| of(p).summary()).unwrap_or_default()
         };
@@ -78,7 +84,7 @@ impl Run<'_> {
             "trap_mode": self.trap_mode,
             "place": self.place,
             "hits_visible": "misses",
-            "exit": exit,
+            "exit": self.exit.told(),
             "traps": get(Counter::Traps),
             "trap_kinds": {
                 "miss": get(Counter::Misses),

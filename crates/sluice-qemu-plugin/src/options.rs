@@ -1,7 +1,7 @@
 //! What comes after the plugin's name on QEMU's command line: `key=value`, separated by commas.
 
 use serde_json::Value;
-use sluice_config::{System, load_in_line};
+use sluice_config::{IN_LINE_HOST, System, load_in_line};
 use sluice_trace::Summary;
 use sluice_trace::filter::Levels;
 use sluice_units::Bytes;
@@ -168,9 +168,12 @@ impl Simulate {
     }
 
     /// What the record calls the system.
-    pub fn name(&self) -> &str {
-        let named = self.system.as_deref().or(self.device.as_deref());
-        named.unwrap_or(sluice_config::IN_LINE_HOST)
+    pub fn name(&self) -> String {
+        let system = self.system.as_deref().unwrap_or(IN_LINE_HOST);
+        match &self.device {
+            Some(device) => format!("{system} with {device}"),
+            None => system.to_owned(),
+        }
     }
 
     /// The system, with its changed settings.

@@ -3,3 +3,4 @@
 mod fidelity;
 mod record;
 mod rig;
+mod simulate;

@@ -46,7 +46,8 @@ pub enum Step {
     More,
     /// The thread waits until every thread that has not ended is at its barrier.
     Barrier,
-    /// The thread sleeps for so long, and leaves its core. It is asked again then, and may sleep on.
+    /// The thread sleeps for so long, and leaves its core. It is asked again then, and may sleep
+    /// on.
     Sleep(Ps),
     /// The thread has ended.
     End,

@@ -22,11 +22,11 @@ use pages::Pages;
 use program::Live;
 use serde_json::{Value, json};
 use sluice_config::System;
-use sluice_fabric::host::{Instr, Program, RunLength};
+use sluice_fabric::host::{Instr, RunLength};
 use sluice_output::{ReadySystem, SystemRun};
 use sluice_units::{Bytes, Ps};
 use std::ffi::{c_uint, c_void};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 /// To the end of the program.
@@ -39,7 +39,10 @@ const LENGTH: RunLength = RunLength {
 static CPUS: Cpus<Cpu> = Cpus::new();
 static SIMULATION: OnceLock<Simulation> = OnceLock::new();
 /// The blocks of QEMU's translations, and those of the ones that were thrown away last.
-static BLOCKS: Mutex<[Vec<Box<Block>>; 2]> = Mutex::new([Vec::new(), Vec::new()]);
+static BLOCKS: Mutex<[Blocks; 2]> = Mutex::new([Vec::new(), Vec::new()]);
+
+#[allow(clippy::vec_box, reason = "QEMU knows where each of them is")]
+type Blocks = Vec<Box<Block>>;
 
 struct Simulation {
     options: Simulate,
@@ -55,7 +58,8 @@ struct Simulation {
 /// When there cannot be such a host.
 pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), String> {
     let system = options.system()?;
-    let ready = run(&options, &system)
+    let name = options.name();
+    let ready = run(&options, &name, &system)
         .prepare()
         .map_err(|e| e.to_string())?;
     let (key, room) = ready.room();
@@ -109,9 +113,9 @@ fn ask(id: Id, is_system: bool) {
     }
 }
 
-fn run<'a>(options: &'a Simulate, system: &'a System) -> SystemRun<'a> {
+fn run<'a>(options: &'a Simulate, name: &'a str, system: &'a System) -> SystemRun<'a> {
     SystemRun {
-        name: options.name(),
+        name,
         system,
         scale: options.scale,
         workload: &options.command,
@@ -128,18 +132,16 @@ fn simulate(
     mut live: Live,
     pages: &Pages,
 ) -> Value {
-    let threads = live.threads();
     let ran = ready
         .run(&mut live, LENGTH, &mut |_| true)
         .expect("nothing stops it");
     let (local, device) = pages.touched();
     let bytes = |pages: u64| pages * sluice_units::PAGE_BYTES;
     let program = json!({
-        "threads": threads,
         "footprint_bytes": bytes(local + device),
         "device_bytes": bytes(device),
     });
-    run(options, system).object(&ran, program, &[])
+    run(options, &options.name(), system).object(&ran, program, &[])
 }
 
 fn simulation() -> &'static Simulation {
@@ -200,7 +202,7 @@ extern "C" fn translated<const SYSTEM: bool>(_: Id, block: *mut api::Block) {
     blocks()[0].push(ours);
 }
 
-fn blocks() -> std::sync::MutexGuard<'static, [Vec<Box<Block>>; 2]> {
+fn blocks() -> MutexGuard<'static, [Blocks; 2]> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -277,6 +279,7 @@ extern "C" fn end(_: Id, _: *mut c_void) {
     };
     match worker.join() {
         Ok(mut object) => {
+            object["program"]["threads"] = executed.len().into();
             object["program"]["accesses"] = accesses.into();
             object["program"]["instructions"] = executed.into();
             simulation.options.tell(&object);

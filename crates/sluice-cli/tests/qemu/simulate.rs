@@ -1,0 +1,115 @@
+//! `sluice run --simulate`: programs on simulated hosts while QEMU executes them.
+
+use crate::rig::{compile, plain, sluice};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+const FREE: &[&str] = &["-nostdlib", "-static", "-ffreestanding", "-no-pie"];
+
+fn simulate(args: &[&str], program: &[&str]) -> Output {
+    let mut command = sluice();
+    command.args(["run", "--simulate", "--json"]);
+    command.args(args).arg("--").args(program);
+    command.output().expect("sluice")
+}
+
+fn object(args: &[&str], program: &Path) -> Value {
+    let out = simulate(args, &[&program.to_string_lossy()]);
+    let stdout = String::from_utf8_lossy(&out.stdout);
+    let last = stdout.lines().last().unwrap_or_default();
+    serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {out:?}"))
+}
+
+fn number(object: &Value, place: &str) -> f64 {
+    let found = object.pointer(place).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("{place} in {object}"))
+}
+
+#[test]
+fn two_runs_are_the_same_run() {
+    for args in [["--device", "cylon"], ["--system", "skybyte-full"]] {
+        let run = || object(&args, plain());
+        let (first, second) = (run(), run());
+        assert_eq!(first, second, "{args:?}");
+        assert_eq!(first["exit"]["code"], 40);
+    }
+}
+
+/// 1024 pages of flash that takes 40 us: one after another if each address needs the load before,
+/// and otherwise as many at a time as the L1 has MSHRs.
+#[test]
+fn loads_wait_for_the_loads_that_their_addresses_need() {
+    let flash_us = 40.0;
+    let settings = ["--set", "nand.read=40us", "--set", "l1.mshrs=8"];
+    let run = |flags: &[&str]| {
+        let program = compile("loads.c", &[FREE, flags].concat());
+        object(&settings, &program)
+    };
+    let (dependent, independent) = (run(&["-DDEPENDENT"]), run(&[]));
+    let us = |object| number(object, "/time_s") * 1e6 / 1024.0 / flash_us;
+    assert!((1.0..1.03).contains(&us(&dependent)), "{}", us(&dependent));
+    let at_a_time = 1.0 / us(&independent);
+    assert!((4.0..8.0).contains(&at_a_time), "{at_a_time} at a time");
+    for object in [&dependent, &independent] {
+        assert_eq!(object["flash"]["reads"], 1024);
+        assert_eq!(object["cache"]["misses"], 1024);
+        assert_eq!(object["program"]["accesses"], 1024);
+        assert_eq!(object["program"]["footprint_bytes"], 1024 * 4096);
+        // Three before the loop, four for each load, three to end.
+        assert_eq!(object["instructions"], 3 + 4 * 1024 + 3);
+    }
+}
+
+#[test]
+fn threads_share_the_cores() {
+    let program = compile("threads.c", &[]);
+    let of = |cores: &str| object(&["--set", &format!("cpu.cores={cores}")], &program);
+    let (one, four) = (of("1"), of("4"));
+    for object in [&one, &four] {
+        assert_eq!(object["program"]["threads"], 5);
+        let executed = object["program"]["instructions"].as_array().unwrap();
+        let sum: u64 = executed.iter().filter_map(Value::as_u64).sum();
+        let told = number(object, "/instructions");
+        // Instructions with two accesses count twice where nothing makes up for it.
+        assert!(
+            (0.99..1.02).contains(&(told / sum as f64)),
+            "{told} of {sum}"
+        );
+        // Four parts of 64 pages.
+        assert!(number(object, "/program/footprint_bytes") > 4.0 * 64.0 * 4096.0);
+    }
+    assert_eq!(number(&one, "/bound/idle").round(), 0.0);
+    assert!(number(&four, "/bound/idle") > 0.1);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_said_in_one_line() {
+    let plain = plain().to_string_lossy().into_owned();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--system", "nowhere"], "unknown system `nowhere`"),
+        (&["--set", "cpu.cores=65"], "cpu.threads"),
+        (&["--set", "nand.raed=1us"], "nand.read"),
+        (&["--set", "device.page=16KiB"], "4KiB"),
+    ];
+    for (args, message) in cases {
+        let out = simulate(args, &[&plain]);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(message), "{said}");
+    }
+    let small = [
+        "--set",
+        "device.capacity=40KiB",
+        "--set",
+        "cache.capacity=16KiB",
+    ];
+    let out = simulate(
+        &[&small[..], &["--set", "cache.ways=1"]].concat(),
+        &[&plain],
+    );
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("device.capacity is"), "{said}");
+}
