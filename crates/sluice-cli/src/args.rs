@@ -131,8 +131,15 @@ pub struct SimArgs {
     #[arg(long, value_name = "SYSTEM", conflicts_with = "device")]
     pub system: Option<String>,
     /// Access pattern, such as "chase:size=64MiB,stride=4096,passes=4"; with --system a kernel
-    #[arg(long, value_name = "SPEC")]
-    pub workload: String,
+    #[arg(long, value_name = "SPEC", required_unless_present = "trace")]
+    pub workload: Option<String>,
+    /// A trace of `sluice trace` instead: on the device, a requester for each of its CPUs; with
+    /// --system, a thread for each, with the instructions between its accesses
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    pub trace: Option<PathBuf>,
+    /// Where the pages of the trace lie on the device, one after another
+    #[arg(long, value_enum, default_value_t = PlaceArg::Touch, requires = "trace")]
+    pub place: PlaceArg,
     #[command(flatten)]
     pub host: HostArgs,
     /// What the device sees: every access, or only those that would trap in a live run
@@ -166,27 +173,38 @@ fn sim_help() -> String {
     text
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlaceArg {
+    /// As they are touched first in the file
+    Touch,
+    /// By their addresses
+    Address,
+}
+
 /// How a kernel runs on a simulated host.
 #[derive(Debug, Args)]
 pub struct HostArgs {
-    /// Divide the memory of the program, and the capacities that must keep their ratio to it
-    #[arg(long, value_name = "N", requires = "system", default_value_t = 8,
+    /// Divide the memory of the program, and the capacities that must keep their ratio to it; of a
+    /// trace, only these [default: 8; of a trace, 1]
+    #[arg(long, value_name = "N", requires = "system",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    pub scale: u32,
+    pub scale: Option<u32>,
     /// Threads of the program, as cpu.threads
-    #[arg(long, value_name = "T", requires = "system")]
+    #[arg(long, value_name = "T", requires = "system", conflicts_with = "trace")]
     pub threads: Option<u32>,
-    /// Instructions of all threads before counting begins, such as 100M [default: 800M / scale]
+    /// Instructions of all threads before counting begins, such as 100M [default: 800M / scale; of
+    /// a trace, 0]
     #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
     pub warmup: Option<u64>,
-    /// Instructions counted [default: 800M / scale, or to the end of a kernel with rounds]
+    /// Instructions counted [default: 800M / scale, or to the end of a kernel with rounds, or of a
+    /// trace]
     #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
     pub instructions: Option<u64>,
     /// Also tell what went on in each stretch of this much simulated time, such as 100us
     #[arg(long, value_name = "PERIOD", requires = "system")]
     pub timeline: Option<sluice_units::Ps>,
     /// Compare what the kernel's last finished round computed with a plain computation
-    #[arg(long, requires = "system")]
+    #[arg(long, requires = "system", conflicts_with = "trace")]
     pub check: bool,
 }
 

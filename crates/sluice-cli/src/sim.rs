@@ -1,13 +1,15 @@
 //! `sluice sim`: a workload on the device, in virtual time.
 
-use crate::args::{HitsArg, SimArgs};
-use crate::device;
+use crate::args::{HitsArg, PlaceArg, SimArgs};
 use crate::error::Error;
 use crate::run::{warn_of_refusals, warn_of_wear};
+use crate::{device, trace};
 use serde_json::Value;
 use sluice_fabric::Visibility;
 use sluice_output::{Folder, Plan, write_config};
-use std::path::PathBuf;
+use sluice_workload::replay::{Placement, Replay};
+use sluice_workload::{Spec, Stream};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Simulates and prints.
@@ -16,15 +18,20 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         return crate::sim_system::run(system, args);
     }
     let config = device::resolve(&args.device)?;
-    let spec = sluice_workload::parse_spec(&args.workload)?;
-    let room = config.capacity().0;
-    if spec.footprint_bytes() > room {
+    let workload = Workload::read(args)?;
+    let (name, footprint, room) = (
+        workload.name(),
+        workload.footprint_bytes(),
+        config.capacity(),
+    );
+    if footprint > room.0 {
         return Err(Error::new(format!(
-            "workload \"{}\" touches {} bytes, but the device has {room} (device.capacity)",
-            args.workload,
-            spec.footprint_bytes()
+            "workload \"{name}\" touches {footprint} bytes, but the device has {} \
+             (device.capacity)",
+            room.0
         )));
     }
+    let streams = workload.streams()?;
     let folder = folder(args)?;
     let visibility = match args.hits {
         HitsArg::All => Visibility::All,
@@ -33,14 +40,15 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     let plan = Plan {
         device: &args.device.device,
         config: &config,
-        workload: &args.workload,
-        spec: &spec,
+        workload: &name,
         visibility,
         seed: args.device.seed,
         bound: args.bound,
     };
     // Ctrl-C ends the process; nothing has been written by then.
-    let object = plan.run(|| false)?.ok_or_else(|| Error::new("stopped"))?;
+    let object = plan.run(streams, || false)?;
+    workload.failed()?;
+    let object = object.ok_or_else(|| Error::new("stopped"))?;
     if let Some(folder) = folder {
         let config = write_config(&config, args.device.seed);
         folder
@@ -55,6 +63,83 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         print_table(&object);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the requesters of a device do.
+enum Workload<'a> {
+    Pattern(&'a str, Spec),
+    Trace(&'a Path, Replay),
+}
+
+impl<'a> Workload<'a> {
+    fn read(args: &'a SimArgs) -> Result<Workload<'a>, Error> {
+        if let Some(path) = &args.trace {
+            return Ok(Workload::Trace(path, trace(path, args)?));
+        }
+        let text = args.workload.as_deref().unwrap_or_default();
+        Ok(Workload::Pattern(text, sluice_workload::parse_spec(text)?))
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Workload::Pattern(text, _) => (*text).to_owned(),
+            Workload::Trace(path, _) => trace_name(path),
+        }
+    }
+
+    fn footprint_bytes(&self) -> u64 {
+        match self {
+            Workload::Pattern(_, spec) => spec.footprint_bytes(),
+            Workload::Trace(_, replay) => replay.footprint().0,
+        }
+    }
+
+    fn streams(&self) -> Result<Vec<Stream>, Error> {
+        match self {
+            Workload::Pattern(_, spec) => Ok(spec.streams()),
+            Workload::Trace(path, replay) => {
+                replay.streams().map_err(|error| trace::at(path, error))
+            }
+        }
+    }
+
+    /// Whether the trace could not be read to its end.
+    fn failed(&self) -> Result<(), Error> {
+        match self {
+            Workload::Pattern(..) => Ok(()),
+            Workload::Trace(path, replay) => trace_failed(path, replay),
+        }
+    }
+}
+
+/// Reads a trace and says what a user should know of it.
+pub fn trace(path: &Path, args: &SimArgs) -> Result<Replay, Error> {
+    let placement = match args.place {
+        PlaceArg::Touch => Placement::Touch,
+        PlaceArg::Address => Placement::Address,
+    };
+    let replay = Replay::open(path, placement).map_err(|error| trace::at(path, error))?;
+    let name = path.display();
+    if replay.accesses() == 0 {
+        return Err(Error::new(format!(
+            "{name}: the trace has no loads and no stores"
+        )));
+    }
+    if let Some(unfinished) = replay.unfinished() {
+        eprintln!("sluice: warning: {name}: {unfinished}");
+    }
+    Ok(replay)
+}
+
+/// What the record calls a trace.
+pub fn trace_name(path: &Path) -> String {
+    format!("trace:{}", path.display())
+}
+
+/// Whether a trace could not be read to its end.
+pub fn trace_failed(path: &Path, replay: &Replay) -> Result<(), Error> {
+    let failure = replay.failure();
+    failure.map_or(Ok(()), |error| Err(trace::at(path, error)))
 }
 
 /// The folder that was asked for, empty of what an earlier run left.

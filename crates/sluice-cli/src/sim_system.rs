@@ -1,47 +1,108 @@
-//! `sluice sim --system`: a kernel on a simulated host.
+//! `sluice sim --system`: a kernel or a trace on a simulated host.
 
-use crate::args::SimArgs;
+use crate::args::{HostArgs, SimArgs};
 use crate::device::key_and_value;
 use crate::error::Error;
-use crate::{interrupt, sim};
+use crate::{interrupt, sim, trace};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use sluice_config::System;
 use sluice_fabric::host::RunLength;
-use sluice_output::{Folder, SystemPlan, SystemRun, write_system};
-use sluice_workload::kernel::parse_kernel;
+use sluice_output::{Folder, SystemError, SystemPlan, SystemRun, TracePlan, write_system};
+use sluice_workload::kernel::{KernelSpec, parse_kernel};
+use sluice_workload::replay::Replay;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
+
+/// What a kernel's memory is divided by if nothing is said.
+const KERNEL_SCALE: u32 = 8;
 
 /// How a shell tells that a command ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
+/// What a host runs.
+enum Source<'a> {
+    Kernel(KernelSpec),
+    Trace(&'a Path, Replay),
+}
+
+impl<'a> Source<'a> {
+    fn read(args: &'a SimArgs) -> Result<Source<'a>, Error> {
+        match &args.trace {
+            Some(path) => Ok(Source::Trace(path, sim::trace(path, args)?)),
+            None => {
+                let text = args.workload.as_deref().unwrap_or_default();
+                Ok(Source::Kernel(parse_kernel(text, args.device.seed)?))
+            }
+        }
+    }
+
+    /// What the record calls it.
+    fn name(&self, args: &SimArgs) -> String {
+        match self {
+            Source::Kernel(_) => args.workload.clone().unwrap_or_default(),
+            Source::Trace(path, _) => sim::trace_name(path),
+        }
+    }
+
+    fn length(&self, host: &HostArgs, scale: u32) -> RunLength {
+        let length = match self {
+            Source::Kernel(kernel) => {
+                SystemPlan::length(scale, kernel, host.warmup, host.instructions)
+            }
+            Source::Trace(..) => TracePlan::length(host.warmup, host.instructions),
+        };
+        RunLength {
+            sample_every: host.timeline.unwrap_or_default(),
+            ..length
+        }
+    }
+
+    fn run(
+        self,
+        run: SystemRun,
+        check: bool,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Value>, Error> {
+        match self {
+            Source::Kernel(kernel) => Ok(SystemPlan { run, kernel, check }.run(watch)?),
+            Source::Trace(path, replay) => {
+                let replay = &replay;
+                let result = TracePlan { run, replay }.run(watch);
+                result.map_err(|error| match error {
+                    SystemError::Trace(error) => trace::at(path, error),
+                    other => other.into(),
+                })
+            }
+        }
+    }
+}
+
 /// Simulates and prints.
 pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
-    let system = resolve(name, args)?;
-    let kernel = parse_kernel(&args.workload, args.device.seed)?;
-    let host = &args.host;
-    let length = RunLength {
-        sample_every: host.timeline.unwrap_or_default(),
-        ..SystemPlan::length(host.scale, &kernel, host.warmup, host.instructions)
+    let source = Source::read(args)?;
+    let system = resolve(name, args, &source)?;
+    let usual = match source {
+        Source::Kernel(_) => KERNEL_SCALE,
+        Source::Trace(..) => 1,
     };
-    let plan = SystemPlan {
-        run: SystemRun {
-            name,
-            system: &system,
-            scale: args.host.scale,
-            workload: &args.workload,
-            length,
-            seed: args.device.seed,
-        },
-        kernel,
-        check: args.host.check,
+    let scale = args.host.scale.unwrap_or(usual);
+    let length = source.length(&args.host, scale);
+    let workload = source.name(args);
+    let run = SystemRun {
+        name,
+        system: &system,
+        scale,
+        workload: &workload,
+        length,
+        seed: args.device.seed,
     };
     let folder = sim::folder(args)?;
     interrupt::begin();
     let progress = Progress::new(length);
     let (start, mut made, mut done) = (Instant::now(), None, 0);
-    let result = plan.run(&mut |instructions| {
+    let result = source.run(run, args.host.check, &mut |instructions| {
         made.get_or_insert_with(Instant::now);
         done = instructions;
         progress.show(instructions);
@@ -56,7 +117,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
     let made = made.unwrap_or(start);
     let (made_s, wall_s) = ((made - start).as_secs_f64(), made.elapsed().as_secs_f64());
     if let Some(folder) = folder {
-        let config = write_system(&system, args.host.scale, args.device.seed);
+        let config = write_system(&system, scale, args.device.seed);
         keep(&folder, &config, &object).map_err(|e| Error::at("writing the output folder", e))?;
     }
     sim::warn(&object);
@@ -77,7 +138,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
 }
 
 /// The system that was asked for, at full size, with its changed settings.
-fn resolve(name: &str, args: &SimArgs) -> Result<System, Error> {
+fn resolve(name: &str, args: &SimArgs, source: &Source) -> Result<System, Error> {
     let mut system = sluice_config::load_system(name)?;
     for pair in &args.device.set {
         let (key, value) = key_and_value(pair)?;
@@ -86,10 +147,31 @@ fn resolve(name: &str, args: &SimArgs) -> Result<System, Error> {
     if let Some(threads) = args.host.threads {
         system.set("cpu.threads", &threads.to_string())?;
     }
+    if let Source::Trace(_, replay) = source {
+        set_threads(&mut system, args, replay)?;
+    }
     sluice_plugin::make_absolute(&mut system.device)?;
     let (device, _) = system.check(args.device.seed)?;
     sluice_plugin::check(&device)?;
     Ok(system)
+}
+
+/// A thread for each CPU of a trace; cores that are left have one that ends at once.
+fn set_threads(system: &mut System, args: &SimArgs, replay: &Replay) -> Result<(), Error> {
+    let given = args
+        .device
+        .set
+        .iter()
+        .find(|pair| pair.starts_with("cpu.threads"));
+    if let Some(given) = given {
+        return Err(Error::new(format!(
+            "--set {given}: a trace has its own threads, and this one {}",
+            replay.cpus()
+        )));
+    }
+    let cores = system.host.count("cpu.cores");
+    let threads = cores.max(u64::from(replay.cpus()));
+    Ok(system.set("cpu.threads", &threads.to_string())?)
 }
 
 /// Instructions done, on a terminal.

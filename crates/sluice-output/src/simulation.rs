@@ -5,7 +5,7 @@ use crate::{SCHEMA, settings, share};
 use serde_json::{Value, json};
 use sluice_fabric::{Access, Options, SimResult, Visibility};
 use sluice_model::{ConfigError, Device, DeviceConfig};
-use sluice_workload::Spec;
+use sluice_workload::Stream;
 use std::cell::Cell;
 
 /// Accesses of a stream between two looks at whether to stop: some milliseconds.
@@ -19,8 +19,6 @@ pub struct Plan<'a> {
     pub config: &'a DeviceConfig,
     /// The workload as it was given, for the record.
     pub workload: &'a str,
-    /// The same, read.
-    pub spec: &'a Spec,
     /// What the device sees.
     pub visibility: Visibility,
     /// The seed of the device's random streams.
@@ -30,12 +28,18 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Runs to the end, or until `stop` says so: then there is no result.
+    /// Runs the accesses of each requester to the end, or until `stop` says so: then there is no
+    /// result.
     ///
     /// # Errors
     /// What the device finds impossible in its settings.
-    pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<Value>, ConfigError> {
-        self.run_on(sluice_plugin::device(self.config, self.seed)?, stop)
+    pub fn run(
+        &self,
+        streams: Vec<Stream>,
+        stop: impl Fn() -> bool,
+    ) -> Result<Option<Value>, ConfigError> {
+        let device = sluice_plugin::device(self.config, self.seed)?;
+        self.run_on(device, streams, stop)
     }
 
     /// The same on a device of the caller's, which nobody has used.
@@ -45,10 +49,11 @@ impl Plan<'_> {
     pub fn run_on(
         &self,
         mut device: Device,
+        streams: Vec<Stream>,
         stop: impl Fn() -> bool,
     ) -> Result<Option<Value>, ConfigError> {
         let stopped = Cell::new(false);
-        let streams = self.spec.streams().into_iter().map(|stream| {
+        let streams = streams.into_iter().map(|stream| {
             let (mut issued, stop, stopped) = (0u64, &stop, &stopped);
             stream.map_while(move |access| {
                 issued += 1;

@@ -66,6 +66,9 @@ pub enum SystemError {
         /// What that is.
         room: Bytes,
     },
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] sluice_trace::Error),
     /// The program computed something wrong.
     #[error("workload: {kernel} computed something wrong: {message}")]
     Wrong {

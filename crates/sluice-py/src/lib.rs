@@ -228,13 +228,12 @@ mod _core {
             device,
             config: &config,
             workload,
-            spec: &spec,
             visibility: visibility(py, hits)?,
             seed,
             bound,
         };
         let made = Made::new(py, &config, seed, policy)?;
-        let text = simulate_detached(py, &plan, made, policy.is_some())?;
+        let text = simulate_detached(py, &plan, &spec, made, policy.is_some())?;
         py.import("json")?.call_method1("loads", (text,))
     }
 
@@ -395,13 +394,14 @@ fn settle(py: Python<'_>, raised: &Raised, is_class: bool, refused: u64) -> PyRe
 fn simulate_detached(
     py: Python<'_>,
     plan: &sluice_output::Plan<'_>,
+    spec: &sluice_workload::Spec,
     made: Made,
     is_class: bool,
 ) -> PyResult<String> {
     let Made { device, raised } = made;
     let stopped = raised.clone();
     let result = detached(py, move |stop| {
-        plan.run_on(device, || stopped.is_some() || stop())
+        plan.run_on(device, spec.streams(), || stopped.is_some() || stop())
     })?;
     let result = result.map_err(|error| errors::config(py, &error))?;
     let object = result.unwrap_or_default();

@@ -42,6 +42,7 @@ mod order;
 mod pattern;
 mod plan;
 mod redis;
+pub mod replay;
 mod report;
 mod resp;
 mod spec;

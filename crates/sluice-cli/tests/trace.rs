@@ -1,0 +1,245 @@
+//! `sluice trace`, and traces as workloads of `sluice sim`, as a user runs them.
+
+use serde_json::Value;
+use sluice_trace::{Access, Header, Kind, Writer};
+use sluice_workload::parse_spec;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn sluice(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.args(words).output().expect("the command starts")
+}
+
+/// The object that a command prints.
+fn object(words: &[&str]) -> Value {
+    let told = sluice(words);
+    let errors = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(0), "{words:?}: {errors}");
+    serde_json::from_slice(&told.stdout).expect("one JSON object")
+}
+
+/// The one line of a command that cannot do what it is asked.
+fn refusal(words: &[&str]) -> String {
+    let told = sluice(words);
+    assert_eq!(told.status.code(), Some(2), "{words:?}");
+    let text = String::from_utf8(told.stderr).unwrap();
+    assert!(
+        text.lines().count() == 1 && told.stdout.is_empty(),
+        "{text}"
+    );
+    text.trim_end().to_owned()
+}
+
+fn write(path: &Path, accesses: impl Iterator<Item = Access>) {
+    let mut writer = Writer::create(path, &Header::new("test")).unwrap();
+    accesses.for_each(|access| writer.push(&access).unwrap());
+    writer.finish(&[]).unwrap();
+}
+
+/// What the threads of a pattern do, in turns, somewhere in memory.
+fn record(dir: &TempDir, spec: &str) -> PathBuf {
+    let path = dir.path().join("pattern.trace");
+    let mut streams = parse_spec(spec).unwrap().streams();
+    let mut all = Vec::new();
+    let mut count = 0;
+    while all.len() != count || count == 0 {
+        count = all.len();
+        for (cpu, stream) in (0..).zip(&mut streams) {
+            all.extend(stream.next().map(|access| Access {
+                cpu,
+                instructions: 5 * count as u64,
+                address: 0x7f12_3456_7000 + access.addr,
+                size: 8,
+                kind: if access.write {
+                    Kind::Store
+                } else {
+                    Kind::Load
+                },
+            }));
+        }
+    }
+    write(&path, all.into_iter());
+    path
+}
+
+const DEVICE: &[&str] = &[
+    "--set",
+    "device.capacity=64MiB",
+    "--set",
+    "cache.capacity=1MiB",
+];
+
+/// All figures, without the name of what ran.
+fn figures(words: &[&str]) -> Value {
+    let words = [&["sim", "--json"], DEVICE, words].concat();
+    let mut object = object(&words);
+    object["workload"] = Value::Null;
+    object
+}
+
+#[test]
+fn a_replayed_chase_has_the_statistics_of_the_chase() {
+    let spec = "chase:size=2MiB,stride=1024,passes=3,write=true,random=true";
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, spec);
+    let path = path.to_str().unwrap();
+    for more in [
+        &["--hits", "all", "--bound"][..],
+        &["--hits", "misses"],
+        &[
+            "--set",
+            "cache.policy=s3fifo",
+            "--set",
+            "prefetch.policy=nextn",
+            "--set",
+            "prefetch.degree=2",
+        ],
+    ] {
+        let plain = figures(&[&["--workload", spec], more].concat());
+        let replayed = figures(&[&["--trace", path], more].concat());
+        assert_eq!(replayed, plain, "{more:?}");
+        assert!(plain["cache"]["misses"].as_u64() > Some(512));
+    }
+}
+
+#[test]
+fn a_trace_of_threads_is_a_requester_for_each() {
+    let spec = "chase:size=1MiB,stride=4096,passes=2,threads=3";
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, spec);
+    let path = path.to_str().unwrap();
+    let plain = figures(&["--workload", spec]);
+    let replayed = figures(&["--trace", path, "--place", "address"]);
+    assert_eq!(replayed, plain);
+    // In order of the first touches the threads' pages lie in turns.
+    let touched = figures(&["--trace", path]);
+    assert_ne!(touched["hash"], plain["hash"]);
+    assert_eq!(touched["accesses"], plain["accesses"]);
+}
+
+#[test]
+fn every_line_of_a_trace_leaves_the_host_once() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "chase:size=256KiB,stride=64,passes=1,threads=2");
+    let path = path.to_str().unwrap();
+    let told = object(&["sim", "--json", "--system", "base-cssd", "--trace", path]);
+    assert_eq!(told["levels"]["l3"]["misses"], 2 * 256 * 16);
+    assert_eq!(
+        (&told["loads"], &told["stores"]),
+        (&8192.into(), &8192.into())
+    );
+    let info = object(&["trace", "info", "--json", path]);
+    assert_eq!(info["footprint"]["lines"], told["levels"]["l3"]["misses"]);
+}
+
+#[test]
+fn info_counts_what_is_there() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "chase:size=64KiB,stride=1024,passes=3");
+    let told = object(&["trace", "info", "--json", "--reuse", path.to_str().unwrap()]);
+    assert_eq!(told["schema"], "sluice.trace-info/1");
+    assert_eq!((&told["loads"], &told["stores"]), (&192.into(), &64.into()));
+    assert_eq!(told["footprint"]["pages"], 16);
+    assert_eq!(told["footprint"]["lines"], 64);
+    assert_eq!(told["instructions"], 5 * 255);
+    // Of four accesses of a page the first comes from 15 other pages, or never was.
+    let misses = |n: usize| told["reuse"]["lru"][n]["misses"].as_u64();
+    assert_eq!(
+        (misses(0), misses(3), misses(4)),
+        (Some(64), Some(64), Some(16))
+    );
+}
+
+#[test]
+fn a_trace_is_told_and_converted() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "chase:size=8KiB,stride=4096,passes=1");
+    let path = path.to_str().unwrap();
+    let dumped = sluice(&["trace", "dump", path, "--from", "1", "-n", "2"]);
+    let text = "1 0 5 S 0x7f1234568000 8\n2 0 10 L 0x7f1234567000 8\n";
+    assert_eq!(String::from_utf8(dumped.stdout).unwrap(), text);
+    let late = sluice(&["trace", "dump", path, "--from-instruction", "11"]);
+    assert_eq!(
+        String::from_utf8(late.stdout).unwrap(),
+        "3 0 15 L 0x7f1234568000 8\n"
+    );
+    let told = sluice(&["trace", "convert", path, "-", "--to", "lackey"]);
+    let text = " S 7f1234567000,8\n S 7f1234568000,8\n L 7f1234567000,8\n L 7f1234568000,8\n";
+    assert_eq!(String::from_utf8(told.stdout).unwrap(), text);
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert!(
+        said.ends_with("lost, as lackey has no place for it: instruction counts\n"),
+        "{said}"
+    );
+    let out = dir.path().join("out");
+    let out = out.to_str().unwrap();
+    let report = object(&[
+        "trace",
+        "convert",
+        path,
+        out,
+        "--to",
+        "oracle-general",
+        "--json",
+    ]);
+    assert_eq!(report["accesses"], 4);
+    assert_eq!(report["lost"][0], "which accesses are stores");
+}
+
+#[test]
+fn what_cannot_be_is_one_line() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "chase:size=2MiB,stride=4096,passes=1");
+    let path = path.to_str().unwrap();
+    let none = dir.path().join("none");
+    let none = none.to_str().unwrap();
+    assert_eq!(
+        refusal(&["trace", "info", none]),
+        format!("sluice: {none}: No such file or directory (os error 2)")
+    );
+    assert_eq!(
+        refusal(&["sim", "--trace", path, "--set", "device.capacity=1MiB"]),
+        format!(
+            "sluice: workload \"trace:{path}\" touches 2097152 bytes, but the device has 1048576 \
+             (device.capacity)"
+        )
+    );
+    assert_eq!(
+        refusal(&[
+            "sim",
+            "--system",
+            "base-cssd",
+            "--trace",
+            path,
+            "--set",
+            "cpu.threads=9"
+        ]),
+        "sluice: --set cpu.threads=9: a trace has its own threads, and this one 1"
+    );
+    assert_eq!(
+        refusal(&["trace", "dump", path, "--from", "9999"]),
+        format!("sluice: {path}: cannot seek to access 9999: the trace ends at 1024")
+    );
+    assert_eq!(
+        refusal(&["trace", "convert", path, "-"]),
+        format!("sluice: {path}: -: sluice cannot be written to a pipe; name a file")
+    );
+    let whole = std::fs::read(path).unwrap();
+    std::fs::write(path, &whole[..whole.len() - 9]).unwrap();
+    for words in [&["trace", "info", path][..], &["sim", "--trace", path]] {
+        let text = refusal(words);
+        assert!(
+            text.contains(": truncated trace: the file ends at byte"),
+            "{text}"
+        );
+    }
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 4;
+    std::fs::write(path, &damaged).unwrap();
+    for words in [&["trace", "info", path][..], &["sim", "--trace", path]] {
+        let text = refusal(words);
+        assert!(text.contains(": damaged trace: byte"), "{text}");
+    }
+}
