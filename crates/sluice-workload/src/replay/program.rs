@@ -9,8 +9,8 @@ const STRETCH: usize = 1024;
 
 /// Threads that do what the CPUs of a trace did: as many instructions between the same accesses.
 ///
-/// An instruction with several accesses becomes several instructions, and as many fewer follow. What
-/// an address is computed from is not in a trace: no access waits for the value of another.
+/// An instruction with several accesses becomes several instructions, and as many fewer follow.
+/// What an address is computed from is not in a trace: no access waits for the value of another.
 pub struct TraceProgram {
     footprint: Bytes,
     threads: u32,
