@@ -1,4 +1,5 @@
-//! Memory layouts shared between processes: statistics, latency histograms, trap records.
+//! Memory layouts shared between processes: statistics, latency histograms, trap records, the
+//! residency map and the control ring.
 //!
 //! A running program writes them into a file mapped by both sides; `sluice run` reads them while
 //! it runs and after it ended, however it ended. Every field is an atomic, so that a reader never
@@ -7,19 +8,32 @@
 //! [`Policy`] and [`Memory`] are the layouts that others write programs against: an eviction policy
 //! and a memory model as shared objects. The headers in `include` are made from them.
 
+mod command;
 mod hist;
 mod memory;
 mod policy;
 mod record;
+mod residency;
+mod ring;
 mod stats;
 
+pub use command::{Completion, Operation, Range, Reason, Request, Status, Submission, Text};
 pub use hist::{BUCKETS, Hist};
 pub use memory::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
 pub use policy::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
 pub use record::{RECORD_MAGIC, RecordHeader};
+pub use residency::{CACHED, MAP_AT, MAPPED, PINNED, view_bytes};
+pub use ring::{
+    CHANNELS, Channel, Client, ENTRIES, GUEST_CHANNELS, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,
+    Server, TEXT_BYTES, WORDS, Words,
+};
 pub use stats::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 
 /// Environment variable that names the session directory.
 pub const SESSION_VAR: &str = "SLUICE_SESSION";
 /// Name of the file in the session directory that holds `key=value` lines.
 pub const SESSION_FILE: &str = "session.conf";
+/// Name in the session directory of the control ring of the session's first process, a link.
+pub const RING_LINK: &str = "ring";
+/// And of its statistics and residency map.
+pub const VIEW_LINK: &str = "view";

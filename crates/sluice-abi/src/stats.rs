@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 1;
+pub const STATS_VERSION: u64 = 2;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
@@ -114,6 +114,24 @@ counters! {
     PolicyRefused = "policy_refused",
     /// Writes that the worn-out device refused.
     WritesRefused = "writes_refused",
+    /// Entries of the control ring that were answered.
+    Commands = "commands",
+    /// Those of them that were malformed or refused as a whole.
+    CommandsRefused = "commands_refused",
+    /// Pages that prefetch commands brought in.
+    CommandPrefetches = "command_prefetches",
+    /// Pages that evict commands took out.
+    CommandEvictions = "command_evictions",
+    /// NAND programs because of flush and evict commands.
+    Flushes = "flushes",
+    /// Pages that were pinned, each time one was.
+    Pins = "pins",
+    /// Pages that are pinned.
+    PinnedPages = "pinned_pages",
+    /// Pages in the cache or on their way there.
+    CachedPages = "cached_pages",
+    /// Parameters changed while the device ran.
+    Tunes = "tunes",
 }
 
 impl Counter {
@@ -131,7 +149,7 @@ impl Counter {
 }
 
 /// Number of counters, with room for more without a new layout.
-const SLOTS: usize = 48;
+const SLOTS: usize = 64;
 const _: () = assert!(Counter::ALL.len() <= SLOTS);
 
 /// What one process tells about its device. `Counter` indexes `counters`.
@@ -152,8 +170,13 @@ pub struct StatsBlock {
     pub ended: AtomicU64,
     /// 1 when this process came from a fork without exec.
     pub forked: AtomicU64,
-    /// Zero.
-    pub reserved: AtomicU64,
+    /// Pages of the device; the residency map has a byte for each, [`MAP_AT`](crate::MAP_AT)
+    /// bytes after the start of the block.
+    pub pages: AtomicU64,
+    /// Address of the first page in the process; 0 if the device has no addresses of its own.
+    pub heap_at: AtomicU64,
+    /// Zeros.
+    pub reserved: [AtomicU64; 7],
     /// By [`Counter`].
     pub counters: [AtomicU64; SLOTS],
     /// Latency the model asked for, misses only.

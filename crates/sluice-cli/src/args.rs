@@ -15,6 +15,8 @@ pub struct Cli {
 pub enum Command {
     /// Run an unmodified program with its memory on the device
     Run(RunArgs),
+    /// Command the device of a running program: pin, prefetch, evict, change its policy
+    Ctl(CtlArgs),
     /// Simulate a workload on the device, in virtual time
     Sim(SimArgs),
     /// Run a plain program that knows nothing of Sluice
@@ -94,6 +96,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=64))]
     pub handlers: u64,
+    /// Whether the program has a control ring, for `sluice ctl` and the C library. Its thread makes
+    /// signal mode look twice at each page that leaves, so `auto` is event mode only
+    #[arg(long, value_enum, default_value_t = ControlArg::Auto)]
+    pub control: ControlArg,
     /// Sample hits: take cached pages away at random and see which are touched within this window,
     /// such as 100ms. Gives a hit ratio at the price of a few soft traps
     #[arg(long, value_name = "WINDOW")]
@@ -115,11 +121,46 @@ pub struct RunArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControlArg {
+    /// On in event mode, off in signal mode
+    Auto,
+    /// On
+    On,
+    /// Off
+    Off,
+}
+
+impl ControlArg {
+    /// Whether there is a ring in a trap mode.
+    pub fn is_on(self, trap: TrapArg) -> bool {
+        match self {
+            ControlArg::Auto => trap == TrapArg::Event,
+            ControlArg::On => true,
+            ControlArg::Off => false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TrapArg {
     /// A thread of the runtime reads faults from userfaultfd
     Event,
     /// The faulting thread serves itself inside SIGBUS
     Signal,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The exit status is 0 if the command was carried out, also if nothing was to be \
+                  done; 1 if the device refused it or a part of it; 2 if it could not be sent. See \
+                  docs/control-ring.md."
+)]
+pub struct CtlArgs {
+    /// Process on the device: a program under `sluice run`, or the `sluice` that runs it
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    #[command(subcommand)]
+    pub command: sluice_ctl::CtlCommand,
 }
 
 #[derive(Debug, Args)]

@@ -40,5 +40,7 @@ from!(
     sluice_fabric::net::FabricError,
     sluice_output::FabricRunError,
     sluice_output::SystemError,
-    sluice_workload::SpecError
+    sluice_workload::SpecError,
+    sluice_control::Error,
+    sluice_ctl::CtlError
 );

@@ -1,6 +1,7 @@
 //! The `sluice` command.
 
 mod args;
+mod ctl;
 mod device;
 mod doctor;
 mod emulator;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     }
     let result = match command {
         args::Command::Run(args) => run::run(&args),
+        args::Command::Ctl(args) => ctl::run(&args),
         args::Command::Sim(args) => sim::run(&args),
         args::Command::Workload { command } => return sluice_workload::run(command),
         args::Command::Doctor(args) => doctor::run(&args),

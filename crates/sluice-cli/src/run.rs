@@ -94,6 +94,8 @@ fn describe(args: &RunArgs, config: &DeviceConfig, place: Place, dir: &Path) -> 
         record: args.record_traps,
         sample_ns: args.sample_hits.map_or(0, |window| window.as_ns()),
         handlers: args.handlers as usize,
+        ring: args.control.is_on(args.trap),
+        ring_poll_ns: 0,
         device: config.clone(),
     };
     let text = session.to_text(&config.raw().to_pairs());

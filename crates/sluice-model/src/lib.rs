@@ -34,7 +34,8 @@ pub use config::{
     WriteLogSettings, WritePolicy, params,
 };
 pub use device::{
-    BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused, Taken,
+    BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused, TUNABLE, Taken,
+    is_tunable,
 };
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};

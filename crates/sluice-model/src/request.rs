@@ -75,6 +75,10 @@ pub trait Effects {
     /// The host may be late in mapping what the model already counts as filled, so `lpn` can be
     /// a page that the host has not mapped yet. It must then not be mapped any more.
     fn unmap(&mut self, lpn: Lpn) -> bool;
+
+    /// The page is in the cache from now on, or on its way there. Nothing is asked for.
+    #[inline]
+    fn cached(&mut self, _lpn: Lpn) {}
 }
 
 /// A host that maps nothing: every access goes to the device.

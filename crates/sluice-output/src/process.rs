@@ -3,6 +3,8 @@
 use crate::latency::Latencies;
 use serde_json::{Value, json};
 use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{Ordering::*, fence};
 
@@ -68,10 +70,9 @@ pub fn read_processes(dir: &Path) -> Vec<Process> {
 }
 
 fn read_process(path: &Path) -> Option<Process> {
-    let bytes = std::fs::read(path).ok()?;
-    if bytes.len() != size_of::<StatsBlock>() {
-        return None;
-    }
+    // What follows is the residency map.
+    let mut bytes = vec![0; size_of::<StatsBlock>()];
+    File::open(path).ok()?.read_exact(&mut bytes).ok()?;
     let words: Box<[u64]> = bytes
         .chunks_exact(8)
         .map(|c| u64::from_ne_bytes(c.try_into().unwrap_or([0; 8])))

@@ -110,6 +110,15 @@ impl Run<'_> {
                     share(get(Counter::FlashPrograms), get(Counter::HostPrograms)),
                 "writes_refused": get(Counter::WritesRefused),
             },
+            "commands": {
+                "answered": get(Counter::Commands),
+                "refused": get(Counter::CommandsRefused),
+                "prefetched": get(Counter::CommandPrefetches),
+                "evicted": get(Counter::CommandEvictions),
+                "flushed": get(Counter::Flushes),
+                "pinned": get(Counter::Pins),
+                "settings_changed": get(Counter::Tunes),
+            },
             "memory": self.memory(),
             "host": {
                 "entry_ns": get(Counter::EntryNs),

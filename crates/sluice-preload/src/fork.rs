@@ -85,6 +85,11 @@ unsafe extern "C" fn child() {
                 "starting the handler thread after fork: errno {e}"
             ));
         }
+        if let Err(e) = sluice_runtime::start_control(engine) {
+            refuse(&format!(
+                "starting the control thread after fork: errno {e}"
+            ));
+        }
     });
     SPACE.release();
     HEAP.release();

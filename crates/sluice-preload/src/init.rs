@@ -97,6 +97,8 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
         }
     }
     engine.calibrate();
+    sluice_runtime::start_control(engine)
+        .map_err(|e| StartError(format!("starting the control thread: errno {e}")))?;
     fork::register();
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));

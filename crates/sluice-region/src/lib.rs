@@ -4,6 +4,7 @@
 //! `madvise`; going through the C library here would call its own hooks.
 
 mod cpu;
+mod futex;
 mod map;
 mod pagemap;
 mod probe;
@@ -11,6 +12,7 @@ mod sys;
 mod uffd;
 
 pub use cpu::{CpuSet, ThreadCount, cpu_now, raise_priority, thread_id};
+pub use futex::{futex_wait, futex_wake, sleep_exactly};
 pub use map::{Mapping, dont_need, fallocate, file_identity, memfd, no_huge_pages, populate_write};
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;

@@ -106,7 +106,15 @@ impl Mapping {
 
     /// A shared mapping of a file from its start.
     pub fn shared(fd: i32, len: usize) -> Result<Mapping, i32> {
-        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        Mapping::of_file(fd, len, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    /// The same, to be read alone.
+    pub fn shared_read_only(fd: i32, len: usize) -> Result<Mapping, i32> {
+        Mapping::of_file(fd, len, libc::PROT_READ)
+    }
+
+    fn of_file(fd: i32, len: usize, prot: i32) -> Result<Mapping, i32> {
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let addr = unsafe { raw_mmap(0, len, prot, libc::MAP_SHARED, fd, 0)? };
         Ok(Mapping { addr, len })

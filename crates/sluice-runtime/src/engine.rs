@@ -88,7 +88,13 @@ impl Engine {
             }
         };
         let calibration = Calibration::new(&uffd).map_err(os("registering a page"))?;
-        let live = files::create_stats(&session, started_ns, false)?;
+        let identity = files::Identity {
+            pages,
+            heap_at: arena.0,
+            started_ns,
+            forked: false,
+        };
+        let (live, ring) = files::create(&session, identity)?;
         let recorder = files::create_record(&session)?;
         let events = UnsafeCell::new(uffd.events());
         let handlers = if session.trap == Trap::Event {
@@ -96,8 +102,9 @@ impl Engine {
         } else {
             0
         };
-        let mut host =
-            Host::new(uffd, backing, pages, handlers).map_err(os("opening /proc/self"))?;
+        let threads = handlers + usize::from(ring.is_some());
+        let mut host = Host::new(uffd, backing, pages, threads, live.residency())
+            .map_err(os("opening /proc/self"))?;
         if session.sample_ns > 0 {
             host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
         }
@@ -108,6 +115,7 @@ impl Engine {
                 device,
                 host,
                 live,
+                ring,
                 recorder,
                 inherited,
                 waiting: 0,
@@ -168,6 +176,11 @@ impl Engine {
     /// Device time of a moment.
     pub(crate) fn device_time(&self, ns: u64) -> Ps {
         Ps::from_ns(ns.saturating_sub(self.started_ns))
+    }
+
+    /// The moment of a device time, at the earliest.
+    pub(crate) fn wall_ns(&self, at: Ps) -> u64 {
+        self.started_ns + at.0.div_ceil(1_000)
     }
 
     /// Takes a fault that was seen at `seen_ns`.
@@ -237,6 +250,7 @@ impl Engine {
             return;
         }
         core.host.arrived(lpn);
+        core.show(lpn);
         core.arrived_ns = wait.access_ns + wait.modelled_ns;
         // In event mode the call may give its CPU to the thread it wakes: no measure of itself.
         if self.session.trap == Trap::Signal {

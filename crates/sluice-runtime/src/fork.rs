@@ -95,7 +95,15 @@ impl Core {
         self.waiting = 0;
         self.inherited = *self.device.stats();
         self.recorder = None;
-        self.live = files::create_stats(session, now_ns(), true)?;
+        let identity = files::Identity {
+            pages: self.device.pages(),
+            heap_at: engine.arena.0,
+            started_ns: now_ns(),
+            forked: true,
+        };
+        (self.live, self.ring) = files::create(session, identity)?;
+        self.host.residency = self.live.residency();
+        (0..self.host.top).for_each(|lpn| self.show(lpn));
         let block = self.live.block();
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());

@@ -8,7 +8,8 @@ use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::pace::wait_until;
 use crate::state::{Plan, Wait};
-use sluice_region::{CpuSet, Event, Mapping, cpu_now, raise_priority};
+use crate::thread;
+use sluice_region::{CpuSet, Event, cpu_now, raise_priority};
 
 /// Waiting faults a handler keeps; more stay in the kernel until one is done.
 const MAX_WAITING: usize = 1024;
@@ -16,8 +17,6 @@ const MAX_WAITING: usize = 1024;
 const BATCH: usize = 16;
 /// Holding a thread on this CPU takes two system calls before it may be woken.
 const PREPARE_NS: u64 = 2_000;
-/// Stack of a handler, with room for what the program's libraries keep for each thread.
-const STACK_BYTES: usize = 1 << 20;
 
 struct Handler {
     engine: &'static Engine,
@@ -53,39 +52,14 @@ struct Start {
     cpu: usize,
 }
 
-/// The stack is our own. In the child of a fork the C library would take one from its threads of
-/// before, and clear what they kept in the program's heap: pages that nobody serves yet.
 fn spawn(engine: &'static Engine, cpu: usize) -> Result<(), i32> {
-    let stack = core::mem::ManuallyDrop::new(Mapping::anonymous(STACK_BYTES)?);
     let start = Box::into_raw(Box::new(Start { engine, cpu }));
-    // SAFETY: plain data, for which zeros are valid; sigfillset makes it whole.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
-        unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
-    let mut thread: libc::pthread_t = 0;
-    // SAFETY: as above; `pthread_attr_init` makes it whole.
-    let mut attributes: libc::pthread_attr_t = unsafe { core::mem::zeroed() };
-    // SAFETY: the argument is handed to the new thread, which frees it. A thread inherits the
-    // mask of its maker, so signals are blocked from its first instruction on.
-    unsafe {
-        libc::sigfillset(&mut all);
-        raw_sigmask(&all, &mut before);
-        libc::pthread_attr_init(&mut attributes);
-        libc::pthread_attr_setstack(&mut attributes, stack.addr() as *mut _, stack.len());
-        let rc = libc::pthread_create(&mut thread, &attributes, main, start.cast());
-        raw_sigmask(&before, core::ptr::null_mut());
-        if rc != 0 {
-            drop(Box::from_raw(start));
-            return Err(rc);
-        }
-        libc::pthread_detach(thread);
-    }
-    Ok(())
-}
-
-/// Past the C library, whose `pthread_sigmask` the preload library hooks.
-unsafe fn raw_sigmask(set: *const libc::sigset_t, old: *mut libc::sigset_t) {
-    // SAFETY: the kernel's set is 8 bytes, the first of the library's.
-    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, set, old, 8) };
+    // SAFETY: the argument is handed to the new thread, which frees it.
+    let spawned = unsafe { thread::spawn(main, start.cast()) };
+    spawned.inspect_err(|_| {
+        // SAFETY: there is no thread that has it.
+        drop(unsafe { Box::from_raw(start) });
+    })
 }
 
 /// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.

@@ -4,6 +4,7 @@ use crate::private::{Left, PrivateBacking};
 use crate::progress::Progress;
 use crate::sample::{Sampler, Verdict};
 use crate::shared::SharedBacking;
+use crate::stats::Residency;
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::Effects;
 use sluice_region::{PAGE, Pagemap, ThreadCount, Uffd};
@@ -51,12 +52,16 @@ pub struct Host {
     pub backing: Backing,
     /// One byte of flags for each page of the device.
     pub state: Box<[u8]>,
-    /// Pages from this one up have never been touched.
+    /// Pages from this one up have never been in the cache.
     pub top: u64,
     /// Whether evictions have to wait.
     pub progress: Progress,
     /// Pages that are mapped.
     mapped: u64,
+    /// Whether the program may run meanwhile: what is done is not for a fault of its.
+    pub unasked: bool,
+    /// Tells others what is known of each page.
+    pub residency: Residency,
     /// Takes cached pages away to see whether they are used.
     pub sampler: Option<Sampler>,
     /// Pages mapped although the model has evicted them.
@@ -68,17 +73,27 @@ pub struct Host {
 
 impl Host {
     /// A host with nothing mapped.
-    pub fn new(uffd: Uffd, backing: Backing, pages: u64, handlers: usize) -> Result<Host, i32> {
+    ///
+    /// `threads` are the runtime's own.
+    pub fn new(
+        uffd: Uffd,
+        backing: Backing,
+        pages: u64,
+        threads: usize,
+        residency: Residency,
+    ) -> Result<Host, i32> {
         Ok(Host {
             uffd,
             pagemap: Pagemap::open()?,
             threads: ThreadCount::open()?,
-            alone_at: 1 + handlers as u64,
+            alone_at: 1 + threads as u64,
             backing,
             state: vec![0; pages as usize].into(),
             top: 0,
             progress: Progress::new(),
             mapped: 0,
+            unasked: false,
+            residency,
             sampler: None,
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
@@ -120,6 +135,38 @@ impl Host {
         }
     }
 
+    /// Maps a page that no thread waits for, wherever it has an address. Says whether it has one.
+    pub fn map_unasked(&mut self, lpn: u64) -> bool {
+        let mut at = 0;
+        let mut is_mapped = false;
+        while let Some((addr, next)) = self.address_of(lpn, at) {
+            is_mapped |= self.map(lpn, addr).is_ok();
+            at = next;
+        }
+        is_mapped
+    }
+
+    /// An address of a page, from the backing's mapping `at` on, and the mapping after it.
+    fn address_of(&self, lpn: u64, at: usize) -> Option<(usize, usize)> {
+        match &self.backing {
+            Backing::Private(b) if at == 0 => Some((b.page(lpn), 1)),
+            Backing::Private(_) => None,
+            Backing::Shared(b) => b.address_of(lpn, at),
+        }
+    }
+
+    /// The first page of a range of addresses that is on the device as a whole, in one piece.
+    pub fn span(&self, start: usize, len: usize) -> Option<u64> {
+        let last = start.checked_add(len)?.checked_sub(1)?;
+        let (first, end) = (self.lpn(start)?, self.lpn(last)?);
+        let pages = (last / PAGE - start / PAGE) as u64;
+        let is_whole = match &self.backing {
+            Backing::Private(_) => true,
+            Backing::Shared(b) => b.is_one(start, last),
+        };
+        (is_whole && end.checked_sub(first) == Some(pages)).then_some(first)
+    }
+
     /// Marks a page as mapped once its wait is over.
     pub fn arrived(&mut self, lpn: u64) {
         let state = &mut self.state[lpn as usize];
@@ -151,9 +198,12 @@ impl Host {
         *state &= !(ORPHAN | SAMPLED);
     }
 
-    /// Takes the next cached page away if it is time; returns the verdict on an earlier one.
-    pub fn sample(&mut self, now_ns: u64) -> Option<Verdict> {
-        let sampler = self.sampler.as_mut().filter(|s| s.is_due(now_ns))?;
+    /// Takes the next cached page away if it is time; returns the verdict on an earlier one, and
+    /// the page.
+    pub fn sample(&mut self, now_ns: u64) -> (Option<Verdict>, Option<u64>) {
+        let Some(sampler) = self.sampler.as_mut().filter(|s| s.is_due(now_ns)) else {
+            return (None, None);
+        };
         let state = &self.state;
         let (verdict, taken) = sampler.turn(now_ns, self.top, |lpn| {
             state[lpn as usize] & (MAPPED | ORPHAN) == MAPPED
@@ -165,7 +215,7 @@ impl Host {
                 self.state[lpn as usize] |= if written { SAMPLED | WRITTEN } else { SAMPLED };
             }
         }
-        verdict
+        (verdict, taken)
     }
 
     /// Pages that are mapped.
@@ -193,7 +243,9 @@ impl Host {
             let lpn = self.orphans[self.orphan_count];
             if self.state[lpn as usize] & (ORPHAN | MAPPED) == ORPHAN | MAPPED {
                 self.state[lpn as usize] &= !ORPHAN;
-                return Some((lpn, self.take_away(lpn)));
+                let written = self.take_away(lpn);
+                self.residency.set(lpn, 0);
+                return Some((lpn, written));
             }
         }
         None
@@ -227,12 +279,15 @@ impl Host {
         left == Left::Written
     }
 
-    /// Whether the program has one thread, the one that waits for us.
+    /// Whether the program has one thread, the one that waits for us; not so when nobody waits.
     ///
     /// The C library knows, but for threads made behind its back: those are looked for now and
     /// then, and once found they are remembered.
     fn asked_alone(&mut self, lpn: u64) -> bool {
         const ASK_EVERY: u64 = 64;
+        if self.unasked {
+            return false;
+        }
         if self.alone_at == 1 && self.threads.library_knows_of_one() {
             if lpn.is_multiple_of(ASK_EVERY) && self.threads.get() > 1 {
                 self.alone_at = 0;
@@ -250,8 +305,24 @@ impl Host {
 }
 
 impl Effects for Host {
+    fn cached(&mut self, lpn: Lpn) {
+        self.top = self.top.max(lpn.0 + 1);
+        self.residency.set(lpn.0, sluice_abi::CACHED);
+    }
+
     fn unmap(&mut self, lpn: Lpn) -> bool {
         let lpn = lpn.0;
+        let written = self.give_up(lpn);
+        let is_mapped = self.state[lpn as usize] & MAPPED != 0;
+        self.residency
+            .set(lpn, if is_mapped { sluice_abi::MAPPED } else { 0 });
+        written
+    }
+}
+
+impl Host {
+    /// Unmaps a page that leaves the cache, unless it is needed for a moment longer.
+    fn give_up(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let mapped = state & MAPPED != 0;
         if mapped && !(self.progress.is_stuck() && self.keep_orphan(lpn)) {

@@ -7,6 +7,7 @@
 
 mod calibrate;
 mod clock;
+mod control;
 mod engine;
 mod files;
 mod fork;
@@ -25,9 +26,11 @@ mod signal;
 mod space;
 mod state;
 mod stats;
+mod thread;
 
 pub use calibrate::Cost;
 pub use clock::now_ns;
+pub use control::start as start_control;
 pub use engine::{Engine, StartError};
 pub use handler::start as start_handlers;
 pub use lock::Lock;

@@ -70,7 +70,8 @@ impl PrivateBacking {
             .then(|| ((addr - self.arena.addr()) / PAGE) as u64)
     }
 
-    fn page(&self, lpn: u64) -> usize {
+    /// The address of a page.
+    pub fn page(&self, lpn: u64) -> usize {
         self.arena.addr() + lpn as usize * PAGE
     }
 

@@ -22,6 +22,7 @@ impl Engine {
             if state & (MAPPED | STASHED | WRITTEN | SAMPLED) != 0 {
                 core.host.reset(lpn, PENDING | OFF_DEVICE, 0);
                 core.device.discard(now, Lpn(lpn));
+                core.show(lpn);
             }
         }
         if let Backing::Private(b) = &core.host.backing {
@@ -48,6 +49,7 @@ impl Engine {
                 }
                 core.device.discard(now, Lpn(lpn));
                 core.host.reset(lpn, PENDING, OFF_DEVICE);
+                core.show(lpn);
                 left += 1;
             }
         }

@@ -40,6 +40,11 @@ pub struct Session {
     pub sample_ns: u64,
     /// Handler threads in event mode.
     pub handlers: usize,
+    /// Whether processes have a control ring.
+    pub ring: bool,
+    /// How often the ring's server looks although nobody wakes it, ns; 0 for never. Guests cannot
+    /// wake it.
+    pub ring_poll_ns: u64,
     /// The device.
     pub device: DeviceConfig,
 }
@@ -88,6 +93,8 @@ impl Session {
             record: live.record,
             sample_ns: live.sample_ns,
             handlers: live.handlers.max(1),
+            ring: live.ring,
+            ring_poll_ns: live.ring_poll_ns,
             device,
         })
     }
@@ -105,8 +112,15 @@ impl Session {
         };
         let mut text = format!(
             "live.seed={}\nlive.trap={trap}\nlive.place={place}\nlive.mmap_min={}\n\
-             live.record={}\nlive.sample_ns={}\nlive.handlers={}\n",
-            self.seed, self.mmap_min, self.record, self.sample_ns, self.handlers
+             live.record={}\nlive.sample_ns={}\nlive.handlers={}\nlive.ring={}\n\
+             live.ring_poll_ns={}\n",
+            self.seed,
+            self.mmap_min,
+            self.record,
+            self.sample_ns,
+            self.handlers,
+            u8::from(self.ring),
+            self.ring_poll_ns
         );
         for (key, value) in device {
             text.push_str(&format!("{key}={value}\n"));
@@ -124,6 +138,8 @@ struct Lines {
     record: u64,
     sample_ns: u64,
     handlers: usize,
+    ring: bool,
+    ring_poll_ns: u64,
 }
 
 impl Lines {
@@ -142,6 +158,8 @@ impl Lines {
             ("mmap_min", _) => self.mmap_min = number()? as usize,
             ("record", _) => self.record = number()?,
             ("sample_ns", _) => self.sample_ns = number()?,
+            ("ring", _) => self.ring = number()? != 0,
+            ("ring_poll_ns", _) => self.ring_poll_ns = number()?,
             ("handlers", _) => self.handlers = number()? as usize,
             _ => return Err(bad()),
         }

@@ -120,6 +120,20 @@ impl SharedBacking {
         Some(w.first_lpn + ((addr - w.start) / PAGE) as u64)
     }
 
+    /// An address of a page in the mappings from number `at` on, and the number after it.
+    pub fn address_of(&self, lpn: u64, at: usize) -> Option<(usize, usize)> {
+        let windows = self.windows.iter().enumerate().skip(at);
+        let mut found = windows.filter_map(|(n, w)| Some((w.as_ref()?.page_of(lpn)?, n + 1)));
+        found.next()
+    }
+
+    /// Whether two addresses are in the same mapping.
+    pub fn is_one(&self, a: usize, b: usize) -> bool {
+        let inside = |w: &Window, addr: usize| addr.wrapping_sub(w.start) < w.len;
+        let mut windows = self.windows.iter().flatten();
+        windows.any(|w| inside(w, a) && inside(w, b))
+    }
+
     /// Maps the page at an address; a hole in the file becomes a page of zeros.
     pub fn map(&self, uffd: &Uffd, page: usize, protect: bool) -> Result<(), i32> {
         match uffd.continue_page(page, protect) {

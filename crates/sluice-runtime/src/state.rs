@@ -1,11 +1,12 @@
 //! What the engine's lock protects: the device model, the pages, and how a trap changes both.
 
+use crate::control::ControlRing;
 use crate::engine::Engine;
-use crate::host::{Backing, Host, PENDING, STASHED, WRITTEN};
+use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
 use crate::lock::Guard;
 use crate::record::Recorder;
 use crate::stats::Live;
-use sluice_abi::Counter;
+use sluice_abi::{CACHED, Counter, PINNED};
 use sluice_model::{Device, Hint, Op, Request, ServedBy, Stats};
 use sluice_region::PAGE;
 use sluice_units::{Lpn, Ps};
@@ -88,6 +89,7 @@ pub struct Core {
     /// Pages and mappings.
     pub host: Host,
     pub(crate) live: Live,
+    pub(crate) ring: Option<ControlRing>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) inherited: Stats,
     /// Threads that wait for a page.
@@ -114,7 +116,6 @@ impl Core {
         let now = e.device_time(at_ns);
         let completion = self.device.access(now, request, &mut self.host);
         self.host.adopt(lpn);
-        self.host.top = self.host.top.max(lpn + 1);
         let flags = if write { PENDING | WRITTEN } else { PENDING };
         self.host.state[lpn as usize] |= flags;
         if let Some(recorder) = &self.recorder {
@@ -176,7 +177,11 @@ impl Core {
     }
 
     pub(crate) fn sample(&mut self, now_ns: u64) {
-        if let Some(verdict) = self.host.sample(now_ns) {
+        let (verdict, taken) = self.host.sample(now_ns);
+        if let Some(lpn) = taken {
+            self.show(lpn);
+        }
+        if let Some(verdict) = verdict {
             let block = self.live.block();
             block.add(Counter::SampledPages, 1);
             block.add(Counter::SampledTouched, u64::from(verdict.touched));
@@ -188,6 +193,19 @@ impl Core {
     /// Copies the counters into the statistics block.
     pub(crate) fn publish(&self) {
         self.live.copy_model(self.device.stats(), &self.inherited);
-        self.host.copy_counters(self.live.block());
+        let block = self.live.block();
+        block.set(Counter::CachedPages, self.device.cached_pages());
+        block.set(Counter::PinnedPages, self.device.pinned_pages());
+        self.host.copy_counters(block);
+    }
+
+    /// Tells the residency map what is known of a page.
+    pub(crate) fn show(&self, lpn: u64) {
+        let bit = |is: bool, bit| if is { bit } else { 0 };
+        let mapped = self.host.state[lpn as usize] & (MAPPED | OFF_DEVICE) == MAPPED;
+        let bits = bit(self.device.is_cached(Lpn(lpn)), CACHED)
+            | bit(mapped, sluice_abi::MAPPED)
+            | bit(self.device.is_pinned(Lpn(lpn)), PINNED);
+        self.host.residency.set(lpn, bits);
     }
 }

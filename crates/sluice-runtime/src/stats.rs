@@ -1,24 +1,49 @@
-//! The statistics block of this process, in a file of the session directory.
+//! The statistics block of this process and its residency map, in a file of the session directory.
 
-use core::sync::atomic::Ordering::*;
-use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use core::sync::atomic::{AtomicU8, Ordering::*};
+use sluice_abi::{Counter, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use sluice_model::Stats;
 use sluice_region::Mapping;
 
-/// The mapped block.
+/// The mapped file.
 #[derive(Debug)]
 pub struct Live {
     map: Mapping,
+    pages: u64,
+}
+
+/// The residency map, a byte for each page. Written here and never read back: what others do to
+/// their view of it changes nothing.
+#[derive(Debug)]
+pub struct Residency {
+    first: *const AtomicU8,
+    pages: u64,
+}
+
+// SAFETY: a shared mapping of atomics, used under the engine's lock.
+unsafe impl Send for Residency {}
+
+impl Residency {
+    /// Tells what is known of a page.
+    pub fn set(&self, lpn: u64, bits: u8) {
+        if lpn < self.pages {
+            // SAFETY: within the mapping, which lives as long as the process's statistics.
+            unsafe { (*self.first.add(lpn as usize)).store(bits, Relaxed) };
+        }
+    }
 }
 
 /// A counter of the block and where the model has it.
 type Field = (Counter, fn(&Stats) -> u64);
 
 impl Live {
-    /// A block over a mapping of its length, marked as ready.
-    pub fn new(map: Mapping, started_ns: u64, forked: bool) -> Live {
-        let live = Live { map };
+    /// A block over a mapping of [`sluice_abi::view_bytes`], marked as ready. `heap_at` is the
+    /// address of the first page, if there is one.
+    pub fn new(map: Mapping, pages: u64, heap_at: usize, started_ns: u64, forked: bool) -> Live {
+        let live = Live { map, pages };
         let block = live.block();
+        block.pages.store(pages, Relaxed);
+        block.heap_at.store(heap_at as u64, Relaxed);
         block.version.store(STATS_VERSION, Relaxed);
         // SAFETY: no arguments.
         let (pid, parent) = unsafe { (libc::getpid(), libc::getppid()) };
@@ -36,10 +61,18 @@ impl Live {
         unsafe { &*(self.map.addr() as *const StatsBlock) }
     }
 
+    /// The map behind the block. It lives no longer than this.
+    pub fn residency(&self) -> Residency {
+        Residency {
+            first: (self.map.addr() + MAP_AT) as *const AtomicU8,
+            pages: self.pages,
+        }
+    }
+
     /// Copies the model's counters, less those that a forked child found there.
     pub fn copy_model(&self, model: &Stats, inherited: &Stats) {
         let block = self.block();
-        let fields: [Field; 15] = [
+        let fields: [Field; 18] = [
             (Counter::Evictions, |stats| stats.evictions),
             (Counter::PolicyRefused, |stats| stats.policy_refused),
             (Counter::WritesRefused, |stats| stats.writes_refused),
@@ -55,6 +88,9 @@ impl Live {
             (Counter::Erases, |stats| stats.erases),
             (Counter::GcMoves, |stats| stats.gc_moves),
             (Counter::Trims, |stats| stats.trims),
+            (Counter::CommandEvictions, |stats| stats.command_evictions),
+            (Counter::Flushes, |stats| stats.flushes),
+            (Counter::Pins, |stats| stats.pins),
         ];
         for (counter, of) in fields {
             block.set(counter, of(model) - of(inherited));

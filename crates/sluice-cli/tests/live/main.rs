@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod build;
+mod control;
 mod exec;
 mod fork;
 mod graph;

@@ -21,6 +21,8 @@ pub(crate) struct Cache {
     lookup: PageIndex,
     slots: Slots,
     policy: AnyEviction,
+    /// What policies from before the one in force were refused.
+    refused_before: u64,
     /// Whether the policy may want a page gone after a hit.
     pub sheds: bool,
     /// Per set: [slots never used yet, first free slot + 1].
@@ -68,6 +70,7 @@ impl Cache {
             slots: Slots::new(settings.cache.pages as usize),
             sheds: policy.sheds(),
             policy,
+            refused_before: 0,
             free: vec![[0; 2]; sets],
             pinned: vec![0; sets],
             pins_per_set: settings.cache.pins_per_set,
@@ -134,6 +137,41 @@ impl Cache {
             .is_some()
     }
 
+    /// A prefetched page counts as any other from now on.
+    pub fn forget_prefetch(&mut self, lpn: u32) {
+        if let Some(slot) = self.slot_of(lpn) {
+            self.slots.touch(slot, false);
+        }
+    }
+
+    /// Puts the pages under another policy, or the same with other parameters.
+    ///
+    /// They stay where they are. The new policy gets those of each set as newcomers, in the order
+    /// in which the old one would have let them go: what was to leave first came in first.
+    pub fn change_policy(&mut self, settings: &Settings, seed: u64) {
+        let space = Space::new(settings, seed);
+        let mut policy = (settings.cache.eviction.build)(&space);
+        for set in 0..self.sets {
+            for slot in self.policy.dump(set).into_iter().rev() {
+                policy.miss(set, self.slots.lpn(slot));
+                policy.insert(set, slot, self.slots.lpn(slot));
+            }
+        }
+        self.refused_before += self.policy.refused();
+        self.sheds = policy.sheds();
+        self.policy = policy;
+    }
+
+    /// Whether the policy is one that the caller brought along.
+    pub fn has_external_policy(&self) -> bool {
+        matches!(self.policy, AnyEviction::External(_))
+    }
+
+    /// How many pages of a set can be pinned from now on. Those that are stay so.
+    pub fn limit_pins(&mut self, per_set: u32) {
+        self.pins_per_set = per_set;
+    }
+
     /// Whether another page of the set of `lpn` can be pinned.
     pub fn can_pin(&self, lpn: u32) -> bool {
         self.pinned[self.set_of(lpn) as usize] < self.pins_per_set
@@ -196,7 +234,7 @@ impl Cache {
 
     /// Answers of an external policy that broke its contract.
     pub fn refused(&self) -> u64 {
-        self.policy.refused()
+        self.refused_before + self.policy.refused()
     }
 
     /// Pushes out the page that the policy wants gone after a hit on `lpn`, if it wants one gone.

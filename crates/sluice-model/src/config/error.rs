@@ -44,6 +44,14 @@ pub enum ConfigError {
         /// Why not.
         why: String,
     },
+    /// The parameter has its value for as long as the device is there.
+    #[error("`{key}` cannot change while the device runs; what can: {}", valid.join(", "))]
+    Fixed {
+        /// The parameter.
+        key: String,
+        /// Those that can change.
+        valid: &'static [&'static str],
+    },
     /// Each value is valid, but not all of them together.
     #[error("impossible configuration: {}: {message}", pairs(settings))]
     Impossible {

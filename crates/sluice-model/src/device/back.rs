@@ -52,6 +52,11 @@ impl Back {
         back
     }
 
+    /// See [`Nand::retime`].
+    pub fn retime(&mut self, settings: &Settings) {
+        self.nand.retime(settings);
+    }
+
     /// With the contents of a device that is preconditioned.
     #[cfg(test)]
     fn filled(mut self, settings: &Settings, seed: u64) -> Back {

@@ -143,6 +143,7 @@ impl Device {
             None => {
                 let (slot, start) = self.make_room(self.now, self.now, page, effects);
                 self.stats.pin_fills += 1;
+                effects.cached(lpn);
                 self.fill(slot, start, page, Fill::Read, &mut Parts::default())
             }
         };

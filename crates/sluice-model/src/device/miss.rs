@@ -42,6 +42,7 @@ impl Device {
         let mut parts = self.behind_parts();
         let from = self.requests.free_at(at);
         let (slot, start) = self.make_room(at, from, lpn, effects);
+        effects.cached(Lpn(u64::from(lpn)));
         parts.stall = start - at;
         let fill = if store && self.marks_dirty {
             Fill::Write

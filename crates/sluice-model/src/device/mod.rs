@@ -13,6 +13,7 @@ mod memory;
 mod migration;
 mod miss;
 mod prefetch;
+mod tune;
 
 use crate::cache::{Cache, External, Found};
 use crate::config::{ConfigError, DeviceConfig, HintRule, StoreMiss, WritePolicy};
@@ -32,6 +33,7 @@ pub use block::{BlockCompletion, BlockOp, BlockRequest};
 pub use command::{Command, Done, Refused};
 pub use lines::Lines;
 pub use migration::Taken;
+pub use tune::{TUNABLE, is_tunable};
 
 /// A CXL-SSD. A function of its state, the requests and the times it is given; nothing else.
 ///
@@ -359,6 +361,21 @@ impl Device {
             .ok()
             .and_then(|lpn| self.cache.peek(lpn));
         found.is_some_and(|found| found.is_pinned)
+    }
+
+    /// When a fill wanted at `now` could start: when an MSHR entry is free.
+    pub fn can_fill_at(&mut self, now: Ps) -> Ps {
+        let now = self.now.max(now);
+        self.mshr.retire(now);
+        self.mshr.free_at(now)
+    }
+
+    /// The host maps a page that no access asked for, so that its accesses will not be seen: a
+    /// prefetch of it counts neither as used nor as unused.
+    pub fn expose(&mut self, lpn: Lpn) {
+        if let Ok(lpn) = u32::try_from(lpn.0) {
+            self.cache.forget_prefetch(lpn);
+        }
     }
 
     /// What is known of lines, if `cache.track_lines` is on.

@@ -5,7 +5,7 @@ use crate::cache::Fill;
 use crate::parts::Parts;
 use crate::prefetch::{Outcome, Picks};
 use crate::request::Effects;
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps};
 
 impl Device {
     /// Shows the prefetcher an access, and brings in what it picks as far as there is room.
@@ -50,6 +50,7 @@ impl Device {
             self.stats.prefetch_dropped += 1;
             return false;
         };
+        effects.cached(Lpn(u64::from(lpn)));
         // Nobody waits for it: its parts are not counted.
         let ready_at = self.fill(slot, at, lpn, Fill::Prefetch, &mut Parts::default());
         self.stats.prefetch_issued += 1;

@@ -49,6 +49,13 @@ impl Cells {
         }
     }
 
+    /// Other latencies from now on.
+    pub fn retime(&mut self, settings: &NandSettings) {
+        self.read = settings.timing.read_by_type;
+        self.program = settings.timing.program_by_type;
+        self.erase = settings.erase;
+    }
+
     /// The time to sense any page, if they are alike.
     pub fn one_read(&self) -> Option<Ps> {
         let alike = self.read.iter().all(|time| *time == self.read[0]);

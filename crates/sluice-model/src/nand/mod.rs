@@ -62,6 +62,13 @@ impl Nand {
         }
     }
 
+    /// Reads, programs and erases asked for from now on take the times of these settings.
+    pub fn retime(&mut self, settings: &Settings) {
+        self.cells.retime(&settings.nand);
+        let plain = self.posted.is_none() && self.array.is_plain();
+        self.plain_read = self.cells.one_read().filter(|_| plain);
+    }
+
     /// Nothing will be asked for before `now`.
     pub fn pass(&mut self, now: Ps) {
         self.array.pass(now);

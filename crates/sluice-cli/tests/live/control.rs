@@ -1,0 +1,476 @@
+//! `sluice ctl`: commands for a running device have the effects they say.
+
+use crate::build::helper;
+use crate::sluice::{Outcome, Sluice, TRAPS, finish};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Pages of the program, and of the cache that is there for them.
+const PAGES: u64 = 4096;
+const CACHE: u64 = 1024;
+const PAGE: u64 = 4096;
+
+/// A program that does what it is told, on a device that does what it is told.
+struct Rig {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// The process to command.
+    pid: u64,
+    /// Where its memory is, and which pages of the device that are.
+    memory: u64,
+}
+
+impl Rig {
+    fn start(trap: &str, settings: &[(&str, &str)]) -> Rig {
+        let mut sluice = Sluice::run(trap).args(["--control", "on"]).cache("4MiB");
+        for (key, value) in settings {
+            sluice = sluice.set(key, value);
+        }
+        let program = helper!("control.c").to_str().expect("plain letters");
+        let mut command = sluice.prepare([program]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("a command that starts");
+        let input = child.stdin.take().expect("a pipe");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a line");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words.len(), 2, "{line:?}");
+        let memory = u64::from_str_radix(words[1].trim_start_matches("0x"), 16);
+        Rig {
+            child,
+            input,
+            output,
+            pid: words[0].parse().expect("a pid"),
+            memory: memory.expect("an address"),
+        }
+    }
+
+    /// Tells the program something. Everything that it reads must be right.
+    fn tell(&mut self, what: &str) {
+        writeln!(self.input, "{what}").expect("a program that listens");
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("an answer");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words.first(), Some(&"ok"), "{what}: {line:?}");
+        self.pid = words[1].parse().expect("a pid");
+    }
+
+    fn ctl_outcome(&self, arguments: &[&str]) -> Outcome {
+        let mut command = Sluice::command();
+        command.args(["ctl", &self.pid.to_string()]).args(arguments);
+        finish(&mut command)
+    }
+
+    fn ctl(&self, arguments: &[&str]) -> Value {
+        let out = self.ctl_outcome(&[arguments, &["--json"]].concat());
+        assert_eq!(out.stderr, "", "{arguments:?}: {out:#?}");
+        out.json()
+    }
+
+    /// A command for pages of the program's memory: those changed, already so, and refused.
+    fn pages(&self, what: &str, first: u64, count: u64) -> (u64, u64, u64) {
+        let range = format!("@{:#x}+{:#x}", self.memory + first * PAGE, count * PAGE);
+        let json = self.ctl(&[what, &range]);
+        let number = |key: &str| json["ranges"][0][key].as_u64().expect("a number");
+        assert_eq!(number("pages"), count, "{json}");
+        (number("changed"), number("already"), number("refused"))
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        let json = self.ctl(&["stats"]);
+        json["counters"][name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no {name} in {json}"))
+    }
+
+    /// How much a counter grows while the program does something.
+    fn grows(&mut self, counter: &str, what: &str) -> u64 {
+        let before = self.counter(counter);
+        self.tell(what);
+        self.counter(counter) - before
+    }
+
+    /// Ends the program. The object of the whole run.
+    fn quit(mut self) -> Value {
+        writeln!(self.input, "quit").expect("a program that listens");
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("text");
+        let status = self.child.wait().expect("our own child");
+        assert!(status.success(), "{status}: {rest}");
+        serde_json::from_str(rest.lines().last().unwrap_or_default()).expect("JSON")
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The program follows, for it can read nothing any more.
+            let _ = self.child.kill();
+        }
+    }
+}
+
+#[test]
+fn what_was_prefetched_is_hit() {
+    for trap in TRAPS {
+        let mut rig = Rig::start(trap, &[]);
+        rig.tell(&format!("write 0 {PAGES}"));
+        // FIFO: the last 1024 are there.
+        assert_eq!(rig.pages("prefetch", 100, 300), (300, 0, 0), "{trap}");
+        assert_eq!(
+            rig.pages("prefetch", 100, 300),
+            (0, 300, 0),
+            "they are there"
+        );
+        assert_eq!(rig.grows("traps", "read 100 300"), 0, "{trap}");
+        assert_eq!(
+            rig.grows("misses", "read 400 5"),
+            5,
+            "{trap}: others are not"
+        );
+        let json = rig.quit();
+        assert_eq!(json["cache"]["prefetch_issued"], 300);
+        assert_eq!(json["commands"]["prefetched"], 300);
+    }
+}
+
+#[test]
+fn what_is_pinned_stays_and_what_is_unpinned_leaves() {
+    for trap in TRAPS {
+        let mut rig = Rig::start(trap, &[]);
+        rig.tell(&format!("write 0 {PAGES}"));
+        assert_eq!(rig.pages("pin", 0, 64), (64, 0, 0));
+        assert_eq!(rig.pages("pin", 32, 64), (32, 32, 0));
+        rig.tell(&format!("read 0 {PAGES}"));
+        rig.tell(&format!("read 0 {PAGES}"));
+        assert_eq!(rig.grows("traps", "read 0 96"), 0, "{trap}");
+        assert_eq!(rig.counter("pinned_pages"), 96);
+        let (changed, already, refused) = rig.pages("evict", 95, 2);
+        assert_eq!((changed + already, refused), (1, 1), "one is pinned");
+        assert_eq!(rig.pages("unpin", 0, 128), (96, 32, 0));
+        rig.tell(&format!("read 0 {PAGES}"));
+        assert_eq!(rig.grows("misses", "read 0 96"), 96, "{trap}");
+        rig.quit();
+    }
+}
+
+#[test]
+fn a_full_set_refuses_more_pins() {
+    let mut rig = Rig::start("event", &[("cache.pin_max", "25%")]);
+    assert_eq!(rig.pages("pin", 0, 300), (CACHE / 4, 0, 300 - CACHE / 4));
+    rig.tell("read 0 1");
+    let out = rig.ctl_outcome(&["pin", "0x300000+0x1000"]);
+    assert_eq!(out.status.code(), Some(1), "{out:#?}");
+    assert!(
+        out.stdout.contains("0 of 1 pages") && out.stdout.contains("cache.pin_max"),
+        "{out:#?}"
+    );
+    rig.quit();
+}
+
+#[test]
+fn what_was_evicted_is_missed_and_what_was_flushed_is_clean() {
+    for trap in TRAPS {
+        let mut rig = Rig::start(trap, &[]);
+        rig.tell(&format!("write 0 {PAGES}"));
+        let last = PAGES - 100;
+        assert_eq!(rig.pages("evict", last, 16), (16, 0, 0));
+        assert_eq!(rig.pages("evict", last, 16), (0, 16, 0), "gone already");
+        assert_eq!(
+            rig.grows("misses", &format!("read {last} 16")),
+            16,
+            "{trap}"
+        );
+
+        let programs = rig.counter("host_programs");
+        assert_eq!(
+            rig.pages("flush", last, 32),
+            (16, 16, 0),
+            "the first 16 were programmed"
+        );
+        assert_eq!(rig.counter("host_programs") - programs, 16);
+        assert_eq!(
+            rig.grows("traps", &format!("read {last} 32")),
+            0,
+            "they are mapped"
+        );
+        assert_eq!(rig.grows("traps", &format!("write {last} 8")), 0);
+        assert_eq!(
+            rig.pages("flush", last, 32),
+            (8, 24, 0),
+            "{trap}: written again"
+        );
+        rig.tell(&format!("read 0 {PAGES}"));
+        rig.quit();
+    }
+}
+
+/// The pages of the program that are cached.
+fn cached(rig: &Rig) -> Vec<u64> {
+    let map = rig.ctl(&["map", "all"]);
+    let first = first_page(rig);
+    let runs = map["runs"].as_array().expect("runs").iter();
+    let cached = runs.filter(|run| run["is"].as_array().is_some_and(|is| is[0] == "cached"));
+    let range = |run: &Value| {
+        let number = |key: &str| run[key].as_u64().expect("a number") / PAGE;
+        number("start")..number("start") + number("length")
+    };
+    let pages = cached
+        .flat_map(range)
+        .filter_map(|lpn| lpn.checked_sub(first));
+    pages.filter(|page| *page < PAGES).collect()
+}
+
+/// The page of the device where the program's memory begins.
+fn first_page(rig: &Rig) -> u64 {
+    let place = sluice_control::Place::of_process(rig.pid as u32).expect("a device");
+    let view = sluice_control::View::open(&place).expect("a view");
+    let heap_at = view
+        .stats()
+        .heap_at
+        .load(std::sync::atomic::Ordering::Relaxed);
+    (rig.memory - heap_at) / PAGE
+}
+
+#[test]
+fn a_policy_switch_keeps_the_pages_and_changes_who_leaves() {
+    let mut rig = Rig::start("event", &[]);
+    rig.tell("read 0 900");
+    rig.tell("read 900 124");
+    let before = cached(&rig);
+    let json = rig.ctl(&["policy", "lifo"]);
+    assert_eq!(json["status"], "done");
+    assert_eq!(rig.ctl(&["policy", "lifo"])["status"], "nothing");
+    assert!(cached(&rig) == before, "nothing left");
+    assert_eq!(rig.grows("evictions", "read 2000 50"), 50);
+    let after = cached(&rig);
+    assert!(
+        after.contains(&10) && after.contains(&100),
+        "FIFO would have let these go"
+    );
+    rig.ctl(&["policy", "fifo"]);
+    rig.tell("read 2500 1100");
+    assert!(!cached(&rig).contains(&10), "and now it does");
+    rig.quit();
+}
+
+#[test]
+fn latencies_change_live_and_what_cannot_is_refused() {
+    let mut rig = Rig::start("event", &[]);
+    rig.tell("read 0 100");
+    rig.ctl(&["set", "nand.read=300us", "cache.hit_latency=1us"]);
+    rig.tell("read 1000 200");
+    let stats = rig.ctl(&["stats"]);
+    let p90 = stats["latency_ns"]["modelled"]["p90"].as_u64();
+    assert!(
+        p90.is_some_and(|ns| (300_000..303_000).contains(&ns)),
+        "{stats}"
+    );
+    let cases = [
+        (
+            &["set", "device.capacity=2GiB"][..],
+            "cannot change while the device runs",
+        ),
+        (&["set", "nand.raed=5us"], "nand.read"),
+        (&["policy", "lru2"], "lru"),
+        (&["policy", "./policy.so"], "while it runs"),
+        (
+            &["set", "nand.read=20us", "cache.capacity=1GiB"],
+            "cache.capacity",
+        ),
+    ];
+    for (arguments, says) in cases {
+        let out = rig.ctl_outcome(arguments);
+        assert_ne!(out.status.code(), Some(0), "{out:#?}");
+        let said = out.stdout.clone() + &out.stderr;
+        assert!(said.contains(says), "{arguments:?}: {said}");
+    }
+    assert_eq!(rig.counter("tunes"), 1, "all or none");
+    rig.quit();
+}
+
+#[test]
+fn statistics_are_those_of_the_run() {
+    let mut rig = Rig::start("event", &[("cache.policy", "lru")]);
+    rig.tell(&format!("write 0 {PAGES}"));
+    rig.pages("prefetch", 0, 100);
+    rig.pages("evict", 50, 100);
+    rig.pages("flush", 0, PAGES);
+    rig.tell("read 500 700");
+    let live = rig.ctl(&["stats"]);
+    let end = rig.quit();
+    let pairs = [
+        ("traps", "/traps"),
+        ("misses", "/cache/misses"),
+        ("evictions", "/cache/evictions"),
+        ("dirty_evictions", "/cache/dirty_evictions"),
+        ("flash_reads", "/flash/reads"),
+        ("flash_programs", "/flash/programs"),
+        ("late", "/late/count"),
+        ("command_prefetches", "/commands/prefetched"),
+        ("command_evictions", "/commands/evicted"),
+        ("flushes", "/commands/flushed"),
+        ("commands", "/commands/answered"),
+    ];
+    for (counter, path) in pairs {
+        assert_eq!(
+            Some(&live["counters"][counter]),
+            end.pointer(path),
+            "{counter}"
+        );
+    }
+    assert_eq!(live["latency_ns"], end["latency_ns"]);
+}
+
+#[test]
+fn nothing_is_lost_while_commands_come_in() {
+    for trap in TRAPS {
+        let mut rig = Rig::start(trap, &[]);
+        rig.tell(&format!("write 0 {PAGES}"));
+        rig.tell("hammer");
+        let whats = ["prefetch", "evict", "flush", "pin", "evict", "unpin"];
+        let policies = ["lru", "s3fifo", "lifo", "arc", "fifo"];
+        for n in 0..18 {
+            let range = format!("@{:#x}+1MiB", rig.memory + n * 577 % (PAGES - 256) * PAGE);
+            let commands = [
+                [whats[n as usize % whats.len()], &range],
+                ["policy", policies[n as usize % policies.len()]],
+            ];
+            for command in commands {
+                let out = rig.ctl_outcome(&command);
+                assert!(matches!(out.status.code(), Some(0 | 1)), "{trap}: {out:#?}");
+            }
+        }
+        rig.tell("settle");
+        rig.quit();
+    }
+}
+
+#[test]
+fn a_forked_child_has_a_ring_of_its_own() {
+    let mut rig = Rig::start("event", &[]);
+    rig.tell(&format!("write 0 {PAGES}"));
+    let parent = rig.pid;
+    rig.pages("pin", 7, 1);
+    rig.tell("fork");
+    assert_ne!(rig.pid, parent);
+    assert_eq!(
+        rig.pages("pin", 0, 8),
+        (7, 1, 0),
+        "it is a copy of its parent's device"
+    );
+    assert_eq!(rig.pages("prefetch", 100, 50), (50, 0, 0));
+    assert_eq!(rig.grows("traps", "read 100 50"), 0);
+    assert!(cached(&rig).contains(&120));
+    rig.quit();
+}
+
+fn refused(arguments: &[&str], says: &str) {
+    let out = finish(Sluice::command().arg("ctl").args(arguments));
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    assert!(out.stderr.contains(says), "{says} in {out:#?}");
+}
+
+#[test]
+fn processes_that_cannot_be_commanded() {
+    let own = std::process::id().to_string();
+    refused(&[&own, "stats"], "not under Sluice");
+    refused(&["4194305", "stats"], "no process 4194305");
+    refused(&["0x1", "stats"], "0x1");
+    refused(&[&own, "pin", "5..5"], "empty");
+    refused(&[&own, "fly"], "fly");
+    let mut command = Sluice::run("event")
+        .args(["--control", "off"])
+        .prepare(["sleep", "60"]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a command that starts");
+    let id = child.id().to_string();
+    let started = std::time::Instant::now();
+    let mut said = String::new();
+    // The program needs a moment to start.
+    while started.elapsed().as_secs() < 30 && !said.contains("--control on") {
+        said = finish(Sluice::command().args(["ctl", &id, "stats"])).stderr;
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // SAFETY: our own child.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    let _ = child.wait();
+    assert!(said.contains("--control on"), "{said}");
+}
+
+/// Whatever is written into a ring, the device goes on, and so do its other clients.
+#[test]
+fn a_ring_full_of_nonsense() {
+    let mut rig = Rig::start("event", &[]);
+    rig.tell(&format!("write 0 {PAGES}"));
+    let place = sluice_control::Place::of_process(rig.pid as u32).expect("a ring");
+    let (before, misses) = (cached(&rig), rig.counter("misses"));
+    let mut state = 1u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..200 {
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .open(&place.ring)
+            .expect("our own");
+        // All of the last channel: its counts, its entries.
+        let bytes: Vec<u8> = (0..8320).map(|_| next() as u8).collect();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 64 + 15 * 8320).expect("room");
+        // And the bell.
+        let bell = (round as u32).to_ne_bytes();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bell, 32).expect("room");
+        if round % 50 == 0 {
+            assert_eq!(rig.counter("misses"), misses, "it still answers");
+        }
+    }
+    assert!(cached(&rig) == before, "nothing well-formed was in there");
+    rig.tell(&format!("read 0 {PAGES}"));
+    rig.quit();
+}
+
+#[test]
+fn the_command_itself_can_be_named() {
+    let rig = Rig::start("event", &[]);
+    let mut command = Sluice::command();
+    command.args(["ctl", &rig.child.id().to_string(), "stats", "--json"]);
+    let json = finish(&mut command).json();
+    assert_eq!(json["pid"], rig.pid);
+    rig.quit();
+}
+
+/// Two commands at once, each on a channel of its own; and one after a client that was killed.
+#[test]
+fn clients_do_not_get_in_each_others_way() {
+    let mut rig = Rig::start("event", &[]);
+    rig.tell(&format!("write 0 {PAGES}"));
+    std::thread::scope(|scope| {
+        for first in [0, 500] {
+            let rig = &rig;
+            scope.spawn(move || assert_eq!(rig.pages("prefetch", first, 400), (400, 0, 0)));
+        }
+    });
+    for _ in 0..20 {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(["ctl", &rig.pid.to_string(), "flush", "all"]);
+        let mut child = command
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a command that starts");
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    assert!(rig.counter("commands") >= 3);
+    rig.quit();
+}

@@ -1,0 +1,61 @@
+//! Why a device cannot be commanded.
+
+use std::path::PathBuf;
+
+/// What is wrong. Each message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such process.
+    #[error("no process {0}")]
+    NoProcess(u32),
+    /// The process may not be looked at.
+    #[error("process {pid}: {why}; only its user or root can command its device")]
+    Denied {
+        /// The process.
+        pid: u32,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// The process was not started by Sluice.
+    #[error("process {0} is not under Sluice: start it with `sluice run` or `sluice vm`")]
+    NotUnderSluice(u32),
+    /// The process has no device although it was started by Sluice.
+    #[error(
+        "process {0} has no device: the preload library did not start in it, as in a statically \
+         linked program"
+    )]
+    NoDevice(u32),
+    /// The process has no ring.
+    #[error("process {0} has no control ring; start it with `sluice run --control on`")]
+    NoRing(u32),
+    /// Neither a process under Sluice nor a guest of it.
+    #[error("this program is not under Sluice, and no guest with a control ring")]
+    NotHere,
+    /// A file is not what it should be.
+    #[error("{}: {why}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// All channels are taken.
+    #[error("all {0} channels of the ring are taken by other clients")]
+    Busy(usize),
+    /// The process has ended.
+    #[error("the process whose device it is has ended")]
+    Gone,
+    /// No answer came in time.
+    #[error("no answer within {0} s: is the emulator of this guest stopped?")]
+    Silent(u64),
+    /// The answer makes no sense.
+    #[error("the ring's answer makes no sense: somebody else has written to it")]
+    Garbled,
+    /// So many commands are under way that there is no room for another.
+    #[error("{0} commands are under way, the most at once: take their results first")]
+    Full(u32),
+    /// An address that is not on the device.
+    #[error("the range from {0:#x} is not on the device as a whole")]
+    NotOnDevice(u64),
+}

@@ -1,0 +1,15 @@
+//! Clients of the control ring: `sluice ctl`, programs through `libsluice_control`, and guests.
+//!
+//! [`Place`] finds the two files of a process on a device, ring and view, or the two PCI devices
+//! of a guest. [`Connection`] maps them, takes a channel of the ring, and sends commands through
+//! it. Statistics and residency map are read from the view without asking anybody.
+
+mod connection;
+mod error;
+mod place;
+mod view;
+
+pub use connection::{Connection, Pending};
+pub use error::Error;
+pub use place::{Place, Side};
+pub use view::View;

@@ -1,0 +1,175 @@
+//! Where the ring and the view of a device are.
+
+use crate::error::Error;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// PCI vendor and device of QEMU's shared memory.
+const IVSHMEM: [&str; 2] = ["0x1af4", "0x1110"];
+
+/// From where a device is commanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// On the same kernel as the server, which can be woken.
+    Host,
+    /// In a guest: the server looks by itself, and sees no locks of ours.
+    Guest,
+}
+
+/// The files of one device.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The ring.
+    pub ring: PathBuf,
+    /// Statistics and residency map.
+    pub view: PathBuf,
+    /// Where we are.
+    pub side: Side,
+    /// The process, on the host.
+    pub pid: u32,
+}
+
+impl Place {
+    /// The device of a process: one under Sluice, or a `sluice` command that runs one.
+    ///
+    /// # Errors
+    /// Why it has none that can be commanded.
+    pub fn of_process(pid: u32) -> Result<Place, Error> {
+        let environ = Path::new("/proc").join(pid.to_string()).join("environ");
+        let text = std::fs::read(environ).map_err(|why| match why.kind() {
+            ErrorKind::NotFound => Error::NoProcess(pid),
+            _ => Error::Denied { pid, why },
+        })?;
+        match value_of(&text, sluice_abi::SESSION_VAR) {
+            Some(dir) => Place::in_session(&dir, pid),
+            None => Place::of_command(pid),
+        }
+    }
+
+    /// The device of this program, or of the guest that it runs in.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] if there is none.
+    pub fn own() -> Result<Place, Error> {
+        match std::env::var_os(sluice_abi::SESSION_VAR) {
+            Some(dir) => Place::in_session(Path::new(&dir), std::process::id()),
+            None => Place::of_guest(),
+        }
+    }
+
+    /// The device of this guest.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] if it has none.
+    pub fn of_guest() -> Result<Place, Error> {
+        let devices = std::fs::read_dir("/sys/bus/pci/devices");
+        let memory = |folder: &PathBuf| {
+            let is = |file: &str, what: &str| {
+                std::fs::read_to_string(folder.join(file)).is_ok_and(|text| text.trim() == what)
+            };
+            is("vendor", IVSHMEM[0]) && is("device", IVSHMEM[1])
+        };
+        let folders = devices
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
+        let mut bars: Vec<PathBuf> = folders
+            .filter(memory)
+            .filter_map(|folder| {
+                // A device that no driver has enabled does not answer.
+                let _ = std::fs::write(folder.join("enable"), "1");
+                let bar = folder.join("resource2");
+                bar.exists().then_some(bar)
+            })
+            .collect();
+        bars.sort();
+        let of = |magic: u64| {
+            bars.iter()
+                .find(|bar| first_word(bar) == Some(magic))
+                .cloned()
+        };
+        match (of(sluice_abi::RING_MAGIC), of(sluice_abi::STATS_MAGIC)) {
+            (Some(ring), Some(view)) => Ok(Place {
+                ring,
+                view,
+                side: Side::Guest,
+                pid: 0,
+            }),
+            _ => Err(Error::NotHere),
+        }
+    }
+
+    /// The first process of a `sluice` command's session.
+    fn of_command(pid: u32) -> Result<Place, Error> {
+        let bases = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
+        let name = format!("sluice-{pid}-0");
+        let dirs = bases.iter().map(|base| base.join(&name));
+        let first = |dir: PathBuf| {
+            let view = std::fs::read_link(dir.join(sluice_abi::VIEW_LINK)).ok()?;
+            let name = view.file_name()?.to_str()?.strip_prefix("proc-")?;
+            Some((dir, name.split('-').next()?.parse().ok()?))
+        };
+        match dirs.into_iter().find_map(first) {
+            Some((dir, first)) => Place::in_session(&dir, first),
+            None => Err(Error::NotUnderSluice(pid)),
+        }
+    }
+
+    /// The last image of a process in a session's directory.
+    fn in_session(dir: &Path, pid: u32) -> Result<Place, Error> {
+        let prefix = format!("proc-{pid}-");
+        let files = std::fs::read_dir(dir).map_err(|why| Error::Unusable {
+            path: dir.to_owned(),
+            why: why.to_string(),
+        })?;
+        let images = files.flatten().filter_map(|file| {
+            let name = file.file_name();
+            let rest = name.to_str()?.strip_prefix(&prefix)?;
+            rest.strip_suffix(".stats")?.parse::<u32>().ok()
+        });
+        let last = images.max().ok_or(Error::NoDevice(pid))?;
+        let file = |kind: &str| dir.join(format!("{prefix}{last}.{kind}"));
+        let (ring, view) = (file("ring"), file("stats"));
+        if !ring.exists() {
+            return Err(Error::NoRing(pid));
+        }
+        let side = Side::Host;
+        Ok(Place {
+            ring,
+            view,
+            side,
+            pid,
+        })
+    }
+}
+
+/// The value of a variable in a process's environment, as the kernel shows it.
+fn value_of(environ: &[u8], name: &str) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut entries = environ.split(|byte| *byte == 0);
+    let value =
+        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(value)))
+}
+
+/// The first word of a BAR, which can be mapped and not read.
+fn first_word(bar: &Path) -> Option<u64> {
+    let map = crate::view::map(bar, false, sluice_region::PAGE).ok()?;
+    // SAFETY: a mapped page.
+    Some(unsafe { (map.addr() as *const u64).read_volatile() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_found_by_its_whole_name() {
+        let environ = b"A=1\0NOT_SLUICE_SESSION=/no\0SLUICE_SESSION=/dev/shm/s=1\0B=2\0";
+        let found = value_of(environ, "SLUICE_SESSION");
+        assert_eq!(found, Some(PathBuf::from("/dev/shm/s=1")));
+        assert_eq!(value_of(b"SLUICE_SESSIONS=/x\0", "SLUICE_SESSION"), None);
+        assert_eq!(value_of(b"", "SLUICE_SESSION"), None);
+    }
+}

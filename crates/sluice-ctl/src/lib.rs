@@ -1,0 +1,9 @@
+//! Commands for a device while it runs, on the host and in a guest.
+
+mod command;
+mod map;
+mod range;
+mod tell;
+
+pub use command::{CtlCommand, CtlError, Ranges, run};
+pub use range::{Span, parse_span};

@@ -1,0 +1,83 @@
+//! The residency map.
+
+use crate::command::{CtlError, MapArgs, object, whole};
+use serde_json::{Value, json};
+use sluice_abi::{CACHED, MAPPED, PINNED};
+use sluice_control::{Connection, View};
+use std::process::ExitCode;
+
+const PAGE: u64 = 4096;
+
+/// Pages in a row of which the same is known.
+struct Run {
+    first: u64,
+    pages: u64,
+    bits: u8,
+}
+
+/// Prints what is known of the pages of a range: totals, and each run of pages in the cache.
+pub fn print(to: &Connection, args: &MapArgs) -> Result<ExitCode, CtlError> {
+    let range = whole(to, &args.range);
+    let end = range.start.saturating_add(range.len);
+    let bytes = to.view().pages() * PAGE;
+    if range.is_address || end > bytes {
+        let why = format!("the map is of bytes of the device, of which there are {bytes:#x}");
+        return Err(CtlError::Range(why));
+    }
+    let runs = runs(to.view(), range.start / PAGE, end.div_ceil(PAGE));
+    let count = |bit: u8| -> u64 {
+        let of = runs.iter().filter(|run| run.bits & bit != 0);
+        of.map(|run| run.pages).sum()
+    };
+    let (cached, mapped, pinned) = (count(CACHED), count(MAPPED), count(PINNED));
+    if args.json {
+        let runs: Vec<Value> = runs.iter().map(run_object).collect();
+        let fields = json!({
+            "start": range.start,
+            "length": range.len,
+            "cached": cached,
+            "mapped": mapped,
+            "pinned": pinned,
+            "runs": runs,
+        });
+        println!("{}", object(to, "map", fields));
+    } else {
+        println!("{cached} pages cached, {mapped} mapped, {pinned} pinned");
+        for run in &runs {
+            let (start, end) = (run.first * PAGE, (run.first + run.pages) * PAGE);
+            println!("{start:#x}..{end:#x} {}", names(run.bits).join(" "));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runs(view: &View, first: u64, end: u64) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for lpn in first..end {
+        let bits = view.page(lpn);
+        match runs.last_mut() {
+            Some(run) if run.bits == bits && run.first + run.pages == lpn => run.pages += 1,
+            _ if bits == 0 => {}
+            _ => runs.push(Run {
+                first: lpn,
+                pages: 1,
+                bits,
+            }),
+        }
+    }
+    runs
+}
+
+fn names(bits: u8) -> Vec<&'static str> {
+    let all = [(CACHED, "cached"), (MAPPED, "mapped"), (PINNED, "pinned")];
+    let set = all.into_iter().filter(|(bit, _)| bits & bit != 0);
+    set.map(|(_, name)| name).collect()
+}
+
+fn run_object(run: &Run) -> Value {
+    json!({
+        "start": run.first * PAGE,
+        "length": run.pages * PAGE,
+        "is": names(run.bits),
+    })
+}

@@ -1,0 +1,182 @@
+//! Parameters that change while the device runs: what is cached stays, and what comes is served
+//! as by a device that was made so.
+
+use proptest::prelude::*;
+use sluice_model::{
+    Command, ConfigError, Device, EVICTIONS, PARAMS, PREFETCHES, ServedBy, is_tunable,
+};
+use sluice_testkit::cases;
+use sluice_testkit::rig::{MISS, Recorder, device, read};
+use sluice_units::{Lpn, Ps};
+
+const HIT: Ps = Ps::from_ns(150);
+
+fn tuned(device: &mut Device, key: &str, value: &str) {
+    assert_eq!(device.tune(&[(key, value)], 1), Ok(true), "{key}={value}");
+}
+
+/// Reads pages one after the other, far apart in time. Returns the pages that left.
+fn evictions(device: &mut Device, from_ms: u64, lpns: &[u64]) -> Vec<u64> {
+    let mut host = Recorder::default();
+    for (n, lpn) in lpns.iter().enumerate() {
+        let request = sluice_model::Request {
+            addr: Lpn(*lpn).addr(),
+            op: sluice_model::Op::Read,
+        };
+        device.access(Ps::from_ms(from_ms + n as u64), request, &mut host);
+    }
+    host.unmapped
+}
+
+#[test]
+fn a_switch_changes_who_leaves_next() {
+    let fill = |device: &mut Device| {
+        evictions(device, 1, &[0, 1, 2, 3]);
+        // A hit: LRU would now keep page 0, FIFO does not care.
+        read(device, Ps::from_ms(9), 0);
+    };
+    let small = [("cache.capacity", "16KiB"), ("cache.policy", "fifo")];
+    let mut stays = device(&small);
+    fill(&mut stays);
+    assert_eq!(evictions(&mut stays, 10, &[4, 5]), [0, 1]);
+
+    let mut device = device(&small);
+    fill(&mut device);
+    tuned(&mut device, "cache.policy", "lifo");
+    assert_eq!(evictions(&mut device, 10, &[4, 5]), [3, 4]);
+    tuned(&mut device, "cache.policy", "lru");
+    read(&mut device, Ps::from_ms(20), 0);
+    // LIFO would have let 5 go first, so LRU had it as the oldest.
+    assert_eq!(evictions(&mut device, 21, &[6, 7]), [5, 2]);
+}
+
+#[test]
+fn latencies_hold_for_what_comes() {
+    let mut device = device(&[]);
+    let time = |device: &mut Device, ms, lpn| {
+        let now = Ps::from_ms(ms);
+        read(device, now, lpn).done_at - now
+    };
+    assert_eq!(time(&mut device, 1, 0), MISS);
+    tuned(&mut device, "nand.read", "7us");
+    assert_eq!(time(&mut device, 2, 1), Ps::from_us(7) + HIT);
+    tuned(&mut device, "cache.hit_latency", "1us");
+    assert_eq!(time(&mut device, 3, 1), Ps::from_us(1));
+    assert_eq!(time(&mut device, 4, 2), Ps::from_us(8));
+    tuned(&mut device, "device.protocol_latency", "500ns");
+    assert_eq!(time(&mut device, 5, 2), Ps::from_ns(1_500));
+    assert_eq!(device.balance(), Ok(()));
+}
+
+#[test]
+fn a_prefetcher_comes_and_goes() {
+    let mut device = device(&[]);
+    read(&mut device, Ps::from_ms(1), 0);
+    let both = [("prefetch.policy", "nextn"), ("prefetch.degree", "2")];
+    assert_eq!(device.tune(&both, 1), Ok(true));
+    read(&mut device, Ps::from_ms(2), 10);
+    assert_eq!(device.stats().prefetch_issued, 2);
+    assert_eq!(
+        read(&mut device, Ps::from_ms(3), 12).served_by,
+        ServedBy::CacheHit
+    );
+    tuned(&mut device, "prefetch.policy", "none");
+    read(&mut device, Ps::from_ms(4), 20);
+    assert_eq!(device.stats().prefetch_issued, 2, "and no more");
+    assert_eq!(device.balance(), Ok(()));
+}
+
+#[test]
+fn pins_are_kept_over_a_switch_and_a_lower_limit() {
+    let mut device = device(&[("cache.capacity", "16KiB")]);
+    let pin = |device: &mut Device, lpn| {
+        device
+            .command(Ps::from_ms(1), Command::Pin(Lpn(lpn)), &mut ())
+            .is_ok()
+    };
+    assert!(pin(&mut device, 0) && pin(&mut device, 1));
+    tuned(&mut device, "cache.policy", "sieve");
+    tuned(&mut device, "cache.pin_max", "25%");
+    assert!(!pin(&mut device, 2));
+    evictions(&mut device, 10, &[3, 4, 5, 6, 7, 8]);
+    assert!(device.is_pinned(Lpn(0)) && device.is_pinned(Lpn(1)));
+    assert_eq!(device.cached_pages(), 4);
+    assert_eq!(device.balance(), Ok(()));
+}
+
+#[test]
+fn what_cannot_change_is_refused_and_changes_nothing() {
+    let mut device = device(&[]);
+    let before = device.config().raw().clone();
+    let refused = [
+        ("device.capacity", "1GiB", "cannot change"),
+        ("cache.capacity", "2MiB", "cache.policy"),
+        ("cache.policy", "./policy.so", "while it runs"),
+        ("cache.policy", "lur", "lru"),
+        ("cache.polcy", "lru", "cache.policy"),
+        ("nand.read", "5parsec", "us"),
+        ("nand.channels", "16", "cannot change"),
+    ];
+    for (key, value, says) in refused {
+        let error = device.tune(&[(key, value)], 1).expect_err(key).to_string();
+        assert!(error.contains(says), "{key}={value}: {error}");
+        assert_eq!(*device.config().raw(), before);
+    }
+    assert_eq!(
+        device.tune(&[("cache.policy", "fifo")], 1),
+        Ok(false),
+        "it was so"
+    );
+    let banked =
+        sluice_testkit::rig::device(&[("dram.model", "ddr4-2400"), ("dram.channels", "1")])
+            .tune(&[("cache.hit_latency", "1us")], 1);
+    assert!(
+        matches!(banked, Err(ConfigError::Fixed { .. })),
+        "{banked:?}"
+    );
+}
+
+#[test]
+fn every_tunable_key_is_a_parameter() {
+    for entry in sluice_model::TUNABLE {
+        let prefix = entry.trim_end_matches('*');
+        let known = PARAMS.iter().any(|param| param.key.starts_with(prefix));
+        assert!(known, "{entry}");
+    }
+    assert!(is_tunable("cache.s3fifo_small") && !is_tunable("cache.s3"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(64)))]
+
+    /// Any policy after any other, any prefetcher, in the middle of anything.
+    #[test]
+    fn switches_lose_no_page(
+        steps in proptest::collection::vec((0u64..64, 0u8..8, 0usize..64), 1..300)
+    ) {
+        let mut device = device(&[("cache.capacity", "64KiB"), ("cache.ways", "8")]);
+        let mut now = Ps::ZERO;
+        for (lpn, what, entry) in steps {
+            now += Ps::from_us(17);
+            let cached: Vec<bool> = (0..64).map(|lpn| device.is_cached(Lpn(lpn))).collect();
+            let key = match what {
+                0 => Some(("cache.policy", EVICTIONS[entry % EVICTIONS.len()].info.name)),
+                1 => Some(("prefetch.policy", PREFETCHES[entry % PREFETCHES.len()].info.name)),
+                _ => None,
+            };
+            if let Some((key, value)) = key {
+                let pairs = [("prefetch.degree", "3"), (key, value)];
+                prop_assert!(device.tune(&pairs, 1).is_ok());
+                let after: Vec<bool> = (0..64).map(|lpn| device.is_cached(Lpn(lpn))).collect();
+                prop_assert_eq!(cached, after);
+            } else if what == 2 {
+                let _ = device.command(now, Command::Pin(Lpn(lpn)), &mut ());
+            } else if what == 3 {
+                let _ = device.command(now, Command::Unpin(Lpn(lpn)), &mut ());
+            } else {
+                read(&mut device, now, lpn);
+            }
+            prop_assert_eq!(device.balance(), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Words of shared memory on which processes wait for each other.
+
+use crate::errno;
+use core::ptr::null;
+use core::sync::atomic::AtomicU32;
+
+const NS: u64 = 1_000_000_000;
+
+/// Waits while the word has a value, at most `limit_ns`. `false` once that is over; `true` if the
+/// word has another value, or for no reason at all.
+pub fn futex_wait(word: &AtomicU32, value: u32, limit_ns: Option<u64>) -> bool {
+    let limit = limit_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / NS) as libc::time_t,
+        tv_nsec: (ns % NS) as _,
+    });
+    let limit = limit.as_ref().map_or(null(), core::ptr::from_ref);
+    let op = libc::FUTEX_WAIT;
+    // SAFETY: word and time outlive the call.
+    let rc = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, value, limit) };
+    rc == 0 || errno() != libc::ETIMEDOUT
+}
+
+/// Wakes all who wait on a word.
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word outlives the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// From now on the calling thread's sleeps end when they should, and not up to 50 us later.
+pub fn sleep_exactly() {
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
+}

@@ -1,0 +1,308 @@
+//! Commands for ranges of pages: a few pages at a time, so that faults get in between.
+
+use super::Control;
+use crate::clock::{now_ns, sleep_until};
+use crate::engine::Engine;
+use crate::host::{MAPPED, OFF_DEVICE, PENDING, SAMPLED};
+use crate::lock::Guard;
+use crate::state::Core;
+use core::cmp::Reverse;
+use core::ops::{Deref, DerefMut};
+use sluice_abi::{Completion, Counter, Operation, Reason, Status};
+use sluice_model::{Command, Done, Refused};
+use sluice_region::PAGE;
+use sluice_units::{Lpn, Ps};
+use std::collections::BinaryHeap;
+
+/// The engine's lock is held this long at a time, and for one page more.
+const HOLD_NS: u64 = 15_000;
+/// Pages that may be on their way at once; a command waits before it sends for more.
+const ARRIVALS_MAX: usize = 1024;
+/// A page that cannot be had yet is tried again after this.
+const AGAIN_NS: u64 = 20_000;
+/// And given up after so long without any of the command's pages getting anywhere.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// Pages that commands sent for, by the time at which they will be there.
+pub(super) struct Arrivals(BinaryHeap<Reverse<(u64, u64)>>);
+
+impl Arrivals {
+    pub fn new() -> Arrivals {
+        Arrivals(BinaryHeap::with_capacity(ARRIVALS_MAX))
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        self.0.peek().map(|Reverse((at_ns, _))| *at_ns)
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() >= ARRIVALS_MAX
+    }
+
+    fn due(&mut self, now_ns: u64) -> Option<u64> {
+        self.next_ns().filter(|at_ns| *at_ns <= now_ns)?;
+        self.0.pop().map(|Reverse((_, lpn))| lpn)
+    }
+}
+
+/// What became of one page.
+enum Step {
+    /// Something was done. With a time, the page is mapped then.
+    Changed(Option<u64>),
+    /// It was so already.
+    Already,
+    /// It was refused.
+    Refused(Reason),
+    /// It cannot be done before this time.
+    NotBefore(u64),
+}
+
+/// The core while no fault is being served.
+struct Unasked<'a>(Guard<'a, Core>);
+
+impl<'a> Unasked<'a> {
+    fn new(engine: &'a Engine) -> Unasked<'a> {
+        let mut core = engine.core();
+        core.host.unasked = true;
+        Unasked(core)
+    }
+}
+
+impl Drop for Unasked<'_> {
+    fn drop(&mut self) {
+        self.0.host.unasked = false;
+    }
+}
+
+impl Deref for Unasked<'_> {
+    type Target = Core;
+    fn deref(&self) -> &Core {
+        &self.0
+    }
+}
+
+impl DerefMut for Unasked<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.0
+    }
+}
+
+/// A command on its way through its range.
+struct Job {
+    operation: Operation,
+    next: u64,
+    end: u64,
+    /// Pages that may be brought in before they would push each other out.
+    room: u64,
+    answer: Completion,
+    /// When the last page got anywhere.
+    moved_ns: u64,
+}
+
+impl Job {
+    fn count(&mut self, step: &Step, now_ns: u64) {
+        let counted = match step {
+            Step::Changed(_) => &mut self.answer.changed,
+            Step::Already => &mut self.answer.already,
+            Step::Refused(_) => &mut self.answer.refused,
+            Step::NotBefore(_) => return,
+        };
+        *counted += 1;
+        if let Step::Refused(reason) = step
+            && self.answer.refused == 1
+        {
+            self.answer.reason = *reason;
+            self.answer.first_refused = self.next * PAGE as u64;
+        }
+        self.next += 1;
+        self.moved_ns = now_ns;
+    }
+
+    fn finish(mut self) -> Completion {
+        let a = &mut self.answer;
+        a.status = match (a.changed, a.already, a.refused) {
+            (0, _, 0) => Status::Nothing,
+            (_, _, 0) => Status::Done,
+            (0, 0, _) => Status::Refused,
+            _ => Status::Partly,
+        };
+        self.answer
+    }
+}
+
+impl Control {
+    /// Carries out a command for pages of the device. It is done when those that it brings in are
+    /// there.
+    pub(super) fn carry_out(&mut self, operation: Operation, first: u64, pages: u64) -> Completion {
+        let mut job = Job {
+            operation,
+            next: first,
+            end: first + pages,
+            room: self.engine.core().device.config().cache.pages.into(),
+            answer: Completion {
+                pages,
+                ..Completion::new(0, Status::Done)
+            },
+            moved_ns: now_ns(),
+        };
+        while job.next < job.end {
+            match self.some_pages(&mut job) {
+                Some(until_ns) => sleep_until(until_ns),
+                // Faults that wait for the lock get it.
+                None => std::thread::yield_now(),
+            }
+        }
+        while let Some(at_ns) = self.arrivals.next_ns() {
+            sleep_until(at_ns);
+            let mut core = Unasked::new(self.engine);
+            self.land(&mut core);
+            core.publish();
+        }
+        job.finish()
+    }
+
+    /// Goes on with a command for a moment. Returns until when it has to wait, if it has to.
+    fn some_pages(&mut self, job: &mut Job) -> Option<u64> {
+        let mut core = Unasked::new(self.engine);
+        let began_ns = now_ns();
+        let mut until_ns = None;
+        while job.next < job.end && until_ns.is_none() {
+            let now = now_ns();
+            if now > began_ns + HOLD_NS {
+                break;
+            }
+            self.land(&mut core);
+            let mut step = self.step(&mut core, job, now);
+            if let Step::NotBefore(at_ns) = step {
+                if now < job.moved_ns + PATIENCE_NS {
+                    until_ns = Some(
+                        self.arrivals
+                            .next_ns()
+                            .map_or(at_ns, |next| next.min(at_ns)),
+                    );
+                } else {
+                    step = Step::Refused(Reason::NoRoom);
+                }
+            }
+            if let Step::Changed(Some(at_ns)) = step {
+                self.arrivals.0.push(Reverse((at_ns, job.next)));
+            }
+            core.show(job.next);
+            job.count(&step, now);
+        }
+        core.publish();
+        until_ns
+    }
+
+    /// Maps what has arrived.
+    fn land(&mut self, core: &mut Core) {
+        let now = now_ns();
+        while let Some(lpn) = self.arrivals.due(now) {
+            core.arrive(lpn, self.engine.device_time(now));
+        }
+    }
+
+    fn step(&self, core: &mut Core, job: &Job, now_ns: u64) -> Step {
+        let brings_in = matches!(job.operation, Operation::Pin | Operation::Prefetch);
+        let lpn = job.next;
+        if brings_in && core.host.state[lpn as usize] & OFF_DEVICE != 0 {
+            return Step::Refused(Reason::OffDevice);
+        }
+        if brings_in && self.arrivals.is_full() {
+            return Step::NotBefore(self.arrivals.next_ns().unwrap_or(now_ns));
+        }
+        let now = self.engine.device_time(now_ns);
+        let step = match job.operation {
+            Operation::Pin => core.obey(now, Command::Pin(Lpn(lpn))),
+            Operation::Unpin if !core.device.is_pinned(Lpn(lpn)) => return Step::Already,
+            Operation::Unpin => core.obey(now, Command::Unpin(Lpn(lpn))),
+            Operation::Prefetch => core.prefetch(now, lpn, job),
+            _ if !core.device.is_cached(Lpn(lpn)) => return Step::Already,
+            // A thread is about to get the page.
+            _ if core.host.state[lpn as usize] & PENDING != 0 => Outcome::NotBefore(now),
+            Operation::Evict => core.evict(now, lpn),
+            _ => core.flush(now, lpn),
+        };
+        let wall = |at: Ps| self.engine.wall_ns(at);
+        match step {
+            Outcome::Done(done) if !done.changed => Step::Already,
+            Outcome::Done(done) => Step::Changed(brings_in.then(|| wall(done.at))),
+            Outcome::Refused(reason) => Step::Refused(reason),
+            Outcome::NotBefore(at) => Step::NotBefore(wall(at).max(now_ns + AGAIN_NS)),
+        }
+    }
+}
+
+/// What the model said to a command.
+enum Outcome {
+    Done(Done),
+    Refused(Reason),
+    NotBefore(Ps),
+}
+
+impl Core {
+    fn obey(&mut self, now: Ps, command: Command) -> Outcome {
+        let reason = match self.device.command(now, command, &mut self.host) {
+            Ok(done) => return Outcome::Done(done),
+            Err(Refused::InFlight(_, at)) => return Outcome::NotBefore(at),
+            Err(Refused::NoRoom(_)) => return Outcome::NotBefore(now),
+            Err(Refused::SetPinned { .. }) => Reason::SetPinned,
+            Err(Refused::Pinned(_)) => Reason::Pinned,
+            Err(Refused::IsMemory) => Reason::NoCache,
+            Err(_) => Reason::NoRoom,
+        };
+        Outcome::Refused(reason)
+    }
+
+    fn prefetch(&mut self, now: Ps, lpn: u64, job: &Job) -> Outcome {
+        if self.device.is_cached(Lpn(lpn)) {
+            let (at, changed) = (now, false);
+            return Outcome::Done(Done { at, changed });
+        }
+        if job.answer.changed + job.answer.already >= job.room {
+            return Outcome::Refused(Reason::NoRoom);
+        }
+        let free_at = self.device.can_fill_at(now);
+        if free_at > now {
+            return Outcome::NotBefore(free_at);
+        }
+        let outcome = self.obey(now, Command::Prefetch(Lpn(lpn)));
+        if let Outcome::Done(Done { changed: true, .. }) = outcome {
+            self.live.block().add(Counter::CommandPrefetches, 1);
+        }
+        outcome
+    }
+
+    fn evict(&mut self, now: Ps, lpn: u64) -> Outcome {
+        let outcome = self.obey(now, Command::Evict(Lpn(lpn)));
+        let is_held = self.host.state[lpn as usize] & MAPPED != 0;
+        match outcome {
+            Outcome::Done(_) if is_held => Outcome::Refused(Reason::Held),
+            outcome => outcome,
+        }
+    }
+
+    /// The model has the page unmapped to learn whether it was written; the program gets it back.
+    fn flush(&mut self, now: Ps, lpn: u64) -> Outcome {
+        let was_mapped = self.host.state[lpn as usize] & MAPPED != 0;
+        let outcome = self.obey(now, Command::Flush(Lpn(lpn)));
+        self.host.adopt(lpn);
+        let is_mapped = self.host.state[lpn as usize] & MAPPED != 0;
+        if was_mapped && !is_mapped && self.host.map_unasked(lpn) {
+            self.host.arrived(lpn);
+        }
+        outcome
+    }
+
+    /// A page that a command sent for is there: from now on its accesses are not seen.
+    fn arrive(&mut self, lpn: u64, now: Ps) {
+        let is_there = self.device.cached_at(Lpn(lpn)).is_some_and(|at| at <= now);
+        let busy = MAPPED | PENDING | OFF_DEVICE | SAMPLED;
+        if is_there && self.host.state[lpn as usize] & busy == 0 && self.host.map_unasked(lpn) {
+            self.host.adopt(lpn);
+            self.host.arrived(lpn);
+            self.device.expose(Lpn(lpn));
+        }
+        self.show(lpn);
+    }
+}
