@@ -11,6 +11,18 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Run a plain program that knows nothing of Sluice
+#[derive(Debug, Parser)]
+#[command(
+    name = "sluice workload",
+    bin_name = "sluice workload",
+    max_term_width = 100
+)]
+pub struct Workload {
+    #[command(subcommand)]
+    pub command: sluice_workload::WorkloadCommand,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run an unmodified program with its memory on the device

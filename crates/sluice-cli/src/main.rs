@@ -23,6 +23,13 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A workload is a program to be measured: what the other commands say of themselves has no
+    // place in its heap.
+    let mut words = std::env::args_os().skip(1).peekable();
+    if words.peek().is_some_and(|word| word == "workload") {
+        end_with_the_reader();
+        return sluice_workload::run(args::Workload::parse_from(words).command);
+    }
     let command = args::Cli::parse().command;
     // A run has a session to end, whoever still reads what it prints.
     let runs = matches!(command, args::Command::Run(_) | args::Command::Trace { .. });
