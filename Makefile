@@ -73,6 +73,7 @@ bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench host
 	@cargo bench --locked -p sluice-testkit --bench size
 	@cargo bench --locked -p sluice-cli --bench live
+	@cargo bench --locked -p sluice-cli --bench qemu
 
 .PHONY: oracle
 oracle: setup ## Compare the eviction policies with libCacheSim, to the last miss (minutes)

@@ -32,7 +32,13 @@ fn main() -> ExitCode {
     }
     let command = args::Cli::parse().command;
     // A run has a session to end, whoever still reads what it prints.
-    let runs = matches!(command, args::Command::Run(_) | args::Command::Trace { .. });
+    let runs = matches!(
+        &command,
+        args::Command::Run(_)
+            | args::Command::Trace {
+                command: trace::TraceCommand::Record(_)
+            }
+    );
     if !runs {
         end_with_the_reader();
     }

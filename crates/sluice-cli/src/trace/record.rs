@@ -29,7 +29,8 @@ pub struct RecordArgs {
         default_value = "L1=32KiB/8,L2=512KiB/8"
     )]
     pub filter: String,
-    /// Print what was recorded as one JSON object on the last line of standard output
+    /// Print what was recorded as one JSON object, `sluice.trace-record/1`, on the last line of
+    /// standard output
     #[arg(long)]
     pub json: bool,
     /// The program and its arguments
@@ -63,8 +64,7 @@ fn tell(args: &RecordArgs, said: &Value, wall_s: f64) {
     let per_access = sluice_output::share(bytes, accesses);
     if args.json {
         let object = json!({
-            "schema": sluice_output::SCHEMA,
-            "kind": "trace-record",
+            "schema": "sluice.trace-record/1",
             "file": args.output,
             "command": args.program,
             "filter": args.filter,
