@@ -1,4 +1,4 @@
-//! Do the graph, sorting and image kernels compute what they are named after, whoever goes first?
+//! Do kernels compute what they are named after, whoever goes first?
 
 use proptest::prelude::*;
 use sluice_fabric::host::{Instr, MemOp, Step};
@@ -7,6 +7,16 @@ use sluice_units::Rng;
 use sluice_workload::kernel::{KERNELS, Kernel, KernelOptions};
 
 const NAMES: &[&str] = &["bfs-dense", "bc", "radix", "srad"];
+/// Those of ESF's traces and of SPEC CPU2017's stand-ins.
+const ESF: &[&str] = &[
+    "btree",
+    "linear",
+    "redis",
+    "silo",
+    "xsbench",
+    "compiler",
+    "network-simplex",
+];
 /// A quarter of a megabyte or so each.
 const SCALE: u32 = 32_768;
 
@@ -171,6 +181,18 @@ proptest! {
             let mut kernel = make(name, threads, 1, seed);
             drive(&mut *kernel, &mut Rng::stream(order, "order"));
             prop_assert_eq!(kernel.check(), Ok(()), "{}", name);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+    #[test]
+    fn esf_programs_are_right_in_any_order_of_threads(seed in any::<u64>(), threads in 1u32..6) {
+        for name in ESF {
+            let mut kernel = make(name, threads, 1, seed);
+            drive(kernel.as_mut(), &mut Rng::stream(seed, "order"));
+            prop_assert_eq!((kernel.check(), kernel.rounds()), (Ok(()), 1), "{}", name);
         }
     }
 }

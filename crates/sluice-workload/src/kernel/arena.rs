@@ -36,4 +36,12 @@ impl Array {
     pub fn at(&self, index: u64) -> u64 {
         self.base + index * self.element
     }
+
+    /// The array that begins at an element.
+    pub fn from(&self, index: u64) -> Array {
+        Array {
+            base: self.at(index),
+            ..*self
+        }
+    }
 }

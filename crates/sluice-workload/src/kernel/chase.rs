@@ -73,7 +73,7 @@ fn cycle(len: usize, seed: u64) -> Vec<u32> {
 }
 
 fn chase(options: &KernelOptions) -> Chase {
-    let bytes = options.given.bytes("bytes").unwrap_or_default().0 / u64::from(options.scale);
+    let bytes = options.bytes();
     let chains = options.given.count("chains");
     let lines = (bytes / LINE_BYTES / u64::from(options.threads)).max(chains);
     let mut arena = Arena::default();

@@ -1,6 +1,6 @@
 //! Runs kernels in tests.
 
-use super::{KERNELS, Kernel, KernelOptions};
+use super::{KERNELS, Kernel, KernelInfo, KernelOptions};
 use sluice_fabric::host::{Instr, MemOp, Step};
 use sluice_model::RawConfig;
 
@@ -12,6 +12,24 @@ pub(super) fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
         seed: 7,
         rounds,
         given: RawConfig::of(&[]),
+    }
+}
+
+/// Options with parameters of the kernel's own.
+pub(super) fn given(
+    info: &KernelInfo,
+    threads: u32,
+    rounds: u64,
+    set: &[(&str, &str)],
+    scale: u32,
+) -> KernelOptions {
+    let mut given = RawConfig::of(info.params);
+    for (key, value) in set {
+        given.set(key, value).expect("a value");
+    }
+    KernelOptions {
+        given,
+        ..options(threads, scale, rounds)
     }
 }
 

@@ -1,27 +1,36 @@
 //! Programs that really compute, and write down the instructions that they execute.
 //!
-//! The seven workloads of SkyByte's Table I, and those that CXL-SSD-Sim measures memories with.
-//! Each holds its data in ordinary memory, computes with
-//! it, and tells the loads, stores and computation of every step, with addresses in a memory of its
-//! own that begins at 0. What one leaves out of the program it is named after stands in its file.
+//! The seven workloads of SkyByte's Table I, those that CXL-SSD-Sim measures memories with, and
+//! those that ESF replays traces of, with two that stand in for programs of SPEC CPU2017. Each
+//! holds its data in ordinary memory, computes with it, and tells the loads, stores and
+//! computation of every step, with addresses in a memory of its own that begins at 0. What one
+//! leaves out of the program it is named after stands in its file.
 
 mod arena;
 mod bc;
 mod bfs;
+mod btree;
 mod chase;
+mod compiler;
 mod dlrm;
 #[cfg(test)]
 mod drive;
 mod kronecker;
+mod linear;
+mod network_simplex;
 mod radix;
 mod record;
+mod redis;
+mod series;
 mod share;
+mod silo;
 mod spec;
 mod srad;
 mod store;
 mod stream;
 mod tpcc;
 mod viper;
+mod xsbench;
 mod ycsb;
 
 pub use arena::{Arena, Array};
@@ -59,6 +68,13 @@ pub struct KernelOptions {
     pub given: RawConfig,
 }
 
+impl KernelOptions {
+    /// Its parameter `bytes`, divided by the scale.
+    fn bytes(&self) -> u64 {
+        self.given.bytes("bytes").unwrap_or_default().0 / u64::from(self.scale)
+    }
+}
+
 /// An entry of the registry.
 pub struct KernelInfo {
     /// The name used to ask for it.
@@ -84,7 +100,7 @@ impl KernelInfo {
     }
 }
 
-/// Every kernel: those of Table I in its order, then those of CXL-SSD-Sim.
+/// Every kernel: those of Table I in its order, those of CXL-SSD-Sim, those of ESF.
 pub static KERNELS: &[KernelInfo] = &[
     bfs::INFO,
     bc::INFO,
@@ -96,6 +112,13 @@ pub static KERNELS: &[KernelInfo] = &[
     stream::INFO,
     chase::INFO,
     viper::INFO,
+    btree::INFO,
+    linear::INFO,
+    redis::INFO,
+    silo::INFO,
+    xsbench::INFO,
+    compiler::INFO,
+    network_simplex::INFO,
 ];
 
 /// Memory within 5 % of Table I, at every scale that matters, without making the kernel.

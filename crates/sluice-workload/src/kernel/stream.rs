@@ -95,7 +95,7 @@ fn make(options: &KernelOptions) -> Box<dyn Kernel> {
 }
 
 fn stream(options: &KernelOptions) -> Stream {
-    let bytes = options.given.bytes("bytes").unwrap_or_default().0 / u64::from(options.scale);
+    let bytes = options.bytes();
     let vectors = (bytes / (ARRAYS * VECTOR * DOUBLE)).max(1);
     let mut arena = Arena::default();
     let places = START.map(|_| arena.array(vectors * VECTOR, DOUBLE));

@@ -15,12 +15,13 @@
 //!   in eleven, leave no room for that.
 //! - The contents of a field are kept as the number of the operation that wrote it.
 
+use super::series::{draws, mix};
 use super::store::{FAN, Tree, TreePlan};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use crate::ycsb::{Mix, Op};
 use crate::zipf::{YCSB_THETA, Zipf};
 use sluice_fabric::host::{Instr, Program, Step};
-use sluice_units::{Bytes, Rng};
+use sluice_units::Bytes;
 
 /// SkyByte Table I, in bytes.
 const FOOTPRINT: u64 = 9_610_000_000;
@@ -120,7 +121,7 @@ fn make(options: &KernelOptions) -> Box<dyn Kernel> {
 
 fn ycsb(options: &KernelOptions) -> Ycsb {
     let layout = Layout::new(options);
-    let mut entries: Vec<(u64, u32)> = (0..layout.records).map(|k| (hash(k), k as u32)).collect();
+    let mut entries: Vec<(u64, u32)> = (0..layout.records).map(|k| (mix(k), k as u32)).collect();
     entries.sort_unstable();
     let index = Tree::build(layout.index, entries.into_iter());
     Ycsb {
@@ -134,12 +135,6 @@ fn ycsb(options: &KernelOptions) -> Ycsb {
     }
 }
 
-/// An invertible mix, so that no two keys have the same; below the greatest number.
-fn hash(key: u64) -> u64 {
-    let x = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (x ^ x >> 32) >> 1
-}
-
 /// What folding a field gives.
 fn digest(key: u64, field: u64, written: u32) -> u64 {
     let x = (key * FIELDS + field) ^ u64::from(written) << 40;
@@ -148,8 +143,7 @@ fn digest(key: u64, field: u64, written: u32) -> u64 {
 
 impl Ycsb {
     fn request(&self, number: u64) -> Request {
-        let start = number.wrapping_mul(0xd129_0d3e_4d7d_9a63);
-        let mut rng = Rng::from_splitmix(self.options.seed ^ start);
+        let mut rng = draws(self.options.seed, number);
         let op = Mix::B.op(&mut rng);
         Request {
             key: self.keys.rank(&mut rng),
@@ -162,7 +156,7 @@ impl Ycsb {
         let request = self.request(self.done);
         rec.load(private + self.done % 512 * 8);
         rec.work(TRANSACTION + HASH);
-        let entry = self.index.get(rec, hash(request.key));
+        let entry = self.index.get(rec, mix(request.key));
         let entry = entry.expect("every key was loaded");
         let tuple = u64::from(entry.value);
         self.done += 1;
