@@ -14,6 +14,7 @@ mod mmu;
 pub mod net;
 mod optimum;
 mod pages;
+pub mod recording;
 mod wheel;
 
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};

@@ -5,7 +5,7 @@ use super::config::Level;
 /// The part of an entry that names the line: its number plus one.
 const LINE: u32 = (1 << 30) - 1;
 /// The line was written and its memory does not know yet.
-pub(super) const DIRTY: u32 = 1 << 31;
+pub(crate) const DIRTY: u32 = 1 << 31;
 /// The line is on its way.
 pub(super) const PENDING: u32 = 1 << 30;
 
@@ -14,14 +14,14 @@ pub(super) const LINES_MAX: u64 = LINE as u64 - 1;
 
 /// Sets of entries, each set with its most recently used line first. An entry is 0, or a line's
 /// number plus one with flags.
-pub(super) struct Tags {
+pub(crate) struct Tags {
     entries: Vec<u32>,
     ways: usize,
     mask: u32,
 }
 
 /// The line that an entry names.
-pub(super) fn line_of(entry: u32) -> u32 {
+pub(crate) fn line_of(entry: u32) -> u32 {
     (entry & LINE) - 1
 }
 

@@ -108,7 +108,11 @@ impl Requester {
     #[inline]
     pub fn issued(&mut self, now: Ps) {
         self.outstanding += 1;
-        self.next_at = Ps(now.0 + self.interval.0);
+        let pause = self
+            .source
+            .as_ref()
+            .map_or(Ps::ZERO, |source| source.pause());
+        self.next_at = now + self.interval.max(pause);
         self.stats.issued += 1;
     }
 

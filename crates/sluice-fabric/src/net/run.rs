@@ -26,10 +26,22 @@ impl Fabric {
         length: Length,
         watch: &mut dyn FnMut(u64) -> bool,
     ) -> Result<(), Deadlock> {
+        self.run_telling(length, watch, &mut |_| ())
+    }
+
+    /// The same; `done` is told of each request that is counted.
+    ///
+    /// # Errors
+    /// [`Deadlock`].
+    pub fn run_telling(
+        &mut self,
+        length: Length,
+        watch: &mut dyn FnMut(u64) -> bool,
+        done: &mut dyn FnMut(Completed),
+    ) -> Result<(), Deadlock> {
         self.begin_issuing();
-        let done = &mut |_: Completed| ();
         let warm = self.completed + length.warmup;
-        if self.run_until(warm, watch, done)? {
+        if self.run_until(warm, watch, &mut |_| ())? {
             self.begin();
             let all = self.completed + length.requests;
             self.run_until(all, watch, done)?;

@@ -4,7 +4,7 @@ mod random;
 mod skewed;
 mod stream;
 
-use sluice_units::{Ratio, Rng};
+use sluice_units::{Ps, Ratio, Rng};
 
 /// A request as a requester makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,11 @@ pub struct Access {
 pub trait Source {
     /// The next request, or none if there is no more.
     fn next(&mut self) -> Option<Access>;
+
+    /// Least time from the request given last to the one that follows.
+    fn pause(&self) -> Ps {
+        Ps::ZERO
+    }
 }
 
 /// What a pattern is made from.
