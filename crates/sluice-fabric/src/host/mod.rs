@@ -36,9 +36,5 @@ pub use stats::{
     Sample,
 };
 pub use stream::{Instr, MemOp, Program, Step};
-<<<<<<< HEAD
 pub use system::{MEMORY_MAX, simulate};
-=======
-pub use system::simulate;
 pub(crate) use tags::{DIRTY, Tags, line_of};
->>>>>>> 87bfb55 (Recordings: what a program asks memory for behind its caches, dealt out to requesters)
