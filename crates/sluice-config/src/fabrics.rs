@@ -41,6 +41,11 @@ pub fn fabrics() -> &'static [Preset] {
             toml: include_str!("../../../presets/fabrics/skybyte-pool.toml"),
         },
         Preset {
+            name: "skybyte-pool-64th",
+            meaning: "the same divided by 64, to be simulated in seconds",
+            toml: include_str!("../../../presets/fabrics/skybyte-pool-64th.toml"),
+        },
+        Preset {
             name: "cxl2-pool",
             meaning: "two hosts share a pooled CXL-SSD through a switch of two virtual hierarchies",
             toml: include_str!("../../../presets/fabrics/cxl2-pool.toml"),

@@ -4,7 +4,7 @@ use sluice_config::describe_fabric;
 use sluice_fabric::net::{Fabric, FabricConfig, Length, Part};
 
 fn pool(set: &[(&str, &str)], warmup: u64, requests: u64) -> Fabric {
-    let mut spec = describe_fabric("skybyte-pool").unwrap().spec;
+    let mut spec = describe_fabric("skybyte-pool-64th").unwrap().spec;
     for (key, value) in set {
         spec.set(key, value)
             .unwrap_or_else(|error| panic!("{error}"));
@@ -54,4 +54,88 @@ fn the_bottleneck_is_what_is_scarce() {
         ("coherence.trackers", "4"),
     ];
     assert_eq!(kind(&few), "snoop filter");
+}
+
+/// Each of six resources in turn is the one that there is little of.
+#[test]
+fn every_kind_of_bottleneck_is_named() {
+    let pooled = [("requester.footprint", "2MiB")];
+    let bare = [
+        ("coherence.filter", "none"),
+        ("requester.cache_lines", "none"),
+    ];
+    // Few flash operations at once, but many that wait for one in the cache's MSHRs.
+    let flash = [
+        ("mshr.entries", "1024"),
+        ("nand.channels", "1"),
+        ("cache.capacity", "1MiB"),
+    ];
+    let cases: [(&str, &[(&str, &str)], &[(&str, &str)]); 6] = [
+        (
+            "link",
+            &[("ssd.link.bandwidth", "200"), ("requester.reads", "100%")],
+            &[],
+        ),
+        (
+            "switch",
+            &[("link.bandwidth", "200"), ("requester.reads", "none")],
+            &[],
+        ),
+        (
+            "snoop filter",
+            &[
+                ("coherence.filter", "endpoint"),
+                ("requester.cache_lines", "4096"),
+                ("coherence.entries", "16"),
+                ("coherence.trackers", "4"),
+            ],
+            &[],
+        ),
+        (
+            "cache",
+            &[("requester.footprint", "64MiB")],
+            &[("mshr.entries", "1")],
+        ),
+        (
+            "channel",
+            &[
+                ("requester.footprint", "64MiB"),
+                ("requester.reads", "100%"),
+            ],
+            &[
+                ("nand.chips", "8"),
+                ("nand.transfer", "20us"),
+                ("nand.read", "1us"),
+            ],
+        ),
+        (
+            "die",
+            &[
+                ("requester.footprint", "64MiB"),
+                ("requester.reads", "100%"),
+            ],
+            &[("nand.read", "100us")],
+        ),
+    ];
+    for (kind, set, changed) in cases {
+        let mut spec = describe_fabric("skybyte-pool-64th").unwrap().spec;
+        for (key, value) in pooled.iter().chain(&bare).chain(set) {
+            spec.set(key, value).unwrap();
+        }
+        let mut device = sluice_config::load("skybyte-64th").unwrap();
+        let flash = flash.iter().filter(|_| !changed.is_empty());
+        for (key, value) in flash.chain(changed) {
+            device.set(key, value).unwrap();
+        }
+        spec.endpoints[0].device = Some(device.check().unwrap());
+        let mut fabric = Fabric::new(&FabricConfig::new(&spec, 1).unwrap()).unwrap();
+        let length = Length {
+            warmup: 5_000,
+            requests: 10_000,
+        };
+        fabric.run(length, &mut |_| true).unwrap();
+        fabric.balance().unwrap();
+        let found = fabric.bottleneck();
+        assert_eq!(found.kind, kind, "{found:?} of {:?}", fabric.stats().time());
+    }
 }

@@ -1,8 +1,8 @@
 //! Requesters that each wait for their access before they issue the next.
 
-use crate::events::Events;
 use crate::histogram::Histogram;
 use crate::mmu::Mmu;
+use crate::wheel::Wheel;
 use sluice_model::{Completion, Device, Op, Request, ServedBy};
 use sluice_units::{Lpn, Ps};
 
@@ -106,7 +106,7 @@ where
 {
     let mut state = Loop::new(device.pages(), options, streams.len());
     let mut streams = streams;
-    let mut events = Events::with_capacity(streams.len());
+    let mut events = Wheel::with_capacity(streams.len());
     (0..streams.len()).for_each(|requester| events.push(Ps::ZERO, requester));
     while let Some((now, requester)) = events.pop() {
         state.arrive(device, requester);

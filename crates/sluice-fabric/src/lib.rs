@@ -7,7 +7,6 @@
 
 mod closed_loop;
 pub mod dcoh;
-mod events;
 mod histogram;
 pub mod host;
 mod mmu;
@@ -18,7 +17,6 @@ pub mod recording;
 mod wheel;
 
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
-pub use events::Events;
 pub use histogram::Histogram;
 pub use optimum::optimum;
 pub use pages::replay;

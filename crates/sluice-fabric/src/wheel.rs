@@ -1,4 +1,4 @@
-//! An event queue for clocks that only go forward.
+//! The event queue of every simulation here.
 
 use sluice_units::Ps;
 
@@ -25,8 +25,6 @@ const SORTED: usize = 16;
 /// without a sequence number. Nothing is allocated while no more events are pending than ever
 /// before.
 pub struct Wheel<T> {
-    /// The time of the last event taken.
-    clock: u64,
     /// No event of the slots is earlier.
     now: u64,
     /// The earliest events, in falling order of time.
@@ -64,7 +62,6 @@ impl<T: Copy> Wheel<T> {
             tail: NONE,
         };
         Wheel {
-            clock: 0,
             now: 0,
             front: Vec::with_capacity(2 * SORTED),
             front_last: 0,
@@ -77,13 +74,10 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// Adds an event.
-    ///
-    /// # Panics
-    /// If it is earlier than the last one taken.
+    /// Adds an event. One that is earlier than the last one taken is the next, or among the next in
+    /// order of their times.
     #[inline]
     pub fn push(&mut self, at: Ps, event: T) {
-        assert!(at.0 >= self.clock, "an event in the past");
         self.len += 1;
         if at.0 <= self.front_last {
             let place = self.front.partition_point(|(other, _)| *other > at.0);
@@ -116,7 +110,6 @@ impl<T: Copy> Wheel<T> {
             self.refill();
         }
         let (at, event) = self.front.pop()?;
-        self.clock = at;
         self.len -= 1;
         Some((Ps(at), event))
     }

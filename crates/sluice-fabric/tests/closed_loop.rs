@@ -1,6 +1,6 @@
 //! Published hit ratios, closed forms of time, and repeatability.
 
-use sluice_fabric::{Access, Events, Options, SimResult, Visibility, run};
+use sluice_fabric::{Access, Options, SimResult, Visibility, run};
 use sluice_model::{Device, RawConfig};
 use sluice_units::{Lpn, Ps, Rng};
 
@@ -266,17 +266,4 @@ fn a_run_is_repeatable() {
     assert_eq!(first, mixed(11));
     assert_ne!(first.hash, mixed(12).hash);
     assert_eq!(first.hash, 0xb791_3a00_24f2_7f87, "{:#018x}", first.hash);
-}
-
-#[test]
-fn events_of_one_time_keep_their_order() {
-    let mut events = Events::with_capacity(4);
-    for (at, name) in [(5, 'c'), (1, 'a'), (5, 'd'), (1, 'b')] {
-        events.push(Ps(at), name);
-    }
-    assert_eq!(events.next_at(), Some(Ps(1)));
-    let order: String = std::iter::from_fn(|| events.pop())
-        .map(|(_, name)| name)
-        .collect();
-    assert_eq!(order, "abcd");
 }

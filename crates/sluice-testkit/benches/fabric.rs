@@ -5,9 +5,11 @@
 //! `cargo bench -p sluice-testkit --bench fabric` measures; `cargo test` runs a small size so that
 //! it keeps working. The hash says that two builds did the same thing.
 
+use sluice_fabric::Wheel;
 use sluice_fabric::net::{Fabric, FabricConfig, FabricSpec, Length};
-use sluice_fabric::{Events, Wheel};
 use sluice_units::{Ps, Rng};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Instant;
 
 fn main() {
@@ -95,10 +97,10 @@ fn queues(turns: u64) {
     );
     for pending in [64, 1_000, 4_000, 64_000] {
         let mut wheel = Wheel::with_capacity(pending);
-        let mut heap = Events::with_capacity(pending);
+        let mut heap = BinaryHeap::with_capacity(pending);
         for event in 0..pending as u64 {
             wheel.push(Ps(event * 37), [event; 1]);
-            heap.push(Ps(event * 37), [event; 1]);
+            heap.push(Reverse((Ps(event * 37), event, [event; 1])));
         }
         let mut last = [Ps::ZERO; 2];
         let mut rng = Rng::stream(1, "wheel");
@@ -112,10 +114,11 @@ fn queues(turns: u64) {
         let wheel_ns = start.elapsed().as_secs_f64() * 1e9 / turns as f64;
         let mut rng = Rng::stream(1, "wheel");
         let start = Instant::now();
-        for _ in 0..turns {
-            let (at, event) = heap.pop().expect("as many as at the start");
+        for sequence in pending as u64..pending as u64 + turns {
+            let Reverse((at, _, event)) = heap.pop().expect("as many as at the start");
             let delay = DELAYS[rng.below(DELAYS.len() as u64) as usize];
-            heap.push(at + Ps(delay), event);
+            // Events of one time in the order in which they were added, as in the wheel.
+            heap.push(Reverse((at + Ps(delay), sequence, event)));
             last[1] = at;
         }
         let heap_ns = start.elapsed().as_secs_f64() * 1e9 / turns as f64;

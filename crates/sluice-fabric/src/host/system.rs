@@ -10,7 +10,7 @@ use super::sched::Scheduler;
 use super::stats::{HostStats, Sample};
 use super::stream::{Program, Step};
 use super::tags::LINES_MAX;
-use crate::events::Events;
+use crate::wheel::Wheel;
 use sluice_model::{Device, Stats};
 use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps};
 
@@ -55,7 +55,7 @@ pub(super) struct Host<'a> {
     pub config: &'a HostConfig,
     pub program: &'a mut dyn Program,
     pub now: Ps,
-    pub events: Events<Event>,
+    pub events: Wheel<Event>,
     pub cores: Vec<Core>,
     pub spent: Vec<Spent>,
     pub l3: SharedCache,
@@ -126,7 +126,7 @@ impl<'a> Host<'a> {
             config,
             program,
             now: Ps::ZERO,
-            events: Events::with_capacity(4096),
+            events: Wheel::with_capacity(4096),
             spent: vec![Spent::default(); config.cpu.cores as usize],
             cores: cores
                 .map(|_| Core::new(&config.cpu, config.coordinated))

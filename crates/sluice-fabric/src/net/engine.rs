@@ -297,6 +297,7 @@ impl Fabric {
         let Some((now, event)) = self.queue.pop() else {
             return false;
         };
+        assert!(now >= self.now, "an event in the past");
         self.now = now;
         self.stats.events += 1;
         match event {

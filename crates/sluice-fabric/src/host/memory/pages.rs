@@ -4,8 +4,8 @@
 use super::bus::{Bus, LINES};
 use super::reclaim::{Lists, Reclaim};
 use super::{Answer, Moved};
-use crate::events::Events;
 use crate::host::stream::Program;
+use crate::wheel::Wheel;
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 use std::ops::Range;
 
@@ -74,7 +74,7 @@ pub(super) struct Tiers {
     pub span: u32,
     pub lists: Lists,
     pub reclaim: Reclaim,
-    pub events: Events<Due>,
+    pub events: Wheel<Due>,
 }
 
 impl Tiers {
@@ -108,7 +108,7 @@ impl Tiers {
             span: sizes.span,
             lists: Lists::new(frames),
             reclaim: Reclaim::new(spare, sizes.line),
-            events: Events::with_capacity(256),
+            events: Wheel::with_capacity(256),
         }
     }
 
