@@ -58,6 +58,8 @@ pub struct Stats {
     pub prefetch_lowered: u64,
     /// Writes that the host reported after the page had left the cache.
     pub late_write_backs: u64,
+    /// Programs of pages that left the cache although they were not written.
+    pub clean_write_backs: u64,
     /// NAND reads, those of garbage collection included.
     pub flash_reads: u64,
     /// NAND programs, those of garbage collection included.
@@ -247,7 +249,7 @@ impl Stats {
             dirty_evictions, policy_refused, command_evictions, drops, flushes, write_throughs,
             write_arounds, read_arounds, prefetch_issued, prefetch_used, prefetch_late,
             prefetch_unused, prefetch_dropped, prefetch_raised, prefetch_lowered,
-            late_write_backs, flash_reads, flash_programs, host_programs, read_retries,
+            late_write_backs, clean_write_backs, flash_reads, flash_programs, host_programs, read_retries,
             suspensions, forced_writes, erases,
             gc_moves, wear_moves, placements_missed, translation_hits, translation_misses,
             translation_reads, translation_programs, program_failures, erase_failures,

@@ -192,3 +192,32 @@ fn lines_of_the_pages_that_leave_are_counted() {
     assert_eq!(lines.touched_of_evicted().len(), 65);
     assert_eq!(lines.written_of_programmed().iter().sum::<u64>(), 1);
 }
+
+/// The artifact of SkyByte: a device without a log programs each page that makes room.
+#[test]
+fn a_page_that_was_not_written_is_programmed_too_if_all_are() {
+    for (which, programs) in [("dirty", 1), ("all", 3)] {
+        let pairs = [
+            &ONE_DIE[..],
+            &[("cache.capacity", "4KiB"), ("cache.write_back", which)],
+        ];
+        let mut device = device(&pairs.concat());
+        // Pages 0 to 2 make room, of which 1 was written; page 3 stays.
+        for (lpn, at) in [(0, 0), (1, 10), (2, 20), (3, 30)].map(|(lpn, ms)| (lpn, Ps::from_ms(ms)))
+        {
+            read(&mut device, at, lpn);
+            if lpn == 1 {
+                write(&mut device, at + Ps::from_ms(1), lpn);
+            }
+        }
+        let stats = device.stats();
+        assert_eq!((stats.evictions, stats.dirty_evictions), (3, 1), "{which}");
+        assert_eq!(stats.clean_write_backs, programs - 1, "{which}");
+        assert_eq!(stats.flash_programs, programs, "{which}");
+        // Page 3 makes room, and a read on the same die waits for its program.
+        let now = Ps::from_ms(40);
+        let waits = PROGRAM * u64::from(which == "all");
+        assert_eq!(read(&mut device, now, 4).done_at, now + waits + MISS);
+        assert_eq!(device.balance(), Ok(()));
+    }
+}

@@ -127,6 +127,7 @@ impl Plan<'_> {
             "evictions": stats.evictions,
             "policy_refused": stats.policy_refused,
             "dirty_evictions": stats.dirty_evictions,
+            "clean_write_backs": stats.clean_write_backs,
             "prefetch_issued": stats.prefetch_issued,
             "prefetch_used": stats.prefetch_used,
             "prefetch_late": stats.prefetch_late,

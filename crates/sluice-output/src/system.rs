@@ -322,6 +322,7 @@ fn of_device(stats: &HostStats, device: &Device) -> Map<String, Value> {
             "misses": measured.misses,
             "evictions": measured.evictions,
             "dirty_evictions": measured.dirty_evictions,
+            "clean_write_backs": measured.clean_write_backs,
             "policy_refused": measured.policy_refused,
             "prefetch_issued": measured.prefetch_issued,
             "prefetch_used": measured.prefetch_used,

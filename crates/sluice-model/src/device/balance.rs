@@ -13,7 +13,7 @@ impl Device {
         let written =
             s.dirty_evictions + s.late_write_backs + s.flushes + s.write_log.pages_flushed;
         let written = written + s.write_throughs + s.write_arounds + s.block_writes;
-        let written = written + s.migration.programs;
+        let written = written + s.migration.programs + s.clean_write_backs;
         let gone = s.evictions + s.command_evictions + s.drops;
         let brought = s.misses - s.write_arounds - s.read_arounds + s.prefetch_issued + s.pin_fills;
         let brought = brought + s.migration.fills;

@@ -170,8 +170,8 @@ impl Device {
             .evicted(evicted.lpn, !evicted.unused, for_prefetch, &mut self.stats);
     }
 
-    /// Takes a page that has left the cache from the host, and programs it if it was written.
-    /// Says whether it was.
+    /// Takes a page that has left the cache from the host, and programs it if it was written, or if
+    /// the cache writes back all. Says whether it was written.
     pub(super) fn let_go<E: Effects>(
         &mut self,
         at: Ps,
@@ -183,13 +183,14 @@ impl Device {
         let dirty = evicted.dirty || written;
         if let Some(lines) = &mut self.lines {
             lines.evict(evicted.slot);
-            if dirty {
-                lines.program(evicted.slot);
-            }
         }
-        if dirty {
+        if dirty || self.config.cache.programs_clean {
+            self.stats.clean_write_backs += u64::from(!dirty);
             if let Some(dram) = &mut self.dram {
                 dram.move_page(at, evicted.slot, Op::Read);
+            }
+            if let Some(lines) = &mut self.lines {
+                lines.program(evicted.slot);
             }
             self.write_behind(at, evicted.lpn);
         }

@@ -100,6 +100,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("cache.ways", &["1", "2", "4", "8", "full"]),
         ("cache.index_latency", &["0ns", "49ns"]),
         ("cache.write", &["back", "through"]),
+        ("cache.write_back", &["dirty", "all"]),
         ("cache.store_miss", &["rmw", "merge", "around"]),
         ("cache.load_miss", &["fill", "around"]),
         ("cache.track_lines", &["no", "yes"]),

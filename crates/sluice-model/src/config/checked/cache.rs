@@ -27,6 +27,8 @@ pub struct CacheSettings {
     pub hit_latency: Ps,
     /// When a written page is programmed.
     pub write: WritePolicy,
+    /// Whether pages that were not written are programmed too when they leave.
+    pub programs_clean: bool,
     /// What a store to a page that is not cached does.
     pub store_miss: StoreMiss,
     /// Whether a load of a page that is not cached leaves the cache as it is.
@@ -209,6 +211,7 @@ impl CacheSettings {
                 "through" => WritePolicy::Through,
                 _ => WritePolicy::Back,
             },
+            programs_clean: choice(raw, "cache.write_back") == "all",
             loads_around: choice(raw, "cache.load_miss") == "around",
             store_miss: match choice(raw, "cache.store_miss") {
                 "merge" => StoreMiss::Merge,

@@ -9,6 +9,10 @@ fn writes() -> Vec<&'static str> {
     vec!["back", "through"]
 }
 
+fn write_backs() -> Vec<&'static str> {
+    vec!["dirty", "all"]
+}
+
 fn store_misses() -> Vec<&'static str> {
     vec!["rmw", "merge", "around"]
 }
@@ -68,6 +72,15 @@ pub(super) const PARAMS: &[Param] = &[
         meaning: "back: a written page is programmed when it leaves the cache; through: at each \
                   store",
         source: "Cylon section 2: the CMM-H's cache is write-back",
+    },
+    Param {
+        key: "cache.write_back",
+        kind: Kind::Choice(write_backs),
+        default: "dirty",
+        meaning: "dirty: of the pages that leave the cache, those that were written are \
+                  programmed; all: the others too, as in a device that does not know which were",
+        source: "Cylon section 2: the CMM-H's cache is write-back; SkyByte's artifact has all in \
+                 its designs without a log (doi:10.5281/zenodo.14660184, src/SkyByte-Sim/ftl.cc)",
     },
     Param {
         key: "cache.store_miss",
