@@ -124,7 +124,7 @@ const HOST_ARTIFACT: [(&str, &str); 7] = [
     ("cpu.scheduler", "24"),
     ("l1.latency", "750ps"),
     ("l2.latency", "2750ps"),
-    ("l3.latency", "40ns"),
+    ("l3.latency", "132ns"),
     ("host.rest", "before"),
     ("host.dram", "fixed"),
     ("host.start", "full"),

@@ -15,6 +15,7 @@ fn given() -> Adaptive {
     Adaptive {
         pages: 2,
         threshold: 2,
+        counts_logged: true,
         decay: Ps::ZERO,
         buffer: 2,
         interrupt: INTERRUPT,
@@ -84,6 +85,28 @@ fn a_page_is_hot_at_the_threshold_and_not_before() {
     assert_eq!(memory.next_event(), None);
     memory.write(Ps::from_us(20), 0);
     assert!(memory.next_event().is_some());
+}
+
+/// The artifact of SkyByte does not look at its cache for a store that goes to the log.
+#[test]
+fn stores_that_the_log_takes_count_or_not() {
+    let log = [("cache.capacity", "32KiB"), ("write_log.capacity", "1MiB")];
+    for counts_logged in [true, false] {
+        let given = Adaptive {
+            counts_logged,
+            ..given()
+        };
+        let mut memory = memory(Migration::Adaptive(given), &log);
+        memory.read(Ps::ZERO, 0, false);
+        memory.read(Ps::from_us(10), 0, false);
+        memory.write(Ps::from_us(20), 0);
+        assert_eq!(memory.next_event().is_some(), counts_logged);
+        // Its next read does.
+        if !counts_logged {
+            memory.read(Ps::from_us(40), 0, false);
+            assert!(memory.next_event().is_some());
+        }
+    }
 }
 
 /// Counts are halved at every multiple of the decay time.

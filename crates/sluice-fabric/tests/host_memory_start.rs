@@ -42,6 +42,7 @@ fn adaptive() -> Migration {
     Migration::Adaptive(Adaptive {
         pages: 4,
         threshold: 2,
+        counts_logged: true,
         decay: Ps::ZERO,
         buffer: 2,
         interrupt: US,

@@ -22,6 +22,7 @@ fn adaptive(huge: u32) -> impl Strategy<Value = Migration> {
         Migration::Adaptive(Adaptive {
             pages: pages * huge,
             threshold,
+            counts_logged: true,
             decay: Ps::from_us(times.2),
             buffer,
             interrupt: Ps::from_ns(times.0),

@@ -245,6 +245,7 @@ fn adaptive(raw: &RawConfig) -> Result<Adaptive, ConfigError> {
     Ok(Adaptive {
         pages: pages_at_home,
         threshold: number(raw, "migration.threshold"),
+        counts_logged: raw.choice("migration.counts") == "all",
         decay: raw.time("migration.decay"),
         buffer: number(raw, "migration.buffer"),
         interrupt: raw.time("migration.interrupt"),

@@ -99,6 +99,8 @@ pub struct Adaptive {
     pub pages: u32,
     /// Accesses to a page while it is in the device's cache after which it is hot: at most 65,535.
     pub threshold: u32,
+    /// Whether a store that the write log takes is such an access.
+    pub counts_logged: bool,
     /// Counts are halved once in this time; never if zero.
     pub decay: Ps,
     /// Entries of the promotion look-aside buffer: pages under way at once.

@@ -3,8 +3,8 @@
 //! A search forwards, level by level over a queue, counts the shortest paths to each vertex and
 //! keeps a bit for each edge on one; then the levels backwards gather what depends on each vertex
 //! into its score. Element sizes are GAP's: rows of 8 bytes, edges 4, depths 4, path counts 8,
-//! dependencies and scores 4, queue 4, a bit for an edge. The graph has 20 edges a vertex, 10 in
-//! both directions (GAP's default is 16).
+//! dependencies and scores 4, queue 4, a bit for an edge. The graph has 32 edges a vertex, GAP's
+//! default of 16 in both directions.
 //!
 //! Different from the original: the graph, as `kronecker.rs` says; the threads' queue buffers hold
 //! 2048 vertices instead of 16384, less than a stretch of instructions; a chunk is taken vertex by
@@ -35,9 +35,9 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     make: |options| Box::new(Bc::new(options)),
 };
 
-/// Mean edges of a vertex. The two arrays that are not read in order, paths and dependencies, are
-/// then a little more than the device's DRAM, and far less than the host's.
-const DEGREE: u64 = 20;
+/// Mean edges of a vertex, GAP's default in both directions. The two arrays that are not read in
+/// order, paths and dependencies, are then a little more than the device's DRAM.
+const DEGREE: u64 = 32;
 /// Vertices that a thread takes at once.
 const CHUNK: u64 = 64;
 /// Vertices in a thread's queue buffer.

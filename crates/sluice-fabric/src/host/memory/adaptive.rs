@@ -23,6 +23,7 @@ pub(super) struct Adaptive {
     counters: Vec<Counter>,
     buffer: Buffer,
     threshold: u16,
+    counts_logged: bool,
     interrupt: Ps,
     line: Ps,
     decay: Ps,
@@ -54,6 +55,7 @@ impl Adaptive {
             counters: vec![Counter::default(); bus.device.pages() as usize],
             buffer: Buffer::new(given.buffer),
             threshold: u16::try_from(given.threshold).expect("a threshold below 65536"),
+            counts_logged: given.counts_logged,
             interrupt: given.interrupt,
             line: given.line,
             decay: given.decay,
@@ -105,7 +107,8 @@ impl Adaptive {
             }
             Place::Device => {
                 let written = bus.device_write(now, addr);
-                self.counts(bus, now, addr, written.hit);
+                let counts = written.hit && (self.counts_logged || !written.logged);
+                self.counts(bus, now, addr, counts);
                 written.done_at
             }
         }

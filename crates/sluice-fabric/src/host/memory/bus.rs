@@ -104,6 +104,8 @@ pub(super) struct ToDevice {
     pub done_at: Ps,
     /// Whether the device had the line in its DRAM.
     pub hit: bool,
+    /// Whether its write log took it.
+    pub logged: bool,
 }
 
 /// Notes the pages that leave the device's cache. The host does not map them there.
@@ -258,6 +260,7 @@ impl Bus {
         ToDevice {
             done_at: completion.done_at,
             hit: is_hit(completion.served_by),
+            logged: completion.served_by == ServedBy::WriteLog,
         }
     }
 

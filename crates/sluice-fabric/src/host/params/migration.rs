@@ -14,6 +14,10 @@ fn demotions() -> Vec<&'static str> {
     vec!["copy", "free"]
 }
 
+fn counts() -> Vec<&'static str> {
+    vec!["all", "cache"]
+}
+
 fn page_sizes() -> Vec<&'static str> {
     vec!["4KiB", "2MiB"]
 }
@@ -58,6 +62,15 @@ pub(super) const PARAMS: &[Param] = &[
         default: "7",
         meaning: "adaptive: accesses of a page in the device's DRAM that make it hot",
         source: "SkyByte's artifact; the paper does not state it",
+    },
+    Param {
+        key: "migration.counts",
+        kind: Kind::Choice(counts),
+        default: "all",
+        meaning: "adaptive: all: every access to a page in the device's cache counts; cache: not \
+                  the stores that the write log takes",
+        source: "SkyByte section III-C: accesses of pages in the cache. Its artifact does not look \
+                 at the cache for what goes to the log",
     },
     Param {
         key: "migration.decay",

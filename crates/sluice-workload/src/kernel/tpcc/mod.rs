@@ -10,7 +10,7 @@
 //! - A district keeps as many orders and payments as the footprint has room for: then the oldest
 //!   order goes, delivered if it was not, and payments overwrite the oldest. TPC-C grows for ever.
 //! - A New-Order that must be rolled back finds out before its first change.
-//! - One in fifteen warehouses is at work at a time, the next ones in the next round. Any thread
+//! - One in thirty warehouses is at work at a time, the next ones in the next round. Any thread
 //!   serves any of them; there is no think time.
 
 mod check;
