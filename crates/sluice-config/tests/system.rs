@@ -120,7 +120,7 @@ const ARTIFACT: [&str; 8] = [
 ];
 
 /// What their host has from it.
-const HOST_ARTIFACT: [(&str, &str); 7] = [
+const HOST_ARTIFACT: [(&str, &str); 8] = [
     ("cpu.scheduler", "24"),
     ("l1.latency", "750ps"),
     ("l2.latency", "2750ps"),
@@ -128,6 +128,7 @@ const HOST_ARTIFACT: [(&str, &str); 7] = [
     ("host.rest", "before"),
     ("host.dram", "fixed"),
     ("host.start", "full"),
+    ("migration.counts", "cache"),
 ];
 
 /// They differ from Base-CSSD in what makes them, and in nothing else.
