@@ -101,7 +101,7 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 docs: build ## Write docs/reference anew from the program
 	@python3 scripts/reference.py $(RELEASE)/sluice
 	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
-		-p sluice-abi -p sluice-capi --test header
+		-p sluice-abi -p sluice-capi -p sluice-control --test header
 
 .PHONY: docs-check
 docs-check: build

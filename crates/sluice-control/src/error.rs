@@ -55,6 +55,15 @@ pub enum Error {
     /// So many commands are under way that there is no room for another.
     #[error("{0} commands are under way, the most at once: take their results first")]
     Full(u32),
+    /// No memory of this guest is the device's.
+    #[error(
+        "no memory node without CPUs and no persistent memory of this guest has the device's {0} \
+         bytes; name bytes of the device instead"
+    )]
+    NoMemory(u64),
+    /// The kernel does not tell where pages are.
+    #[error("/proc/self/pagemap does not tell where pages are: it needs root (CAP_SYS_ADMIN)")]
+    Physical,
     /// An address that is not on the device.
     #[error("the range from {0:#x} is not on the device as a whole")]
     NotOnDevice(u64),

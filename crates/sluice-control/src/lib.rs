@@ -4,12 +4,16 @@
 //! of a guest. [`Connection`] maps them, takes a channel of the ring, and sends commands through
 //! it. Statistics and residency map are read from the view without asking anybody.
 
+pub mod api;
 mod connection;
 mod error;
+mod guest;
+mod handle;
 mod place;
 mod view;
 
 pub use connection::{Connection, Pending};
 pub use error::Error;
+pub use guest::{Memory, Piece};
 pub use place::{Place, Side};
 pub use view::View;

@@ -1,0 +1,100 @@
+/* Calls the functions of sluice_control.h as they must not be called, and in a forked child. */
+#define _GNU_SOURCE
+#include "sluice_control.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(condition)                                                                         \
+    do {                                                                                         \
+        if (!(condition)) {                                                                      \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                      \
+            _exit(1);                                                                            \
+        }                                                                                        \
+    } while (0)
+
+enum { PAGE = 4096, PAGES = 64 };
+
+static void with_a_ring(struct sluice_ctl *device, char *memory) {
+    struct sluice_ctl_result result;
+    uint8_t known[PAGES];
+    char why[64];
+    uint64_t value, number;
+    CHECK(sluice_ctl_command(device, 99, memory, PAGE, NULL) == SLUICE_CTL_INVALID);
+    CHECK(sluice_ctl_command(NULL, SLUICE_CTL_PIN, memory, PAGE, NULL) == SLUICE_CTL_INVALID);
+    CHECK(sluice_ctl_command(device, SLUICE_CTL_PIN, memory, 0, NULL) == SLUICE_CTL_RANGE);
+    CHECK(sluice_ctl_command(device, SLUICE_CTL_PIN, &result, 8, NULL) == SLUICE_CTL_RANGE);
+    CHECK(sluice_ctl_command(device, SLUICE_CTL_PIN, (void *)-8, 64, NULL) == SLUICE_CTL_RANGE);
+    uint64_t end = sluice_ctl_device_bytes(device);
+    CHECK(sluice_ctl_command_bytes(device, SLUICE_CTL_EVICT, end - 1, 2, NULL) ==
+          SLUICE_CTL_RANGE);
+    CHECK(sluice_ctl_command_bytes(device, SLUICE_CTL_EVICT, end - 1, 1, NULL) ==
+          SLUICE_CTL_NOTHING);
+
+    CHECK(sluice_ctl_command(device, SLUICE_CTL_EVICT, memory, PAGES * PAGE, NULL) >= 0);
+    CHECK(sluice_ctl_residency(device, memory, PAGES * PAGE, known) == SLUICE_CTL_DONE);
+    for (int n = 0; n < PAGES; n++)
+        CHECK(known[n] == 0);
+    /* One byte of the last page is enough for it. */
+    CHECK(sluice_ctl_command(device, SLUICE_CTL_PREFETCH, memory + 1, (PAGES - 1) * PAGE,
+                             &result) == SLUICE_CTL_DONE);
+    CHECK(result.pages == PAGES && result.changed == PAGES && result.refused == 0);
+    CHECK(sluice_ctl_residency(device, memory, PAGES * PAGE, known) == SLUICE_CTL_DONE);
+    for (int n = 0; n < PAGES; n++)
+        CHECK(known[n] == (SLUICE_CTL_CACHED | SLUICE_CTL_MAPPED));
+    CHECK(sluice_ctl_send(device, SLUICE_CTL_PIN, memory, PAGE, &number) == SLUICE_CTL_PENDING);
+    CHECK(sluice_ctl_end(device, number, true, NULL) == SLUICE_CTL_DONE);
+    CHECK(sluice_ctl_residency(device, memory, 1, known) == SLUICE_CTL_DONE);
+    CHECK(known[0] & SLUICE_CTL_PINNED);
+    CHECK(sluice_ctl_command(device, SLUICE_CTL_EVICT, memory, 1, &result) == SLUICE_CTL_REFUSED);
+    CHECK(strstr(sluice_ctl_reason_text(result.reason), "unpin") != NULL);
+
+    CHECK(sluice_ctl_set(device, "cache.policy=lru", NULL, 0) == SLUICE_CTL_DONE);
+    CHECK(sluice_ctl_set(device, "cache.policy=lru", why, sizeof why) == SLUICE_CTL_NOTHING);
+    CHECK(sluice_ctl_set(device, "device.capacity=8GiB", why, sizeof why) == SLUICE_CTL_REFUSED);
+    CHECK(strstr(why, "device.capacity") != NULL && strlen(why) < sizeof why);
+    CHECK(sluice_ctl_set(device, NULL, why, sizeof why) == SLUICE_CTL_INVALID);
+    CHECK(sluice_ctl_counter(device, "pinned_pages", true, &value) == SLUICE_CTL_DONE);
+    CHECK(value == 1);
+    CHECK(sluice_ctl_counter(device, "no such", true, &value) == SLUICE_CTL_INVALID);
+}
+
+static void in_a_child(const struct sluice_ctl *device, char *memory) {
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(sluice_ctl_command(device, SLUICE_CTL_PIN, memory, 1, NULL) == SLUICE_CTL_GONE);
+        struct sluice_ctl *own = sluice_ctl_open(NULL);
+        CHECK(own != NULL);
+        CHECK(sluice_ctl_command(own, SLUICE_CTL_UNPIN, memory, 1, NULL) == SLUICE_CTL_DONE);
+        sluice_ctl_close(own);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(sluice_ctl_command(device, SLUICE_CTL_UNPIN, memory, 1, NULL) == SLUICE_CTL_DONE);
+}
+
+int main(int count, char **arguments) {
+    CHECK(count == 2 && sluice_ctl_abi() == SLUICE_CTL_ABI);
+    CHECK(sluice_ctl_page_bytes() == PAGE);
+    int error = 0;
+    struct sluice_ctl *device = sluice_ctl_open(&error);
+    if (strcmp(arguments[1], "ring") != 0) {
+        int expected = !strcmp(arguments[1], "none") ? SLUICE_CTL_NO_RING : SLUICE_CTL_NOT_HERE;
+        CHECK(device == NULL && error == expected);
+        sluice_ctl_close(device);
+        return 0;
+    }
+    CHECK(device != NULL && error == SLUICE_CTL_DONE);
+    char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                        -1, 0);
+    CHECK(memory != MAP_FAILED);
+    memset(memory, 1, PAGES * PAGE);
+    with_a_ring(device, memory);
+    in_a_child(device, memory);
+    sluice_ctl_close(device);
+    return 0;
+}

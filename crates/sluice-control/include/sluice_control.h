@@ -1,0 +1,267 @@
+#ifndef SLUICE_CONTROL_H
+#define SLUICE_CONTROL_H
+
+/* Commands for the device of a running program: see docs/control-ring.md.
+   Made by `make docs` from crates/sluice-control/src/api.rs; do not edit. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Version of this interface: that of the header and `sluice_ctl_abi()` of the library must be
+ * equal.
+ */
+#define SLUICE_CTL_ABI 1
+
+/**
+ * Carried out, and something changed.
+ */
+#define SLUICE_CTL_DONE 0
+
+/**
+ * Carried out, and nothing was to be done: all was so already.
+ */
+#define SLUICE_CTL_NOTHING 1
+
+/**
+ * Some pages were refused, for the reason in the result.
+ */
+#define SLUICE_CTL_PARTLY 2
+
+/**
+ * Every page was refused, or the parameters were. Nothing changed.
+ */
+#define SLUICE_CTL_REFUSED 3
+
+/**
+ * The command is still under way.
+ */
+#define SLUICE_CTL_PENDING 4
+
+/**
+ * This program is not under Sluice and in no guest of it.
+ */
+#define SLUICE_CTL_NOT_HERE -1
+
+/**
+ * The program is under Sluice, but has no control ring.
+ */
+#define SLUICE_CTL_NO_RING -2
+
+/**
+ * All channels of the ring are taken, or as many commands are under way as can be.
+ */
+#define SLUICE_CTL_BUSY -3
+
+/**
+ * The device has gone, or this is the child of a fork: open again there.
+ */
+#define SLUICE_CTL_GONE -4
+
+/**
+ * The range is empty, or not all of it is on the device.
+ */
+#define SLUICE_CTL_RANGE -5
+
+/**
+ * A null pointer, a text that is none or too long, an operation or counter that there is not.
+ */
+#define SLUICE_CTL_INVALID -6
+
+/**
+ * The device could not be reached for another reason, such as missing permission.
+ */
+#define SLUICE_CTL_FAILED -7
+
+/**
+ * Bring pages in, and keep them until they are unpinned.
+ */
+#define SLUICE_CTL_PIN 1
+
+/**
+ * Let pinned pages leave again.
+ */
+#define SLUICE_CTL_UNPIN 2
+
+/**
+ * Bring pages in.
+ */
+#define SLUICE_CTL_PREFETCH 3
+
+/**
+ * Take pages out of the cache, programming those that were written.
+ */
+#define SLUICE_CTL_EVICT 4
+
+/**
+ * Program the pages that were written; they stay cached.
+ */
+#define SLUICE_CTL_FLUSH 5
+
+/**
+ * The page is in the device's cache, or on its way there.
+ */
+#define SLUICE_CTL_CACHED 1
+
+/**
+ * The page is mapped: loads and stores run at full speed.
+ */
+#define SLUICE_CTL_MAPPED 2
+
+/**
+ * The page is pinned.
+ */
+#define SLUICE_CTL_PINNED 4
+
+/**
+ * The device of this program, or of the guest that it runs in.
+ */
+struct sluice_ctl;
+
+/**
+ * What became of the pages of a command.
+ */
+struct sluice_ctl_result {
+  /**
+   * Pages of the range.
+   */
+  uint64_t pages;
+  /**
+   * Those for which something was done.
+   */
+  uint64_t changed;
+  /**
+   * Those that were so already.
+   */
+  uint64_t already;
+  /**
+   * Those that were refused.
+   */
+  uint64_t refused;
+  /**
+   * When it was done, nanoseconds since the device was started.
+   */
+  uint64_t done_ns;
+  /**
+   * Why the first page was refused that was: for `sluice_ctl_reason_text`.
+   */
+  uint32_t reason;
+  /**
+   * Zero.
+   */
+  uint32_t reserved;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of the library.
+ */
+uint32_t sluice_ctl_abi(void);
+
+/**
+ * Opens the device of this program, or of the guest that it runs in. Null if there is none, with
+ * the cause in `error` if that is not null: a program runs on without.
+ */
+struct sluice_ctl *sluice_ctl_open(int32_t *error);
+
+/**
+ * Closes it. A null pointer is allowed. Pinned pages stay pinned.
+ */
+void sluice_ctl_close(struct sluice_ctl *ctl);
+
+/**
+ * Sends a command, one of `SLUICE_CTL_PIN` to `SLUICE_CTL_FLUSH`, for the pages that a range of
+ * this program's memory touches, and waits for its end. In a guest a page must have been touched
+ * before.
+ */
+int32_t sluice_ctl_command(const struct sluice_ctl *ctl,
+                           uint32_t operation,
+                           const void *start,
+                           uintptr_t len,
+                           struct sluice_ctl_result *result);
+
+/**
+ * The same for a range of bytes of the device.
+ */
+int32_t sluice_ctl_command_bytes(const struct sluice_ctl *ctl,
+                                 uint32_t operation,
+                                 uint64_t start,
+                                 uint64_t len,
+                                 struct sluice_ctl_result *result);
+
+/**
+ * Sends a command and does not wait. `number` is what `sluice_ctl_wait` takes. In a guest the
+ * range must be in one piece on the device, or it is `SLUICE_CTL_RANGE`.
+ */
+int32_t sluice_ctl_send(const struct sluice_ctl *ctl,
+                        uint32_t operation,
+                        const void *start,
+                        uintptr_t len,
+                        uint64_t *number);
+
+/**
+ * The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. Its end
+ * is told once.
+ */
+int32_t sluice_ctl_end(const struct sluice_ctl *ctl,
+                       uint64_t number,
+                       bool wait,
+                       struct sluice_ctl_result *result);
+
+/**
+ * Gives parameters of the device other values, all or none: `pairs` is `KEY=VALUE` with blanks
+ * between them, such as `cache.policy=lru`. What was wrong is put into `why`, at most `room` bytes
+ * with the zero at the end, if `why` is not null.
+ */
+int32_t sluice_ctl_set(const struct sluice_ctl *ctl,
+                       const char *pairs,
+                       char *why,
+                       uintptr_t room);
+
+/**
+ * A counter by its name in docs/reference/formats.md, such as `misses`, after the device has
+ * brought all of them up to date if `fresh`; otherwise without asking it.
+ */
+int32_t sluice_ctl_counter(const struct sluice_ctl *ctl,
+                           const char *name,
+                           bool fresh,
+                           uint64_t *value);
+
+/**
+ * What is known of each page that a range touches, without asking the device: a byte of
+ * `SLUICE_CTL_CACHED`, `SLUICE_CTL_MAPPED` and `SLUICE_CTL_PINNED` for each page into `out`.
+ */
+int32_t sluice_ctl_residency(const struct sluice_ctl *ctl,
+                             const void *start,
+                             uintptr_t len,
+                             uint8_t *out);
+
+/**
+ * Pages, and the bytes of one.
+ */
+uint64_t sluice_ctl_page_bytes(void);
+
+/**
+ * Bytes of the device; 0 of a null pointer.
+ */
+uint64_t sluice_ctl_device_bytes(const struct sluice_ctl *ctl);
+
+/**
+ * What a code of these functions means, in words that live for ever.
+ */
+const char *sluice_ctl_text(int32_t code);
+
+/**
+ * Why a page was refused, in words that live for ever.
+ */
+const char *sluice_ctl_reason_text(uint32_t reason);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SLUICE_CONTROL_H */

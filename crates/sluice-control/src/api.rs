@@ -1,0 +1,441 @@
+//! The functions of `sluice_control.h`.
+//!
+//! None of them unwinds, and all can be called from any thread.
+
+use crate::error::Error;
+use crate::handle::{Handle, Where};
+use core::ffi::{CStr, c_char, c_void};
+use sluice_abi::{Completion, Counter, Operation, Reason, Request, Status, Text};
+use std::ptr::null_mut;
+
+/// Version of this interface: that of the header and `sluice_ctl_abi()` of the library must be
+/// equal.
+pub const SLUICE_CTL_ABI: u32 = 1;
+
+/// Carried out, and something changed.
+pub const SLUICE_CTL_DONE: i32 = 0;
+/// Carried out, and nothing was to be done: all was so already.
+pub const SLUICE_CTL_NOTHING: i32 = 1;
+/// Some pages were refused, for the reason in the result.
+pub const SLUICE_CTL_PARTLY: i32 = 2;
+/// Every page was refused, or the parameters were. Nothing changed.
+pub const SLUICE_CTL_REFUSED: i32 = 3;
+/// The command is still under way.
+pub const SLUICE_CTL_PENDING: i32 = 4;
+/// This program is not under Sluice and in no guest of it.
+pub const SLUICE_CTL_NOT_HERE: i32 = -1;
+/// The program is under Sluice, but has no control ring.
+pub const SLUICE_CTL_NO_RING: i32 = -2;
+/// All channels of the ring are taken, or as many commands are under way as can be.
+pub const SLUICE_CTL_BUSY: i32 = -3;
+/// The device has gone, or this is the child of a fork: open again there.
+pub const SLUICE_CTL_GONE: i32 = -4;
+/// The range is empty, or not all of it is on the device.
+pub const SLUICE_CTL_RANGE: i32 = -5;
+/// A null pointer, a text that is none or too long, an operation or counter that there is not.
+pub const SLUICE_CTL_INVALID: i32 = -6;
+/// The device could not be reached for another reason, such as missing permission.
+pub const SLUICE_CTL_FAILED: i32 = -7;
+
+/// Bring pages in, and keep them until they are unpinned.
+pub const SLUICE_CTL_PIN: u32 = 1;
+/// Let pinned pages leave again.
+pub const SLUICE_CTL_UNPIN: u32 = 2;
+/// Bring pages in.
+pub const SLUICE_CTL_PREFETCH: u32 = 3;
+/// Take pages out of the cache, programming those that were written.
+pub const SLUICE_CTL_EVICT: u32 = 4;
+/// Program the pages that were written; they stay cached.
+pub const SLUICE_CTL_FLUSH: u32 = 5;
+
+/// The page is in the device's cache, or on its way there.
+pub const SLUICE_CTL_CACHED: u8 = 1;
+/// The page is mapped: loads and stores run at full speed.
+pub const SLUICE_CTL_MAPPED: u8 = 2;
+/// The page is pinned.
+pub const SLUICE_CTL_PINNED: u8 = 4;
+
+/// The device of this program, or of the guest that it runs in.
+pub struct Ctl(Handle);
+
+/// What became of the pages of a command.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CtlResult {
+    /// Pages of the range.
+    pub pages: u64,
+    /// Those for which something was done.
+    pub changed: u64,
+    /// Those that were so already.
+    pub already: u64,
+    /// Those that were refused.
+    pub refused: u64,
+    /// When it was done, nanoseconds since the device was started.
+    pub done_ns: u64,
+    /// Why the first page was refused that was: for `sluice_ctl_reason_text`.
+    pub reason: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// The version of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn sluice_ctl_abi() -> u32 {
+    SLUICE_CTL_ABI
+}
+
+/// Opens the device of this program, or of the guest that it runs in. Null if there is none, with
+/// the cause in `error` if that is not null: a program runs on without.
+///
+/// # Safety
+/// `error` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_open(error: *mut i32) -> *mut Ctl {
+    let (code, ctl) = match Handle::open() {
+        Ok(handle) => (SLUICE_CTL_DONE, Box::into_raw(Box::new(Ctl(handle)))),
+        Err(why) => (code_of(&why), null_mut()),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { put(error, code) };
+    ctl
+}
+
+/// Closes it. A null pointer is allowed. Pinned pages stay pinned.
+///
+/// # Safety
+/// The device was opened and is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_close(ctl: *mut Ctl) {
+    if !ctl.is_null() {
+        // SAFETY: made by `sluice_ctl_open`.
+        drop(unsafe { Box::from_raw(ctl) });
+    }
+}
+
+/// Sends a command, one of `SLUICE_CTL_PIN` to `SLUICE_CTL_FLUSH`, for the pages that a range of
+/// this program's memory touches, and waits for its end. In a guest a page must have been touched
+/// before.
+///
+/// # Safety
+/// The device is open; `result` is null or can be written. The range is not read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_command(
+    ctl: *const Ctl,
+    operation: u32,
+    start: *const c_void,
+    len: usize,
+    result: *mut CtlResult,
+) -> i32 {
+    let at = Where::Address(start as u64);
+    // SAFETY: the caller's promise.
+    unsafe { command(ctl, operation, at, len as u64, result) }
+}
+
+/// The same for a range of bytes of the device.
+///
+/// # Safety
+/// As for `sluice_ctl_command`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_command_bytes(
+    ctl: *const Ctl,
+    operation: u32,
+    start: u64,
+    len: u64,
+    result: *mut CtlResult,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { command(ctl, operation, Where::Byte(start), len, result) }
+}
+
+/// Sends a command and does not wait. `number` is what `sluice_ctl_wait` takes. In a guest the
+/// range must be in one piece on the device, or it is `SLUICE_CTL_RANGE`.
+///
+/// # Safety
+/// As for `sluice_ctl_command`, and `number` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_send(
+    ctl: *const Ctl,
+    operation: u32,
+    start: *const c_void,
+    len: usize,
+    number: *mut u64,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    let Some(ctl) = (unsafe { ctl.as_ref() }).filter(|_| !number.is_null()) else {
+        return SLUICE_CTL_INVALID;
+    };
+    let Some(operation) = pages_operation(operation) else {
+        return SLUICE_CTL_INVALID;
+    };
+    match ctl
+        .0
+        .send(operation, Where::Address(start as u64), len as u64)
+    {
+        Ok(sent) => {
+            // SAFETY: not null; the caller's promise.
+            unsafe { put(number, sent) };
+            SLUICE_CTL_PENDING
+        }
+        Err(why) => code_of(&why),
+    }
+}
+
+/// The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. Its end
+/// is told once.
+///
+/// # Safety
+/// The device is open; `result` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_end(
+    ctl: *const Ctl,
+    number: u64,
+    wait: bool,
+    result: *mut CtlResult,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    let Some(ctl) = (unsafe { ctl.as_ref() }) else {
+        return SLUICE_CTL_INVALID;
+    };
+    match ctl.0.end(number, wait) {
+        // SAFETY: the caller's promise.
+        Ok(Some(answer)) => unsafe { tell(&answer, result) },
+        Ok(None) => SLUICE_CTL_PENDING,
+        Err(why) => code_of(&why),
+    }
+}
+
+/// Gives parameters of the device other values, all or none: `pairs` is `KEY=VALUE` with blanks
+/// between them, such as `cache.policy=lru`. What was wrong is put into `why`, at most `room` bytes
+/// with the zero at the end, if `why` is not null.
+///
+/// # Safety
+/// The device is open, `pairs` a C text, and `why` null or of `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_set(
+    ctl: *const Ctl,
+    pairs: *const c_char,
+    why: *mut c_char,
+    room: usize,
+) -> i32 {
+    if ctl.is_null() || pairs.is_null() {
+        return SLUICE_CTL_INVALID;
+    }
+    // SAFETY: not null; the caller's promise.
+    let (ctl, pairs) = unsafe { (&*ctl, CStr::from_ptr(pairs)) };
+    let Some(text) = pairs.to_str().ok().and_then(Text::new) else {
+        return SLUICE_CTL_INVALID;
+    };
+    match ctl.0.with(|connection| connection.call(Request::Set(text))) {
+        Ok(answer) => {
+            // SAFETY: the caller's promise.
+            unsafe { put_text(answer.text.as_str(), why, room) };
+            code_of_status(answer.status)
+        }
+        Err(error) => code_of(&error),
+    }
+}
+
+/// A counter by its name in docs/reference/formats.md, such as `misses`, after the device has
+/// brought all of them up to date if `fresh`; otherwise without asking it.
+///
+/// # Safety
+/// The device is open, `name` a C text, and `value` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_counter(
+    ctl: *const Ctl,
+    name: *const c_char,
+    fresh: bool,
+    value: *mut u64,
+) -> i32 {
+    if ctl.is_null() || name.is_null() || value.is_null() {
+        return SLUICE_CTL_INVALID;
+    }
+    // SAFETY: not null; the caller's promise.
+    let (ctl, name) = unsafe { (&*ctl, CStr::from_ptr(name)) };
+    let of = |counter: &&Counter| name.to_str() == Ok(counter.name());
+    let Some(counter) = Counter::ALL.iter().find(of) else {
+        return SLUICE_CTL_INVALID;
+    };
+    let read = ctl.0.with(|connection| {
+        if fresh {
+            connection.call(Request::Stats)?;
+        }
+        Ok(connection.view().get(*counter))
+    });
+    match read {
+        Ok(read) => {
+            // SAFETY: not null; the caller's promise.
+            unsafe { put(value, read) };
+            SLUICE_CTL_DONE
+        }
+        Err(why) => code_of(&why),
+    }
+}
+
+/// What is known of each page that a range touches, without asking the device: a byte of
+/// `SLUICE_CTL_CACHED`, `SLUICE_CTL_MAPPED` and `SLUICE_CTL_PINNED` for each page into `out`.
+///
+/// # Safety
+/// The device is open, and `out` has room for every page that the range touches.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_residency(
+    ctl: *const Ctl,
+    start: *const c_void,
+    len: usize,
+    out: *mut u8,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    let Some(ctl) = (unsafe { ctl.as_ref() }).filter(|_| !out.is_null()) else {
+        return SLUICE_CTL_INVALID;
+    };
+    match ctl.0.residency(start as u64, len as u64) {
+        Ok(bytes) => {
+            for (at, byte) in bytes.into_iter().enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe { out.add(at).write(byte) };
+            }
+            SLUICE_CTL_DONE
+        }
+        Err(why) => code_of(&why),
+    }
+}
+
+/// Pages, and the bytes of one.
+#[unsafe(no_mangle)]
+pub extern "C" fn sluice_ctl_page_bytes() -> u64 {
+    sluice_region::PAGE as u64
+}
+
+/// Bytes of the device; 0 of a null pointer.
+///
+/// # Safety
+/// The device is open, or a null pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_device_bytes(ctl: *const Ctl) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ctl.as_ref() }.map_or(0, |ctl| ctl.0.bytes())
+}
+
+/// What a code of these functions means, in words that live for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn sluice_ctl_text(code: i32) -> *const c_char {
+    let text = match code {
+        SLUICE_CTL_DONE => c"done",
+        SLUICE_CTL_NOTHING => c"nothing to do",
+        SLUICE_CTL_PARTLY => c"refused in part",
+        SLUICE_CTL_REFUSED => c"refused",
+        SLUICE_CTL_PENDING => c"under way",
+        SLUICE_CTL_NOT_HERE => c"not under Sluice",
+        SLUICE_CTL_NO_RING => c"no control ring: sluice run --control on",
+        SLUICE_CTL_BUSY => c"all channels are taken, or as many commands under way as can be",
+        SLUICE_CTL_GONE => c"the device has gone, or this is the child of a fork",
+        SLUICE_CTL_RANGE => c"the range is empty or not on the device",
+        SLUICE_CTL_INVALID => c"an argument that cannot be",
+        _ => c"the device could not be reached",
+    };
+    text.as_ptr()
+}
+
+/// Why a page was refused, in words that live for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn sluice_ctl_reason_text(reason: u32) -> *const c_char {
+    let text = match Reason::of(reason) {
+        Some(Reason::SetPinned) => c"as many pages of its set are pinned as cache.pin_max allows",
+        Some(Reason::Pinned) => c"it is pinned: unpin it first",
+        Some(Reason::NoRoom) => c"the cache has no room for more of them",
+        Some(Reason::OffDevice) => c"its protection was changed, so it left the device",
+        Some(Reason::Held) => c"the kernel holds it in place",
+        Some(Reason::NoCache) => c"the device has no cache",
+        Some(Reason::None) | None => c"",
+    };
+    text.as_ptr()
+}
+
+/// # Safety
+/// As for `sluice_ctl_command`.
+unsafe fn command(
+    ctl: *const Ctl,
+    operation: u32,
+    at: Where,
+    len: u64,
+    result: *mut CtlResult,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    let Some(ctl) = (unsafe { ctl.as_ref() }) else {
+        return SLUICE_CTL_INVALID;
+    };
+    let Some(operation) = pages_operation(operation) else {
+        return SLUICE_CTL_INVALID;
+    };
+    match ctl.0.command(operation, at, len) {
+        // SAFETY: the caller's promise.
+        Ok(answer) => unsafe { tell(&answer, result) },
+        Err(why) => code_of(&why),
+    }
+}
+
+fn pages_operation(code: u32) -> Option<Operation> {
+    Operation::of(code).filter(|one| !matches!(one, Operation::Set | Operation::Stats))
+}
+
+/// # Safety
+/// `result` is null or can be written.
+unsafe fn tell(answer: &Completion, result: *mut CtlResult) -> i32 {
+    let told = CtlResult {
+        pages: answer.pages,
+        changed: answer.changed,
+        already: answer.already,
+        refused: answer.refused,
+        done_ns: answer.done_ns,
+        reason: answer.reason as u32,
+        reserved: 0,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { put(result, told) };
+    code_of_status(answer.status)
+}
+
+/// # Safety
+/// `to` is null or can be written.
+unsafe fn put<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { to.write(value) };
+    }
+}
+
+/// # Safety
+/// `to` is null or of `room` bytes.
+unsafe fn put_text(text: &str, to: *mut c_char, room: usize) {
+    if to.is_null() || room == 0 {
+        return;
+    }
+    let len = text.len().min(room - 1);
+    // SAFETY: the caller's promise; `len` and the zero fit.
+    unsafe {
+        core::ptr::copy_nonoverlapping(text.as_ptr().cast(), to, len);
+        to.add(len).write(0);
+    }
+}
+
+fn code_of_status(status: Status) -> i32 {
+    match status {
+        Status::Done => SLUICE_CTL_DONE,
+        Status::Nothing => SLUICE_CTL_NOTHING,
+        Status::Partly => SLUICE_CTL_PARTLY,
+        Status::Refused => SLUICE_CTL_REFUSED,
+        Status::BadRange => SLUICE_CTL_RANGE,
+        _ => SLUICE_CTL_INVALID,
+    }
+}
+
+fn code_of(error: &Error) -> i32 {
+    match error {
+        Error::NotHere | Error::NoDevice(_) | Error::NotUnderSluice(_) => SLUICE_CTL_NOT_HERE,
+        Error::NoRing(_) => SLUICE_CTL_NO_RING,
+        Error::Busy(_) | Error::Full(_) => SLUICE_CTL_BUSY,
+        Error::Gone => SLUICE_CTL_GONE,
+        Error::NotOnDevice(_) => SLUICE_CTL_RANGE,
+        _ => SLUICE_CTL_FAILED,
+    }
+}
