@@ -56,70 +56,74 @@ fn the_bottleneck_is_what_is_scarce() {
     assert_eq!(kind(&few), "snoop filter");
 }
 
-/// Each of six resources in turn is the one that there is little of.
+type Settings = &'static [(&'static str, &'static str)];
+
+/// What there is little of, in the fabric and in its devices.
+const SCARCE: [(&str, Settings, Settings); 6] = [
+    (
+        "link",
+        &[("ssd.link.bandwidth", "200"), ("requester.reads", "100%")],
+        &[],
+    ),
+    (
+        "switch",
+        &[("ssd.link.bandwidth", "200"), ("requester.reads", "none")],
+        &[],
+    ),
+    (
+        "snoop filter",
+        &[
+            ("coherence.filter", "endpoint"),
+            ("requester.cache_lines", "4096"),
+            ("coherence.entries", "16"),
+            ("coherence.trackers", "4"),
+        ],
+        &[],
+    ),
+    (
+        "cache",
+        &[("requester.footprint", "64MiB")],
+        &[("mshr.entries", "1")],
+    ),
+    (
+        "channel",
+        &[
+            ("requester.footprint", "64MiB"),
+            ("requester.reads", "100%"),
+        ],
+        &[
+            ("nand.chips", "8"),
+            ("nand.transfer", "20us"),
+            ("nand.read", "1us"),
+        ],
+    ),
+    (
+        "die",
+        &[
+            ("requester.footprint", "64MiB"),
+            ("requester.reads", "100%"),
+        ],
+        &[("nand.read", "100us")],
+    ),
+];
+
+/// Each of six resources in turn is the one that bounds the run.
 #[test]
 fn every_kind_of_bottleneck_is_named() {
-    let pooled = [("requester.footprint", "2MiB")];
-    let bare = [
+    let small = [
+        ("requester.footprint", "2MiB"),
         ("coherence.filter", "none"),
         ("requester.cache_lines", "none"),
     ];
-    // Few flash operations at once, but many that wait for one in the cache's MSHRs.
+    // Flash that does few things at once, behind a cache that waits for many.
     let flash = [
         ("mshr.entries", "1024"),
         ("nand.channels", "1"),
         ("cache.capacity", "1MiB"),
     ];
-    let cases: [(&str, &[(&str, &str)], &[(&str, &str)]); 6] = [
-        (
-            "link",
-            &[("ssd.link.bandwidth", "200"), ("requester.reads", "100%")],
-            &[],
-        ),
-        (
-            "switch",
-            &[("link.bandwidth", "200"), ("requester.reads", "none")],
-            &[],
-        ),
-        (
-            "snoop filter",
-            &[
-                ("coherence.filter", "endpoint"),
-                ("requester.cache_lines", "4096"),
-                ("coherence.entries", "16"),
-                ("coherence.trackers", "4"),
-            ],
-            &[],
-        ),
-        (
-            "cache",
-            &[("requester.footprint", "64MiB")],
-            &[("mshr.entries", "1")],
-        ),
-        (
-            "channel",
-            &[
-                ("requester.footprint", "64MiB"),
-                ("requester.reads", "100%"),
-            ],
-            &[
-                ("nand.chips", "8"),
-                ("nand.transfer", "20us"),
-                ("nand.read", "1us"),
-            ],
-        ),
-        (
-            "die",
-            &[
-                ("requester.footprint", "64MiB"),
-                ("requester.reads", "100%"),
-            ],
-            &[("nand.read", "100us")],
-        ),
-    ];
-    for (kind, set, changed) in cases {
+    for (kind, set, changed) in SCARCE {
         let mut spec = describe_fabric("skybyte-pool-64th").unwrap().spec;
-        for (key, value) in pooled.iter().chain(&bare).chain(set) {
+        for (key, value) in small.iter().chain(set) {
             spec.set(key, value).unwrap();
         }
         let mut device = sluice_config::load("skybyte-64th").unwrap();
