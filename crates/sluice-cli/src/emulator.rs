@@ -57,43 +57,50 @@ impl Emulator {
     }
 
     /// Runs a program to its end with the plugin.
-    pub fn run(&self, mut plugin: Plugin, program: &[String]) -> Result<Emulated, Error> {
+    pub fn run(&self, plugin: Plugin, program: &[String]) -> Result<Emulated, Error> {
         let path = check(&program[0])?;
-        let session = SessionDir::create()?;
-        let said = session.path().join("plugin.json");
-        plugin.set("result", &said.to_string_lossy());
-        let mut command = Command::new(&self.path);
-        command.arg("-plugin").arg(plugin.argument());
-        command.arg("-0").arg(&program[0]);
-        command.arg(&path).args(&program[1..]);
-        // Ours to end when this command is killed.
-        // SAFETY: a system call and nothing else between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                Ok(())
-            });
-        }
-        let started = Instant::now();
-        let mut child = command
-            .spawn()
-            .map_err(|e| Error::at(self.path.display(), e))?;
-        forward::begin(child.id());
-        let status = child
-            .wait()
-            .map_err(|e| Error::at("waiting for the program", e))?;
-        forward::end();
-        let wall_s = started.elapsed().as_secs_f64();
-        let said = std::fs::read_to_string(&said).ok();
-        Ok(Emulated {
-            exit: match status.signal() {
-                Some(signal) => Exit::Signal(signal),
-                None => Exit::Code(status.code().unwrap_or(1)),
-            },
-            wall_s,
-            said: said.and_then(|text| serde_json::from_str(&text).ok()),
-        })
+        let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone().into()];
+        arguments.push(path.into());
+        arguments.extend(program[1..].iter().map(OsString::from));
+        execute(&self.path, plugin, &arguments)
     }
+}
+
+/// Runs QEMU to its end with the plugin.
+pub fn execute(qemu: &Path, mut plugin: Plugin, arguments: &[OsString]) -> Result<Emulated, Error> {
+    let session = SessionDir::create()?;
+    let said = session.path().join("plugin.json");
+    plugin.set("result", &said.to_string_lossy());
+    let mut command = Command::new(qemu);
+    command
+        .arg("-plugin")
+        .arg(plugin.argument())
+        .args(arguments);
+    // Ours to end when this command is killed.
+    // SAFETY: a system call and nothing else between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    let started = Instant::now();
+    let mut child = command.spawn().map_err(|e| Error::at(qemu.display(), e))?;
+    forward::begin(child.id());
+    let status = child
+        .wait()
+        .map_err(|e| Error::at("waiting for the program", e))?;
+    forward::end();
+    let wall_s = started.elapsed().as_secs_f64();
+    let said = std::fs::read_to_string(&said).ok();
+    Ok(Emulated {
+        exit: match status.signal() {
+            Some(signal) => Exit::Signal(signal),
+            None => Exit::Code(status.code().unwrap_or(1)),
+        },
+        wall_s,
+        said: said.and_then(|text| serde_json::from_str(&text).ok()),
+    })
 }
 
 /// `qemu-x86_64 version 7.2.22 (Debian ..)`: major and minor.
@@ -119,6 +126,7 @@ fn check(name: &str) -> Result<PathBuf, Error> {
 }
 
 /// Our plugin, with what it is told.
+#[derive(Clone)]
 pub struct Plugin {
     options: String,
     library: PathBuf,

@@ -1,6 +1,6 @@
 //! `sluice run --simulate`: a program under QEMU, on a simulated host with its device.
 
-use crate::args::RunArgs;
+use crate::args::{DeviceArgs, RunArgs};
 use crate::device::key_and_value;
 use crate::emulator::{Emulated, Emulator, Plugin};
 use crate::error::Error;
@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::Value;
 use sluice_config::System;
 use sluice_output::{Exit, Folder};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// How a program is simulated while it runs.
@@ -37,80 +38,137 @@ pub struct InLineArgs {
 
 /// Runs the program, and tells what the simulated host and device did.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
-    let system = resolve(args)?;
-    let emulator = Emulator::find()?;
-    let plugin = plugin(args)?;
-    let folder = match &args.out {
-        Some(path) => Some(Folder::create(path).map_err(|e| Error::at(path.display(), e))?),
-        None => None,
-    };
-    let Emulated { exit, wall_s, said } = emulator.run(plugin, &args.program)?;
-    let Some(mut object) = said else {
-        eprintln!("sluice: QEMU ended before the program did; there is no result");
-        return Ok(match exit {
-            Exit::Code(0) => ExitCode::from(2),
-            exit => leave(exit),
-        });
-    };
-    complete(&mut object, args, exit);
-    if let Some(folder) = folder {
-        let config = sluice_output::write_system(&system, args.in_line.scale, args.device.seed);
-        sim_system::keep(&folder, &config, &object)
-            .map_err(|e| Error::at("writing the output folder", e))?;
+    let ready = InLine {
+        device: &args.device,
+        args: &args.in_line,
+        settings: Vec::new(),
+        json: args.json,
+        out: args.out.as_deref(),
+        command: &args.program,
     }
-    crate::sim::warn(&object);
-    if args.json {
-        println!("{object}");
-    } else {
-        // Standard output is the program's.
-        sim_system::tell_table(&object, &|line| eprintln!("{line}"));
-    }
-    tell_speed(&object, wall_s);
-    Ok(leave(exit))
+    .prepare()?;
+    let emulated = Emulator::find()?.run(ready.plugin.clone(), &args.program)?;
+    ready.finish(emulated, |_| ())
 }
 
-/// The system that was asked for. The plugin makes the same.
-fn resolve(args: &RunArgs) -> Result<System, Error> {
-    let mut system = sluice_config::load_in_line(args.in_line.system.as_deref(), device(args))?;
-    for pair in &args.device.set {
-        let (key, value) = key_and_value(pair)?;
-        system.set(key, value)?;
-    }
-    sluice_plugin::make_absolute(&mut system.device)?;
-    let (device, _) = system.scaled(args.in_line.scale)?.check(args.device.seed)?;
-    sluice_plugin::check(&device)?;
-    Ok(system)
+/// A simulation that was asked for.
+pub struct InLine<'a> {
+    /// The device, and settings of it and its host.
+    pub device: &'a DeviceArgs,
+    /// The host.
+    pub args: &'a InLineArgs,
+    /// Settings that the user's come after.
+    pub settings: Vec<String>,
+    /// Whether the result goes to standard output as one object.
+    pub json: bool,
+    /// The folder for the result.
+    pub out: Option<&'a Path>,
+    /// What is executed.
+    pub command: &'a [String],
 }
 
-fn device(args: &RunArgs) -> Option<&str> {
-    match args.in_line.system {
-        Some(_) => None,
-        None => Some(&args.device.device),
+/// A simulation that can be.
+pub struct Ready<'a> {
+    asked: InLine<'a>,
+    system: System,
+    folder: Option<Folder>,
+    /// The plugin, with all that it must know of the system.
+    pub plugin: Plugin,
+}
+
+impl<'a> InLine<'a> {
+    /// Makes the system, as the plugin will, and the folder.
+    pub fn prepare(self) -> Result<Ready<'a>, Error> {
+        let system = self.system()?;
+        let plugin = self.plugin()?;
+        let create = |path: &Path| Folder::create(path).map_err(|e| Error::at(path.display(), e));
+        let folder = self.out.map(create).transpose()?;
+        Ok(Ready {
+            asked: self,
+            system,
+            folder,
+            plugin,
+        })
+    }
+
+    fn settings(&self) -> impl Iterator<Item = &String> {
+        self.settings.iter().chain(&self.device.set)
+    }
+
+    /// The device to put behind the host instead of its own.
+    fn device(&self) -> Option<&str> {
+        match self.args.system {
+            Some(_) => None,
+            None => Some(&self.device.device),
+        }
+    }
+
+    fn system(&self) -> Result<System, Error> {
+        let mut system = sluice_config::load_in_line(self.args.system.as_deref(), self.device())?;
+        for pair in self.settings() {
+            let (key, value) = key_and_value(pair)?;
+            system.set(key, value)?;
+        }
+        sluice_plugin::make_absolute(&mut system.device)?;
+        let (device, _) = system.scaled(self.args.scale)?.check(self.device.seed)?;
+        sluice_plugin::check(&device)?;
+        Ok(system)
+    }
+
+    fn plugin(&self) -> Result<Plugin, Error> {
+        let mut plugin = Plugin::find("simulate")?;
+        if let Some(system) = &self.args.system {
+            plugin.set("system", system);
+        }
+        if let Some(device) = self.device() {
+            plugin.set("device", device);
+        }
+        for pair in self.settings() {
+            let (key, value) = key_and_value(pair)?;
+            plugin.set("set", &format!("{key}={value}"));
+        }
+        plugin.set("seed", &self.device.seed.to_string());
+        plugin.set("scale", &self.args.scale.to_string());
+        plugin.set("command", &self.command.join(" "));
+        Ok(plugin)
     }
 }
 
-fn plugin(args: &RunArgs) -> Result<Plugin, Error> {
-    let mut plugin = Plugin::find("simulate")?;
-    if let Some(system) = &args.in_line.system {
-        plugin.set("system", system);
+impl Ready<'_> {
+    /// Tells the result. `add` adds to it what only the caller knows.
+    pub fn finish(
+        self,
+        emulated: Emulated,
+        add: impl FnOnce(&mut Value),
+    ) -> Result<ExitCode, Error> {
+        let Emulated { exit, wall_s, said } = emulated;
+        let Some(mut object) = said else {
+            eprintln!("sluice: QEMU ended before the simulation did; there is no result");
+            return Ok(match exit {
+                Exit::Code(0) => ExitCode::from(2),
+                exit => leave(exit),
+            });
+        };
+        let asked = self.asked;
+        object["command"] = asked.command.into();
+        object["exit"] = exit.told();
+        add(&mut object);
+        if let Some(folder) = self.folder {
+            let (scale, seed) = (asked.args.scale, asked.device.seed);
+            let config = sluice_output::write_system(&self.system, scale, seed);
+            sim_system::keep(&folder, &config, &object)
+                .map_err(|e| Error::at("writing the output folder", e))?;
+        }
+        crate::sim::warn(&object);
+        if asked.json {
+            println!("{object}");
+        } else {
+            // Standard output is the program's.
+            sim_system::tell_table(&object, &|line| eprintln!("{line}"));
+        }
+        tell_speed(&object, wall_s);
+        Ok(leave(exit))
     }
-    if let Some(device) = device(args) {
-        plugin.set("device", device);
-    }
-    for pair in &args.device.set {
-        let (key, value) = key_and_value(pair)?;
-        plugin.set("set", &format!("{key}={value}"));
-    }
-    plugin.set("seed", &args.device.seed.to_string());
-    plugin.set("scale", &args.in_line.scale.to_string());
-    plugin.set("command", &args.program.join(" "));
-    Ok(plugin)
-}
-
-/// What this command knows and the plugin does not.
-fn complete(object: &mut Value, args: &RunArgs, exit: Exit) {
-    object["command"] = args.program.as_slice().into();
-    object["exit"] = exit.told();
 }
 
 fn tell_speed(object: &Value, wall_s: f64) {

@@ -194,7 +194,7 @@ extern "C" fn accessed<const SYSTEM: bool>(
 impl Cpu {
     #[inline]
     fn access(&mut self, address: u64, what: What, left: u64) {
-        let (cpu, instructions) = (self.number, self.executed - left);
+        let (cpu, instructions) = (self.number, self.executed.saturating_sub(left));
         self.seen += u64::from(what.loads()) + u64::from(what.stores());
         let batch = &mut self.batch;
         if let Some(filter) = &mut self.filter {

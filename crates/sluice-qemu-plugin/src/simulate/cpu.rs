@@ -119,7 +119,7 @@ impl Cpu {
         address: u64,
         what: What,
     ) -> Result<(), Full> {
-        let before = self.executed - u64::from(site.left);
+        let before = self.executed.saturating_sub(u64::from(site.left));
         let mut work = before.saturating_sub(self.told);
         while work > u64::from(u16::MAX) {
             self.push(0, u16::MAX, 0, MemOp::None);
