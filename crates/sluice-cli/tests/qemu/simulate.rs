@@ -1,6 +1,6 @@
 //! `sluice run --simulate`: programs on simulated hosts while QEMU executes them.
 
-use crate::rig::{compile, plain, sluice};
+use crate::rig::{compile, plain, record, sluice};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -58,6 +58,33 @@ fn loads_wait_for_the_loads_that_their_addresses_need() {
         assert_eq!(object["program"]["footprint_bytes"], 1024 * 4096);
         // Three before the loop, four for each load, three to end.
         assert_eq!(object["instructions"], 3 + 4 * 1024 + 3);
+    }
+}
+
+/// A program whose addresses need no load: recorded and replayed it is the same run, to the last
+/// bit, by two ways that have only the simulated host in common.
+#[test]
+fn recorded_and_replayed_it_is_the_same_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    let program = compile("loads.c", FREE);
+    record(&trace, "none", &[&program.to_string_lossy()]);
+    let settings = "--system base-cssd --set cpu.cores=1 --set host.start=empty --set host.rest=no";
+    let mut replay = sluice();
+    replay.args(["sim", "--json", "--trace"]).arg(&trace);
+    let out = replay.args(settings.split(' ')).output().expect("sluice");
+    let replayed: Value = serde_json::from_slice(&out.stdout).expect("an object");
+    let in_line = object(&["--system", "base-cssd"], &program);
+    for key in [
+        "time_s",
+        "instructions",
+        "levels",
+        "tlb",
+        "requests",
+        "amat_ns",
+        "hash",
+    ] {
+        assert_eq!(in_line[key], replayed[key], "{key}");
     }
 }
 
