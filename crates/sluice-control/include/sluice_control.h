@@ -204,8 +204,8 @@ int32_t sluice_ctl_send(const struct sluice_ctl *ctl,
                         uint64_t *number);
 
 /**
- * The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. Its end
- * is told once.
+ * The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. It is
+ * told once.
  */
 int32_t sluice_ctl_end(const struct sluice_ctl *ctl,
                        uint64_t number,
@@ -241,7 +241,7 @@ int32_t sluice_ctl_residency(const struct sluice_ctl *ctl,
                              uint8_t *out);
 
 /**
- * Pages, and the bytes of one.
+ * Bytes of a page.
  */
 uint64_t sluice_ctl_page_bytes(void);
 

@@ -180,8 +180,8 @@ pub unsafe extern "C" fn sluice_ctl_send(
     }
 }
 
-/// The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. Its end
-/// is told once.
+/// The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. It is
+/// told once.
 ///
 /// # Safety
 /// The device is open; `result` is null or can be written.
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn sluice_ctl_residency(
     }
 }
 
-/// Pages, and the bytes of one.
+/// Bytes of a page.
 #[unsafe(no_mangle)]
 pub extern "C" fn sluice_ctl_page_bytes() -> u64 {
     sluice_region::PAGE as u64
