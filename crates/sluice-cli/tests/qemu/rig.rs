@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The bare command.
-pub fn sluice() -> Command {
+/// The plugin.
+pub fn plugin() -> &'static Path {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     let command = env!("CARGO_BIN_EXE_sluice");
-    let plugin = PLUGIN.get_or_init(|| match std::env::var_os("SLUICE_QEMU_PLUGIN") {
+    PLUGIN.get_or_init(|| match std::env::var_os("SLUICE_QEMU_PLUGIN") {
         Some(path) => path.into(),
         None => build::library(command, "sluice-qemu-plugin", "libsluice_qemu.so"),
-    });
-    let mut command = Command::new(command);
-    command.env("SLUICE_QEMU_PLUGIN", plugin);
+    })
+}
+
+/// The bare command.
+pub fn sluice() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.env("SLUICE_QEMU_PLUGIN", plugin());
     command
 }
 
