@@ -95,7 +95,7 @@ fn describe(args: &RunArgs, config: &DeviceConfig, place: Place, dir: &Path) -> 
         sample_ns: args.sample_hits.map_or(0, |window| window.as_ns()),
         handlers: args.handlers as usize,
         ring: args.control.is_on(args.trap),
-        ring_poll_ns: 0,
+        ring_poll_ns: args.control_poll.map_or(0, |period| period.as_ns()),
         device: config.clone(),
     };
     let text = session.to_text(&config.raw().to_pairs());

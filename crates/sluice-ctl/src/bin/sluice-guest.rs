@@ -16,6 +16,9 @@ struct Guest {
 }
 
 fn main() -> ExitCode {
+    // Ends quietly when nobody reads any more, as in `sluice-guest map | head`.
+    // SAFETY: the default action is no handler, and there is no other thread.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let command = Guest::parse().command;
     run(&command).unwrap_or_else(|error| {
         eprintln!("sluice-guest: {error}");
