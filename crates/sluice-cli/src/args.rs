@@ -112,8 +112,8 @@ pub struct RunArgs {
     /// signal mode look twice at each page that leaves, so `auto` is event mode only
     #[arg(long, value_enum, default_value_t = ControlArg::Auto)]
     pub control: ControlArg,
-    /// Let the ring's server look so often by itself, such as 5ms: for a guest of a QEMU that is the
-    /// program, which cannot wake it
+    /// Let the ring's server look so often by itself, such as 5ms: for the guest of a QEMU, which
+    /// cannot wake it
     #[arg(long, value_name = "PERIOD")]
     pub control_poll: Option<sluice_units::Ps>,
     /// Sample hits: take cached pages away at random and see which are touched within this window,

@@ -1,4 +1,4 @@
-/* In a guest, on memory of the device's node: what commands through the ring do to the next touches.
+/* In a guest, on memory of the device's node: what commands do to the next touches.
    Counts are those of the whole guest, whose kernel keeps its own data elsewhere. */
 #define _GNU_SOURCE
 #include "sluice_control.h"
