@@ -117,6 +117,16 @@ pub enum Error {
         /// What would be accepted.
         expected: String,
     },
+    /// A group of nodes or a link has a key or value that cannot be.
+    #[error("{place}: {element}: {source}")]
+    Of {
+        /// Where.
+        place: Place,
+        /// The group or the link.
+        element: String,
+        /// What is wrong.
+        source: Box<ConfigError>,
+    },
     /// The file has a key or value that cannot be.
     #[error("{place}: {source}")]
     Config {

@@ -9,7 +9,6 @@ use crate::system::beside;
 use sluice_fabric::net::{
     FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
 };
-use sluice_model::ConfigError;
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -172,10 +171,11 @@ impl Reader<'_> {
             name: from.text("name")?,
             ..Group::default()
         };
+        let element = format!("{table} group `{}`", group.name);
         let is_endpoint = table == "endpoint";
         for (key, value) in from.others(OWN) {
             if !matches!(value.get_ref(), DeValue::Table(_)) {
-                group.set.push(self.setting(table, key, value)?);
+                group.set.push(self.setting(&element, table, key, value)?);
             } else if !is_endpoint {
                 return Err(self.bad(value, "no table but `link`; only endpoints have a device's"));
             }
@@ -193,7 +193,7 @@ impl Reader<'_> {
                 at: link.span().start,
             };
             for (key, value) in link.others(&[]) {
-                group.link.push(self.setting("link", key, value)?);
+                group.link.push(self.setting(&element, "link", key, value)?);
             }
         }
         if let Some(name) = from.table.get("device").filter(|_| is_endpoint) {
@@ -238,21 +238,19 @@ impl Reader<'_> {
     /// A parameter of a group or a link, checked for itself.
     fn setting(
         &self,
+        element: &str,
         table: &str,
         key: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(String, String), Error> {
         let text = self.source.plain(value);
         let set = self.spec.raw.clone().set(&format!("{table}.{key}"), &text);
-        set.map_err(|source| self.config(value, source))?;
-        Ok((key.to_owned(), text))
-    }
-
-    fn config(&self, value: &Spanned<DeValue<'_>>, source: ConfigError) -> Error {
-        Error::Config {
+        set.map_err(|source| Error::Of {
             place: self.source.place(value.span()),
-            source,
-        }
+            element: element.to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok((key.to_owned(), text))
     }
 
     fn link(&self, from: &Table<'_>) -> Result<LinkSpec, Error> {
@@ -262,9 +260,10 @@ impl Reader<'_> {
             value: "ends".to_owned(),
             expected: "two names, such as ends = [\"host0\", \"sw0:3\"]",
         })?;
+        let element = format!("link {}-{}", ends[0], ends[1]);
         let set = from.others(&["ends"]);
         let set: Result<_, Error> = set
-            .map(|(key, value)| self.setting("link", key, value))
+            .map(|(key, value)| self.setting(&element, "link", key, value))
             .collect();
         Ok(LinkSpec { ends, set: set? })
     }

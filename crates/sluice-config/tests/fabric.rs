@@ -92,14 +92,16 @@ fn mistakes_have_their_place() {
     let said = |text: &str| parse_fabric(text, "list.toml").unwrap_err().to_string();
     let message = said(LIST);
     assert!(
-        message.starts_with("list.toml:12:23: unknown key `endpoint.device_is_not"),
+        message.starts_with(
+            "list.toml:12:23: endpoint group `ssd`: unknown key `endpoint.device_is_not"
+        ),
         "{message}"
     );
     let message = said(&with("depth = 3", "depth = 0"));
     assert_eq!(
         message,
-        "list.toml:6:9: bad value for `requester.depth`: \"0\"; expected a whole number from 1 to \
-         65536"
+        "list.toml:6:9: requester group `host`: bad value for `requester.depth`: \"0\"; expected a \
+         whole number from 1 to 65536"
     );
     let message = said(&with("device = \"cylon\"", "device = \"cylin\""));
     assert!(

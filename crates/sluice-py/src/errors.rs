@@ -32,6 +32,7 @@ pub fn device(py: Python<'_>, error: &Error) -> PyErr {
             value: Some(path.clone()),
             ..Details::default()
         },
+        Error::Of { source, .. } => details(source),
         Error::Config { source, .. } => details(source),
         Error::UnknownSystem { name, systems } => Details {
             class: "UnknownDeviceError",
