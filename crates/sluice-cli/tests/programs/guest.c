@@ -1,4 +1,4 @@
-// A whole guest: a boot loader starts it by its multiboot header, in 32-bit mode and without paging.
+// A whole guest: a boot loader starts it by its multiboot header, in 32-bit mode, without paging.
 // It loads a word from each of 1024 pages, from 16 MiB on, and ends the machine.
 __asm__(".section .text\n\t"
         ".long 0x1badb002, 0, -0x1badb002\n\t"
