@@ -124,6 +124,21 @@ fn children_are_left_out_and_do_no_harm() {
     assert!(reader.unfinished().is_none() && reader.accesses() > 1_000);
 }
 
+#[test]
+fn what_a_killed_program_did_can_be_read() {
+    use std::os::unix::process::ExitStatusExt;
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    let script = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; kill -KILL $$";
+    let out = record(&trace, "none", &["/bin/sh", "-c", script]);
+    assert_eq!(out.status.signal(), Some(9), "{out:?}");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(said.contains("QEMU ended before the program did"), "{said}");
+    assert!(out.stdout.is_empty(), "no result");
+    assert!(Reader::open(&trace).unwrap().unfinished().is_some());
+    assert!(accesses(&trace).len() >= 1 << 16, "whole blocks");
+}
+
 fn refused(out: &Output) -> String {
     assert_eq!(out.status.code(), Some(2), "{out:?}");
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
