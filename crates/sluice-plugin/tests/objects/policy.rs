@@ -1,34 +1,12 @@
 //! A policy in C does what the built-in one of its name does, and an object that is none is refused
 //! in one line.
 
+use crate::build::{self, object, root};
 use sluice_model::{ConfigError, Device, DeviceConfig, Op, RawConfig, Request};
 use sluice_testkit::rig::Recorder;
 use sluice_testkit::traces;
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Builds an object as the example's own comment says, and returns its path.
-fn object(folder: &Path, source: &Path, defines: &[&str]) -> String {
-    let object = folder.join("policy.so");
-    let include = root().join("crates/sluice-abi/include");
-    let status = Command::new("cc")
-        .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"])
-        .args(["-shared", "-fPIC", "-I"])
-        .arg(include)
-        .args(defines)
-        .arg(source)
-        .arg("-o")
-        .arg(&object)
-        .status()
-        .expect("a C compiler");
-    assert!(status.success());
-    object.to_str().expect("text").to_owned()
-}
+use std::path::Path;
 
 fn config(policy: &str, cache_pages: u64, ways: u64) -> DeviceConfig {
     let mut raw = RawConfig::default();
@@ -97,27 +75,19 @@ const struct sluice_policy NAME = { .abi = ABI, .size = SIZE, .build = build, .d
   .insert = insert, .hit = HIT, .victim = victim, .remove = on };
 "#;
 
+/// What is right of it.
+const RIGHT: [&str; 6] = [
+    "BUILT=&state",
+    "ANSWER=SLUICE_NO_SLOT",
+    "NAME=sluice_policy",
+    "ABI=SLUICE_POLICY_ABI",
+    "SIZE=sizeof(struct sluice_policy)",
+    "HIT=on",
+];
+
 /// An object with one thing wrong.
 fn wrong(folder: &Path, define: &str) -> String {
-    let source = folder.join("wrong.c");
-    std::fs::write(&source, WRONG).unwrap();
-    let right = [
-        "BUILT=&state",
-        "ANSWER=SLUICE_NO_SLOT",
-        "NAME=sluice_policy",
-        "ABI=SLUICE_POLICY_ABI",
-        "SIZE=sizeof(struct sluice_policy)",
-        "HIT=on",
-    ];
-    let name = |text: &str| text.split('=').next().unwrap().to_owned();
-    let kept = right.iter().filter(|text| name(text) != name(define));
-    let all: Vec<String> = kept
-        .chain([&define])
-        .map(|text| format!("-D{text}"))
-        .chain(["-Wno-unused-function".to_owned()])
-        .collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    object(folder, &source, &all)
+    build::wrong(folder, WRONG, &RIGHT, define)
 }
 
 fn refusal(path: &str) -> String {

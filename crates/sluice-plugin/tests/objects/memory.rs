@@ -1,30 +1,9 @@
 //! A memory model in C gives what the built-in one of its kind gives, and an object that is none is
 //! refused in one line.
 
+use crate::build::{self, object, root};
 use sluice_fabric::net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Builds an object as the example's own comment says, and returns its path.
-fn object(folder: &Path, source: &Path, defines: &[&str]) -> String {
-    let object = folder.join("memory.so");
-    let status = Command::new("cc")
-        .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"])
-        .args(["-Wno-unused-function", "-shared", "-fPIC", "-I"])
-        .arg(root().join("crates/sluice-abi/include"))
-        .args(defines)
-        .arg(source)
-        .arg("-o")
-        .arg(&object)
-        .status()
-        .expect("a C compiler");
-    assert!(status.success());
-    object.to_str().expect("text").to_owned()
-}
+use std::path::Path;
 
 /// Four requesters and four memories on switches, with reads and writes.
 fn spec(set: &[(&str, &str)], library: Option<Library>) -> FabricSpec {
@@ -151,27 +130,20 @@ const struct sluice_memory NAME = { .abi = ABI, .size = SIZE, .build = build,
   .destroy = destroy, .request = REQUEST, .next_at = NEXT, .advance = advance };
 "#;
 
+/// What is right of it.
+const RIGHT: [&str; 7] = [
+    "BUILT=&state",
+    "ANSWER=now",
+    "NAME=sluice_memory",
+    "ABI=SLUICE_MEMORY_ABI",
+    "SIZE=sizeof(struct sluice_memory)",
+    "REQUEST=request",
+    "NEXT=next_at",
+];
+
 /// An object with one thing wrong.
 fn wrong(folder: &Path, define: &str) -> String {
-    let source = folder.join("wrong.c");
-    std::fs::write(&source, WRONG).unwrap();
-    let right = [
-        "BUILT=&state",
-        "ANSWER=now",
-        "NAME=sluice_memory",
-        "ABI=SLUICE_MEMORY_ABI",
-        "SIZE=sizeof(struct sluice_memory)",
-        "REQUEST=request",
-        "NEXT=next_at",
-    ];
-    let name = |text: &str| text.split('=').next().unwrap().to_owned();
-    let kept = right.iter().filter(|text| name(text) != name(define));
-    let all: Vec<String> = kept
-        .chain([&define])
-        .map(|text| format!("-D{text}"))
-        .collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    object(folder, &source, &all)
+    build::wrong(folder, WRONG, &RIGHT, define)
 }
 
 fn refusal(library: Option<Library>) -> String {
