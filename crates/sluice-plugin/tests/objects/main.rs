@@ -1,5 +1,5 @@
-//! Shared objects in C: what they do is what the built-in thing of their kind does, and an object that is
-//! none is refused in one line.
+//! Shared objects in C do what the built-in thing of their kind does, and what is none is refused
+//! in one line.
 
 mod build;
 mod memory;
