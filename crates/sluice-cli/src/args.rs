@@ -388,6 +388,11 @@ pub struct FabricArgs {
     /// Requests counted
     #[arg(long, value_name = "N", default_value = "256k", value_parser = sluice_units::parse_count)]
     pub requests: u64,
+    #[command(flatten)]
+    pub replay: crate::fabric_replay::ReplayArgs,
+    /// Tell mix degree and bandwidth of every N requests that come back
+    #[arg(long, value_name = "N", default_value = "0", value_parser = sluice_units::parse_count)]
+    pub window: u64,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,

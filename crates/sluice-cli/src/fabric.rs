@@ -9,6 +9,7 @@ use sluice_config::{describe_fabric, fabrics};
 use sluice_fabric::net::{
     ENDPOINTS, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
+use sluice_fabric::recording::SPREADS;
 use sluice_output::{FabricPlan, Folder};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -61,7 +62,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
 fn choices(as_json: bool) {
     let topologies = TOPOLOGIES.iter().map(|one| (one.name, one.meaning));
     let topologies = topologies.chain([("list", "switches and links as the file lists them")]);
-    let all: [(&str, Vec<(&str, &str)>); 4] = [
+    let all: [(&str, Vec<(&str, &str)>); 5] = [
         ("topologies", topologies.collect()),
         (
             "routings",
@@ -77,6 +78,10 @@ fn choices(as_json: bool) {
                 .iter()
                 .map(|one| (one.name, one.meaning))
                 .collect(),
+        ),
+        (
+            "spreads",
+            SPREADS.iter().map(|one| (one.name, one.meaning)).collect(),
         ),
     ];
     if as_json {
@@ -110,6 +115,7 @@ fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
         Folder::create(path).map_err(|error| Error::at(path.display(), error))
     };
     let folder = args.out.as_ref().map(create).transpose()?;
+    let recorded = args.replay.record(args.seed)?;
     let plan = FabricPlan {
         name: &args.fabric,
         spec: &spec,
@@ -118,6 +124,8 @@ fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
             requests: args.requests,
         },
         seed: args.seed,
+        replay: recorded.as_ref(),
+        window: args.window,
     };
     interrupt::begin();
     let (start, mut done) = (Instant::now(), 0);
@@ -166,6 +174,16 @@ fn print_table(object: &Value) {
             at("/nodes/switches")
         ),
     );
+    if object["workload"].is_object() {
+        let told = format!(
+            "{}: {} accesses, {:.1} % writes, to requesters: {}",
+            text("/workload/name"),
+            at("/workload/accesses"),
+            100.0 * at("/workload/writes") / at("/workload/accesses"),
+            text("/workload/spread"),
+        );
+        row("workload", told);
+    }
     row(
         "requests",
         format!("{} in {:.3} us", at("/requests"), at("/time_s") * 1e6),

@@ -8,6 +8,7 @@ mod emulator;
 mod error;
 mod external;
 mod fabric;
+mod fabric_replay;
 mod forward;
 mod in_line;
 mod interrupt;

@@ -118,6 +118,11 @@ pub fn trace(path: &Path, args: &SimArgs) -> Result<Replay, Error> {
         PlaceArg::Touch => Placement::Touch,
         PlaceArg::Address => Placement::Address,
     };
+    open_trace(path, placement)
+}
+
+/// The same with its pages placed in this way.
+pub fn open_trace(path: &Path, placement: Placement) -> Result<Replay, Error> {
     let replay = Replay::open(path, placement).map_err(|error| trace::at(path, error))?;
     let name = path.display();
     if replay.accesses() == 0 {

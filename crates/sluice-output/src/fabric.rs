@@ -1,13 +1,14 @@
 //! A fabric that ran, told as one JSON object.
 
 use crate::device::{PS_PER_NS, PS_PER_S, summary};
+use crate::recorded::{Recorded, Windows, mix_degree};
 use crate::{SCHEMA, share};
 use serde_json::{Map, Value, json};
 use sluice_fabric::net::{
     Deadlock, Fabric, FabricConfig, FabricError, FabricSpec, HopStats, Length, Part,
     RequesterStats, Vcs, Vppb,
 };
-use sluice_units::Ps;
+use sluice_units::{Bytes, Ps};
 
 /// Hop counts up to this one have a place in the object even if no request had so many.
 const HOPS: usize = 16;
@@ -25,6 +26,10 @@ pub struct FabricPlan<'a> {
     pub length: Length,
     /// The seed of every random stream.
     pub seed: u64,
+    /// What the requesters replay instead of their patterns.
+    pub replay: Option<&'a Recorded>,
+    /// Requests of each stretch that is told by itself; none are, if 0.
+    pub window: u64,
 }
 
 /// Why a fabric could not run to its end.
@@ -37,6 +42,21 @@ pub enum FabricRunError {
     /// It stopped by itself.
     #[error(transparent)]
     Deadlock(#[from] Deadlock),
+    /// What is replayed needs more memory than there is.
+    #[error(
+        "workload: {workload} needs {needed} (--spread {spread}), but the requesters reach {reach}; \
+         give more endpoints or a larger endpoint.capacity, or a larger --scale"
+    )]
+    TooLarge {
+        /// What is replayed.
+        workload: String,
+        /// How it goes to the requesters.
+        spread: &'static str,
+        /// Memory that they need.
+        needed: Bytes,
+        /// Memory that each reaches.
+        reach: Bytes,
+    },
     /// Nobody asks for anything.
     #[error("{0}")]
     Nothing(&'static str),
@@ -51,12 +71,16 @@ impl FabricPlan<'_> {
     pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, FabricRunError> {
         let config = FabricConfig::new(self.spec, self.seed)?;
         let mut fabric = sluice_plugin::fabric(&config)?;
+        if let Some(replay) = self.replay {
+            replay.attach(&mut fabric, &config)?;
+        }
+        let mut windows = Windows::new(self.window);
         let mut stopped = false;
         let mut watch = |requests| {
             stopped |= !watch(requests);
             !stopped
         };
-        fabric.run(self.length, &mut watch)?;
+        fabric.run_telling(self.length, &mut watch, &mut |done| windows.done(&done))?;
         if stopped {
             return Ok(None);
         }
@@ -68,6 +92,8 @@ impl FabricPlan<'_> {
         }
         let mut object = self.header(&config);
         object.extend(told(&fabric, &config));
+        let payload = u64::from(config.sizes.payload_bytes());
+        object.insert("windows".to_owned(), windows.told(payload));
         Ok(Some(Value::Object(object)))
     }
 
@@ -94,6 +120,7 @@ impl FabricPlan<'_> {
             "seed": self.seed,
             "version": env!("CARGO_PKG_VERSION"),
             "warmup_requests": self.length.warmup,
+            "workload": self.replay.map(Recorded::told),
         }))
     }
 }
@@ -120,6 +147,7 @@ fn told(fabric: &Fabric, config: &FabricConfig) -> Map<String, Value> {
         "requests": stats.completed(),
         "reads": stats.reads,
         "writes": stats.writes,
+        "mix_degree": mix_degree(stats.reads, stats.writes),
         "in_flight": fabric.in_flight(),
         "memory_refused": fabric.refused(),
         "time_s": time.0 as f64 / PS_PER_S,
@@ -145,7 +173,7 @@ fn ns(time: Ps) -> f64 {
 }
 
 /// Bytes in a picosecond are TB in a second.
-fn mb_s(bytes: u64, time: Ps) -> Option<f64> {
+pub(crate) fn mb_s(bytes: u64, time: Ps) -> Option<f64> {
     share(bytes, time.0).map(|tb_s| tb_s * 1e6)
 }
 

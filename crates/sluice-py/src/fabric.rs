@@ -42,6 +42,8 @@ pub fn simulate(
         spec: &spec,
         length,
         seed,
+        replay: None,
+        window: 0,
     };
     let result = detached(py, |stop| plan.run(&mut |_| !stop()))?;
     let object = result.map_err(|error| errors::fabric(py, &error))?;

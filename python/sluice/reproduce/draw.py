@@ -238,5 +238,21 @@ def _cdf(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> d
     return entries
 
 
+def _scatter(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
+    """Points, each a pair of numbers."""
+    ours = _of(figure.parts[0], one, panel)
+    assert ours is not None
+    entries: dict[str, Any] = {}
+    titles = one.experiment.titles(figure.series)
+    for index, name in enumerate(ours.axes.get(figure.series, ("",))):
+        points = ours.cells.get((name,) if figure.series else (), [])
+        if points:
+            xs, ys = zip(*points, strict=True)
+            entries[titles.get(name, name)] = axes.scatter(
+                xs, ys, s=14, alpha=0.5, color=svg.colour(index), linewidths=0)
+    return entries
+
+
 _PAINTERS: dict[str, Callable[[Axes, Evaluated, Figure, dict[str, str]], dict[str, Any]]] = {
-    "bars": _bars, "stacked": _stacked, "lines": _lines, "cdf": _cdf}
+    "bars": _bars, "stacked": _stacked, "lines": _lines, "cdf": _cdf,
+    "scatter": _scatter}

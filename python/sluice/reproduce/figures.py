@@ -8,7 +8,7 @@ from sluice.errors import ExperimentError
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.section import Section
 
-KINDS = ("bars", "stacked", "lines", "cdf", "table")
+KINDS = ("bars", "stacked", "lines", "cdf", "scatter", "table")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_figure(one: Section) -> Figure:
                       _formula(one, "published") if one.has("published") else None)]
     figure = Figure(
         section=one.name, kind=kind, title=one.text("title"), caption=one.text("caption", ""),
-        x="" if kind == "cdf" else one.text("x"), series=one.text("series", ""),
+        x="" if kind in ("cdf", "scatter") else one.text("x"), series=one.text("series", ""),
         panel=one.text("panel", ""), x_label=one.text("x_label", ""),
         y_label=one.text("y_label", ""), log_x=one.flag("log_x"), log_y=one.flag("log_y"),
         parts=tuple(parts), swap=one.flag("swap"),

@@ -83,12 +83,26 @@ def _by_index(counts: list[float]) -> list[list[float]]:
     return [[float(index), float(count)] for index, count in enumerate(counts)]
 
 
+def _slope(points: list[list[float]]) -> float:
+    """Of the straight line nearest to points by least squares."""
+    known = [(x, y) for x, y in points if x is not None and y is not None]
+    return statistics.linear_regression(*zip(*known, strict=True)).slope
+
+
+def _correlation(points: list[list[float]]) -> float:
+    """Pearson's coefficient of points."""
+    known = [(x, y) for x, y in points if x is not None and y is not None]
+    return statistics.correlation(*zip(*known, strict=True))
+
+
 _WITH_NUMBER: dict[str, Callable[[Any, float], Any]] = {
     "quantile": _quantile,
     "share_within": _share_within,
 }
 _OF_VALUE: dict[str, Callable[[Any], Any]] = {
     "pairs": _by_index,
+    "slope": _slope,
+    "correlation": _correlation,
     "abs": abs,
     "log": math.log,
     "total": lambda values: sum(values),

@@ -17,6 +17,7 @@ pub enum Spread {
 }
 
 /// An entry of the registry.
+#[derive(Debug)]
 pub struct SpreadInfo {
     /// The name used to ask for it.
     pub name: &'static str,
