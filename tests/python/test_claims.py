@@ -29,7 +29,8 @@ LINE = Grid({"x": ("1us", "2us", "4us")}, {("1us",): 1.0, ("2us",): 2.0, ("4us",
 TABLE = Grid({"w": ("a", "b"), "s": ("one", "two")}, {
     ("a", "one"): 8.0, ("a", "two"): 2.0, ("b", "one"): 9.0, ("b", "two"): 1.0})
 KNOWN = {"line": LINE, "table": TABLE, "five": Grid.one(5),
-         "held": Grid.one([[1, 2], [10, 1], [100, 1]]), "counts": Grid.one([0, 3, 1])}
+         "held": Grid.one([[1, 2], [10, 1], [100, 1]]), "counts": Grid.one([0, 3, 1]),
+         "points": Grid.one([[0, 1], [1, 3], [2, 5.5], [3, None]])}
 
 
 def value(text: str) -> object:
@@ -46,6 +47,7 @@ def value(text: str) -> object:
     ("sum(pick(table, s=('two',)))", 3), ("all(table > 0) and five > 4", True),
     ("share_within(held, 10)", 0.75), ("quantile(held, 0.5)", 1), ("quantile(held, 0.51)", 10),
     ("share_within(pairs(counts), 1)", 0.75), ("total(counts)", 4),
+    ("slope(points)", 2.25), ("correlation(points)", 0.997949),
     ("at(line, x='2us') == 2", True),
 ])
 def test_formulas(text: str, wanted: object) -> None:

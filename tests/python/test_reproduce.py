@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -217,6 +218,17 @@ def test_every_experiment_can_be_read() -> None:
         for quick in (False, True):
             one = spec.load(ROOT / "experiments", name, quick)
             assert one.claims and one.figures, name
+
+
+def test_table_3_of_esf(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.root, lab.sluice = ROOT / "experiments", SLUICE
+    figure = "esf/table3"
+    assert lab.run(figure, "--quick") == 0
+    result = json.loads((lab.out / figure / "result.json").read_text())
+    assert result["verdict"] == "match"
+    page = (lab.out / figure / "index.html").read_text()
+    assert "<svg" in page and "<code>sluice reproduce" in page and "`" not in page
 
 
 def test_table_3_of_cylon(tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ fn cache(text: &str) -> Result<CacheSize, Error> {
     let bytes: Bytes = size.parse().map_err(|_| wrong())?;
     let ways: u32 = ways.parse().map_err(|_| wrong())?;
     let lines = u32::try_from(bytes.0 / LINE_BYTES).map_err(|_| wrong())?;
-    let is_whole = ways > 0 && lines > 0 && bytes.0 % (LINE_BYTES * u64::from(ways)) == 0;
+    let set = LINE_BYTES * u64::from(ways);
+    let is_whole = ways > 0 && lines > 0 && bytes.0.is_multiple_of(set);
     if !is_whole || !(lines / ways).is_power_of_two() || lines >= 1 << 26 {
         return Err(wrong());
     }

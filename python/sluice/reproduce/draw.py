@@ -20,6 +20,8 @@ from sluice.reproduce.grid import Grid, number_of
 # Colours of the page's palette; where there are more series than colours, hatches tell them apart.
 _HATCHES = ("", "///", "...", "xxx")
 _PANELS_A_ROW = 4
+# Bars, or groups of them, that a picture has room for at least.
+_SLOTS = 4
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
 
 
@@ -28,7 +30,7 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
     panels = _panels(one, figure)
     rows = math.ceil(len(panels) / _PANELS_A_ROW)
     columns = min(len(panels), _PANELS_A_ROW)
-    size = (860, 400) if len(panels) == 1 else (max(560, 270 * columns), 60 + 270 * rows)
+    size = (860, 400) if len(panels) == 1 else (max(860, 270 * columns), 60 + 270 * rows)
 
     def paint(canvas: Canvas) -> None:
         grid = canvas.subplots(rows, columns, squeeze=False, sharey=len(panels) > 1)
@@ -109,8 +111,8 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
     part = figure.parts[0]
     ours, published = _of(part, one, panel), _of(part, one, panel, published=True)
     assert ours is not None
-    labels = ours.axes[figure.x]
     series = ours.axes.get(figure.series, ("",))
+    labels = _known(ours, figure, series)
     titles = one.experiment.titles(figure.series)
     places = np.arange(len(labels) + bool(figure.mean))
     width = 0.84 / len(series)
@@ -120,7 +122,7 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
         at = {figure.series: name} if figure.series else {}
         left = places - 0.42 + width * (index + 0.5)
         values = _meaned(_line(ours, figure.x, labels, at), figure.mean)
-        entries[titles.get(name, name)] = axes.bar(
+        entries[titles.get(name, name) or "ours"] = axes.bar(
             left, values, width * 0.9, color=svg.colour(index),
             hatch=_HATCHES[index // svg.PALETTE % len(_HATCHES)])
         told = _meaned(_line(published, figure.x, labels, at), figure.mean)
@@ -133,7 +135,18 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
         entries = {}
     words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
     _places(axes, places, [*words, *([_MEAN[figure.mean]] if figure.mean else [])])
+    # One bar alone is no wall.
+    spare = max(0.0, (_SLOTS - len(places)) / 2)
+    axes.set_xlim(-0.5 - spare, len(places) - 0.5 + spare)
     return entries
+
+
+def _known(grid: Grid, figure: Figure, series: Sequence[str]) -> list[str]:
+    """Labels along x at which there is a value."""
+    lines = [_line(grid, figure.x, grid.axes[figure.x], {figure.series: name} if name else {})
+             for name in series]
+    return [label for index, label in enumerate(grid.axes[figure.x])
+            if not all(np.isnan(line[index]) for line in lines)]
 
 
 def _places(axes: Axes, places: np.ndarray, words: Sequence[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sluice.report import svg
 from sluice.reproduce import draw, words
@@ -69,9 +70,15 @@ def _form(value: Any, form: str) -> str:
     return "" if not isinstance(value, int | float) or value != value else format(value, form)
 
 
+def _code(text: str) -> Markup:
+    """What stands between backticks, as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
 def _template(name: str) -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                               lstrip_blocks=True)
+    environment.filters["code"] = _code
     return environment.from_string(files("sluice.reproduce").joinpath(name)
                                    .read_text(encoding="utf-8"))
 

@@ -1,0 +1,115 @@
+//! `sluice fabric run --workload` and `--trace`: requesters that replay programs.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn sluice(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.args(words).output().expect("the command starts")
+}
+
+fn run(words: &[&str]) -> Value {
+    let short = ["--warmup", "1k", "--requests", "4k", "--json"];
+    let output = sluice(&[&["fabric", "run", "esf"], words, &short].concat());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    serde_json::from_slice(&output.stdout).expect("one object")
+}
+
+fn refusal(words: &[&str]) -> String {
+    let output = sluice(&[&["fabric", "run", "esf"], words].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(message.lines().count(), 1, "{message}");
+    message
+}
+
+#[test]
+fn requesters_replay_a_program_and_say_so() {
+    let words = [
+        "--workload",
+        "silo:bytes=4MB,start=empty",
+        "--caches",
+        "32KiB:8",
+        "--accesses",
+        "8k",
+        "--window",
+        "500",
+    ];
+    let object = run(&words);
+    assert_eq!(object, run(&words));
+    let told = &object["workload"];
+    assert_eq!(told["accesses"], 8_000);
+    assert_eq!(told["spread"], "each");
+    assert!(told["mix_degree"].as_f64() > Some(0.1));
+    assert_eq!(object["requests"], 4_000);
+    // The first of eight stretches begins the clock.
+    let points = object["windows"]["mix_degree_and_mb_s"].as_array().unwrap();
+    assert_eq!(points.len(), 7);
+    assert!(points.iter().all(|point| point[1].as_f64() > Some(0.0)));
+    assert_eq!(run(&[])["workload"], Value::Null);
+}
+
+#[test]
+fn every_way_to_deal_out_asks_for_as_much() {
+    for (spread, requests) in [("each", 4_000), ("dealt", 2_000), ("cpus", 2_000)] {
+        let words = [
+            "--workload",
+            "btree:bytes=4MB",
+            "--accesses",
+            "3k",
+            "--threads",
+            "8",
+        ];
+        let object = run(&[&words[..], &["--spread", spread]].concat());
+        assert_eq!(object["requests"], requests, "{spread}");
+    }
+}
+
+/// A trace of line addresses is what a program behind no caches asks for.
+#[test]
+fn a_trace_is_replayed_as_it_was_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let [csv, trace] = ["in.csv", "out.trace"].map(|name| folder.path().join(name));
+    let rows: String = (0..600)
+        .map(|n| {
+            let kind = if n % 3 == 0 { "Write" } else { "Read" };
+            format!("{},host,0,{kind},{},64,0\n", 1_000 + n, n * 64)
+        })
+        .collect();
+    std::fs::write(&csv, rows).unwrap();
+    let [csv, trace] = [&csv, &trace].map(|path| path.to_str().unwrap());
+    let output = sluice(&["trace", "convert", csv, trace, "--from", "msr-csv"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    let words = [
+        "--trace", trace, "--caches", "none", "--spread", "dealt", "--warmup", "0",
+    ];
+    let output = sluice(&[&["fabric", "run", "esf", "--json"], &words[..]].concat());
+    let object: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(
+        (&object["reads"], &object["writes"]),
+        (&400.into(), &200.into())
+    );
+    // Behind caches that hold all of it, a line is read once and never written back.
+    let output = sluice(&[
+        "fabric", "run", "esf", "--json", "--trace", trace, "--warmup", "0",
+    ]);
+    let object: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(object["workload"]["accesses"], 600);
+    assert_eq!(object["workload"]["writes"], 0);
+}
+
+#[test]
+fn what_cannot_be_replayed_is_one_line() {
+    let large = ["--workload", "btree:bytes=64MB", "--accesses", "1k"];
+    let message = refusal(&[&large[..], &["--set", "endpoint.capacity=16MiB"]].concat());
+    assert!(
+        message.contains("btree") && message.contains("--spread each"),
+        "{message}"
+    );
+    let message = refusal(&["--workload", "btree", "--caches", "32KiB"]);
+    assert!(message.contains("expected size:ways"), "{message}");
+    assert!(refusal(&["--workload", "bees"]).contains("bees"));
+    assert!(refusal(&["--trace", "no.trace"]).contains("no.trace"));
+}
