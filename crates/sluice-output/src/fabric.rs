@@ -44,8 +44,8 @@ pub enum FabricRunError {
     Deadlock(#[from] Deadlock),
     /// What is replayed needs more memory than there is.
     #[error(
-        "workload: {workload} needs {needed} (--spread {spread}), but the requesters reach {reach}; \
-         give more endpoints or a larger endpoint.capacity, or a larger --scale"
+        "workload: {workload} needs {needed} (--spread {spread}), but the requesters reach \
+         {reach}; give more endpoints or a larger endpoint.capacity, or a larger --scale"
     )]
     TooLarge {
         /// What is replayed.
