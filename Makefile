@@ -97,6 +97,10 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 		cargo test --release --locked --no-fail-fast \
 		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config
 
+.PHONY: bench-fabric-cost
+bench-fabric-cost: setup ## Measure and plot what an event of a fabric costs (minutes)
+	@$(PYTHON) scripts/fabric_cost.py $(RELEASE)/sluice docs/fabric-cost
+
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program
 	@python3 scripts/reference.py $(RELEASE)/sluice
