@@ -29,6 +29,8 @@ pub enum Command {
     Run(RunArgs),
     /// Command the device of a running program: pin, prefetch, evict, change its policy
     Ctl(CtlArgs),
+    /// Show what the devices of this host's programs are doing, second by second
+    Top(TopArgs),
     /// Simulate a workload on the device, in virtual time
     Sim(SimArgs),
     /// Run a plain program that knows nothing of Sluice
@@ -177,6 +179,23 @@ pub struct CtlArgs {
     pub pid: u32,
     #[command(subcommand)]
     pub command: sluice_ctl::CtlCommand,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "q, Escape or Ctrl-C ends it. In a pipe it prints once.")]
+pub struct TopArgs {
+    /// One process, or the `sluice` that runs it, instead of all
+    #[arg(value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Print the rates of one interval and end
+    #[arg(long)]
+    pub once: bool,
+    /// The same as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Time from one look to the next
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: sluice_units::Ps,
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,7 @@ mod session;
 mod sim;
 mod sim_system;
 mod system;
+mod top;
 mod trace;
 
 use clap::Parser;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let result = match command {
         args::Command::Run(args) => run::run(&args),
         args::Command::Ctl(args) => ctl::run(&args),
+        args::Command::Top(args) => top::run(&args),
         args::Command::Sim(args) => sim::run(&args),
         args::Command::Workload { command } => return sluice_workload::run(command),
         args::Command::Doctor(args) => doctor::run(&args),

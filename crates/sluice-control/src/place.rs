@@ -46,6 +46,17 @@ impl Place {
         }
     }
 
+    /// Whether a process has statistics, which it has with or without a ring.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn check_view(pid: u32) -> Result<(), Error> {
+        match Place::of_process(pid) {
+            Ok(_) | Err(Error::NoRing(_)) => Ok(()),
+            Err(why) => Err(why),
+        }
+    }
+
     /// The device of this program, or of the guest that it runs in.
     ///
     /// # Errors

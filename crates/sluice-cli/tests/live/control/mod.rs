@@ -338,3 +338,41 @@ fn clients_do_not_get_in_each_others_way() {
     assert!(rig.counter("commands") >= 3);
     rig.quit();
 }
+
+#[test]
+fn top_tells_rates_of_what_runs() {
+    let mut rig = Rig::start("event", &[]);
+    rig.tell("hammer");
+    let pid = rig.pid.to_string();
+    let top = |more: &[&str]| {
+        finish(
+            Sluice::command()
+                .args(["top", &pid, "--interval", "500ms"])
+                .args(more),
+        )
+    };
+    let out = top(&["--json"]).json();
+    assert_eq!(out["schema"], "sluice.top/1");
+    let row = &out["processes"][0];
+    assert_eq!(row["pid"], rig.pid);
+    assert!(
+        row["misses_per_s"].as_f64().is_some_and(|rate| rate > 10.0),
+        "{out}"
+    );
+    let cached = row["cached_pages"].as_u64();
+    assert!(
+        cached.is_some_and(|pages| pages > 0 && pages <= CACHE),
+        "{out}"
+    );
+    let text = top(&[]).stdout;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines.len() == 2 && lines[0].contains("MISSES/s") && lines[1].contains(&pid),
+        "{text}"
+    );
+    rig.tell("settle");
+    rig.quit();
+    let out = finish(Sluice::command().args(["top", &pid]));
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    assert!(out.stderr.contains("no process"), "{out:#?}");
+}

@@ -1,0 +1,117 @@
+//! `sluice top`: what the devices on this host are doing, second by second.
+//!
+//! It reads the statistics that every process on a device writes, and asks nobody for anything.
+
+mod rates;
+mod screen;
+
+use crate::args::TopArgs;
+use crate::error::Error;
+use rates::{Row, rows};
+use serde_json::{Value, json};
+use sluice_output::{Process, read_processes};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Version of what `--json` prints.
+const SCHEMA: &str = "sluice.top/1";
+
+/// Shows rates until it is told to stop, or once.
+pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
+    let period = Duration::from_nanos(args.interval.as_ns());
+    if period < Duration::from_millis(10) {
+        return Err(Error::new(format!(
+            "bad value for --interval: \"{}\"; expected 10ms or more",
+            args.interval
+        )));
+    }
+    let mut watch = Watch::begin(args.pid)?;
+    if !args.once && !args.json && std::io::stdout().is_terminal() {
+        return screen::show(&mut watch, period);
+    }
+    std::thread::sleep(period);
+    let rows = watch.rows();
+    if args.json {
+        let processes: Vec<Value> = rows.iter().map(Row::object).collect();
+        println!("{}", json!({ "schema": SCHEMA, "processes": processes }));
+    } else {
+        println!(
+            "{}",
+            Row::TITLES
+                .map(|(title, width)| format!("{title:>width$}"))
+                .join(" ")
+        );
+        for row in &rows {
+            let cells = row.cells();
+            let cells = cells
+                .iter()
+                .zip(Row::TITLES)
+                .map(|(cell, (_, n))| format!("{cell:>n$}"));
+            println!("{} {}", cells.collect::<Vec<_>>().join(" "), row.command);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The processes that are watched, as they were last.
+struct Watch {
+    pid: Option<u32>,
+    before: Vec<Process>,
+    at: Instant,
+}
+
+impl Watch {
+    fn begin(pid: Option<u32>) -> Result<Watch, Error> {
+        if let Some(pid) = pid {
+            // Says why, if there is nothing to watch.
+            sluice_control::Place::check_view(pid)?;
+        }
+        let before = processes(pid);
+        if before.is_empty() {
+            return Err(Error::new(
+                "no process of this host is on a device: start one with `sluice run`",
+            ));
+        }
+        let at = Instant::now();
+        Ok(Watch { pid, before, at })
+    }
+
+    /// What happened since the last call.
+    fn rows(&mut self) -> Vec<Row> {
+        let (now, at) = (processes(self.pid), Instant::now());
+        let rows = rows(&self.before, &now, (at - self.at).as_secs_f64());
+        (self.before, self.at) = (now, at);
+        rows
+    }
+}
+
+/// The images that run, of one process (or of the command that runs it) or of all.
+fn processes(pid: Option<u32>) -> Vec<Process> {
+    let all = sessions().into_iter().flat_map(|(owner, dir)| {
+        let all = read_processes(&dir);
+        let last = |p: &Process| !all.iter().any(|q| q.pid == p.pid && q.image > p.image);
+        let runs = |p: &&Process| last(p) && PathBuf::from(format!("/proc/{}", p.pid)).exists();
+        let wanted =
+            |p: &&Process| pid.is_none_or(|pid| u64::from(pid) == p.pid || Some(pid) == owner);
+        all.iter()
+            .filter(runs)
+            .filter(wanted)
+            .cloned()
+            .collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// The sessions of this host, with the commands that made them.
+fn sessions() -> Vec<(Option<u32>, PathBuf)> {
+    let bases = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
+    let entries = bases.iter().filter_map(|base| std::fs::read_dir(base).ok());
+    let dirs = entries.flatten().flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        let owner = name.to_str()?.strip_prefix("sluice-")?.split('-').next()?;
+        Some((owner.parse().ok(), entry.path()))
+    });
+    dirs.collect()
+}
