@@ -4,8 +4,8 @@ use crate::arbitrary::{LAYOUTS, carried, of_channel};
 use proptest::prelude::*;
 use proptest::sample::select;
 use sluice_model::cxl::{
-    BiSnp, BiSnpOp, Channel, DevLoad, Drs, DrsOp, Layout, Message, Meta, MetaValue, NdrOp, Req,
-    ReqOp, RwD, RwdOp, SnpType, bits, blocks, decode, encode,
+    BiSnp, BiSnpOp, Channel, DevLoad, Drs, DrsOp, Layout, Message, Meta, MetaValue, Ndr, NdrOp,
+    Req, ReqOp, RwD, RwdOp, SnpType, bits, blocks, decode, encode,
 };
 
 /// A read of address 0x1040 in no particular state.
@@ -220,6 +220,35 @@ fn any_message() -> impl Strategy<Value = (Layout, Message)> {
         };
         (Just(layout), of_channel(channel, layout))
     })
+}
+
+/// Tables 3-46 and 3-49 under port-based routing: SPID before DPID behind the address, and DPID
+/// behind the load.
+#[test]
+fn ports_stand_where_the_tables_list_them() {
+    let snoop = BiSnp {
+        opcode: BiSnpOp::Data,
+        bi_id: 0,
+        bi_tag: 0xA5A,
+        addr: 0x1234_5678_9AC0,
+        spid: 0x123,
+        dpid: 0xFED,
+    };
+    let bits = encode(&Message::BiSnp(snoop), Layout::Pbr).unwrap();
+    let field = |at: u32, width: u32| (bits >> at) as u64 & ((1 << width) - 1);
+    assert_eq!(field(5, 12), 0xA5A);
+    assert_eq!(field(17, 46), 0x1234_5678_9AC0 >> 6);
+    assert_eq!([field(63, 12), field(75, 12)], [0x123, 0xFED]);
+    let completion = Ndr {
+        opcode: NdrOp::Cmp,
+        meta: Meta::state(MetaValue::Any),
+        tag: 0xABC5,
+        ld_id: 0,
+        load: DevLoad::Severe,
+        dpid: 0xFED,
+    };
+    let bits = encode(&Message::Ndr(completion), Layout::Pbr).unwrap();
+    assert_eq!(bits >> 24, 0xFED << 2 | 0b11);
 }
 
 /// The header alone: what [`decode`] knows.
