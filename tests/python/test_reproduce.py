@@ -124,6 +124,10 @@ def test_two_figures_share_runs(lab: Lab) -> None:
     assert len(lab.calls()) == 10
     index = (lab.out / "index.html").read_text()
     assert "test/fig1/index.html" in index and "test/fig2/index.html" in index
+    rows = (lab.out / "results.md").read_text().splitlines()
+    told = ("Time by system | match | 2 of 2 |"
+            " speed-up of fast over slow: 1us 4 (4.1), 2us 4 (4) |")
+    assert rows[-2:] == [f"| test/fig1 | {told}", f"| test/fig2 | {told}"]
 
 
 def test_ctrl_c_keeps_what_has_ended(lab: Lab) -> None:

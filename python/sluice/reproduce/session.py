@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import matrix, page, words
+from sluice.reproduce import markdown, matrix, page, words
 from sluice.reproduce.claims import CONTRADICTS
 from sluice.reproduce.evaluate import Evaluated, document, evaluate
 from sluice.reproduce.runner import Arguments, Runner
@@ -42,8 +42,9 @@ class Session:
             self._runner.run(wanted[one.name], progress.told)
             progress.clear()
             self._finish(one, wanted[one.name])
-        self._write("index.html", page.render_index(self._documents(), self._failures,
-                                                    self._runner.version))
+        told = self._documents()
+        self._write("index.html", page.render_index(told, self._failures, self._runner.version))
+        self._write("results.md", markdown.render(told, self._runner.version))
         return bool(self._failures)
 
     def _finish(self, experiment: Experiment, wanted: Mapping[Arguments, str]) -> None:
