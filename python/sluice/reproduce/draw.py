@@ -112,7 +112,7 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
     ours, published = _of(part, one, panel), _of(part, one, panel, published=True)
     assert ours is not None
     series = ours.axes.get(figure.series, ("",))
-    labels = _known(ours, figure, series)
+    labels = _known((ours, published), figure, series)
     titles = one.experiment.titles(figure.series)
     places = np.arange(len(labels) + bool(figure.mean))
     width = 0.84 / len(series)
@@ -141,11 +141,13 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
     return entries
 
 
-def _known(grid: Grid, figure: Figure, series: Sequence[str]) -> list[str]:
-    """Labels along x at which there is a value."""
-    lines = [_line(grid, figure.x, grid.axes[figure.x], {figure.series: name} if name else {})
-             for name in series]
-    return [label for index, label in enumerate(grid.axes[figure.x])
+def _known(grids: Sequence[Grid | None], figure: Figure, series: Sequence[str]) -> list[str]:
+    """Labels along x at which there is a value, ours or published."""
+    assert grids[0] is not None
+    labels = grids[0].axes[figure.x]
+    lines = [_line(grid, figure.x, labels, {figure.series: name} if name else {})
+             for grid in grids for name in series]
+    return [label for index, label in enumerate(labels)
             if not all(np.isnan(line[index]) for line in lines)]
 
 
