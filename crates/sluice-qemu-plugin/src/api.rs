@@ -47,15 +47,13 @@ pub const READS: c_int = 1;
 /// See [`READS`].
 pub const WRITES: c_int = 2;
 
-/// What QEMU tells of itself.
+/// The beginning of what QEMU tells of itself.
 #[repr(C)]
 pub struct Info {
     target: *const c_char,
     version_min: c_int,
     version_now: c_int,
     system: bool,
-    cpus: c_int,
-    cpus_max: c_int,
 }
 
 impl Info {
@@ -70,14 +68,6 @@ impl Info {
     /// Whether a whole machine is emulated.
     pub fn is_system(&self) -> bool {
         self.system
-    }
-
-    /// Most CPUs of a machine; 1 for a program, whose threads come as they are made.
-    pub fn cpus(&self) -> u32 {
-        match self.system {
-            true => self.cpus_max.max(1) as u32,
-            false => 1,
-        }
     }
 }
 

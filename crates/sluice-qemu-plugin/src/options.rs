@@ -244,3 +244,65 @@ impl Record {
         write(path, &object);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Options, String> {
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        Options::parse(&words)
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases = [
+            ("out=t", "mode is missing"),
+            ("mode=watch", "expected record or simulate"),
+            ("mode=record", "needs out=FILE"),
+            ("mode=record out", "\"out\" is not key=value"),
+            ("mode=record out=t filter=L1", "bad value for filter"),
+            (
+                "mode=record out=t seed=1",
+                "unknown key `seed` for mode=record",
+            ),
+            ("mode=simulate out=t", "unknown key `out` for mode=simulate"),
+            ("mode=simulate seed=x", "bad value for seed"),
+            ("mode=simulate set=cpu.cores", "expected KEY=VALUE"),
+            ("mode=simulate range=0x10+1MiB", "range needs local=SIZE"),
+            (
+                "mode=simulate range=10+1MiB local=1MiB",
+                "expected 0xADDRESS+SIZE",
+            ),
+            (
+                "mode=simulate range=0x10+1M local=1MiB",
+                "bad value for range",
+            ),
+            (
+                "mode=simulate range=0xffffffffffffffff+1MiB local=1MiB",
+                "bad value",
+            ),
+        ];
+        for (text, message) in cases {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn settings_come_in_their_order() {
+        let text = "mode=simulate set=cpu.cores=2 device=cylon set=cpu.cores=4 \
+                    range=0x100000000+1MiB local=2MiB";
+        let Ok(Options::Simulate(simulate)) = parse(text) else {
+            panic!("{text}");
+        };
+        assert_eq!(simulate.name(), "base-cssd with cylon");
+        assert_eq!(
+            simulate.system().unwrap().get("cpu.cores").as_deref(),
+            Some("4")
+        );
+        let range = simulate.range.unwrap();
+        assert_eq!(range.range, 1 << 32..(1 << 32) + (1 << 20));
+        assert_eq!(range.local, Bytes(2 << 20));
+    }
+}

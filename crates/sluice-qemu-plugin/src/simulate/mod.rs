@@ -57,6 +57,12 @@ struct Simulation {
 /// # Errors
 /// When there cannot be such a host.
 pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), String> {
+    if info.target() != "x86_64" {
+        let target = info.target();
+        return Err(format!(
+            "mode=simulate knows the registers of x86_64, and this QEMU executes {target}"
+        ));
+    }
     let system = options.system()?;
     let name = options.name();
     let ready = run(&options, &name, &system)
