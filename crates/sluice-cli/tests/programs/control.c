@@ -4,8 +4,10 @@
 
    read FIRST COUNT     loads from pages and checks them      write FIRST COUNT   stores to them
    hammer               threads store and check from now on   settle              they end
-   fork                 goes on as a child                    quit */
+   alone                one thread does until a line comes    fork   goes on as a child
+   quit */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,6 +86,21 @@ static int end(void) {
     return wrong == 0;
 }
 
+/* The same by the one thread that there is, until the next line comes. */
+static int alone(void) {
+    struct pollfd input = {0, POLLIN, 0};
+    unsigned state = 1;
+    int well = 1;
+    while (poll(&input, 1, 0) == 0)
+        for (int n = 0; n < 1000; n++) {
+            state = state * 1664525 + 1013904223;
+            unsigned page = (state >> 8) % 512;
+            well &= load(page);
+            store(page);
+        }
+    return well;
+}
+
 static void go_on_as_a_child(void) {
     pid_t child = fork();
     if (child != 0) {
@@ -113,6 +130,8 @@ int main(void) {
             go_on_as_a_child();
         else if (!strcmp(what, "hammer"))
             well = begin();
+        else if (!strcmp(what, "alone"))
+            well = alone();
         else if (!strcmp(what, "settle"))
             well = end();
         else

@@ -216,6 +216,25 @@ fn nothing_is_lost_while_commands_come_in() {
     }
 }
 
+/// With one thread, a page that leaves by a fault needs no second look. One that leaves by a command
+/// does: the program goes on meanwhile.
+#[test]
+fn a_single_thread_loses_nothing_either() {
+    let mut rig = Rig::start("event", &[]);
+    rig.tell("write 0 512");
+    rig.say("alone");
+    let range = format!("@{:#x}+2MiB", rig.memory);
+    for n in 0..40 {
+        let what = ["evict", "flush"][n % 2];
+        let out = rig.ctl_outcome(&[what, &range]);
+        assert_eq!(out.status.code(), Some(0), "{out:#?}");
+    }
+    rig.say("read 0 512");
+    rig.hear("alone");
+    rig.hear("read 0 512");
+    rig.quit();
+}
+
 #[test]
 fn a_forked_child_has_a_ring_of_its_own() {
     let mut rig = Rig::start("event", &[]);

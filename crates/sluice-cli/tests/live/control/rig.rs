@@ -53,7 +53,17 @@ impl Rig {
 
     /// Tells the program something. Everything that it reads must be right.
     pub fn tell(&mut self, what: &str) {
+        self.say(what);
+        self.hear(what);
+    }
+
+    /// The same without waiting for its answer.
+    pub fn say(&mut self, what: &str) {
         writeln!(self.input, "{what}").expect("a program that listens");
+    }
+
+    /// Its answer.
+    pub fn hear(&mut self, what: &str) {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("an answer");
         let words: Vec<&str> = line.split_whitespace().collect();
