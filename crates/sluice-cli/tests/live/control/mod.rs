@@ -216,8 +216,8 @@ fn nothing_is_lost_while_commands_come_in() {
     }
 }
 
-/// With one thread, a page that leaves by a fault needs no second look. One that leaves by a command
-/// does: the program goes on meanwhile.
+/// With one thread, a page that leaves by a fault needs no second look. One that leaves by a
+/// command does: the program goes on meanwhile.
 #[test]
 fn a_single_thread_loses_nothing_either() {
     let mut rig = Rig::start("event", &[]);
