@@ -72,6 +72,7 @@ bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench parts
 	@cargo bench --locked -p sluice-testkit --bench host
 	@cargo bench --locked -p sluice-testkit --bench size
+	@cargo bench --locked -p sluice-testkit --bench trace
 	@cargo bench --locked -p sluice-cli --bench live
 	@cargo bench --locked -p sluice-cli --bench qemu
 
