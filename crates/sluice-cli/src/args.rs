@@ -31,6 +31,8 @@ pub enum Command {
     Ctl(CtlArgs),
     /// Show what the devices of this host's programs are doing, second by second
     Top(TopArgs),
+    /// Run an unmodified guest on unmodified QEMU, with the device as memory of the guest
+    Vm(crate::vm::VmArgs),
     /// Simulate a workload on the device, in virtual time
     Sim(SimArgs),
     /// Run a plain program that knows nothing of Sluice
@@ -87,25 +89,11 @@ pub struct DeviceArgs {
     pub seed: u64,
 }
 
+/// What every live run may be told.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The program's own output is untouched. With --json one object follows on the \
-                  last line of standard output. Sluice ends with the program's status."
-)]
-pub struct RunArgs {
+pub struct LiveArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// How a miss reaches the device. `event` is always right; `signal` is faster, for programs
-    /// that keep system calls off device memory
-    #[arg(long, value_enum, default_value_t = TrapArg::Event)]
-    pub trap: TrapArg,
-    /// What lives on the device: `heap` (malloc and large anonymous mappings), or `dax:PATH`
-    /// (every shared mapping of a file in /dev/shm)
-    #[arg(long, default_value = "heap", value_name = "heap|dax:PATH")]
-    pub place: String,
-    /// Place anonymous mappings from this size up
-    #[arg(long, value_name = "SIZE", default_value = "128KiB")]
-    pub mmap_min: sluice_units::Bytes,
     /// Handler threads in event mode
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=64))]
@@ -131,6 +119,27 @@ pub struct RunArgs {
     /// Keep settings, statistics, histograms and a timeline in this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The program's own output is untouched. With --json one object follows on the \
+                  last line of standard output. Sluice ends with the program's status."
+)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// How a miss reaches the device. `event` is always right; `signal` is faster, for programs
+    /// that keep system calls off device memory
+    #[arg(long, value_enum, default_value_t = TrapArg::Event)]
+    pub trap: TrapArg,
+    /// What lives on the device: `heap` (malloc and large anonymous mappings), or `dax:PATH`
+    /// (every shared mapping of a file in /dev/shm)
+    #[arg(long, default_value = "heap", value_name = "heap|dax:PATH")]
+    pub place: String,
+    /// Place anonymous mappings from this size up
+    #[arg(long, value_name = "SIZE", default_value = "128KiB")]
+    pub mmap_min: sluice_units::Bytes,
     #[command(flatten)]
     pub in_line: crate::in_line::InLineArgs,
     /// The program and its arguments

@@ -3,6 +3,8 @@
 use crate::args::DoctorArgs;
 use crate::error::Error;
 use crate::program;
+use crate::qemu;
+use crate::vm::{Kvm, PACKAGE, QEMU, probe_kvm};
 use serde_json::{Value, json};
 use sluice_region::{UffdKind, probe};
 use std::process::ExitCode;
@@ -97,42 +99,43 @@ fn preload() -> Finding {
 }
 
 fn kvm() -> Finding {
-    let open = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/kvm");
-    let (found, mend) = match open {
-        Ok(_) => ("opens".to_string(), None),
-        Err(e) => (
-            format!("/dev/kvm: {e}"),
-            Some(
-                "`modprobe kvm_intel` (or kvm_amd), and join group kvm; guests run without it, \
-                  but slowly"
-                    .to_string(),
+    let mend = "guests run without it, in QEMU's translator";
+    let (found, mend) = match probe_kvm() {
+        Kvm::Runs { loop_ns } => (
+            format!("runs guests on the processor ({loop_ns:.2} ns a loop)"),
+            None,
+        ),
+        Kvm::Interprets { loop_ns } => (
+            format!(
+                "opens, but interprets what a guest executes ({loop_ns:.0} ns a loop): slower \
+                 than QEMU's translator"
             ),
+            Some(format!("a host with hardware virtualisation; {mend}")),
+        ),
+        Kvm::Missing(why) => (
+            why,
+            Some(format!(
+                "`modprobe kvm_intel` (or kvm_amd), and join group kvm; {mend}"
+            )),
         ),
     };
     Finding {
         name: "KVM".into(),
         found,
         mend,
-        needed_for: "virtual machines at full speed",
+        needed_for: "sluice vm at full speed",
     }
 }
 
 fn qemu() -> Finding {
-    let name = "qemu-system-x86_64";
-    let (found, mend) = match program::find(name) {
-        Some(path) => (path.display().to_string(), None),
-        None => (
-            format!("no {name} on PATH"),
-            Some("apt-get install qemu-system-x86".into()),
-        ),
-    };
+    let qemu = qemu::find(QEMU, PACKAGE);
     Finding {
         name: "QEMU".into(),
-        found,
-        mend,
-        needed_for: "virtual machines",
+        mend: qemu.is_err().then(|| format!("apt-get install {PACKAGE}")),
+        found: match qemu {
+            Ok(qemu) => format!("{}, {}", qemu.path.display(), qemu.version),
+            Err(error) => error.to_string(),
+        },
+        needed_for: "sluice vm",
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::forward;
 use crate::program;
+use crate::qemu;
 use crate::session::SessionDir;
 use serde_json::Value;
 use sluice_output::Exit;
@@ -14,8 +15,6 @@ use std::time::Instant;
 
 /// The emulator of programs for x86-64.
 const USER: &str = "qemu-x86_64";
-/// The oldest QEMU whose plugin options are as we write them and with which this is tested.
-const OLDEST: (u32, u32) = (7, 2);
 /// `EM_X86_64`.
 const X86_64: u16 = 62;
 
@@ -37,23 +36,8 @@ pub struct Emulated {
 impl Emulator {
     /// Looks for it, and at its version.
     pub fn find() -> Result<Emulator, Error> {
-        let path = program::find(USER).ok_or_else(|| {
-            Error::at(
-                USER,
-                "no such program; QEMU 7.2 or newer is needed (Debian: apt-get install qemu-user)",
-            )
-        })?;
-        let out = Command::new(&path).arg("--version").output();
-        let out = out.map_err(|e| Error::at(path.display(), e))?;
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        match version(&text) {
-            Some(found) if found >= OLDEST => Ok(Emulator { path }),
-            Some((major, minor)) => Err(Error::at(
-                path.display(),
-                format!("is QEMU {major}.{minor}; 7.2 or newer is needed"),
-            )),
-            None => Err(Error::at(path.display(), "does not say that it is QEMU")),
-        }
+        let qemu = qemu::find(USER, "qemu-user")?;
+        Ok(Emulator { path: qemu.path })
     }
 
     /// Runs a program to its end with the plugin.
@@ -86,7 +70,7 @@ pub fn execute(qemu: &Path, mut plugin: Plugin, arguments: &[OsString]) -> Resul
     }
     let started = Instant::now();
     let mut child = command.spawn().map_err(|e| Error::at(qemu.display(), e))?;
-    forward::begin(child.id());
+    forward::begin(child.id(), &forward::ENDING);
     let status = child
         .wait()
         .map_err(|e| Error::at("waiting for the program", e))?;
@@ -101,14 +85,6 @@ pub fn execute(qemu: &Path, mut plugin: Plugin, arguments: &[OsString]) -> Resul
         wall_s,
         said: said.and_then(|text| serde_json::from_str(&text).ok()),
     })
-}
-
-/// `qemu-x86_64 version 7.2.22 (Debian ..)`: major and minor.
-fn version(text: &str) -> Option<(u32, u32)> {
-    let numbers = text.split_once(" version ")?.1;
-    let mut numbers = numbers.split(|c: char| !c.is_ascii_digit());
-    let mut next = || numbers.next()?.parse().ok();
-    Some((next()?, next()?))
 }
 
 /// A program that the emulator can run, or why not.
@@ -159,17 +135,4 @@ impl Plugin {
 /// QEMU takes a comma that is doubled for one that separates nothing.
 fn escape(text: &str) -> String {
     text.replace(',', ",,")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read() {
-        let debian = "qemu-x86_64 version 7.2.22 (Debian 1:7.2+dfsg-7)\nCopyright";
-        assert_eq!(version(debian), Some((7, 2)));
-        assert_eq!(version("qemu-x86_64 version 10.2.0\n"), Some((10, 2)));
-        assert_eq!(version("something else"), None);
-    }
 }

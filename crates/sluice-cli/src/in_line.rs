@@ -39,11 +39,11 @@ pub struct InLineArgs {
 /// Runs the program, and tells what the simulated host and device did.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let ready = InLine {
-        device: &args.device,
+        device: &args.live.device,
         args: &args.in_line,
         settings: Vec::new(),
-        json: args.json,
-        out: args.out.as_deref(),
+        json: args.live.json,
+        out: args.live.out.as_deref(),
         command: &args.program,
     }
     .prepare()?;

@@ -13,6 +13,7 @@ mod forward;
 mod in_line;
 mod interrupt;
 mod program;
+mod qemu;
 mod run;
 mod session;
 mod sim;
@@ -20,6 +21,8 @@ mod sim_system;
 mod system;
 mod top;
 mod trace;
+mod vm;
+mod warn;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     let runs = matches!(
         &command,
         args::Command::Run(_)
+            | args::Command::Vm(_)
             | args::Command::Trace {
                 command: trace::TraceCommand::Record(_)
             }
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         args::Command::Run(args) => run::run(&args),
         args::Command::Ctl(args) => ctl::run(&args),
         args::Command::Top(args) => top::run(&args),
+        args::Command::Vm(args) => vm::run(&args),
         args::Command::Sim(args) => sim::run(&args),
         args::Command::Workload { command } => return sluice_workload::run(command),
         args::Command::Doctor(args) => doctor::run(&args),

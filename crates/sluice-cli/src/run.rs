@@ -1,11 +1,13 @@
 //! `sluice run`: an unmodified program with its memory on the device.
 
-use crate::args::{RunArgs, TrapArg};
+use crate::args::{LiveArgs, RunArgs, TrapArg};
 use crate::device;
 use crate::error::Error;
 use crate::forward;
 use crate::program;
 use crate::session::SessionDir;
+use crate::warn;
+use serde_json::Value;
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
 use sluice_output::{Exit, Folder, Run, Timeline, read_processes, write_config};
 use sluice_region::{UffdKind, probe};
@@ -26,86 +28,235 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if args.in_line.simulate {
         return crate::in_line::run(args);
     }
-    let config = device::resolve(&args.device)?;
+    let config = device::resolve(&args.live.device)?;
     check_live(&config)?;
     let place = parse_place(&args.place)?;
     let prog = program::check(&args.program[0])?;
-    let library = program::preload_library()?;
-    check_host(args.trap)?;
-    let folder = match &args.out {
-        Some(path) => Some(Folder::create(path).map_err(|e| Error::at(path.display(), e))?),
-        None => None,
+    let live = Live {
+        args: &args.live,
+        config,
+        trap: args.trap,
+        place,
+        place_name: args.place.clone(),
+        mmap_min: args.mmap_min.0 as usize,
+        command: args.program.clone(),
     };
-    let session = SessionDir::create()?;
-    describe(args, &config, place, session.path())?;
-    let started = Instant::now();
-    let mut child = spawn(&prog, args, &library, session.path())?;
-    let pid = u64::from(child.id());
-    let timeline = watch(&mut child, session.path(), started, folder.is_some())?;
-    let status = child
-        .wait()
-        .map_err(|e| Error::at("waiting for the program", e))?;
-    forward::end();
-    let exit = match status.signal() {
-        Some(signal) => Exit::Signal(signal),
-        None => Exit::Code(status.code().unwrap_or(1)),
-    };
-    let wall_s = started.elapsed().as_secs_f64();
-    await_the_rest(exit);
-    let processes = read_processes(session.path());
-    let result = Run {
-        device: &args.device.device,
-        config: &config,
-        seed: args.device.seed,
-        command: &args.program,
-        trap_mode: match args.trap {
-            TrapArg::Event => "event",
-            TrapArg::Signal => "signal",
-        },
-        place: &args.place,
-        exit,
-        wall_s,
-        pid,
-        processes: &processes,
-    };
-    tell(
-        args,
-        &result,
-        folder.as_ref(),
-        &config,
-        &timeline,
-        session.path(),
-    )?;
-    drop(session);
-    Ok(leave(exit))
+    let ready = live.prepare()?;
+    let running = ready.start(&prog, |_| {}, &forward::ENDING)?;
+    ready.finish(running, |_, _, _| {})
 }
 
-/// Writes what the library in the program will read.
-fn describe(args: &RunArgs, config: &DeviceConfig, place: Place, dir: &Path) -> Result<(), Error> {
-    let session = Session {
-        dir: dir.to_path_buf(),
-        seed: args.device.seed,
-        trap: match args.trap {
-            TrapArg::Event => Trap::Event,
-            TrapArg::Signal => Trap::Signal,
-        },
-        place,
-        mmap_min: args.mmap_min.0 as usize,
-        record: args.record_traps,
-        sample_ns: args.sample_hits.map_or(0, |window| window.as_ns()),
-        handlers: args.handlers as usize,
-        ring: args.control.is_on(args.trap),
-        ring_poll_ns: args.control_poll.map_or(0, |period| period.as_ns()),
-        device: config.clone(),
-    };
-    let text = session.to_text(&config.raw().to_pairs());
-    std::fs::write(dir.join(sluice_abi::SESSION_FILE), text)
-        .map_err(|e| Error::at("writing the session", e))
+/// A program to be run on the device, checked.
+pub struct Live<'a> {
+    /// What it was told on the command line.
+    pub args: &'a LiveArgs,
+    /// The device.
+    pub config: DeviceConfig,
+    /// How faults reach the runtime.
+    pub trap: TrapArg,
+    /// What is placed.
+    pub place: Place,
+    /// `place` as the result names it.
+    pub place_name: String,
+    /// Anonymous mappings from this many bytes up are placed.
+    pub mmap_min: usize,
+    /// The program's command line.
+    pub command: Vec<String>,
+}
+
+/// A live run whose session and output folder are there.
+pub struct Ready<'a> {
+    live: Live<'a>,
+    library: PathBuf,
+    folder: Option<Folder>,
+    session: SessionDir,
+}
+
+/// A program that was started.
+pub struct Running {
+    child: Child,
+    started: Instant,
+}
+
+impl Running {
+    /// Its process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+}
+
+impl<'a> Live<'a> {
+    /// Makes what the program needs at its start.
+    pub fn prepare(self) -> Result<Ready<'a>, Error> {
+        let library = program::preload_library()?;
+        check_host(self.trap)?;
+        let folder = match &self.args.out {
+            Some(path) => Some(Folder::create(path).map_err(|e| Error::at(path.display(), e))?),
+            None => None,
+        };
+        let session = SessionDir::create()?;
+        self.describe(session.path())?;
+        Ok(Ready {
+            live: self,
+            library,
+            folder,
+            session,
+        })
+    }
+
+    /// Writes what the library in the program will read.
+    fn describe(&self, dir: &Path) -> Result<(), Error> {
+        let session = Session {
+            dir: dir.to_path_buf(),
+            seed: self.args.device.seed,
+            trap: match self.trap {
+                TrapArg::Event => Trap::Event,
+                TrapArg::Signal => Trap::Signal,
+            },
+            place: self.place.clone(),
+            mmap_min: self.mmap_min,
+            record: self.args.record_traps,
+            sample_ns: self.args.sample_hits.map_or(0, |window| window.as_ns()),
+            handlers: self.args.handlers as usize,
+            ring: self.args.control.is_on(self.trap),
+            ring_poll_ns: self.args.control_poll.map_or(0, |period| period.as_ns()),
+            device: self.config.clone(),
+        };
+        let text = session.to_text(&self.config.raw().to_pairs());
+        std::fs::write(dir.join(sluice_abi::SESSION_FILE), text)
+            .map_err(|e| Error::at("writing the session", e))
+    }
+}
+
+impl Ready<'_> {
+    /// The session's directory.
+    pub fn session(&self) -> &Path {
+        self.session.path()
+    }
+
+    /// The output folder, if one was asked for.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.folder.as_ref()
+    }
+
+    /// Starts the program. The signals that this command is ended by go on to it.
+    pub fn start(
+        &self,
+        prog: &Path,
+        adjust: impl FnOnce(&mut Command),
+        passed_on: &'static [i32],
+    ) -> Result<Running, Error> {
+        let started = Instant::now();
+        let child = self.spawn(prog, adjust)?;
+        forward::begin(child.id(), passed_on);
+        Ok(Running { child, started })
+    }
+
+    /// Waits for the program's end and tells what the device did; `add` may add to that.
+    pub fn finish(
+        self,
+        mut running: Running,
+        add: impl FnOnce(&Run<'_>, &mut Value, &mut Exit),
+    ) -> Result<ExitCode, Error> {
+        let child = &mut running.child;
+        let timeline = watch(
+            child,
+            self.session.path(),
+            running.started,
+            self.folder.is_some(),
+        )?;
+        let status = child
+            .wait()
+            .map_err(|e| Error::at("waiting for the program", e))?;
+        forward::end();
+        let mut exit = match status.signal() {
+            Some(signal) => Exit::Signal(signal),
+            None => Exit::Code(status.code().unwrap_or(1)),
+        };
+        let wall_s = running.started.elapsed().as_secs_f64();
+        await_the_rest(exit);
+        let processes = read_processes(self.session.path());
+        let live = &self.live;
+        let result = Run {
+            device: &live.args.device.device,
+            config: &live.config,
+            seed: live.args.device.seed,
+            command: &live.command,
+            trap_mode: match live.trap {
+                TrapArg::Event => "event",
+                TrapArg::Signal => "signal",
+            },
+            place: &live.place_name,
+            exit,
+            wall_s,
+            pid: u64::from(child.id()),
+            processes: &processes,
+        };
+        let mut object = result.object();
+        add(&result, &mut object, &mut exit);
+        self.tell(&result, &object, &timeline)?;
+        Ok(leave(exit))
+    }
+
+    fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {
+        let mut preload = self.library.as_os_str().to_owned();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        // Daemons that the program leaves behind become ours, and are waited for.
+        // SAFETY: no pointers.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        let mut command = Command::new(prog);
+        command.args(&self.live.command[1..]);
+        {
+            use std::os::unix::process::CommandExt;
+            command.arg0(&self.live.command[0]);
+        }
+        command
+            .env("LD_PRELOAD", preload)
+            .env(sluice_abi::SESSION_VAR, self.session.path());
+        adjust(&mut command);
+        command.spawn().map_err(|e| Error::at(prog.display(), e))
+    }
+
+    fn tell(&self, result: &Run<'_>, object: &Value, timeline: &Timeline) -> Result<(), Error> {
+        let args = self.live.args;
+        if let Some(folder) = &self.folder {
+            let write = || {
+                folder.write(
+                    "config.toml",
+                    write_config(&self.live.config, args.device.seed),
+                )?;
+                folder.write("timeline.csv", timeline.to_csv())?;
+                let (modelled, achieved) = result
+                    .main()
+                    .map(|p| (p.modelled.clone(), p.achieved.clone()))
+                    .unwrap_or_default();
+                folder.write_latencies(&modelled, &achieved)?;
+                if args.record_traps > 0 {
+                    let name = format!("traps-{}.bin", result.pid);
+                    let record = std::fs::read(self.session.path().join(name));
+                    folder.write("traps.bin", record.unwrap_or_default())?;
+                }
+                folder.write_stats(object)
+            };
+            write().map_err(|e| Error::at("writing the output folder", e))?;
+        }
+        if args.json {
+            println!("{object}");
+        } else {
+            // Of a guest's command, if there was one, and not of its boot.
+            eprintln!("{}", summary_line(object.get("workload").unwrap_or(object)));
+        }
+        warn::of_run(result);
+        Ok(())
+    }
 }
 
 /// What can be simulated but not emulated: a live device sees the first access to a page of the
 /// host, and not those that follow while the page is mapped.
-fn check_live(config: &DeviceConfig) -> Result<(), Error> {
+pub fn check_live(config: &DeviceConfig) -> Result<(), Error> {
     let mapped = "stores to a page that the program has mapped are not seen";
     let cache = &config.cache;
     let live = [
@@ -205,29 +356,6 @@ fn check_host(trap: TrapArg) -> Result<(), Error> {
     }
 }
 
-fn spawn(prog: &Path, args: &RunArgs, library: &Path, dir: &Path) -> Result<Child, Error> {
-    let mut preload = library.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
-    // Daemons that the program leaves behind become ours, and are waited for.
-    // SAFETY: no pointers.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
-    let mut command = Command::new(prog);
-    command.args(&args.program[1..]);
-    {
-        use std::os::unix::process::CommandExt;
-        command.arg0(&args.program[0]);
-    }
-    command
-        .env("LD_PRELOAD", preload)
-        .env(sluice_abi::SESSION_VAR, dir);
-    let child = command.spawn().map_err(|e| Error::at(prog.display(), e))?;
-    forward::begin(child.id());
-    Ok(child)
-}
-
 /// Waits for the program, sampling its counters meanwhile.
 fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Timeline, Error> {
     let mut timeline = Timeline::default();
@@ -284,42 +412,22 @@ fn await_the_rest(exit: Exit) {
     }
 }
 
-fn tell(
-    args: &RunArgs,
-    result: &Run<'_>,
-    folder: Option<&Folder>,
-    config: &DeviceConfig,
-    timeline: &Timeline,
-    dir: &Path,
-) -> Result<(), Error> {
-    let object = result.object();
-    if let Some(folder) = folder {
-        let write = || {
-            folder.write("config.toml", write_config(config, args.device.seed))?;
-            folder.write("timeline.csv", timeline.to_csv())?;
-            let (modelled, achieved) = result
-                .main()
-                .map(|p| (p.modelled.clone(), p.achieved.clone()))
-                .unwrap_or_default();
-            folder.write_latencies(&modelled, &achieved)?;
-            if args.record_traps > 0 {
-                let record = std::fs::read(dir.join(format!("traps-{}.bin", result.pid)));
-                folder.write("traps.bin", record.unwrap_or_default())?;
-            }
-            folder.write_stats(&object)
-        };
-        write().map_err(|e| Error::at("writing the output folder", e))?;
-    }
-    if args.json {
-        println!("{object}");
-    } else {
-        eprintln!("{}", summary_line(&object));
-    }
-    warn(result);
-    Ok(())
+/// The part of a run's object that counts what happened.
+pub fn pick_figures(object: &Value) -> Value {
+    const FIGURES: [&str; 7] = [
+        "traps",
+        "trap_kinds",
+        "cache",
+        "latency_ns",
+        "latency_parts_ns",
+        "late",
+        "flash",
+    ];
+    let picked = FIGURES.map(|key| (key.to_owned(), object[key].clone()));
+    Value::Object(picked.into_iter().collect())
 }
 
-fn summary_line(object: &serde_json::Value) -> String {
+fn summary_line(object: &Value) -> String {
     let number = |path: &str| object.pointer(path).and_then(|v| v.as_f64()).unwrap_or(0.0);
     format!(
         "sluice: {} traps, {} misses; miss p50 {:.1} us (model {:.1} us), {:.2} % late; {} flash \
@@ -333,60 +441,6 @@ fn summary_line(object: &serde_json::Value) -> String {
         number("/flash/programs"),
         number("/wall_s"),
     )
-}
-
-/// What a user should know although the program may have ended well.
-fn warn(result: &Run<'_>) {
-    use sluice_abi::Counter;
-    let Some(main) = result.main() else {
-        eprintln!(
-            "sluice: warning: the preload library did not start in the program; nothing of it \
-             was on the device"
-        );
-        return;
-    };
-    let count = |counter| main.get(counter);
-    if count(Counter::KernelFaults) > 0 {
-        eprintln!(
-            "sluice: warning: {} system calls met missing pages and were tried again; \
-             `--trap event` needs no such help",
-            count(Counter::KernelFaults)
-        );
-    }
-    warn_of_refusals(count(Counter::PolicyRefused));
-    warn_of_wear(count(Counter::WritesRefused));
-    if count(Counter::DeviceFull) > 0 {
-        eprintln!(
-            "sluice: warning: the device was full {} times (raise device.capacity)",
-            count(Counter::DeviceFull)
-        );
-    }
-    if count(Counter::PrivateDax) > 0 {
-        eprintln!(
-            "sluice: warning: {} private mappings of the DAX file stayed outside the device",
-            count(Counter::PrivateDax)
-        );
-    }
-}
-
-/// The device has come to its end. The figures after that are not those of a device in use.
-pub fn warn_of_wear(refused: u64) {
-    if refused > 0 {
-        eprintln!(
-            "sluice: warning: the flash is worn out and the device read-only: {refused} writes \
-             were refused; raise nand.endurance or ftl.overprovision, or write less"
-        );
-    }
-}
-
-/// What a policy from outside did wrong. The figures are then not those of that policy.
-pub fn warn_of_refusals(count: u64) {
-    if count > 0 {
-        eprintln!(
-            "sluice: warning: cache.policy answered {count} times with a page that may not leave, \
-             or with none although one may; the page that came in first left instead"
-        );
-    }
 }
 
 /// Ends as the program ended: with its status, or by its signal.

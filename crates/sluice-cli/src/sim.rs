@@ -2,7 +2,7 @@
 
 use crate::args::{HitsArg, PlaceArg, SimArgs};
 use crate::error::Error;
-use crate::run::{warn_of_refusals, warn_of_wear};
+use crate::warn::{of_refusals, of_wear};
 use crate::{device, trace};
 use serde_json::Value;
 use sluice_fabric::Visibility;
@@ -156,8 +156,8 @@ pub fn folder(args: &SimArgs) -> Result<Option<Folder>, Error> {
 /// What makes the figures other than they look.
 pub fn warn(object: &Value) {
     let count = |place| object.pointer(place).and_then(Value::as_u64).unwrap_or(0);
-    warn_of_refusals(count("/cache/policy_refused"));
-    warn_of_wear(count("/flash/writes_refused"));
+    of_refusals(count("/cache/policy_refused"));
+    of_wear(count("/flash/writes_refused"));
 }
 
 fn print_table(object: &Value) {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const HDR_MAX_NS: u64 = 3_600_000_000_000;
 
 /// An output folder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
 }

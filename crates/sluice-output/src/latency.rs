@@ -55,6 +55,21 @@ impl Latencies {
         }
     }
 
+    /// What was recorded after an earlier copy of the same histogram. Least and largest value are
+    /// those of their buckets.
+    pub fn since(&self, earlier: &Latencies) -> Latencies {
+        let counts = self.counts.iter().zip(&earlier.counts);
+        let counts: Vec<u64> = counts.map(|(now, then)| now - then).collect();
+        let first = counts.iter().position(|n| *n > 0);
+        let last = counts.iter().rposition(|n| *n > 0);
+        Latencies {
+            sum_ns: self.sum_ns - earlier.sum_ns,
+            min_ns: first.map_or(0, bucket_middle),
+            max_ns: last.map_or(0, bucket_middle),
+            counts,
+        }
+    }
+
     /// Values recorded.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -130,6 +145,23 @@ mod tests {
         let sum: u64 = values.iter().sum();
         assert_eq!(copy.summary().mean, sum as f64 / 5_000.0);
         assert_eq!(copy.summary().max, values[4_999]);
+    }
+
+    #[test]
+    fn what_came_since_is_what_was_recorded_since() {
+        let hist = |values: &[u64]| {
+            let mut all = Latencies::default();
+            for v in values {
+                all.counts[sluice_units::bucket_of(*v)] += 1;
+                all.sum_ns += v;
+            }
+            all
+        };
+        let (before, after) = (hist(&[100, 90_000]), hist(&[100, 200, 40_000, 90_000]));
+        let since = after.since(&before).summary();
+        assert_eq!((since.count, since.mean), (2, 20_100.0));
+        assert!(since.max.abs_diff(40_000) < 200, "{since:?}");
+        assert_eq!(after.since(&after).summary(), Summary::default());
     }
 
     #[test]

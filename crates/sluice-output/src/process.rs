@@ -36,6 +36,19 @@ impl Process {
         self.counters[counter as usize]
     }
 
+    /// What happened after an earlier look at the same process.
+    pub fn since(&self, earlier: &Process) -> Process {
+        let counters = self.counters.iter().zip(&earlier.counters);
+        Process {
+            counters: counters
+                .map(|(now, then)| now.wrapping_sub(*then))
+                .collect(),
+            modelled: self.modelled.since(&earlier.modelled),
+            achieved: self.achieved.since(&earlier.achieved),
+            ..self.clone()
+        }
+    }
+
     /// The line of `processes` in the object.
     pub fn brief(&self) -> Value {
         json!({

@@ -20,7 +20,7 @@ pub enum Exit {
 }
 
 /// Everything known about a live run.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
     /// Device as named on the command line.
     pub device: &'a str,

@@ -14,3 +14,4 @@ mod real_programs;
 mod signals;
 mod sluice;
 mod table3;
+mod vm;

@@ -1,0 +1,71 @@
+//! What `sluice vm` is told.
+
+use crate::args::LiveArgs;
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "After `--` come QEMU's own arguments: -kernel, -drive, -smp, -netdev and so on. \
+                  -m is the guest's memory besides the device. Machine, NUMA nodes, accelerator \
+                  and the device itself are made here; --dry-run shows how.\n\n\
+                  numa  node 1, without CPUs. Give a guest's kernel `nokaslr movable_node`, so \
+                  that it\n      stays off the device itself\n\
+                  dax   an NVDIMM: /dev/pmem0, or /dev/dax0.0 after `ndctl create-namespace`\n\
+                  cxl   a CXL 2.0 memory device behind a root port, with a window of host \
+                  addresses.\n      QEMU emulates every access to it, one by one\n\n\
+                  sluice vm --demo\n\
+                  sluice vm --set device.capacity=4GiB -- -m 4G -smp 2 -nographic -drive \
+                  file=disk.qcow2,if=virtio"
+)]
+pub struct VmArgs {
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// How the guest sees the device
+    #[arg(long, value_enum, default_value_t = AttachArg::Numa)]
+    pub attach: AttachArg,
+    /// Who executes the guest's instructions. `auto`: KVM if this host runs them on the processor
+    #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
+    pub accel: AccelArg,
+    /// The QEMU to run, by name or path
+    #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-x86_64")]
+    pub qemu: String,
+    /// Print QEMU's command line and end. The numbers of open files in it differ from run to run
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Boot Debian's cloud kernel with a small system made for it, and run a command on the device.
+    /// The device is small unless --set says otherwise
+    #[arg(long)]
+    pub demo: bool,
+    /// What the demo's guest runs on the device instead of a pointer chase, by its shell: bound to
+    /// node 1 with numa; with dax and cxl, $DEVICE is the DAX device to map
+    #[arg(long, value_name = "COMMAND", requires = "demo")]
+    pub guest_command: Option<String>,
+    /// A program of this host to have in the demo's guest, with its libraries
+    #[arg(long = "with", value_name = "PROGRAM", requires = "demo")]
+    pub with: Vec<String>,
+    /// QEMU's own arguments
+    #[arg(last = true, value_name = "QEMU ARGUMENTS")]
+    pub qemu_args: Vec<String>,
+}
+
+/// How a guest sees the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AttachArg {
+    /// Memory of NUMA node 1, which has no CPU
+    Numa,
+    /// An NVDIMM
+    Dax,
+    /// A CXL type 3 device
+    Cxl,
+}
+
+/// Who executes a guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AccelArg {
+    /// KVM if this host runs a guest on the processor itself, else TCG
+    Auto,
+    /// QEMU's translator
+    Tcg,
+    /// The kernel's hypervisor
+    Kvm,
+}

@@ -1,0 +1,275 @@
+//! `sluice vm --demo`: a guest made here runs one command on the device.
+
+use super::archive::Archive;
+use super::args::{AttachArg, VmArgs};
+use super::control::{Control, Told};
+use super::given::Given;
+use super::image::{self, Image};
+use super::memory_file::MemoryFile;
+use super::{Vm, tied_to_us};
+use crate::args::DeviceArgs;
+use crate::device;
+use crate::error::Error;
+use crate::forward;
+use crate::program;
+use crate::qemu::Qemu;
+use crate::run::{check_live, pick_figures};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use sluice_model::DeviceConfig;
+use sluice_output::{Exit, Run};
+use sluice_units::Bytes;
+use std::collections::BTreeSet;
+use std::io::{BufWriter, Read, Write};
+use std::os::fd::AsRawFd;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+/// A device with which a guest is up at once, and which a small program fills.
+const DEVICE: [&str; 2] = ["device.capacity=256MiB", "cache.capacity=16MiB"];
+/// Memory of the guest besides the device, unless it was told.
+const MEMORY: Bytes = Bytes(512 << 20);
+/// The kernel keeps its own data off node 1, does not move pages between nodes by itself, and takes
+/// the processor's random numbers instead of waiting for some.
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 nokaslr movable_node \
+                                numa_balancing=disable random.trust_cpu=on";
+/// Lines of the guest's console that are shown when it fails.
+const TAIL: usize = 12;
+/// How the demo's guest begins.
+const INIT: &str = include_str!("guest-init.sh");
+
+/// Boots the guest, runs the command, tells what the device did meanwhile.
+pub fn run(
+    args: &VmArgs,
+    given: &Given,
+    qemu: &Qemu,
+    accelerator: &'static str,
+) -> Result<ExitCode, Error> {
+    let config = device(args)?;
+    let progress = Progress::new();
+    let image = image::get(|what| progress.say(what))?;
+    let command = command(args, &config);
+    let mut initrd = MemoryFile::new("sluice-initrd", 0)?;
+    fill(&mut initrd, &image, args, &command)?;
+    let (control, far_end) = Control::pair()?;
+    let given = boot(args, given, &image, &initrd, far_end.as_raw_fd());
+    let vm = Vm::new(args, config, &given, qemu, accelerator)?;
+    if args.dry_run {
+        println!("{}", vm.shown());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let about = vm.about();
+    let ready = vm.live.prepare()?;
+    let adjust = |command: &mut std::process::Command| {
+        tied_to_us(command);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+    };
+    progress.say("booting the guest");
+    let mut running = ready.start(&vm.qemu.path, adjust, &forward::ENDING_OR_CTRL_C)?;
+    drop((far_end, initrd));
+    let pid = u64::from(running.child().id());
+    let console = reader(running.child().stdout.take());
+    let session = ready.session().to_path_buf();
+    let quiet = args.live.json;
+    let told = std::thread::spawn(move || control.converse(&session, pid, quiet, &progress));
+    let folder = ready.folder().cloned();
+    let ended = ready.finish(running, |run, object, exit| {
+        let told = told.join().unwrap_or_default();
+        let console = console.join().unwrap_or_default();
+        if let Some(folder) = &folder {
+            // What the guest said is a help, not the result.
+            let _ = folder.write("console.log", &console);
+            let _ = folder.write("guest.out", told.output.join("\n") + "\n");
+        }
+        *exit = outcome(&told, *exit, &console);
+        add(object, run, &told, about, &command);
+    });
+    drop(vm.memory);
+    ended
+}
+
+/// The device that was asked for; small if nothing was.
+fn device(args: &VmArgs) -> Result<DeviceConfig, Error> {
+    let small = DEVICE.map(str::to_owned);
+    let asked = &args.live.device;
+    let config = device::resolve(&DeviceArgs {
+        device: asked.device.clone(),
+        set: small.into_iter().chain(asked.set.iter().cloned()).collect(),
+        seed: asked.seed,
+    })?;
+    check_live(&config)?;
+    Ok(config)
+}
+
+/// What the guest runs: a chase over twice the cache, with four accesses of each page.
+fn command(args: &VmArgs, config: &DeviceConfig) -> String {
+    if let Some(command) = &args.guest_command {
+        return command.clone();
+    }
+    let size = (config.cache.capacity().0 * 2).min(config.capacity().0 / 4 * 3);
+    let file = if args.attach == AttachArg::Numa {
+        ""
+    } else {
+        " --file $DEVICE"
+    };
+    let json = if args.live.json { " --json" } else { "" };
+    // A device is mapped in whole large pages.
+    let size = size & !((2 << 20) - 1);
+    format!("sluice workload chase --size {size} --stride 1024{file}{json}")
+}
+
+/// The guest's initial file system: what the cache has, and what is this run's own.
+fn fill(initrd: &mut MemoryFile, image: &Image, args: &VmArgs, command: &str) -> Result<(), Error> {
+    let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
+    let mut programs = vec![("sluice".to_owned(), own)];
+    for name in &args.with {
+        let path = program::find(name)
+            .ok_or_else(|| Error::new(format!("bad value for --with: no program \"{name}\"")))?;
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        programs.push((name, path));
+    }
+    let mut libraries = BTreeSet::new();
+    for (_, path) in &programs {
+        libraries.extend(image::libraries_of(path, None)?);
+    }
+    let mut write = || {
+        let mut to = BufWriter::new(initrd.file());
+        to.write_all(&std::fs::read(&image.base)?)?;
+        let mut archive = Archive::new(to);
+        archive.program("init", INIT.as_bytes())?;
+        archive.program("command", format!("{command}\n").as_bytes())?;
+        for (name, path) in &programs {
+            archive.copy(&format!("bin/{name}"), path)?;
+        }
+        image::copy_libraries(&mut archive, &libraries)?;
+        archive.finish()?.flush()
+    };
+    write().map_err(|e| Error::at("making the guest's file system", e))
+}
+
+/// QEMU's arguments that boot the guest, beside the user's.
+fn boot(args: &VmArgs, given: &Given, image: &Image, initrd: &MemoryFile, control: i32) -> Given {
+    let kernel = image.kernel.display().to_string();
+    let attach = super::machine::name(args.attach);
+    let mut given = given.clone();
+    given.memory = given.memory.or(Some(MEMORY));
+    let append = format!("{KERNEL_ARGUMENTS} sluice.attach={attach}");
+    let options = [
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-chardev",
+        "stdio,id=sluice-console,signal=off",
+        "-serial",
+        "chardev:sluice-console",
+        "-chardev",
+        &format!("socket,id=sluice-control,fd={control}"),
+        "-serial",
+        "chardev:sluice-control",
+        "-kernel",
+        &kernel,
+        "-initrd",
+        &initrd.path(),
+        "-append",
+        &append,
+    ];
+    given.rest.extend(options.map(str::to_owned));
+    given
+}
+
+/// How the demo ended: as its command did, or badly if that never ended.
+fn outcome(told: &Told, qemu: Exit, console: &str) -> Exit {
+    let why = match (&told.failed, told.status) {
+        (None, Some(status)) => return Exit::Code(status),
+        (Some(why), _) => why.clone(),
+        (None, None) => "it ended before its command did".to_owned(),
+    };
+    if matches!(qemu, Exit::Code(0)) || told.failed.is_some() {
+        let lines: Vec<&str> = console.lines().collect();
+        let tail = &lines[lines.len().saturating_sub(TAIL)..];
+        eprintln!("sluice: the guest failed: {why}\n{}", tail.join("\n"));
+    }
+    match qemu {
+        Exit::Code(0) => Exit::Code(1),
+        other => other,
+    }
+}
+
+/// Adds what the guest said, and the device's figures for the time of its command.
+fn add(object: &mut Value, run: &Run<'_>, told: &Told, about: Value, command: &str) {
+    object["kind"] = "vm".into();
+    object["vm"] = about;
+    let output = told
+        .output
+        .last()
+        .map(|line| serde_json::from_str(line).unwrap_or(Value::Null));
+    object["guest"] = json!({
+        "kernel": told.kernel,
+        "command": command,
+        "status": told.status,
+        "topology": told.topology,
+        "output": output.filter(Value::is_object),
+    });
+    if let (Some(before), Some(after)) = (&told.before, &told.after) {
+        let during = [after.since(before)];
+        let run = Run {
+            processes: &during,
+            ..*run
+        };
+        object["workload"] = pick_figures(&run.object());
+        object["workload"]["wall_s"] = told.wall.map(|wall| wall.as_secs_f64()).into();
+    }
+}
+
+/// Collects the guest's console until QEMU ends.
+fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            // A pipe that breaks ends the text.
+            let _ = from.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// What is going on, on a terminal.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    fn new() -> Progress {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Progress(bar)
+    }
+
+    /// Says what comes next.
+    pub fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Prints a line above.
+    pub fn print(&self, line: &str) {
+        self.0.suspend(|| println!("{line}"));
+    }
+
+    /// Clears the line.
+    pub fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

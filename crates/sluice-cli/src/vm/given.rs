@@ -1,0 +1,166 @@
+//! QEMU's arguments as the user gave them: what the machine must know of them, and what cannot be
+//! had together with it.
+
+use crate::error::Error;
+use sluice_units::Bytes;
+
+/// What the user gave.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// `-m`: memory besides the device.
+    pub memory: Option<Bytes>,
+    /// `-smp`: the most CPUs there can be.
+    pub cpus: u64,
+    /// Whether `-cpu` is among the rest.
+    pub has_cpu_model: bool,
+    /// Everything else, to be passed on.
+    pub rest: Vec<String>,
+}
+
+/// Options that would undo or repeat what is made here, with what to use instead.
+const REFUSED: [(&str, &str); 10] = [
+    ("M", "the machine is made here, as --attach says"),
+    ("machine", "the machine is made here, as --attach says"),
+    ("accel", "give --accel before the `--`"),
+    ("enable-kvm", "give --accel kvm before the `--`"),
+    ("no-kvm", "give --accel tcg before the `--`"),
+    (
+        "numa",
+        "the nodes are made here: 0 with all CPUs, 1 the device",
+    ),
+    ("mem-path", "the device's memory is made here"),
+    (
+        "mem-prealloc",
+        "pages of the device are made when they are touched",
+    ),
+    ("daemonize", "the result is told when QEMU ends"),
+    (
+        "readconfig",
+        "what it holds cannot be checked; give arguments",
+    ),
+];
+
+impl Given {
+    /// Takes the arguments apart.
+    pub fn parse(args: &[String]) -> Result<Given, Error> {
+        let mut given = Given {
+            memory: None,
+            cpus: 1,
+            has_cpu_model: false,
+            rest: Vec::new(),
+        };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let name = arg.strip_prefix('-').unwrap_or("");
+            let name = name.strip_prefix('-').unwrap_or(name);
+            if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+                return Err(Error::new(format!("bad QEMU argument `{arg}`: {why}")));
+            }
+            match name {
+                "m" => given.memory = Some(memory(args.next())?),
+                "smp" => {
+                    let value = value("-smp", args.next())?;
+                    given.cpus = cpus(value)?;
+                    given.rest.extend([arg.clone(), value.clone()]);
+                }
+                _ => {
+                    given.has_cpu_model |= name == "cpu";
+                    given.rest.push(arg.clone());
+                }
+            }
+        }
+        Ok(given)
+    }
+}
+
+fn value<'a>(option: &str, value: Option<&'a String>) -> Result<&'a String, Error> {
+    value.ok_or_else(|| Error::new(format!("QEMU argument `{option}` without its value")))
+}
+
+/// `2G`, `2048` (MiB) or `size=2G`; K, M, G and T are powers of 1024.
+fn memory(given: Option<&String>) -> Result<Bytes, Error> {
+    let given = value("-m", given)?;
+    let bad = |why: &str| Error::new(format!("bad value for -m: \"{given}\"; {why}"));
+    let size = given.strip_prefix("size=").unwrap_or(given);
+    if size.contains("slots=") || size.contains("maxmem=") {
+        return Err(bad(
+            "slots and maxmem are computed here; expected a size alone",
+        ));
+    }
+    let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match size[digits.len()..].to_ascii_uppercase().as_str() {
+        "K" => 10,
+        "" | "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(bad("expected a size such as 2G")),
+    };
+    let count: u64 = digits
+        .parse()
+        .map_err(|_| bad("expected a size such as 2G"))?;
+    let bytes = count.checked_mul(1 << shift).filter(|b| *b >= 64 << 20);
+    bytes.map(Bytes).ok_or_else(|| bad("expected 64M or more"))
+}
+
+/// The most CPUs of `4`, `cpus=2,maxcpus=8` or `sockets=2,cores=2`.
+fn cpus(given: &str) -> Result<u64, Error> {
+    let (mut all, mut most, mut product) = (0, 0, 1);
+    for part in given.split(',') {
+        let (key, value) = part.split_once('=').unwrap_or(("cpus", part));
+        let number: u64 = value.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
+            Error::new(format!(
+                "bad value for -smp: \"{given}\"; expected numbers such as 4 or cpus=4,maxcpus=8"
+            ))
+        })?;
+        match key {
+            "cpus" => all = number,
+            "maxcpus" => most = number,
+            _ => product *= number,
+        }
+    }
+    Ok(all.max(most).max(product))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Given, Error> {
+        let args: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        Given::parse(&args)
+    }
+
+    #[test]
+    fn what_the_machine_must_know_is_found() {
+        let given = parse("-kernel k -m 2G -smp cpus=2,maxcpus=8 --cpu host").unwrap();
+        assert_eq!((given.memory, given.cpus), (Some(Bytes(2 << 30)), 8));
+        assert!(given.has_cpu_model);
+        assert_eq!(
+            given.rest.join(" "),
+            "-kernel k -smp cpus=2,maxcpus=8 --cpu host"
+        );
+        assert_eq!(parse("-m size=512").unwrap().memory, Some(Bytes(512 << 20)));
+        assert_eq!(parse("-smp sockets=2,cores=3").unwrap().cpus, 6);
+        let none = parse("").unwrap();
+        assert_eq!((none.memory, none.cpus), (None, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_name() {
+        for (text, named) in [
+            ("-machine pc", "-machine"),
+            ("-M q35,nvdimm=on", "-M"),
+            ("--enable-kvm", "--accel kvm"),
+            ("-numa node", "-numa"),
+            ("-m", "without its value"),
+            ("-m 2X", "2X"),
+            ("-m 2G,slots=4", "slots"),
+            ("-m 1M", "64M"),
+            ("-smp many", "many"),
+            ("-daemonize", "-daemonize"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+}

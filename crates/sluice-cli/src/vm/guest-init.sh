@@ -1,0 +1,72 @@
+#!/bin/busybox sh
+# First and only process of the demo's guest. It speaks to `sluice vm` by the second serial port:
+# lines that begin with @sluice are its own, all others are what the command printed.
+/bin/busybox --install -s /bin
+mount -t devtmpfs none /dev
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t tmpfs none /tmp
+mkdir -p /dev/shm && mount -t tmpfs none /dev/shm
+export PATH=/bin HOME=/tmp LD_LIBRARY_PATH=/lib
+ip link set lo up
+stty -F /dev/ttyS1 raw -echo
+exec 3<>/dev/ttyS1
+
+say() {
+    echo "@sluice $*" >&3
+}
+fail() {
+    say "failed $*"
+    read -r answer <&3
+    poweroff -f
+    sleep 60
+}
+try() {
+    "$@" >/tmp/log 2>&1 || fail "$*: $(tr '\n' ' ' </tmp/log)"
+}
+await() {
+    for _ in $(seq 100); do
+        [ -e "$1" ] && return
+        sleep 0.05
+    done
+    fail "the guest's drivers do not find $1"
+}
+
+attach=$(sed 's/.*sluice\.attach=\([a-z]*\).*/\1/' /proc/cmdline)
+while read -r module; do
+    try insmod "/modules/$module"
+done <"/modules/$attach"
+
+bound=
+case $attach in
+numa)
+    [ -d /sys/devices/system/node/node1 ] || fail "the guest's kernel has no node 1"
+    bound="numactl --membind=1"
+    list="numactl -H"
+    ;;
+dax)
+    await /sys/bus/nd/devices/namespace0.0
+    try ndctl create-namespace -f -e namespace0.0 -m devdax -M mem --no-autolabel
+    list="daxctl list"
+    ;;
+cxl)
+    await /sys/bus/cxl/devices/mem0
+    await /sys/bus/cxl/devices/endpoint2
+    try cxl create-region -m -t pmem -d decoder0.0 -w 1 mem0
+    try ndctl create-namespace -m devdax -M mem
+    list="cxl list -MDR"
+    ;;
+esac
+if [ "$attach" != numa ]; then
+    export DEVICE=/dev/dax0.0
+    await $DEVICE
+fi
+
+$list 2>&1 | while read -r line; do say "topology $line"; done
+say "ready $(uname -r)"
+read -r answer <&3
+$bound sh /command >&3 2>&3
+say "end $?"
+read -r answer <&3
+poweroff -f
+sleep 60

@@ -1,0 +1,202 @@
+//! `sluice vm`: an unmodified guest on unmodified QEMU, with the device as its memory.
+//!
+//! QEMU maps the device as the file behind a memory backend, and the preload library finds that
+//! mapping as it finds any of `sluice run --place dax:PATH`.
+
+mod accel;
+mod archive;
+mod args;
+mod control;
+mod demo;
+mod given;
+mod image;
+mod machine;
+mod memory_file;
+mod modules;
+mod packages;
+
+pub use accel::{Kvm, probe_kvm};
+pub use args::VmArgs;
+
+use crate::args::TrapArg;
+use crate::device;
+use crate::error::Error;
+use crate::forward;
+use crate::program;
+use crate::qemu::{self, Qemu};
+use crate::run::{Live, check_live};
+use args::AccelArg;
+use given::Given;
+use machine::Machine;
+use memory_file::MemoryFile;
+use serde_json::json;
+use sluice_model::DeviceConfig;
+use sluice_runtime::Place;
+use sluice_units::Bytes;
+use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// The QEMU of whole machines, and the Debian package that has it.
+pub const QEMU: &str = "qemu-system-x86_64";
+pub const PACKAGE: &str = "qemu-system-x86";
+/// Memory of a guest that is not told how much, besides the device.
+const MEMORY: Bytes = Bytes(1 << 30);
+
+/// Runs the guest and tells what the device did. Everything that can be wrong is found before QEMU
+/// starts.
+pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
+    let given = Given::parse(&args.qemu_args)?;
+    let qemu = qemu::find(&args.qemu, PACKAGE)?;
+    program::check(&qemu.path.to_string_lossy())?;
+    let accelerator = choose(args.accel)?;
+    if args.demo {
+        return demo::run(args, &given, &qemu, accelerator);
+    }
+    let config = device::resolve(&args.live.device)?;
+    check_live(&config)?;
+    let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
+    if args.dry_run {
+        println!("{}", vm.shown());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let terminal = Terminal::keep();
+    let about = vm.about();
+    let ready = vm.live.prepare()?;
+    let running = ready.start(&vm.qemu.path, tied_to_us, &forward::ENDING_OR_CTRL_C)?;
+    let ended = ready.finish(running, |_, object, _| {
+        terminal.restore();
+        object["kind"] = "vm".into();
+        object["vm"] = about;
+    });
+    drop(vm.memory);
+    ended
+}
+
+/// A machine to be started, and the memory that is its device.
+struct Vm<'a> {
+    live: Live<'a>,
+    qemu: &'a Qemu,
+    machine: Machine,
+    memory: MemoryFile,
+}
+
+impl<'a> Vm<'a> {
+    fn new(
+        args: &'a VmArgs,
+        config: DeviceConfig,
+        given: &Given,
+        qemu: &'a Qemu,
+        accelerator: &'static str,
+    ) -> Result<Vm<'a>, Error> {
+        let memory = MemoryFile::new("sluice-device", config.capacity().0)?;
+        let machine = Machine {
+            attach: args.attach,
+            accelerator,
+            memory: given.memory.unwrap_or(MEMORY),
+            cpus: given.cpus,
+            device: config.capacity(),
+            device_path: memory.path(),
+            has_cpu_model: given.has_cpu_model,
+            version: qemu.version,
+        };
+        machine.check()?;
+        let mut command = vec![args.qemu.clone()];
+        command.extend(machine.arguments());
+        command.extend(given.rest.iter().cloned());
+        let live = Live {
+            args: &args.live,
+            config,
+            trap: TrapArg::Event,
+            place: Place::Dax(memory.path().into()),
+            place_name: format!("guest:{}", machine.attach_name()),
+            mmap_min: 0,
+            command,
+        };
+        Ok(Vm {
+            live,
+            qemu,
+            machine,
+            memory,
+        })
+    }
+
+    /// The part of the result that tells of the machine.
+    fn about(&self) -> serde_json::Value {
+        json!({
+            "attach": self.machine.attach_name(),
+            "accelerator": self.machine.accelerator,
+            "qemu": self.qemu.version.to_string(),
+            "memory_bytes": self.machine.memory.0,
+            "cpus": self.machine.cpus,
+            "direct": self.machine.is_direct(),
+        })
+    }
+
+    /// QEMU's command line, to be read.
+    fn shown(&self) -> String {
+        let words = self.live.command.iter().map(|word| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+%".contains(c);
+            if !word.is_empty() && word.chars().all(plain) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', r"'\''"))
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Which accelerator to name to QEMU.
+fn choose(wanted: AccelArg) -> Result<&'static str, Error> {
+    match wanted {
+        AccelArg::Tcg => Ok("tcg"),
+        AccelArg::Auto if matches!(probe_kvm(), Kvm::Runs { .. }) => Ok("kvm"),
+        AccelArg::Auto => Ok("tcg"),
+        AccelArg::Kvm => match probe_kvm() {
+            Kvm::Missing(why) => Err(Error::new(format!(
+                "bad value for --accel: \"kvm\"; {why}; expected auto or tcg"
+            ))),
+            _ => Ok("kvm"),
+        },
+    }
+}
+
+/// QEMU must not outlive this command, however that ends.
+fn tied_to_us(command: &mut Command) {
+    let parent = std::process::id() as i32;
+    // SAFETY: only system calls between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // This command may have ended before that was asked for.
+            if libc::getppid() != parent {
+                libc::_exit(1);
+            }
+            Ok(())
+        })
+    };
+}
+
+/// The terminal's settings. A QEMU that is killed leaves them as a guest needs them.
+struct Terminal(Option<libc::termios>);
+
+impl Terminal {
+    fn keep() -> Terminal {
+        if !std::io::stdin().is_terminal() {
+            return Terminal(None);
+        }
+        // SAFETY: plain data, for which zeros are valid.
+        let mut settings: libc::termios = unsafe { std::mem::zeroed() };
+        // SAFETY: an open descriptor and a live buffer.
+        let rc = unsafe { libc::tcgetattr(0, &mut settings) };
+        Terminal((rc == 0).then_some(settings))
+    }
+
+    fn restore(&self) {
+        if let Some(settings) = &self.0 {
+            // SAFETY: settings that the kernel gave. Nothing can be done about a failure.
+            unsafe { libc::tcsetattr(0, libc::TCSANOW, settings) };
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a user should know although all went well.
+
+use sluice_abi::Counter;
+use sluice_output::Run;
+
+/// What a user should know although the program may have ended well.
+pub fn of_run(result: &Run<'_>) {
+    let Some(main) = result.main() else {
+        eprintln!(
+            "sluice: warning: the preload library did not start in the program; nothing of it \
+             was on the device"
+        );
+        return;
+    };
+    let count = |counter| main.get(counter);
+    if count(Counter::KernelFaults) > 0 {
+        eprintln!(
+            "sluice: warning: {} system calls met missing pages and were tried again; \
+             `--trap event` needs no such help",
+            count(Counter::KernelFaults)
+        );
+    }
+    of_refusals(count(Counter::PolicyRefused));
+    of_wear(count(Counter::WritesRefused));
+    if count(Counter::DeviceFull) > 0 {
+        eprintln!(
+            "sluice: warning: the device was full {} times (raise device.capacity)",
+            count(Counter::DeviceFull)
+        );
+    }
+    if count(Counter::PrivateDax) > 0 {
+        eprintln!(
+            "sluice: warning: {} private mappings of the DAX file stayed outside the device",
+            count(Counter::PrivateDax)
+        );
+    }
+}
+
+/// The device has come to its end. The figures after that are not those of a device in use.
+pub fn of_wear(refused: u64) {
+    if refused > 0 {
+        eprintln!(
+            "sluice: warning: the flash is worn out and the device read-only: {refused} writes \
+             were refused; raise nand.endurance or ftl.overprovision, or write less"
+        );
+    }
+}
+
+/// What a policy from outside did wrong. The figures are then not those of that policy.
+pub fn of_refusals(count: u64) {
+    if count > 0 {
+        eprintln!(
+            "sluice: warning: cache.policy answered {count} times with a page that may not leave, \
+             or with none although one may; the page that came in first left instead"
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! `sluice vm --demo`: Debian's own kernel and tools on Debian's own QEMU see the device as what
+//! it is attached as, and meet it as its model says.
+
+use crate::sluice::{Outcome, Sluice, finish};
+use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
+
+/// Guests boot one after another: two would share the CPUs that one needs.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+const PAGE: u64 = 4096;
+/// Part of all accesses that a guest's command may miss besides: its own code, data and page tables
+/// are on the device as well, once.
+const BESIDES: f64 = 0.015;
+
+fn demo(attach: &str, command: &str, more: &[&str]) -> Outcome {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sluice = Sluice::command();
+    sluice.args(["vm", "--demo", "--json", "--attach", attach]);
+    sluice.args(["--set", "cache.capacity=8MiB", "--set", "nand.read=20us"]);
+    sluice.args(["--set", "nand.program=1us", "--guest-command", command]);
+    finish(sluice.args(more))
+}
+
+/// The object of a guest whose command ended well, with the lines that tell how it sees the device.
+fn well(outcome: &Outcome) -> (Value, String) {
+    assert!(outcome.status.success(), "{outcome:#?}");
+    let object = outcome.json();
+    assert_eq!(object["guest"]["status"], 0, "{object:#}");
+    let lines = object["guest"]["topology"].as_array().expect("lines");
+    let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+    (object.clone(), lines.join("\n"))
+}
+
+/// Insists on the hits of a chase through `size` bytes that visits every page `visits` times in a
+/// row in each of its rounds. With FIFO and a working set larger than the cache the first of these
+/// visits misses and the others hit.
+fn assert_closed_form(object: &Value, size: u64, visits: u64, rounds: u64) {
+    let output = &object["guest"]["output"];
+    assert_eq!(output["mismatches"], 0, "{output}");
+    let accesses = (size / PAGE * visits * rounds) as f64;
+    let misses = object["workload"]["trap_kinds"]["miss"]
+        .as_f64()
+        .expect("misses");
+    let (hits, expected) = (1.0 - misses / accesses, 1.0 - 1.0 / visits as f64);
+    assert!(
+        (expected - BESIDES..=expected).contains(&hits),
+        "{hits:.4} of {accesses} accesses hit, expected {expected}"
+    );
+}
+
+#[test]
+fn a_node_without_cpus_hits_as_the_closed_form_says() {
+    let command = "sluice workload chase --size 24MiB --stride 512 --passes 8 --write --json";
+    let outcome = demo("numa", command, &[]);
+    let (object, nodes) = well(&outcome);
+    assert!(nodes.contains("node 0 cpus: 0\n"), "{nodes}");
+    assert!(nodes.contains("node 1 cpus:\n"), "node 1 has CPUs: {nodes}");
+    assert!(nodes.contains("available: 2 nodes (0-1)"), "{nodes}");
+    // Besides the passes, one that builds and one that checks.
+    assert_closed_form(&object, 24 << 20, 8, 8 + 2);
+}
+
+#[test]
+fn a_dax_device_keeps_every_byte() {
+    let command = "sluice workload chase --size 24MiB --stride 1024 --passes 2 --write --json \
+                   --file $DEVICE >/tmp/chase && \
+                   sluice workload pattern --size 24MiB --threads 2 --seconds 3 --file $DEVICE && \
+                   cat /tmp/chase";
+    let outcome = demo("dax", command, &[]);
+    let (object, devices) = well(&outcome);
+    assert!(devices.contains("\"chardev\":\"dax0.0\""), "{devices}");
+    assert_eq!(object["guest"]["output"]["mismatches"], 0);
+    assert!(object["workload"]["cache"]["dirty_evictions"].as_u64() > Some(6_144));
+}
+
+#[test]
+fn a_cxl_device_is_enumerated_and_keeps_every_byte() {
+    let command = "sluice workload chase --size 12MiB --stride 1024 --passes 6 --write --json \
+                   --file $DEVICE";
+    let outcome = demo("cxl", command, &[]);
+    let (object, devices) = well(&outcome);
+    for seen in [
+        "\"memdev\":\"mem0\"",
+        "\"region\":\"region0\"",
+        "\"decoder\":\"decoder0.0\"",
+    ] {
+        assert!(devices.contains(seen), "no {seen}: {devices}");
+    }
+    assert_closed_form(&object, 12 << 20, 4, 6 + 2);
+}
