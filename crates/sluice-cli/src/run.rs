@@ -40,6 +40,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         place_name: args.place.clone(),
         mmap_min: args.mmap_min.0 as usize,
         command: args.program.clone(),
+        poll: None,
     };
     let ready = live.prepare()?;
     let running = ready.start(&prog, |_| {}, &forward::ENDING)?;
@@ -62,6 +63,8 @@ pub struct Live<'a> {
     pub mmap_min: usize,
     /// The program's command line.
     pub command: Vec<String>,
+    /// How often the server of its control ring looks by itself, unless it was told.
+    pub poll: Option<sluice_units::Ps>,
 }
 
 /// A live run whose session and output folder are there.
@@ -119,7 +122,11 @@ impl<'a> Live<'a> {
             sample_ns: self.args.sample_hits.map_or(0, |window| window.as_ns()),
             handlers: self.args.handlers as usize,
             ring: self.args.control.is_on(self.trap),
-            ring_poll_ns: self.args.control_poll.map_or(0, |period| period.as_ns()),
+            ring_poll_ns: self
+                .args
+                .control_poll
+                .or(self.poll)
+                .map_or(0, |period| period.as_ns()),
             device: self.config.clone(),
         };
         let text = session.to_text(&self.config.raw().to_pairs());
@@ -132,6 +139,13 @@ impl Ready<'_> {
     /// The session's directory.
     pub fn session(&self) -> &Path {
         self.session.path()
+    }
+
+    /// Gives a guest the control ring, if there is one.
+    pub fn add_ring(&self, command: &mut Command) {
+        if self.live.args.control.is_on(self.live.trap) {
+            crate::vm::add_ring(command, self.session.path(), &self.live.config);
+        }
     }
 
     /// The output folder, if one was asked for.

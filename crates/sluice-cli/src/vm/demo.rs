@@ -62,6 +62,7 @@ pub fn run(
     let ready = vm.live.prepare()?;
     let adjust = |command: &mut std::process::Command| {
         tied_to_us(command);
+        ready.add_ring(command);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
     };
     progress.say("booting the guest");
@@ -121,7 +122,11 @@ fn command(args: &VmArgs, config: &DeviceConfig) -> String {
 /// The guest's initial file system: what the cache has, and what is this run's own.
 fn fill(initrd: &mut MemoryFile, image: &Image, args: &VmArgs, command: &str) -> Result<(), Error> {
     let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
+    let guest = own.with_file_name("sluice-guest");
     let mut programs = vec![("sluice".to_owned(), own)];
+    if guest.is_file() {
+        programs.push(("sluice-guest".to_owned(), guest));
+    }
     for name in &args.with {
         let path = program::find(name)
             .ok_or_else(|| Error::new(format!("bad value for --with: no program \"{name}\"")))?;

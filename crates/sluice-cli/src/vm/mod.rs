@@ -14,9 +14,11 @@ mod machine;
 mod memory_file;
 mod modules;
 mod packages;
+mod ring;
 
 pub use accel::{Kvm, probe_kvm};
 pub use args::VmArgs;
+pub use ring::add as add_ring;
 
 use crate::args::TrapArg;
 use crate::device;
@@ -63,7 +65,11 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     let terminal = Terminal::keep();
     let about = vm.about();
     let ready = vm.live.prepare()?;
-    let running = ready.start(&vm.qemu.path, tied_to_us, &forward::ENDING_OR_CTRL_C)?;
+    let adjust = |command: &mut Command| {
+        tied_to_us(command);
+        ready.add_ring(command);
+    };
+    let running = ready.start(&vm.qemu.path, adjust, &forward::ENDING_OR_CTRL_C)?;
     let ended = ready.finish(running, |_, object, _| {
         terminal.restore();
         object["kind"] = "vm".into();
@@ -112,6 +118,7 @@ impl<'a> Vm<'a> {
             place_name: format!("guest:{}", machine.attach_name()),
             mmap_min: 0,
             command,
+            poll: Some(ring::POLL),
         };
         Ok(Vm {
             live,

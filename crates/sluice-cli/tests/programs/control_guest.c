@@ -72,8 +72,17 @@ int main(int count, char **arguments) {
     code = sluice_ctl_set(device, "cache.policy=lru", NULL, 0);
     printf("policy %d\n", code);
     say("unpin", SLUICE_CTL_UNPIN, memory, some);
-    printf("counters %llu %llu %llu\n", (unsigned long long)counter("misses"),
-           (unsigned long long)counter("evictions"), (unsigned long long)counter("flash_reads"));
+    printf("moving %llu %llu\n", (unsigned long long)counter("misses"),
+           (unsigned long long)counter("evictions"));
+    static const char *still[] = {"command_prefetches", "command_evictions", "pins", "tunes",
+                                  "commands"};
+    printf("still");
+    for (unsigned n = 0; n < sizeof still / sizeof *still; n++) {
+        uint64_t value = 0;
+        sluice_ctl_counter(device, still[n], false, &value);
+        printf(" %llu", (unsigned long long)value);
+    }
+    printf("\n");
     sluice_ctl_close(device);
     return 0;
 }

@@ -1,6 +1,6 @@
 //! `sluice ctl`: commands for a running device have the effects they say.
 
-mod programs;
+pub mod programs;
 mod rig;
 
 use crate::sluice::{Sluice, TRAPS, finish};

@@ -4,7 +4,7 @@ use crate::sluice::{Outcome, Sluice, finish};
 use std::process::Command;
 
 /// Builds a program in C against `libsluice_control.so`.
-fn c_program(source: &str, name: &str) -> std::path::PathBuf {
+pub fn c_program(source: &str, name: &str) -> std::path::PathBuf {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let test = std::env::current_exe().expect("a test is a file");
     let library = test.parent().expect("in a folder");
