@@ -95,7 +95,7 @@ pub struct LiveArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Handler threads in event mode
-    #[arg(long, value_name = "N", default_value_t = 1,
+    #[arg(long, conflicts_with = "simulate", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=64))]
     pub handlers: u64,
     /// Whether the program has a control ring, for `sluice ctl` and the C library. Its thread makes
@@ -108,10 +108,16 @@ pub struct LiveArgs {
     pub control_poll: Option<sluice_units::Ps>,
     /// Sample hits: take cached pages away at random and see which are touched within this window,
     /// such as 100ms. Gives a hit ratio at the price of a few soft traps
-    #[arg(long, value_name = "WINDOW")]
+    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW")]
     pub sample_hits: Option<sluice_units::Ps>,
     /// Keep the first N trapped pages, in order, in DIR/traps.bin
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "out")]
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        value_name = "N",
+        default_value_t = 0,
+        requires = "out"
+    )]
     pub record_traps: u64,
     /// Print the result as one JSON object on the last line of standard output
     #[arg(long)]
@@ -131,14 +137,24 @@ pub struct RunArgs {
     pub live: LiveArgs,
     /// How a miss reaches the device. `event` is always right; `signal` is faster, for programs
     /// that keep system calls off device memory
-    #[arg(long, value_enum, default_value_t = TrapArg::Event)]
+    #[arg(long, conflicts_with = "simulate", value_enum, default_value_t = TrapArg::Event)]
     pub trap: TrapArg,
     /// What lives on the device: `heap` (malloc and large anonymous mappings), or `dax:PATH`
     /// (every shared mapping of a file in /dev/shm)
-    #[arg(long, default_value = "heap", value_name = "heap|dax:PATH")]
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        default_value = "heap",
+        value_name = "heap|dax:PATH"
+    )]
     pub place: String,
     /// Place anonymous mappings from this size up
-    #[arg(long, value_name = "SIZE", default_value = "128KiB")]
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        value_name = "SIZE",
+        default_value = "128KiB"
+    )]
     pub mmap_min: sluice_units::Bytes,
     #[command(flatten)]
     pub in_line: crate::in_line::InLineArgs,

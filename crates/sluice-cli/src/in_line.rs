@@ -16,10 +16,9 @@ use std::process::ExitCode;
 /// How a program is simulated while it runs.
 #[derive(Debug, Args)]
 pub struct InLineArgs {
-    /// Do not emulate the device, simulate it: the program runs under qemu-x86_64, and each of its
+    /// Do not emulate the device, simulate it: what runs, runs under QEMU, and each of its
     /// loads and stores on a simulated host with the device, in virtual time
-    #[arg(long, conflicts_with_all = ["trap", "place", "mmap_min", "handlers", "sample_hits",
-                                      "record_traps"])]
+    #[arg(long)]
     pub simulate: bool,
     /// The simulated host with its device, of `sluice system list` or a .toml file; else the host
     /// of base-cssd with --device. One core, unless --set cpu.cores says otherwise

@@ -7,6 +7,7 @@ mod info;
 mod record;
 
 pub use args::TraceCommand;
+pub use record::Recording;
 
 use crate::error::Error;
 use sluice_trace::Reader;

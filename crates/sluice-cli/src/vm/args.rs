@@ -2,6 +2,7 @@
 
 use crate::args::LiveArgs;
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
@@ -34,7 +35,7 @@ pub struct VmArgs {
     pub dry_run: bool,
     /// Boot Debian's cloud kernel with a small system made for it, and run a command on the device.
     /// The device is small unless --set says otherwise
-    #[arg(long)]
+    #[arg(long, conflicts_with = "simulate")]
     pub demo: bool,
     /// What the demo's guest runs on the device instead of a pointer chase, by its shell: bound to
     /// node 1 with numa; with dax and cxl, $DEVICE is the DAX device to map
@@ -43,6 +44,23 @@ pub struct VmArgs {
     /// A program of this host to have in the demo's guest, with its libraries
     #[arg(long = "with", value_name = "PROGRAM", requires = "demo")]
     pub with: Vec<String>,
+    #[command(flatten)]
+    pub in_line: crate::in_line::InLineArgs,
+    /// Do not emulate the device, record: a trace of each load and store of the guest, or of what
+    /// passes the caches of --filter, by physical address
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]
+    pub record: Option<PathBuf>,
+    /// Caches whose hits a recording leaves out, as in `sluice trace record`
+    #[arg(
+        long,
+        value_name = "none|L1=SIZE/WAYS,..",
+        default_value = "L1=32KiB/8,L2=512KiB/8",
+        requires = "record"
+    )]
+    pub filter: String,
+    /// Size of node 1, with --simulate or --record, where it is not the whole device
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    pub node: sluice_units::Bytes,
     /// QEMU's own arguments
     #[arg(last = true, value_name = "QEMU ARGUMENTS")]
     pub qemu_args: Vec<String>,

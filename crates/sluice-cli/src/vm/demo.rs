@@ -55,7 +55,7 @@ pub fn run(
     let given = boot(args, given, &image, &initrd, far_end.as_raw_fd());
     let vm = Vm::new(args, config, &given, qemu, accelerator)?;
     if args.dry_run {
-        println!("{}", vm.shown());
+        println!("{}", super::shown(&vm.live.command));
         return Ok(ExitCode::SUCCESS);
     }
     let about = vm.about();

@@ -10,6 +10,7 @@ mod control;
 mod demo;
 mod given;
 mod image;
+mod in_line;
 mod machine;
 mod memory_file;
 mod modules;
@@ -51,6 +52,9 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     let given = Given::parse(&args.qemu_args)?;
     let qemu = qemu::find(&args.qemu, PACKAGE)?;
     program::check(&qemu.path.to_string_lossy())?;
+    if args.in_line.simulate || args.record.is_some() {
+        return in_line::run(args, &given, &qemu);
+    }
     let accelerator = choose(args.accel)?;
     if args.demo {
         return demo::run(args, &given, &qemu, accelerator);
@@ -59,7 +63,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     check_live(&config)?;
     let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
     if args.dry_run {
-        println!("{}", vm.shown());
+        println!("{}", shown(&vm.live.command));
         return Ok(ExitCode::SUCCESS);
     }
     let terminal = Terminal::keep();
@@ -139,19 +143,19 @@ impl<'a> Vm<'a> {
             "direct": self.machine.is_direct(),
         })
     }
+}
 
-    /// QEMU's command line, to be read.
-    fn shown(&self) -> String {
-        let words = self.live.command.iter().map(|word| {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+%".contains(c);
-            if !word.is_empty() && word.chars().all(plain) {
-                word.clone()
-            } else {
-                format!("'{}'", word.replace('\'', r"'\''"))
-            }
-        });
-        words.collect::<Vec<_>>().join(" ")
-    }
+/// QEMU's command line, to be read.
+fn shown(command: &[String]) -> String {
+    let words = command.iter().map(|word| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Which accelerator to name to QEMU.

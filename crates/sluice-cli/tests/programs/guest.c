@@ -1,10 +1,23 @@
 // A whole guest: a boot loader starts it by its multiboot header, in 32-bit mode, without paging.
-// It loads a word from each of 1024 pages, from 16 MiB on, and ends the machine.
+// It loads a word from each of 1024 pages and ends the machine. The pages begin at 16 MiB, or with
+// NODE at 4 GiB, where `sluice vm` puts the memory that is the device: by pages of 2 MiB.
 __asm__(".section .text\n\t"
         ".long 0x1badb002, 0, -0x1badb002\n\t"
         ".globl _start\n"
         "_start:\n\t"
+#ifdef NODE
+        "mov $3f, %eax\n\t"
+        "mov %eax, %cr3\n\t"
+        "mov %cr4, %eax\n\t"
+        "or $0x20, %eax\n\t"
+        "mov %eax, %cr4\n\t"
+        "mov %cr0, %eax\n\t"
+        "or $0x80000000, %eax\n\t"
+        "mov %eax, %cr0\n\t"
+        "mov $0x40000000, %esi\n\t"
+#else
         "mov $0x1000000, %esi\n\t"
+#endif
         "mov $1024, %ecx\n"
         "1:\n\t"
         "mov (%esi), %eax\n\t"
@@ -16,4 +29,14 @@ __asm__(".section .text\n\t"
         "outl %eax, %dx\n"
         "2:\n\t"
         "hlt\n\t"
-        "jmp 2b\n");
+        "jmp 2b\n\t"
+        ".balign 4096\n"
+        "3:\n\t"
+        ".long 4f + 1, 0, 5f + 1, 0, 0, 0, 0, 0\n\t"
+        ".balign 4096\n"
+        "4:\n\t"
+        ".long 0x83, 0\n\t"
+        ".balign 4096\n"
+        "5:\n\t"
+        ".long 0x83, 1, 0x200083, 1\n\t"
+        ".balign 4096\n");

@@ -1,6 +1,6 @@
 //! The plugin in a whole machine: firmware, and a guest that loads from 1024 pages.
 
-use crate::rig::{accesses, compile, plugin};
+use crate::rig::{accesses, compile, plugin, sluice};
 use serde_json::Value;
 use sluice_trace::{Kind, Reader, Space};
 use std::path::Path;
@@ -10,11 +10,19 @@ use std::process::Command;
 const FROM: u64 = 16 << 20;
 const PAGES: u64 = 1024;
 
+const FLAGS: [&str; 7] = [
+    "-m32",
+    "-nostdlib",
+    "-static",
+    "-ffreestanding",
+    "-no-pie",
+    "-Wl,--build-id=none",
+    "-Wl,-Ttext=0x100000",
+];
+
 /// Boots the guest with the plugin.
 fn boot(options: &str, result: &Path) -> Value {
-    let flags = "-m32 -nostdlib -static -ffreestanding -no-pie -Wl,--build-id=none \
-                 -Wl,-Ttext=0x100000";
-    let guest = compile("guest.c", &flags.split_whitespace().collect::<Vec<_>>());
+    let guest = compile("guest.c", &FLAGS);
     let machine = "-accel tcg -machine pc -m 64M -nodefaults -no-user-config -display none \
                    -icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -seed 1 \
                    -device isa-debug-exit,iobase=0xf4,iosize=4";
@@ -70,4 +78,37 @@ fn a_guest_is_simulated_the_same_twice() {
     assert_eq!(first["flash"]["reads"], PAGES);
     assert_eq!(first["requests"]["s_r_m"], PAGES);
     assert!(first["requests"]["h_r"].as_u64() > Some(1_000), "{first}");
+}
+
+#[test]
+fn a_node_of_a_guest_is_the_simulated_device() {
+    let guest = compile("guest.c", &[&FLAGS[..], &["-DNODE"]].concat());
+    let vm = |args: &[&str]| {
+        let mut command = sluice();
+        command.args(["vm", "--simulate", "--json"]).args(args);
+        command.args(["--node", "256MiB", "--", "-m", "64M"]);
+        command.args("-nodefaults -no-user-config -display none".split(' '));
+        command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-kernel"]);
+        command.arg(&guest).output().expect("sluice")
+    };
+    let out = vm(&["--set", "cache.capacity=1MiB"]);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    let object: Value = serde_json::from_slice(&out.stdout).expect("an object");
+    assert_eq!(object["program"]["device_bytes"], PAGES * 4096);
+    assert_eq!(object["flash"]["reads"], PAGES);
+    assert_eq!(object["vm"]["node_bytes"], 256 << 20);
+    for (args, message) in [
+        (["--attach", "dax"], "expected numa"),
+        (["--accel", "kvm"], "expected auto or tcg"),
+        (["--set", "nand.raed=1us"], "nand.read"),
+    ] {
+        let out = vm(&args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(
+            (out.status.code(), said.lines().count()),
+            (Some(2), 1),
+            "{said}"
+        );
+        assert!(said.contains(message), "{said}");
+    }
 }
