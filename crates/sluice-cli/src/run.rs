@@ -209,6 +209,8 @@ impl Ready<'_> {
         let mut object = result.object();
         add(&result, &mut object, &mut exit);
         self.tell(&result, &object, &timeline)?;
+        // Before the end, which may be by a signal.
+        drop(self);
         Ok(leave(exit))
     }
 
