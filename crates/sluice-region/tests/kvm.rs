@@ -109,8 +109,8 @@ impl Device {
         unsafe { dont_need(self.trapped.addr(), PAGES * PAGE) }.expect("MADV_DONTNEED");
     }
 
-    /// Answers faults until the last page has one. A wait that a signal ends is followed by the same
-    /// fault again, so that there may be more events than pages, but no page is mapped twice.
+    /// Answers faults until the last page has one. A wait that a signal ends is followed by the
+    /// same fault again, so that there may be more events than pages, but no page is mapped twice.
     fn answer(&self) {
         let last = self.trapped.addr() + PAGES * PAGE;
         let none = Event {

@@ -12,6 +12,7 @@ pub const POLL: Ps = Ps::from_ms(5);
 /// Adds the ring and, read-only, statistics and residency map of QEMU's own process. The preload
 /// library makes both files before QEMU's `main`.
 pub fn add(command: &mut Command, session: &Path, config: &DeviceConfig) {
+    // The bus is named: left to itself QEMU may choose CXL's, which takes only bridges.
     let view = format!("size={},readonly=on", view_bytes(config.pages.into()));
     let ring = format!("size={RING_BYTES}");
     for (name, rest) in [(RING_LINK, ring), (VIEW_LINK, view)] {
@@ -22,7 +23,7 @@ pub fn add(command: &mut Command, session: &Path, config: &DeviceConfig) {
             "-object",
             &memory,
             "-device",
-            &format!("ivshmem-plain,memdev={id}"),
+            &format!("ivshmem-plain,memdev={id},bus=pcie.0"),
         ]);
     }
 }
