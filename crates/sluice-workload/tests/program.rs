@@ -136,6 +136,21 @@ fn the_pattern_holds_in_memory_and_in_files() {
 }
 
 #[test]
+fn the_pattern_is_written_and_checked_once_in_no_time() {
+    let found = json(&workload(
+        "pattern --size 2MiB --threads 2 --seconds 0 --json",
+    ));
+    let words = (2 << 20) / 8;
+    assert_eq!(found["words_written"], words, "{found}");
+    assert_eq!(
+        found["words_checked"],
+        2 * words,
+        "fresh memory is zero, then as written"
+    );
+    assert_eq!(found["mismatches"], 0);
+}
+
+#[test]
 fn bad_input_is_one_line_and_status_2() {
     for (flags, told) in [
         (
