@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Runs a command that must refuse: one line that names what is wrong, status 2, and nothing else.
-fn refused(command: &mut Command, names: &[&str]) -> Outcome {
+pub fn refused(command: &mut Command, names: &[&str]) -> Outcome {
     let running = Running::start(command);
     let session = format!("sluice-{}-", running.id());
     let out = running.finish();

@@ -1,0 +1,81 @@
+//! What is left when a part of a guest's run is killed: no process, and no session.
+
+use super::my_turn;
+use crate::sluice::{Running, Sluice};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Far more than either takes, for a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+/// QEMU is to follow a command that is killed at once.
+const SOON: Duration = Duration::from_secs(10);
+
+/// What a process was started with; nothing once it has ended.
+fn command_line(pid: i32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+}
+
+/// QEMU, once it is QEMU and no more the command's own copy.
+fn qemu_of(command: i32) -> Option<i32> {
+    let path = format!("/proc/{command}/task/{command}/children");
+    let children = std::fs::read_to_string(path).ok()?;
+    let mut pids = children.split_whitespace().filter_map(|p| p.parse().ok());
+    pids.find(|pid| command_line(*pid).starts_with("qemu-system"))
+}
+
+fn await_some<T>(limit: Duration, what: &str, look: impl Fn() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(started.elapsed() < limit, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A guest that has begun to boot, and the process id of its QEMU.
+fn booting() -> (Running, i32) {
+    let mut command = Sluice::command();
+    command.args(["vm", "--demo", "--json", "--set", "nand.read=20us"]);
+    let running = Running::start(&mut command);
+    let qemu = await_some(LIMIT, "no QEMU", || qemu_of(running.id()));
+    // The guest's kernel is under way then; what happens before must do as well.
+    std::thread::sleep(Duration::from_secs(1));
+    (running, qemu)
+}
+
+fn kill(pid: i32) {
+    // SAFETY: no pointers; the process is our own child or its child.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+#[test]
+fn a_killed_qemu_leaves_nothing_behind() {
+    let _turn = my_turn();
+    let (running, qemu) = booting();
+    let session = format!("/dev/shm/sluice-{}-0", running.id());
+    assert!(Path::new(&session).exists(), "no {session}");
+    kill(qemu);
+    // Its end is that of everything that has its output, too.
+    let out = running.finish();
+    assert_eq!(out.signal(), Some(libc::SIGKILL), "{out:#?}");
+    assert_eq!(out.json()["exit"]["signal"], libc::SIGKILL);
+    assert_eq!(command_line(qemu), "");
+    assert!(!Path::new(&session).exists(), "{session}");
+}
+
+#[test]
+fn qemu_ends_with_the_command() {
+    let _turn = my_turn();
+    let (running, qemu) = booting();
+    let session = format!("/dev/shm/sluice-{}-0", running.id());
+    kill(running.id());
+    await_some(SOON, "QEMU lives on", || {
+        command_line(qemu).is_empty().then_some(())
+    });
+    let out = running.finish();
+    assert_eq!(out.signal(), Some(libc::SIGKILL), "{out:#?}");
+    // Nobody was there to remove its session. A later command does, maybe one that runs now.
+    let _ = std::fs::remove_dir_all(&session);
+}
