@@ -75,6 +75,7 @@ bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench trace
 	@cargo bench --locked -p sluice-cli --bench live
 	@cargo bench --locked -p sluice-cli --bench qemu
+	@cargo bench --locked -p sluice-cli --bench guest
 
 .PHONY: oracle
 oracle: setup ## Compare the eviction policies with libCacheSim, to the last miss (minutes)
