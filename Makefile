@@ -107,7 +107,7 @@ bench-fabric-cost: setup ## Measure and plot what an event of a fabric costs (mi
 docs: build ## Write docs/reference anew from the program
 	@python3 scripts/reference.py $(RELEASE)/sluice
 	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
-		-p sluice-abi -p sluice-capi -p sluice-control --test header
+		-p sluice-testkit --test header
 
 .PHONY: docs-check
 docs-check: build

@@ -3,12 +3,12 @@
 use crate::error::Error;
 use crate::forward;
 use crate::program;
-use crate::qemu;
+use crate::qemu::{self, tied_to_us};
 use crate::session::SessionDir;
 use serde_json::Value;
 use sluice_output::Exit;
 use std::ffi::OsString;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -60,14 +60,7 @@ pub fn execute(qemu: &Path, mut plugin: Plugin, arguments: &[OsString]) -> Resul
         .arg("-plugin")
         .arg(plugin.argument())
         .args(arguments);
-    // Ours to end when this command is killed.
-    // SAFETY: a system call and nothing else between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
-        });
-    }
+    tied_to_us(&mut command);
     let started = Instant::now();
     let mut child = command.spawn().map_err(|e| Error::at(qemu.display(), e))?;
     forward::begin(child.id(), &forward::ENDING);

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::program;
 use std::fmt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -66,6 +67,22 @@ fn parse_version(text: &str) -> Option<Version> {
     let major = numbers.next()?.parse().ok()?;
     let minor = numbers.next()?.parse().ok()?;
     Some(Version { major, minor })
+}
+
+/// Makes a command end when this one is killed.
+pub fn tied_to_us(command: &mut Command) {
+    let parent = std::process::id() as i32;
+    // SAFETY: only system calls between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // This command may have ended before that was asked for.
+            if libc::getppid() != parent {
+                libc::_exit(1);
+            }
+            Ok(())
+        })
+    };
 }
 
 #[cfg(test)]

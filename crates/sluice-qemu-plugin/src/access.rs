@@ -55,9 +55,19 @@ impl What {
     }
 }
 
-/// The guest-physical address of an access of a machine; none if it is not to memory.
+/// Where an access is: guest-physical in a machine, none if it is not to memory; as the program has
+/// it elsewhere.
 #[inline]
-pub fn physical(info: u32, address: u64) -> Option<u64> {
+pub fn in_memory<const SYSTEM: bool>(info: u32, address: u64) -> Option<u64> {
+    if SYSTEM {
+        physical(info, address)
+    } else {
+        Some(address)
+    }
+}
+
+#[inline]
+fn physical(info: u32, address: u64) -> Option<u64> {
     let api = api();
     // SAFETY: the access that is being told of; the handle is not kept.
     unsafe {

@@ -1,6 +1,6 @@
 //! `mode=record`: every access, or what passes a filter, into a trace.
 
-use crate::access::{What, physical};
+use crate::access::{What, in_memory};
 use crate::api::{Block, Id, Info, NO_REGS, READS, WRITES, api};
 use crate::cpus::Cpus;
 use crate::options::Record;
@@ -180,12 +180,8 @@ extern "C" fn accessed<const SYSTEM: bool>(
     address: u64,
     left: *mut c_void,
 ) {
-    let address = match SYSTEM {
-        true => match physical(info, address) {
-            Some(address) => address,
-            None => return,
-        },
-        false => address,
+    let Some(address) = in_memory::<SYSTEM>(info, address) else {
+        return;
     };
     // SAFETY: a callback of this CPU.
     unsafe { CPUS.get(cpu) }.access(address, What::of(info), left as u64);

@@ -1,18 +1,18 @@
 //! `sluice vm --demo`: a guest made here runs one command on the device.
 
+use super::Vm;
 use super::archive::Archive;
 use super::args::{AttachArg, VmArgs};
 use super::control::{Control, Told};
 use super::given::Given;
 use super::image::{self, Image};
 use super::memory_file::MemoryFile;
-use super::{Vm, tied_to_us};
 use crate::args::DeviceArgs;
 use crate::device;
 use crate::error::Error;
 use crate::forward;
 use crate::program;
-use crate::qemu::Qemu;
+use crate::qemu::{Qemu, tied_to_us};
 use crate::run::{check_live, pick_figures};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ use crate::device;
 use crate::error::Error;
 use crate::forward;
 use crate::program;
-use crate::qemu::{self, Qemu};
+use crate::qemu::{self, Qemu, tied_to_us};
 use crate::run::{Live, check_live};
 use args::AccelArg;
 use given::Given;
@@ -37,7 +37,6 @@ use sluice_model::DeviceConfig;
 use sluice_runtime::Place;
 use sluice_units::Bytes;
 use std::io::IsTerminal;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 /// The QEMU of whole machines, and the Debian package that has it.
@@ -171,22 +170,6 @@ fn choose(wanted: AccelArg) -> Result<&'static str, Error> {
             _ => Ok("kvm"),
         },
     }
-}
-
-/// QEMU must not outlive this command, however that ends.
-fn tied_to_us(command: &mut Command) {
-    let parent = std::process::id() as i32;
-    // SAFETY: only system calls between fork and exec.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // This command may have ended before that was asked for.
-            if libc::getppid() != parent {
-                libc::_exit(1);
-            }
-            Ok(())
-        })
-    };
 }
 
 /// The terminal's settings. A QEMU that is killed leaves them as a guest needs them.

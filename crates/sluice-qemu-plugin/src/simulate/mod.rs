@@ -10,7 +10,7 @@ mod depend;
 mod pages;
 mod program;
 
-use crate::access::{What, physical};
+use crate::access::{What, in_memory};
 use crate::api::{self, Id, Info, NO_REGS, READS, WRITES, api};
 use crate::cpus::Cpus;
 use crate::options::Simulate;
@@ -231,12 +231,8 @@ extern "C" fn accessed<const SYSTEM: bool>(
     address: u64,
     site: *mut c_void,
 ) {
-    let address = match SYSTEM {
-        true => match physical(info, address) {
-            Some(address) => address,
-            None => return,
-        },
-        false => address,
+    let Some(address) = in_memory::<SYSTEM>(info, address) else {
+        return;
     };
     let simulation = simulation();
     // SAFETY: a callback of this CPU, with the site that was given for it.

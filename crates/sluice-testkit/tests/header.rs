@@ -1,0 +1,147 @@
+//! The C headers are what the Rust sources say. `make docs` writes them anew: this test with
+//! `SLUICE_WRITE_HEADER=1`.
+
+use cbindgen::{Builder, Config, Language, Style};
+use std::path::Path;
+
+/// A header for programs or shared objects in C.
+struct Header {
+    /// What it is for, and where to read on.
+    what: &'static str,
+    guard: &'static str,
+    /// Types in Rust and in C.
+    types: [(&'static str, &'static str); 2],
+    includes: &'static [&'static str],
+    source: &'static str,
+    path: &'static str,
+    /// What the shared object defines; nothing where the header declares functions to call.
+    symbol: Option<&'static str>,
+}
+
+const HEADERS: [Header; 4] = [
+    Header {
+        what: "An eviction policy for Sluice as a shared object: see docs/extending.md.",
+        guard: "SLUICE_POLICY_H",
+        types: [
+            ("Policy", "sluice_policy"),
+            ("PolicySpace", "sluice_policy_space"),
+        ],
+        includes: &["stdbool.h", "stdint.h"],
+        source: "crates/sluice-abi/src/policy.rs",
+        path: "crates/sluice-abi/include/sluice_policy.h",
+        symbol: Some("sluice_policy"),
+    },
+    Header {
+        what: "A memory model for Sluice as a shared object: see docs/library.md.",
+        guard: "SLUICE_MEMORY_H",
+        types: [
+            ("Memory", "sluice_memory"),
+            ("MemorySpace", "sluice_memory_space"),
+        ],
+        includes: &["stdbool.h", "stdint.h"],
+        source: "crates/sluice-abi/src/memory.rs",
+        path: "crates/sluice-abi/include/sluice_memory.h",
+        symbol: Some("sluice_memory"),
+    },
+    Header {
+        what: "Simulated fabrics: see docs/library.md.",
+        guard: "SLUICE_H",
+        types: [
+            ("Simulation", "sluice_simulation"),
+            ("Completion", "sluice_completion"),
+        ],
+        includes: &["stdbool.h", "stdint.h"],
+        source: "crates/sluice-capi/src/api.rs",
+        path: "crates/sluice-capi/include/sluice.h",
+        symbol: None,
+    },
+    Header {
+        what: "Commands for the device of a running program: see docs/control-ring.md.",
+        guard: "SLUICE_CONTROL_H",
+        types: [("Ctl", "sluice_ctl"), ("CtlResult", "sluice_ctl_result")],
+        includes: &["stdbool.h", "stddef.h", "stdint.h"],
+        source: "crates/sluice-control/src/api.rs",
+        path: "crates/sluice-control/include/sluice_control.h",
+        symbol: None,
+    },
+];
+
+fn text(header: &Header, root: &Path) -> String {
+    let (what, source) = (header.what, header.source);
+    let config = Config {
+        language: Language::C,
+        style: Style::Tag,
+        include_guard: Some(header.guard.to_owned()),
+        autogen_warning: Some(format!(
+            "/* {what}\n   Made by `make docs` from {source}; do not edit. */"
+        )),
+        no_includes: true,
+        sys_includes: header
+            .includes
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect(),
+        cpp_compat: header.symbol.is_none(),
+        documentation: true,
+        line_length: 96,
+        trailer: header.symbol.map(defined),
+        ..Config::default()
+    };
+    let mut builder = Builder::new()
+        .with_config(config)
+        .with_src(root.join(source));
+    for (rust, c) in header.types {
+        if header.symbol.is_some() {
+            builder = builder.include_item(rust);
+        }
+        builder = builder.rename_item(rust, c);
+    }
+    let mut text = Vec::new();
+    let bindings = builder.generate().expect("a source that cbindgen reads");
+    bindings.write(&mut text);
+    without_safety(&String::from_utf8(text).expect("text"))
+}
+
+/// The constant that a shared object has to define.
+fn defined(symbol: &str) -> String {
+    format!(
+        "/* What the shared object defines. */\n#ifdef __cplusplus\n\
+         extern \"C\" const struct {symbol} {symbol};\n#else\n\
+         extern const struct {symbol} {symbol};\n#endif"
+    )
+}
+
+/// Drops the paragraphs below a `# Safety`: what Rust asks of callers says nothing that the rest
+/// does not.
+fn without_safety(text: &str) -> String {
+    let (mut kept, mut skipping): (Vec<&str>, bool) = (Vec::new(), false);
+    for line in text.lines() {
+        if line.ends_with("* # Safety") {
+            skipping = true;
+            // The empty line before it.
+            kept.pop();
+        }
+        skipping &= !line.ends_with("*/");
+        if !skipping {
+            kept.push(line);
+        }
+    }
+    kept.join("\n") + "\n"
+}
+
+#[test]
+fn headers_are_what_the_sources_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for header in &HEADERS {
+        let (path, wanted) = (root.join(header.path), text(header, &root));
+        if std::env::var_os("SLUICE_WRITE_HEADER").is_some() {
+            std::fs::write(&path, &wanted).expect("a place to write");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == wanted,
+            "{} is stale; `make docs` writes it anew",
+            header.path
+        );
+    }
+}
