@@ -315,8 +315,8 @@ def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     findings = []
     for cell, value in claim.ours(known).rows():
         off = max(low - value, value - high, 0.0)
-        findings.append(Finding(cell, bounds, float(value), f"{off:+.3g}" if off else "within",
-                                low <= value <= high, off))
+        where = f"{off:.3g} {'below' if value < low else 'above'}" if off else "within"
+        findings.append(Finding(cell, bounds, float(value), where, low <= value <= high, off))
     good = bool(findings) and all(one.good for one in findings)
     return Judged(claim, MATCH if good else DIFFERS, findings)
 
