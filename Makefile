@@ -97,7 +97,8 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 	$(say) "$(FUZZ) times the inputs of the tests; SEED=$(SEED) draws the same again"
 	@SLUICE_FUZZ=$(FUZZ) PROPTEST_CASES=$$((256 * $(FUZZ))) PROPTEST_RNG_SEED=$(SEED) \
 		cargo test --release --locked --no-fail-fast \
-		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config
+		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config \
+		-p sluice-abi -p sluice-trace
 
 .PHONY: bench-fabric-cost
 bench-fabric-cost: setup ## Measure and plot what an event of a fabric costs (minutes)

@@ -173,7 +173,7 @@ fn print_footprint(object: &Value, text: &dyn Fn(&str) -> String, row: &dyn Fn(&
         row(
             "LRU",
             format!(
-                "{pages} pages ({}): {ratio:.2} % misses",
+                "{} ({pages} of 4096): {ratio:.2} % misses",
                 sluice_units::Bytes(4096 * pages)
             ),
         );

@@ -173,7 +173,7 @@ pub fn convert(
     let mut sink = (to.create)(output, &header, options)?;
     let mut report = Report::default();
     let mut some = Vec::new();
-    let (mut more, mut cpus, mut fetched) = (true, 0, false);
+    let (mut more, mut held) = (true, Held::default());
     while more {
         some.clear();
         more = source.read(&mut some)?;
@@ -185,8 +185,9 @@ pub fn convert(
                 report.fetches += 1;
                 continue;
             }
-            cpus = cpus.max(access.cpu);
-            fetched |= access.kind == Kind::Fetch;
+            held.instructions = true;
+            held.cpus |= access.cpu > 0;
+            held.fetches |= access.kind == Kind::Fetch;
             sink.push(access)?;
             report.accesses += 1;
         }
@@ -196,25 +197,36 @@ pub fn convert(
     }
     report.notes = source.notes();
     report.notes.extend(sink.finish()?);
-    report.lost = lost(from, to, cpus, fetched, options);
+    report.lost = lost(from, to, held, options);
     report.notes.extend(clock(from, to, options));
     Ok(Some(report))
 }
 
+/// What there was to lose in what was converted.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    /// An access has a count of instructions; an empty trace has none.
+    instructions: bool,
+    /// More than one CPU.
+    cpus: bool,
+    fetches: bool,
+}
+
 /// What `to` has no place for. A trace of one CPU without fetches loses neither, and fetches that
 /// were left out are counted.
-fn lost(from: &Format, to: &Format, cpus: u32, fetches: bool, options: &Options) -> Vec<Part> {
+fn lost(from: &Format, to: &Format, held: Held, options: &Options) -> Vec<Part> {
     let clock = |part| [Part::Instructions, Part::Times].contains(&part);
     let has = |part: Part| match part {
         Part::Fetches => to.parts.contains(&part) && options.fetches,
         // The instructions of lackey's text are its fetches.
-        Part::Instructions if to.name == lackey::FORMAT.name => options.fetches && fetches,
+        Part::Instructions if to.name == lackey::FORMAT.name => options.fetches && held.fetches,
         _ if clock(part) => to.parts.iter().any(|part| clock(*part)),
         _ => to.parts.contains(&part),
     };
     let there = |part: Part| match part {
-        Part::Cpus => cpus > 0,
-        Part::Fetches => fetches,
+        Part::Cpus => held.cpus,
+        Part::Fetches => held.fetches,
+        Part::Instructions => held.instructions,
         _ => true,
     };
     let parts = from.parts.iter().copied();
