@@ -27,7 +27,7 @@ pub use ring::{
     CHANNELS, Channel, Client, ENTRIES, GUEST_CHANNELS, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,
     Server, TEXT_BYTES, WORDS, Words,
 };
-pub use stats::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+pub use stats::{Change, Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 
 /// Environment variable that names the session directory.
 pub const SESSION_VAR: &str = "SLUICE_SESSION";

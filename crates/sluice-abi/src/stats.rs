@@ -1,12 +1,15 @@
 //! The statistics of one process on a device.
 
 use crate::hist::Hist;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::ops::Deref;
+use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 2;
+pub const STATS_VERSION: u64 = 3;
+/// A reader looks so often for a moment at which nothing changes.
+const LOOKS: u32 = 500;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
@@ -175,8 +178,11 @@ pub struct StatsBlock {
     pub pages: AtomicU64,
     /// Address of the first page in the process; 0 if the device has no addresses of its own.
     pub heap_at: AtomicU64,
+    /// Twice the changes so far, and one more while one is under way: two readers that find the
+    /// same even number find the same figures.
+    pub sequence: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 7],
+    pub reserved: [AtomicU64; 6],
     /// By [`Counter`].
     pub counters: [AtomicU64; SLOTS],
     /// Latency the model asked for, misses only.
@@ -186,7 +192,53 @@ pub struct StatsBlock {
 }
 
 impl StatsBlock {
-    /// Adds to a counter. One writer at a time.
+    /// Begins a change of figures that belong together, or goes on with the one under way. One
+    /// writer at a time.
+    pub fn change(&self) -> Change<'_> {
+        let before = self.sequence.load(Relaxed);
+        let is_outermost = before.is_multiple_of(2);
+        if is_outermost {
+            self.sequence.store(before.wrapping_add(1), Relaxed);
+            fence(Release);
+        }
+        Change {
+            block: self,
+            is_outermost,
+        }
+    }
+
+    /// Reads a counter.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize].load(Relaxed)
+    }
+
+    /// What `read` finds while nothing changes, and the number of changes before. Without the
+    /// number, figures of different moments: the writer was never at rest, or died in a change.
+    pub fn at_rest<T>(&self, mut read: impl FnMut(&StatsBlock) -> T) -> (T, Option<u64>) {
+        for _ in 0..LOOKS {
+            let before = self.sequence.load(Acquire);
+            if before.is_multiple_of(2) {
+                let found = read(self);
+                fence(Acquire);
+                if self.sequence.load(Relaxed) == before {
+                    return (found, Some(before / 2));
+                }
+            }
+            core::hint::spin_loop();
+        }
+        (read(self), None)
+    }
+}
+
+/// A change of a block. Readers wait for its end.
+#[derive(Debug)]
+pub struct Change<'a> {
+    block: &'a StatsBlock,
+    is_outermost: bool,
+}
+
+impl Change<'_> {
+    /// Adds to a counter.
     pub fn add(&self, counter: Counter, n: u64) {
         self.set(counter, self.get(counter) + n);
     }
@@ -195,10 +247,21 @@ impl StatsBlock {
     pub fn set(&self, counter: Counter, n: u64) {
         self.counters[counter as usize].store(n, Relaxed);
     }
+}
 
-    /// Reads a counter.
-    pub fn get(&self, counter: Counter) -> u64 {
-        self.counters[counter as usize].load(Relaxed)
+impl Deref for Change<'_> {
+    type Target = StatsBlock;
+    fn deref(&self) -> &StatsBlock {
+        self.block
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            let begun = self.block.sequence.load(Relaxed);
+            self.block.sequence.store(begun.wrapping_add(1), Release);
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! What can be asked of a device, and how it is asked.
 
 use crate::range::{Span, parse_span};
+use crate::stats::Snapshot;
 use crate::{map, tell};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use sluice_abi::{Completion, Operation, Range, Request, Status, TEXT_BYTES, Text};
-use sluice_control::{Connection, Error};
+use sluice_control::{Connection, Error, Side};
 use sluice_model::{ConfigError, RawConfig, TUNABLE, is_tunable};
 use std::process::ExitCode;
 
@@ -44,6 +45,10 @@ pub enum CtlCommand {
     },
     /// Print statistics as they are now
     Stats {
+        /// As they stand, without asking the device, which would count as a command. What the
+        /// device did by itself since its last trap is not in them
+        #[arg(long)]
+        as_is: bool,
         /// Print them as one JSON object
         #[arg(long)]
         json: bool,
@@ -90,6 +95,12 @@ pub enum CtlError {
     /// A key or value that cannot be.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Only a program itself knows what is at its addresses, and on the host the kernel.
+    #[error(
+        "bad range @{0:#x}: in a guest expected bytes of the device; a program names its addresses \
+         by libsluice_control"
+    )]
+    Address(u64),
     /// The map has no addresses.
     #[error("{0}")]
     Range(String),
@@ -116,13 +127,17 @@ pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<ExitCode, CtlErr
             check(pairs)?;
             set(to, &pairs.join(" "), *json)
         }
-        CtlCommand::Stats { json } => stats(to, *json),
+        CtlCommand::Stats { as_is, json } => stats(to, *as_is, *json),
         CtlCommand::Map(args) => map::print(to, args),
     }
 }
 
 fn pages(to: &mut Connection, operation: Operation, args: &Ranges) -> Result<ExitCode, CtlError> {
     let mut answers = Vec::new();
+    let is_guest = to.place().side == Side::Guest;
+    if let Some(span) = args.ranges.iter().find(|span| is_guest && span.is_address) {
+        return Err(CtlError::Address(span.start));
+    }
     for span in &args.ranges {
         let range = whole(to, span);
         let answer = to.call(Request::Pages(operation, range))?;
@@ -190,14 +205,18 @@ fn set(to: &mut Connection, pairs: &str, json: bool) -> Result<ExitCode, CtlErro
     Ok(worst([&answer]))
 }
 
-fn stats(to: &mut Connection, json: bool) -> Result<ExitCode, CtlError> {
-    let answer = to.call(Request::Stats)?;
+fn stats(to: &mut Connection, as_is: bool, json: bool) -> Result<ExitCode, CtlError> {
+    let answer = match as_is {
+        true => None,
+        false => Some(to.call(Request::Stats)?),
+    };
+    let snapshot = Snapshot::of(to.view().stats());
     if json {
-        println!("{}", object(to, "stats", tell::stats_object(to.view())));
+        println!("{}", object(to, "stats", snapshot.object()));
     } else {
-        print!("{}", tell::stats_text(to.view()));
+        print!("{}", snapshot.text());
     }
-    Ok(worst([&answer]))
+    Ok(worst(&answer))
 }
 
 /// An object with what every answer has.

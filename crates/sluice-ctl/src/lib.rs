@@ -3,6 +3,7 @@
 mod command;
 mod map;
 mod range;
+mod stats;
 mod tell;
 
 pub use command::{CtlCommand, CtlError, Ranges, run};

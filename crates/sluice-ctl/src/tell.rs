@@ -1,9 +1,7 @@
-//! Answers and statistics for people and for programs.
+//! Answers for people and for programs.
 
-use serde_json::{Map, Value, json};
-use sluice_abi::{Completion, Counter, Operation, Range, Reason, Status};
-use sluice_control::View;
-use sluice_output::{Latencies, share};
+use serde_json::{Value, json};
+use sluice_abi::{Completion, Operation, Range, Reason, Status};
 use std::fmt::Write;
 
 /// A status in `--json`.
@@ -69,48 +67,4 @@ fn already(operation: Operation) -> &'static str {
         Operation::Evict => "not cached",
         _ => "with nothing to program",
     }
-}
-
-/// Statistics as an object.
-pub fn stats_object(view: &View) -> Value {
-    let stats = view.stats();
-    let counters: Map<String, Value> = Counter::ALL
-        .iter()
-        .map(|counter| (counter.name().to_owned(), stats.get(*counter).into()))
-        .collect();
-    json!({
-        "counters": counters,
-        "latency_ns": {
-            "modelled": Latencies::copy(&stats.modelled).summary(),
-            "achieved": Latencies::copy(&stats.achieved).summary(),
-        },
-    })
-}
-
-/// Statistics as text: what is not zero.
-pub fn stats_text(view: &View) -> String {
-    let stats = view.stats();
-    let mut text = String::new();
-    for counter in Counter::ALL
-        .iter()
-        .filter(|counter| stats.get(**counter) > 0)
-    {
-        let _ = writeln!(text, "{:<26}{:>20}", counter.name(), stats.get(*counter));
-    }
-    let (hits, misses) = (stats.get(Counter::SoftTraps), stats.get(Counter::Misses));
-    if let Some(ratio) = share(hits, hits + misses) {
-        let _ = writeln!(text, "{:<26}{ratio:>20.4}", "hit_ratio_of_traps");
-    }
-    for (name, hist) in [("modelled", &stats.modelled), ("achieved", &stats.achieved)] {
-        let all = Latencies::copy(hist);
-        let us = |ns: u64| ns as f64 / 1e3;
-        let (p50, p99) = (us(all.percentile(500)), us(all.percentile(990)));
-        let name = format!("miss_{name}_us");
-        let _ = writeln!(
-            text,
-            "{name:<26}{:>20}",
-            format!("p50 {p50:.1}  p99 {p99:.1}")
-        );
-    }
-    text
 }

@@ -4,9 +4,13 @@ use crate::latency::Latencies;
 use serde_json::{Value, json};
 use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use std::fs::File;
-use std::io::Read;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{Ordering::*, fence};
+
+/// A copy is tried so often before one is taken that may be of several moments.
+const LOOKS: u32 = 100;
 
 /// One process, or one program image of it.
 #[derive(Clone, Debug)]
@@ -83,14 +87,7 @@ pub fn read_processes(dir: &Path) -> Vec<Process> {
 }
 
 fn read_process(path: &Path) -> Option<Process> {
-    // What follows is the residency map.
-    let mut bytes = vec![0; size_of::<StatsBlock>()];
-    File::open(path).ok()?.read_exact(&mut bytes).ok()?;
-    let words: Box<[u64]> = bytes
-        .chunks_exact(8)
-        .map(|c| u64::from_ne_bytes(c.try_into().unwrap_or([0; 8])))
-        .collect();
-    fence(Acquire);
+    let words = copy_at_rest(&File::open(path).ok()?).ok()?;
     // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
     let block = unsafe { &*words.as_ptr().cast::<StatsBlock>() };
     if block.magic.load(Relaxed) != STATS_MAGIC || block.version.load(Relaxed) != STATS_VERSION {
@@ -111,6 +108,29 @@ fn read_process(path: &Path) -> Option<Process> {
         modelled: Latencies::copy(&block.modelled),
         achieved: Latencies::copy(&block.achieved),
     })
+}
+
+/// The words of a block as they were at one moment, if its writer is ever at rest; one that was
+/// killed may not be. What follows in the file is the residency map.
+fn copy_at_rest(file: &File) -> std::io::Result<Box<[u64]>> {
+    let mut bytes = vec![0; size_of::<StatsBlock>()];
+    let sequence = || {
+        let mut word = [0; 8];
+        let at = offset_of!(StatsBlock, sequence) as u64;
+        file.read_exact_at(&mut word, at)?;
+        fence(SeqCst);
+        Ok::<_, std::io::Error>(u64::from_ne_bytes(word))
+    };
+    for _ in 0..LOOKS {
+        let before = sequence()?;
+        file.read_exact_at(&mut bytes, 0)?;
+        fence(SeqCst);
+        if before.is_multiple_of(2) && sequence()? == before {
+            break;
+        }
+    }
+    let words = bytes.as_chunks().0.iter();
+    Ok(words.map(|word| u64::from_ne_bytes(*word)).collect())
 }
 
 /// The last number of `proc-<pid>-<image>.stats`.

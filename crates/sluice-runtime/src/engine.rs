@@ -143,8 +143,9 @@ impl Engine {
         self.leave_ns.store(exit_ns - map_ns, Relaxed);
         self.map_time.set(map_ns);
         let core = self.core.lock();
-        core.live.block().set(Counter::EntryNs, entry_ns);
-        core.live.block().set(Counter::ExitNs, exit_ns);
+        let block = core.live.change();
+        block.set(Counter::EntryNs, entry_ns);
+        block.set(Counter::ExitNs, exit_ns);
     }
 
     /// From the access to the first look at the clock, ns.
@@ -283,7 +284,7 @@ impl Engine {
     fn count_latency(&self, core: &Core, wait: &Wait, acting_ns: u64) {
         let end_ns = acting_ns + self.exit_ns();
         let achieved = end_ns.saturating_sub(wait.access_ns);
-        let block = core.live.block();
+        let block = core.live.change();
         block.modelled.record(wait.modelled_ns);
         block.achieved.record(achieved);
         if achieved > wait.modelled_ns + LATE_AFTER_NS {
@@ -293,12 +294,12 @@ impl Engine {
 
     /// Adds to a counter from outside the fault path.
     pub fn count(&self, counter: Counter, n: u64) {
-        self.core.lock().live.block().add(counter, n);
+        self.core.lock().live.change().add(counter, n);
     }
 
     /// Sets a counter from outside the fault path.
     pub fn set_count(&self, counter: Counter, n: u64) {
-        self.core.lock().live.block().set(counter, n);
+        self.core.lock().live.change().set(counter, n);
     }
 
     /// Writes the last figures and marks the block as ended.

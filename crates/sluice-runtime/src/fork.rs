@@ -25,7 +25,7 @@ impl Engine {
         self.core.acquire();
         // SAFETY: the lock is held by this thread, without a guard, until `after_fork_*`.
         let core = unsafe { self.core.get_held() };
-        core.live.block().add(Counter::Forks, 1);
+        core.live.change().add(Counter::Forks, 1);
         core.note_written(self.arena.0);
     }
 
@@ -104,7 +104,7 @@ impl Core {
         (self.live, self.ring) = files::create(session, identity)?;
         self.host.residency = self.live.residency();
         (0..self.host.top).for_each(|lpn| self.show(lpn));
-        let block = self.live.block();
+        let block = self.live.change();
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());
         Ok(())

@@ -5,7 +5,7 @@ use crate::progress::Progress;
 use crate::sample::{Sampler, Verdict};
 use crate::shared::SharedBacking;
 use crate::stats::Residency;
-use sluice_abi::{Counter, StatsBlock};
+use sluice_abi::{Change, Counter};
 use sluice_model::Effects;
 use sluice_region::{PAGE, Pagemap, ThreadCount, Uffd};
 use sluice_units::Lpn;
@@ -298,7 +298,7 @@ impl Host {
     }
 
     /// Copies the host's own counters.
-    pub fn copy_counters(&self, block: &StatsBlock) {
+    pub fn copy_counters(&self, block: &Change<'_>) {
         block.set(Counter::Pinned, self.pinned);
         block.set(Counter::PinnedErrno, self.pinned_errno as u64);
     }

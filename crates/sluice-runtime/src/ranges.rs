@@ -54,7 +54,7 @@ impl Engine {
             }
         }
         let _ = core.host.uffd.unregister(start, len);
-        core.live.block().add(Counter::HostPages, left);
+        core.live.change().add(Counter::HostPages, left);
     }
 
     /// Brings a range back under the device, empty. The caller has mapped it afresh.

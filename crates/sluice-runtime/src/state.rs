@@ -121,7 +121,7 @@ impl Core {
         if let Some(recorder) = &self.recorder {
             recorder.push(lpn);
         }
-        let block = self.live.block();
+        let block = self.live.change();
         block.add(Counter::Traps, 1);
         let flash = completion.served_by == ServedBy::Flash;
         block.add(
@@ -134,6 +134,7 @@ impl Core {
         );
         block.set(Counter::LastTrapNs, at_ns.saturating_sub(e.started_ns));
         self.publish();
+        drop(block);
         self.waiting += 1;
         let modelled_ns = completion.done_at.0.saturating_sub(now.0).div_ceil(1_000);
         let exit_ns = e.exit_ns();
@@ -154,8 +155,7 @@ impl Core {
     /// A fault on a page that is mapped: another thread was faster, the page is mapped elsewhere,
     /// or the program dropped it by a system call of its own, after which it reads as zeros.
     pub(crate) fn map_again(&mut self, lpn: u64, addr: usize) -> Plan {
-        let block = self.live.block();
-        block.add(Counter::Spurious, 1);
+        self.live.change().add(Counter::Spurious, 1);
         let was = self.host.state[lpn as usize];
         if let Backing::Private(_) = self.host.backing {
             self.host.state[lpn as usize] &= !STASHED;
@@ -182,7 +182,7 @@ impl Core {
             self.show(lpn);
         }
         if let Some(verdict) = verdict {
-            let block = self.live.block();
+            let block = self.live.change();
             block.add(Counter::SampledPages, 1);
             block.add(Counter::SampledTouched, u64::from(verdict.touched));
             block.add(Counter::SampledWindowNs, verdict.window_ns);
@@ -192,11 +192,11 @@ impl Core {
 
     /// Copies the counters into the statistics block.
     pub(crate) fn publish(&self) {
+        let block = self.live.change();
         self.live.copy_model(self.device.stats(), &self.inherited);
-        let block = self.live.block();
         block.set(Counter::CachedPages, self.device.cached_pages());
         block.set(Counter::PinnedPages, self.device.pinned_pages());
-        self.host.copy_counters(block);
+        self.host.copy_counters(&block);
     }
 
     /// Tells the residency map what is known of a page.

@@ -1,7 +1,7 @@
 //! The statistics block of this process and its residency map, in a file of the session directory.
 
 use core::sync::atomic::{AtomicU8, Ordering::*};
-use sluice_abi::{Counter, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use sluice_abi::{Change, Counter, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use sluice_model::Stats;
 use sluice_region::Mapping;
 
@@ -61,6 +61,11 @@ impl Live {
         unsafe { &*(self.map.addr() as *const StatsBlock) }
     }
 
+    /// Begins a change of the block, or goes on with the one under way. Under the engine's lock.
+    pub fn change(&self) -> Change<'_> {
+        self.block().change()
+    }
+
     /// The map behind the block. It lives no longer than this.
     pub fn residency(&self) -> Residency {
         Residency {
@@ -71,7 +76,7 @@ impl Live {
 
     /// Copies the model's counters, less those that a forked child found there.
     pub fn copy_model(&self, model: &Stats, inherited: &Stats) {
-        let block = self.block();
+        let block = self.change();
         let fields: [Field; 18] = [
             (Counter::Evictions, |stats| stats.evictions),
             (Counter::PolicyRefused, |stats| stats.policy_refused),

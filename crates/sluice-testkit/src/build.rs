@@ -10,6 +10,35 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// # Panics
 /// If it cannot be built.
 pub fn library(command: &str, package: &str, file: &str) -> PathBuf {
+    cargo(command, &["build", "--quiet", "-p", package], &[], file)
+}
+
+/// `sluice-guest` as guests need it, statically linked, beside a command of the same profile; built
+/// when it is missing or old.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn guest_program(command: &str) -> PathBuf {
+    let name = "sluice-guest";
+    let what = [
+        "rustc",
+        "--quiet",
+        "-p",
+        "sluice-ctl",
+        "--features=guest",
+        "--bin",
+        name,
+    ];
+    cargo(
+        command,
+        &what,
+        &["--", "-Ctarget-feature=+crt-static"],
+        name,
+    )
+}
+
+/// Has cargo make a file beside a command of the same profile.
+fn cargo(command: &str, what: &[&str], then: &[&str], file: &str) -> PathBuf {
     let profile_dir = Path::new(command).parent().expect("target/<profile>");
     let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
@@ -17,19 +46,21 @@ pub fn library(command: &str, package: &str, file: &str) -> PathBuf {
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "-p", package, "--profile", profile])
-        .arg("--target-dir")
+        .args(what)
+        .args(["--profile", profile, "--target-dir"])
         .args(profile_dir.parent())
+        .args(then)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output();
-    let library = profile_dir.join(file);
+    let made = profile_dir.join(file);
     let said = built.map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
+    let what = what.join(" ");
     assert!(
-        library.is_file(),
-        "no {}; run `cargo build -p {package} --profile {profile}`: {said:?}",
-        library.display()
+        made.is_file(),
+        "no {}; run `cargo {what} --profile {profile}`: {said:?}",
+        made.display()
     );
-    library
+    made
 }
 
 /// Compiles a program in C or C++ into a folder, under a name of its own.

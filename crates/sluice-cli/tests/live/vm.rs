@@ -2,10 +2,11 @@
 //! it is attached as, and meet it as its model says.
 
 mod endings;
+mod guest_program;
 mod programs;
 mod refused;
+mod ring;
 
-use crate::control::programs::c_program;
 use crate::sluice::{Outcome, Sluice, finish};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -102,68 +103,4 @@ fn a_cxl_device_is_enumerated_and_keeps_every_byte() {
         assert!(devices.contains(seen), "no {seen}: {devices}");
     }
     assert_closed_form(&object, 12 << 20, 4, 6, 0.0);
-}
-
-/// The guest's program says, for each command: its code, the range's pages, those changed, already
-/// so and refused, and the traps of touching them all afterwards.
-#[test]
-fn a_guest_commands_its_device() {
-    let program = c_program(
-        "crates/sluice-cli/tests/programs/control_guest.c",
-        "control_guest",
-    );
-    let program = program.to_str().expect("plain letters");
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().to_str().expect("plain letters");
-    let more = ["--with", program, "--out", out];
-    let (object, _) = well(&demo("numa", "control_guest 4096", &more));
-    let said = std::fs::read_to_string(folder.path().join("guest.out")).expect("what it said");
-    let numbers = |what: &str| -> Vec<u64> {
-        let line = said.lines().find_map(|line| line.strip_prefix(what));
-        let line = line.unwrap_or_else(|| panic!("no {what} in {said}"));
-        line.split_whitespace()
-            .map(|n| n.parse().expect("a number"))
-            .collect()
-    };
-    let evicted = numbers("evict ");
-    assert!(
-        evicted[2] + evicted[3] == 256 && evicted[5] >= 256,
-        "{evicted:?}"
-    );
-    assert_eq!(
-        numbers("prefetch "),
-        [0, 256, 256, 0, 0, 0],
-        "its next touches are hits"
-    );
-    assert_eq!(
-        numbers("pinned "),
-        [1, 256, 0, 256, 0, 0],
-        "it survived two passes over all"
-    );
-    assert_eq!(numbers("residency "), [0, 256]);
-    assert_eq!(numbers("policy "), [0]);
-    // What its commands did, nobody else does; misses go on until the guest is down.
-    let host = |path: &str| {
-        object
-            .pointer(path)
-            .and_then(Value::as_u64)
-            .expect("a number")
-    };
-    let still = [
-        "prefetched",
-        "evicted",
-        "pinned",
-        "settings_changed",
-        "answered",
-    ];
-    let still = still.map(|name| host(&format!("/commands/{name}")));
-    assert_eq!(numbers("still "), still);
-    let moving = numbers("moving ");
-    for (guest, path) in moving.iter().zip(["/cache/misses", "/cache/evictions"]) {
-        assert!(
-            (*guest..*guest + 2_000).contains(&host(path)),
-            "{path}: {moving:?} and then {}",
-            host(path)
-        );
-    }
 }

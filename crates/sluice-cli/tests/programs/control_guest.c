@@ -1,7 +1,9 @@
-/* In a guest, on memory of the device's node: what commands do to the next touches.
-   Counts are those of the whole guest, whose kernel keeps its own data elsewhere. */
+/* In a guest, on memory of the device's node or of a DAX device (PAGES [DAX DEVICE]): what commands
+   do to the next touches. Counts are those of the whole guest, whose kernel keeps its own data
+   elsewhere. */
 #define _GNU_SOURCE
 #include "sluice_control.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +52,17 @@ int main(int count, char **arguments) {
         printf("failed open: %s\n", sluice_ctl_text(error));
         return 1;
     }
-    unsigned char *memory = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    madvise(memory, (size_t)pages * PAGE, MADV_NOHUGEPAGE);
+    int file = count > 2 ? open(arguments[2], O_RDWR) : -1;
+    int flags = count > 2 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    unsigned char *memory =
+        mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE, flags, file, 0);
+    if (memory == MAP_FAILED) {
+        perror("failed map");
+        return 1;
+    }
+    /* A DAX device is mapped in large pages only. */
+    if (file < 0)
+        madvise(memory, (size_t)pages * PAGE, MADV_NOHUGEPAGE);
     memset(memory, 1, (size_t)pages * PAGE);
 
     unsigned some = 256;

@@ -70,8 +70,10 @@ impl Device {
         if let Some(path) = config.cache.plugin.as_ref().filter(|_| is_new) {
             return Err(ConfigError::Plugin {
                 path: path.clone(),
-                why: "a shared object is loaded when the device is made, not while it runs"
-                    .to_owned(),
+                why:
+                    "a shared object is loaded when the device is made, not while it runs: a guest \
+                      writes the control ring too, and could run code on its host"
+                        .to_owned(),
             });
         }
         self.apply(&changed, config, seed);

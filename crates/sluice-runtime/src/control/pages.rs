@@ -268,7 +268,7 @@ impl Core {
         }
         let outcome = self.obey(now, Command::Prefetch(Lpn(lpn)));
         if let Outcome::Done(Done { changed: true, .. }) = outcome {
-            self.live.block().add(Counter::CommandPrefetches, 1);
+            self.live.change().add(Counter::CommandPrefetches, 1);
         }
         outcome
     }

@@ -32,10 +32,11 @@ impl Control {
         );
         let mut core = self.engine.core();
         core.device.advance(self.engine.device_time(now), &mut ());
-        let block = core.live.block();
+        let block = core.live.change();
         block.add(Counter::Commands, 1);
         block.add(Counter::CommandsRefused, u64::from(refused));
         core.publish();
+        drop(block);
         drop(core);
         core::sync::atomic::fence(Release);
         answer.to_words()
@@ -71,7 +72,7 @@ impl Control {
         let mut core = self.engine.core();
         match core.device.tune(&pairs, self.engine.session.seed) {
             Ok(true) => {
-                core.live.block().add(Counter::Tunes, 1);
+                core.live.change().add(Counter::Tunes, 1);
                 Completion::new(0, Status::Done)
             }
             Ok(false) => Completion::new(0, Status::Nothing),
