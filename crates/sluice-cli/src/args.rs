@@ -35,6 +35,12 @@ pub enum Command {
     Vm(crate::vm::VmArgs),
     /// Simulate a workload on the device, in virtual time
     Sim(SimArgs),
+    /// Remove the session of a command that is killed
+    #[command(hide = true)]
+    KeepSession {
+        /// Its directory
+        dir: std::path::PathBuf,
+    },
     /// Run a plain program that knows nothing of Sluice
     Workload {
         #[command(subcommand)]

@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         args::Command::Ctl(args) => ctl::run(&args),
         args::Command::Top(args) => top::run(&args),
         args::Command::Vm(args) => vm::run(&args),
+        args::Command::KeepSession { dir } => return session::keep(&dir),
         args::Command::Sim(args) => sim::run(&args),
         args::Command::Workload { command } => return sluice_workload::run(command),
         args::Command::Doctor(args) => doctor::run(&args),

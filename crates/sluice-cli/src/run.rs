@@ -168,7 +168,7 @@ impl Ready<'_> {
 
     /// Waits for the program's end and tells what the device did; `add` may add to that.
     pub fn finish(
-        self,
+        mut self,
         mut running: Running,
         add: impl FnOnce(&Run<'_>, &mut Value, &mut Exit),
     ) -> Result<ExitCode, Error> {
@@ -188,6 +188,7 @@ impl Ready<'_> {
             None => Exit::Code(status.code().unwrap_or(1)),
         };
         let wall_s = running.started.elapsed().as_secs_f64();
+        self.session.dismiss_keeper();
         await_the_rest(exit);
         let processes = read_processes(self.session.path());
         let live = &self.live;

@@ -7,7 +7,7 @@ use sluice_abi::{
     CHANNELS, Channel, Client, Completion, ENTRIES, GUEST_CHANNELS, RING_BYTES, RING_MAGIC,
     RING_VERSION, Request, Ring, Submission,
 };
-use sluice_region::{Mapping, futex_wait, futex_wake};
+use sluice_region::{Mapping, futex_wait, futex_wake, is_running};
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -188,8 +188,7 @@ impl Connection {
     /// Whether the device's process still runs the image that we are connected to.
     pub fn is_alive(&self) -> bool {
         let ended = self.view.stats().ended.load(Relaxed) != 0;
-        let pid = self.place.pid.to_string();
-        self.place.side == Side::Guest || !ended && std::path::Path::new("/proc").join(pid).exists()
+        self.place.side == Side::Guest || !ended && is_running(self.place.pid)
     }
 }
 

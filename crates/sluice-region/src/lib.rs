@@ -8,6 +8,7 @@ mod futex;
 mod map;
 mod pagemap;
 mod probe;
+mod process;
 mod sys;
 mod uffd;
 
@@ -17,6 +18,7 @@ pub use map::{Mapping, dont_need, fallocate, file_identity, memfd, no_huge_pages
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
+pub use process::is_running;
 pub use uffd::{Event, EventSource, Features, OpenError, Uffd, UffdKind};
 
 /// Bytes in a page; the only page size the runtime maps.

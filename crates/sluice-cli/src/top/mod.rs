@@ -92,7 +92,7 @@ fn processes(pid: Option<u32>) -> Vec<Process> {
     let all = sessions().into_iter().flat_map(|(owner, dir)| {
         let all = read_processes(&dir);
         let last = |p: &Process| !all.iter().any(|q| q.pid == p.pid && q.image > p.image);
-        let runs = |p: &&Process| last(p) && PathBuf::from(format!("/proc/{}", p.pid)).exists();
+        let runs = |p: &&Process| last(p) && sluice_region::is_running(p.pid as u32);
         let wanted =
             |p: &&Process| pid.is_none_or(|pid| u64::from(pid) == p.pid || Some(pid) == owner);
         all.iter()

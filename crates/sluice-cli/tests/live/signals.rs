@@ -70,14 +70,7 @@ fn spinning(trap: &str) -> Running {
     let path = helper!("signals.c").to_str().expect("plain letters");
     let mut command = Sluice::run(trap).cache("2MiB").prepare([path, "spin"]);
     let running = Running::start(&mut command);
-    let started = Instant::now();
-    while child_of(running.id()).is_none() {
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "nothing was started"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_it("nothing was started", || child_of(running.id()).is_some());
     // The program fills its memory first; what happens meanwhile must do as well.
     std::thread::sleep(Duration::from_millis(200));
     running
@@ -86,12 +79,22 @@ fn spinning(trap: &str) -> Running {
 /// The program, once it is the program and not the command's own copy.
 fn child_of(parent: i32) -> Option<i32> {
     let path = format!("/proc/{parent}/task/{parent}/children");
-    let child = std::fs::read_to_string(path).ok()?;
-    let child = child.split_whitespace().next()?.parse().ok()?;
-    let name = std::fs::read_to_string(format!("/proc/{child}/cmdline")).ok()?;
-    name.contains("spin\0")
-        .then_some(child)
-        .filter(|_| !name.contains("--trap"))
+    let children = std::fs::read_to_string(path).ok()?;
+    let is_it = |child: &i32| {
+        let name = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        name.contains("spin\0") && !name.contains("--trap")
+    };
+    let mut children = children.split_whitespace().filter_map(|p| p.parse().ok());
+    children.find(is_it)
+}
+
+/// Waits, for a busy machine.
+fn await_it(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
@@ -137,4 +140,23 @@ fn a_program_that_is_killed_leaves_nothing_behind() {
         let session = format!("/dev/shm/sluice-{command}-0");
         assert!(!std::path::Path::new(&session).exists(), "{session}");
     }
+}
+
+/// The program goes on with its device. A process that has ended but is not waited for by its new
+/// parent counts as ended.
+#[test]
+fn a_killed_command_leaves_its_session_to_its_program_and_no_longer() {
+    let running = spinning("event");
+    let command = running.id();
+    let child = child_of(command).expect("the program runs");
+    let session = format!("/dev/shm/sluice-{command}-0");
+    let is_there = || std::path::Path::new(&session).exists();
+    // SAFETY: no pointers; the process is our own child.
+    unsafe { libc::kill(command, libc::SIGKILL) };
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(is_there(), "its program is still there");
+    // SAFETY: no pointers; our own grandchild, which nothing but this ends.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    await_it("its session is left", || !is_there());
+    assert_eq!(running.finish().signal(), Some(libc::SIGKILL));
 }

@@ -66,16 +66,18 @@ fn a_killed_qemu_leaves_nothing_behind() {
 }
 
 #[test]
-fn qemu_ends_with_the_command() {
+fn qemu_ends_with_the_command_and_so_does_its_session() {
     let _turn = my_turn();
     let (running, qemu) = booting();
     let session = format!("/dev/shm/sluice-{}-0", running.id());
+    assert!(Path::new(&session).exists(), "no {session}");
     kill(running.id());
     await_some(SOON, "QEMU lives on", || {
         command_line(qemu).is_empty().then_some(())
     });
     let out = running.finish();
     assert_eq!(out.signal(), Some(libc::SIGKILL), "{out:#?}");
-    // Nobody was there to remove its session. A later command does, maybe one that runs now.
-    let _ = std::fs::remove_dir_all(&session);
+    await_some(SOON, "its session is left", || {
+        (!Path::new(&session).exists()).then_some(())
+    });
 }
