@@ -101,7 +101,11 @@ value = dict(zip(sys.argv[1:], sys.argv[2:]))
 sets = dict(sys.argv[i + 1].split("=") for i, a in enumerate(sys.argv) if a == "--set")
 if os.environ.get("REFUSE", "no such") in " ".join(sys.argv):
     sys.exit("sluice: refused")
+if os.environ.get("ALONE"):
+    os.mkdir(os.environ["ALONE"])
 time.sleep(float(os.environ.get("NAP", 0)))
+if os.environ.get("ALONE"):
+    os.rmdir(os.environ["ALONE"])
 speed = float(sets.get("speed", 1)) * float(sets.get("depth", 1))
 print("working", file=sys.stderr)
 print(json.dumps({{"time_s": float(value["--load"][0]) * float(value["--work"]) / speed}}))

@@ -63,6 +63,52 @@ def test_a_contradiction_whose_reason_does_not_hold_counts(lab: Lab) -> None:
     assert (lab.result()["verdict"], outcomes(lab)[2]) == ("differs", "differs")
 
 
+@pytest.mark.parametrize(("limit", "outcome", "verdict", "claims"), [
+    ("given.limit > 10", "unchecked here", "match", "1 of 1"),
+    ("given.limit < 10", "differs", "differs", "1 of 2"),
+])
+def test_what_a_host_cannot_show_is_not_counted(
+        lab: Lab, limit: str, outcome: str, verdict: str, claims: str) -> None:
+    needs = f'needs = "{limit}"\nlacks = "more room"\ntrend = "falls"'
+    lab.write(EXPERIMENT.replace('trend = "rises"', needs))
+    assert lab.run() == 0
+    assert (lab.result()["verdict"], outcomes(lab)[1]) == (verdict, outcome)
+    assert lab.result()["claims"][1]["needs"] == "more room"
+    assert f"| {claims} |" in (lab.out / "results.md").read_text()
+    page = (lab.out / "test/fig1/index.html").read_text()
+    assert ("Not counted: it needs more room" in page) == (outcome == "unchecked here")
+
+
+def test_a_label_can_have_a_command_of_its_own(lab: Lab) -> None:
+    own = '["run", "--load", "{load}", "--work", "{work}", "{none}", "--set", "speed={speed}"]'
+    lab.write(EXPERIMENT.replace('set = { speed = "4" }',
+                                 f'settings = {{ none = "", speed = "4" }}, command = {own}'))
+    assert lab.run() == 0
+    assert lab.result()["verdict"] == "match"
+    assert "run --load 1us --work 100 --set speed=4 --json" in lab.calls()
+
+
+def test_an_axis_of_commands_has_a_quantity_where_it_says(lab: Lab) -> None:
+    metrics = """time = ["/nowhere/0", "/{place}"]
+fast = { pointer = "/time_s", factor = 2, only = { system = ["fast"] } }"""
+    lab.write(EXPERIMENT.replace('time = "/time_s"', metrics).replace(
+        '[settings]', '[settings]\nplace = "time_s"'))
+    assert lab.run() == 0
+    assert lab.result()["quantities"]["fast"]["values"] == [
+        ["fast", "1us", 50.0], ["fast", "2us", 100.0], ["fast", "4us", 200.0]]
+    lab.write(EXPERIMENT.replace('time = "/time_s"', 'time = ["/a", "/b/0"]'))
+    assert lab.run() == 1
+
+
+def test_what_measures_time_runs_alone(
+        lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.write(EXPERIMENT.replace("[runs]", "[runs]\nlive = true"))
+    monkeypatch.setenv("ALONE", str(tmp_path / "alone"))
+    monkeypatch.setenv("NAP", "0.05")
+    assert lab.run("--jobs", "4") == 0
+    assert len(lab.calls()) == 10
+
+
 def test_open_parameters_are_tried(lab: Lab) -> None:
     lab.run()
     told = lab.result()["sensitivity"]

@@ -41,6 +41,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         mmap_min: args.mmap_min.0 as usize,
         command: args.program.clone(),
         poll: None,
+        is_emulated: true,
     };
     let ready = live.prepare()?;
     let running = ready.start(&prog, |_| {}, &forward::ENDING)?;
@@ -65,12 +66,14 @@ pub struct Live<'a> {
     pub command: Vec<String>,
     /// How often the server of its control ring looks by itself, unless it was told.
     pub poll: Option<sluice_units::Ps>,
+    /// Whether there is a device at all, or the same program runs without one to compare with.
+    pub is_emulated: bool,
 }
 
 /// A live run whose session and output folder are there.
 pub struct Ready<'a> {
     live: Live<'a>,
-    library: PathBuf,
+    library: Option<PathBuf>,
     folder: Option<Folder>,
     session: SessionDir,
 }
@@ -91,8 +94,13 @@ impl Running {
 impl<'a> Live<'a> {
     /// Makes what the program needs at its start.
     pub fn prepare(self) -> Result<Ready<'a>, Error> {
-        let library = program::preload_library()?;
-        check_host(self.trap)?;
+        let library = match self.is_emulated {
+            true => {
+                check_host(self.trap)?;
+                Some(program::preload_library()?)
+            }
+            false => None,
+        };
         let folder = match &self.args.out {
             Some(path) => Some(Folder::create(path).map_err(|e| Error::at(path.display(), e))?),
             None => None,
@@ -143,7 +151,7 @@ impl Ready<'_> {
 
     /// Gives a guest the control ring, if there is one.
     pub fn add_ring(&self, command: &mut Command) {
-        if self.live.args.control.is_on(self.live.trap) {
+        if self.library.is_some() && self.live.args.control.is_on(self.live.trap) {
             crate::vm::add_ring(command, self.session.path(), &self.live.config);
         }
     }
@@ -216,11 +224,6 @@ impl Ready<'_> {
     }
 
     fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {
-        let mut preload = self.library.as_os_str().to_owned();
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
-            preload.push(":");
-            preload.push(others);
-        }
         // Daemons that the program leaves behind become ours, and are waited for.
         // SAFETY: no pointers.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
@@ -230,9 +233,16 @@ impl Ready<'_> {
             use std::os::unix::process::CommandExt;
             command.arg0(&self.live.command[0]);
         }
-        command
-            .env("LD_PRELOAD", preload)
-            .env(sluice_abi::SESSION_VAR, self.session.path());
+        if let Some(library) = &self.library {
+            let mut preload = library.as_os_str().to_owned();
+            if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
+                preload.push(":");
+                preload.push(others);
+            }
+            command
+                .env("LD_PRELOAD", preload)
+                .env(sluice_abi::SESSION_VAR, self.session.path());
+        }
         adjust(&mut command);
         command.spawn().map_err(|e| Error::at(prog.display(), e))
     }
@@ -262,11 +272,15 @@ impl Ready<'_> {
         }
         if args.json {
             println!("{object}");
-        } else {
+        } else if self.live.is_emulated {
             // Of a guest's command, if there was one, and not of its boot.
             eprintln!("{}", summary_line(object.get("workload").unwrap_or(object)));
+        } else {
+            eprintln!("sluice: no device was emulated; {:.2} s", result.wall_s);
         }
-        warn::of_run(result);
+        if self.live.is_emulated {
+            warn::of_run(result);
+        }
         Ok(())
     }
 }

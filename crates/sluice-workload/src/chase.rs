@@ -31,12 +31,31 @@ pub enum Measure {
     Accesses,
     /// Whole passes only, at native speed.
     Passes,
+    /// The same, and a pass is nothing but loads: see [`LOADS_A_PASS`].
+    Loads,
+}
+
+/// Loads of a pass of [`Measure::Loads`], at least: it goes round short chains several times, so
+/// that reading the clock is nothing beside it.
+pub const LOADS_A_PASS: u64 = 1 << 18;
+
+impl Measure {
+    /// How often a pass goes round the chain.
+    #[must_use]
+    pub fn laps(self, plan: &Plan) -> u64 {
+        match self {
+            Measure::Loads => LOADS_A_PASS.div_ceil(plan.nodes()),
+            Measure::Accesses | Measure::Passes => 1,
+        }
+    }
 }
 
 /// What a chase measured; histograms are handed to the reader of [`run`] while they are valid.
 pub struct Measured<'a> {
     /// Wall time of each pass, in nanoseconds.
     pub pass_ns: Vec<u64>,
+    /// How often a pass went round.
+    pub laps: u64,
     /// Latencies of each pass: empty histograms when whole passes were measured.
     pub passes: &'a [Histogram],
     /// Latencies of all passes.
@@ -85,6 +104,7 @@ pub fn run<R>(
             .iter()
             .map(|ns| ns.load(Relaxed))
             .collect(),
+        laps: measure.laps(plan),
         passes: &PASSES[..passes],
         total: &TOTAL,
         build_ns,
@@ -130,6 +150,9 @@ impl Crew<'_> {
         let mut state = part.build();
         let build_ns = started.elapsed().as_nanos() as u64;
         let mut first = None;
+        if self.measure == Measure::Loads && state.is_ok() {
+            state = checked(&mut part, 0, &mut first).map_err(Error::from);
+        }
         for pass in 0..self.plan.parameters().passes as usize {
             self.barrier.wait();
             let started = Instant::now();
@@ -149,6 +172,13 @@ impl Crew<'_> {
             }
         }
         state?;
+        if self.measure == Measure::Loads {
+            checked(
+                &mut part,
+                self.plan.parameters().passes as usize,
+                &mut first,
+            )?;
+        }
         part.verify()?;
         Ok((build_ns, part.hash.0))
     }
@@ -160,6 +190,12 @@ impl Crew<'_> {
         pass: usize,
         first: &mut Option<VisitHash>,
     ) -> Result<(), Damage> {
+        if self.measure == Measure::Loads {
+            part.follow_alone(self.measure.laps(self.plan))?;
+            // The chain was checked, and is as it was.
+            part.hash.visit(first.unwrap_or_default().0);
+            return Ok(());
+        }
         let mut seen = VisitHash::default();
         match self.measure {
             Measure::Accesses => {
@@ -171,15 +207,34 @@ impl Crew<'_> {
                     &mut seen,
                 )?;
             }
-            Measure::Passes => part.visit_all(&Untimed, &mut seen)?,
+            Measure::Passes | Measure::Loads => part.visit_all(&Untimed, &mut seen)?,
         }
         part.hash.visit(seen.0);
-        let repeats = self.plan.parameters().order != Order::Uniform;
-        if repeats && *first.get_or_insert(seen) != seen {
-            return Err(part.damage(0, Wrong::Pass { pass: pass + 1 }));
+        match self.plan.parameters().order {
+            Order::Uniform => Ok(()),
+            Order::Sequential | Order::Cycle => same_way(part, pass, first, seen),
         }
-        Ok(())
     }
+}
+
+/// A pass that is not measured, in which each pointer is checked before it is followed.
+fn checked(part: &mut Part, pass: usize, first: &mut Option<VisitHash>) -> Result<(), Damage> {
+    let mut seen = VisitHash::default();
+    part.visit_all(&Untimed, &mut seen)?;
+    same_way(part, pass, first, seen)
+}
+
+/// Passes go the way of the first.
+fn same_way(
+    part: &Part,
+    pass: usize,
+    first: &mut Option<VisitHash>,
+    seen: VisitHash,
+) -> Result<(), Damage> {
+    if *first.get_or_insert(seen) != seen {
+        return Err(part.damage(0, Wrong::Pass { pass: pass + 1 }));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -236,9 +291,13 @@ mod tests {
     #[test]
     fn the_program_visits_what_its_stream_says() {
         for order in [Order::Sequential, Order::Cycle, Order::Uniform] {
-            for (write, threads) in [(false, 1), (true, 1), (true, 3)] {
+            for (write, threads) in [(false, 1), (true, 1), (true, 3), (false, 2)] {
                 let plan = plan(order, write, threads);
-                for measure in [Measure::Accesses, Measure::Passes] {
+                let loads = (order != Order::Uniform && !write).then_some(Measure::Loads);
+                for measure in [Measure::Accesses, Measure::Passes]
+                    .into_iter()
+                    .chain(loads)
+                {
                     let (checksum, _, _) = chase(&plan, measure).unwrap();
                     assert_eq!(checksum, predicted(&plan), "{order:?} {write} {threads}");
                 }
@@ -276,10 +335,12 @@ mod tests {
                 .word(64 * node)
                 .store((buffer.base() + 64 * next) as u64, Relaxed);
         }
+        let alone = checked(&mut part, 1, &mut first).unwrap_err();
         let message = Error::from(crew.pass(&mut part, 0, 1, &mut first).unwrap_err()).to_string();
         assert!(
             message.contains("pass 2 visited other nodes than pass 1"),
             "{message}"
         );
+        assert_eq!(Error::from(alone).to_string(), message);
     }
 }

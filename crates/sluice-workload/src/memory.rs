@@ -13,12 +13,15 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
 const WORD: usize = size_of::<u64>();
+const LARGE_PAGE: usize = 2 << 20;
 const SCRATCH_NAME: &CStr = c"workload-scratch";
 
-/// One private or shared mapping, unmapped when dropped.
+/// One private or shared mapping, unmapped when dropped. A device may have more mapped than was
+/// asked for.
 pub struct Buffer {
     base: NonNull<u8>,
     len: usize,
+    mapped: usize,
     fresh: bool,
 }
 
@@ -54,12 +57,15 @@ impl Buffer {
         if meta.is_file() && meta.len() < len as u64 {
             file.set_len(len as u64)?;
         }
-        map(
-            len,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            meta.is_file() && meta.len() == 0,
-        )
+        // DAX devices are mapped in whole large pages.
+        let mapped = match meta.is_file() {
+            true => len,
+            false => len.next_multiple_of(LARGE_PAGE),
+        };
+        let fresh = meta.is_file() && meta.len() == 0;
+        let mut buffer = map(mapped, libc::MAP_SHARED, file.as_raw_fd(), fresh)?;
+        buffer.len = len;
+        Ok(buffer)
     }
 
     /// `file` when a path is given, else `anonymous`.
@@ -70,7 +76,7 @@ impl Buffer {
         path.map_or_else(|| Self::anonymous(len), |path| Self::file(path, len))
     }
 
-    /// Bytes mapped.
+    /// Bytes that were asked for.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.len
@@ -137,7 +143,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: our own mapping, and every borrow of it has ended.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
     }
 }
 
@@ -192,7 +198,12 @@ fn map(len: usize, flags: i32, fd: i32, fresh: bool) -> io::Result<Buffer> {
     // Called through libc, not a system call of our own, so that preloaded hooks see it.
     let base = unsafe { libc::mmap(ptr::null_mut(), len, access, flags, fd, 0) };
     match NonNull::new(base.cast::<u8>()) {
-        Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(Buffer { base, len, fresh }),
+        Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(Buffer {
+            base,
+            len,
+            mapped: len,
+            fresh,
+        }),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -26,6 +26,28 @@ fn a_chase_reports_each_pass() {
 }
 
 #[test]
+fn a_bare_chase_goes_round_until_its_loads_take_time() {
+    for (flags, accesses) in [
+        ("--size 4KiB", 1 << 18),
+        ("--size 1MiB --stride 8", 1 << 18),
+    ] {
+        let report = json(&workload(&format!(
+            "chase --bare --json --passes 3 {flags}"
+        )));
+        let passes = report["passes"].as_array().unwrap();
+        assert_eq!(passes.len(), 3);
+        let times = passes.iter().map(|pass| {
+            assert_eq!(pass["accesses"], accesses, "{flags}");
+            pass["ns_per_access"].as_f64().unwrap()
+        });
+        let mut times: Vec<f64> = times.collect();
+        times.sort_by(f64::total_cmp);
+        assert_eq!(report["pass_ns"]["min"], times[0]);
+        assert_eq!(report["pass_ns"]["median"], times[1]);
+    }
+}
+
+#[test]
 fn the_checksum_is_a_function_of_the_flags() {
     let checksum = |flags: &str| {
         let all = format!("chase --size 64KiB --json --passes 2 {flags}");
@@ -40,6 +62,7 @@ fn the_checksum_is_a_function_of_the_flags() {
         plain,
         "how it is measured does not matter"
     );
+    assert_eq!(checksum("--random --bare"), plain);
     assert_eq!(checksum("--random --write"), plain);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("buffer").display().to_string();
@@ -169,6 +192,7 @@ fn bad_input_is_one_line_and_status_2() {
             "chase --stride 8 --write",
             "expected at least 16 bytes with write",
         ),
+        ("chase --bare --write", "cannot be used with"),
         ("chase --size 4EiB", "number with a unit"),
         (
             "chase --size 4194304TiB --stride 4194304TiB",

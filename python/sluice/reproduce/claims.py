@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -17,6 +17,7 @@ from sluice.reproduce.section import Section
 KINDS = ("value", "ratio", "order", "trend", "range", "contradiction")
 TRENDS = ("rises", "falls", "flat", "valley", "peak")
 MATCH, TREND, DIFFERS, CONTRADICTS = "match", "trend only", "differs", "contradicts its set-up"
+UNCHECKED = "unchecked here"
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,15 @@ class Claim:
     high: Formula | None = None
     because: tuple[tuple[str, Formula, str], ...] = ()
     holds: Formula | None = None
+    needs: Formula | None = None
+    """True on hosts that can show it; on others the claim is not counted."""
+    lacks: str = ""
+    """What a host needs to show it."""
 
     def formulas(self) -> dict[str, Formula]:
         """Its formulas, by key."""
         named = {"published": self.published, "ours": self.ours, "from": self.low,
-                 "to": self.high, "holds": self.holds}
+                 "to": self.high, "holds": self.holds, "needs": self.needs}
         named |= {f"because[{index}].value": formula
                   for index, (_, formula, _) in enumerate(self.because, start=1)}
         return {key: formula for key, formula in named.items() if formula}
@@ -140,6 +145,8 @@ def read_claim(one: Section) -> Claim:
     common = {"section": one.name, "kind": kind, "says": one.text("says"),
               "place": one.text("place"), "unit": one.text("unit", ""),
               "note": one.text("note", "")}
+    if one.has("needs"):
+        common |= {"needs": _formula(one, "needs"), "lacks": one.text("lacks")}
     own: dict[str, Any] = {"why": "", "tolerance": None}
     if kind == "contradiction":
         own |= _contradiction(one)
@@ -205,7 +212,10 @@ def _order(text: str) -> tuple[tuple[str, ...], ...]:
 def judge(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     """Whether the claim holds, computed from the measured and the published quantities."""
     try:
-        return _JUDGES[claim.kind](claim, known)
+        judged = _JUDGES[claim.kind](claim, known)
+        if claim.needs and not claim.needs(known).only:
+            return replace(judged, outcome=UNCHECKED)
+        return judged
     except ExperimentError as error:
         raise ExperimentError(f"{claim.section}: {error}", key=claim.section) from None
 
@@ -337,15 +347,21 @@ _JUDGES = {"value": _values, "ratio": _values, "order": _orders, "trend": _trend
            "range": _ranges, "contradiction": _contradicted}
 
 
+def is_counted(outcome: str) -> bool:
+    """Whether the verdict depends on a claim with this outcome."""
+    return outcome not in (CONTRADICTS, UNCHECKED)
+
+
 def verdict(judged: list[Judged]) -> str:
     """Of a whole experiment: *match*, *trend only* or *differs*.
 
-    A claim that contradicts its own set-up is not counted, as long as the computed reason holds;
-    with nothing else to count, that is the verdict.
+    A claim that contradicts its own set-up is not counted, as long as the computed reason holds,
+    nor is one that this host cannot show; with nothing else to count, that is the verdict.
     """
-    counted = [one for one in judged if one.outcome != CONTRADICTS]
+    counted = [one for one in judged if is_counted(one.outcome)]
     if not counted:
-        return CONTRADICTS if judged else DIFFERS
+        is_open = any(one.outcome == UNCHECKED for one in judged)
+        return UNCHECKED if is_open else CONTRADICTS if judged else DIFFERS
     if all(one.outcome == MATCH for one in counted):
         return MATCH
     shape = [one for one in counted if one.claim.kind in ("order", "trend", "ratio")]

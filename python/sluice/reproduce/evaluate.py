@@ -12,7 +12,7 @@ from sluice.reproduce import matrix
 from sluice.reproduce.claims import Judged, judge, verdict
 from sluice.reproduce.grid import Cell, Grid
 from sluice.reproduce.matrix import Run, Trial
-from sluice.reproduce.spec import Experiment
+from sluice.reproduce.spec import Experiment, Metric
 
 SCHEMA = "sluice.reproduce/1"
 Results = Mapping[tuple[str, ...], dict[str, Any]]
@@ -49,13 +49,14 @@ def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
     names = [axis.name for axis in experiment.axes]
     used = {name: tuple(label.name for label in experiment.axis(name).labels) for name in names}
     known = experiment.known()
-    for name, (pointer, factor) in experiment.metrics.items():
+    for name, metric in experiment.metrics.items():
         cells: dict[Cell, Any] = {}
         for run in runs:
-            if run.arguments in results:
-                at = _filled(pointer, dict(zip(names, run.cell, strict=True)))
-                value = _pointed(results[run.arguments], at, name, run)
-                cells[run.cell] = value * factor if isinstance(value, int | float) else value
+            at = dict(zip(names, run.cell, strict=True))
+            if run.arguments in results and metric.is_of(at):
+                value = _pointed(results[run.arguments], metric, run.words, name, run)
+                known_as = isinstance(value, int | float)
+                cells[run.cell] = value * metric.factor if known_as else value
         known[name] = Grid(used, cells)
     for name, formula in experiment.derived.items():
         try:
@@ -66,25 +67,42 @@ def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
     return known
 
 
-def _filled(pointer: str, labels: dict[str, str]) -> str:
-    """An axis in braces stands for the run's label on it: ``/hops/latency_ns/{hops}``."""
-    for axis, label in labels.items():
-        pointer = pointer.replace(f"{{{axis}}}", label)
+def _filled(pointer: str, words: Mapping[str, str]) -> str:
+    """What stands in braces is the run's label on that axis, or a setting of its labels:
+    ``/hops/latency_ns/{hops}``."""
+    for name, word in words.items():
+        pointer = pointer.replace(f"{{{name}}}", word)
     return pointer
 
 
-def _pointed(result: Any, pointer: str, name: str, run: Run) -> Any:
-    """The value at a JSON pointer; ``null`` is a number that does not exist."""
-    value = result
+def _pointed(result: Any, metric: Metric, words: Mapping[str, str], name: str, run: Run) -> Any:
+    """The value at the first of the pointers that leads to one; ``null`` is a number that does not
+    exist."""
+    pointers = [_filled(pointer, words) for pointer in metric.pointers]
+    found = []
+    for pointer in pointers:
+        try:
+            found.append(_at(result, pointer))
+        except LookupError:
+            continue
+        if found[-1] is not None:
+            return found[-1]
+    if found:
+        return math.nan
+    raise ExperimentError(f"metrics.{name}: no {' and no '.join(pointers)} in the output of"
+                          f" `sluice {' '.join(run.arguments)}`", key=f"metrics.{name}")
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """What a JSON pointer leads to. Raises ``LookupError`` if nothing is there."""
     for part in pointer.split("/")[1:]:
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        if isinstance(value, list) and part.isdigit():
             value = value[int(part)]
-        elif isinstance(value, dict) and part in value:
+        elif isinstance(value, dict):
             value = value[part]
         else:
-            raise ExperimentError(f"metrics.{name}: no {pointer} in the output of"
-                                  f" `sluice {' '.join(run.arguments)}`", key=f"metrics.{name}")
-    return math.nan if value is None else value
+            raise LookupError(part)
+    return value
 
 
 def _sensitivity(experiment: Experiment, results: Results
@@ -128,7 +146,7 @@ def _claim(judged: Judged) -> dict[str, Any]:
     claim = judged.claim
     return {
         "kind": claim.kind, "says": claim.says, "place": claim.place, "unit": claim.unit,
-        "outcome": judged.outcome, "why": claim.why,
+        "outcome": judged.outcome, "why": claim.why, "needs": claim.lacks or None,
         "tolerance": claim.tolerance.text if claim.tolerance else None,
         "findings": [{"where": list(one.where), "published": one.published, "ours": one.ours,
                       "distance": one.distance, "good": one.good} for one in judged.findings],

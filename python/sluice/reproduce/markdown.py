@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sluice.reproduce import words
-from sluice.reproduce.claims import CONTRADICTS, MATCH
+from sluice.reproduce.claims import MATCH, is_counted
 
 _MOST = 8
 
@@ -27,7 +27,7 @@ def render(results: Sequence[Mapping[str, Any]], version: str) -> str:
 
 
 def _row(one: Mapping[str, Any]) -> str:
-    counted = [claim for claim in one["claims"] if claim["outcome"] != CONTRADICTS]
+    counted = [claim for claim in one["claims"] if is_counted(claim["outcome"])]
     good = sum(claim["outcome"] == MATCH for claim in counted)
     quick = " (quick)" if one["quick"] else ""
     told = next((_claim(claim) for claim in counted if _numbers(claim)), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from sluice.errors import ExperimentError
@@ -14,10 +14,12 @@ from sluice.reproduce.spec import Experiment, Label, Open
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its labels along the axes, and what ``sluice`` is called with."""
+    """One run: its labels along the axes, what ``sluice`` is called with, and the words that stand
+    for names in braces."""
 
     cell: Cell
     arguments: tuple[str, ...]
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ def runs(experiment: Experiment, picks: Mapping[str, Sequence[str]] | None = Non
         at = dict(zip(names, combination, strict=True))
         cell = {axis: label.name for axis, label in at.items()}
         if not any(skip.items() <= cell.items() for skip in experiment.skip):
-            made.append(Run(tuple(cell.values()), _arguments(experiment, at, change)))
+            settings = _settings(experiment, at)
+            arguments = _arguments(experiment, at, settings, change)
+            made.append(Run(tuple(cell.values()), arguments, settings))
     return tuple(made)
 
 
@@ -66,12 +70,19 @@ def _picked(experiment: Experiment, axis: str, names: Sequence[str] | None) -> l
     return [label for label in labels if label.name in names]
 
 
-def _arguments(experiment: Experiment, at: Mapping[str, Label],
-               change: tuple[Open, str] | None) -> tuple[str, ...]:
+def _settings(experiment: Experiment, at: Mapping[str, Label]) -> dict[str, str]:
     settings = dict(experiment.settings)
     for axis, label in at.items():
         settings |= experiment.per.get((axis, label.name), {}) | label.settings
         settings[axis] = label.name
+    return settings
+
+
+def _arguments(experiment: Experiment, at: Mapping[str, Label], words: Mapping[str, str],
+               change: tuple[Open, str] | None) -> tuple[str, ...]:
+    settings = dict(words)
+    own = [label.command for label in at.values() if label.command]
+    wanted = own[0] if own else (*experiment.subcommand, *experiment.command)
     changed: dict[str, str] = {}
     for label in at.values():
         changed |= label.set
@@ -79,10 +90,11 @@ def _arguments(experiment: Experiment, at: Mapping[str, Label],
         settings[change[0].name] = change[1]
     elif change:
         changed[change[0].name] = change[1]
-    command = [_fill(experiment, part, settings) for part in experiment.command]
+    filled = (_fill(experiment, part, settings) for part in wanted)
+    command = [part for part in filled if part]
     for key, value in changed.items():
         command += ["--set", f"{key}={_fill(experiment, value, settings)}"]
-    return (*experiment.subcommand, *command, "--json")
+    return (*command, "--json")
 
 
 def _fill(experiment: Experiment, text: str, settings: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from sluice.report import svg
 from sluice.reproduce import draw, words
-from sluice.reproduce.claims import CONTRADICTS
+from sluice.reproduce.claims import CONTRADICTS, is_counted
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.figures import Figure
 
@@ -79,6 +79,7 @@ def _template(name: str) -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                               lstrip_blocks=True)
     environment.filters["code"] = _code
+    environment.tests["counted"] = is_counted
     return environment.from_string(files("sluice.reproduce").joinpath(name)
                                    .read_text(encoding="utf-8"))
 

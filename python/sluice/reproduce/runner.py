@@ -1,4 +1,4 @@
-"""Runs ``sluice sim`` on all cores, and keeps what each run said."""
+"""Runs ``sluice`` on all cores, or alone where time is measured, and keeps what each run said."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ class Runner:
         self.version = subprocess.run([sluice, "--version"], capture_output=True, text=True,
                                       check=True).stdout.strip()
         self._program = hashlib.sha256(sluice.read_bytes()).hexdigest()
+        # A program that a run starts by the name `sluice` is the same one.
+        path = os.pathsep.join([str(sluice.parent), os.environ.get("PATH", os.defpath)])
+        self._environment = {**os.environ, "PATH": path}
         self._children: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._stopped = False
@@ -41,8 +44,10 @@ class Runner:
         whole = json.dumps([self._program, self.version, list(arguments)])
         return hashlib.sha256(whole.encode()).hexdigest()[:24]
 
-    def run(self, wanted: Iterable[Arguments], told: Callable[[int, int, Arguments], None]) -> None:
+    def run(self, wanted: Iterable[Arguments], told: Callable[[int, int, Arguments], None],
+            alone: bool = False) -> None:
         """Fills ``results`` and ``failures``; ``told`` hears of each end: done, of how many, what.
+        With ``alone`` there is one run at a time.
 
         ``KeyboardInterrupt`` ends the runs that are under way; those that ended are kept.
         """
@@ -50,7 +55,7 @@ class Runner:
         if not todo:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(self._jobs) as pool:
+        with ThreadPoolExecutor(1 if alone else self._jobs) as pool:
             pending = {pool.submit(self._one, one): one for one in todo}
             try:
                 self._wait(pending, len(todo), told)
@@ -87,7 +92,8 @@ class Runner:
             if self._stopped:
                 return
             child = subprocess.Popen([self._sluice, *arguments], stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+                                     stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                                     env=self._environment)
             self._children.add(child)
         output, errors = child.communicate()
         with self._lock:

@@ -39,7 +39,7 @@ class Session:
         for number, one in enumerate(experiments, start=1):
             place = f" ({number} of {len(experiments)})" if len(experiments) > 1 else ""
             progress.start(f"{one.name}{place}", wanted[one.name])
-            self._runner.run(wanted[one.name], progress.told)
+            self._runner.run(wanted[one.name], progress.told, alone=one.live)
             progress.clear()
             self._finish(one, wanted[one.name])
         told = self._documents()

@@ -22,12 +22,27 @@ FILE = "experiment.toml"
 
 @dataclass(frozen=True)
 class Label:
-    """One value of an axis: its name, its title, and what it changes in the command."""
+    """One value of an axis: its name, its title, and what it changes in the command, or the command
+    that takes the other's place."""
 
     name: str
     title: str
     set: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Where a run's output has a quantity: at the first of some pointers that is there."""
+
+    pointers: tuple[str, ...]
+    factor: float = 1.0
+    only: dict[str, list[str]] = field(default_factory=dict)
+
+    def is_of(self, cell: Mapping[str, str]) -> bool:
+        """Whether the run with these labels has it."""
+        return all(cell[axis] in labels for axis, labels in self.only.items())
 
 
 @dataclass(frozen=True)
@@ -96,8 +111,10 @@ class Experiment:
     skip: tuple[dict[str, str], ...]
     settings: dict[str, str]
     per: dict[tuple[str, str], dict[str, str]]
+    live: bool
+    """Whether the runs measure time, so that only one may run at a time."""
     quick: bool
-    metrics: dict[str, tuple[str, float]]
+    metrics: dict[str, Metric]
     derived: dict[str, Formula]
     given: dict[str, Given]
     published: tuple[Source, ...]
@@ -143,13 +160,13 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
     shared = {below.text("name"): below for one in common for below in one.tables("shared_axes")}
     axes = tuple(_axis(one, axes_quick, shared) for one in top.tables("axes"))
     _no_strangers(top, axes_quick, axes)
-    subcommand, command, skip = _runs(top, common)
+    subcommand, command, skip, live = _runs(top, common)
     experiment = Experiment(
         name=name, folder=path.parent, title=top.text("title"), paper=top.text("paper"),
         place=top.text("place"), setup=top.text("setup"), departs=top.text("departs", ""),
         axes=axes, subcommand=tuple(subcommand), command=tuple(command), skip=tuple(skip),
-        settings=settings, per=per, quick=quick,
-        metrics=_metrics(top.table("metrics")),
+        settings=settings, per=per, live=live, quick=quick,
+        metrics=_metrics(top.table("metrics"), axes),
         derived={key: _formula(top.table("derived"), key) for key in top.settings("derived")},
         given=_given([*common, top]),
         published=tuple(_source(one) for one in top.tables("published")),
@@ -188,9 +205,10 @@ def _settings(sections: list[Section], quick: bool) -> tuple[
 
 
 def _runs(top: Section, common: list[Section]
-          ) -> tuple[list[str], list[str], list[dict[str, str]]]:
-    """The subcommand and its arguments, the shared ones if the experiment has none of its own, and
-    what is not run."""
+          ) -> tuple[list[str], list[str], list[dict[str, str]], bool]:
+    """The subcommand and its arguments, the shared ones if the experiment has none of its own, what
+    is not run, and whether the runs are live."""
+    live = False
     subcommand = ["sim"]
     command: list[str] = []
     skip = []
@@ -198,9 +216,10 @@ def _runs(top: Section, common: list[Section]
         runs = one.table("runs")
         subcommand = runs.texts("subcommand", subcommand)
         command = runs.texts("command", command) + runs.texts("more", [])
+        live |= runs.flag("live")
         skip += [below.settings("where") for below in runs.tables("skip")]
         runs.done()
-    return subcommand, command, skip
+    return subcommand, command, skip, live
 
 
 def _axis(one: Section, quick: Mapping[str, list[str]], shared: Mapping[str, Section]) -> Axis:
@@ -236,7 +255,7 @@ def _label(one: Section, index: int, value: Any) -> Label:
     below = Section(one.path, f"{one.full('values')}[{index}]", value)
     label = below.text("name")
     made = Label(label, below.text("title", label), below.settings("set"),
-                 below.settings("settings"))
+                 below.settings("settings"), tuple(below.texts("command", [])))
     below.done()
     return made
 
@@ -260,19 +279,38 @@ def _no_strangers(top: Section, quick: Mapping[str, list[str]], axes: tuple[Axis
                                     f"no such label; there are {', '.join(known)}")
 
 
-def _metrics(table: Section) -> dict[str, tuple[str, float]]:
-    """A metric is a JSON pointer, or a table with a pointer and a factor."""
+def _metrics(table: Section, axes: tuple[Axis, ...]) -> dict[str, Metric]:
+    """A metric is a JSON pointer, a list of them, or a table with either, a factor, and the labels
+    that have it."""
     found = {}
     for name in table.keys():
         if isinstance(table.raw(name, ""), dict):
-            one = table.table(name)
-            found[name] = (one.text("pointer"), one.number("factor"))
-            one.done()
+            below = table.table(name)
+            only = below.table("only")
+            picked = {axis: only.texts(axis) for axis in only.keys()}
+            factor = below.number("factor") if below.has("factor") else 1.0
+            found[name] = Metric(_pointers(below, "pointer"), factor, picked)
+            _known_labels(only, picked, axes)
+            below.done()
         else:
-            found[name] = (table.text(name), 1.0)
-        if not found[name][0].startswith("/"):
-            raise table.error(name, "a JSON pointer such as /cache/misses was needed")
+            found[name] = Metric(_pointers(table, name))
     return found
+
+
+def _pointers(one: Section, key: str) -> tuple[str, ...]:
+    is_list = isinstance(one.raw(key, None), list)
+    pointers = one.texts(key) if is_list else [one.text(key)]
+    if not pointers or not all(pointer.startswith("/") for pointer in pointers):
+        raise one.error(key, "a JSON pointer such as /cache/misses was needed")
+    return tuple(pointers)
+
+
+def _known_labels(only: Section, picked: Mapping[str, list[str]], axes: tuple[Axis, ...]) -> None:
+    for name, labels in picked.items():
+        known = [label.name for axis in axes if axis.name == name for label in axis.labels]
+        for label in labels:
+            if label not in known:
+                raise only.error(name, f"no {label!r}; there are {', '.join(known) or 'none'}")
 
 
 def _formula(table: Section, key: str) -> Formula:

@@ -6,14 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sluice.reproduce.claims import CONTRADICTS, DIFFERS, MATCH, TREND, Finding, Judged
+from sluice.reproduce.claims import (
+    CONTRADICTS,
+    DIFFERS,
+    MATCH,
+    TREND,
+    UNCHECKED,
+    Finding,
+    Judged,
+)
 
-MARKS = {MATCH: "✓", TREND: "~", DIFFERS: "✗", CONTRADICTS: "!"}
+MARKS = {MATCH: "✓", TREND: "~", DIFFERS: "✗", CONTRADICTS: "!", UNCHECKED: "?"}
 MEANINGS = {
     MATCH: "every counted claim holds within its tolerance",
     TREND: "every order, trend and direction holds; some values are outside their tolerance",
     DIFFERS: "an order, a trend or a value does not hold",
     CONTRADICTS: "the published claims cannot follow from the published set-up",
+    UNCHECKED: "this host cannot show what the claims are about",
 }
 
 

@@ -1,93 +1,164 @@
-//! What the device costs a guest, measured in the guest: `sluice vm` beside the same QEMU without
-//! Sluice, and beside QEMU's own `cxl-type3`, in the same rounds.
+//! What the device costs a guest, measured in the guest: `sluice vm` beside the same machine and
+//! memory without Sluice, and beside QEMU's own `cxl-type3`.
 //!
-//! `cargo bench -p sluice-cli --bench guest`; `SLUICE_BENCH_ROUNDS` sets the rounds (default 5), of
-//! three guests each. QEMU without Sluice is `sluice vm` with a QEMU that drops `LD_PRELOAD`: the
-//! same guest and memory backend, and nothing trapped. As a test it runs once, small.
+//! `cargo bench -p sluice-cli --bench guest`. The three guests are up together and chase in turn, so
+//! that a round compares what is a quarter of a second apart; who is first changes from round to
+//! round. `SLUICE_BENCH_ROUNDS` sets the rounds of a boot (default 24), `SLUICE_BENCH_BOOTS` the
+//! boots (default 3), for memory lies elsewhere after each. As a test it runs once, small.
 
-mod chases;
+mod booted;
+mod figures;
 
-use chases::{Chases, Guest};
+use booted::{Booted, Guest};
+use figures::{median, told};
+use serde_json::Value;
 
-/// A figure and what it is of.
-type Figure = (&'static str, fn(&Chases) -> f64);
-
-/// Passes over resident pages at full speed.
-const RESIDENT: [Figure; 3] = [
-    ("in order, stride 64", |c| c.ordered_ns),
-    ("random, stride 64", |c| c.lines_ns),
-    ("random, stride 4096", |c| c.pages_ns),
+/// Chases that hit: nothing but dependent loads, as Intel's MLC measures an idle latency. All fit
+/// the device's cache; what else they fit changes from line to line.
+const HITS: [(&str, &str); 8] = [
+    ("16 KiB, in order", "--size 16KiB"),
+    ("16 KiB, at random", "--size 16KiB --random"),
+    ("256 KiB, in order", "--size 256KiB"),
+    ("256 KiB, at random", "--size 256KiB --random"),
+    ("1 MiB, at random", "--size 1MiB --random"),
+    ("8 MiB, in order", "--size 8MiB"),
+    ("8 MiB, at random", "--size 8MiB --random"),
+    ("8 MiB, a page each", "--size 8MiB --random --stride 4096"),
 ];
+/// With twice the device's cache every access misses where there is a device.
+const MISSES: &str = "--size 48MiB --random --stride 4096 --passes 1";
+const BARE: &str = "--bare --passes 8";
+/// QEMU's device model is so slow, and misses are, that few rounds will do.
+const SLOW_EVERY: usize = 6;
+
+/// Ratios of all boots, one by one of each round.
+#[derive(Default)]
+struct Found {
+    /// By chase: ours to QEMU alone, medians of passes.
+    passes: [Vec<Vec<f64>>; HITS.len()],
+    /// The same, shortest passes.
+    shortest: [Vec<Vec<f64>>; HITS.len()],
+    /// `cxl-type3` to ours.
+    cxl: [Vec<Vec<f64>>; HITS.len()],
+    /// ns an access: alone, ours, `cxl-type3`.
+    ns: [[Vec<Vec<f64>>; 3]; HITS.len()],
+    /// Median of a miss as the guest measures it, ns: alone, ours, and the difference to 40 us.
+    misses: [Vec<Vec<f64>>; 3],
+}
 
 fn main() {
     let smoke = !std::env::args().any(|word| word == "--bench");
-    let set = std::env::var("SLUICE_BENCH_ROUNDS").ok();
-    let set = set.map(|n| n.parse().expect("SLUICE_BENCH_ROUNDS: a number"));
-    let rounds = if smoke { 1 } else { set.unwrap_or(5) };
+    let set = |name: &str, usual: usize| match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}: a number")),
+        Err(_) => usual,
+    };
+    let boots = if smoke {
+        1
+    } else {
+        set("SLUICE_BENCH_BOOTS", 3)
+    };
+    let rounds = if smoke {
+        1
+    } else {
+        set("SLUICE_BENCH_ROUNDS", 24)
+    };
     let dir = tempfile::tempdir().expect("a folder");
-    let mut of = [const { Vec::new() }; Guest::ALL.len()];
-    for round in 0..rounds {
-        // Nobody is always first.
-        for turn in 0..Guest::ALL.len() {
-            let which = (round + turn) % Guest::ALL.len();
-            of[which].push(Guest::ALL[which].boot(dir.path(), smoke));
+    let mut found = Found::default();
+    let mut accelerator = String::new();
+    for _ in 0..boots {
+        let guests = [Guest::Plain, Guest::Sluice, Guest::Cxl];
+        let mut guests = guests.map(|guest| guest.boot(dir.path()));
+        found.new_boot();
+        (0..rounds).for_each(|round| found.round(&mut guests, round));
+        accelerator = guests.map(Booted::end)[0].clone();
+    }
+    println!("accelerator {accelerator}, {boots} boots of {rounds} rounds");
+    found.tell();
+}
+
+impl Found {
+    fn new_boot(&mut self) {
+        let of_chases = [&mut self.passes, &mut self.shortest, &mut self.cxl];
+        let chases = of_chases.into_iter().flatten();
+        let all = chases.chain(self.ns.iter_mut().flatten());
+        all.chain(&mut self.misses)
+            .for_each(|boots| boots.push(Vec::new()));
+    }
+
+    fn round(&mut self, [plain, ours, cxl]: &mut [Booted; 3], round: usize) {
+        let is_slow = round.is_multiple_of(SLOW_EVERY);
+        for (at, (_, flags)) in HITS.iter().enumerate() {
+            let flags = format!("{BARE} {flags}");
+            let mut pair = || match round.is_multiple_of(2) {
+                true => [plain.chase(&flags), ours.chase(&flags)],
+                false => {
+                    let ours = ours.chase(&flags);
+                    [plain.chase(&flags), ours]
+                }
+            };
+            let pair = pair();
+            let ratio = |place: &str| number(&pair[1], place) / number(&pair[0], place);
+            add(&mut self.passes[at], ratio("/pass_ns/median"));
+            add(&mut self.shortest[at], ratio("/pass_ns/min"));
+            let ns = |of: &Value| number(of, "/pass_ns/median");
+            add(&mut self.ns[at][0], ns(&pair[0]));
+            add(&mut self.ns[at][1], ns(&pair[1]));
+            if is_slow {
+                let theirs = ns(&cxl.chase(&flags));
+                add(&mut self.cxl[at], theirs / ns(&pair[1]));
+                add(&mut self.ns[at][2], theirs);
+            }
+        }
+        if is_slow {
+            let median = |guest: &mut Booted| number(&guest.chase(MISSES), "/latency_ns/p50");
+            let (alone, with) = (median(plain), median(ours));
+            for (to, ns) in self
+                .misses
+                .iter_mut()
+                .zip([alone, with, with - alone - 40_000.0])
+            {
+                add(to, ns);
+            }
         }
     }
-    let [plain, sluice, cxl] = of;
-    resident(&plain, &sluice);
-    misses(&plain, &sluice);
-    beside_cxl(&sluice, &cxl);
-}
 
-/// Median of the rounds with the least and the greatest.
-fn spread(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let (median, last) = (values[values.len() / 2], values[values.len() - 1]);
-    format!("{median:.2} [{:.2}, {last:.2}]", values[0])
-}
-
-/// A figure of each round.
-fn each(rounds: &[Chases], figure: impl Fn(&Chases) -> f64) -> Vec<f64> {
-    rounds.iter().map(figure).collect()
-}
-
-/// Ratios of a figure, round by round.
-fn ratios(over: &[Chases], under: &[Chases], figure: impl Fn(&Chases) -> f64) -> Vec<f64> {
-    let pairs = over.iter().zip(under);
-    pairs
-        .map(|(over, under)| figure(over) / figure(under))
-        .collect()
-}
-
-fn resident(plain: &[Chases], sluice: &[Chases]) {
-    println!("resident pages, ns an access: best of the last passes, median of rounds");
-    for (name, figure) in RESIDENT {
-        let [alone, ours] = [plain, sluice].map(|of| spread(each(of, figure)));
-        let ratio = spread(ratios(sluice, plain, figure));
-        println!("  {name}: QEMU alone {alone}; with Sluice {ours}; ratio {ratio}");
+    fn tell(&self) {
+        println!("hits, ns an access: QEMU alone, with Sluice, and with the other's model");
+        for (at, (name, _)) in HITS.iter().enumerate() {
+            let [alone, ours, theirs] = self.ns[at].each_ref().map(|boots| median(boots));
+            println!("  {name}: {alone:.1}, {ours:.1}; cxl-type3 {theirs:.0}");
+        }
+        println!("with Sluice to QEMU alone, median of rounds [95 %]; of shortest passes");
+        for (at, (name, _)) in HITS.iter().enumerate() {
+            let (passes, shortest) = (&self.passes[at], &self.shortest[at]);
+            println!("  {name}: {}; {}", told(passes), told(shortest));
+        }
+        let all = |of: &[Vec<Vec<f64>>]| -> Vec<Vec<f64>> {
+            let boots = 0..of[0].len();
+            boots
+                .map(|boot| of.iter().flat_map(|chase| chase[boot].clone()).collect())
+                .collect()
+        };
+        println!(
+            "  all: {}; {}",
+            told(&all(&self.passes)),
+            told(&all(&self.shortest))
+        );
+        println!("cxl-type3 to Sluice, median of rounds [95 %]");
+        for (at, (name, _)) in HITS.iter().enumerate() {
+            println!("  {name}: {}", told(&self.cxl[at]));
+        }
+        let [alone, ours, over] = self.misses.each_ref().map(|boots| told(boots));
+        println!("a miss of 40 us as the guest measures it, median, ns: {ours}");
+        println!("  the same without Sluice {alone}; less that and 40 us {over}");
     }
 }
 
-fn misses(plain: &[Chases], sluice: &[Chases]) {
-    println!("misses of 40 us, stride 4096, median of the last pass, ns");
-    let walk = |c: &Chases| c.missing_p50_ns;
-    let [alone, ours] = [plain, sluice].map(|of| spread(each(of, walk)));
-    println!("  the guest measures {ours}; without Sluice, all resident, {alone}");
-    let pairs = sluice.iter().zip(plain);
-    let net = pairs
-        .map(|(ours, alone)| walk(ours) - walk(alone))
-        .collect();
-    println!("  difference {}", spread(net));
+fn add(boots: &mut [Vec<f64>], value: f64) {
+    boots.last_mut().expect("a boot").push(value);
 }
 
-fn beside_cxl(sluice: &[Chases], cxl: &[Chases]) {
-    println!("hits beside QEMU's own cxl-type3 without Sluice, ns an access");
-    let timed: Figure = ("random, stride 4096, each timed, median", |c| {
-        c.resident_p50_ns
-    });
-    for (name, figure) in RESIDENT.into_iter().chain([timed]) {
-        let [ours, theirs] = [sluice, cxl].map(|of| spread(each(of, figure)));
-        let ratio = spread(ratios(cxl, sluice, figure));
-        println!("  {name}: ours {ours}; cxl-type3 {theirs}; ratio {ratio}");
-    }
+fn number(of: &Value, place: &str) -> f64 {
+    let found = of.pointer(place).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no {place} in {of}"))
 }

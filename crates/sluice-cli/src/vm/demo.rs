@@ -210,16 +210,22 @@ fn outcome(told: &Told, qemu: Exit, console: &str) -> Exit {
 fn add(object: &mut Value, run: &Run<'_>, told: &Told, about: Value, command: &str) {
     object["kind"] = "vm".into();
     object["vm"] = about;
-    let output = told
+    let said = told.output.iter();
+    let objects: Vec<Value> = said
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(Value::is_object)
+        .collect();
+    let last = told
         .output
         .last()
-        .map(|line| serde_json::from_str(line).unwrap_or(Value::Null));
+        .and_then(|line| serde_json::from_str(line).ok());
     object["guest"] = json!({
         "kernel": told.kernel,
         "command": command,
         "status": told.status,
         "topology": told.topology,
-        "output": output.filter(Value::is_object),
+        "output": last.filter(Value::is_object),
+        "outputs": objects,
     });
     if let (Some(before), Some(after)) = (&told.before, &told.after) {
         let during = [after.since(before)];

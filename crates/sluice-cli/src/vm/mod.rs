@@ -122,6 +122,7 @@ impl<'a> Vm<'a> {
             mmap_min: 0,
             command,
             poll: Some(ring::POLL),
+            is_emulated: !args.baseline,
         };
         Ok(Vm {
             live,
@@ -133,13 +134,16 @@ impl<'a> Vm<'a> {
 
     /// The part of the result that tells of the machine.
     fn about(&self) -> serde_json::Value {
+        let is_kvm = self.machine.accelerator == "kvm";
         json!({
             "attach": self.machine.attach_name(),
             "accelerator": self.machine.accelerator,
+            "hardware": is_kvm && matches!(probe_kvm(), Kvm::Runs { .. }),
             "qemu": self.qemu.version.to_string(),
             "memory_bytes": self.machine.memory.0,
             "cpus": self.machine.cpus,
             "direct": self.machine.is_direct(),
+            "emulated": self.live.is_emulated,
         })
     }
 }

@@ -90,6 +90,21 @@ fn a_dax_device_hits_as_the_closed_form_says_and_keeps_every_byte() {
     assert_closed_form(&object, 24 << 20, 8, 8, 0.0);
 }
 
+/// Less than a large page of the device, twice over it, and two objects that are told.
+#[test]
+fn a_baseline_has_the_same_machine_and_nothing_is_trapped() {
+    let chase = "sluice workload chase --bare --json --file $DEVICE --passes 1 --size";
+    let command = format!("{chase} 16KiB && {chase} 4MiB && echo not an object");
+    let (object, devices) = well(&demo("dax", &command, &["--baseline"]));
+    assert!(devices.contains("\"chardev\":\"dax0.0\""), "{devices}");
+    assert_eq!(object["vm"]["emulated"], false);
+    assert_eq!(object["processes"], Value::Array(Vec::new()));
+    assert_eq!(object["workload"], Value::Null);
+    let size = |at: usize| &object["guest"]["outputs"][at]["params"]["size_bytes"];
+    assert_eq!([size(0), size(1)], [16 << 10, 4 << 20]);
+    assert_eq!(object["guest"]["output"], Value::Null);
+}
+
 #[test]
 fn a_cxl_device_is_enumerated_and_keeps_every_byte() {
     let command = bytes_then_chase("12MiB", "--stride 1024 --passes 6", "--file $DEVICE");

@@ -20,6 +20,11 @@ use sluice_region::{Mapping, futex_wait, futex_wake};
 const BUSY_POLL_NS: u64 = 100_000;
 /// How long that while is.
 const BUSY_FOR_NS: u64 = 50_000_000;
+/// Without commands it looks less often, so that a guest that sends none loses nothing to it: it
+/// lets pass this part of the time since the last one ..
+const IDLE_SHARE: u64 = 16;
+/// .. and at most this many periods.
+const IDLE_PERIODS: u64 = 8;
 /// A bell that rings for nothing is answered more and more slowly, at most this much.
 const PAUSE_MAX_NS: u64 = 5_000_000;
 
@@ -75,7 +80,7 @@ extern "C" fn main(engine: *mut libc::c_void) -> *mut libc::c_void {
         channels: [Server::default(); CHANNELS],
         arrivals: Arrivals::new(),
         poll_ns: engine.session.ring_poll_ns,
-        busy_until_ns: 0,
+        served_ns: now_ns().saturating_sub(BUSY_FOR_NS),
         empty_bells: 0,
     };
     loop {
@@ -89,7 +94,7 @@ struct Control {
     channels: [Server; CHANNELS],
     arrivals: Arrivals,
     poll_ns: u64,
-    busy_until_ns: u64,
+    served_ns: u64,
     empty_bells: u32,
 }
 
@@ -111,19 +116,15 @@ impl Control {
         }
         if served {
             self.empty_bells = 0;
-            self.busy_until_ns = now_ns() + BUSY_FOR_NS;
+            self.served_ns = now_ns();
         } else {
             self.wait(rung);
         }
     }
 
     fn wait(&mut self, rung: u32) {
-        let limit_ns = match self.poll_ns {
-            0 => None,
-            _ if now_ns() < self.busy_until_ns => Some(self.poll_ns.min(BUSY_POLL_NS)),
-            poll_ns => Some(poll_ns),
-        };
-        if futex_wait(&self.ring.bell, rung, limit_ns) {
+        let idle_ns = now_ns() - self.served_ns;
+        if futex_wait(&self.ring.bell, rung, look_again_ns(self.poll_ns, idle_ns)) {
             // Either somebody has submitted something by now, or rings for nothing.
             self.empty_bells = (self.empty_bells + 1).min(16);
             if self.empty_bells > 4 {
@@ -131,5 +132,38 @@ impl Control {
                 crate::clock::sleep_until(now_ns() + pause_ns);
             }
         }
+    }
+}
+
+/// When to look without a bell, after so long without a command; never if there is no period.
+fn look_again_ns(poll_ns: u64, idle_ns: u64) -> Option<u64> {
+    match poll_ns {
+        0 => None,
+        _ if idle_ns < BUSY_FOR_NS => Some(poll_ns.min(BUSY_POLL_NS)),
+        _ => Some((idle_ns / IDLE_SHARE).clamp(poll_ns, poll_ns.saturating_mul(IDLE_PERIODS))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::look_again_ns;
+
+    #[test]
+    fn a_server_that_must_look_does_so_less_and_less() {
+        const MS: u64 = 1_000_000;
+        assert_eq!(look_again_ns(0, 1_000 * MS), None);
+        for (idle_ms, expected_ns) in [
+            (0, 100_000),
+            (49, 100_000),
+            (50, 5 * MS),
+            (80, 5 * MS),
+            (160, 10 * MS),
+            (640, 40 * MS),
+            (1_000_000, 40 * MS),
+        ] {
+            let found = look_again_ns(5 * MS, idle_ms * MS);
+            assert_eq!(found, Some(expected_ns), "{idle_ms} ms");
+        }
+        assert_eq!(look_again_ns(50_000, 0), Some(50_000));
     }
 }

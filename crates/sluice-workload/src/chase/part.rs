@@ -10,6 +10,17 @@ use crate::plan::Plan;
 use crate::timer::Timer;
 
 const COUNTER: u64 = 8;
+/// Loads in a row: few enough that a compiler unrolls them.
+const UNROLLED: u64 = 16;
+
+/// The word at an address of a chain that was checked.
+#[inline(always)]
+fn load(at: u64) -> u64 {
+    // SAFETY: the chain's pointers lead to its own aligned words, as a pass before has checked.
+    // Memory that loses one between is what this program is there to find: then the load faults,
+    // or the chain does not close. Needed because a check would be as long as the load.
+    unsafe { std::ptr::with_exposed_provenance::<u64>(at as usize).read_volatile() }
+}
 
 /// Memory that does not hold what was stored.
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +201,27 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// Follows the pointers `laps` times around by nothing but loads, several in a row for each
+    /// turn of the loop, as latency checkers do: what the program itself takes is not in the time
+    /// of an access. Only for a chain that was checked and is not written to.
+    pub fn follow_alone(&self, laps: u64) -> Result<(), Damage> {
+        let loads = self.plan.nodes() * laps;
+        let mut at = self.base;
+        for _ in 0..loads / UNROLLED {
+            for _ in 0..UNROLLED {
+                at = load(at);
+            }
+        }
+        for _ in 0..loads % UNROLLED {
+            at = load(at);
+        }
+        if at == self.base {
+            Ok(())
+        } else {
+            Err(self.damage(at, Wrong::NotClosed))
+        }
+    }
+
     /// Visits as many independent random nodes as there are nodes.
     fn roam<const WRITE: bool>(
         &mut self,
@@ -295,6 +327,8 @@ mod tests {
             message.contains("offset 0x40: the pass ended here"),
             "{message}"
         );
+        let alone = Error::from(part.follow_alone(1).unwrap_err()).to_string();
+        assert_eq!(alone, message);
     }
 
     #[test]

@@ -46,6 +46,10 @@ pub struct Args {
     /// Time whole passes only, at native speed
     #[arg(long)]
     batch: bool,
+    /// Time whole passes of nothing but loads, sixteen in a row, as latency checkers do: what the
+    /// program itself takes is left out. Short chains are gone round more often
+    #[arg(long, conflicts_with_all = ["batch", "uniform", "write"])]
+    bare: bool,
     /// Refuse transparent huge pages, to compare with memory managed page by page
     #[arg(long)]
     small_pages: bool,
@@ -63,6 +67,7 @@ struct Params {
     write: bool,
     seed: u64,
     batch: bool,
+    bare: bool,
     small_pages: bool,
     file: Option<PathBuf>,
 }
@@ -73,6 +78,14 @@ struct Extra {
     checksum: String,
     mismatches: u64,
     timer: Clock,
+    /// Wall time of an access in nanoseconds, over the passes.
+    pass_ns: Spread,
+}
+
+#[derive(Serialize)]
+struct Spread {
+    min: f64,
+    median: f64,
 }
 
 #[derive(Serialize)]
@@ -103,10 +116,10 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
             .small_pages()
             .map_err(Error::system("asking for small pages"))?;
     }
-    let measure = if args.batch {
-        Measure::Passes
-    } else {
-        Measure::Accesses
+    let measure = match (args.batch, args.bare) {
+        (_, true) => Measure::Loads,
+        (true, _) => Measure::Passes,
+        _ => Measure::Accesses,
     };
     let report = chase::run(&plan, measure, &buffer, |measured| {
         report(args, &plan, measured)
@@ -116,9 +129,9 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
 
 fn report(args: &Args, plan: &Plan, measured: &Measured) -> Report<Params, Extra> {
     let p = plan.parameters();
-    let accesses = plan.nodes() * p.threads;
+    let accesses = plan.nodes() * p.threads * measured.laps;
     let passes = measured.pass_ns.iter().zip(measured.passes).enumerate();
-    let passes = passes
+    let passes: Vec<Pass> = passes
         .map(|(i, (ns, hist))| Pass::new(i + 1, accesses, *ns, hist))
         .collect();
     let params = Params {
@@ -130,6 +143,7 @@ fn report(args: &Args, plan: &Plan, measured: &Measured) -> Report<Params, Extra
         write: p.write,
         seed: p.seed,
         batch: args.batch,
+        bare: args.bare,
         small_pages: args.small_pages,
         file: args.file.clone(),
     };
@@ -141,8 +155,18 @@ fn report(args: &Args, plan: &Plan, measured: &Measured) -> Report<Params, Extra
             source: measured.timer.source(),
             overhead_ns: measured.timer.overhead_ns(),
         },
+        pass_ns: spread(&passes),
     };
     Report::new("chase", params, passes, measured.total, extra)
+}
+
+fn spread(passes: &[Pass]) -> Spread {
+    let mut sorted: Vec<f64> = passes.iter().map(|pass| pass.ns_per_access).collect();
+    sorted.sort_by(f64::total_cmp);
+    Spread {
+        min: sorted[0],
+        median: sorted[sorted.len() / 2],
+    }
 }
 
 fn heading(plan: &Plan) -> String {
