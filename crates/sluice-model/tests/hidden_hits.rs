@@ -118,9 +118,13 @@ proptest! {
             ("cache.wtinylfu_variant", "libcachesim"),
             ("cache.clock_bits", "2"),
         ];
-        for index in 0..EVICTIONS.len() {
+        for (index, entry) in EVICTIONS.iter().enumerate() {
             keeps_its_contract(index, &[], ways, &steps);
             keeps_its_contract(index, &variants, ways, &steps);
+            if entry.info.name == "twoq" {
+                let artifact = [("cache.twoq_variant", "cxl-ssd-sim")];
+                keeps_its_contract(index, &artifact, ways, &steps);
+            }
         }
     }
 }

@@ -48,9 +48,12 @@ fn policies_without_variants() {
 fn two_q() {
     let policy = ("cache.policy", "twoq");
     let theirs = ("cache.twoq_variant", "libcachesim");
+    let artifact = ("cache.twoq_variant", "cxl-ssd-sim");
+    let halves = [policy, artifact, ("cache.twoq_in", "50%")];
     for pages in [1, 2, 99, 400] {
         follows("twoq", &[policy], pages);
         follows("twoq libcachesim", &[policy, theirs], pages);
+        follows("twoq cxl-ssd-sim", &halves, pages);
     }
 }
 

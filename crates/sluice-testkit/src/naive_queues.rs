@@ -14,6 +14,11 @@ pub fn cache(policy: &str, capacity: usize) -> Option<Box<dyn Naive>> {
         }),
         "twoq" => Box::new(TwoQ::new(capacity, false)),
         "twoq libcachesim" => Box::new(TwoQ::new(capacity, true)),
+        "twoq cxl-ssd-sim" => Box::new(Halves {
+            newcomers: Pages::new(),
+            main: Pages::new(),
+            capacity,
+        }),
         "slru" => Box::new(Slru::new(capacity, 2, false)),
         "slru libcachesim" => Box::new(Slru::new(capacity, 4, true)),
         "lfu" => Box::new(Lfu {
@@ -145,6 +150,35 @@ impl Naive for TwoQ {
         } else {
             self.newcomers.push_back(page);
         }
+        (false, evicted)
+    }
+
+    fn discard(&mut self, page: u64) {
+        let _ = take(&mut self.newcomers, page) || take(&mut self.main, page);
+    }
+}
+
+/// 2Q of CXL-SSD-Sim's artifact, with half of the pages in its LRU part.
+struct Halves {
+    newcomers: Pages,
+    main: Pages,
+    capacity: usize,
+}
+
+impl Naive for Halves {
+    fn access(&mut self, page: u64) -> (bool, Option<u64>) {
+        let mut evicted = None;
+        if take(&mut self.main, page) || take(&mut self.newcomers, page) {
+            self.main.push_back(page);
+            if self.main.len() > self.capacity.div_ceil(2) {
+                evicted = self.main.pop_front();
+            }
+            return (true, evicted);
+        }
+        if self.newcomers.len() + self.main.len() == self.capacity {
+            evicted = self.newcomers.pop_front().or_else(|| self.main.pop_front());
+        }
+        self.newcomers.push_back(page);
         (false, evicted)
     }
 

@@ -9,8 +9,8 @@ mod value;
 pub use checked::{
     CacheSettings, DeviceConfig, FtlSettings, HintRule, LirsVariant, MemorySettings, NandSettings,
     NandTiming, PolicySettings, Precondition, PrefetchSettings, ReadFirst, RowSettings, Settings,
-    StoreMiss, ThrottleSettings, Variant, WTinyLfuVariant, Wear, WearSettings, WriteLogSettings,
-    WritePolicy,
+    StoreMiss, ThrottleSettings, TwoQVariant, Variant, WTinyLfuVariant, Wear, WearSettings,
+    WriteLogSettings, WritePolicy,
 };
 pub use error::ConfigError;
 pub use params::{PARAMS, Param};

@@ -2,7 +2,7 @@
 
 use super::ghost::Ghost;
 use super::{Eviction, PolicyInfo, Space};
-use crate::config::Variant;
+use crate::config::TwoQVariant;
 use crate::lists::Lists;
 
 /// Newcomers wait in a FIFO (A1in), in which accesses change nothing. Its evicted pages are
@@ -10,6 +10,10 @@ use crate::lists::Lists;
 ///
 /// In the paper a page that comes back is still in A1out while room is made for it, so that it
 /// may push the oldest out of there; in libCacheSim it is taken out first (`cache.twoq_variant`).
+///
+/// CXL-SSD-Sim's artifact remembers nobody: a newcomer goes to Am when it is accessed again, as in
+/// Johnson and Shasha's simplified 2Q. But Am is bounded to what `cache.twoq_in` leaves of the set,
+/// and lets its oldest go although there is room among the newcomers.
 pub struct TwoQ {
     queues: Lists,
     /// Per slot: whether it is in Am.
@@ -19,7 +23,8 @@ pub struct TwoQ {
     /// Per set: the page announced last was in A1out.
     comes_back: Vec<bool>,
     in_max: u32,
-    takes_first: bool,
+    main_max: u32,
+    variant: TwoQVariant,
 }
 
 impl TwoQ {
@@ -47,28 +52,36 @@ impl Eviction for TwoQ {
     fn build(space: &Space) -> TwoQ {
         let slots = space.sets as usize * space.ways as usize;
         let share = |ratio: sluice_units::Ratio| ratio.floor_of(u64::from(space.ways)) as u32;
+        let newcomers = share(space.policy.twoq_in);
+        let variant = space.policy.twoq_variant;
         TwoQ {
             queues: Lists::new(2 * space.sets as usize, slots),
             is_main: vec![false; slots],
             lpn: vec![0; slots],
             ghost: Ghost::new(space.sets, share(space.policy.twoq_out), space.pages),
             comes_back: vec![false; space.sets as usize],
-            in_max: share(space.policy.twoq_in),
-            takes_first: space.policy.twoq_variant == Variant::Libcachesim,
+            // Where Am is bounded, a full set has newcomers to spare.
+            in_max: if variant == TwoQVariant::CxlSsdSim {
+                0
+            } else {
+                newcomers
+            },
+            main_max: space.ways - newcomers,
+            variant,
         }
     }
 
     fn miss(&mut self, set: u32, lpn: u32) {
-        self.comes_back[set as usize] = if self.takes_first {
-            self.ghost.take(set, lpn)
-        } else {
-            self.ghost.contains(lpn)
+        self.comes_back[set as usize] = match self.variant {
+            TwoQVariant::Paper => self.ghost.contains(lpn),
+            TwoQVariant::Libcachesim => self.ghost.take(set, lpn),
+            TwoQVariant::CxlSsdSim => false,
         };
     }
 
     fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
         let comes_back = std::mem::take(&mut self.comes_back[set as usize]);
-        if comes_back && !self.takes_first {
+        if comes_back && self.variant == TwoQVariant::Paper {
             self.ghost.take(set, lpn);
         }
         self.is_main[slot as usize] = comes_back;
@@ -80,6 +93,10 @@ impl Eviction for TwoQ {
     fn hit(&mut self, set: u32, slot: u32) {
         if self.is_main[slot as usize] {
             self.queues.move_to_front(TwoQ::main(set), slot);
+        } else if self.sheds() && self.main_max > 0 {
+            self.queues.remove(TwoQ::newcomers(set), slot);
+            self.is_main[slot as usize] = true;
+            self.queues.push_front(TwoQ::main(set), slot);
         }
     }
 
@@ -94,9 +111,23 @@ impl Eviction for TwoQ {
         let mut candidates = order.into_iter();
         let slot = candidates.find_map(|queue| self.queues.oldest(queue, &mut evictable))?;
         self.queues.remove(self.queue(set, slot), slot);
-        if !self.is_main[slot as usize] {
+        if !self.is_main[slot as usize] && !self.sheds() {
             self.ghost.add(set, self.lpn[slot as usize]);
         }
+        Some(slot)
+    }
+
+    fn sheds(&self) -> bool {
+        self.variant == TwoQVariant::CxlSsdSim
+    }
+
+    fn surplus(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+        let main = TwoQ::main(set);
+        if self.queues.len(main) <= self.main_max {
+            return None;
+        }
+        let slot = self.queues.oldest(main, evictable)?;
+        self.queues.remove(main, slot);
         Some(slot)
     }
 

@@ -82,7 +82,7 @@ pub struct PolicySettings {
     /// Pages that 2Q remembers, as a share of the set.
     pub twoq_out: Ratio,
     /// Whose 2Q.
-    pub twoq_variant: Variant,
+    pub twoq_variant: TwoQVariant,
     /// SLRU's segments.
     pub slru_segments: u32,
     /// Whose SLRU.
@@ -121,6 +121,21 @@ impl Variant {
             _ => Variant::Libcachesim,
         }
     }
+}
+
+/// Whose 2Q.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TwoQVariant {
+    /// Johnson and Shasha's.
+    Paper,
+    /// libCacheSim's.
+    Libcachesim,
+    /// That of CXL-SSD-Sim's artifact.
+    CxlSsdSim,
+}
+
+impl TwoQVariant {
+    pub(crate) const NAMES: [&str; 3] = ["paper", "libcachesim", "cxl-ssd-sim"];
 }
 
 /// Whose LIRS.
@@ -188,7 +203,11 @@ impl CacheSettings {
                 clock_bits: count(raw, "cache.clock_bits") as u8,
                 twoq_in: share(raw, "cache.twoq_in"),
                 twoq_out: share(raw, "cache.twoq_out"),
-                twoq_variant: Variant::new(raw, "cache.twoq_variant"),
+                twoq_variant: match choice(raw, "cache.twoq_variant") {
+                    "paper" => TwoQVariant::Paper,
+                    "libcachesim" => TwoQVariant::Libcachesim,
+                    _ => TwoQVariant::CxlSsdSim,
+                },
                 slru_segments: count(raw, "cache.slru_segments") as u32,
                 slru_variant: Variant::new(raw, "cache.slru_variant"),
                 lfru_privileged: share(raw, "cache.lfru_privileged"),

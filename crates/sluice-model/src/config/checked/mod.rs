@@ -10,7 +10,8 @@ mod take;
 mod write_log;
 
 pub use cache::{
-    CacheSettings, LirsVariant, PolicySettings, StoreMiss, Variant, WTinyLfuVariant, WritePolicy,
+    CacheSettings, LirsVariant, PolicySettings, StoreMiss, TwoQVariant, Variant, WTinyLfuVariant,
+    WritePolicy,
 };
 pub use flash::NandSettings;
 pub use ftl::{FtlSettings, Precondition, Wear};

@@ -2,7 +2,7 @@
 
 use super::{Param, TIME};
 use crate::cache::EVICTIONS;
-use crate::config::checked::{LirsVariant, Variant, WTinyLfuVariant};
+use crate::config::checked::{LirsVariant, TwoQVariant, Variant, WTinyLfuVariant};
 use crate::config::value::Kind;
 
 fn writes() -> Vec<&'static str> {
@@ -164,10 +164,10 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "cache.twoq_variant",
-        kind: Kind::Choice(|| Variant::NAMES.to_vec()),
+        kind: Kind::Choice(|| TwoQVariant::NAMES.to_vec()),
         default: "paper",
-        meaning: "2Q: whether a page that comes back keeps its place in A1out while room is made",
-        source: "Johnson and Shasha, VLDB 1994",
+        meaning: "2Q: what earns a page its place in the main queue, and whether that is bounded",
+        source: "Johnson and Shasha, VLDB 1994; libCacheSim; the artifact of CXL-SSD-Sim",
     },
     Param {
         key: "cache.slru_segments",
