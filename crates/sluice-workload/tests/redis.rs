@@ -6,10 +6,12 @@ mod common;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{json, text, workload};
 
@@ -35,14 +37,13 @@ impl Server {
             return None;
         };
         let server = Self { child, dir };
-        let started = Instant::now();
-        while !server.socket().exists() {
-            assert!(
-                started.elapsed() < Duration::from_secs(20),
-                "redis-server does not start"
-            );
+        // Its socket is there before it listens. Looks are counted, not time: the machine may stop
+        // server and test for a while.
+        let listens = (0..6_000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
-        }
+            UnixStream::connect(server.socket()).is_ok()
+        });
+        assert!(listens, "redis-server does not start");
         Some(server)
     }
 
@@ -128,7 +129,7 @@ fn damage_in_the_server_is_found() {
             .success()
     );
     let ask = |parts: &[&str]| {
-        let mut stream = std::os::unix::net::UnixStream::connect(server.socket()).unwrap();
+        let mut stream = UnixStream::connect(server.socket()).unwrap();
         writeln!(stream, "{}\r", parts.join(" ")).unwrap();
         assert!(stream.read(&mut [0; 64]).unwrap() > 0);
     };
@@ -263,4 +264,42 @@ fn no_server_is_told_at_once() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("connecting to /nowhere/redis.sock"));
     assert!(output.stdout.is_empty());
+}
+
+/// Between `bind` and `listen` of a server that is starting its socket refuses.
+#[test]
+fn a_server_that_is_about_to_listen_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("redis.sock");
+    // SAFETY: plain data, for which zeros are valid.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as _;
+    let name = path.to_str().unwrap().bytes();
+    address
+        .sun_path
+        .iter_mut()
+        .zip(name)
+        .for_each(|(to, byte)| *to = byte as _);
+    let len = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: a fresh socket, owned from here on, and a live address of that length.
+    let listener = unsafe {
+        let fd = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0);
+        let listener = std::os::unix::net::UnixListener::from_raw_fd(fd);
+        assert_eq!(libc::bind(fd, (&raw const address).cast(), len), 0);
+        listener
+    };
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        // SAFETY: an open descriptor.
+        unsafe { libc::listen(listener.as_raw_fd(), 1) };
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"-ERR of another kind\r\n").unwrap();
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    });
+    let output = run(&path, "--records 1");
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("of another kind"),
+        "it did not connect: {told}"
+    );
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
@@ -14,6 +14,9 @@ use crate::resp::{self, Parser, Reply};
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 /// A server may take so long to read its data set before it answers.
 const LOADING_MAX: Duration = Duration::from_secs(300);
+/// A server has its socket a moment before it listens there.
+const REFUSING_MAX: Duration = Duration::from_secs(1);
+const REFUSING_POLL: Duration = Duration::from_millis(5);
 const LOADING_POLL: Duration = Duration::from_millis(20);
 const READ_BYTES: usize = 64 << 10;
 
@@ -63,7 +66,7 @@ impl Connection {
                     Box::new(stream)
                 }
                 Address::Unix(path) => {
-                    let stream = UnixStream::connect(path)?;
+                    let stream = connect_unix(path)?;
                     stream.set_read_timeout(Some(SILENCE_MAX))?;
                     stream.set_write_timeout(Some(SILENCE_MAX))?;
                     Box::new(stream)
@@ -151,6 +154,22 @@ impl Connection {
                     return Err(Error::Server(message));
                 }
             }
+        }
+    }
+}
+
+/// Connects, also to a server that is only now beginning to listen.
+fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let started = Instant::now();
+    loop {
+        match UnixStream::connect(path) {
+            Err(error)
+                if error.kind() == io::ErrorKind::ConnectionRefused
+                    && started.elapsed() < REFUSING_MAX =>
+            {
+                std::thread::sleep(REFUSING_POLL);
+            }
+            ended => return ended,
         }
     }
 }
