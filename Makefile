@@ -41,9 +41,10 @@ test-python: setup
 	@$(PYTHON) -m pytest
 
 .PHONY: lint
-lint: system ## Check formatting and run clippy; a warning fails
-	$(say) "formatting and clippy"
+lint: system .venv/.requirements ## Check formatting, run clippy and ruff; a warning fails
+	$(say) "formatting, clippy and ruff"
 	@cargo fmt --all --check
+	@.venv/bin/ruff check --quiet
 	@cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- -D warnings
 
 .PHONY: setup

@@ -17,9 +17,9 @@ from pathlib import Path
 import libcachesim as lcs
 
 sys.path.insert(0, str(Path(__file__).parent))
-import oracle_traces as traces  # noqa: E402
+import oracle_traces as traces
 
-import sluice  # noqa: E402
+import sluice
 
 LENGTH, QUICK_LENGTH = 5_000_000, 100_000
 PAGE_BYTES = 4096

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from experiments import EXPERIMENT, Lab
+
 from sluice.reproduce import spec
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import time
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import matplotlib
 import numpy as np
+from markupsafe import escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from markupsafe import escape
 
 from sluice.report.charts import Chart, Series
 
