@@ -77,6 +77,23 @@ fn the_page_used_longest_ago_leaves_and_is_given_back_if_written() {
     assert_eq!(memory.stats().requests.device_read_hits, 2);
 }
 
+/// A store that is told of a delay has written nothing: it comes again.
+#[test]
+fn a_store_comes_again_when_its_page_is_there() {
+    let mut memory = astriflash();
+    for now in [Ps::ZERO, Ps::from_ns(500)] {
+        let answer = memory.store(now, 0, true);
+        assert!(answer.delayed);
+        assert_eq!(answer.done_at, now + LOOKUP);
+    }
+    let now = Ps::from_us(10);
+    let answer = memory.store(now, 0, true);
+    assert!(!answer.delayed && answer.done_at > now);
+    let stats = memory.stats();
+    assert_eq!((stats.long_delays, stats.requests.host_writes), (2, 1));
+    assert_eq!(stats.requests.device_writes, 1);
+}
+
 /// With every page of its set on its way, an access goes to the device for its line alone.
 #[test]
 fn a_busy_set_is_passed_by() {

@@ -267,7 +267,7 @@ fn follow(migration: Migration, course: Course, pairs: &[(&str, &str)], steps: &
         let addr = step.page * PAGE + step.line * 64;
         memory.walk(now, step.page);
         match step.write {
-            true => assert!(memory.write(now, addr) >= now),
+            true => assert!(memory.store(now, addr, step.may_delay).done_at >= now),
             false => assert!(memory.read(now, addr, step.may_delay).done_at >= now),
         }
     }

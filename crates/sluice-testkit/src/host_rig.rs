@@ -55,6 +55,7 @@ pub fn host(migration: Migration) -> HostConfig {
                 walk: ns(20),
                 shootdown: ns(1_000),
             },
+            writes_store_misses: false,
         },
         threads: 1,
         scheduling: Scheduling::Fair,

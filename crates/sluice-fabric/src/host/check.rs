@@ -105,6 +105,7 @@ fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
         l2,
         l3,
         tlb: tlb(raw)?,
+        writes_store_misses: raw.choice("l3.store_miss") == "write",
     })
 }
 

@@ -52,6 +52,8 @@ pub struct Cpu {
     pub l3: Level,
     /// Private.
     pub tlb: Tlb,
+    /// Whether a store whose line no cache has writes it to memory as a whole, and does not read it.
+    pub writes_store_misses: bool,
 }
 
 /// Which thread runs next.

@@ -68,6 +68,8 @@ pub(super) struct Core {
     walk: u64,
     /// Whether a store must stay in the window until its line has been asked for.
     holds_stores: bool,
+    /// Whether a store that misses writes its line to memory.
+    writes_misses: bool,
     pub(super) l1: Tags,
     pub(super) l2: Tags,
     tlb: TlbTags,
@@ -111,6 +113,7 @@ impl Core {
             l2_ticks: cpu.l2.latency.0 * width,
             walk: cpu.tlb.walk.0 * width,
             holds_stores,
+            writes_misses: cpu.writes_store_misses,
             l1: Tags::new(&cpu.l1),
             l2: Tags::new(&cpu.l2),
             tlb: TlbTags::new(&cpu.tlb),
@@ -257,7 +260,9 @@ impl Core {
         };
         if let Some(entry) = self.l1.find(line) {
             self.stats.levels[0].hits += 1;
-            *entry |= flags;
+            if flags != 0 && !(self.writes_misses && self.misses.is_written(line)) {
+                *entry |= flags;
+            }
             if *entry & PENDING != 0 {
                 return self.merge(place, line);
             }
@@ -271,12 +276,15 @@ impl Core {
         }
         self.stats.levels[1].misses += 1;
         let write_back = self.fill_l2(line);
+        let writes = self.writes_misses && flags != 0;
+        let flags = if writes { 0 } else { flags };
         self.fill_l1(line, flags | PENDING);
         let miss = self.misses.add(Miss {
             line,
             write_back,
             done: UNKNOWN,
             waiters: NOBODY,
+            writes,
             stored: false,
         });
         self.left.push((self.time(from + self.l2_ticks), miss));
@@ -328,6 +336,9 @@ impl Core {
 
     fn fill_l1(&mut self, line: u32, flags: u32) {
         let victim = self.l1.insert(line, flags);
+        if self.writes_misses && victim != 0 {
+            self.misses.end_write(line_of(victim));
+        }
         if victim & DIRTY != 0
             && let Some(entry) = self.l2.peek(line_of(victim))
         {
@@ -344,6 +355,9 @@ impl Core {
             return None;
         }
         let above = self.l1.remove(line_of(victim));
+        if self.writes_misses {
+            self.misses.end_write(line_of(victim));
+        }
         let dirty = (victim | above) & DIRTY != 0;
         self.stats.levels[1].write_backs += u64::from(dirty);
         dirty.then(|| line_of(victim))

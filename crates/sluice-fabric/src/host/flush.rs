@@ -51,13 +51,14 @@ impl Core {
         }
     }
 
-    /// A store of a program that sends lines to memory has retired. Elsewhere lines are marked when
-    /// a store is executed, which may be before an older flush retires.
-    pub(super) fn written(&mut self, line: u32) {
+    /// A line is newer than its memory from now on. Says whether the core has it still.
+    ///
+    /// Stores of a program that sends lines to memory say so when they retire. Elsewhere lines are
+    /// marked when a store is executed, which may be before an older flush retires.
+    pub(super) fn written(&mut self, line: u32) -> bool {
         let mut levels = [&mut self.l1, &mut self.l2].into_iter();
-        if let Some(entry) = levels.find_map(|level| level.peek(line)) {
-            *entry |= DIRTY;
-        }
+        let entry = levels.find_map(|level| level.peek(line));
+        entry.map(|entry| *entry |= DIRTY).is_some()
     }
 
     /// The L1 is empty. What was written goes to the L2.

@@ -5,6 +5,7 @@ use super::core::{Core, Pause};
 use super::flush::Sent;
 use super::l3::{Found, SharedCache};
 use super::memory::Memory;
+use super::miss::Miss;
 use super::phase::Phase;
 use super::sched::Scheduler;
 use super::stats::{HostStats, Sample};
@@ -341,6 +342,10 @@ impl<'a> Host<'a> {
             }
             Found::Line(ready) => {
                 self.cores[number].misses.take_mshr(mshr, ready);
+                let core = &mut self.cores[number];
+                if core.misses.stop_write(miss) && !core.written(line) {
+                    self.write_back(Some(line), at);
+                }
                 self.answer(number, miss, ready, at);
             }
             Found::Nothing => self.fetch(number, miss, mshr, at),
@@ -349,9 +354,13 @@ impl<'a> Host<'a> {
 
     /// A line comes from outside the processor, or a message that it will not come soon.
     fn fetch(&mut self, number: usize, miss: u32, mshr: usize, at: Ps) {
-        let line = self.cores[number].misses.get(miss).line;
+        let Miss { line, writes, .. } = *self.cores[number].misses.get(miss);
         let can_delay = self.config.coordinated && !self.is_patient(number);
-        let answer = self.memory.read(at, u64::from(line) * 64, can_delay);
+        let addr = u64::from(line) * 64;
+        let answer = match writes {
+            true => self.memory.store(at, addr, can_delay),
+            false => self.memory.read(at, addr, can_delay),
+        };
         self.l3.take_mshr(answer.done_at);
         self.cores[number].misses.take_mshr(mshr, answer.done_at);
         self.note(answer.done_at.0);

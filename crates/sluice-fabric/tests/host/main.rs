@@ -5,4 +5,5 @@ mod naive;
 mod persist;
 mod rest;
 mod rig;
+mod store_misses;
 mod switching;

@@ -42,6 +42,7 @@ pub fn host() -> HostConfig {
                 walk: Ps::ZERO,
                 shootdown: Ps::ZERO,
             },
+            writes_store_misses: false,
         },
         threads: 1,
         scheduling: Scheduling::RoundRobin,

@@ -89,7 +89,7 @@ impl Adaptive {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) -> Ps {
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
         let unit = self.tiers.unit(addr / PAGE_BYTES);
         match self.tiers.place(unit) {
             Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
@@ -102,14 +102,14 @@ impl Adaptive {
                     self.tiers.write(bus, now, addr, frame)
                 } else {
                     bus.stats.migration.buffer_device += 1;
-                    bus.device_write(now, addr).done_at
+                    bus.device_write(now, addr, may_delay).answer
                 }
             }
             Place::Device => {
-                let written = bus.device_write(now, addr);
+                let written = bus.device_write(now, addr, may_delay);
                 let counts = written.hit && (self.counts_logged || !written.logged);
                 self.counts(bus, now, addr, counts);
-                written.done_at
+                written.answer
             }
         }
     }

@@ -114,24 +114,24 @@ impl AstriFlash {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) -> Ps {
-        let (place, done_at) = match self.find(now + self.lookup, addr / PAGE_BYTES) {
-            Found::Page(place) => {
-                let done_at = bus.host_write(now, addr_in(place, addr), Ps::ZERO);
-                (place, done_at)
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+        let found_at = now + self.lookup;
+        let (place, answer) = match self.find(found_at, addr / PAGE_BYTES) {
+            Found::Page(place) if may_delay && self.ways[place].ready_at > found_at => {
+                return bus.delayed(found_at);
             }
+            Found::Page(place) => (place, bus.host_write(now, addr_in(place, addr), Ps::ZERO)),
             Found::Room(place) => {
                 let fetched = self.bring_in(bus, now, place, addr);
-                bus.fetched_for_write(now, &fetched);
-                (place, fetched.ready_at)
+                (place, bus.fetched_for_write(now, &fetched, may_delay))
             }
-            Found::Busy => {
-                return bus.device_write(now, addr).done_at;
-            }
+            Found::Busy => return bus.device_write(now, addr, may_delay).answer,
         };
-        self.ways[place].dirty = true;
-        bus.versions.host_write(addr, addr_in(place, addr));
-        done_at
+        if !answer.delayed {
+            self.ways[place].dirty = true;
+            bus.versions.host_write(addr, addr_in(place, addr));
+        }
+        answer
     }
 
     /// Puts the page of a line in a place, whose page goes back to the device if it was written.

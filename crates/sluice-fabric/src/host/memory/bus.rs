@@ -101,7 +101,7 @@ pub(super) struct FromDevice {
 /// A write that the device has taken.
 pub(super) struct ToDevice {
     /// When the device has acknowledged it.
-    pub done_at: Ps,
+    pub answer: Answer,
     /// Whether the device had the line in its DRAM.
     pub hit: bool,
     /// Whether its write log took it.
@@ -187,10 +187,10 @@ impl Bus {
         self.host_access(now, addr, Op::Read, away)
     }
 
-    /// Writes a line of host memory. Says when it is there.
-    pub fn host_write(&mut self, now: Ps, addr: u64, away: Ps) -> Ps {
+    /// Writes a line of host memory.
+    pub fn host_write(&mut self, now: Ps, addr: u64, away: Ps) -> Answer {
         self.stats.requests.host_writes += 1;
-        self.host_access(now, addr, Op::Write, away).done_at
+        self.host_access(now, addr, Op::Write, away)
     }
 
     fn host_access(&mut self, now: Ps, addr: u64, op: Op, away: Ps) -> Answer {
@@ -214,10 +214,7 @@ impl Bus {
         let (completion, parts) = self.device_access(at, addr, Op::Read);
         let hit = self.count_read(completion.served_by, parts);
         let answer = if may_delay && completion.hint == Hint::LongDelay {
-            let begun = completion.done_at - parts.total();
-            let message = begun + parts.protocol + parts.indexing;
-            let arrives = self.link.from_device.peek(now, message);
-            self.delayed(arrives)
+            self.told_of_delay(now, completion.done_at, parts)
         } else {
             let done_at = self.line_arrives(now, completion.done_at);
             self.count_device(now, done_at, parts);
@@ -229,7 +226,16 @@ impl Bus {
         FromDevice { answer, hit }
     }
 
-    fn delayed(&mut self, done_at: Ps) -> Answer {
+    /// The device's message about an access that it will be done with at `done_at`.
+    fn told_of_delay(&mut self, now: Ps, done_at: Ps, parts: Parts) -> Answer {
+        let begun = done_at - parts.total();
+        let message = begun + parts.protocol + parts.indexing;
+        let arrives = self.link.from_device.peek(now, message);
+        self.delayed(arrives)
+    }
+
+    /// Answers with a long delay.
+    pub fn delayed(&mut self, done_at: Ps) -> Answer {
         self.stats.long_delays += 1;
         Answer {
             done_at,
@@ -249,16 +255,24 @@ impl Bus {
         hit
     }
 
-    /// Writes a line of the device.
-    pub fn device_write(&mut self, now: Ps, addr: u64) -> ToDevice {
+    /// Writes a line of the device. With `may_delay` a long wait is answered before it is over.
+    pub fn device_write(&mut self, now: Ps, addr: u64, may_delay: bool) -> ToDevice {
         self.versions.device_write(addr);
         let at = self.link.write(now + self.lookup);
         self.stats.link_bytes[0] += LINE_BYTES;
         let (completion, parts) = self.device_access(at, addr, Op::Write);
         self.stats.requests.device_writes += 1;
-        self.count_device(now, completion.done_at, parts);
+        let answer = if may_delay && completion.hint == Hint::LongDelay {
+            self.told_of_delay(now, completion.done_at, parts)
+        } else {
+            self.count_device(now, completion.done_at, parts);
+            Answer {
+                done_at: completion.done_at,
+                delayed: false,
+            }
+        };
         ToDevice {
-            done_at: completion.done_at,
+            answer,
             hit: is_hit(completion.served_by),
             logged: completion.served_by == ServedBy::WriteLog,
         }
@@ -289,10 +303,17 @@ impl Bus {
         }
     }
 
-    /// Counts a write for which a page was fetched.
-    pub fn fetched_for_write(&mut self, now: Ps, page: &Fetched) {
+    /// Answers a write for which a page was fetched.
+    pub fn fetched_for_write(&mut self, now: Ps, page: &Fetched, may_delay: bool) -> Answer {
         self.stats.requests.device_writes += 1;
+        if may_delay {
+            return self.delayed(now + self.lookup);
+        }
         self.count_device(now, page.ready_at, page.parts);
+        Answer {
+            done_at: page.ready_at,
+            delayed: false,
+        }
     }
 
     /// Answers a read of a page that is on its way.

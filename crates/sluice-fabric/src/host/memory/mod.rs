@@ -27,7 +27,7 @@ use tpp::Tpp;
 pub struct Answer {
     /// When the processor has it.
     pub done_at: Ps,
-    /// No data will come: it was told of a long delay (SkyByte section III-A), and reads again.
+    /// Nothing will come: it was told of a long delay (SkyByte section III-A), and asks again.
     pub delayed: bool,
 }
 
@@ -176,15 +176,24 @@ impl Memory {
     /// # Panics
     /// If the address is not below the device's capacity.
     pub fn write(&mut self, now: Ps, line_addr: u64) -> Ps {
+        self.store(now, line_addr, false).done_at
+    }
+
+    /// Writes the line at `line_addr` for a store that waits. If not `may_delay`, it is written when
+    /// this is done, however long that takes.
+    ///
+    /// # Panics
+    /// If the address is not below the device's capacity.
+    pub fn store(&mut self, now: Ps, line_addr: u64, may_delay: bool) -> Answer {
         self.run(now);
         let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
             _ if line_addr < self.local => bus.host_write(now, line_addr, Ps::ZERO),
             Placement::Host => bus.host_write(now, line_addr, Ps::ZERO),
-            Placement::Device => bus.device_write(now, line_addr).done_at,
-            Placement::Adaptive(adaptive) => adaptive.write(bus, now, line_addr),
-            Placement::Tpp(tpp) => tpp.write(bus, now, line_addr),
-            Placement::AstriFlash(cache) => cache.write(bus, now, line_addr),
+            Placement::Device => bus.device_write(now, line_addr, may_delay).answer,
+            Placement::Adaptive(adaptive) => adaptive.write(bus, now, line_addr, may_delay),
+            Placement::Tpp(tpp) => tpp.write(bus, now, line_addr, may_delay),
+            Placement::AstriFlash(cache) => cache.write(bus, now, line_addr, may_delay),
         }
     }
 

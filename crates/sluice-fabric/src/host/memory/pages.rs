@@ -220,7 +220,7 @@ impl Tiers {
     }
 
     /// Writes it.
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) -> Ps {
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) -> Answer {
         let place = self.frame_addr(frame, addr);
         bus.versions.host_write(addr, place);
         let away = self.access(now, frame);

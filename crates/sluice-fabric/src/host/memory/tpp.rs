@@ -57,10 +57,10 @@ impl Tpp {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64) -> Ps {
+    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
         match self.tiers.place((addr / PAGE_BYTES) as u32) {
             Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
-            _ => bus.device_write(now, addr).done_at,
+            _ => bus.device_write(now, addr, may_delay).answer,
         }
     }
 

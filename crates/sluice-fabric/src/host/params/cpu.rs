@@ -20,6 +20,10 @@ const MSHRS: Kind = Kind::Count {
     max: 65_536,
 };
 
+fn store_misses() -> Vec<&'static str> {
+    vec!["fetch", "write"]
+}
+
 const WAYS: Kind = entries(1_024);
 
 const fn cache(
@@ -155,6 +159,19 @@ pub(super) const PARAMS: &[Param] = &[
         "1024",
         "misses of the L3, or of all L2 without one, under way at once",
         TABLE_2,
+    ),
+    cache(
+        "l3.store_miss",
+        Kind::Choice(store_misses),
+        "fetch",
+        "what a store does whose line no cache has. fetch: memory is read, and written when the \
+         line leaves (fetch on write); write: the line is written to memory at once, and not read, \
+         with all that is stored of it until it leaves the L1, as if one store wrote all of it. \
+         Programs that send lines to memory themselves fetch in any case",
+        "fetch on write is what processors do. In SkyByte's artifact such a store reaches the \
+         memory controller as a write, its line comes back as memory has it, and stores of the \
+         line that wait in the window meanwhile are part of it (src/dram_ctrl.cc, src/memory.cc); \
+         its counters have each line that is only stored written once",
     ),
     Param {
         key: "tlb.entries",
