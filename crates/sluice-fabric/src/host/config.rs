@@ -52,7 +52,7 @@ pub struct Cpu {
     pub l3: Level,
     /// Private.
     pub tlb: Tlb,
-    /// Whether a store whose line no cache has writes it to memory as a whole, and does not read it.
+    /// Whether a store whose line no cache has writes all of it to memory, and reads nothing.
     pub writes_store_misses: bool,
 }
 

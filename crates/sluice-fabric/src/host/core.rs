@@ -14,7 +14,7 @@ use super::sched::Thread;
 use super::stats::LevelStats;
 use super::stores::StoreBuffer;
 use super::stream::{Instr, MemOp};
-use super::tags::{DIRTY, PENDING, Tags, line_of};
+use super::tags::{DIRTY, PENDING, Tags};
 use super::tlb::TlbTags;
 use super::window::{EMPTY, NOBODY, SLOTS, Slot, UNKNOWN};
 use sluice_units::Ps;
@@ -69,7 +69,7 @@ pub(super) struct Core {
     /// Whether a store must stay in the window until its line has been asked for.
     holds_stores: bool,
     /// Whether a store that misses writes its line to memory.
-    writes_misses: bool,
+    pub(super) writes_misses: bool,
     pub(super) l1: Tags,
     pub(super) l2: Tags,
     tlb: TlbTags,
@@ -334,35 +334,6 @@ impl Core {
         }
     }
 
-    fn fill_l1(&mut self, line: u32, flags: u32) {
-        let victim = self.l1.insert(line, flags);
-        if self.writes_misses && victim != 0 {
-            self.misses.end_write(line_of(victim));
-        }
-        if victim & DIRTY != 0
-            && let Some(entry) = self.l2.peek(line_of(victim))
-        {
-            self.stats.levels[0].write_backs += 1;
-            *entry |= DIRTY;
-        }
-    }
-
-    /// Puts a line into the L2, which has all lines of the L1. Returns the line that is written
-    /// back for it.
-    fn fill_l2(&mut self, line: u32) -> Option<u32> {
-        let victim = self.l2.insert(line, 0);
-        if victim == 0 {
-            return None;
-        }
-        let above = self.l1.remove(line_of(victim));
-        if self.writes_misses {
-            self.misses.end_write(line_of(victim));
-        }
-        let dirty = (victim | above) & DIRTY != 0;
-        self.stats.levels[1].write_backs += u64::from(dirty);
-        dirty.then(|| line_of(victim))
-    }
-
     /// Retires the oldest instruction.
     #[inline]
     fn retire(&mut self) -> Result<(), Pause> {
@@ -459,11 +430,6 @@ impl Core {
             slot.from = slot.from.max(at);
             place = std::mem::replace(&mut slot.next, NOBODY);
         }
-    }
-
-    fn forget(&mut self, line: u32) {
-        self.l1.remove(line);
-        self.l2.remove(line);
     }
 
     /// Gives up everything that has not retired. Lines that were displaced for misses that never

@@ -9,6 +9,7 @@ mod check;
 mod config;
 mod core;
 mod count;
+mod fill;
 mod flush;
 mod l3;
 mod memory;

@@ -179,8 +179,8 @@ impl Memory {
         self.store(now, line_addr, false).done_at
     }
 
-    /// Writes the line at `line_addr` for a store that waits. If not `may_delay`, it is written when
-    /// this is done, however long that takes.
+    /// Writes the line at `line_addr` for a store that waits. If not `may_delay`, the answer says
+    /// that it is written, however long that takes.
     ///
     /// # Panics
     /// If the address is not below the device's capacity.
