@@ -25,6 +25,7 @@ fn main() {
             channels: 1,
             ranks: 1,
             mapping: [0, 1, 3, 4, 2, 5],
+            hashes_banks: false,
             closes_rows: false,
         };
         show(&format!("{} stream", standard.name), || {

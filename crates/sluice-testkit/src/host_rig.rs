@@ -72,6 +72,7 @@ pub fn host(migration: Migration) -> HostConfig {
                 channels: 8,
                 ranks: 1,
                 mapping: [0, 1, 3, 2, 4, 5],
+                hashes_banks: false,
                 closes_rows: false,
             },
             overhead: ns(30),

@@ -141,6 +141,18 @@ fn pages_are_where_the_system_has_them() {
     assert_eq!((reads, writes), (0.0, 0.0));
 }
 
+/// SkyByte's Figure 17 counts reads only where all is in host memory.
+#[test]
+fn reads_and_writes_of_host_memory_make_up_its_time() {
+    let object = object("dram-only", &[]);
+    let at = |place: &str| number(&object, place);
+    let (all, read) = (at("/amat_ns/host_dram"), at("/amat_ns/host_read"));
+    // A row hit takes 27.5 ns, a row conflict 73.75 ns.
+    assert!(read > 27.5 && read < 2.0 * 73.75, "{read} ns");
+    let written = all * at("/amat_ns/accesses") - read * at("/requests/h_r");
+    assert!(written >= 27.5 * at("/requests/h_w") - 1e-3, "{written} ns");
+}
+
 #[test]
 fn the_timeline_adds_up() {
     let object = object("skybyte-c", &["--timeline", "10us"]);

@@ -183,6 +183,7 @@ fn dram(raw: &RawConfig) -> Result<HostDram, ConfigError> {
         channels: raw.count("host.dram_channels"),
         ranks: raw.count("host.dram_ranks"),
         mapping: raw.order("host.dram_mapping"),
+        hashes_banks: raw.choice("host.dram_hash") == "row",
         closes_rows: raw.choice("host.dram_rows") == "closed",
     };
     Ok(HostDram::Banks(HostBanks {

@@ -94,6 +94,8 @@ pub struct AccessTime {
     pub accesses: u64,
     /// Host DRAM, with its controller.
     pub host_dram: Ps,
+    /// Of these, what reads took, which are `requests.host_reads`.
+    pub host_reads: Ps,
     /// CXL link and protocol, waiting for the link included.
     pub protocol: Ps,
     /// Looking up cache and write log in the device.

@@ -1,6 +1,6 @@
 //! Which bank and row an address is in.
 
-use super::Standard;
+use super::DramLayout;
 
 /// The fields of an address, as `dram.mapping` names them.
 pub const FIELDS: [&str; 6] = ["Ro", "Ra", "Bg", "Ba", "Co", "Ch"];
@@ -35,11 +35,21 @@ pub struct Place {
 pub(super) struct AddressMap {
     /// Per field: how far down it is, and its largest value.
     fields: [(u32, u64); 6],
+    /// Per field: from which bit of the row on it is exclusively ored with the row, if it is.
+    hash: [Option<u32>; 6],
 }
 
 impl AddressMap {
-    /// `order` are indices of [`FIELDS`], most significant first, each once.
-    pub fn new(standard: &Standard, channels: u64, ranks: u64, order: [u8; 6]) -> AddressMap {
+    /// Of a layout, whose mapping has each field once.
+    pub fn new(layout: &DramLayout) -> AddressMap {
+        let DramLayout {
+            standard,
+            channels,
+            ranks,
+            mapping,
+            hashes_banks,
+            ..
+        } = *layout;
         let mut sizes = [0; 6];
         sizes[ROW] = standard.rows;
         sizes[RANK] = ranks;
@@ -47,13 +57,18 @@ impl AddressMap {
         sizes[BANK] = standard.banks;
         sizes[COLUMN] = standard.row_bytes / LINE_BYTES;
         sizes[CHANNEL] = channels;
-        let mut fields = [(0, 0); 6];
-        let mut shift = LINE_BYTES.trailing_zeros();
-        for field in order.into_iter().rev().map(usize::from) {
+        let (mut fields, mut hash) = ([(0, 0); 6], [None; 6]);
+        let (mut shift, mut hashed) = (LINE_BYTES.trailing_zeros(), 0);
+        for field in mapping.into_iter().rev().map(usize::from) {
+            let bits = sizes[field].trailing_zeros();
             fields[field] = (shift, sizes[field] - 1);
-            shift += sizes[field].trailing_zeros();
+            shift += bits;
+            if hashes_banks && field != ROW && field != COLUMN {
+                hash[field] = Some(hashed);
+                hashed += bits;
+            }
         }
-        AddressMap { fields }
+        AddressMap { fields, hash }
     }
 
     pub fn place(&self, addr: u64) -> Place {
@@ -61,12 +76,17 @@ impl AddressMap {
             let (shift, mask) = self.fields[index];
             (addr >> shift) & mask
         };
+        let row = field(ROW);
+        let hashed = |index: usize| match self.hash[index] {
+            Some(shift) => field(index) ^ ((row >> shift) & self.fields[index].1),
+            None => field(index),
+        };
         Place {
-            channel: field(CHANNEL),
-            rank: field(RANK),
-            group: field(GROUP),
-            bank: field(BANK),
-            row: field(ROW),
+            channel: hashed(CHANNEL),
+            rank: hashed(RANK),
+            group: hashed(GROUP),
+            bank: hashed(BANK),
+            row,
         }
     }
 }

@@ -77,6 +77,10 @@ pub struct DramLayout {
     pub ranks: u64,
     /// Indices of [`FIELDS`], most significant first, each once.
     pub mapping: [u8; 6],
+    /// Whether the numbers of channel, rank, bank group and bank are exclusively ored with the low
+    /// bits of the row, so that rows at the same distance do not share a bank (Zhang, Zhu and
+    /// Zhang, "A permutation-based page interleaving scheme", MICRO 2000).
+    pub hashes_banks: bool,
     /// Whether a row is closed after each access.
     pub closes_rows: bool,
 }
@@ -150,7 +154,7 @@ impl Dram {
             layout: *layout,
             timing,
             refresh: Refresh::new(s, layout.ranks),
-            map: AddressMap::new(s, layout.channels, layout.ranks, layout.mapping),
+            map: AddressMap::new(layout),
             banks: vec![Bank::default(); banks],
             activates: windows(ranks, timing.activate_reach()),
             columns: windows(layout.channels as usize, timing.column_reach()),

@@ -200,6 +200,9 @@ impl Bus {
         let time = &mut self.stats.access_time;
         time.accesses += 1;
         time.host_dram += counted;
+        if op == Op::Read {
+            time.host_reads += counted;
+        }
         self.stats.latency.record(counted);
         Answer {
             done_at,

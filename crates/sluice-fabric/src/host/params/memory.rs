@@ -88,6 +88,14 @@ pub(super) const PARAMS: &[Param] = &[
         source: "assumed: neighbouring lines on different channels, as controllers do",
     },
     Param {
+        key: "host.dram_hash",
+        kind: Kind::Choice(|| vec!["none", "row"]),
+        default: "none",
+        meaning: "row: the numbers of channel, rank, bank group and bank are exclusively ored with \
+                  the low bits of the row",
+        source: "assumed: none. Zhang, Zhu and Zhang, MICRO 2000; MacSim's controller does it",
+    },
+    Param {
         key: "host.dram_rows",
         kind: Kind::Choice(row_policies),
         default: "open",

@@ -139,6 +139,7 @@ fn dram(raw: &RawConfig) -> Result<DramLayout, ConfigError> {
         channels: raw.count("endpoint.dram_channels"),
         ranks: raw.count("endpoint.dram_ranks"),
         mapping: raw.order("endpoint.dram_mapping"),
+        hashes_banks: false,
         closes_rows: raw.choice("endpoint.dram_rows") == "closed",
     })
 }

@@ -116,6 +116,7 @@ pub(super) fn dram(raw: &RawConfig) -> Result<Option<DramLayout>, ConfigError> {
         channels: channels.1,
         ranks: ranks.1,
         mapping,
+        hashes_banks: false,
         closes_rows: choice(raw, "dram.rows") == "closed",
     }))
 }
