@@ -20,6 +20,9 @@ use sluice_units::Ps;
 /// A miss that ends later than this after its deadline is late.
 const LATE_AFTER_NS: u64 = 1_000;
 
+/// How often a fault looks whether another thread still forks, which may need the same CPU.
+pub(crate) const FORK_LOOK_NS: u64 = 20_000;
+
 /// Why a runtime cannot start.
 #[derive(Debug)]
 pub struct StartError(pub String);

@@ -4,8 +4,8 @@
 //! switch on one CPU costs 3 µs here, a wake-up across CPUs 20 to 100 µs. While it waits it spins
 //! in the place of the thread whose load would have stalled that CPU.
 
-use crate::clock::now_ns;
-use crate::engine::Engine;
+use crate::clock::{now_ns, sleep_until};
+use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::wait_until;
 use crate::state::{Plan, Wait};
 use crate::thread;
@@ -108,6 +108,7 @@ impl Handler {
                     self.linger(&wait);
                 }
             }
+            None if deferred > 0 => sleep_until(now_ns() + FORK_LOOK_NS),
             _ => core::hint::spin_loop(),
         }
     }

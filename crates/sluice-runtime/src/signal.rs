@@ -1,7 +1,7 @@
 //! Signal mode: the faulting thread serves its own fault inside SIGBUS.
 
-use crate::clock::now_ns;
-use crate::engine::Engine;
+use crate::clock::{now_ns, sleep_until};
+use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::wait_until;
 use crate::state::Plan;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
@@ -85,7 +85,7 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         if let Some(plan) = engine.trap(page, write, seen_ns, thread) {
             break plan;
         }
-        core::hint::spin_loop();
+        sleep_until(now_ns() + FORK_LOOK_NS);
     };
     match plan {
         Plan::Outside => pass_on(signal, info, context),
@@ -93,7 +93,7 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         Plan::Wait(wait) => {
             let now = wait_until(wait.act_ns, wait.may_sleep);
             while !engine.fill(&wait, now, thread) {
-                core::hint::spin_loop();
+                sleep_until(now_ns() + FORK_LOOK_NS);
             }
         }
     }

@@ -18,6 +18,10 @@ use std::collections::BinaryHeap;
 const HOLD_NS: u64 = 15_000;
 /// Pages that may be on their way at once; a command waits before it sends for more.
 const ARRIVALS_MAX: usize = 1024;
+/// A fault that sleeps meanwhile gets this long to take the lock.
+const GIVE_WAY_NS: u64 = 50_000;
+/// And one that spins for it this long, a microsecond or two.
+const GAP_SPINS: u32 = 64;
 /// A page that cannot be had yet is tried again after this.
 const AGAIN_NS: u64 = 20_000;
 /// And given up after so long without any of the command's pages getting anywhere.
@@ -148,8 +152,8 @@ impl Control {
         while job.next < job.end {
             match self.some_pages(&mut job) {
                 Some(until_ns) => sleep_until(until_ns),
-                // Faults that wait for the lock get it.
-                None => std::thread::yield_now(),
+                // One that spins needs none.
+                None => (0..GAP_SPINS).for_each(|_| core::hint::spin_loop()),
             }
         }
         while let Some(at_ns) = self.arrivals.next_ns() {
@@ -191,6 +195,10 @@ impl Control {
             job.count(&step, now);
         }
         core.publish();
+        // Faults that wait for the lock get it: one that sleeps needs a moment to wake up.
+        if until_ns.is_none() && core.0.is_waited_for() {
+            until_ns = Some(now_ns() + GIVE_WAY_NS);
+        }
         until_ns
     }
 
