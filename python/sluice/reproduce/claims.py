@@ -12,6 +12,7 @@ from typing import Any
 from sluice.errors import ExperimentError
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Grid
+from sluice.reproduce.quantity import number
 from sluice.reproduce.section import Section
 
 KINDS = ("value", "ratio", "order", "trend", "range", "contradiction")
@@ -320,12 +321,14 @@ def _moves(trend: str, values: list[float], slack: Tolerance) -> bool:
 def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     low = claim.low(known).only if claim.low else -math.inf
     high = claim.high(known).only if claim.high else math.inf
-    bounds = f"{low:g} to {high:g}" if claim.low and claim.high else \
-        f"at least {low:g}" if claim.low else f"at most {high:g}"
+    least, most = (number(bound, claim.unit) for bound in (low, high))
+    bounds = f"{least} to {most}" if claim.low and claim.high else \
+        f"at least {least}" if claim.low else f"at most {most}"
     findings = []
     for cell, value in claim.ours(known).rows():
         off = max(low - value, value - high, 0.0)
-        where = f"{off:.3g} {'below' if value < low else 'above'}" if off else "within"
+        far = f"{off * 100:.3g} points" if claim.unit == "fraction" else number(off, claim.unit)
+        where = f"{far} {'below' if value < low else 'above'}" if off else "within"
         findings.append(Finding(cell, bounds, float(value), where, low <= value <= high, off))
     good = bool(findings) and all(one.good for one in findings)
     return Judged(claim, MATCH if good else DIFFERS, findings)

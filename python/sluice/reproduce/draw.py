@@ -50,10 +50,16 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             grid.flat[0].set_ylim(bottom=0)
         if len(entries) > 1:
             canvas.legend(entries.values(), entries.keys(), loc="outside upper center",
-                          ncols=min(len(entries), 5), frameon=False, fontsize=11,
+                          ncols=_columns(len(entries)), frameon=False, fontsize=11,
                           handlelength=1.6, columnspacing=1.2)
 
     return svg.element(f"{slug}-plot", figure.title, size, paint)
+
+
+def _columns(entries: int) -> int:
+    """Columns of a legend, five at most, in rows of equal length."""
+    rows = math.ceil(entries / 5)
+    return math.ceil(entries / rows)
 
 
 def _panels(one: Evaluated, figure: Figure) -> list[dict[str, str]]:
@@ -229,6 +235,8 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
                                              linestyle="none")[0]
     words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
     _places(axes, places, words)
+    # Room for the outermost labels, which else touch those of the next panel.
+    axes.margins(x=0.12)
     axes.minorticks_off()
     return entries
 

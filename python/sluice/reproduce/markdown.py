@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluice.reproduce import words
 from sluice.reproduce.claims import MATCH, is_counted
+from sluice.reproduce.quantity import number
 
 _MOST = 8
 
@@ -48,6 +48,6 @@ def _claim(claim: Mapping[str, Any]) -> str:
         good = sum(finding["good"] for finding in found)
         return f"{claim['says']}: {good} of {len(found)} within {claim['tolerance']}"
     unit = claim["unit"]
-    pairs = [f"{' '.join(finding['where'])} {words.number(finding['ours'], unit)}"
-             f" ({words.number(finding['published'], unit)})".strip() for finding in found]
+    pairs = [f"{' '.join(finding['where'])} {number(finding['ours'], unit)}"
+             f" ({number(finding['published'], unit)})".strip() for finding in found]
     return f"{claim['says']}: {', '.join(pairs)}"

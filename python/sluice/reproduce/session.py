@@ -14,6 +14,7 @@ from sluice.errors import ExperimentError
 from sluice.reproduce import markdown, matrix, page, words
 from sluice.reproduce.claims import CONTRADICTS
 from sluice.reproduce.evaluate import Evaluated, document, evaluate
+from sluice.reproduce.quantity import number
 from sluice.reproduce.runner import Arguments, Runner
 from sluice.reproduce.spec import Experiment, in_order
 
@@ -36,8 +37,8 @@ class Session:
         """Runs, evaluates and writes each; whether a run failed."""
         wanted = {one.name: _arguments(one) for one in experiments}
         progress = _Progress()
-        for number, one in enumerate(experiments, start=1):
-            place = f" ({number} of {len(experiments)})" if len(experiments) > 1 else ""
+        for turn, one in enumerate(experiments, start=1):
+            place = f" ({turn} of {len(experiments)})" if len(experiments) > 1 else ""
             progress.start(f"{one.name}{place}", wanted[one.name])
             self._runner.run(wanted[one.name], progress.told, alone=one.live)
             progress.clear()
@@ -96,7 +97,7 @@ class Session:
             for judged in one.judged:
                 if judged.outcome == CONTRADICTS:
                     lines += ["", f"  ! {judged.claim.says}"]
-                    lines += [f"    {says}: {words.number(value, unit)}"
+                    lines += [f"    {says}: {number(value, unit)}"
                               for says, value, unit in judged.reasons]
             lines += ["", f"  {words.MARKS[one.verdict]} {one.verdict}:"
                           f" {words.MEANINGS[one.verdict]}", ""]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 from sluice.reproduce.claims import (
     CONTRADICTS,
@@ -15,6 +13,7 @@ from sluice.reproduce.claims import (
     Finding,
     Judged,
 )
+from sluice.reproduce.quantity import number
 
 MARKS = {MATCH: "✓", TREND: "~", DIFFERS: "✗", CONTRADICTS: "!", UNCHECKED: "?"}
 MEANINGS = {
@@ -24,19 +23,6 @@ MEANINGS = {
     CONTRADICTS: "the published claims cannot follow from the published set-up",
     UNCHECKED: "this host cannot show what the claims are about",
 }
-
-
-def number(value: Any, unit: str = "") -> str:
-    """A number with four significant digits and its unit."""
-    if isinstance(value, str):
-        return value
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if unit == "fraction":
-        return f"{value * 100:.4g} %"
-    magnitude = abs(value)
-    text = f"{value:,.0f}" if magnitude >= 10_000 else f"{value:.4g}"
-    return f"{text} {unit}".strip()
 
 
 def published(one: Judged) -> str:
