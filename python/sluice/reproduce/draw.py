@@ -42,7 +42,9 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             axes.set_axisbelow(True)
             _scales(axes, figure)
             entries |= _PAINTERS[figure.kind](axes, one, figure, panel)
-            axes.set_title(panel.get(figure.panel, ""), fontsize=12)
+            label = panel.get(figure.panel, "")
+            titles = one.experiment.titles(figure.panel)
+            axes.set_title(titles.get(label, label), fontsize=12)
             axes.set_xlabel(figure.x_label)
             axes.set_ylabel(figure.y_label if index % columns == 0 else "")
         if figure.kind == "lines" and not figure.log_y:
