@@ -194,6 +194,7 @@ pub struct StatsBlock {
 impl StatsBlock {
     /// Begins a change of figures that belong together, or goes on with the one under way. One
     /// writer at a time.
+    #[inline]
     pub fn change(&self) -> Change<'_> {
         let before = self.sequence.load(Relaxed);
         let is_outermost = before.is_multiple_of(2);
@@ -208,6 +209,7 @@ impl StatsBlock {
     }
 
     /// Reads a counter.
+    #[inline]
     pub fn get(&self, counter: Counter) -> u64 {
         self.counters[counter as usize].load(Relaxed)
     }
@@ -239,11 +241,13 @@ pub struct Change<'a> {
 
 impl Change<'_> {
     /// Adds to a counter.
+    #[inline]
     pub fn add(&self, counter: Counter, n: u64) {
         self.set(counter, self.get(counter) + n);
     }
 
     /// Sets a counter.
+    #[inline]
     pub fn set(&self, counter: Counter, n: u64) {
         self.counters[counter as usize].store(n, Relaxed);
     }
@@ -251,12 +255,14 @@ impl Change<'_> {
 
 impl Deref for Change<'_> {
     type Target = StatsBlock;
+    #[inline]
     fn deref(&self) -> &StatsBlock {
         self.block
     }
 }
 
 impl Drop for Change<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.is_outermost {
             let begun = self.block.sequence.load(Relaxed);

@@ -84,21 +84,30 @@ pub fn raise_priority() {
 pub struct ThreadCount {
     fd: i32,
     single_threaded: *const u8,
+    threads: *const i32,
 }
 
-// SAFETY: the pointer is to a byte that any thread may read.
+// SAFETY: the pointers are to words that any thread may read.
 unsafe impl Send for ThreadCount {}
 
 impl ThreadCount {
     /// Opens the list of threads.
     pub fn open() -> Result<ThreadCount, i32> {
         let fd = open_tasks()?;
-        // SAFETY: a terminated name; glibc 2.32 and newer have it.
-        let flag = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
-        Ok(ThreadCount {
+        // SAFETY: terminated names. glibc 2.32 and newer have the first; the second is private, for
+        // its debugger library, and may be missing.
+        let [flag, count] = [c"__libc_single_threaded", c"__nptl_nthreads"]
+            .map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
+        let mut threads = ThreadCount {
             fd,
             single_threaded: flag.cast(),
-        })
+            threads: count.cast(),
+        };
+        // A word that does not count threads as the kernel does is not what it is taken for.
+        if threads.by_library() != Some(threads.get()) {
+            threads.threads = core::ptr::null();
+        }
+        Ok(threads)
     }
 
     /// In the child of a fork: counts its own threads from now on.
@@ -112,14 +121,20 @@ impl ThreadCount {
         Ok(())
     }
 
-    /// Whether the C library has ever made a second thread; false when it cannot tell.
+    /// Threads that the C library has made, the first one included; `None` when it cannot tell.
     ///
-    /// A read of one byte, against a system call for [`ThreadCount::get`]. It knows nothing of
+    /// A read of one word, against a system call for [`ThreadCount::get`]. It knows nothing of
     /// threads that a program makes by a system call of its own.
-    pub fn library_knows_of_one(&self) -> bool {
-        let flag = self.single_threaded;
-        // SAFETY: null, or the C library's own byte, which lives as long as the process.
-        !flag.is_null() && unsafe { flag.read_volatile() } != 0
+    pub fn by_library(&self) -> Option<u64> {
+        // SAFETY: null, or the C library's own words, which live as long as the process.
+        unsafe {
+            if !self.threads.is_null() {
+                return u64::try_from(self.threads.read_volatile()).ok();
+            }
+            let is_one =
+                !self.single_threaded.is_null() && self.single_threaded.read_volatile() != 0;
+            is_one.then_some(1)
+        }
     }
 
     /// Threads of the process, those included that no library call made.
@@ -179,7 +194,21 @@ mod tests {
                 scope.spawn(|| gate.wait());
             });
             assert!(count.get() > MADE, "{}", count.get());
+            let by_library = count.by_library();
+            assert!(by_library.is_none_or(|n| n > MADE), "{by_library:?}");
             gate.wait();
         });
+    }
+
+    #[test]
+    fn a_library_that_does_not_count_tells_of_one_thread_only() {
+        let mut count = ThreadCount::open().unwrap();
+        count.threads = core::ptr::null();
+        for (flag, known) in [(&0u8, None), (&1, Some(1))] {
+            count.single_threaded = flag;
+            assert_eq!(count.by_library(), known);
+        }
+        count.single_threaded = core::ptr::null();
+        assert_eq!(count.by_library(), None);
     }
 }

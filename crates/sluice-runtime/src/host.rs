@@ -288,13 +288,17 @@ impl Host {
         if self.unasked {
             return false;
         }
-        if self.alone_at == 1 && self.threads.library_knows_of_one() {
-            if lpn.is_multiple_of(ASK_EVERY) && self.threads.get() > 1 {
-                self.alone_at = 0;
+        let alone_at = self.alone_at;
+        match self.threads.by_library() {
+            Some(known) if known <= alone_at => {
+                if lpn.is_multiple_of(ASK_EVERY) && self.threads.get() > alone_at {
+                    self.alone_at = 0;
+                }
+                self.alone_at != 0
             }
-            return self.alone_at == 1;
+            Some(_) => false,
+            None => self.threads.get() <= alone_at,
         }
-        self.threads.get() <= self.alone_at
     }
 
     /// Copies the host's own counters.
