@@ -27,7 +27,8 @@ impl Window {
 #[derive(Debug)]
 pub struct SharedBacking {
     identity: (u64, u64),
-    windows: Box<[Option<Window>]>,
+    /// Never more than there was room for at the start: nothing is allocated later.
+    windows: Vec<Window>,
     zeros: Mapping,
 }
 
@@ -36,7 +37,7 @@ impl SharedBacking {
     pub fn new(identity: (u64, u64)) -> Result<SharedBacking, i32> {
         Ok(SharedBacking {
             identity,
-            windows: vec![None; MAX_MAPPINGS].into(),
+            windows: Vec::with_capacity(MAX_MAPPINGS),
             zeros: zero_page()?,
         })
     }
@@ -48,7 +49,7 @@ impl SharedBacking {
 
     /// Registers all mappings with a new descriptor.
     pub fn register(&self, uffd: &Uffd) -> Result<(), i32> {
-        for window in self.windows.iter().flatten() {
+        for window in &self.windows {
             uffd.register_shared(window.start, window.len)?;
         }
         Ok(())
@@ -56,13 +57,11 @@ impl SharedBacking {
 
     /// Adds a mapping; `ENOMEM` when there are too many.
     pub fn add(&mut self, uffd: &Uffd, start: usize, len: usize, lpn: u64) -> Result<(), i32> {
-        let free = self
-            .windows
-            .iter_mut()
-            .find(|w| w.is_none())
-            .ok_or(libc::ENOMEM)?;
+        if self.windows.len() == MAX_MAPPINGS {
+            return Err(libc::ENOMEM);
+        }
         uffd.register_shared(start, len)?;
-        *free = Some(Window {
+        self.windows.push(Window {
             start,
             len,
             first_lpn: lpn,
@@ -79,16 +78,17 @@ impl SharedBacking {
         pagemap: &Pagemap,
         mut written: impl FnMut(u64),
     ) -> Result<(), i32> {
-        for at in 0..MAX_MAPPINGS {
-            let Some(w) = self.windows[at] else { continue };
+        let mut at = 0;
+        while let Some(&w) = self.windows.get(at) {
             let (low, high) = (start.max(w.start), (start + len).min(w.start + w.len));
             if low >= high {
+                at += 1;
                 continue;
             }
             for page in (low..high).step_by(PAGE).filter(|&p| pagemap.is_written(p)) {
                 written(w.first_lpn + ((page - w.start) / PAGE) as u64);
             }
-            self.windows[at] = None;
+            self.windows.swap_remove(at);
             self.keep(w, w.start, low)?;
             self.keep(w, high, w.start + w.len)?;
         }
@@ -99,16 +99,13 @@ impl SharedBacking {
         if start == end {
             return Ok(());
         }
-        let free = self
-            .windows
-            .iter_mut()
-            .find(|w| w.is_none())
-            .ok_or(libc::ENOMEM)?;
-        let first_lpn = of.first_lpn + ((start - of.start) / PAGE) as u64;
-        *free = Some(Window {
+        if self.windows.len() == MAX_MAPPINGS {
+            return Err(libc::ENOMEM);
+        }
+        self.windows.push(Window {
             start,
             len: end - start,
-            first_lpn,
+            first_lpn: of.first_lpn + ((start - of.start) / PAGE) as u64,
         });
         Ok(())
     }
@@ -116,21 +113,21 @@ impl SharedBacking {
     /// Page number of an address in one of the mappings.
     pub fn lpn(&self, addr: usize) -> Option<u64> {
         let inside = |w: &&Window| addr.wrapping_sub(w.start) < w.len;
-        let w = self.windows.iter().flatten().find(inside)?;
+        let w = self.windows.iter().find(inside)?;
         Some(w.first_lpn + ((addr - w.start) / PAGE) as u64)
     }
 
     /// An address of a page in the mappings from number `at` on, and the number after it.
     pub fn address_of(&self, lpn: u64, at: usize) -> Option<(usize, usize)> {
         let windows = self.windows.iter().enumerate().skip(at);
-        let mut found = windows.filter_map(|(n, w)| Some((w.as_ref()?.page_of(lpn)?, n + 1)));
+        let mut found = windows.filter_map(|(n, w)| Some((w.page_of(lpn)?, n + 1)));
         found.next()
     }
 
     /// Whether two addresses are in the same mapping.
     pub fn is_one(&self, a: usize, b: usize) -> bool {
         let inside = |w: &Window, addr: usize| addr.wrapping_sub(w.start) < w.len;
-        let mut windows = self.windows.iter().flatten();
+        let mut windows = self.windows.iter();
         windows.any(|w| inside(w, a) && inside(w, b))
     }
 
@@ -148,7 +145,7 @@ impl SharedBacking {
     /// Unmaps a page in every mapping.
     pub fn unmap(&self, pagemap: &Pagemap, lpn: u64, known_written: bool) -> Left {
         let mut written = known_written;
-        for window in self.windows.iter().flatten() {
+        for window in &self.windows {
             if let Some(page) = window.page_of(lpn) {
                 written = written || pagemap.is_written(page);
                 // SAFETY: shared memory: only the page-table entry goes.
