@@ -2,20 +2,33 @@
 
 use crate::bare::Backing;
 use serde_json::Value;
+use sluice_region::{CpuSet, PAGE, cpu_now};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Cache of the device as a share of the working set, so that a FIFO never hits.
 const CACHE_SHARE: f64 = 0.6;
 
+/// MiB of cache for a chase over so many.
+fn cache_mib(mib: usize) -> usize {
+    (mib as f64 * CACHE_SHARE) as usize
+}
+
+/// Pages of cache for a chase over so many MiB.
+pub fn cached_pages(mib: usize) -> usize {
+    (cache_mib(mib) << 20) / PAGE
+}
+
 /// A chase over more memory than the cache holds: every access is a miss.
 #[derive(Clone, Copy, Debug)]
-pub struct Chase {
+pub struct Chase<'a> {
     pub trap: &'static str,
     pub backing: Backing,
     pub mib: usize,
-    pub read: &'static str,
+    pub read: &'a str,
     pub passes: usize,
+    /// Program and handler have one CPU between them.
+    pub bound: bool,
 }
 
 /// What the program itself measured, and what the device said.
@@ -42,14 +55,14 @@ fn read_json(path: &PathBuf) -> Value {
     serde_json::from_str(&text).expect("the run's object")
 }
 
-impl Chase {
+impl Chase<'_> {
     /// Runs it and returns the figures of the last pass.
     pub fn run(self) -> Measured {
         let file = PathBuf::from(format!("/dev/shm/sluice-bench-{}", std::process::id()));
         let (out, program) = (scratch("out"), scratch("program.json"));
         let mut run = sluice();
         run.args(["run", "--trap", self.trap, "--set", "device.capacity=1GiB"]);
-        let cache = (self.mib as f64 * CACHE_SHARE) as usize;
+        let cache = cache_mib(self.mib);
         run.arg("--set").arg(format!("cache.capacity={cache}MiB"));
         run.arg("--set").arg(format!("nand.read={}", self.read));
         // Only reads are timed: the writes of the build must not queue before them.
@@ -74,7 +87,12 @@ impl Chase {
         if self.backing == Backing::Dax {
             run.arg("--file").arg(&file);
         }
+        let before = CpuSet::of(0).expect("affinity");
+        if self.bound {
+            CpuSet::one(cpu_now()).bind(0);
+        }
         let output = run.output().expect("sluice");
+        before.bind(0);
         assert!(
             output.status.success(),
             "{}",
