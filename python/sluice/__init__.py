@@ -30,11 +30,13 @@ from sluice.errors import (
     InputError,
     PolicyError,
     RunFolderError,
+    TraceError,
     UnknownDeviceError,
     UnknownKeyError,
     WorkloadError,
 )
 from sluice.policy import Policy, PolicySpace
+from sluice.trace import Trace, read_trace
 
 __all__ = [
     "BadValueError",
@@ -46,6 +48,8 @@ __all__ = [
     "PolicyError",
     "PolicySpace",
     "RunFolderError",
+    "Trace",
+    "TraceError",
     "UnknownDeviceError",
     "UnknownKeyError",
     "WorkloadError",
@@ -57,6 +61,7 @@ __all__ = [
     "policies",
     "policy_misses",
     "presets",
+    "read_trace",
     "replay",
     "resolve",
     "resolve_system",

@@ -56,6 +56,10 @@ class WorkloadError(InputError):
     """A workload is not acceptable, or does not fit on its device."""
 
 
+class TraceError(InputError):
+    """A trace cannot be read: it is not there, is none, or is damaged."""
+
+
 class RunFolderError(Error):
     """A run folder cannot be read: something is missing, damaged or of another schema."""
 

@@ -121,6 +121,22 @@ pub fn too_large(py: Python<'_>, config: &DeviceConfig, footprint_bytes: u64) ->
     raise(py, &message, &details)
 }
 
+/// The exception for a trace that cannot be read.
+pub fn trace(py: Python<'_>, path: &str, error: &sluice_trace::Error) -> PyErr {
+    let details = Details {
+        class: "TraceError",
+        key: Some("path".to_owned()),
+        value: Some(path.to_owned()),
+        ..Details::default()
+    };
+    // What the system refuses names the path already.
+    let message = match error {
+        sluice_trace::Error::Io { .. } => error.to_string(),
+        _ => format!("{path}: {error}"),
+    };
+    raise(py, &message, &details)
+}
+
 /// The exception for a system that could not run its program.
 pub fn system(py: Python<'_>, error: &SystemError) -> PyErr {
     let details = match error {

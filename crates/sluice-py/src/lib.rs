@@ -4,6 +4,7 @@ mod errors;
 mod fabric;
 mod policy;
 mod system;
+mod trace;
 
 use policy::{PyPolicy, Raised};
 use pyo3::buffer::PyBuffer;
@@ -21,6 +22,9 @@ use std::time::Instant;
 #[pymodule]
 mod _core {
     use super::*;
+
+    #[pymodule_export]
+    use super::trace::TraceReader;
 
     /// The version of the device model that this module was built from.
     #[pyfunction]

@@ -294,7 +294,8 @@ fn what_is_wrong_is_named_with_its_place() {
     );
     assert_eq!(
         refusal("oracle-general", &[0xff; 24]),
-        "request 1: object 18446744073709551615 has no address in steps of 4096 bytes"
+        "request 1: object 18446744073709551615 has no address in steps of 4096 bytes; \
+         objects can be numbered as they come first (--number-objects)"
     );
     let csv = |row: &str| refusal("msr-csv", format!("1,a,0,Read,0,512,9\n{row}\n").as_bytes());
     assert_eq!(csv("1,a,0,Read,0,512"), "line 2: 6 fields; expected 7");

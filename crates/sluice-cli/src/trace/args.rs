@@ -76,6 +76,10 @@ pub struct ConvertArgs {
     /// Size of an object of oracle-general: object N is the memory from N times that on
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     pub object: sluice_units::Bytes,
+    /// Number the objects of oracle-general as they come first, and put them next to each other:
+    /// identifiers that are hashes are no addresses
+    #[arg(long)]
+    pub number_objects: bool,
     /// Instructions that stand for a second, where one format counts and the other has times
     #[arg(long, value_name = "I", default_value = "1G", value_parser = sluice_units::parse_count)]
     pub instructions_per_second: u64,

@@ -30,6 +30,7 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         fetches: args.fetches,
         cpu: args.cpu,
         object,
+        number_objects: args.number_objects,
         per_second: args.instructions_per_second,
     };
     if args.json && args.output == Path::new("-") {

@@ -55,7 +55,8 @@ impl Source for Read {
                 return Ok(false);
             }
             if record[8] > 1 || record[9] > 1 {
-                let what = "is_branch and branch_taken are neither 0 nor 1";
+                let what = "is_branch and branch_taken are neither 0 nor 1 (records of 64 bytes \
+                            are read, not CloudSuite's)";
                 return Err(self.text.wrong("instruction", what));
             }
             let mut add = |kind, address, size| {

@@ -62,6 +62,9 @@ pub struct Options {
     pub cpu: Option<u32>,
     /// Bytes of an object of a cache trace.
     pub object: u64,
+    /// Number the objects of a cache trace as they come first: identifiers may be hashes, which are
+    /// no addresses.
+    pub number_objects: bool,
     /// Instructions that stand for a second, between formats that count and formats that have
     /// times.
     pub per_second: u64,
@@ -73,6 +76,7 @@ impl Default for Options {
             fetches: false,
             cpu: None,
             object: 4096,
+            number_objects: false,
             per_second: 1_000_000_000,
         }
     }

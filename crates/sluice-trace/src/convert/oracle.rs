@@ -29,7 +29,9 @@ fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
         text: input.open()?,
         clock: Clock::default(),
         options: *options,
+        numbers: HashMap::new(),
         cut: 0,
+        empty: 0,
     }))
 }
 
@@ -37,8 +39,33 @@ struct Read {
     text: Text,
     clock: Clock,
     options: Options,
+    /// Numbers of objects that are numbered as they come first.
+    numbers: HashMap<u64, u64>,
     /// Objects larger than the size that stands for one.
     cut: u64,
+    /// Requests for nothing.
+    empty: u64,
+}
+
+impl Read {
+    /// Where an object is.
+    fn address(&mut self, id: u64) -> Result<u64, Error> {
+        let object = self.options.object;
+        let number = match self.options.number_objects {
+            true => {
+                let next = self.numbers.len() as u64;
+                *self.numbers.entry(id).or_insert(next)
+            }
+            false => id,
+        };
+        number.checked_mul(object).ok_or_else(|| {
+            let what = format!(
+                "object {id} has no address in steps of {object} bytes; objects can be numbered \
+                 as they come first (--number-objects)"
+            );
+            self.text.wrong("request", what)
+        })
+    }
 }
 
 impl Source for Read {
@@ -50,17 +77,19 @@ impl Source for Read {
                 return Ok(false);
             }
             let (id, size) = (u64_at(&record, 4), u32_at(&record, 12));
-            let address = id.checked_mul(object).ok_or_else(|| {
-                let what = format!("object {id} has no address in steps of {object} bytes");
-                self.text.wrong("request", what)
-            })?;
+            // libCacheSim passes over these as well.
+            if size == 0 {
+                self.empty += 1;
+                continue;
+            }
+            let address = self.address(id)?;
             self.cut += u64::from(u64::from(size) > object);
             let time = u64::from(u32_at(&record, 0));
             out.push(Access {
                 cpu: 0,
                 instructions: self.clock.at(time, 1, self.options.per_second),
                 address,
-                size: u64::from(size).clamp(1, object.min(u64::from(u16::MAX))) as u16,
+                size: u64::from(size).min(object).min(u64::from(u16::MAX)) as u16,
                 kind: Kind::Load,
             });
         }
@@ -73,6 +102,13 @@ impl Source for Read {
         notes.push(format!(
             "each object is {object} bytes of memory; every request is a load"
         ));
+        if self.options.number_objects {
+            let objects = self.numbers.len();
+            notes.push(format!("{objects} objects, numbered as they come first"));
+        }
+        if self.empty > 0 {
+            notes.push(format!("{} requests of 0 bytes left out", self.empty));
+        }
         if self.cut > 0 {
             notes.push(format!("{} requests of more than that were cut", self.cut));
         }

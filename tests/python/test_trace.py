@@ -1,0 +1,192 @@
+"""Traces from Python, and public formats written here by their published layouts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import random
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sluice
+from sluice.trace import ACCESS, FETCH, LOAD, STORE
+
+REPOSITORY = Path(__file__).parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+SLUICE = TARGET / "release" / "sluice"
+CHAMPSIM = struct.Struct("<Q BB 2B 4B 2Q 4Q")
+"""ChampSim's inc/trace_instruction.h, input_instr: ip, is_branch, branch_taken, destination and
+source registers, destination and source memory."""
+ORACLE = struct.Struct("<IQIq")
+"""libCacheSim's oracleGeneralBin.h: clock_time, obj_id, obj_size, next_access_vtime."""
+
+
+def converted(source: Path, kind: str, *more: str) -> tuple[sluice.Trace, dict]:
+    out = source.with_suffix(".trace")
+    command = [SLUICE, "trace", "convert", source, out, "--from", kind, "--json", *more]
+    told = subprocess.run(command, check=True, capture_output=True, text=True)
+    return sluice.read_trace(out), json.loads(told.stdout)
+
+
+def rows(trace: sluice.Trace) -> list[tuple[int, ...]]:
+    """Instructions, kind, address and size of every access."""
+    fields = ("instructions", "kind", "address", "size")
+    return [tuple(int(access[field]) for field in fields) for access in trace[:]]
+
+
+def instructions() -> list[tuple[int, list[int], list[int]]]:
+    """Addresses of instructions, and what they load and store."""
+    draw = random.Random(5)
+
+    def some(most: int) -> list[int]:
+        return [draw.randrange(1, 1 << 47) for _ in range(draw.randrange(most + 1))]
+
+    return [(0x40_0000 + 4 * n, some(4), some(2)) for n in range(3000)]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+def test_champsim_is_read_as_its_header_says(tmp_path: Path, compress) -> None:
+    program = instructions()
+    records = []
+    for ip, loads, stores in program:
+        # A tracer fills the places from the first on; a branch reads and writes register 26.
+        source, destination = loads + [0] * (4 - len(loads)), stores + [0] * (2 - len(stores))
+        is_branch = ip % 7 == 0
+        registers = [26, 0, 26, 6, 0, 0] if is_branch else [1, 2, 3, 4, 5, 6]
+        records.append(CHAMPSIM.pack(ip, is_branch, is_branch, *registers, *destination, *source))
+    source = tmp_path / "605.mcf.champsimtrace"
+    source.write_bytes(compress(b"".join(records)))
+    assert CHAMPSIM.size == 64
+    trace, told = converted(source, "champsim", "--fetches")
+    due = []
+    for number, (ip, loads, stores) in enumerate(program):
+        due.append((number, FETCH, ip, 4))
+        due += [(number, LOAD, address, 8) for address in loads]
+        due += [(number, STORE, address, 8) for address in stores]
+    assert rows(trace) == due
+    assert told["accesses"] == len(due)
+
+
+def test_oracle_general_is_read_as_libcachesims_reader_does(tmp_path: Path) -> None:
+    requests = [
+        (0, 7, 4096, 4),
+        (0, 8, 512, -1),
+        (1, 9, 0, -1),  # its reader passes over what has no bytes
+        (3, 7, 4096, 2**63 - 1),  # never again, in another spelling
+        (3, 2**40, 9000, -1),
+    ]
+    source = tmp_path / "w01.oracleGeneral"
+    source.write_bytes(b"".join(ORACLE.pack(*request) for request in requests))
+    assert source.stat().st_size == 24 * len(requests)
+    trace, told = converted(source, "oracle-general", "--instructions-per-second", "1M")
+    assert rows(trace) == [
+        (0, LOAD, 7 * 4096, 4096),
+        (0, LOAD, 8 * 4096, 512),
+        (3_000_000, LOAD, 7 * 4096, 4096),
+        (3_000_000, LOAD, 2**40 * 4096, 4096),
+    ]
+    assert "1 requests of 0 bytes left out" in told["notes"]
+    assert "1 requests of more than that were cut" in told["notes"]
+
+
+def test_objects_named_by_hashes_are_numbered(tmp_path: Path) -> None:
+    draw = random.Random(6)
+    hashes = [draw.randrange(1 << 63, 1 << 64) for _ in range(50)]
+    order = [draw.choice(hashes) for _ in range(400)]
+    source = tmp_path / "twitter.oracleGeneral"
+    source.write_bytes(b"".join(ORACLE.pack(0, name, 100, -1) for name in order))
+    command = [SLUICE, "trace", "convert", source, "x", "--from", "oracle-general"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "--number-objects" in refused.stderr and "request 1" in refused.stderr
+    trace, _ = converted(source, "oracle-general", "--number-objects")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(order))}
+    assert (trace[:]["address"] // 4096).tolist() == [numbers[name] for name in order]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_block_trace_is_read_as_its_readme_says(tmp_path: Path, end: str) -> None:
+    # Windows filetime, units of 100 ns since 1601; offset and size in bytes; no heading.
+    start = 128_166_372_003_061_629
+    lines = [
+        f"{start},hm,1,Read,383496192,32768,413",
+        f"{start + 10_000_000},hm,1,Write,2822144,4096,1058",
+        f"{start + 15_000_000},hm,1,Write,4608,5120,20",
+    ]
+    source = tmp_path / "hm_1.csv"
+    source.write_bytes(gzip.compress((end.join(lines) + end).encode()))
+    trace, _ = converted(source, "msr-csv", "--instructions-per-second", "1000")
+    whole = [(0, LOAD, 383_496_192 + n * 4096, 4096) for n in range(8)]
+    write = [(1000, STORE, 2_822_144, 4096)]
+    # Bytes 4608 to 9728 touch two pages.
+    parts = [(1500, STORE, 4608, 3584), (1500, STORE, 8192, 1536)]
+    assert rows(trace) == whole + write + parts
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    """A trace of several blocks, and what is in it."""
+    draw = np.random.default_rng(7)
+    count = 300_000
+    due = np.zeros(count, dtype=ACCESS)
+    due["address"] = draw.integers(1, 1 << 40, count)
+    due["instructions"] = np.arange(count)
+    due["size"] = draw.integers(1, 65, count)
+    due["kind"] = draw.integers(0, 2, count)
+    path = tmp_path_factory.mktemp("trace") / "random"
+    names = {LOAD: " L", STORE: " S"}
+    with path.with_suffix(".lackey").open("w") as text:
+        for access in due:
+            address, size = int(access["address"]), int(access["size"])
+            text.write(f"I  00001000,4\n{names[int(access['kind'])]} {address:x},{size}\n")
+    converted(path.with_suffix(".lackey"), "lackey")
+    return path.with_suffix(".trace"), due
+
+
+def test_slices_are_what_the_trace_has(trace: tuple[Path, np.ndarray]) -> None:
+    path, due = trace
+    read = sluice.read_trace(path)
+    assert len(read) == len(due)
+    assert read.header["granularity"] == 1 and read.unfinished is None
+    for where in [
+        slice(None), slice(10), slice(-10, None), slice(65_000, 140_000), slice(5, 5),
+        slice(299_999, 1 << 40), slice(None, None, 1000), slice(20, 10),
+    ]:
+        assert np.array_equal(read[where], due[where]), where
+    assert read[-1] == due[-1] and read[123_456] == due[123_456]
+    with pytest.raises(IndexError):
+        read[len(due)]
+    with pytest.raises(ValueError, match="forwards"):
+        read[::-1]
+
+
+def test_chunks_are_the_whole_trace(trace: tuple[Path, np.ndarray]) -> None:
+    path, due = trace
+    chunks = list(sluice.read_trace(path).chunks(70_001))
+    assert [len(chunk) for chunk in chunks] == [70_001] * 4 + [300_000 - 4 * 70_001]
+    assert np.array_equal(np.concatenate(chunks), due)
+    with pytest.raises(ValueError, match="1 or more"):
+        next(sluice.read_trace(path).chunks(0))
+
+
+def test_what_is_no_trace_is_refused(trace: tuple[Path, np.ndarray], tmp_path: Path) -> None:
+    path, _ = trace
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[len(bytes_) // 2] ^= 1
+    damaged = tmp_path / "damaged.trace"
+    damaged.write_bytes(bytes_)
+    with pytest.raises(sluice.TraceError, match=r"damaged\.trace: damaged trace: byte \d+"):
+        sluice.read_trace(damaged)[:]
+    other = tmp_path / "other"
+    other.write_text("no trace at all, but long enough to have a header")
+    with pytest.raises(sluice.TraceError, match="not a Sluice trace") as told:
+        sluice.read_trace(other)
+    assert told.value.value == str(other)
+    with pytest.raises(sluice.TraceError, match="nowhere"):
+        sluice.read_trace(tmp_path / "nowhere")
