@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from sluice.report import svg
 from sluice.reproduce import draw, words
-from sluice.reproduce.claims import CONTRADICTS, is_counted
+from sluice.reproduce.claims import CONTRADICTS, UNCHECKED, is_counted
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.figures import Figure
 
@@ -23,7 +23,7 @@ def render(one: Evaluated, version: str) -> str:
     counted = [judged for judged in one.judged if judged.outcome != CONTRADICTS]
     return _template("experiment.html").render(
         style=_style(), one=one, experiment=one.experiment, words=words, version=version,
-        counted=counted,
+        counted=counted, unchecked=[one for one in counted if one.outcome == UNCHECKED],
         contradicted=[judged for judged in one.judged if judged.outcome == CONTRADICTS],
         figures=[_figure(one, figure, f"{slug}-{index}")
                  for index, figure in enumerate(one.experiment.figures, start=1)],
