@@ -77,6 +77,7 @@ bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-cli --bench live
 	@cargo bench --locked -p sluice-cli --bench qemu
 	@cargo bench --locked -p sluice-cli --bench guest
+	@cargo bench --locked -p sluice-cli --bench boot
 
 .PHONY: oracle
 oracle: setup ## Compare the eviction policies with libCacheSim, to the last miss (minutes)

@@ -10,7 +10,7 @@ use sluice_output::Exit;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Instant;
 
 /// The emulator of programs for x86-64.
@@ -51,7 +51,27 @@ impl Emulator {
 }
 
 /// Runs QEMU to its end with the plugin.
-pub fn execute(qemu: &Path, mut plugin: Plugin, arguments: &[OsString]) -> Result<Emulated, Error> {
+pub fn execute(qemu: &Path, plugin: Plugin, arguments: &[OsString]) -> Result<Emulated, Error> {
+    start(qemu, plugin, arguments, |_| (), &forward::ENDING)?.wait()
+}
+
+/// A QEMU that runs with the plugin.
+pub struct Started {
+    child: Child,
+    at: Instant,
+    said: PathBuf,
+    // Removed when QEMU has ended.
+    _session: SessionDir,
+}
+
+/// Starts QEMU with the plugin. The signals that this command is ended by go on to it.
+pub fn start(
+    qemu: &Path,
+    mut plugin: Plugin,
+    arguments: &[OsString],
+    adjust: impl FnOnce(&mut Command),
+    passed_on: &'static [i32],
+) -> Result<Started, Error> {
     let session = SessionDir::create()?;
     let said = session.path().join("plugin.json");
     plugin.set("result", &said.to_string_lossy());
@@ -61,23 +81,40 @@ pub fn execute(qemu: &Path, mut plugin: Plugin, arguments: &[OsString]) -> Resul
         .arg(plugin.argument())
         .args(arguments);
     tied_to_us(&mut command);
-    let started = Instant::now();
-    let mut child = command.spawn().map_err(|e| Error::at(qemu.display(), e))?;
-    forward::begin(child.id(), &forward::ENDING);
-    let status = child
-        .wait()
-        .map_err(|e| Error::at("waiting for the program", e))?;
-    forward::end();
-    let wall_s = started.elapsed().as_secs_f64();
-    let said = std::fs::read_to_string(&said).ok();
-    Ok(Emulated {
-        exit: match status.signal() {
-            Some(signal) => Exit::Signal(signal),
-            None => Exit::Code(status.code().unwrap_or(1)),
-        },
-        wall_s,
-        said: said.and_then(|text| serde_json::from_str(&text).ok()),
+    adjust(&mut command);
+    let at = Instant::now();
+    let child = command.spawn().map_err(|e| Error::at(qemu.display(), e))?;
+    forward::begin(child.id(), passed_on);
+    Ok(Started {
+        child,
+        at,
+        said,
+        _session: session,
     })
+}
+
+impl Started {
+    /// Its process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Result<Emulated, Error> {
+        let status = self.child.wait();
+        let status = status.map_err(|e| Error::at("waiting for the program", e))?;
+        forward::end();
+        let wall_s = self.at.elapsed().as_secs_f64();
+        let said = std::fs::read_to_string(&self.said).ok();
+        Ok(Emulated {
+            exit: match status.signal() {
+                Some(signal) => Exit::Signal(signal),
+                None => Exit::Code(status.code().unwrap_or(1)),
+            },
+            wall_s,
+            said: said.and_then(|text| serde_json::from_str(&text).ok()),
+        })
+    }
 }
 
 /// A program that the emulator can run, or why not.

@@ -134,6 +134,11 @@ impl<'a> InLine<'a> {
 }
 
 impl Ready<'_> {
+    /// The folder for the result, if there is one.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.folder.as_ref()
+    }
+
     /// Tells the result. `add` adds to it what only the caller knows.
     pub fn finish(
         self,

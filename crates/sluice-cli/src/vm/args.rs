@@ -39,7 +39,7 @@ pub struct VmArgs {
     pub dry_run: bool,
     /// Boot Debian's cloud kernel with a small system made for it, and run a command on the device.
     /// The device is small unless --set says otherwise
-    #[arg(long, conflicts_with = "simulate")]
+    #[arg(long)]
     pub demo: bool,
     /// What the demo's guest runs on the device instead of a pointer chase, by its shell: bound to
     /// node 1 with numa; with dax and cxl, $DEVICE is the DAX device to map

@@ -2,11 +2,10 @@
 
 use super::demo::Progress;
 use crate::error::Error;
-use sluice_output::{Process, read_processes};
+use sluice_output::Process;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What the guest said, and the device's figures when it said so.
@@ -55,8 +54,12 @@ impl Control {
 
     /// Listens until the guest is gone. The guest waits for an answer before and after its command,
     /// so that what is read of the device is of the command alone.
-    pub fn converse(self, session: &Path, pid: u64, quiet: bool, progress: &Progress) -> Told {
-        let figures = || read_processes(session).into_iter().find(|p| p.pid == pid);
+    pub fn converse(
+        self,
+        figures: impl Fn() -> Option<Process>,
+        quiet: bool,
+        progress: &Progress,
+    ) -> Told {
         let mut told = Told::default();
         let mut lines = BufReader::new(&self.stream);
         let mut line = Vec::new();

@@ -17,12 +17,13 @@ use crate::run::{check_live, pick_figures};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use sluice_model::DeviceConfig;
-use sluice_output::{Exit, Run};
+use sluice_output::{Exit, Folder, Process, Run, read_processes};
 use sluice_units::Bytes;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Read, Write};
-use std::os::fd::AsRawFd;
-use std::process::{ExitCode, Stdio};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A device with which a guest is up at once, and which a small program fills.
@@ -38,6 +39,31 @@ const TAIL: usize = 12;
 /// How the demo's guest begins.
 const INIT: &str = include_str!("guest-init.sh");
 
+/// A guest that can be booted, and our end of its line.
+pub struct Guest {
+    /// QEMU's arguments, the user's among them.
+    pub given: Given,
+    command: String,
+    initrd: MemoryFile,
+    control: Control,
+    far_end: OwnedFd,
+    progress: Progress,
+}
+
+/// A guest that boots.
+pub struct Booting {
+    command: String,
+    console: JoinHandle<String>,
+    told: JoinHandle<Told>,
+}
+
+/// How it went.
+pub struct Ended {
+    told: Told,
+    console: String,
+    command: String,
+}
+
 /// Boots the guest, runs the command, tells what the device did meanwhile.
 pub fn run(
     args: &VmArgs,
@@ -46,47 +72,101 @@ pub fn run(
     accelerator: &'static str,
 ) -> Result<ExitCode, Error> {
     let config = device(args)?;
-    let progress = Progress::new();
-    let image = image::get(|what| progress.say(what))?;
-    let command = command(args, &config);
-    let mut initrd = MemoryFile::new("sluice-initrd", 0)?;
-    fill(&mut initrd, &image, args, &command)?;
-    let (control, far_end) = Control::pair()?;
-    let given = boot(args, given, &image, &initrd, far_end.as_raw_fd());
-    let vm = Vm::new(args, config, &given, qemu, accelerator)?;
+    let guest = Guest::prepare(args, given, || chase(args, &config))?;
+    let vm = Vm::new(args, config, &guest.given, qemu, accelerator)?;
     if args.dry_run {
         println!("{}", super::shown(&vm.live.command));
         return Ok(ExitCode::SUCCESS);
     }
     let about = vm.about();
     let ready = vm.live.prepare()?;
-    let adjust = |command: &mut std::process::Command| {
+    let adjust = |command: &mut Command| {
         tied_to_us(command);
         ready.add_ring(command);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        piped(command);
     };
-    progress.say("booting the guest");
     let mut running = ready.start(&vm.qemu.path, adjust, &forward::ENDING_OR_CTRL_C)?;
-    drop((far_end, initrd));
     let pid = u64::from(running.child().id());
-    let console = reader(running.child().stdout.take());
     let session = ready.session().to_path_buf();
-    let quiet = args.live.json;
-    let told = std::thread::spawn(move || control.converse(&session, pid, quiet, &progress));
+    let figures = move || read_processes(&session).into_iter().find(|p| p.pid == pid);
+    let booting = guest.started(running.child(), figures, args.live.json);
     let folder = ready.folder().cloned();
     let ended = ready.finish(running, |run, object, exit| {
-        let told = told.join().unwrap_or_default();
-        let console = console.join().unwrap_or_default();
-        if let Some(folder) = &folder {
+        let ended = booting.end(folder.as_ref());
+        *exit = ended.exit(*exit);
+        object["kind"] = "vm".into();
+        object["vm"] = about;
+        object["guest"] = ended.guest();
+        ended.add_figures(object, run);
+    });
+    drop(vm.memory);
+    ended
+}
+
+/// The guest's console comes to us.
+pub fn piped(command: &mut Command) {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+}
+
+impl Guest {
+    /// Makes what it boots from. It runs the user's command, or else this one.
+    pub fn prepare(
+        args: &VmArgs,
+        given: &Given,
+        usual: impl FnOnce() -> String,
+    ) -> Result<Guest, Error> {
+        let progress = Progress::new();
+        let image = image::get(|what| progress.say(what))?;
+        let command = args.guest_command.clone().unwrap_or_else(usual);
+        let mut initrd = MemoryFile::new("sluice-initrd", 0)?;
+        fill(&mut initrd, &image, args, &command)?;
+        let (control, far_end) = Control::pair()?;
+        Ok(Guest {
+            given: boot(args, given, &image, &initrd, far_end.as_raw_fd()),
+            command,
+            initrd,
+            control,
+            far_end,
+            progress,
+        })
+    }
+
+    /// QEMU was started: what the guest says is heard from now on. `figures` are read while it
+    /// waits, before and after its command.
+    pub fn started(
+        self,
+        qemu: &mut Child,
+        figures: impl Fn() -> Option<Process> + Send + 'static,
+        quiet: bool,
+    ) -> Booting {
+        // QEMU has its own.
+        drop((self.far_end, self.initrd));
+        let (control, progress) = (self.control, self.progress);
+        progress.say("booting the guest");
+        Booting {
+            command: self.command,
+            console: reader(qemu.stdout.take()),
+            told: std::thread::spawn(move || control.converse(figures, quiet, &progress)),
+        }
+    }
+}
+
+impl Booting {
+    /// Waits for the guest's last word, and keeps all of them in a folder.
+    pub fn end(self, folder: Option<&Folder>) -> Ended {
+        let told = self.told.join().unwrap_or_default();
+        let console = self.console.join().unwrap_or_default();
+        if let Some(folder) = folder {
             // What the guest said is a help, not the result.
             let _ = folder.write("console.log", &console);
             let _ = folder.write("guest.out", told.output.join("\n") + "\n");
         }
-        *exit = outcome(&told, *exit, &console);
-        add(object, run, &told, about, &command);
-    });
-    drop(vm.memory);
-    ended
+        Ended {
+            told,
+            console,
+            command: self.command,
+        }
+    }
 }
 
 /// The device that was asked for; small if nothing was.
@@ -103,10 +183,7 @@ fn device(args: &VmArgs) -> Result<DeviceConfig, Error> {
 }
 
 /// What the guest runs: a chase over twice the cache, with four accesses of each page.
-fn command(args: &VmArgs, config: &DeviceConfig) -> String {
-    if let Some(command) = &args.guest_command {
-        return command.clone();
-    }
+fn chase(args: &VmArgs, config: &DeviceConfig) -> String {
     let size = (config.cache.capacity().0 * 2).min(config.capacity().0 / 4 * 3);
     let file = if args.attach == AttachArg::Numa {
         ""
@@ -188,58 +265,62 @@ fn boot(args: &VmArgs, given: &Given, image: &Image, initrd: &MemoryFile, contro
     given
 }
 
-/// How the demo ended: as its command did, or badly if that never ended.
-fn outcome(told: &Told, qemu: Exit, console: &str) -> Exit {
-    let why = match (&told.failed, told.status) {
-        (None, Some(status)) => return Exit::Code(status),
-        (Some(why), _) => why.clone(),
-        (None, None) => "it ended before its command did".to_owned(),
-    };
-    if matches!(qemu, Exit::Code(0)) || told.failed.is_some() {
-        let lines: Vec<&str> = console.lines().collect();
-        let tail = &lines[lines.len().saturating_sub(TAIL)..];
-        eprintln!("sluice: the guest failed: {why}\n{}", tail.join("\n"));
-    }
-    match qemu {
-        Exit::Code(0) => Exit::Code(1),
-        other => other,
-    }
-}
-
-/// Adds what the guest said, and the device's figures for the time of its command.
-fn add(object: &mut Value, run: &Run<'_>, told: &Told, about: Value, command: &str) {
-    object["kind"] = "vm".into();
-    object["vm"] = about;
-    let said = told.output.iter();
-    let objects: Vec<Value> = said
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .filter(Value::is_object)
-        .collect();
-    let last = told
-        .output
-        .last()
-        .and_then(|line| serde_json::from_str(line).ok());
-    object["guest"] = json!({
-        "kernel": told.kernel,
-        "command": command,
-        "status": told.status,
-        "topology": told.topology,
-        "output": last.filter(Value::is_object),
-        "outputs": objects,
-    });
-    if let (Some(before), Some(after)) = (&told.before, &told.after) {
-        let during = [after.since(before)];
-        let run = Run {
-            processes: &during,
-            ..*run
+impl Ended {
+    /// As its command ended, or badly if that never did.
+    pub fn exit(&self, qemu: Exit) -> Exit {
+        let told = &self.told;
+        let why = match (&told.failed, told.status) {
+            (None, Some(status)) => return Exit::Code(status),
+            (Some(why), _) => why.clone(),
+            (None, None) => "it ended before its command did".to_owned(),
         };
-        object["workload"] = pick_figures(&run.object());
-        object["workload"]["wall_s"] = told.wall.map(|wall| wall.as_secs_f64()).into();
+        if matches!(qemu, Exit::Code(0)) || told.failed.is_some() {
+            let lines: Vec<&str> = self.console.lines().collect();
+            let tail = &lines[lines.len().saturating_sub(TAIL)..];
+            eprintln!("sluice: the guest failed: {why}\n{}", tail.join("\n"));
+        }
+        match qemu {
+            Exit::Code(0) => Exit::Code(1),
+            other => other,
+        }
+    }
+
+    /// What the guest said, as the result tells it.
+    pub fn guest(&self) -> Value {
+        let told = &self.told;
+        let said = told.output.iter();
+        let objects: Vec<Value> = said
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .filter(Value::is_object)
+            .collect();
+        let last = told.output.last();
+        let last: Option<Value> = last.and_then(|line| serde_json::from_str(line).ok());
+        json!({
+            "kernel": told.kernel,
+            "command": self.command,
+            "status": told.status,
+            "topology": told.topology,
+            "output": last.filter(Value::is_object),
+            "outputs": objects,
+        })
+    }
+
+    /// The device's figures for the time of the command.
+    fn add_figures(&self, object: &mut Value, run: &Run<'_>) {
+        if let (Some(before), Some(after)) = (&self.told.before, &self.told.after) {
+            let during = [after.since(before)];
+            let run = Run {
+                processes: &during,
+                ..*run
+            };
+            object["workload"] = pick_figures(&run.object());
+            object["workload"]["wall_s"] = self.told.wall.map(|wall| wall.as_secs_f64()).into();
+        }
     }
 }
 
 /// Collects the guest's console until QEMU ends.
-fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+fn reader(from: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {

@@ -5,12 +5,14 @@
 
 use super::MEMORY;
 use super::args::{AccelArg, AttachArg, VmArgs};
+use super::demo;
 use super::given::Given;
 use super::machine::Machine;
 use super::memory_file::MemoryFile;
-use crate::emulator::{Plugin, execute};
+use crate::emulator::{Emulated, Plugin, execute, start};
 use crate::error::Error;
-use crate::in_line::InLine;
+use crate::forward;
+use crate::in_line::{InLine, Ready};
 use crate::qemu::{Qemu, Version};
 use crate::trace::Recording;
 use serde_json::json;
@@ -24,12 +26,17 @@ const REST: u64 = 128 << 20;
 const LOW_MAX: u64 = 2 << 30;
 /// QEMU places memory blocks at multiples of this.
 const BLOCK: u64 = 256 << 10;
+/// What the demo's guest runs unless told: twice its cache, with four accesses of each page.
+const DEMO_CHASE: &str = "sluice workload chase --size 32MiB --stride 1024 --passes 2";
+const DEMO_CACHE: &str = "cache.capacity=16MiB";
 /// From here on plugins are told the guest's own physical addresses.
 const GUESTS_ADDRESSES: Version = Version { major: 8, minor: 2 };
 
 /// Runs the guest, and tells what was recorded or simulated.
 pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error> {
     check(args)?;
+    let guest = demo_guest(args, given)?;
+    let given = guest.as_ref().map_or(given, |guest| &guest.given);
     let node = MemoryFile::new("sluice-node", args.node.0)?;
     let machine = Machine {
         attach: AttachArg::Numa,
@@ -65,15 +72,24 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
     let mut ready = InLine {
         device: &args.live.device,
         args: &args.in_line,
-        settings: vec![format!("cpu.threads={cpus}"), format!("cpu.cores={cpus}")],
+        settings: settings(cpus, args.demo),
         json: args.live.json,
         out: args.live.out.as_deref(),
         command: &command,
     }
     .prepare()?;
     place(&mut ready.plugin, &machine);
-    let emulated = execute(&qemu.path, ready.plugin.clone(), &arguments)?;
+    let (emulated, ended) = match guest {
+        None => (execute(&qemu.path, ready.plugin.clone(), &arguments)?, None),
+        Some(guest) => {
+            let (emulated, ended) = boot(guest, qemu, &ready, &arguments, args.live.json)?;
+            (emulated, Some(ended))
+        }
+    };
     ready.finish(emulated, |object| {
+        if let Some(ended) = ended {
+            object["guest"] = ended.guest();
+        }
         object["vm"] = json!({
             "accelerator": machine.accelerator,
             "qemu": machine.version.to_string(),
@@ -82,6 +98,36 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
             "cpus": machine.cpus,
         });
     })
+}
+
+/// Boots the demo's guest with the plugin and hears what it says, to its end.
+fn boot(
+    guest: demo::Guest,
+    qemu: &Qemu,
+    ready: &Ready<'_>,
+    arguments: &[OsString],
+    quiet: bool,
+) -> Result<(Emulated, demo::Ended), Error> {
+    let (plugin, signals) = (ready.plugin.clone(), &forward::ENDING_OR_CTRL_C);
+    let mut qemu = start(&qemu.path, plugin, arguments, demo::piped, signals)?;
+    let booting = guest.started(qemu.child(), || None, quiet);
+    let mut emulated = qemu.wait()?;
+    let ended = booting.end(ready.folder());
+    emulated.exit = ended.exit(emulated.exit);
+    Ok((emulated, ended))
+}
+
+fn demo_guest(args: &VmArgs, given: &Given) -> Result<Option<demo::Guest>, Error> {
+    let json = if args.live.json { " --json" } else { "" };
+    let guest = || demo::Guest::prepare(args, given, || DEMO_CHASE.to_owned() + json);
+    args.demo.then(guest).transpose()
+}
+
+/// Settings that the user's come after: the guest's CPUs, and for the demo a small cache.
+fn settings(cpus: u64, is_demo: bool) -> Vec<String> {
+    let host = [format!("cpu.threads={cpus}"), format!("cpu.cores={cpus}")];
+    let small = is_demo.then(|| DEMO_CACHE.to_owned());
+    host.into_iter().chain(small).collect()
 }
 
 fn check(args: &VmArgs) -> Result<(), Error> {

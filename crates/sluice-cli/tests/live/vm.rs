@@ -105,6 +105,21 @@ fn a_baseline_has_the_same_machine_and_nothing_is_trapped() {
     assert_eq!(object["guest"]["output"], Value::Null);
 }
 
+/// Booting it simulated takes a minute, which `cargo bench --bench boot` does.
+#[test]
+fn a_simulated_demo_is_the_same_guest_with_a_clock_that_counts() {
+    let outcome = demo("numa", "true", &["--simulate", "--dry-run"]);
+    assert!(outcome.status.success(), "{outcome:#?}");
+    for part in [
+        "-icount shift=0",
+        " -kernel ",
+        " -initrd ",
+        "sluice.attach=numa",
+    ] {
+        assert!(outcome.stdout.contains(part), "no {part}: {outcome:#?}");
+    }
+}
+
 #[test]
 fn a_cxl_device_is_enumerated_and_keeps_every_byte() {
     let command = bytes_then_chase("12MiB", "--stride 1024 --passes 6", "--file $DEVICE");
