@@ -75,6 +75,9 @@ def test_what_a_host_cannot_show_is_not_counted(
     assert (lab.result()["verdict"], outcomes(lab)[1]) == (verdict, outcome)
     assert lab.result()["claims"][1]["needs"] == "more room"
     assert f"| {claims} |" in (lab.out / "results.md").read_text()
+    index = (lab.out / "index.html").read_text()
+    unchecked = int(outcome == "unchecked here")
+    assert f'<td class="number">1</td>\n<td class="number">{unchecked}</td>' in index
     page = (lab.out / "test/fig1/index.html").read_text()
     assert ("Not counted: it needs more room" in page) == (outcome == "unchecked here")
 
