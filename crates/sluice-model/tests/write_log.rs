@@ -456,3 +456,32 @@ fn a_store_uses_a_prefetched_page() {
     assert!(!access(&mut device, later, 1, Op::Write).was_prefetched);
     assert_eq!(device.stats().prefetch_used, 1);
 }
+
+/// A backlog is more buffers of the same size: no store waits before all of them are full.
+#[test]
+fn a_backlog_is_as_many_buffers_more() {
+    let lines = 64;
+    let done = |device: &mut Device, stores: u64| -> Vec<Ps> {
+        let stores = 0..stores;
+        stores
+            .map(|i| store(device, Ps::from_us(i), i % 48, i / 48))
+            .collect()
+    };
+    for (backlog, more) in [("1", 1), ("6", 6)] {
+        let whole = ((2 + more) * lines * LINE_BYTES).to_string() + "B";
+        let plain = [
+            ("write_log.capacity", whole.as_str()),
+            ("write_log.buffers", &(2 + more).to_string()),
+        ];
+        let mut plain = device_of(lines, &plain);
+        let mut device = device_of(lines, &[("write_log.backlog", backlog)]);
+        let room = (2 + more) * lines;
+        assert_eq!(done(&mut device, room), done(&mut plain, room));
+        assert_eq!(device.stats().write_log.stalls, 0);
+        let next = Ps::from_us(room);
+        let waited = store(&mut device, next, 47, 63);
+        assert!(waited > next + LOG_HIT, "all buffers are full");
+        assert_eq!(waited, store(&mut plain, next, 47, 63));
+        assert_eq!(device.stats().write_log, plain.stats().write_log);
+    }
+}

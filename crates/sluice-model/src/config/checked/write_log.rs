@@ -10,7 +10,7 @@ use sluice_units::{Bytes, LINE_BYTES, Ps};
 /// The write log's checked values.
 #[derive(Clone, Debug)]
 pub struct WriteLogSettings {
-    /// Buffers that take turns.
+    /// Buffers that take turns, those of the backlog too.
     pub buffers: u32,
     /// Lines that a buffer takes before it is compacted.
     pub lines_per_buffer: u32,
@@ -46,7 +46,7 @@ impl WriteLogSettings {
         }
         let buffers = count(raw, "write_log.buffers");
         Ok(Some(WriteLogSettings {
-            buffers: buffers as u32,
+            buffers: (buffers + count(raw, "write_log.backlog")) as u32,
             lines_per_buffer: lines_per_buffer(raw, capacity, buffers)?,
             index_latency: time(raw, "write_log.index_latency"),
             coalescing_buffers: count(raw, "write_log.coalescing_buffers") as u32,

@@ -20,6 +20,15 @@ pub(super) const PARAMS: &[Param] = &[
         source: "SkyByte section III-B: double-buffered",
     },
     Param {
+        key: "write_log.backlog",
+        kind: Kind::Count { min: 0, max: 8 },
+        default: "0",
+        meaning: "buffers that may be full besides, in memory of their own; with some a store \
+                  seldom waits for a compaction",
+        source: "SkyByte section III-B has none; its artifact's log is empty as soon as its \
+                 compaction begins",
+    },
+    Param {
         key: "write_log.index_latency",
         kind: TIME,
         default: "72ns",
