@@ -40,6 +40,27 @@ fn fixed_host_memory_takes_the_same_time_each() {
     assert_eq!((time.accesses, time.host_dram), (101, ns(101 * 46)));
 }
 
+/// SkyByte's artifact counts what its controller answers: reads, and stores that no cache has the
+/// line of, but nothing that is written back.
+#[test]
+fn demand_is_all_but_what_is_written_back() {
+    let mut config = host(Migration::AllHost);
+    config.dram = HostDram::Fixed(ns(46));
+    let mut memory = memory_of(&config, &[]);
+    memory.read(ns(100), 0, true);
+    memory.store(ns(100), 64, true);
+    memory.store(ns(100), 128, false);
+    memory.write(ns(100), 192);
+    let time = memory.stats().access_time;
+    assert_eq!((time.host_demands, time.host_demand), (3, ns(3 * 46)));
+    assert_eq!((time.accesses, time.host_dram), (4, ns(4 * 46)));
+    // The device's are none of host memory.
+    let mut device = self::memory(Migration::None, &[]);
+    device.read(Ps::ZERO, 0, false);
+    device.store(Ps::from_us(100), 64, false);
+    assert_eq!(device.stats().access_time.host_demands, 0);
+}
+
 /// SkyByte section VI-D: 40 ns of protocol, 49 ns of index, 46 ns of DRAM, and 3 us of flash.
 #[test]
 fn the_device_answers_after_link_index_and_dram() {

@@ -396,7 +396,7 @@ fn amat(stats: &HostStats) -> Value {
     json!({
         "accesses": time.accesses,
         "host_dram": of_one(time.host_dram),
-        "host_read": share(time.host_reads.0, stats.memory.requests.host_reads)
+        "host_demand": share(time.host_demand.0, time.host_demands)
             .map(|ps| ps / PS_PER_NS),
         "protocol": of_one(time.protocol),
         "indexing": of_one(time.indexing),

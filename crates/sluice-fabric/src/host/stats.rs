@@ -94,8 +94,11 @@ pub struct AccessTime {
     pub accesses: u64,
     /// Host DRAM, with its controller.
     pub host_dram: Ps,
-    /// Of these, what reads took, which are `requests.host_reads`.
-    pub host_reads: Ps,
+    /// Of this, what those took that somebody asked for: reads, and stores that miss all caches,
+    /// but no lines that the L3 sends back.
+    pub host_demand: Ps,
+    /// How many these are.
+    pub host_demands: u64,
     /// CXL link and protocol, waiting for the link included.
     pub protocol: Ps,
     /// Looking up cache and write log in the device.

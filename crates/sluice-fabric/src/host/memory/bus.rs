@@ -184,13 +184,23 @@ impl Bus {
     /// Reads a line of host memory. `away` is what the way to its node adds, or a wait for it.
     pub fn host_read(&mut self, now: Ps, addr: u64, away: Ps) -> Answer {
         self.stats.requests.host_reads += 1;
-        self.host_access(now, addr, Op::Read, away)
+        let before = self.stats.access_time.host_dram;
+        let answer = self.host_access(now, addr, Op::Read, away);
+        self.count_demand(before);
+        answer
     }
 
     /// Writes a line of host memory.
     pub fn host_write(&mut self, now: Ps, addr: u64, away: Ps) -> Answer {
         self.stats.requests.host_writes += 1;
         self.host_access(now, addr, Op::Write, away)
+    }
+
+    /// An access of host memory that somebody asked for; `before` is what all took until then.
+    pub fn count_demand(&mut self, before: Ps) {
+        let time = &mut self.stats.access_time;
+        time.host_demand += time.host_dram - before;
+        time.host_demands += 1;
     }
 
     fn host_access(&mut self, now: Ps, addr: u64, op: Op, away: Ps) -> Answer {
@@ -200,9 +210,6 @@ impl Bus {
         let time = &mut self.stats.access_time;
         time.accesses += 1;
         time.host_dram += counted;
-        if op == Op::Read {
-            time.host_reads += counted;
-        }
         self.stats.latency.record(counted);
         Answer {
             done_at,

@@ -176,7 +176,7 @@ impl Memory {
     /// # Panics
     /// If the address is not below the device's capacity.
     pub fn write(&mut self, now: Ps, line_addr: u64) -> Ps {
-        self.store(now, line_addr, false).done_at
+        self.put(now, line_addr, false).done_at
     }
 
     /// Writes the line at `line_addr` for a store that waits. If not `may_delay`, the answer says
@@ -185,6 +185,16 @@ impl Memory {
     /// # Panics
     /// If the address is not below the device's capacity.
     pub fn store(&mut self, now: Ps, line_addr: u64, may_delay: bool) -> Answer {
+        let time = self.bus.stats.access_time.host_dram;
+        let writes = self.bus.stats.requests.host_writes;
+        let answer = self.put(now, line_addr, may_delay);
+        if self.bus.stats.requests.host_writes > writes {
+            self.bus.count_demand(time);
+        }
+        answer
+    }
+
+    fn put(&mut self, now: Ps, line_addr: u64, may_delay: bool) -> Answer {
         self.run(now);
         let (now, bus) = (self.now, &mut self.bus);
         match &mut self.placement {
