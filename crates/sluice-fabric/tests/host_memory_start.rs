@@ -5,7 +5,7 @@ use sluice_fabric::host::{
     Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Program, Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
-use sluice_units::{Bytes, Lpn, Ps};
+use sluice_units::{Bytes, Lpn, Ps, Ratio};
 
 const PAGE: u64 = 4096;
 const US: Ps = Ps::from_us(1);
@@ -174,6 +174,37 @@ fn where_that_is_free_the_device_hears_nothing() {
     assert_eq!((migration.demotions, migration.dirty_demotions), (3, 2));
     assert_eq!(memory.stats().link_bytes[0], 0);
     assert_eq!(memory.device().stats().migration.given, 0);
+}
+
+/// Other programs' pages, at the end of the device: the program finds none of its own.
+#[test]
+fn others_leave_the_program_nothing() {
+    for migration in [adaptive(), tpp(), Migration::None] {
+        let mut memory = memory(migration, &[("cache.capacity", "32KiB")]);
+        memory.fill_with_others(12, Ratio::percent(100));
+        assert_eq!(at_home(&mut memory), [], "{migration:?}");
+        // Those that were in the cache have made room for 16.
+        let programs = memory.device().stats().host_programs;
+        assert_eq!(programs, 8, "{migration:?}");
+    }
+}
+
+/// Three of them fill host memory, so that each page that comes makes one leave. Every other one is
+/// written, the first among them.
+#[test]
+fn others_leave_at_the_cost_of_their_contents() {
+    for (pages, dirty) in [(1, 1), (2, 1), (3, 2)] {
+        let mut memory = memory(adaptive(), &[("cache.capacity", "32KiB")]);
+        memory.fill_with_others(12, Ratio::percent(50));
+        promote(&mut memory, pages);
+        let migration = memory.stats().migration;
+        assert_eq!(
+            (migration.demotions, migration.dirty_demotions),
+            (pages, dirty),
+            "{pages} promoted"
+        );
+        assert_eq!(memory.device().stats().migration.given, dirty);
+    }
 }
 
 /// The compaction of a line takes a read and a program, of which the host sees nothing.

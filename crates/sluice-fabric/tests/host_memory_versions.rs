@@ -5,9 +5,11 @@
 //! by where pages are held to be, and panics if an old one is read, dropped or given back.
 
 use proptest::prelude::*;
-use sluice_fabric::host::{Adaptive, AstriFlash, Instr, Memory, Migration, Program, Step, Tpp};
+use sluice_fabric::host::{
+    Adaptive, AstriFlash, Instr, Memory, Migration, Program, Start, Step, Tpp,
+};
 use sluice_testkit::host_rig::{device, host, memory};
-use sluice_units::{Bytes, Ps};
+use sluice_units::{Bytes, Ps, Ratio};
 use std::collections::BTreeMap;
 
 const PAGE: u64 = 4096;
@@ -230,16 +232,21 @@ impl Program for Pages {
 /// How a run begins, and at which accesses the device rests or is told to compact its log.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    starts_full: bool,
+    start: Start,
     demotes_free: bool,
     rests_at: usize,
     compacts_at: usize,
 }
 
 fn course() -> impl Strategy<Value = Course> {
-    (any::<bool>(), any::<bool>(), 0..400usize, 0..400usize).prop_map(
-        |(starts_full, demotes_free, rests_at, compacts_at)| Course {
-            starts_full,
+    let start = prop_oneof![
+        Just(Start::Empty),
+        Just(Start::Full),
+        (0..=100u64).prop_map(|percent| Start::Others(Ratio::percent(percent))),
+    ];
+    (start, any::<bool>(), 0..400usize, 0..400usize).prop_map(
+        |(start, demotes_free, rests_at, compacts_at)| Course {
+            start,
             demotes_free,
             rests_at,
             compacts_at,
@@ -251,8 +258,10 @@ fn follow(migration: Migration, course: Course, pairs: &[(&str, &str)], steps: &
     let mut config = host(migration);
     config.demotes_free = course.demotes_free;
     let mut memory = Memory::new(&config, device(pairs));
-    if course.starts_full {
-        memory.fill(&Pages);
+    match course.start {
+        Start::Empty => {}
+        Start::Full => memory.fill(&Pages),
+        Start::Others(written) => memory.fill_with_others(PAGES, written),
     }
     let mut now = Ps::ZERO;
     for (number, step) in steps.iter().enumerate() {

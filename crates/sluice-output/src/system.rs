@@ -9,7 +9,7 @@ use sluice_fabric::host::{
     RunLength, simulate,
 };
 use sluice_model::{ConfigError, Device};
-use sluice_units::{Bytes, Ps};
+use sluice_units::{Bytes, PAGE_BYTES, Ps};
 use sluice_workload::kernel::{KernelOptions, KernelSpec};
 
 /// Instructions of the traces that SkyByte replays (section VI-A): 100 million at least for each
@@ -167,8 +167,13 @@ impl ReadySystem {
     pub fn room(&self) -> (&'static str, Bytes) {
         let capacity = self.device.config().capacity();
         let memory = self.system.host.bytes("host.memory").unwrap_or_default();
+        let others = self.host.pages_of_others(self.device.config().cache.pages);
         let (key, room) = match self.host.migration {
             Migration::AllHost if memory < capacity => ("host.memory", memory),
+            _ if others > 0 => {
+                let left = capacity.0.saturating_sub(others * PAGE_BYTES);
+                ("device.capacity (less host.start = others)", Bytes(left))
+            }
             _ => ("device.capacity", capacity),
         };
         (key, room.min(MEMORY_MAX))

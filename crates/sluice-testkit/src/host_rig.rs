@@ -1,7 +1,7 @@
 //! A small host in front of a small SkyByte device, to try things on.
 
 use sluice_fabric::host::{
-    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest, Scheduling,
+    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest, Scheduling, Start,
     Switching, Tlb,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
@@ -80,7 +80,7 @@ pub fn host(migration: Migration) -> HostConfig {
         }),
         local_in_host: true,
         migration,
-        starts_full: false,
+        start: Start::Empty,
         demotes_free: false,
         rest: Rest::Never,
         is_checked: true,

@@ -72,6 +72,21 @@ fn bad_input_is_one_line_that_says_what_would_do() {
 }
 
 #[test]
+fn other_programs_pages_need_room_beside_the_programs() {
+    let settings = [
+        "device.capacity=10GiB",
+        "ftl.gc_threshold=2",
+        "host.start=others",
+    ];
+    let mut more = vec!["--workload", "srad", "--scale", "128"];
+    more.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+    let message = refusal("skybyte-p", &more);
+    let said =
+        "at scale 128, but device.capacity (less host.start = others) is 60MiB; give a larger";
+    assert!(message.contains(said), "{message}");
+}
+
+#[test]
 fn counts_and_flags_are_checked_by_the_command_line() {
     let refused = |arguments: &[&str], said: &str| {
         let output = sluice().arg("sim").args(arguments).output().unwrap();

@@ -2,11 +2,11 @@
 
 use super::config::{
     Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest,
-    Scheduling, Switching, Tlb, Tpp,
+    Scheduling, Start, Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};
-use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
+use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps, Ratio};
 
 /// Pages of 4 KiB in a huge page.
 const HUGE: u64 = 512;
@@ -54,7 +54,11 @@ impl HostConfig {
             },
             is_checked: cfg!(debug_assertions),
             demotes_free: raw.choice("migration.demotion") == "free",
-            starts_full: raw.choice("host.start") == "full",
+            start: match raw.choice("host.start") {
+                "full" => Start::Full,
+                "others" => Start::Others(raw.share("host.start_written").unwrap_or(Ratio::ZERO)),
+                _ => Start::Empty,
+            },
             link,
             seed,
         })

@@ -1,7 +1,7 @@
 //! A host as it is built: processor, operating system, memory, link.
 
 use sluice_model::dram::DramLayout;
-use sluice_units::Ps;
+use sluice_units::{Ps, Ratio};
 
 /// A level of caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,8 +211,8 @@ pub struct HostConfig {
     pub migration: Migration,
     /// Whether a page that was written goes back to the device at no cost.
     pub demotes_free: bool,
-    /// Whether host memory for pages is full at the start, or empty.
-    pub starts_full: bool,
+    /// What host memory for pages and the device's cache hold at the start.
+    pub start: Start,
     /// When the device comes to rest.
     pub rest: Rest,
     /// Whether every read is held against the newest version of its line, and a mistake panics.
@@ -222,6 +222,34 @@ pub struct HostConfig {
     pub link: Link,
     /// Seed of every random stream.
     pub seed: u64,
+}
+
+/// What host memory for pages and the device's cache hold before the first instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing.
+    Empty,
+    /// Pages of the program.
+    Full,
+    /// Pages at the end of the device that the program does not have, of which so many were written
+    /// since flash got them.
+    Others(Ratio),
+}
+
+impl HostConfig {
+    /// Pages that [`Start::Others`] takes of the device, if its cache has `cache_pages`.
+    pub fn pages_of_others(&self, cache_pages: u32) -> u64 {
+        let in_host = match (self.start, self.migration) {
+            (Start::Empty | Start::Full, _) | (_, Migration::AllHost) => return 0,
+            (_, Migration::None) => 0,
+            (_, Migration::Adaptive(given)) => {
+                u64::from(given.pages) + u64::from(given.remote_pages)
+            }
+            (_, Migration::Tpp(given)) => given.pages.into(),
+            (_, Migration::AstriFlash(given)) => given.pages.into(),
+        };
+        in_host + u64::from(cache_pages)
+    }
 }
 
 /// When the device gets the time to compact its write log and to work off its queues.

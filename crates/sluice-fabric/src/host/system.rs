@@ -1,6 +1,6 @@
 //! The event loop of a host.
 
-use super::config::{HostConfig, Rest, RunLength};
+use super::config::{HostConfig, Rest, RunLength, Start};
 use super::core::{Core, Pause};
 use super::flush::Sent;
 use super::l3::{Found, SharedCache};
@@ -94,12 +94,15 @@ pub fn simulate(
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> (HostStats, Device) {
     let footprint = program.footprint().0;
-    assert!(footprint <= device.config().capacity().0);
+    let others = config.pages_of_others(device.config().cache.pages);
+    assert!(footprint + others * PAGE_BYTES <= device.config().capacity().0);
     assert!(footprint <= MEMORY_MAX.0);
     assert_eq!(program.threads(), config.threads);
     let mut host = Host::new(config, device, program);
-    if config.starts_full {
-        host.memory.fill(host.program);
+    match config.start {
+        Start::Empty => {}
+        Start::Full => host.memory.fill(host.program),
+        Start::Others(written) => host.memory.fill_with_others(others, written),
     }
     host.start();
     if config.rest == Rest::Before {

@@ -2,7 +2,7 @@
 
 use sluice_fabric::host::{
     Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, Rest,
-    RunLength, Scheduling, Step, Switching, Tlb, simulate,
+    RunLength, Scheduling, Start, Step, Switching, Tlb, simulate,
 };
 use sluice_model::{Device, DeviceConfig, RawConfig};
 use sluice_units::{Bytes, Ps};
@@ -56,7 +56,7 @@ pub fn host() -> HostConfig {
         dram: HostDram::Fixed(Ps::ZERO),
         local_in_host: true,
         migration: Migration::None,
-        starts_full: false,
+        start: Start::Empty,
         demotes_free: false,
         rest: Rest::Never,
         is_checked: true,

@@ -4,7 +4,6 @@
 use super::Answer;
 use super::bus::{Bus, Fetched, LINES};
 use crate::host::config;
-use crate::host::stream::Program;
 use sluice_model::Op;
 use sluice_units::{PAGE_BYTES, Ps};
 use std::ops::Range;
@@ -58,7 +57,12 @@ impl AstriFlash {
 
     /// Fills all places with the last of these pages of a program, the last one as the one used
     /// last. Returns the first one.
-    pub fn fill(&mut self, bus: &mut Bus, pages: Range<u64>, program: &dyn Program) -> u64 {
+    pub fn fill(
+        &mut self,
+        bus: &mut Bus,
+        pages: Range<u64>,
+        is_written: &dyn Fn(u64) -> bool,
+    ) -> u64 {
         let room = self.ways.len() as u64;
         let first = pages.start.max(pages.end.saturating_sub(room));
         for page in first..pages.end {
@@ -66,7 +70,7 @@ impl AstriFlash {
                 bus.take_page(Ps::ZERO, page);
                 self.ways[place] = Way {
                     page: page + 1,
-                    dirty: program.rewrites(page * PAGE_BYTES),
+                    dirty: is_written(page),
                     used: self.lookups,
                     ready_at: Ps::ZERO,
                 };

@@ -6,7 +6,6 @@ use super::writes::HeldWrites;
 use super::{Answer, Moved};
 use crate::host::config::{HostConfig, HostDram, Migration};
 use crate::host::stats::MemoryStats;
-use crate::host::stream::Program;
 use sluice_model::dram::Dram;
 use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
@@ -150,15 +149,15 @@ impl Bus {
         }
     }
 
-    /// Fills the device's cache with the last of these pages of a program: written, if they change
-    /// once they are built and stores do not go to a log.
-    pub fn fill(&mut self, pages: Range<u64>, program: &dyn Program) {
+    /// Fills the device's cache with the last of these pages: written, if they are said to be and
+    /// stores do not go to a log.
+    pub fn fill(&mut self, pages: Range<u64>, is_written: &dyn Fn(u64) -> bool) {
         let config = self.device.config();
         let (room, logs) = (u64::from(config.cache.pages), config.write_log.is_some());
         let mut at = Ps::ZERO;
         for page in pages.start.max(pages.end.saturating_sub(room))..pages.end {
             let addr = page * PAGE_BYTES;
-            let op = match program.rewrites(addr) && !logs {
+            let op = match is_written(page) && !logs {
                 true => Op::Write,
                 false => Op::Read,
             };

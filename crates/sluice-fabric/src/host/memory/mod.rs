@@ -19,7 +19,8 @@ use astriflash::AstriFlash;
 use bus::Bus;
 use pages::{Due, Tiers};
 use sluice_model::Device;
-use sluice_units::{Bytes, PAGE_BYTES, Ps};
+use sluice_units::{Bytes, PAGE_BYTES, Ps, Ratio};
+use std::ops::Range;
 use tpp::Tpp;
 
 /// What the memory side answers to a read of a line.
@@ -130,16 +131,28 @@ impl Memory {
     /// Fills host memory with the last pages of a program, and the device's cache with those before
     /// them. Before the first access.
     pub fn fill(&mut self, program: &dyn Program) {
-        let bus = &mut self.bus;
         let pages = self.local / PAGE_BYTES..program.footprint().0.div_ceil(PAGE_BYTES);
+        self.fill_with(pages, &|page| program.rewrites(page * PAGE_BYTES));
+    }
+
+    /// The same with the last so many pages of the device, a share of them written. They are spread
+    /// evenly.
+    pub fn fill_with_others(&mut self, pages: u64, written: Ratio) {
+        let end = self.bus.device.pages();
+        let is_written = |page| written.floor_of(page + 1) > written.floor_of(page);
+        self.fill_with(end.saturating_sub(pages)..end, &is_written);
+    }
+
+    fn fill_with(&mut self, pages: Range<u64>, is_written: &dyn Fn(u64) -> bool) {
+        let bus = &mut self.bus;
         let end = match &mut self.placement {
             Placement::Host => return,
             Placement::Device => pages.end,
-            Placement::Adaptive(adaptive) => adaptive.tiers.fill(bus, pages.clone(), program),
-            Placement::Tpp(tpp) => tpp.tiers.fill(bus, pages.clone(), program),
-            Placement::AstriFlash(cache) => cache.fill(bus, pages.clone(), program),
+            Placement::Adaptive(adaptive) => adaptive.tiers.fill(bus, pages.clone(), is_written),
+            Placement::Tpp(tpp) => tpp.tiers.fill(bus, pages.clone(), is_written),
+            Placement::AstriFlash(cache) => cache.fill(bus, pages.clone(), is_written),
         };
-        bus.fill(pages.start..end, program);
+        bus.fill(pages.start..end, is_written);
     }
 
     /// Lets the device begin to compact its log, in the background.

@@ -4,7 +4,6 @@
 use super::bus::{Bus, LINES};
 use super::reclaim::{Lists, Reclaim};
 use super::{Answer, Moved};
-use crate::host::stream::Program;
 use crate::wheel::Wheel;
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 use std::ops::Range;
@@ -112,9 +111,14 @@ impl Tiers {
         }
     }
 
-    /// Fills all frames but those that reclaim keeps free with the last of these pages of a
-    /// program, the last one as the youngest. Returns the first one.
-    pub fn fill(&mut self, bus: &mut Bus, pages: Range<u64>, program: &dyn Program) -> u64 {
+    /// Fills all frames but those that reclaim keeps free with the last of these pages, the last
+    /// one as the youngest. Returns the first one.
+    pub fn fill(
+        &mut self,
+        bus: &mut Bus,
+        pages: Range<u64>,
+        is_written: &dyn Fn(u64) -> bool,
+    ) -> u64 {
         let span = u64::from(self.span);
         let units = pages.start.div_ceil(span) as u32..pages.end.div_ceil(span) as u32;
         let room = self.free_frames().saturating_sub(self.reclaim.spare());
@@ -129,7 +133,7 @@ impl Tiers {
             self.put(unit, Place::Host(frame));
             self.frames[frame as usize] = Frame {
                 unit,
-                dirty: program.rewrites(u64::from(unit) * self.bytes()),
+                dirty: is_written(u64::from(unit) * span),
                 ..Frame::default()
             };
             self.lists.add(frame);

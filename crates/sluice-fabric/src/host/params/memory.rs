@@ -10,7 +10,7 @@ fn models() -> Vec<&'static str> {
 }
 
 fn starts() -> Vec<&'static str> {
-    vec!["empty", "full"]
+    vec!["empty", "full", "others"]
 }
 
 fn rests() -> Vec<&'static str> {
@@ -36,8 +36,20 @@ pub(super) const PARAMS: &[Param] = &[
         default: "empty",
         meaning: "full: host memory for pages has the last ones of the program, and the device's \
                   cache those before them, as if it had just built its data from the first to the \
-                  last; flash has of them what does not change afterwards. empty: all are in flash",
+                  last; flash has of them what does not change afterwards. others: both are full \
+                  of pages at the end of the device that the program never touches, as if other \
+                  programs had run before. empty: all are in flash",
         source: "SkyByte section VI-A: host memory, cache and log are warm when measuring begins",
+    },
+    Param {
+        key: "host.start_written",
+        kind: Kind::Or("none", &Kind::Share { max_percent: 100 }),
+        default: "100%",
+        meaning: "with host.start = others, the share of those pages whose contents flash does not \
+                  have: they go back at the cost of migration.demotion, and leave the device's \
+                  cache as written",
+        source: "assumed: all. In SkyByte's artifact 97 % of the pages that radix's warm-up \
+                 leaves in the device's cache are written, and 82 % of srad's",
     },
     Param {
         key: "host.rest",
