@@ -123,9 +123,9 @@ impl ThreadCount {
 
     /// Threads that the C library has made, the first one included; `None` when it cannot tell.
     ///
-    /// A read of one word, against a system call for [`ThreadCount::get`]. It knows nothing of
-    /// threads that a program makes by a system call of its own.
-    pub fn by_library(&self) -> Option<u64> {
+    /// A read of one word. It knows nothing of threads that a program makes by a system call of its
+    /// own.
+    fn by_library(&self) -> Option<u64> {
         // SAFETY: null, or the C library's own words, which live as long as the process.
         unsafe {
             if !self.threads.is_null() {
@@ -137,8 +137,20 @@ impl ThreadCount {
         }
     }
 
+    /// Whether there are so many threads or fewer, those included that no library call made.
+    ///
+    /// It costs a system call only if the library knows of no more.
+    pub fn are_at_most(&self, most: u64) -> bool {
+        self.by_library().is_none_or(|known| known <= most) && self.get() <= most
+    }
+
+    /// The same as far as the C library knows, without a system call.
+    pub fn are_known_at_most(&self, most: u64) -> bool {
+        self.by_library().is_some_and(|known| known <= most)
+    }
+
     /// Threads of the process, those included that no library call made.
-    pub fn get(&self) -> u64 {
+    fn get(&self) -> u64 {
         // SAFETY: stat is plain data, for which zeros are valid.
         let mut stat: libc::stat = unsafe { core::mem::zeroed() };
         // SAFETY: the buffer is a live stat.

@@ -19,7 +19,7 @@ pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
 pub use process::is_running;
-pub use uffd::{Event, EventSource, Features, OpenError, Uffd, UffdKind};
+pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
 
 /// Bytes in a page; the only page size the runtime maps.
 pub const PAGE: usize = 4096;

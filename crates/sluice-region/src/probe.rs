@@ -1,6 +1,6 @@
 //! What this host can do, and what would mend what it cannot.
 
-use crate::{Mapping, PAGE, Pagemap, Uffd, UffdKind};
+use crate::{Fill, Mapping, PAGE, Pagemap, Uffd, UffdKind};
 
 /// What a check is needed for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +135,7 @@ fn track_one_write() -> Result<(), String> {
     let source = Mapping::anonymous(PAGE).map_err(step("mmap"))?;
     uffd.register_private(memory.addr(), PAGE)
         .map_err(step("registering"))?;
-    uffd.copy_page(memory.addr(), source.addr(), true)
+    uffd.copy_page(memory.addr(), source.addr(), Fill::NOTICED)
         .map_err(step("UFFDIO_COPY"))?;
     if pagemap.is_written(memory.addr()) {
         return Err("a clean page reads as written".into());

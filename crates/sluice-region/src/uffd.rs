@@ -45,6 +45,28 @@ pub struct Event {
     pub thread: u32,
 }
 
+/// How a missing page is put in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fill {
+    /// The page starts write-protected, so that its first write is noticed.
+    pub protect: bool,
+    /// The threads that wait for it go on.
+    pub wake: bool,
+}
+
+impl Fill {
+    /// The threads go on, and their first write is noticed.
+    pub const NOTICED: Fill = Fill {
+        protect: true,
+        wake: true,
+    };
+
+    fn mode(self) -> u64 {
+        let bit = |is: bool, bit| if is { bit } else { 0 };
+        bit(self.protect, MODE_WP) | bit(!self.wake, MODE_DONTWAKE)
+    }
+}
+
 /// An open userfaultfd. Dropping it closes it, which wakes every waiting thread.
 #[derive(Debug)]
 pub struct Uffd {
@@ -143,18 +165,16 @@ impl Uffd {
         self.ioctl(UFFDIO_UNREGISTER, &mut range)
     }
 
-    /// Maps one private page with a copy of `src` and wakes its waiters.
+    /// Maps one private page with a copy of `src`.
     ///
-    /// With `protect` the page starts write-protected, so that its first write is noticed.
     /// `EEXIST` (17) means that the page is there already.
-    pub fn copy_page(&self, dst: usize, src: usize, protect: bool) -> Result<(), i32> {
-        let mode = if protect { MODE_WP } else { 0 };
-        self.transfer(UFFDIO_COPY, dst, src, mode)
+    pub fn copy_page(&self, dst: usize, src: usize, fill: Fill) -> Result<(), i32> {
+        self.transfer(UFFDIO_COPY, dst, src, fill.mode())
     }
 
-    /// Maps one shared page that is in the page cache and wakes its waiters.
-    pub fn continue_page(&self, page: usize, protect: bool) -> Result<(), i32> {
-        let mode = if protect { MODE_WP } else { 0 };
+    /// Maps one shared page that is in the page cache.
+    pub fn continue_page(&self, page: usize, fill: Fill) -> Result<(), i32> {
+        let mode = fill.mode();
         loop {
             let range = UffdioRange {
                 start: page as u64,

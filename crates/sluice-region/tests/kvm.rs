@@ -4,7 +4,9 @@
 
 use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::{Kvm, VcpuExit, VcpuFd, VmFd};
-use sluice_region::{Event, Mapping, PAGE, Pagemap, Uffd, UffdKind, dont_need, fallocate, memfd};
+use sluice_region::{
+    Event, Fill, Mapping, PAGE, Pagemap, Uffd, UffdKind, dont_need, fallocate, memfd,
+};
 use std::sync::{Mutex, MutexGuard};
 
 const PAGES: usize = 32;
@@ -125,7 +127,7 @@ impl Device {
             }
             let page = events[0].address;
             let mut faults = self.faults();
-            match self.uffd.continue_page(page, true) {
+            match self.uffd.continue_page(page, Fill::NOTICED) {
                 Ok(()) if page < last => {
                     let n = (page - self.trapped.addr()) / PAGE;
                     faults.mapped += 1;

@@ -1,12 +1,16 @@
 //! What a trap itself costs here, measured at start, so that deadlines count from the access.
 
 use crate::clock::now_ns;
+use crate::session::Trap;
+use crate::state::Wait;
 use core::sync::atomic::{AtomicU64, Ordering::*};
-use sluice_region::{Mapping, PAGE, Uffd, dont_need};
+use sluice_region::{Fill, Mapping, PAGE, Uffd, dont_need};
 
 /// Faults taken to calibrate, of which the medians are kept. The first ones are slower: CPU and
 /// scheduler settle.
 const ROUNDS: usize = 256;
+/// How long each waits.
+const WAIT_NS: u64 = 20_000;
 
 /// The parts of a trap outside the handler's own time.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -15,40 +19,6 @@ pub struct Cost {
     pub entry_ns: u64,
     /// From the handler's last act to the program's next instruction, ns.
     pub exit_ns: u64,
-    /// The part of the exit that maps the page, ns.
-    pub map_ns: u64,
-}
-
-/// How long it takes to map a page lately. The calibration's own page is always in the CPU's
-/// caches; the pages of a working set are not, and a copy from memory takes longer.
-#[derive(Debug, Default)]
-pub struct MapTime {
-    average: AtomicU64,
-}
-
-impl MapTime {
-    /// Weight of a new sample: one in 2^4.
-    const SHIFT: u32 = 4;
-    /// A sample counts as at most this many times the average: one interruption is no trend.
-    const OUTLIER: u64 = 3;
-
-    /// Starts from the calibrated time.
-    pub fn set(&self, ns: u64) {
-        self.average.store(ns << Self::SHIFT, Relaxed);
-    }
-
-    /// Takes a sample in.
-    pub fn add(&self, ns: u64) {
-        let average = self.average.load(Relaxed);
-        let sample = ns.min((average >> Self::SHIFT) * Self::OUTLIER + 1);
-        self.average
-            .store(average - (average >> Self::SHIFT) + sample, Relaxed);
-    }
-
-    /// The average, ns.
-    pub fn get(&self) -> u64 {
-        self.average.load(Relaxed) >> Self::SHIFT
-    }
 }
 
 /// A page of its own that faults only to be timed.
@@ -58,7 +28,6 @@ pub struct Calibration {
     source: Mapping,
     seen_ns: AtomicU64,
     acted_ns: AtomicU64,
-    mapped_ns: AtomicU64,
 }
 
 impl Calibration {
@@ -69,7 +38,6 @@ impl Calibration {
             source: Mapping::anonymous(PAGE)?,
             seen_ns: AtomicU64::new(0),
             acted_ns: AtomicU64::new(0),
-            mapped_ns: AtomicU64::new(0),
         };
         calibration.register(uffd)?;
         Ok(calibration)
@@ -90,35 +58,42 @@ impl Calibration {
         self.seen_ns.store(seen_ns, Release);
     }
 
-    /// Answers a fault on the page, by the call that maps a page of the heap.
-    pub fn answer(&self, uffd: &Uffd, acting_ns: u64) {
+    /// The page's wait, which is a miss's: what a wait makes cold is cold here.
+    pub fn wait(&self, addr: usize, seen_ns: u64) -> Wait {
+        Wait::until(seen_ns + WAIT_NS, addr)
+    }
+
+    /// Maps the page, by the call that maps one of the heap, and wakes nobody.
+    pub fn bring(&self, uffd: &Uffd) -> bool {
+        let fill = Fill {
+            wake: false,
+            ..Fill::NOTICED
+        };
+        let copied = uffd.copy_page(self.page.addr(), self.source.addr(), fill);
+        copied.is_ok()
+    }
+
+    /// Lets the thread go on that waits for the page.
+    pub fn answer(&self, uffd: &Uffd, acting_ns: u64, trap: Trap) {
         self.acted_ns.store(acting_ns, Release);
-        if uffd
-            .copy_page(self.page.addr(), self.source.addr(), true)
-            .is_err()
-        {
+        if trap == Trap::Event {
             uffd.wake(self.page.addr());
         }
-        self.mapped_ns.store(now_ns(), Release);
     }
 
     /// Takes faults on the page from the calling thread and returns the costs.
     pub fn measure(&self) -> Cost {
-        let rounds: Vec<[u64; 3]> = (0..ROUNDS).map(|_| self.round()).collect();
-        let [entry_ns, exit_ns, map_ns] = [0, 1, 2].map(|part| {
+        let rounds: Vec<[u64; 2]> = (0..ROUNDS).map(|_| self.round()).collect();
+        let [entry_ns, exit_ns] = [0, 1].map(|part| {
             let mut times: Vec<u64> = rounds.iter().map(|round| round[part]).collect();
             times.sort_unstable();
             times[ROUNDS / 2]
         });
-        Cost {
-            entry_ns,
-            exit_ns,
-            map_ns: map_ns.min(exit_ns),
-        }
+        Cost { entry_ns, exit_ns }
     }
 
-    /// One fault: its entry, its exit, and the part of the exit that maps the page.
-    fn round(&self) -> [u64; 3] {
+    /// One fault: its entry and its exit.
+    fn round(&self) -> [u64; 2] {
         let before = now_ns();
         // SAFETY: the page is ours; the read traps and is answered by `answer`.
         unsafe { core::ptr::read_volatile(self.page.addr() as *const u8) };
@@ -129,7 +104,6 @@ impl Calibration {
         [
             self.seen_ns.load(Acquire).saturating_sub(before),
             after.saturating_sub(acted),
-            self.mapped_ns.load(Acquire).saturating_sub(acted),
         ]
     }
 }

@@ -1,6 +1,6 @@
 //! From a fault to a mapped page: one device model, one lock, one answer.
 
-use crate::calibrate::{Calibration, Cost, MapTime};
+use crate::calibrate::{Calibration, Cost};
 use crate::clock::now_ns;
 use crate::files;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING};
@@ -14,7 +14,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::Counter;
 use sluice_model::Stats;
-use sluice_region::{EventSource, PAGE, Uffd, UffdKind};
+use sluice_region::{EventSource, Uffd, UffdKind};
 use sluice_units::Ps;
 
 /// A miss that ends later than this after its deadline is late.
@@ -42,9 +42,7 @@ pub struct Engine {
     pub(crate) events: UnsafeCell<EventSource>,
     pub(crate) calibration: Calibration,
     entry_ns: AtomicU64,
-    /// Exit without mapping the page; `map_time` adds that.
-    leave_ns: AtomicU64,
-    map_time: MapTime,
+    exit_ns: AtomicU64,
     pub(crate) started_ns: u64,
     pub(crate) arena: (usize, usize),
     /// Thread that holds the lock over a fork; 0 for none.
@@ -127,8 +125,7 @@ impl Engine {
             events,
             calibration,
             entry_ns: AtomicU64::new(0),
-            leave_ns: AtomicU64::new(0),
-            map_time: MapTime::default(),
+            exit_ns: AtomicU64::new(0),
             started_ns,
             arena,
             forking: AtomicU32::new(0),
@@ -137,14 +134,9 @@ impl Engine {
 
     /// Times the trap on this host. A handler must be there.
     pub fn calibrate(&self) {
-        let Cost {
-            entry_ns,
-            exit_ns,
-            map_ns,
-        } = self.calibration.measure();
+        let Cost { entry_ns, exit_ns } = self.calibration.measure();
         self.entry_ns.store(entry_ns, Relaxed);
-        self.leave_ns.store(exit_ns - map_ns, Relaxed);
-        self.map_time.set(map_ns);
+        self.exit_ns.store(exit_ns, Relaxed);
         let core = self.core.lock();
         let block = core.live.change();
         block.set(Counter::EntryNs, entry_ns);
@@ -158,7 +150,7 @@ impl Engine {
 
     /// From the last act to the program's next instruction, ns.
     pub(crate) fn exit_ns(&self) -> u64 {
-        self.leave_ns.load(Relaxed) + self.map_time.get()
+        self.exit_ns.load(Relaxed)
     }
 
     /// Whether an address belongs to the heap's arena.
@@ -205,7 +197,7 @@ impl Engine {
     fn trap_in(&self, core: &mut Core, addr: usize, write: bool, seen_ns: u64) -> Plan {
         if self.calibration.owns(addr) {
             self.calibration.see(seen_ns);
-            return Plan::Wait(Wait::now(addr));
+            return Plan::Wait(self.calibration.wait(addr, seen_ns));
         }
         let Some(lpn) = core.host.lpn(addr) else {
             return Plan::Outside;
@@ -216,17 +208,29 @@ impl Engine {
         if core.waiting == 0 {
             access_ns = access_ns.max(core.arrived_ns);
         }
+        core.host.ask_alone();
         core.host.progress.trapped(lpn);
         core.sweep_orphans(self.device_time(access_ns));
         core.sample(access_ns);
         let state = core.host.state[lpn as usize];
-        if state & (MAPPED | OFF_DEVICE) != 0 {
+        if state & (MAPPED | PENDING) == MAPPED || state & OFF_DEVICE != 0 {
             return core.map_again(lpn, addr);
         }
         core.request(self, addr, lpn, write, access_ns)
     }
 
-    /// Maps a page whose moment has come and wakes its threads.
+    /// Maps a page ahead of its moment; its thread waits on. If that cannot be, `fill` does it.
+    pub fn bring(&self, wait: &mut Wait, thread: impl Fn() -> u32) {
+        let Some(mut core) = self.enter(thread) else {
+            return;
+        };
+        wait.is_there = match self.calibration.owns(wait.addr) {
+            true => self.calibration.bring(&core.host.uffd),
+            false => core.host.map_ahead(wait.lpn, wait.addr),
+        };
+    }
+
+    /// Maps a page whose moment has come, if it is not yet there, and wakes its threads.
     ///
     /// `acting_ns` is the time now. False while another thread forks: try again.
     pub fn fill(&self, wait: &Wait, acting_ns: u64, thread: impl Fn() -> u32) -> bool {
@@ -234,7 +238,8 @@ impl Engine {
             return false;
         };
         if self.calibration.owns(wait.addr) {
-            self.calibration.answer(&core.host.uffd, acting_ns);
+            self.calibration
+                .answer(&core.host.uffd, acting_ns, self.session.trap);
             return true;
         }
         self.fill_in(&mut core, wait, acting_ns);
@@ -247,18 +252,23 @@ impl Engine {
             self.count_latency(core, wait, acting_ns);
         }
         let lpn = wait.lpn;
-        // A failure leaves the page unmapped; its thread faults again and is served again.
-        if core.host.map(lpn, wait.addr).is_err() {
-            core.host.uffd.wake(wait.addr & !(PAGE - 1));
+        if wait.is_there {
+            self.wake(core, wait.addr);
+        } else if core.host.map(lpn, wait.addr).is_err() {
+            // The page stays unmapped; its thread faults again and is served again.
+            self.wake(core, wait.addr);
             core.host.state[lpn as usize] &= !PENDING;
             return;
         }
         core.host.arrived(lpn);
         core.show(lpn);
         core.arrived_ns = wait.access_ns + wait.modelled_ns;
-        // In event mode the call may give its CPU to the thread it wakes: no measure of itself.
-        if self.session.trap == Trap::Signal {
-            self.map_time.add(now_ns() - acting_ns);
+    }
+
+    /// In signal mode the thread itself is here, and nobody sleeps.
+    fn wake(&self, core: &Core, addr: usize) {
+        if self.session.trap == Trap::Event {
+            core.host.wake(addr);
         }
     }
 

@@ -15,8 +15,8 @@ use sluice_region::{CpuSet, Event, cpu_now, raise_priority};
 const MAX_WAITING: usize = 1024;
 /// Events read at once.
 const BATCH: usize = 16;
-/// Holding a thread on this CPU takes two system calls before it may be woken.
-const PREPARE_NS: u64 = 2_000;
+/// So long before a moment nothing else is looked at any more.
+const NEAR_NS: u64 = 2_000;
 
 struct Handler {
     engine: &'static Engine,
@@ -31,6 +31,17 @@ struct Handler {
 struct Pending {
     wait: Wait,
     thread: u32,
+    stage: Stage,
+}
+
+/// How far a wait has come.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// Nothing but time has passed.
+    Begun,
+    /// The page is there, if that can be, and the thread held on this CPU: then with the CPUs that
+    /// it gets back.
+    Ready(Option<CpuSet>),
 }
 
 /// Starts the session's handler threads, all signals blocked. Returns their number.
@@ -99,30 +110,26 @@ impl Handler {
         for event in &events[..n] {
             self.take(*event, seen_ns);
         }
-        match self.earliest() {
-            Some(first) if self.due(first) => self.finish(first),
+        match self.next() {
+            Some((at, next_ns)) if next_ns <= now_ns() => self.advance(at),
             // Nothing else waits and none has come: spin without asking the kernel again.
-            Some(first) if self.count == 1 => {
-                let wait = self.waiting[first].map(|p| p.wait);
-                if let Some(wait) = wait {
-                    self.linger(&wait);
-                }
-            }
+            Some((at, next_ns)) if self.count == 1 => self.linger(at, next_ns),
             None if deferred > 0 => sleep_until(now_ns() + FORK_LOOK_NS),
             _ => core::hint::spin_loop(),
         }
     }
 
-    /// Waits a little, at most until the deadline; other threads may fault meanwhile, so the
-    /// descriptor is looked at again soon.
-    fn linger(&self, wait: &Wait) {
+    /// Waits a little, at most until there is something to do; other threads may fault meanwhile,
+    /// so the descriptor is looked at again soon.
+    fn linger(&self, at: usize, next_ns: u64) {
         const LOOK_AGAIN_NS: u64 = 4_000;
         const MAY_SLEEP_NS: u64 = 500_000;
         let now = now_ns();
-        if wait.may_sleep && wait.act_ns > now + MAY_SLEEP_NS {
+        let may_sleep = self.waiting[at].is_some_and(|p| p.wait.may_sleep);
+        if may_sleep && next_ns > now + MAY_SLEEP_NS {
             wait_until(now + MAY_SLEEP_NS / 2, true);
         } else {
-            wait_until((wait.act_ns - PREPARE_NS).min(now + LOOK_AGAIN_NS), false);
+            wait_until(next_ns.min(now + LOOK_AGAIN_NS), false);
         }
     }
 
@@ -150,6 +157,7 @@ impl Handler {
                 let pending = Pending {
                     wait,
                     thread: event.thread,
+                    stage: Stage::Begun,
                 };
                 // There is room: no more events are read than fit.
                 if let Some(slot) = self.waiting.iter_mut().find(|w| w.is_none()) {
@@ -161,7 +169,8 @@ impl Handler {
         }
     }
 
-    fn earliest(&self) -> Option<usize> {
+    /// The wait for which something is to be done first, and when.
+    fn next(&self) -> Option<(usize, u64)> {
         let mut left = self.count;
         let mut best: Option<(usize, u64)> = None;
         for (at, slot) in self.waiting.iter().enumerate() {
@@ -170,42 +179,54 @@ impl Handler {
             }
             if let Some(p) = slot {
                 left -= 1;
-                if best.is_none_or(|(_, ns)| p.wait.act_ns < ns) {
-                    best = Some((at, p.wait.act_ns));
+                let ns = p.next_ns();
+                if best.is_none_or(|(_, best_ns)| ns < best_ns) {
+                    best = Some((at, ns));
                 }
             }
         }
-        best.map(|(at, _)| at)
+        best
     }
 
-    /// Time to prepare the wake-up has come.
-    fn due(&self, at: usize) -> bool {
-        self.waiting[at].is_some_and(|p| p.wait.act_ns <= now_ns() + PREPARE_NS)
-    }
-
-    fn finish(&mut self, at: usize) {
-        let Some(p) = self.waiting[at] else { return };
-        let mut filled = false;
-        self.wake_here(p.thread, || {
-            let now = wait_until(p.wait.act_ns, false);
-            filled = self.engine.fill(&p.wait, now, || p.thread);
-        });
-        if filled {
-            self.waiting[at] = None;
-            self.count -= 1;
+    fn advance(&mut self, at: usize) {
+        let Some(mut p) = self.waiting[at] else {
+            return;
+        };
+        match p.stage {
+            Stage::Begun => {
+                p.stage = Stage::Ready(self.hold(p.thread));
+                if !p.wait.is_there {
+                    self.engine.bring(&mut p.wait, || p.thread);
+                }
+                self.waiting[at] = Some(p);
+            }
+            Stage::Ready(before) => {
+                let now = wait_until(p.wait.act_ns, false);
+                if self.engine.fill(&p.wait, now, || p.thread) {
+                    self.waiting[at] = None;
+                    self.count -= 1;
+                    before.inspect(|set| _ = set.bind(p.thread));
+                }
+            }
         }
     }
 
-    /// Runs `wake` with the woken thread held on this CPU, then gives it its CPUs back.
-    fn wake_here(&self, thread: u32, wake: impl FnOnce()) {
+    /// Holds a thread that waits on this CPU, where it is to wake up. Returns its CPUs, if it had
+    /// others.
+    fn hold(&self, thread: u32) -> Option<CpuSet> {
         let own = thread == 0 || thread == self.own;
-        match CpuSet::of(thread).filter(|s| !own && s.count() > 1 && s.contains(self.cpu)) {
-            Some(before) => {
-                CpuSet::one(self.cpu).bind(thread);
-                wake();
-                before.bind(thread);
-            }
-            None => wake(),
+        let before =
+            CpuSet::of(thread).filter(|s| !own && s.count() > 1 && s.contains(self.cpu))?;
+        CpuSet::one(self.cpu).bind(thread).then_some(before)
+    }
+}
+
+impl Pending {
+    /// When something is to be done next.
+    fn next_ns(&self) -> u64 {
+        match self.stage {
+            Stage::Begun => self.wait.bring_ns,
+            Stage::Ready(_) => self.wait.act_ns.saturating_sub(NEAR_NS),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::shared::SharedBacking;
 use crate::stats::Residency;
 use sluice_abi::{Change, Counter};
 use sluice_model::Effects;
-use sluice_region::{PAGE, Pagemap, ThreadCount, Uffd};
+use sluice_region::{Fill, PAGE, Pagemap, ThreadCount, Uffd};
 use sluice_units::Lpn;
 
 /// The page has page-table entries: loads and stores run at full speed.
@@ -16,7 +16,7 @@ pub const MAPPED: u8 = 1;
 pub const STASHED: u8 = 2;
 /// A write was seen at the trap; writes after that the kernel tracks.
 pub const WRITTEN: u8 = 4;
-/// A thread waits for the page's deadline.
+/// A thread waits for the page's deadline; the page may be mapped ahead of it.
 pub const PENDING: u8 = 8;
 /// The page left the device because the program changed its protection.
 pub const OFF_DEVICE: u8 = 16;
@@ -58,8 +58,8 @@ pub struct Host {
     pub progress: Progress,
     /// Pages that are mapped.
     mapped: u64,
-    /// Whether the program may run meanwhile: what is done is not for a fault of its.
-    pub unasked: bool,
+    /// Whether no thread of the program can run meanwhile; see [`Host::ask_alone`].
+    pub alone: bool,
     /// Tells others what is known of each page.
     pub residency: Residency,
     /// Takes cached pages away to see whether they are used.
@@ -92,7 +92,7 @@ impl Host {
             top: 0,
             progress: Progress::new(),
             mapped: 0,
-            unasked: false,
+            alone: false,
             residency,
             sampler: None,
             orphans: vec![0; MAX_ORPHANS].into(),
@@ -120,19 +120,42 @@ impl Host {
 
     /// Maps a page at an address and wakes who waits for it.
     pub fn map(&mut self, lpn: u64, addr: usize) -> Result<(), i32> {
-        let state = self.state[lpn as usize];
-        let protect = state & WRITTEN == 0;
-        let done = match &self.backing {
-            Backing::Private(b) => b.map(&self.uffd, lpn, state & STASHED != 0, protect),
-            Backing::Shared(b) => b.map(&self.uffd, addr & !(PAGE - 1), protect),
-        };
-        match done {
+        match self.put(lpn, addr, true) {
             Err(libc::EEXIST) => {
-                self.uffd.wake(addr & !(PAGE - 1));
+                self.wake(addr);
                 Ok(())
             }
             other => other,
         }
+    }
+
+    /// Maps a page for which a thread waits before its moment, and lets the thread wait on. Says
+    /// whether the page is there. Until it has [`arrived`](Host::arrived) it cannot leave.
+    pub fn map_ahead(&mut self, lpn: u64, addr: usize) -> bool {
+        let is_first = self.state[lpn as usize] & (PENDING | MAPPED | OFF_DEVICE) == PENDING;
+        let is_there = is_first && self.put(lpn, addr, false).is_ok();
+        if is_there {
+            self.state[lpn as usize] |= MAPPED;
+            self.mapped += 1;
+        }
+        is_there
+    }
+
+    fn put(&self, lpn: u64, addr: usize, wake: bool) -> Result<(), i32> {
+        let state = self.state[lpn as usize];
+        let fill = Fill {
+            protect: state & WRITTEN == 0,
+            wake,
+        };
+        match &self.backing {
+            Backing::Private(b) => b.map(&self.uffd, lpn, state & STASHED != 0, fill),
+            Backing::Shared(b) => b.map(&self.uffd, addr & !(PAGE - 1), fill),
+        }
+    }
+
+    /// Wakes who waits for the page at an address.
+    pub fn wake(&self, addr: usize) {
+        self.uffd.wake(addr & !(PAGE - 1));
     }
 
     /// Maps a page that no thread waits for, wherever it has an address. Says whether it has one.
@@ -206,7 +229,7 @@ impl Host {
         };
         let state = &self.state;
         let (verdict, taken) = sampler.turn(now_ns, self.top, |lpn| {
-            state[lpn as usize] & (MAPPED | ORPHAN) == MAPPED
+            state[lpn as usize] & (MAPPED | ORPHAN | PENDING) == MAPPED
         });
         if let Some(lpn) = taken {
             let written = self.take_away(lpn);
@@ -241,7 +264,7 @@ impl Host {
         while self.orphan_count > 0 && !self.progress.is_stuck() {
             self.orphan_count -= 1;
             let lpn = self.orphans[self.orphan_count];
-            if self.state[lpn as usize] & (ORPHAN | MAPPED) == ORPHAN | MAPPED {
+            if self.state[lpn as usize] & (ORPHAN | MAPPED | PENDING) == ORPHAN | MAPPED {
                 self.state[lpn as usize] &= !ORPHAN;
                 let written = self.take_away(lpn);
                 self.residency.set(lpn, 0);
@@ -255,8 +278,7 @@ impl Host {
     pub fn take_away(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let written = state & WRITTEN != 0;
-        let private = matches!(self.backing, Backing::Private(_));
-        let alone = private && !written && self.asked_alone(lpn);
+        let alone = self.alone;
         let left = match &mut self.backing {
             Backing::Private(b) => {
                 let stashed = state & STASHED != 0;
@@ -279,26 +301,15 @@ impl Host {
         left == Left::Written
     }
 
-    /// Whether the program has one thread, the one that waits for us; not so when nobody waits.
+    /// Asks, on behalf of a thread that waits for us, whether it is the only one of the program.
     ///
-    /// The C library knows, but for threads made behind its back: those are looked for now and
-    /// then, and once found they are remembered.
-    fn asked_alone(&mut self, lpn: u64) -> bool {
-        const ASK_EVERY: u64 = 64;
-        if self.unasked {
-            return false;
-        }
-        let alone_at = self.alone_at;
-        match self.threads.by_library() {
-            Some(known) if known <= alone_at => {
-                if lpn.is_multiple_of(ASK_EVERY) && self.threads.get() > alone_at {
-                    self.alone_at = 0;
-                }
-                self.alone_at != 0
-            }
-            Some(_) => false,
-            None => self.threads.get() <= alone_at,
-        }
+    /// It is asked at each trap, for nobody else could tell that a thread made behind the C
+    /// library's back had written to a page that leaves. A shared page cannot lose what is written.
+    pub fn ask_alone(&mut self) {
+        self.alone = match self.backing {
+            Backing::Private(_) => self.threads.are_at_most(self.alone_at),
+            Backing::Shared(_) => self.threads.are_known_at_most(self.alone_at),
+        };
     }
 
     /// Copies the host's own counters.
@@ -328,7 +339,7 @@ impl Host {
     /// Unmaps a page that leaves the cache, unless it is needed for a moment longer.
     fn give_up(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
-        let mapped = state & MAPPED != 0;
+        let mapped = state & (MAPPED | PENDING) == MAPPED;
         if mapped && !(self.progress.is_stuck() && self.keep_orphan(lpn)) {
             return self.take_away(lpn);
         }
@@ -340,5 +351,57 @@ impl Host {
             return state & WRITTEN != 0;
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Live;
+    use sluice_region::{Mapping, UffdKind};
+
+    const PAGES: u64 = 4;
+
+    fn host() -> Host {
+        let uffd = Uffd::open(UffdKind::Signal).unwrap();
+        let mut backing = PrivateBacking::new(PAGES as usize).unwrap();
+        backing.register(&uffd).unwrap();
+        let view = Mapping::anonymous(sluice_abi::view_bytes(PAGES)).unwrap();
+        let live = Box::leak(Box::new(Live::new(view, PAGES, 0, 0, false)));
+        let backing = Backing::Private(backing);
+        Host::new(uffd, backing, PAGES, 0, live.residency()).unwrap()
+    }
+
+    /// Its thread would find it gone at the moment at which it was promised.
+    #[test]
+    fn a_page_mapped_ahead_stays_until_its_thread_had_it() {
+        let mut host = host();
+        let (lpn, (addr, _)) = (1, host.address_of(1, 0).unwrap());
+        host.state[lpn as usize] = PENDING;
+        assert!(host.map_ahead(lpn, addr));
+        assert!(host.pagemap.is_present(addr));
+        assert!(!host.map_ahead(lpn, addr), "a second thread waits for it");
+        assert!(!host.unmap(Lpn(lpn)), "evicted meanwhile");
+        assert!(host.next_orphan().is_none() && host.pagemap.is_present(addr));
+        host.arrived(lpn);
+        assert_eq!(host.mapped(), 1);
+        assert_eq!(host.next_orphan(), Some((lpn, false)));
+        assert!(!host.pagemap.is_present(addr));
+        assert_eq!(host.mapped(), 0);
+    }
+
+    /// What it stores ahead of its page's moment, in a handler of a signal, is not lost.
+    #[test]
+    fn a_store_to_a_page_mapped_ahead_is_noticed() {
+        let mut host = host();
+        let (addr, _) = host.address_of(1, 0).unwrap();
+        host.state[1] = PENDING;
+        assert!(host.map_ahead(1, addr));
+        // SAFETY: the page was just mapped, writable.
+        unsafe { (addr as *mut u64).write_volatile(7) };
+        host.arrived(1);
+        host.alone = true;
+        assert!(host.unmap(Lpn(1)), "written");
+        assert_eq!(host.state[1], STASHED);
     }
 }

@@ -6,7 +6,7 @@
 //! stash if they changed. Copying in is cheaper than moving in (no second call to protect, no page
 //! table walk in the source), and after a fork it works on shared pages, which a move refuses.
 
-use sluice_region::{Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write};
+use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write};
 
 /// Limbo pages are freed in batches: a call per page would cost as much as the move. This many at
 /// the latest, so that even without waits it is a rare trap that pays for it.
@@ -84,8 +84,8 @@ impl PrivateBacking {
     }
 
     /// Maps a page; `EEXIST` means that it is mapped.
-    pub fn map(&self, uffd: &Uffd, lpn: u64, stashed: bool, protect: bool) -> Result<(), i32> {
-        uffd.copy_page(self.page(lpn), self.source(lpn, stashed), protect)
+    pub fn map(&self, uffd: &Uffd, lpn: u64, stashed: bool, fill: Fill) -> Result<(), i32> {
+        uffd.copy_page(self.page(lpn), self.source(lpn, stashed), fill)
     }
 
     /// Unmaps a page and brings the stash up to date. `alone` says that no thread of the program
@@ -212,13 +212,13 @@ mod tests {
 
     /// Maps page 1 and stores a value there.
     fn store(uffd: &Uffd, backing: &PrivateBacking, value: u64) {
-        backing.map(uffd, 1, false, true).unwrap();
+        backing.map(uffd, 1, false, Fill::NOTICED).unwrap();
         // SAFETY: mapped just now.
         unsafe { word(backing.page(1)).write_volatile(value) };
     }
 
     fn load_back(uffd: &Uffd, backing: &PrivateBacking) -> u64 {
-        backing.map(uffd, 1, true, true).unwrap();
+        backing.map(uffd, 1, true, Fill::NOTICED).unwrap();
         // SAFETY: mapped just now.
         unsafe { word(backing.page(1)).read_volatile() }
     }
@@ -276,7 +276,8 @@ mod tests {
         let (uffd, pagemap, mut backing) = world();
         store(&uffd, &backing, 11);
         let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
-        uffd.copy_page(limbo, backing.zeros.addr(), false).unwrap();
+        uffd.copy_page(limbo, backing.zeros.addr(), Fill::NOTICED)
+            .unwrap();
         assert_eq!(
             backing.unmap(&uffd, &pagemap, 1, false, true, true),
             Left::Written

@@ -4,7 +4,7 @@
 //! are there, and evicted by dropping them in all mappings.
 
 use crate::private::{Left, zero_page};
-use sluice_region::{Mapping, PAGE, Pagemap, Uffd, dont_need};
+use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need};
 
 /// Mappings of the file that may exist at once.
 pub const MAX_MAPPINGS: usize = 64;
@@ -132,10 +132,10 @@ impl SharedBacking {
     }
 
     /// Maps the page at an address; a hole in the file becomes a page of zeros.
-    pub fn map(&self, uffd: &Uffd, page: usize, protect: bool) -> Result<(), i32> {
-        match uffd.continue_page(page, protect) {
-            Err(libc::EFAULT) => match uffd.copy_page(page, self.zeros.addr(), protect) {
-                Err(libc::EEXIST) => uffd.continue_page(page, protect),
+    pub fn map(&self, uffd: &Uffd, page: usize, fill: Fill) -> Result<(), i32> {
+        match uffd.continue_page(page, fill) {
+            Err(libc::EFAULT) => match uffd.copy_page(page, self.zeros.addr(), fill) {
+                Err(libc::EEXIST) => uffd.continue_page(page, fill),
                 other => other,
             },
             other => other,

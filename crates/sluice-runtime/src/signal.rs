@@ -90,7 +90,11 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
     match plan {
         Plan::Outside => pass_on(signal, info, context),
         Plan::Done => {}
-        Plan::Wait(wait) => {
+        Plan::Wait(mut wait) => {
+            if !wait.is_there {
+                wait_until(wait.bring_ns, wait.may_sleep);
+                engine.bring(&mut wait, thread);
+            }
             let now = wait_until(wait.act_ns, wait.may_sleep);
             while !engine.fill(&wait, now, thread) {
                 sleep_until(now_ns() + FORK_LOOK_NS);

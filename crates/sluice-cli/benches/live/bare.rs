@@ -6,7 +6,7 @@
 
 use sluice_region::file_identity;
 use sluice_region::{
-    CpuSet, Event, Mapping, PAGE, Pagemap, Uffd, UffdKind, cpu_now, dont_need, memfd,
+    CpuSet, Event, Fill, Mapping, PAGE, Pagemap, Uffd, UffdKind, cpu_now, dont_need, memfd,
 };
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 use std::time::Instant;
@@ -110,8 +110,10 @@ impl Floor {
     fn fill(&self, addr: usize) {
         let at = addr - self.region.addr();
         match self.backing {
-            Backing::Heap => self.uffd.copy_page(addr, self.store.addr() + at, true),
-            Backing::Dax => self.uffd.continue_page(addr, true),
+            Backing::Heap => self
+                .uffd
+                .copy_page(addr, self.store.addr() + at, Fill::NOTICED),
+            Backing::Dax => self.uffd.continue_page(addr, Fill::NOTICED),
         }
         .expect("filling a page");
     }

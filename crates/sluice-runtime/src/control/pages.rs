@@ -67,14 +67,8 @@ struct Unasked<'a>(Guard<'a, Core>);
 impl<'a> Unasked<'a> {
     fn new(engine: &'a Engine) -> Unasked<'a> {
         let mut core = engine.core();
-        core.host.unasked = true;
+        core.host.alone = false;
         Unasked(core)
-    }
-}
-
-impl Drop for Unasked<'_> {
-    fn drop(&mut self) {
-        self.0.host.unasked = false;
     }
 }
 
