@@ -2,6 +2,7 @@
 
 mod closed_forms;
 mod naive;
+mod one_bank;
 mod persist;
 mod rest;
 mod rig;
