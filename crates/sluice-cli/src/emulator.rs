@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::forward;
 use crate::program;
-use crate::qemu::{self, tied_to_us};
+use crate::qemu::{self, Qemu, Version, tied_to_us};
 use crate::session::SessionDir;
 use serde_json::Value;
 use sluice_output::Exit;
@@ -18,10 +18,14 @@ const USER: &str = "qemu-x86_64";
 /// `EM_X86_64`.
 const X86_64: u16 = 62;
 
-/// An emulator that is new enough.
-pub struct Emulator {
-    path: PathBuf,
-}
+/// The version whose plugin interface cannot be told by its functions, and that interface.
+const INTERFACE_6: Version = Version {
+    major: 11,
+    minor: 0,
+};
+
+/// An emulator that is new enough and takes plugins.
+pub struct Emulator(Qemu);
 
 /// How a program ended under an emulator.
 pub struct Emulated {
@@ -34,10 +38,11 @@ pub struct Emulated {
 }
 
 impl Emulator {
-    /// Looks for it, and at its version.
+    /// Looks for it, at its version, and for plugins.
     pub fn find() -> Result<Emulator, Error> {
         let qemu = qemu::find(USER, "qemu-user")?;
-        Ok(Emulator { path: qemu.path })
+        qemu.check_plugins()?;
+        Ok(Emulator(qemu))
     }
 
     /// Runs a program to its end with the plugin.
@@ -46,12 +51,12 @@ impl Emulator {
         let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone().into()];
         arguments.push(path.into());
         arguments.extend(program[1..].iter().map(OsString::from));
-        execute(&self.path, plugin, &arguments)
+        execute(&self.0, plugin, &arguments)
     }
 }
 
 /// Runs QEMU to its end with the plugin.
-pub fn execute(qemu: &Path, plugin: Plugin, arguments: &[OsString]) -> Result<Emulated, Error> {
+pub fn execute(qemu: &Qemu, plugin: Plugin, arguments: &[OsString]) -> Result<Emulated, Error> {
     start(qemu, plugin, arguments, |_| (), &forward::ENDING)?.wait()
 }
 
@@ -66,7 +71,7 @@ pub struct Started {
 
 /// Starts QEMU with the plugin. The signals that this command is ended by go on to it.
 pub fn start(
-    qemu: &Path,
+    qemu: &Qemu,
     mut plugin: Plugin,
     arguments: &[OsString],
     adjust: impl FnOnce(&mut Command),
@@ -75,7 +80,10 @@ pub fn start(
     let session = SessionDir::create()?;
     let said = session.path().join("plugin.json");
     plugin.set("result", &said.to_string_lossy());
-    let mut command = Command::new(qemu);
+    let mut command = Command::new(&qemu.path);
+    if qemu.version == INTERFACE_6 {
+        command.env("SLUICE_QEMU_INTERFACE", "6");
+    }
     command
         .arg("-plugin")
         .arg(plugin.argument())
@@ -83,7 +91,8 @@ pub fn start(
     tied_to_us(&mut command);
     adjust(&mut command);
     let at = Instant::now();
-    let child = command.spawn().map_err(|e| Error::at(qemu.display(), e))?;
+    let child = command.spawn();
+    let child = child.map_err(|e| Error::at(qemu.path.display(), e))?;
     forward::begin(child.id(), passed_on);
     Ok(Started {
         child,

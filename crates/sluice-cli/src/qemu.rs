@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The oldest whose options are as we write them, CXL and plugins included. This is tested with it.
+/// The oldest whose options are as we write them, CXL and plugins included. The tests run it.
 const OLDEST: Version = Version { major: 7, minor: 2 };
 
 /// A version of QEMU.
@@ -32,6 +32,22 @@ pub struct Qemu {
     pub path: PathBuf,
     /// Its version.
     pub version: Version,
+}
+
+impl Qemu {
+    /// Makes sure that it was built with plugins.
+    pub fn check_plugins(&self) -> Result<(), Error> {
+        let at = |why: &str| Error::at(self.path.display(), why);
+        let help = Command::new(&self.path).arg("--help").output();
+        let help = help.map_err(|e| at(&e.to_string()))?;
+        let has_plugins = String::from_utf8_lossy(&help.stdout).contains("-plugin");
+        has_plugins.then_some(()).ok_or_else(|| {
+            at(
+                "was built without plugins, as static QEMUs are (Debian's qemu-user from 13 on); \
+                 one with plugins is needed, first in PATH, such as Debian 12's",
+            )
+        })
+    }
 }
 
 /// Finds a QEMU by name or path, of Debian's `package`, and makes sure that it is new enough.

@@ -1,8 +1,9 @@
 //! QEMU's plugin interface: the functions that this plugin calls, found by name when it is loaded.
 //!
-//! They are the same in every version of the interface but for one, so that one file serves all:
-//! version 1 (QEMU 7.2) to 5 (QEMU 10.2). A plugin states its version in a variable, which QEMU
-//! reads after the constructors have run; ours looks for what the newer versions brought.
+//! One file serves every version of the interface, 1 (QEMU 7.2) to 7 (QEMU 11.1): two functions
+//! changed, and in 7 all callbacks, see [`crate::callbacks`]. A plugin states its version in a
+//! variable, which QEMU reads after the constructors have run; ours looks for what the newer
+//! versions brought.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -14,20 +15,40 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
 
 /// What each version brought first, the newest first.
-const VERSIONS: [(&CStr, i32); 4] = [
+const VERSIONS: [(&CStr, i32); 5] = [
+    // Brought by 6 (QEMU 11.0), which only `STATED` tells from 7: that brought nothing new by name.
+    (c"qemu_plugin_register_vcpu_syscall_filter_cb", 7),
     (c"qemu_plugin_translate_vaddr", 5),
     (c"qemu_plugin_read_memory_vaddr", 4),
     (c"qemu_plugin_request_time_control", 3),
     (c"qemu_plugin_scoreboard_new", 2),
 ];
 
+/// The environment variable that says which version to state.
+const STATED: &CStr = c"SLUICE_QEMU_INTERFACE";
+
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = state_version;
 
 extern "C" fn state_version() {
-    let brought = VERSIONS.iter().find(|(name, _)| !symbol(name).is_null());
-    qemu_plugin_version.store(brought.map_or(1, |(_, version)| *version), Relaxed);
+    let brought = || VERSIONS.iter().find(|(name, _)| !symbol(name).is_null());
+    let version = stated().unwrap_or_else(|| brought().map_or(1, |(_, version)| *version));
+    qemu_plugin_version.store(version, Relaxed);
+}
+
+fn stated() -> Option<i32> {
+    // SAFETY: QEMU has one thread yet; a string that is found ends in a zero.
+    let text = unsafe {
+        let found = libc::getenv(STATED.as_ptr());
+        (!found.is_null()).then(|| CStr::from_ptr(found))?
+    };
+    text.to_str().ok()?.parse().ok()
+}
+
+/// The version of the interface that was stated.
+pub fn version() -> i32 {
+    qemu_plugin_version.load(Relaxed)
 }
 
 /// The number by which QEMU knows a plugin.
@@ -71,23 +92,19 @@ impl Info {
     }
 }
 
-/// Called for a CPU.
-pub type OfCpu = extern "C" fn(Id, c_uint);
-/// Called once.
-pub type OfEvent = extern "C" fn(Id);
-/// The one function that is not the same in all versions. From 3 on it copies bytes into a buffer,
+/// Takes a callback, whose type depends on the version, and from 7 on what it is called with. Before
+/// 7 flushes, CPUs and translations have two parameters: the third is in a register that they do
+/// not look at.
+pub type Ask = unsafe extern "C" fn(Id, *const c_void, *mut c_void);
+/// A function that is not the same in all versions. From 3 on it copies bytes into a buffer,
 /// and says how many.
 pub type InsnData = unsafe extern "C" fn(*const Insn, *mut u8, usize) -> usize;
 /// Up to version 2 it tells where they are.
 pub type InsnDataTo2 = unsafe extern "C" fn(*const Insn) -> *const u8;
-/// Called when a block was translated.
-pub type OfTranslation = extern "C" fn(Id, *mut Block);
 /// Called when a block or instruction is executed.
 pub type OfExecution = extern "C" fn(c_uint, *mut c_void);
 /// Called when memory is accessed: CPU, what, virtual address, the caller's own.
 pub type OfAccess = extern "C" fn(c_uint, u32, u64, *mut c_void);
-/// Called at the end.
-pub type OfExit = extern "C" fn(Id, *mut c_void);
 
 macro_rules! api {
     ($($(#[$doc:meta])* $field:ident = $name:literal: $type:ty),* $(,)?) => {
@@ -111,14 +128,13 @@ macro_rules! api {
 
 api! {
     /// Asks to be told of each CPU that is made.
-    on_cpu = c"qemu_plugin_register_vcpu_init_cb": unsafe extern "C" fn(Id, OfCpu),
+    on_cpu = c"qemu_plugin_register_vcpu_init_cb": Ask,
     /// Of each that has ended.
-    on_cpu_end = c"qemu_plugin_register_vcpu_exit_cb": unsafe extern "C" fn(Id, OfCpu),
+    on_cpu_end = c"qemu_plugin_register_vcpu_exit_cb": Ask,
     /// Of each that has nothing to do.
-    on_idle = c"qemu_plugin_register_vcpu_idle_cb": unsafe extern "C" fn(Id, OfCpu),
+    on_idle = c"qemu_plugin_register_vcpu_idle_cb": Ask,
     /// Of each block that is translated.
-    on_translation = c"qemu_plugin_register_vcpu_tb_trans_cb":
-        unsafe extern "C" fn(Id, OfTranslation),
+    on_translation = c"qemu_plugin_register_vcpu_tb_trans_cb": Ask,
     /// Of each time that a block is executed.
     on_block = c"qemu_plugin_register_vcpu_tb_exec_cb":
         unsafe extern "C" fn(*mut Block, OfExecution, c_int, *mut c_void),
@@ -126,9 +142,9 @@ api! {
     on_access = c"qemu_plugin_register_vcpu_mem_cb":
         unsafe extern "C" fn(*mut Insn, OfAccess, c_int, c_int, *mut c_void),
     /// At the end.
-    on_exit = c"qemu_plugin_register_atexit_cb": unsafe extern "C" fn(Id, OfExit, *mut c_void),
+    on_exit = c"qemu_plugin_register_atexit_cb": Ask,
     /// When all translations have been thrown away.
-    on_flush = c"qemu_plugin_register_flush_cb": unsafe extern "C" fn(Id, OfEvent),
+    on_flush = c"qemu_plugin_register_flush_cb": Ask,
     /// Bytes of an instruction.
     insn_size = c"qemu_plugin_insn_size": unsafe extern "C" fn(*const Insn) -> usize,
     /// They themselves; see [`insn_bytes`].
@@ -178,7 +194,7 @@ pub unsafe fn insn_bytes(insn: *const Insn) -> ([u8; INSN_MAX], usize) {
     // SAFETY: as the caller says; the function has the type of its version.
     unsafe {
         let size = (api.insn_size)(insn).min(INSN_MAX);
-        if qemu_plugin_version.load(Relaxed) >= 3 {
+        if version() >= 3 {
             (api.insn_data)(insn, bytes.as_mut_ptr(), size);
         } else {
             let data = std::mem::transmute::<InsnData, InsnDataTo2>(api.insn_data)(insn);

@@ -7,6 +7,7 @@
 
 mod access;
 mod api;
+mod callbacks;
 mod cpus;
 mod options;
 mod pipe;

@@ -2,6 +2,7 @@
 
 use crate::access::{What, in_memory};
 use crate::api::{Block, Id, Info, NO_REGS, READS, WRITES, api};
+use crate::callbacks::{self, Callbacks};
 use crate::cpus::Cpus;
 use crate::options::Record;
 use crate::pipe::{BATCH, Message, Pipe, is_forked};
@@ -61,19 +62,17 @@ pub fn install(id: Id, info: &Info, options: Record) -> Result<(), String> {
         encoder: Mutex::new(Some(encoder)),
     };
     let _ = RECORDER.set(recorder);
-    let on_translation = match info.is_system() {
-        true => translated::<true>,
-        false => translated::<false>,
+    let callbacks = Callbacks {
+        begins: begin,
+        rests: pass_on,
+        translated: match info.is_system() {
+            true => translated::<true>,
+            false => translated::<false>,
+        },
+        flushed: None,
+        ends: end,
     };
-    let api = api();
-    // SAFETY: callbacks of the right types, that live as long as the process.
-    unsafe {
-        (api.on_cpu)(id, begin);
-        (api.on_cpu_end)(id, pass_on);
-        (api.on_idle)(id, pass_on);
-        (api.on_translation)(id, on_translation);
-        (api.on_exit)(id, end, std::ptr::null_mut());
-    }
+    callbacks::ask(id, callbacks);
     Ok(())
 }
 
@@ -131,7 +130,7 @@ fn recorder() -> &'static Recorder {
     RECORDER.get().expect("set when the plugin was installed")
 }
 
-extern "C" fn begin(_: Id, cpu: c_uint) {
+fn begin(cpu: c_uint) {
     let recorder = recorder();
     CPUS.add(cpu, || Cpu {
         number: cpu,
@@ -147,13 +146,13 @@ extern "C" fn begin(_: Id, cpu: c_uint) {
 }
 
 /// A CPU rests or ends: others need not wait for what it has gathered.
-extern "C" fn pass_on(_: Id, cpu: c_uint) {
+fn pass_on(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
     let cpu = unsafe { CPUS.get(cpu) };
     recorder().pipe.send(cpu.number, &mut cpu.batch);
 }
 
-extern "C" fn translated<const SYSTEM: bool>(_: Id, block: *mut Block) {
+unsafe fn translated<const SYSTEM: bool>(block: *mut Block) {
     let api = api();
     // SAFETY: the block that is being told of and its instructions; what belongs to a callback is
     // a number and no pointer.
@@ -240,7 +239,7 @@ fn passing(cpu: u32, instructions: u64, passed: Passed) -> Access {
     }
 }
 
-extern "C" fn end(_: Id, _: *mut c_void) {
+fn end() {
     if is_forked() {
         return;
     }

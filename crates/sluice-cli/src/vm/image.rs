@@ -134,8 +134,7 @@ fn forget_others(cache: &Path) {
 /// Makes kernel and archive from the unpacked packages.
 fn build(tree: &Path, to: &Path) -> Result<(), Error> {
     let failed = |e| Error::at(to.display(), e);
-    let kernel = only(&tree.join("boot"), "vmlinuz-")?;
-    fs::copy(&kernel, to.join("vmlinuz")).map_err(failed)?;
+    fs::copy(kernel_of(tree)?, to.join("vmlinuz")).map_err(failed)?;
     let file = File::create(to.join("base.cpio")).map_err(failed)?;
     let mut archive = Archive::new(std::io::BufWriter::new(file));
     for dir in [
@@ -168,21 +167,16 @@ fn build(tree: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file in a folder whose name begins so.
-fn only(dir: &Path, prefix: &str) -> Result<PathBuf, Error> {
-    let entries = fs::read_dir(dir).map_err(|e| Error::at(dir.display(), e))?;
-    let mut paths = entries.flatten().filter(|e| {
-        e.file_name()
-            .to_str()
-            .is_some_and(|name| name.starts_with(prefix))
+/// The kernel in an unpacked tree: `boot/vmlinuz-RELEASE`, or from Debian 14 on beside its modules.
+fn kernel_of(tree: &Path) -> Result<PathBuf, Error> {
+    let entries = |dir: &str| fs::read_dir(tree.join(dir)).into_iter().flatten().flatten();
+    let in_boot = entries("boot").map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("vmlinuz-"))
     });
-    let found = paths.next().map(|e| e.path());
-    found.ok_or_else(|| {
-        Error::at(
-            dir.display(),
-            format!("no {prefix}* in the kernel's package"),
-        )
-    })
+    let beside_modules = entries("usr/lib/modules").map(|entry| entry.path().join("vmlinuz"));
+    let found = in_boot.chain(beside_modules).find(|path| path.is_file());
+    found.ok_or_else(|| Error::new("the kernel's packages have no vmlinuz"))
 }
 
 /// The libraries of a program and of those libraries, found in an unpacked tree or on this host.
@@ -222,4 +216,25 @@ pub fn copy_libraries<W: std::io::Write>(
         archive.copy(&format!("lib/{name}"), path)?;
     }
     archive.copy(LOADER.trim_start_matches('/'), Path::new(LOADER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_in_boot_or_beside_its_modules() {
+        for place in [
+            "boot/vmlinuz-6.1.0-cloud",
+            "usr/lib/modules/7.2-cloud/vmlinuz",
+        ] {
+            let tree = tempfile::tempdir().unwrap();
+            let at = tree.path().join(place);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            let error = kernel_of(tree.path()).unwrap_err().to_string();
+            assert!(error.contains("no vmlinuz"), "{error}");
+            fs::write(&at, "kernel").unwrap();
+            assert_eq!(kernel_of(tree.path()).unwrap(), at);
+        }
+    }
 }

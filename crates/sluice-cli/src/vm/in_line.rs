@@ -35,6 +35,7 @@ const GUESTS_ADDRESSES: Version = Version { major: 8, minor: 2 };
 /// Runs the guest, and tells what was recorded or simulated.
 pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error> {
     check(args)?;
+    qemu.check_plugins()?;
     let guest = demo_guest(args, given)?;
     let given = guest.as_ref().map_or(given, |guest| &guest.given);
     let node = MemoryFile::new("sluice-node", args.node.0)?;
@@ -65,7 +66,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
             command: &command,
             json: args.live.json,
         };
-        let emulated = execute(&qemu.path, recording.plugin()?, &arguments)?;
+        let emulated = execute(qemu, recording.plugin()?, &arguments)?;
         return Ok(recording.finish(emulated));
     }
     let cpus = given.cpus;
@@ -80,7 +81,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
     .prepare()?;
     place(&mut ready.plugin, &machine);
     let (emulated, ended) = match guest {
-        None => (execute(&qemu.path, ready.plugin.clone(), &arguments)?, None),
+        None => (execute(qemu, ready.plugin.clone(), &arguments)?, None),
         Some(guest) => {
             let (emulated, ended) = boot(guest, qemu, &ready, &arguments, args.live.json)?;
             (emulated, Some(ended))
@@ -109,7 +110,7 @@ fn boot(
     quiet: bool,
 ) -> Result<(Emulated, demo::Ended), Error> {
     let (plugin, signals) = (ready.plugin.clone(), &forward::ENDING_OR_CTRL_C);
-    let mut qemu = start(&qemu.path, plugin, arguments, demo::piped, signals)?;
+    let mut qemu = start(qemu, plugin, arguments, demo::piped, signals)?;
     let booting = guest.started(qemu.child(), || None, quiet);
     let mut emulated = qemu.wait()?;
     let ended = booting.end(ready.folder());

@@ -15,6 +15,12 @@ const ADDRESSES: u64 = 1 << 40;
 const HOLES: u64 = 16 * GIB;
 /// From here on `persistent-memdev` is the name of the memory of a `cxl-type3`.
 const CXL_NAMES_PERSISTENT: Version = Version { major: 8, minor: 1 };
+/// From here on a window over one device is mapped into the guest. Before (7.2 and 10.0 were looked
+/// at) every access goes through QEMU's device model.
+const CXL_IS_DIRECT: Version = Version {
+    major: 11,
+    minor: 1,
+};
 /// Room for the labels of a CXL memory device.
 const LABELS: u64 = MIB;
 
@@ -77,7 +83,7 @@ impl Machine {
 
     /// Whether the guest's accesses reach the device's memory without QEMU.
     pub fn is_direct(&self) -> bool {
-        self.attach != AttachArg::Cxl
+        self.attach != AttachArg::Cxl || self.version >= CXL_IS_DIRECT
     }
 
     /// QEMU's arguments.
@@ -85,7 +91,7 @@ impl Machine {
         let mut args = Arguments::default();
         args.add("-accel", self.accelerator);
         if !self.has_cpu_model {
-            args.add("-cpu", "max");
+            args.add("-cpu", self.cpu_model());
         }
         match self.attach {
             AttachArg::Numa => self.numa(&mut args),
@@ -93,6 +99,15 @@ impl Machine {
             AttachArg::Cxl => self.cxl(&mut args),
         }
         args.0
+    }
+
+    /// Linux lets regions of CXL memory begin only where it may write back all caches, which from 6.2
+    /// on it takes for impossible in a guest: so with CXL the guest is not told that it is one.
+    fn cpu_model(&self) -> &'static str {
+        match self.attach {
+            AttachArg::Cxl => "max,hypervisor=off",
+            AttachArg::Numa | AttachArg::Dax => "max",
+        }
     }
 
     /// The machine without its device, which begins at 4 GiB or behind the memory above that: never
@@ -158,7 +173,8 @@ impl Machine {
         } else {
             "persistent-memdev"
         };
-        let memory = format!("{memdev}=sluice0,lsa=sluice-lsa");
+        // Newer Linux gives persistent memory without a serial number no region.
+        let memory = format!("{memdev}=sluice0,lsa=sluice-lsa,sn=1");
         args.add(
             "-device",
             format!("cxl-type3,id=sluice-mem,bus=sluice-rp0,{memory}"),

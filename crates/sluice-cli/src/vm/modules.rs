@@ -103,11 +103,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     if path.extension().is_some_and(|e| e == "ko") {
         return fs::read(path).map_err(failed);
     }
-    let output = Command::new("xz")
-        .arg("-dc")
-        .arg(path)
-        .output()
-        .map_err(failed)?;
+    let output = Command::new("xz").arg("-dc").arg(path).output();
+    let output = output.map_err(|e| Error::at("xz (Debian: apt-get install xz-utils)", e))?;
     if !output.status.success() {
         return Err(Error::at(path.display(), "xz cannot unpack it"));
     }

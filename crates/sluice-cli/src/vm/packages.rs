@@ -11,6 +11,10 @@ use std::process::{Command, Output};
 const KERNEL: &str = "linux-image-cloud-amd64";
 /// Programs of the guest; the libraries they depend on come with them.
 const PROGRAMS: [&str; 3] = ["numactl", "ndctl", "daxctl"];
+/// A program that has a package of its own from Debian 13 on, and came with `ndctl` before.
+const CXL: &str = "cxl";
+/// What a kernel's package may leave to others of the same release, from Debian 14 on.
+const KERNEL_PARTS: [&str; 2] = ["linux-binary-", "linux-modules-"];
 const SHELL: &str = "busybox-static";
 /// Libraries that come from this host, whose own programs the guest runs as well.
 const OF_THE_HOST: [&str; 3] = ["libc6", "libgcc-s1", "libcrypt1"];
@@ -45,21 +49,12 @@ fn update() -> Result<(), Error> {
 }
 
 fn look_up() -> Result<Packages, Error> {
-    let depends = ["depends", "--important", KERNEL];
-    let text = apt("apt-cache", &depends, None)?;
-    let kernel = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
-    let kernel = kernel.ok_or_else(|| {
-        Error::new(format!(
-            "this host's package lists have no {KERNEL}; the demo needs Debian's \
-             (apt-get update); give a guest of your own instead: sluice vm -- -kernel ..."
-        ))
-    })?;
-    let kernel = format!("linux-image-{}", kernel.trim());
-    let mut names: BTreeSet<String> = libraries()?;
-    names.extend(PROGRAMS.map(str::to_owned));
-    names.extend([SHELL.to_owned(), kernel.clone()]);
+    let kernels = kernels()?;
+    let programs = programs()?;
+    let mut names: BTreeSet<String> = libraries(&programs)?;
+    names.extend(programs.into_iter().map(str::to_owned));
+    names.extend(kernels.iter().cloned());
+    names.insert(SHELL.to_owned());
     let names: Vec<String> = names.into_iter().collect();
     let mut arguments = vec!["download", "--print-uris"];
     arguments.extend(names.iter().map(String::as_str));
@@ -70,16 +65,51 @@ fn look_up() -> Result<Packages, Error> {
         .collect();
     files.sort();
     Ok(Packages {
-        kernel,
+        kernel: kernels[0].clone(),
         names,
         files,
     })
 }
 
+/// The packages that a package needs.
+fn depends(package: &str) -> Result<Vec<String>, Error> {
+    let text = apt("apt-cache", &["depends", "--important", package], None)?;
+    let named = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Depends: "));
+    Ok(named.map(|name| name.trim().to_owned()).collect())
+}
+
+/// The current cloud kernel's package, and those that it is spread over.
+fn kernels() -> Result<Vec<String>, Error> {
+    let named = depends(KERNEL)?;
+    let kernel = named
+        .into_iter()
+        .find(|name| name.starts_with("linux-image-"));
+    let kernel = kernel.ok_or_else(|| {
+        Error::new(format!(
+            "this host's package lists have no {KERNEL}; the demo needs Debian's \
+             (apt-get update); give a guest of your own instead: sluice vm -- -kernel ..."
+        ))
+    })?;
+    let parts = depends(&kernel)?;
+    let parts = parts
+        .into_iter()
+        .filter(|name| KERNEL_PARTS.iter().any(|part| name.starts_with(part)));
+    Ok(std::iter::once(kernel).chain(parts).collect())
+}
+
+/// The packages of the guest's programs, by the names that this host's lists have.
+fn programs() -> Result<Vec<&'static str>, Error> {
+    let known = apt("apt-cache", &["pkgnames", CXL], None)?;
+    let own = known.lines().any(|name| name == CXL);
+    Ok(PROGRAMS.into_iter().chain(own.then_some(CXL)).collect())
+}
+
 /// The libraries that the programs need, with those that these need.
-fn libraries() -> Result<BTreeSet<String>, Error> {
+fn libraries(programs: &[&str]) -> Result<BTreeSet<String>, Error> {
     let mut arguments = vec!["depends", "--recurse", "--important"];
-    arguments.extend(PROGRAMS);
+    arguments.extend(programs);
     let text = apt("apt-cache", &arguments, None)?;
     let names = text.lines().filter(|line| line.starts_with("lib"));
     let wanted = names.filter(|name| {

@@ -180,16 +180,17 @@ fn what_cannot_be_recorded_is_said_in_one_line() {
     command.args(["trace", "record", "--", &plain]);
     let said = refused(&command.output().unwrap());
     assert!(said.contains("apt-get install qemu-user"), "{said}");
-    std::fs::write(
-        dir.path().join("qemu-x86_64"),
-        "#!/bin/sh\necho qemu-x86_64 version 6.2.0\n",
-    )
-    .and_then(|()| {
+    // Says the same of its version and of its options.
+    let qemu = |says: &str| {
         use std::os::unix::fs::PermissionsExt;
-        let mode = PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(dir.path().join("qemu-x86_64"), mode)
-    })
-    .unwrap();
+        let path = dir.path().join("qemu-x86_64");
+        std::fs::write(&path, format!("#!/bin/sh\necho {says}\n")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    qemu("qemu-x86_64 version 6.2.0");
     let said = refused(&command.output().unwrap());
     assert!(said.contains("QEMU 6.2; 7.2 or newer"), "{said}");
+    qemu("qemu-x86_64 version 10.0.2");
+    let said = refused(&command.output().unwrap());
+    assert!(said.contains("was built without plugins"), "{said}");
 }

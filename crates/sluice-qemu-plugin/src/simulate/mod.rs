@@ -12,6 +12,7 @@ mod program;
 
 use crate::access::{What, in_memory};
 use crate::api::{self, Id, Info, NO_REGS, READS, WRITES, api};
+use crate::callbacks::{self, Callbacks};
 use crate::cpus::Cpus;
 use crate::options::Simulate;
 use crate::pipe::{BATCH, Pipe, is_forked};
@@ -98,25 +99,18 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), String> {
         room: (key, room),
         worker: Mutex::new(Some(worker)),
     });
-    ask(id, info.is_system());
-    Ok(())
-}
-
-fn ask(id: Id, is_system: bool) {
-    let on_translation = match is_system {
-        true => translated::<true>,
-        false => translated::<false>,
+    let callbacks = Callbacks {
+        begins: begin,
+        rests: pass_on,
+        translated: match info.is_system() {
+            true => translated::<true>,
+            false => translated::<false>,
+        },
+        flushed: Some(flushed),
+        ends: end,
     };
-    let api = api();
-    // SAFETY: callbacks of the right types, that live as long as the process.
-    unsafe {
-        (api.on_cpu)(id, begin);
-        (api.on_cpu_end)(id, pass_on);
-        (api.on_idle)(id, pass_on);
-        (api.on_translation)(id, on_translation);
-        (api.on_flush)(id, flushed);
-        (api.on_exit)(id, end, std::ptr::null_mut());
-    }
+    callbacks::ask(id, callbacks);
+    Ok(())
 }
 
 fn run<'a>(options: &'a Simulate, name: &'a str, system: &'a System) -> SystemRun<'a> {
@@ -154,7 +148,7 @@ fn simulation() -> &'static Simulation {
     SIMULATION.get().expect("set when the plugin was installed")
 }
 
-extern "C" fn begin(_: Id, cpu: c_uint) {
+fn begin(cpu: c_uint) {
     let simulation = simulation();
     CPUS.add(cpu, || {
         let batch = match is_forked() {
@@ -165,12 +159,12 @@ extern "C" fn begin(_: Id, cpu: c_uint) {
     });
 }
 
-extern "C" fn pass_on(_: Id, cpu: c_uint) {
+fn pass_on(cpu: c_uint) {
     // SAFETY: a callback of this CPU.
     unsafe { CPUS.get(cpu) }.hand_on(&simulation().pipe, true);
 }
 
-extern "C" fn translated<const SYSTEM: bool>(_: Id, block: *mut api::Block) {
+unsafe fn translated<const SYSTEM: bool>(block: *mut api::Block) {
     let api = api();
     // SAFETY: the block that is being told of.
     let count = unsafe { (api.block_insns)(block) };
@@ -213,7 +207,7 @@ fn blocks() -> MutexGuard<'static, [Blocks; 2]> {
 }
 
 /// QEMU has thrown all translations away, while no CPU runs. Ours of them go the next time.
-extern "C" fn flushed(_: Id) {
+fn flushed() {
     // SAFETY: no CPU runs.
     unsafe { CPUS.all() }.for_each(|(_, cpu)| cpu.forget());
     let mut blocks = blocks();
@@ -261,7 +255,7 @@ impl Simulation {
     }
 }
 
-extern "C" fn end(_: Id, _: *mut c_void) {
+fn end() {
     if is_forked() {
         return;
     }
