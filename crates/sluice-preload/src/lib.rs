@@ -12,6 +12,7 @@ mod malloc;
 mod map;
 mod mask;
 mod next;
+mod system;
 
 #[global_allocator]
 static INTERNAL: internal::Internal = internal::Internal;

@@ -2,11 +2,12 @@
 //!
 //! Three sources: the library's own range before there is a device, the device after that, or the
 //! next allocator when the program brings one of its own (jemalloc, tcmalloc), whose mappings are
-//! placed instead, and when the heap is not placed.
+//! placed instead, and when the heap is not placed. What the dynamic loader and `setlocale` allocate
+//! is from the library's own range always, see [`crate::system`].
 
 use crate::heap::HEAP;
 use crate::init::{Heap, heap};
-use crate::{internal, next};
+use crate::{internal, next, system};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
 use libc::{c_int, c_void, size_t};
@@ -14,7 +15,7 @@ use sluice_region::PAGE;
 
 /// Every pointer is aligned for the largest scalar.
 const MIN_ALIGN: usize = 16;
-/// A word before each of our own early allocations holds its size.
+/// Before each allocation of our own range are its alignment and its size.
 const HEADER: usize = MIN_ALIGN;
 
 next!(next_malloc: c"malloc"(size: size_t) -> *mut c_void);
@@ -29,6 +30,23 @@ pub fn next_is_libc() -> bool {
     next::Next::new(c"malloc").is_libc()
 }
 
+/// Defines a function that hands its caller's address on as one more argument. Rust has no other
+/// way to learn it.
+macro_rules! with_caller {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) -> $ret:ty,
+     $x86_64:literal, $aarch64:literal, $to:ident) => {
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::naked_asm!(concat!("mov ", $x86_64, ", [rsp]"), "jmp {to}", to = sym $to);
+            #[cfg(target_arch = "aarch64")]
+            core::arch::naked_asm!(concat!("mov ", $aarch64, ", x30"), "b {to}", to = sym $to);
+        }
+    };
+}
+
 fn no_memory() -> *mut c_void {
     // SAFETY: this thread's errno.
     unsafe { *libc::__errno_location() = libc::ENOMEM };
@@ -39,40 +57,69 @@ fn or_no_memory(p: *mut u8) -> *mut c_void {
     if p.is_null() { no_memory() } else { p.cast() }
 }
 
-/// Allocates early memory with its size in front.
-unsafe fn early(align: usize, size: usize) -> *mut u8 {
-    let Some(total) = size.checked_add(align.max(HEADER)) else {
-        return null_mut();
-    };
-    let Ok(layout) = Layout::from_size_align(total, align.max(HEADER)) else {
-        return null_mut();
-    };
-    // SAFETY: the size is not zero.
-    let base = unsafe { internal::Internal.alloc_zeroed(layout) };
-    if base.is_null() {
-        return base;
+/// An allocation of our own range.
+struct Own {
+    align: usize,
+    size: usize,
+}
+
+impl Own {
+    fn layout(&self) -> Option<Layout> {
+        let total = self.size.checked_add(self.align)?;
+        Layout::from_size_align(total, self.align).ok()
     }
-    let p = base.wrapping_add(align.max(HEADER));
-    // SAFETY: there are HEADER bytes before `p`.
-    unsafe { p.sub(8).cast::<usize>().write(size) };
-    p
+
+    unsafe fn allocate(align: usize, size: usize) -> *mut u8 {
+        let align = align.max(HEADER);
+        let own = Own { align, size };
+        let Some(layout) = own.layout() else {
+            return null_mut();
+        };
+        // SAFETY: the size is not zero.
+        let base = unsafe { internal::Internal.alloc_zeroed(layout) };
+        if base.is_null() {
+            return base;
+        }
+        let p = base.wrapping_add(align);
+        // SAFETY: there are HEADER bytes before `p`, which is aligned for them.
+        unsafe { p.sub(HEADER).cast::<Own>().write(own) };
+        p
+    }
+
+    unsafe fn of(p: *mut u8) -> Own {
+        // SAFETY: `allocate` wrote it there.
+        unsafe { p.sub(HEADER).cast::<Own>().read() }
+    }
+
+    unsafe fn free(p: *mut u8) {
+        // SAFETY: as `allocate` made it.
+        unsafe {
+            let own = Own::of(p);
+            if let Some(layout) = own.layout() {
+                internal::Internal.dealloc(p.sub(own.align), layout);
+            }
+        }
+    }
 }
 
-/// Size of an early allocation. They are few and are not given back.
-unsafe fn early_size(p: *mut u8) -> usize {
-    // SAFETY: `early` wrote it there.
-    unsafe { p.sub(8).cast::<usize>().read() }
+/// Where the memory for a call comes from.
+fn source(caller: usize) -> Heap {
+    match heap() {
+        Heap::Early => Heap::Early,
+        _ if system::asks(caller) => Heap::Early,
+        other => other,
+    }
 }
 
-unsafe fn allocate(align: usize, size: usize) -> *mut u8 {
+unsafe fn allocate(align: usize, size: usize, caller: usize) -> *mut u8 {
     // SAFETY: any size is allowed; `align` is a power of two.
     unsafe {
-        match heap() {
+        match source(caller) {
             Heap::Device if align <= MIN_ALIGN => HEAP.lock().c_malloc(size),
             Heap::Device => HEAP.lock().c_memalign(align, size),
             Heap::Next if align <= MIN_ALIGN => next_malloc(size).cast(),
             Heap::Next => next_memalign(align, size).cast(),
-            Heap::Early => early(align, size),
+            Heap::Early => Own::allocate(align, size),
         }
     }
 }
@@ -92,23 +139,29 @@ fn on_device(p: *mut u8) -> bool {
     crate::init::engine().is_some_and(|e| e.in_arena(p as usize))
 }
 
-/// # Safety
-/// C contract of `malloc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn malloc(size: size_t) -> *mut c_void {
+with_caller! {
+    /// # Safety
+    /// C contract of `malloc`.
+    malloc(size: size_t) -> *mut c_void, "rsi", "x1", malloc_for
+}
+
+unsafe extern "C" fn malloc_for(size: size_t, caller: usize) -> *mut c_void {
     // SAFETY: any size is allowed.
-    or_no_memory(unsafe { allocate(MIN_ALIGN, size) })
+    or_no_memory(unsafe { allocate(MIN_ALIGN, size, caller) })
 }
 
 /// # Safety
 /// C contract of `free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(p: *mut c_void) {
-    if p.is_null() || internal::owns(p.cast()) {
+    if p.is_null() {
         return;
     }
-    // SAFETY: the pointer came from one of the two.
+    // SAFETY: the pointer came from one of the three.
     unsafe {
+        if internal::owns(p.cast()) {
+            return Own::free(p.cast());
+        }
         match (on_device(p.cast()), heap()) {
             (true, Heap::Device) => HEAP.lock().c_free(p.cast()),
             // In the midst of a fork the heap is locked: better to lose a few bytes.
@@ -118,40 +171,41 @@ pub unsafe extern "C" fn free(p: *mut c_void) {
     }
 }
 
-/// # Safety
-/// C contract of `calloc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn calloc(n: size_t, size: size_t) -> *mut c_void {
+with_caller! {
+    /// # Safety
+    /// C contract of `calloc`.
+    calloc(n: size_t, size: size_t) -> *mut c_void, "rdx", "x2", calloc_for
+}
+
+unsafe extern "C" fn calloc_for(n: size_t, size: size_t, caller: usize) -> *mut c_void {
     let Some(total) = n.checked_mul(size) else {
         return no_memory();
     };
     // SAFETY: any size is allowed.
     unsafe {
-        match heap() {
+        match source(caller) {
             Heap::Device => or_no_memory(HEAP.lock().calloc(total, MIN_ALIGN)),
             Heap::Next => next_calloc(n, size),
-            Heap::Early => or_no_memory(early(MIN_ALIGN, total)),
+            Heap::Early => or_no_memory(Own::allocate(MIN_ALIGN, total)),
         }
     }
 }
 
-/// # Safety
-/// C contract of `realloc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn realloc(p: *mut c_void, size: size_t) -> *mut c_void {
+with_caller! {
+    /// # Safety
+    /// C contract of `realloc`.
+    realloc(p: *mut c_void, size: size_t) -> *mut c_void, "rdx", "x2", realloc_for
+}
+
+unsafe extern "C" fn realloc_for(p: *mut c_void, size: size_t, caller: usize) -> *mut c_void {
     if p.is_null() {
         // SAFETY: any size is allowed.
-        return unsafe { malloc(size) };
+        return unsafe { malloc_for(size, caller) };
     }
     // SAFETY: the pointer came from one of the three.
     unsafe {
         if internal::owns(p.cast()) {
-            let new = malloc(size);
-            if !new.is_null() {
-                let keep = early_size(p.cast()).min(size);
-                copy_nonoverlapping(p.cast::<u8>(), new.cast::<u8>(), keep);
-            }
-            return new;
+            return move_own(p, size, caller);
         }
         if heap() == Heap::Device && on_device(p.cast()) {
             if size == 0 {
@@ -161,6 +215,20 @@ pub unsafe extern "C" fn realloc(p: *mut c_void, size: size_t) -> *mut c_void {
             return or_no_memory(HEAP.lock().c_realloc(p.cast(), size));
         }
         next_realloc(p, size)
+    }
+}
+
+/// Takes an allocation of our own range to where its caller's belong now.
+unsafe fn move_own(p: *mut c_void, size: size_t, caller: usize) -> *mut c_void {
+    // SAFETY: the pointer is one of our own range.
+    unsafe {
+        let new = malloc_for(size, caller);
+        if !new.is_null() {
+            let keep = Own::of(p.cast()).size.min(size);
+            copy_nonoverlapping(p.cast::<u8>(), new.cast::<u8>(), keep);
+            Own::free(p.cast());
+        }
+        new
     }
 }
 
@@ -180,7 +248,7 @@ pub unsafe extern "C" fn reallocarray(p: *mut c_void, n: size_t, size: size_t) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(align: size_t, size: size_t) -> *mut c_void {
     // SAFETY: the alignment is made a power of two, as glibc does.
-    or_no_memory(unsafe { allocate(align.next_power_of_two(), size) })
+    or_no_memory(unsafe { allocate(align.next_power_of_two(), size, 0) })
 }
 
 /// # Safety
@@ -204,7 +272,7 @@ pub unsafe extern "C" fn posix_memalign(
     }
     // SAFETY: the alignment is a power of two; the output is the caller's.
     unsafe {
-        let p = allocate(align, size);
+        let p = allocate(align, size, 0);
         if p.is_null() {
             return libc::ENOMEM;
         }
@@ -239,7 +307,7 @@ pub unsafe extern "C" fn malloc_usable_size(p: *mut c_void) -> size_t {
     // SAFETY: the pointer came from one of the three.
     unsafe {
         if internal::owns(p.cast()) {
-            early_size(p.cast())
+            Own::of(p.cast()).size
         } else if heap() == Heap::Device && on_device(p.cast()) {
             device_usable(p.cast())
         } else {

@@ -60,6 +60,18 @@ fn forks_while_four_threads_miss() {
     }
 }
 
+/// The child's handler and control threads start while nobody serves the heap.
+#[test]
+fn locale_and_libraries_are_there_when_the_childs_threads_start() {
+    for trap in TRAPS {
+        let program = [program().to_str().expect("plain letters"), "system"];
+        let run = Sluice::run(trap).cache("4MiB").args(["--control", "on"]);
+        let out = run.program(program).evicted();
+        assert!(out.own_stdout().ends_with("well\n"), "{out:#?}");
+        assert_eq!(forked(&out).len(), 1, "{trap}");
+    }
+}
+
 #[test]
 fn open_streams_survive_a_fork() {
     for trap in TRAPS {

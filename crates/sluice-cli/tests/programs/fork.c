@@ -1,5 +1,7 @@
 /* Forks of a program whose memory does not fit into the cache. */
 #include "common.h"
+#include <dlfcn.h>
+#include <locale.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -190,6 +192,33 @@ static void spawn(const char *self) {
     CHECK(wrong_words(words, WORDS, 1) == 0);
 }
 
+/* Locale and libraries that a new thread looks at before anything else: the runtime's own threads
+   in the child as well, whom nobody serves yet. Other allocations keep theirs on pages that have
+   left the cache by the time of the fork. */
+static void system_data(void) {
+    CHECK(memset(malloc(2 * PAGE), 1, 2 * PAGE));
+    CHECK(setlocale(LC_ALL, "C.UTF-8"));
+    CHECK(dlopen("libstdc++.so.6", RTLD_NOW));
+    CHECK(memset(malloc(2 * PAGE), 1, 2 * PAGE));
+    uint64_t *words = memory();
+    fill(words, WORDS, 1);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        CHECK(wrong_words(words, WORDS, 1) == 0);
+        CHECK(setlocale(LC_ALL, "C"));
+        CHECK(setlocale(LC_ALL, "C.UTF-8"));
+        _exit(0);
+    }
+    ended_well(pid);
+    /* Freed as often as made. */
+    for (int i = 0; i < 100000; i++) {
+        locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+        CHECK(locale);
+        freelocale(locale);
+    }
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
     if (strcmp(what, "snapshot") == 0)
@@ -198,6 +227,8 @@ int main(int count, char **arguments) {
         snapshot(1);
     else if (strcmp(what, "threads") == 0)
         threads();
+    else if (strcmp(what, "system") == 0)
+        system_data();
     else if (strcmp(what, "streams") == 0 && count > 2)
         streams(arguments[2]);
     else if (strcmp(what, "spawn") == 0)

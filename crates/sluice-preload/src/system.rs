@@ -1,0 +1,85 @@
+//! Memory of the C library's that a new thread reads before it runs its function: off the device.
+//!
+//! The runtime starts threads in the child of a fork, and nothing serves their pages yet. The
+//! dynamic loader's lists of libraries tell how much room thread-local variables need, and the data
+//! of the locale in force where its tables are. Both are the system's own and none of the program's
+//! data.
+
+use crate::init::engine;
+use crate::next;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+use libc::{c_char, c_int, locale_t};
+
+static LOADER_FROM: AtomicUsize = AtomicUsize::new(0);
+static LOADER_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Calls under way whose allocations are the system's.
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+next!(next_setlocale: c"setlocale"(category: c_int, name: *const c_char) -> *mut c_char);
+next!(next_newlocale: c"newlocale"(
+    mask: c_int, name: *const c_char, base: locale_t) -> locale_t);
+
+/// Finds the dynamic loader.
+pub fn find_loader() {
+    // SAFETY: the kernel tells where it mapped the loader, whose headers are its first bytes.
+    unsafe {
+        let base = libc::getauxval(libc::AT_BASE) as usize;
+        if base == 0 {
+            return;
+        }
+        let header = &*(base as *const libc::Elf64_Ehdr);
+        let first = (base + header.e_phoff as usize) as *const libc::Elf64_Phdr;
+        let parts = core::slice::from_raw_parts(first, usize::from(header.e_phnum));
+        let loaded = parts.iter().filter(|part| part.p_type == libc::PT_LOAD);
+        let end = loaded
+            .map(|part| (part.p_vaddr + part.p_memsz) as usize)
+            .max();
+        LOADER_FROM.store(base, Relaxed);
+        LOADER_BYTES.store(end.unwrap_or(0), Relaxed);
+    }
+}
+
+/// Whether an allocation by this caller is the system's.
+pub fn asks(caller: usize) -> bool {
+    let is_loader = caller.wrapping_sub(LOADER_FROM.load(Relaxed)) < LOADER_BYTES.load(Relaxed);
+    engine().is_some() && (is_loader || CALLS.get() > 0)
+}
+
+fn for_system<T>(call: impl FnOnce() -> T) -> T {
+    CALLS.set(CALLS.get() + 1);
+    let result = call();
+    CALLS.set(CALLS.get() - 1);
+    result
+}
+
+/// # Safety
+/// C contract of `setlocale`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn setlocale(category: c_int, name: *const c_char) -> *mut c_char {
+    // SAFETY: passed on.
+    for_system(|| unsafe { next_setlocale(category, name) })
+}
+
+/// Loads what a later `setlocale` takes into force.
+///
+/// # Safety
+/// C contract of `newlocale`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: locale_t) -> locale_t {
+    // SAFETY: passed on.
+    for_system(|| unsafe { next_newlocale(mask, name, base) })
+}
+
+/// `newlocale` by the name that the C++ library calls it.
+///
+/// # Safety
+/// C contract of `newlocale`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __newlocale(mask: c_int, name: *const c_char, base: locale_t) -> locale_t {
+    // SAFETY: passed on.
+    unsafe { newlocale(mask, name, base) }
+}
