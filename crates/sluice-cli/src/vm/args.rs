@@ -13,7 +13,7 @@ use std::path::PathBuf;
                   that it\n      stays off the device itself\n\
                   dax   an NVDIMM: /dev/pmem0, or /dev/dax0.0 after `ndctl create-namespace`\n\
                   cxl   a CXL 2.0 memory device behind a root port, with a window of host \
-                  addresses.\n      QEMU emulates every access to it, one by one\n\n\
+                  addresses.\n      QEMU before 11.1 emulates every access to it, one by one\n\n\
                   sluice vm --demo\n\
                   sluice vm --set device.capacity=4GiB -- -m 4G -smp 2 -nographic -drive \
                   file=disk.qcow2,if=virtio"
