@@ -2,8 +2,8 @@
 //!
 //! Three sources: the library's own range before there is a device, the device after that, or the
 //! next allocator when the program brings one of its own (jemalloc, tcmalloc), whose mappings are
-//! placed instead, and when the heap is not placed. What the dynamic loader and `setlocale` allocate
-//! is from the library's own range always, see [`crate::system`].
+//! placed instead, and when the heap is not placed. What the dynamic loader and `setlocale`
+//! allocate is from the library's own range always, see [`crate::system`].
 
 use crate::heap::HEAP;
 use crate::init::{Heap, heap};

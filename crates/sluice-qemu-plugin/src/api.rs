@@ -92,9 +92,9 @@ impl Info {
     }
 }
 
-/// Takes a callback, whose type depends on the version, and from 7 on what it is called with. Before
-/// 7 flushes, CPUs and translations have two parameters: the third is in a register that they do
-/// not look at.
+/// Takes a callback, whose type depends on the version, and from 7 on what it is called with.
+/// Before 7 flushes, CPUs and translations have two parameters: the third is in a register that
+/// they do not look at.
 pub type Ask = unsafe extern "C" fn(Id, *const c_void, *mut c_void);
 /// A function that is not the same in all versions. From 3 on it copies bytes into a buffer,
 /// and says how many.

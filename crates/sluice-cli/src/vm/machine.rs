@@ -101,8 +101,9 @@ impl Machine {
         args.0
     }
 
-    /// Linux lets regions of CXL memory begin only where it may write back all caches, which from 6.2
-    /// on it takes for impossible in a guest: so with CXL the guest is not told that it is one.
+    /// Newer Linux (6.12, not 6.1) begins a region of CXL memory only where it can write back all
+    /// caches, which it takes for impossible in a guest: so with CXL the guest is not told that it
+    /// is one.
     fn cpu_model(&self) -> &'static str {
         match self.attach {
             AttachArg::Cxl => "max,hypervisor=off",
