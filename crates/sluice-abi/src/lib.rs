@@ -33,6 +33,8 @@ pub use stats::{Change, Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 pub const SESSION_VAR: &str = "SLUICE_SESSION";
 /// Name of the file in the session directory that holds `key=value` lines.
 pub const SESSION_FILE: &str = "session.conf";
+/// Why the library refused the session, as it has said: a file in the session directory.
+pub const REFUSAL_FILE: &str = "refused";
 /// Name in the session directory of the control ring of the session's first process, a link.
 pub const RING_LINK: &str = "ring";
 /// And of its statistics and residency map.

@@ -199,6 +199,9 @@ impl Ready<'_> {
         self.session.dismiss_keeper();
         await_the_rest(exit);
         let processes = read_processes(self.session.path());
+        if processes.is_empty() && self.is_refused() {
+            return Ok(ExitCode::from(2));
+        }
         let live = &self.live;
         let result = Run {
             device: &live.args.device.device,
@@ -221,6 +224,11 @@ impl Ready<'_> {
         // Before the end, which may be by a signal.
         drop(self);
         Ok(leave(exit))
+    }
+
+    /// Whether the library in the program refused the session, and said why.
+    fn is_refused(&self) -> bool {
+        self.session.path().join(sluice_abi::REFUSAL_FILE).exists()
     }
 
     fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {

@@ -62,8 +62,8 @@ impl Snapshot {
                 let us = |ns: u64| ns as f64 / 1e3;
                 let (p50, p99, max) = (us(latency.p50), us(latency.p99), us(latency.max));
                 let mean = latency.mean / 1e3;
-                let rest = format!("mean {mean:.1}, p50 {p50:.1}, p99 {p99:.1}, max {max:.1}");
-                lines.put(name, "", &rest);
+                let rest = format!("mean; p50 {p50:.1}, p99 {p99:.1}, max {max:.1}");
+                lines.put(name, format!("{mean:.2}"), &rest);
             }
         }
         lines.ratio("late", self.get(Late), self.achieved.count);
@@ -114,7 +114,7 @@ impl Snapshot {
             return;
         };
         let told = parts.into_iter().filter(|(_, ps)| *ps > 0);
-        let told = told.filter_map(|(name, ps)| Some(format!("{name} {:.2}", us(ps)?)));
+        let told = told.filter_map(|(name, ps)| Some(format!("{} {:.2}", words(name), us(ps)?)));
         let told: Vec<String> = told.collect();
         lines.put("mean trap, us", format!("{all:.2}"), &told.join(", "));
     }
@@ -142,7 +142,7 @@ impl Lines {
     /// A counter, with those of others that are not zero.
     fn counts(&mut self, of: &Snapshot, name: &str, first: Counter, others: &[Counter]) {
         let others = others.iter().filter(|one| of.get(**one) > 0);
-        let others = others.map(|one| format!("{} {}", one.name(), of.get(*one)));
+        let others = others.map(|one| format!("{} {}", words(one.name()), of.get(*one)));
         let others: Vec<String> = others.collect();
         if of.get(first) > 0 || !others.is_empty() {
             self.put(name, of.get(first), &others.join(", "));
@@ -151,9 +151,15 @@ impl Lines {
 
     fn ratio(&mut self, name: &str, part: u64, whole: u64) {
         if let Some(ratio) = share(part, whole) {
-            self.put(name, format!("{ratio:.4}"), &format!("{part} of {whole}"));
+            let percent = format!("{:.2} %", 100.0 * ratio);
+            self.put(name, percent, &format!("{part} of {whole}"));
         }
     }
+}
+
+/// A name of the object's, as people write it.
+fn words(name: &str) -> String {
+    name.replace('_', " ")
 }
 
 #[cfg(test)]
@@ -182,10 +188,10 @@ mod tests {
         let text = snapshot.text();
         let expected = [
             "traps                                5  misses 3, soft 1, spurious 1",
-            "hit ratio of traps              0.2500  1 of 4",
-            "achieved miss, us                       mean 40.3, p50 40.1, p99 41.0, max 41.0",
-            "late                            0.3333  1 of 3",
-            "mean trap, us                    30.15  dram 0.15, flash_service 30.00",
+            "hit ratio of traps             25.00 %  1 of 4",
+            "achieved miss, us                40.33  mean; p50 40.1, p99 41.0, max 41.0",
+            "late                           33.33 %  1 of 3",
+            "mean trap, us                    30.15  dram 0.15, flash service 30.00",
             "flash reads                          3",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{text}");

@@ -49,7 +49,7 @@ extern "C" fn construct() {
         None => Heap::Next,
         Some(dir) => match start(Path::new(&dir)) {
             Ok(heap) => heap,
-            Err(e) => refuse(&e.0),
+            Err(e) => refuse_session(Path::new(&dir), &e.0),
         },
     };
     SOURCE.store(heap as u8, Release);
@@ -67,6 +67,25 @@ pub fn off_device(f: impl FnOnce()) {
     let before = SOURCE.swap(Heap::Early as u8, AcqRel);
     f();
     SOURCE.store(before, Release);
+}
+
+/// The same before the program's `main`. The command that made the session need not tell it again.
+fn refuse_session(dir: &Path, why: &str) -> ! {
+    let _ = std::fs::write(dir.join(sluice_abi::REFUSAL_FILE), why);
+    refuse(&format!("{}: {why}", own_path()))
+}
+
+/// Where this library was loaded from.
+fn own_path() -> String {
+    // SAFETY: zeros are a valid Dl_info; an address of this library, and a name that it keeps.
+    unsafe {
+        let mut info: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(own_path as *const libc::c_void, &mut info) == 0 {
+            return "the preload library".into();
+        }
+        let name = core::ffi::CStr::from_ptr(info.dli_fname);
+        name.to_string_lossy().into_owned()
+    }
 }
 
 /// Ends a program that cannot get its device: running it without would measure something else.

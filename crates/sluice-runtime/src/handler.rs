@@ -16,7 +16,9 @@ const MAX_WAITING: usize = 1024;
 /// Events read at once.
 const BATCH: usize = 16;
 /// So long before a moment nothing else is looked at any more.
-const NEAR_NS: u64 = 2_000;
+const NEAR_NS: u64 = 1_000;
+/// So long before a moment no other wait is made ready any more, which takes about as long.
+const READY_NS: u64 = 4_000;
 
 struct Handler {
     engine: &'static Engine,
@@ -171,21 +173,10 @@ impl Handler {
 
     /// The wait for which something is to be done first, and when.
     fn next(&self) -> Option<(usize, u64)> {
-        let mut left = self.count;
-        let mut best: Option<(usize, u64)> = None;
-        for (at, slot) in self.waiting.iter().enumerate() {
-            if left == 0 {
-                break;
-            }
-            if let Some(p) = slot {
-                left -= 1;
-                let ns = p.next_ns();
-                if best.is_none_or(|(_, best_ns)| ns < best_ns) {
-                    best = Some((at, ns));
-                }
-            }
-        }
-        best
+        let waiting = self.waiting.iter().enumerate();
+        let all = waiting.filter_map(|(at, slot)| Some((at, slot.as_ref()?)));
+        let first = all.take(self.count).min_by_key(|(_, p)| p.rank_ns())?;
+        Some((first.0, first.1.next_ns()))
     }
 
     fn advance(&mut self, at: usize) {
@@ -222,6 +213,14 @@ impl Handler {
 }
 
 impl Pending {
+    /// What has the lowest comes first.
+    fn rank_ns(&self) -> u64 {
+        match self.stage {
+            Stage::Begun => self.wait.bring_ns,
+            Stage::Ready(_) => self.wait.act_ns.saturating_sub(READY_NS),
+        }
+    }
+
     /// When something is to be done next.
     fn next_ns(&self) -> u64 {
         match self.stage {

@@ -34,7 +34,7 @@ pub use control::start as start_control;
 pub use engine::{Engine, StartError};
 pub use handler::start as start_handlers;
 pub use lock::Lock;
-pub use session::{Place, Session, SessionError, Trap};
+pub use session::{BUILD, Place, Session, SessionError, Trap};
 pub use shared::SharedBacking;
 pub use signal::{chain as chain_signal, install as install_signal, is_ours as signal_is_ours};
 pub use space::Space;

@@ -3,6 +3,10 @@
 use sluice_model::{DeviceConfig, RawConfig};
 use std::path::{Path, PathBuf};
 
+/// Version and sources of this build. A library takes no session of another's: keys, layouts and
+/// meanings may differ.
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("SLUICE_SOURCES"));
+
 /// How a fault reaches the runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trap {
@@ -70,6 +74,16 @@ impl Session {
 
     /// Reads the text of a session file.
     pub fn parse(dir: &Path, text: &str) -> Result<Session, SessionError> {
+        let build = text
+            .lines()
+            .find_map(|line| line.strip_prefix("live.build="));
+        if build != Some(BUILD) {
+            return Err(SessionError(format!(
+                "this preload library is of build {BUILD} and the command of build {}; build both \
+                 from the same sources (`cargo build --release`)",
+                build.unwrap_or("none")
+            )));
+        }
         let mut raw = RawConfig::default();
         let mut live = Lines::default();
         for line in text.lines().filter(|l| !l.is_empty()) {
@@ -111,7 +125,7 @@ impl Session {
             Place::Dax(path) => format!("dax:{}", path.display()),
         };
         let mut text = format!(
-            "live.seed={}\nlive.trap={trap}\nlive.place={place}\nlive.mmap_min={}\n\
+            "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\nlive.place={place}\nlive.mmap_min={}\n\
              live.record={}\nlive.sample_ns={}\nlive.handlers={}\nlive.ring={}\n\
              live.ring_poll_ns={}\n",
             self.seed,
@@ -147,6 +161,7 @@ impl Lines {
         let bad = || SessionError(format!("bad session value live.{key}={value}"));
         let number = || value.parse::<u64>().map_err(|_| bad());
         match (key, value) {
+            ("build", _) => {}
             ("trap", "event") => self.trap = Some(Trap::Event),
             ("trap", "signal") => self.trap = Some(Trap::Signal),
             ("place", "heap") => self.place = Some(Place::Heap),
@@ -164,5 +179,25 @@ impl Lines {
             _ => return Err(bad()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_of_another_build_is_refused_by_name() {
+        let own = format!("live.build={BUILD}\nlive.seed=7\n");
+        let parsed = Session::parse(Path::new("/"), &own).map(|session| session.seed);
+        assert_eq!(parsed.ok(), Some(7));
+        for (text, build) in [
+            ("live.build=0.1.0+1\nlive.seed=7\n", "0.1.0+1"),
+            ("live.seed=7\nlive.unheard=of\n", "none"),
+        ] {
+            let refused = Session::parse(Path::new("/"), text).unwrap_err().0;
+            assert!(refused.contains(BUILD), "{refused}");
+            assert!(refused.contains(&format!("build {build};")), "{refused}");
+        }
     }
 }

@@ -265,3 +265,21 @@ fn a_user_without_permission() {
     assert_eq!(doctor.status.code(), Some(1), "{doctor:#?}");
     assert!(doctor.stdout.contains("MISS userfaultfd for event mode"));
 }
+
+/// The library of an older checkout, beside a newer command, said that it had not started.
+#[test]
+fn a_library_of_another_build() {
+    let session = tempfile::tempdir().expect("a folder");
+    let text = "live.build=0.1.0+1\nlive.seed=1\nlive.unheard=of\n";
+    std::fs::write(session.path().join(sluice_abi::SESSION_FILE), text).expect("room");
+    let library = build::preload_library();
+    let mut program = Command::new("true");
+    program.env("LD_PRELOAD", library);
+    program.env(sluice_abi::SESSION_VAR, session.path());
+    let library = library.to_str().expect("plain letters");
+    refused(
+        &mut program,
+        &[library, "build 0.1.0+1", sluice_runtime::BUILD],
+    );
+    assert!(session.path().join(sluice_abi::REFUSAL_FILE).exists());
+}
