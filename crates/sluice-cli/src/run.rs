@@ -199,7 +199,7 @@ impl Ready<'_> {
         self.session.dismiss_keeper();
         await_the_rest(exit);
         let processes = read_processes(self.session.path());
-        if processes.is_empty() && self.is_refused() {
+        if processes.is_empty() && self.session.is_refused() {
             return Ok(ExitCode::from(2));
         }
         let live = &self.live;
@@ -224,11 +224,6 @@ impl Ready<'_> {
         // Before the end, which may be by a signal.
         drop(self);
         Ok(leave(exit))
-    }
-
-    /// Whether the library in the program refused the session, and said why.
-    fn is_refused(&self) -> bool {
-        self.session.path().join(sluice_abi::REFUSAL_FILE).exists()
     }
 
     fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {

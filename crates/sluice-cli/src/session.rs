@@ -44,6 +44,11 @@ impl SessionDir {
         Err(Error::at(base.display(), "too many session directories"))
     }
 
+    /// Whether the library in the program refused the session, and said why.
+    pub fn is_refused(&self) -> bool {
+        self.path().join(sluice_abi::REFUSAL_FILE).exists()
+    }
+
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path

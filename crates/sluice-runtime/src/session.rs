@@ -125,8 +125,8 @@ impl Session {
             Place::Dax(path) => format!("dax:{}", path.display()),
         };
         let mut text = format!(
-            "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\nlive.place={place}\nlive.mmap_min={}\n\
-             live.record={}\nlive.sample_ns={}\nlive.handlers={}\nlive.ring={}\n\
+            "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\nlive.place={place}\n\
+             live.mmap_min={}\nlive.record={}\nlive.sample_ns={}\nlive.handlers={}\nlive.ring={}\n\
              live.ring_poll_ns={}\n",
             self.seed,
             self.mmap_min,

@@ -178,7 +178,8 @@ fn dead_rust(tree: &Tree) -> Vec<String> {
         let parts: Vec<&str> = inside.split('/').collect();
         let last = parts[parts.len() - 1].trim_end_matches(".rs");
         let target = parts.len() == 2 && ["tests", "benches", "examples"].contains(&parts[0]);
-        if target || ["lib", "main"].contains(&last) || inside.starts_with("src/bin/") {
+        let own = ["lib", "main"].contains(&last) || inside == "build.rs";
+        if target || own || inside.starts_with("src/bin/") {
             continue;
         }
         let name = if last == "mod" {
