@@ -6,8 +6,9 @@ use sluice_units::{Bytes, PAGE_BYTES};
 
 /// Capacities that keep their ratio to the program's memory, of the device and of the host.
 const OF_DEVICE: [&str; 3] = ["device.capacity", "cache.capacity", "write_log.capacity"];
-const OF_HOST: [&str; 3] = [
+const OF_HOST: [&str; 4] = [
     "host.memory",
+    "host.start_size",
     "migration.capacity",
     "migration.remote_capacity",
 ];

@@ -280,9 +280,11 @@ fn one_factor_divides_what_must_keep_its_ratio() {
     let remote = {
         let mut remote = full.clone();
         remote.set("migration.remote_capacity", "1GiB").unwrap();
+        remote.set("host.start_size", "2GiB").unwrap();
         remote.scaled(8).unwrap()
     };
     assert_eq!(bytes(&remote, "migration.remote_capacity"), 128 << 20);
+    assert_eq!(bytes(&remote, "host.start_size"), 256 << 20);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use sluice_units::{Bytes, Lpn, Ps, Ratio};
 
 const PAGE: u64 = 4096;
 const US: Ps = Ps::from_us(1);
+const ALL: Bytes = Bytes(u64::MAX);
 
 /// 16 pages, of which the first 14 do not change.
 struct Pages;
@@ -93,11 +94,11 @@ fn the_last_pages_are_in_host_memory() {
     ];
     for (migration, pages) in expected {
         let mut memory = memory(migration, &[]);
-        memory.fill(&Pages);
+        memory.fill(&Pages, ALL);
         assert_eq!(at_home(&mut memory), pages, "{migration:?}");
     }
     let mut memory = memory(astriflash(), &[]);
-    memory.fill(&Pages);
+    memory.fill(&Pages, ALL);
     for (page, turn) in [12, 13, 14, 15].into_iter().zip(1..) {
         memory.read(US * turn, page * PAGE, false);
     }
@@ -117,7 +118,7 @@ fn the_pages_before_are_in_the_devices_cache() {
     ];
     for (migration, pairs, cached, dirty) in cases {
         let mut memory = memory(migration, pairs);
-        memory.fill(&Pages);
+        memory.fill(&Pages, ALL);
         let device = memory.device();
         let here = (0..16).filter(|page| device.is_cached(Lpn(*page)));
         assert_eq!(here.collect::<Vec<_>>(), cached.collect::<Vec<_>>());
@@ -127,6 +128,21 @@ fn the_pages_before_are_in_the_devices_cache() {
         }
         assert_eq!(memory.device().stats().host_programs, dirty);
     }
+}
+
+/// Two pages were used before: host memory, which has room for three, has them, and the device's
+/// cache nothing. Of five it has two.
+#[test]
+fn what_was_used_before_may_be_less_than_there_is_room_for() {
+    let cached = |used| {
+        let mut memory = memory(adaptive(), &[("cache.capacity", "32KiB")]);
+        memory.fill(&Pages, Bytes(used * PAGE));
+        let cached = |page: &u64| memory.device().is_cached(Lpn(*page));
+        let cached = (0..16).filter(cached).collect::<Vec<_>>();
+        (cached, at_home(&mut memory))
+    };
+    assert_eq!(cached(2), (vec![], vec![14, 15]));
+    assert_eq!(cached(5), (vec![11, 12], vec![13, 14, 15]));
 }
 
 /// Makes `pages` hot one after the other, so that as many leave host memory.
@@ -159,7 +175,7 @@ fn a_page_that_changes_goes_back_to_the_device() {
 
 fn memory_of(pairs: &[(&str, &str)]) -> Memory {
     let mut memory = memory(adaptive(), pairs);
-    memory.fill(&Pages);
+    memory.fill(&Pages, ALL);
     memory
 }
 
@@ -168,7 +184,7 @@ fn where_that_is_free_the_device_hears_nothing() {
     let mut host = host(adaptive());
     host.demotes_free = true;
     let mut memory = Memory::new(&host, device(&[]));
-    memory.fill(&Pages);
+    memory.fill(&Pages, ALL);
     promote(&mut memory, 3);
     let migration = memory.stats().migration;
     assert_eq!((migration.demotions, migration.dirty_demotions), (3, 2));

@@ -241,7 +241,7 @@ struct Course {
 fn course() -> impl Strategy<Value = Course> {
     let start = prop_oneof![
         Just(Start::Empty),
-        Just(Start::Full),
+        (0..=PAGES).prop_map(|pages| Start::Full(Bytes(pages * PAGE))),
         (0..=100u64).prop_map(|percent| Start::Others(Ratio::percent(percent))),
     ];
     (start, any::<bool>(), 0..400usize, 0..400usize).prop_map(
@@ -260,7 +260,7 @@ fn follow(migration: Migration, course: Course, pairs: &[(&str, &str)], steps: &
     let mut memory = Memory::new(&config, device(pairs));
     match course.start {
         Start::Empty => {}
-        Start::Full => memory.fill(&Pages),
+        Start::Full(most) => memory.fill(&Pages, most),
         Start::Others(written) => memory.fill_with_others(PAGES, written),
     }
     let mut now = Ps::ZERO;

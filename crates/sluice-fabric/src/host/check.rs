@@ -6,7 +6,7 @@ use super::config::{
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};
-use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps, Ratio};
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Ratio};
 
 /// Pages of 4 KiB in a huge page.
 const HUGE: u64 = 512;
@@ -55,7 +55,7 @@ impl HostConfig {
             is_checked: cfg!(debug_assertions),
             demotes_free: raw.choice("migration.demotion") == "free",
             start: match raw.choice("host.start") {
-                "full" => Start::Full,
+                "full" => Start::Full(raw.bytes("host.start_size").unwrap_or(Bytes(u64::MAX))),
                 "others" => Start::Others(raw.share("host.start_written").unwrap_or(Ratio::ZERO)),
                 _ => Start::Empty,
             },

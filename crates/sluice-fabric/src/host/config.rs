@@ -1,7 +1,7 @@
 //! A host as it is built: processor, operating system, memory, link.
 
 use sluice_model::dram::DramLayout;
-use sluice_units::{Ps, Ratio};
+use sluice_units::{Bytes, Ps, Ratio};
 
 /// A level of caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,8 +229,8 @@ pub struct HostConfig {
 pub enum Start {
     /// Nothing.
     Empty,
-    /// Pages of the program.
-    Full,
+    /// The last pages of the program, no more than so many bytes.
+    Full(Bytes),
     /// Pages at the end of the device that the program does not have, of which so many were written
     /// since flash got them.
     Others(Ratio),
@@ -240,7 +240,7 @@ impl HostConfig {
     /// Pages that [`Start::Others`] takes of the device, if its cache has `cache_pages`.
     pub fn pages_of_others(&self, cache_pages: u32) -> u64 {
         let in_host = match (self.start, self.migration) {
-            (Start::Empty | Start::Full, _) | (_, Migration::AllHost) => return 0,
+            (Start::Empty | Start::Full(_), _) | (_, Migration::AllHost) => return 0,
             (_, Migration::None) => 0,
             (_, Migration::Adaptive(given)) => {
                 u64::from(given.pages) + u64::from(given.remote_pages)

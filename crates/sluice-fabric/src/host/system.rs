@@ -101,7 +101,7 @@ pub fn simulate(
     let mut host = Host::new(config, device, program);
     match config.start {
         Start::Empty => {}
-        Start::Full => host.memory.fill(host.program),
+        Start::Full(most) => host.memory.fill(host.program, most),
         Start::Others(written) => host.memory.fill_with_others(others, written),
     }
     host.start();

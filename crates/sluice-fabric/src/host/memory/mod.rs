@@ -129,10 +129,11 @@ impl Memory {
     }
 
     /// Fills host memory with the last pages of a program, and the device's cache with those before
-    /// them. Before the first access.
-    pub fn fill(&mut self, program: &dyn Program) {
-        let pages = self.local / PAGE_BYTES..program.footprint().0.div_ceil(PAGE_BYTES);
-        self.fill_with(pages, &|page| program.rewrites(page * PAGE_BYTES));
+    /// them, as far as they go: they have no more than `most` bytes. Before the first access.
+    pub fn fill(&mut self, program: &dyn Program, most: Bytes) {
+        let end = program.footprint().0.div_ceil(PAGE_BYTES);
+        let first = (self.local / PAGE_BYTES).max(end.saturating_sub(most.0 / PAGE_BYTES));
+        self.fill_with(first..end, &|page| program.rewrites(page * PAGE_BYTES));
     }
 
     /// The same with the last so many pages of the device, a share of them written. They are spread

@@ -42,6 +42,15 @@ pub(super) const PARAMS: &[Param] = &[
         source: "SkyByte section VI-A: host memory, cache and log are warm when measuring begins",
     },
     Param {
+        key: "host.start_size",
+        kind: Kind::Or("all", &Kind::Size),
+        default: "all",
+        meaning: "with host.start = full, how much of the program was used before. What host memory \
+                  has no room for is in the device's cache, and the rest in flash",
+        source: "assumed: all. In SkyByte's artifact the warm-up of tpcc leaves 1 GiB in the 2 GiB \
+                 of host memory, and the device's cache empty",
+    },
+    Param {
         key: "host.start_written",
         kind: Kind::Or("none", &Kind::Share { max_percent: 100 }),
         default: "100%",
