@@ -45,8 +45,8 @@ pub(super) const PARAMS: &[Param] = &[
         key: "host.start_size",
         kind: Kind::Or("all", &Kind::Size),
         default: "all",
-        meaning: "with host.start = full, how much of the program was used before. What host memory \
-                  has no room for is in the device's cache, and the rest in flash",
+        meaning: "with host.start = full, how much of the program was used before. What host \
+                  memory has no room for is in the device's cache, and the rest in flash",
         source: "assumed: all. In SkyByte's artifact the warm-up of tpcc leaves 1 GiB in the 2 GiB \
                  of host memory, and the device's cache empty",
     },
