@@ -33,7 +33,13 @@ pub enum Measure {
     Passes,
     /// The same, and a pass is nothing but loads: see [`LOADS_A_PASS`].
     Loads,
+    /// After every access one to the node of [`REVISIT`] accesses earlier, which alone is timed:
+    /// what a hit takes where the access before it was a miss.
+    Revisits,
 }
+
+/// How many accesses earlier a node was visited that [`Measure::Revisits`] comes back to.
+pub const REVISIT: usize = 4096;
 
 /// Loads of a pass of [`Measure::Loads`], at least: it goes round short chains several times, so
 /// that reading the clock is nothing beside it.
@@ -45,7 +51,7 @@ impl Measure {
     pub fn laps(self, plan: &Plan) -> u64 {
         match self {
             Measure::Loads => LOADS_A_PASS.div_ceil(plan.nodes()),
-            Measure::Accesses | Measure::Passes => 1,
+            Measure::Accesses | Measure::Passes | Measure::Revisits => 1,
         }
     }
 }
@@ -197,16 +203,13 @@ impl Crew<'_> {
             return Ok(());
         }
         let mut seen = VisitHash::default();
+        let timed = Timed {
+            timer: self.timer,
+            hist: &THREADS[thread],
+        };
         match self.measure {
-            Measure::Accesses => {
-                part.visit_all(
-                    &Timed {
-                        timer: self.timer,
-                        hist: &THREADS[thread],
-                    },
-                    &mut seen,
-                )?;
-            }
+            Measure::Accesses => part.visit_all(&timed, &mut seen)?,
+            Measure::Revisits => part.revisit(&timed, &mut seen)?,
             Measure::Passes | Measure::Loads => part.visit_all(&Untimed, &mut seen)?,
         }
         part.hash.visit(seen.0);
@@ -286,6 +289,20 @@ mod tests {
             sum = sum.wrapping_add(hash.0);
         }
         sum
+    }
+
+    #[test]
+    fn revisits_alone_are_timed() {
+        let parameters = Parameters {
+            size: 2 * 64 * REVISIT as u64,
+            order: Order::Cycle,
+            passes: 2,
+            ..Parameters::default()
+        };
+        let plan = Plan::new(parameters).unwrap();
+        let (checksum, passes, all) = chase(&plan, Measure::Revisits).unwrap();
+        assert_eq!(checksum, predicted(&plan));
+        assert_eq!((passes, all), (vec![REVISIT as u64; 2], 2 * REVISIT as u64));
     }
 
     #[test]

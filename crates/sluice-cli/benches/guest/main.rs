@@ -26,7 +26,14 @@ const HITS: [(&str, &str); 8] = [
     ("8 MiB, a page each", "--size 8MiB --random --stride 4096"),
 ];
 /// With twice the device's cache every access misses where there is a device.
-const MISSES: &str = "--size 48MiB --random --stride 4096 --passes 1";
+const MISSES: &str = "--size 48MiB --random --stride 4096 --passes 2";
+/// The first pass still hits what the build left in the cache.
+const SECOND_PASS: &str = "/passes/1/latency_ns/p50";
+/// A page that is there, right after a miss: the guest's own walk of its page tables, and its
+/// translator's, when a stop of 40 µs has made them cold.
+const REVISITS: &str = "--size 48MiB --random --stride 4096 --passes 2 --revisit";
+/// Chases of misses of the guest that is up alone, in each boot.
+const ALONE: usize = 8;
 const BARE: &str = "--bare --passes 8";
 /// QEMU's device model is so slow, and misses are, that few rounds will do.
 const SLOW_EVERY: usize = 6;
@@ -44,6 +51,9 @@ struct Found {
     ns: [[Vec<Vec<f64>>; 3]; HITS.len()],
     /// Median of a miss as the guest measures it, ns: alone, ours, and their difference.
     misses: [Vec<Vec<f64>>; 3],
+    /// While no other guest is up, as a user has it: of a miss, of a hit right after one, and their
+    /// difference.
+    alone: [Vec<Vec<f64>>; 3],
     /// What the model says of most misses.
     modelled_ns: f64,
 }
@@ -68,9 +78,11 @@ fn main() {
     let mut found = Found::default();
     let mut accelerator = Value::Null;
     for _ in 0..boots {
-        let guests = [Guest::Plain, Guest::Sluice, Guest::Cxl];
-        let mut guests = guests.map(|guest| guest.boot(dir.path()));
         found.new_boot();
+        let mut ours = Guest::Sluice.boot(dir.path());
+        (0..if smoke { 1 } else { ALONE }).for_each(|_| found.round_alone(&mut ours));
+        let [plain, cxl] = [Guest::Plain, Guest::Cxl].map(|guest| guest.boot(dir.path()));
+        let mut guests = [plain, ours, cxl];
         (0..rounds).for_each(|round| found.round(&mut guests, round));
         let [alone, ours, _] = guests.map(Booted::end);
         found.modelled_ns = number(&ours, "/workload/latency_ns/modelled/p50");
@@ -85,8 +97,15 @@ impl Found {
         let of_chases = [&mut self.passes, &mut self.shortest, &mut self.cxl];
         let chases = of_chases.into_iter().flatten();
         let all = chases.chain(self.ns.iter_mut().flatten());
-        all.chain(&mut self.misses)
-            .for_each(|boots| boots.push(Vec::new()));
+        let misses = self.misses.iter_mut().chain(&mut self.alone);
+        all.chain(misses).for_each(|boots| boots.push(Vec::new()));
+    }
+
+    fn round_alone(&mut self, ours: &mut Booted) {
+        let [miss, after] = [MISSES, REVISITS].map(|flags| number(&ours.chase(flags), SECOND_PASS));
+        for (to, ns) in self.alone.iter_mut().zip([miss, after, miss - after]) {
+            add(to, ns);
+        }
     }
 
     fn round(&mut self, [plain, ours, cxl]: &mut [Booted; 3], round: usize) {
@@ -114,7 +133,7 @@ impl Found {
             }
         }
         if is_slow {
-            let median = |guest: &mut Booted| number(&guest.chase(MISSES), "/latency_ns/p50");
+            let median = |guest: &mut Booted| number(&guest.chase(MISSES), SECOND_PASS);
             let (alone, with) = (median(plain), median(ours));
             for (to, ns) in self.misses.iter_mut().zip([alone, with, with - alone]) {
                 add(to, ns);
@@ -148,8 +167,11 @@ impl Found {
         for (at, (name, _)) in HITS.iter().enumerate() {
             println!("  {name}: {}", told(&self.cxl[at]));
         }
+        let [miss, after, net] = self.alone.each_ref().map(|boots| told(boots));
+        println!("a miss of the one guest that is up, median, ns: {miss}");
+        println!("  a hit right after a miss {after}; less that {net}");
         let [alone, ours, net] = self.misses.each_ref().map(|boots| told(boots));
-        println!("a miss as the guest measures it, median, ns: {ours}");
+        println!("a miss with three guests up, ns: {ours}");
         println!(
             "  without Sluice {alone}; less that {net}; modelled {}",
             self.modelled_ns

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::REVISIT;
 use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::{Buffer, Scratch};
@@ -193,6 +194,29 @@ impl<'a> Part<'a> {
                 counter.inspect(|counter| counter.store(counter.load(Relaxed) + 1, Relaxed));
                 next
             });
+        }
+        if at == self.base {
+            Ok(())
+        } else {
+            Err(self.damage(at, Wrong::NotClosed))
+        }
+    }
+
+    /// Follows the pointers once around, and after each comes back to an earlier node, timed.
+    pub fn revisit(&self, timed: &Timed, seen: &mut VisitHash) -> Result<(), Damage> {
+        let mut earlier = [self.base; REVISIT];
+        let mut at = self.base;
+        for visit in 0..self.plan.nodes() as usize {
+            let leads = |at| self.damage(at, Wrong::Pointer { leads: at });
+            let node = self.buffer.word_at(at).ok_or_else(|| leads(at))?;
+            seen.visit(at - self.base);
+            let next = node.load(Relaxed);
+            let again = std::mem::replace(&mut earlier[visit % REVISIT], at);
+            if visit >= REVISIT {
+                let word = self.buffer.word_at(again).ok_or_else(|| leads(again))?;
+                timed.around(|| word.load(Relaxed));
+            }
+            at = next;
         }
         if at == self.base {
             Ok(())

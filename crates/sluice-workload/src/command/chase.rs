@@ -50,6 +50,10 @@ pub struct Args {
     /// program itself takes is left out. Short chains are gone round more often
     #[arg(long, conflicts_with_all = ["batch", "uniform", "write"])]
     bare: bool,
+    /// Time not the accesses but one after each, to the node of 4096 accesses earlier: where the
+    /// accesses miss and that one is still cached, a hit right after a miss
+    #[arg(long, conflicts_with_all = ["batch", "bare", "uniform", "write"])]
+    revisit: bool,
     /// Refuse transparent huge pages, to compare with memory managed page by page
     #[arg(long)]
     small_pages: bool,
@@ -68,6 +72,7 @@ struct Params {
     seed: u64,
     batch: bool,
     bare: bool,
+    revisit: bool,
     small_pages: bool,
     file: Option<PathBuf>,
 }
@@ -116,9 +121,10 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
             .small_pages()
             .map_err(Error::system("asking for small pages"))?;
     }
-    let measure = match (args.batch, args.bare) {
-        (_, true) => Measure::Loads,
-        (true, _) => Measure::Passes,
+    let measure = match (args.batch, args.bare, args.revisit) {
+        (_, true, _) => Measure::Loads,
+        (true, ..) => Measure::Passes,
+        (.., true) => Measure::Revisits,
         _ => Measure::Accesses,
     };
     let report = chase::run(&plan, measure, &buffer, |measured| {
@@ -144,6 +150,7 @@ fn report(args: &Args, plan: &Plan, measured: &Measured) -> Report<Params, Extra
         seed: p.seed,
         batch: args.batch,
         bare: args.bare,
+        revisit: args.revisit,
         small_pages: args.small_pages,
         file: args.file.clone(),
     };
