@@ -5,14 +5,17 @@
 //! the program's.
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::ptr::null_mut;
+use core::ptr::{copy_nonoverlapping, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
-use sluice_region::{PAGE, raw_mmap};
+use sluice_region::{PAGE, dont_need, raw_mmap};
 use sluice_runtime::Lock;
 
 /// Address space set aside; pages are used as they are needed.
 const RANGE_BYTES: usize = 1 << 36;
+/// From here on an allocation has pages of its own, which are zeros without being written: the
+/// tables of a large device cost what is used of them, in memory, at the start, and at each fork.
+const LARGE: usize = 1 << 17;
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -38,20 +41,28 @@ fn base() -> usize {
     }
 }
 
+/// Whole pages of zeros that nobody had before; null when there are none left.
+fn fresh(size: usize) -> *mut u8 {
+    let base = base();
+    if base == 0 {
+        return null_mut();
+    }
+    let at = NEXT.fetch_add(size, AcqRel);
+    if at + size > RANGE_BYTES {
+        NEXT.fetch_sub(size, AcqRel);
+        return null_mut();
+    }
+    (base + at) as *mut u8
+}
+
 // SAFETY: ranges handed out are distinct, zeroed and never taken back.
 unsafe impl Allocator for Range {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let size = size.next_multiple_of(PAGE);
-        let base = base();
-        if base == 0 {
-            return (null_mut(), 0, 0);
+        match fresh(size) {
+            pages if pages.is_null() => (null_mut(), 0, 0),
+            pages => (pages, size, 0),
         }
-        let at = NEXT.fetch_add(size, AcqRel);
-        if at + size > RANGE_BYTES {
-            NEXT.fetch_sub(size, AcqRel);
-            return (null_mut(), 0, 0);
-        }
-        ((base + at) as *mut u8, size, 0)
     }
     fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
         null_mut()
@@ -87,25 +98,57 @@ pub fn lock() -> &'static Lock<Dlmalloc<impl Allocator>> {
 /// The allocator of this library's Rust code.
 pub struct Internal;
 
-// SAFETY: dlmalloc keeps the contract; the lock makes it exclusive.
+/// Whether an allocation has pages of its own. Pages are aligned for all but the oddest.
+fn is_large(layout: Layout) -> bool {
+    layout.size() >= LARGE && layout.align() <= PAGE
+}
+
+// SAFETY: dlmalloc keeps the contract, and the lock makes it exclusive; pages of their own are
+// handed out once.
 unsafe impl GlobalAlloc for Internal {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_large(layout) {
+            let _only = HEAP.lock();
+            return fresh(layout.size().next_multiple_of(PAGE));
+        }
         // SAFETY: any size and alignment are allowed.
         unsafe { HEAP.lock().malloc(layout.size(), layout.align()) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_large(layout) {
+            // SAFETY: as above; such pages are zeros.
+            return unsafe { self.alloc(layout) };
+        }
         // SAFETY: as above.
         unsafe { HEAP.lock().calloc(layout.size(), layout.align()) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        if is_large(layout) {
+            // SAFETY: whole pages of the caller's. Only the address space stays taken.
+            let _ = unsafe { dont_need(pointer as usize, layout.size().next_multiple_of(PAGE)) };
+            return;
+        }
         // SAFETY: the caller got the pointer from here with this layout.
         unsafe { HEAP.lock().free(pointer, layout.size(), layout.align()) }
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the new size.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        if !is_large(layout) && !is_large(new) {
+            // SAFETY: as above.
+            return unsafe {
+                HEAP.lock()
+                    .realloc(pointer, layout.size(), layout.align(), size)
+            };
+        }
+        // SAFETY: as above; the two do not overlap.
         unsafe {
-            HEAP.lock()
-                .realloc(pointer, layout.size(), layout.align(), size)
+            let moved = self.alloc(new);
+            if !moved.is_null() {
+                copy_nonoverlapping(pointer, moved, layout.size().min(size));
+                self.dealloc(pointer, layout);
+            }
+            moved
         }
     }
 }

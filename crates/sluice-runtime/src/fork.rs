@@ -78,8 +78,10 @@ impl Core {
             .calibration
             .register(&uffd)
             .map_err(os("registering a page"))?;
-        if engine.arena.1 > 0 {
-            let protect = uffd.write_protect(engine.arena.0, engine.arena.1);
+        // No further than there are pages: the kernel would note each missing one of the device.
+        let used = self.host.top as usize * PAGE;
+        if engine.arena.1 > 0 && used > 0 {
+            let protect = uffd.write_protect(engine.arena.0, used);
             protect.map_err(os("protecting the heap"))?;
         }
         self.host.uffd = uffd;
