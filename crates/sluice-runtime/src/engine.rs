@@ -252,13 +252,13 @@ impl Engine {
             self.count_latency(core, wait, acting_ns);
         }
         let lpn = wait.lpn;
+        if !core.host.settle(lpn, wait.addr, wait.is_there) {
+            // Its thread faults again and is served again.
+            self.wake(core, wait.addr);
+            return;
+        }
         if wait.is_there {
             self.wake(core, wait.addr);
-        } else if core.host.map(lpn, wait.addr).is_err() {
-            // The page stays unmapped; its thread faults again and is served again.
-            self.wake(core, wait.addr);
-            core.host.state[lpn as usize] &= !PENDING;
-            return;
         }
         core.host.arrived(lpn);
         core.show(lpn);

@@ -141,6 +141,25 @@ impl Host {
         is_there
     }
 
+    /// Sees to it that a page is there whose moment has come; `is_there` says that it was mapped
+    /// ahead. False when the page stays unmapped.
+    ///
+    /// Another thread that waited for the same page may have had it first, so that it could leave
+    /// again before the turn of this one.
+    pub fn settle(&mut self, lpn: u64, addr: usize, is_there: bool) -> bool {
+        match self.state[lpn as usize] & (PENDING | MAPPED) {
+            0 => return false,
+            PENDING => {}
+            _ if is_there => return true,
+            _ => {}
+        }
+        let is_mapped = self.map(lpn, addr).is_ok();
+        if !is_mapped {
+            self.state[lpn as usize] &= !PENDING;
+        }
+        is_mapped
+    }
+
     fn put(&self, lpn: u64, addr: usize, wake: bool) -> Result<(), i32> {
         let state = self.state[lpn as usize];
         let fill = Fill {
@@ -387,6 +406,26 @@ mod tests {
         assert_eq!(host.mapped(), 1);
         assert_eq!(host.next_orphan(), Some((lpn, false)));
         assert!(!host.pagemap.is_present(addr));
+        assert_eq!(host.mapped(), 0);
+    }
+
+    /// The second of two threads that wait for a page must not take it for being there.
+    #[test]
+    fn a_page_that_left_before_the_second_threads_turn_is_not_there() {
+        let mut host = host();
+        let (lpn, (addr, _)) = (1, host.address_of(1, 0).unwrap());
+        host.state[lpn as usize] = PENDING;
+        assert!(host.map_ahead(lpn, addr), "for one thread");
+        assert!(host.settle(lpn, addr, false), "the other is first");
+        host.arrived(lpn);
+        // SAFETY: the page was just mapped, writable.
+        unsafe { (addr as *mut u64).write_volatile(7) };
+        assert!(host.unmap(Lpn(lpn)), "written");
+        assert!(
+            !host.settle(lpn, addr, true),
+            "it would be missing, and read as zeros"
+        );
+        assert_eq!(host.state[lpn as usize], STASHED);
         assert_eq!(host.mapped(), 0);
     }
 
