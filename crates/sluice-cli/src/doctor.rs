@@ -1,6 +1,7 @@
 //! `sluice doctor`: what this host can do.
 
 use crate::args::DoctorArgs;
+use crate::emulator;
 use crate::error::Error;
 use crate::program;
 use crate::qemu;
@@ -33,7 +34,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
             },
         })
         .collect();
-    findings.extend([preload(), kvm(), qemu()]);
+    findings.extend([preload(), kvm(), qemu(), emulator()]);
     let modes = [("event", UffdKind::Events), ("signal", UffdKind::Signal)]
         .map(|(name, kind)| (name, probe.blocker(kind).is_none()));
     if args.json {
@@ -137,5 +138,24 @@ fn qemu() -> Finding {
             Err(error) => error.to_string(),
         },
         needed_for: "sluice vm",
+    }
+}
+
+fn emulator() -> Finding {
+    let qemu = emulator::find();
+    Finding {
+        name: "QEMU for single programs".into(),
+        mend: qemu.is_err().then(|| {
+            format!(
+                "apt-get install {} of Debian 12, or another {} with plugins, first in PATH",
+                emulator::PACKAGE,
+                emulator::USER
+            )
+        }),
+        found: match qemu {
+            Ok(qemu) => format!("{}, {}, with plugins", qemu.path.display(), qemu.version),
+            Err(error) => error.to_string(),
+        },
+        needed_for: "sluice trace record, sluice run --simulate",
     }
 }

@@ -14,7 +14,9 @@ use std::process::{Child, Command};
 use std::time::Instant;
 
 /// The emulator of programs for x86-64.
-const USER: &str = "qemu-x86_64";
+pub const USER: &str = "qemu-x86_64";
+/// Debian's package of it.
+pub const PACKAGE: &str = "qemu-user";
 /// `EM_X86_64`.
 const X86_64: u16 = 62;
 
@@ -24,8 +26,12 @@ const INTERFACE_6: Version = Version {
     minor: 0,
 };
 
-/// An emulator that is new enough and takes plugins.
-pub struct Emulator(Qemu);
+/// Looks for the emulator, at its version, and for plugins.
+pub fn find() -> Result<Qemu, Error> {
+    let qemu = qemu::find(USER, PACKAGE)?;
+    qemu.check_plugins()?;
+    Ok(qemu)
+}
 
 /// How a program ended under an emulator.
 pub struct Emulated {
@@ -37,22 +43,13 @@ pub struct Emulated {
     pub said: Option<Value>,
 }
 
-impl Emulator {
-    /// Looks for it, at its version, and for plugins.
-    pub fn find() -> Result<Emulator, Error> {
-        let qemu = qemu::find(USER, "qemu-user")?;
-        qemu.check_plugins()?;
-        Ok(Emulator(qemu))
-    }
-
-    /// Runs a program to its end with the plugin.
-    pub fn run(&self, plugin: Plugin, program: &[String]) -> Result<Emulated, Error> {
-        let path = check(&program[0])?;
-        let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone().into()];
-        arguments.push(path.into());
-        arguments.extend(program[1..].iter().map(OsString::from));
-        execute(&self.0, plugin, &arguments)
-    }
+/// Runs a program to its end with the plugin.
+pub fn run(qemu: &Qemu, plugin: Plugin, program: &[String]) -> Result<Emulated, Error> {
+    let path = check(&program[0])?;
+    let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone().into()];
+    arguments.push(path.into());
+    arguments.extend(program[1..].iter().map(OsString::from));
+    execute(qemu, plugin, &arguments)
 }
 
 /// Runs QEMU to its end with the plugin.

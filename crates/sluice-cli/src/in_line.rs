@@ -2,7 +2,7 @@
 
 use crate::args::{DeviceArgs, RunArgs};
 use crate::device::key_and_value;
-use crate::emulator::{Emulated, Emulator, Plugin};
+use crate::emulator::{self, Emulated, Plugin};
 use crate::error::Error;
 use crate::run::leave;
 use crate::sim_system;
@@ -46,7 +46,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         command: &args.program,
     }
     .prepare()?;
-    let emulated = Emulator::find()?.run(ready.plugin.clone(), &args.program)?;
+    let emulated = emulator::run(&emulator::find()?, ready.plugin.clone(), &args.program)?;
     ready.finish(emulated, |_| ())
 }
 

@@ -1,6 +1,6 @@
 //! `sluice trace record`: a program's accesses, as QEMU executes it.
 
-use crate::emulator::{Emulated, Emulator, Plugin};
+use crate::emulator::{self, Emulated, Plugin};
 use crate::error::Error;
 use crate::run::leave;
 use clap::Args;
@@ -47,7 +47,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Error> {
         json: args.json,
     };
     let plugin = recording.plugin()?;
-    let emulated = Emulator::find()?.run(plugin, &args.program)?;
+    let emulated = emulator::run(&emulator::find()?, plugin, &args.program)?;
     Ok(recording.finish(emulated))
 }
 

@@ -153,7 +153,8 @@ static void streams(const char *folder) {
         CHECK(fprintf(files[i], "parent %d\n", i) > 0 && fclose(files[i]) == 0);
     for (int i = 0; i < FILES; i++) {
         char expected[100], found[100] = "";
-        snprintf(expected, sizeof expected, "before %d\n%s %d\n", i, i % 2 ? "parent" : "child", i);
+        const char *who = i % 2 ? "parent" : "child";
+        snprintf(expected, sizeof expected, "before %d\n%s %d\n", i, who, i);
         snprintf(path, sizeof path, "%s/%d", folder, i);
         FILE *file = fopen(path, "r");
         CHECK(file && fread(found, 1, sizeof found - 1, file) == strlen(expected));
@@ -219,6 +220,36 @@ static void system_data(void) {
     }
 }
 
+/* kB of this process by a name of its status. */
+static long kilobytes(const char *name) {
+    char line[200];
+    long found = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    CHECK(status);
+    while (fgets(line, sizeof line, status))
+        if (strncmp(line, name, strlen(name)) == 0)
+            found = atol(line + strlen(name) + 1);
+    fclose(status);
+    return found;
+}
+
+/* A large device that is hardly used costs little memory and few page tables, in a child as well. */
+static void small(void) {
+    for (int generation = 0; generation < 2; generation++) {
+        CHECK(kilobytes("VmRSS") < 64 << 10);
+        CHECK(kilobytes("VmPTE") < 4 << 10);
+        if (generation == 0) {
+            pid_t pid = fork();
+            CHECK(pid >= 0);
+            if (pid != 0) {
+                ended_well(pid);
+                return;
+            }
+        }
+    }
+    _exit(0);
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
     if (strcmp(what, "snapshot") == 0)
@@ -227,6 +258,8 @@ int main(int count, char **arguments) {
         snapshot(1);
     else if (strcmp(what, "threads") == 0)
         threads();
+    else if (strcmp(what, "small") == 0)
+        small();
     else if (strcmp(what, "system") == 0)
         system_data();
     else if (strcmp(what, "streams") == 0 && count > 2)
