@@ -233,7 +233,7 @@ static long kilobytes(const char *name) {
     return found;
 }
 
-/* A large device that is hardly used costs little memory and few page tables, in a child as well. */
+/* A large device that is hardly used costs little memory and few page tables, in children too. */
 static void small(void) {
     for (int generation = 0; generation < 2; generation++) {
         CHECK(kilobytes("VmRSS") < 64 << 10);
