@@ -20,7 +20,7 @@ pub const PACKAGE: &str = "qemu-user";
 /// `EM_X86_64`.
 const X86_64: u16 = 62;
 
-/// The version whose plugin interface cannot be told by its functions, and that interface.
+/// It has interface 6 for plugins, which by its functions cannot be told from 7 of the next.
 const INTERFACE_6: Version = Version {
     major: 11,
     minor: 0,

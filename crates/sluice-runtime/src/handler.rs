@@ -213,7 +213,8 @@ impl Handler {
 }
 
 impl Pending {
-    /// What has the lowest comes first.
+    /// The lowest comes first. A wait that is ready counts from earlier than it is due: making
+    /// another ready meanwhile would take longer than it has.
     fn rank_ns(&self) -> u64 {
         match self.stage {
             Stage::Begun => self.wait.bring_ns,
