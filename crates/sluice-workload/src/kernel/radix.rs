@@ -14,17 +14,28 @@
 //! tree; the generation of the keys is left out (new ones are there when a round begins). Keys are
 //! below 2^32 and are kept in four bytes.
 //!
-//! A run begins near the end of the first permutation and goes on to the next count: as in
-//! SkyByte's section, most off-chip accesses then read, in order, and few pages that were written
-//! still leave the device's cache (one program in 1,000 accesses, by what Figures 17 and 18 imply).
-//! No section has the 6 % of writes as well: a permutation writes 33 %, and its pages leave during
-//! the count.
+//! A run begins near the end of the first permutation and goes on to the next count, where most
+//! off-chip accesses read, in order. The section of SkyByte's artifact is another (`generation`).
+
+mod generation;
 
 use super::share::{Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_fabric::host::{Instr, Program, Step};
+use sluice_model::{Kind, Param};
 use sluice_units::Bytes;
 use std::ops::Range;
+
+const PARAMS: &[Param] = &[Param {
+    key: "section",
+    kind: Kind::Choice(|| vec!["permutation", "generation"]),
+    default: "permutation",
+    meaning: "where a run begins: `permutation` near the end of the first, and the sort goes on; \
+              `generation` where five of eight threads generate the last of their keys and three \
+              count theirs already, over and over",
+    source: "generation: the traces of SkyByte's artifact, by their pages and counters \
+             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
+}];
 
 /// What the registry says.
 pub(super) const INFO: KernelInfo = KernelInfo {
@@ -32,8 +43,11 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "radix sort: counts and permutes keys between two arrays, digit by digit",
     source: "Splash-3, radix",
     published: Some((9600, 29, 71)),
-    params: &[],
-    make: |options| Box::new(Radix::new(options)),
+    params: PARAMS,
+    make: |options| match options.given.choice("section") {
+        "generation" => Box::new(generation::Generation::new(options)),
+        _ => Box::new(Radix::new(options)),
+    },
 };
 
 const RADIX: u64 = 1024;
@@ -129,9 +143,22 @@ impl Plan {
 
     /// The keys of a round: a multiplicative generator modulo 2^46, the mean of four draws each.
     fn generate(&self, seed: u64, round: u64, into: &mut [u32]) {
+        self.generate_from(0, seed, round, into);
+    }
+
+    /// Those from the `first` on.
+    fn generate_from(&self, first: u64, seed: u64, round: u64, into: &mut [u32]) {
         const RATIO: u64 = 1_220_703_125;
         const MODULUS: u64 = 1 << 46;
         let mut state = sluice_units::Rng::stream(seed ^ round, "radix").below(MODULUS) | 1;
+        // The modulus divides 2^64, so that products may wrap.
+        let (mut power, mut draws) = (RATIO, 4 * first);
+        while draws > 0 {
+            if draws % 2 == 1 {
+                state = state.wrapping_mul(power) % MODULUS;
+            }
+            (power, draws) = (power.wrapping_mul(power), draws / 2);
+        }
         for key in into {
             let mut sum = 0;
             for _ in 0..4 {
