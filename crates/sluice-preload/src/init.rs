@@ -114,6 +114,13 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
             if !sluice_runtime::install_signal(engine) {
                 return Err(StartError("cannot install a SIGBUS handler".into()));
             }
+            if !system::find_stream_buffers() {
+                return Err(StartError(
+                    "this C library does not tell where its streams \
+                    allocate; use --trap event"
+                        .into(),
+                ));
+            }
         }
     }
     engine.calibrate();

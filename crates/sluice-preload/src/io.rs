@@ -1,82 +1,86 @@
-//! System calls that read or write the program's buffers, for signal mode.
-//!
-//! There the kernel cannot wait for a page: its own access to a missing one fails with `EFAULT`.
-//! The hooks touch such a buffer, which traps as any access of the program does, and try again.
-//! System calls that no hook covers fail in the program; event mode has no such limit.
+//! System calls that move the program's bytes: see [`crate::buffers`].
 
-use crate::init::engine;
+use crate::buffers::{is_missing, on_device, signal_engine, with_pages};
+use crate::next;
 use libc::{c_int, c_void, iovec, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
-use sluice_abi::Counter;
-use sluice_region::{PAGE, errno};
-use sluice_runtime::Trap;
+use sluice_region::PAGE;
 
-/// Other threads may evict a page between touch and call; so often in a row they do not.
-const MAX_TRIES: usize = 256;
-
-/// Buffers of one call.
-trait Buffers {
-    /// Touches the pages of each buffer that lie on the device; false when none does.
-    fn touch(&self) -> bool;
-}
-
-impl Buffers for (*const c_void, size_t) {
-    fn touch(&self) -> bool {
-        let Some(engine) = engine() else { return false };
-        let (start, len) = (self.0 as usize, self.1);
-        let mut touched = false;
-        for page in (start & !(PAGE - 1)..start.saturating_add(len)).step_by(PAGE) {
-            let at = page.max(start);
-            if engine.in_arena(at) || engine.core().host.lpn(at).is_some() {
-                // SAFETY: the program named this memory as its buffer.
-                unsafe { core::ptr::read_volatile(at as *const u8) };
-                touched = true;
-            }
-        }
-        touched
-    }
-}
-
-impl Buffers for (*const iovec, c_int) {
-    fn touch(&self) -> bool {
-        // SAFETY: the program's vector, of the length it gave.
-        let vector = unsafe { core::slice::from_raw_parts(self.0, self.1.max(0) as usize) };
-        let mut touched = (self.0.cast::<c_void>(), size_of_val(vector)).touch();
-        for part in vector {
-            touched |= (part.iov_base.cast_const(), part.iov_len).touch();
-        }
-        touched
-    }
-}
-
-impl Buffers for *const msghdr {
-    fn touch(&self) -> bool {
-        // SAFETY: the program's message.
-        let message = unsafe { &**self };
-        let head = ((*self).cast::<c_void>(), size_of::<msghdr>()).touch();
-        let name = (message.msg_name.cast_const(), message.msg_namelen as usize).touch();
-        let control = (message.msg_control.cast_const(), message.msg_controllen).touch();
-        let parts = (message.msg_iov.cast_const(), message.msg_iovlen as c_int).touch();
-        head | name | control | parts
-    }
-}
-
-fn with_pages<B: Buffers>(buffers: B, mut call: impl FnMut() -> ssize_t) -> ssize_t {
-    let mut result = call();
-    let mut tries = 0;
-    while result == -1 && errno() == libc::EFAULT && tries < MAX_TRIES {
-        let Some(engine) = engine().filter(|e| e.session.trap == Trap::Signal) else {
-            break;
-        };
-        if !buffers.touch() {
-            // SAFETY: this thread's errno, which the look-up may have changed.
-            unsafe { *libc::__errno_location() = libc::EFAULT };
+/// Moves bytes from or to a buffer until the kernel stops for another reason than a missing page.
+///
+/// The kernel moves what is before such a page and says so. Without the device it would have gone
+/// on, and programs rely on that: a file is read to its end or the buffer's, and a write to a
+/// descriptor that blocks is whole.
+fn whole(
+    fd: c_int,
+    (buf, n): (*const c_void, size_t),
+    goes_on: fn(c_int) -> bool,
+    call: impl Fn(*const c_void, size_t) -> ssize_t,
+) -> ssize_t {
+    let mut done = with_pages((buf, n), || call(buf, n));
+    while done > 0 && (done as size_t) < n {
+        let (at, left) = (buf.wrapping_byte_add(done as usize), n - done as size_t);
+        // A pipe takes whole pages of its own, and stops short of the missing one.
+        let page = (at as usize).next_multiple_of(PAGE);
+        let met_missing_page = page < at as usize + left
+            && signal_engine().is_some_and(|engine| on_device(engine, page))
+            && is_missing(page);
+        if !met_missing_page || !goes_on(fd) {
             break;
         }
-        engine.count(Counter::KernelFaults, 1);
-        tries += 1;
-        result = call();
+        match with_pages((at, left), || call(at, left)) {
+            more if more > 0 => done += more,
+            _ => break,
+        }
     }
-    result
+    done
+}
+
+/// Whether a short read is the end of the file.
+fn is_file(fd: c_int) -> bool {
+    // SAFETY: plain data, for which zeros are valid, as the output.
+    unsafe {
+        let mut stat: libc::stat = core::mem::zeroed();
+        libc::fstat(fd, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
+/// Whether a write waits until all is written.
+fn blocks(fd: c_int) -> bool {
+    // SAFETY: asks only.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    flags != -1 && flags & libc::O_NONBLOCK == 0
+}
+
+/// Functions that move bytes: where the buffer is, what follows its length, and when a short count
+/// is not the end.
+macro_rules! moves {
+    ($($name:ident as $next:ident $symbol:literal
+       ($buf:ty $(, $at:ident: $type:ty)?), $goes_on:ident;)+) => {$(
+        next!($next: $symbol(fd: c_int, buf: $buf, n: size_t $(, $at: $type)?) -> ssize_t);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            fd: c_int, buf: $buf, n: size_t $(, $at: $type)?
+        ) -> ssize_t {
+            let from = buf.cast_const();
+            whole(fd, (from, n), $goes_on, |at, left| {
+                $(let $at = $at + at.addr().wrapping_sub(buf.addr()) as $type;)?
+                // SAFETY: passed on, from where the call before stopped.
+                unsafe { $next(fd, at.cast_mut(), left $(, $at)?) }
+            })
+        }
+    )+};
+}
+
+moves! {
+    read as next_read c"read" (*mut c_void), is_file;
+    write as next_write c"write" (*mut c_void), blocks;
+    pread as next_pread c"pread" (*mut c_void, from: off_t), is_file;
+    pwrite as next_pwrite c"pwrite" (*mut c_void, from: off_t), blocks;
+    pread64 as next_pread64 c"pread64" (*mut c_void, from: off_t), is_file;
+    pwrite64 as next_pwrite64 c"pwrite64" (*mut c_void, from: off_t), blocks;
 }
 
 macro_rules! hooks {
@@ -94,25 +98,20 @@ macro_rules! hooks {
         }
     )+};
 }
-use crate::next;
 
 hooks! {
-    read as next_read c"read"
-        (fd: c_int, buf: *mut c_void, n: size_t), (buf.cast_const(), n);
-    write as next_write c"write"
-        (fd: c_int, buf: *const c_void, n: size_t), (buf, n);
-    pread as next_pread c"pread"
-        (fd: c_int, buf: *mut c_void, n: size_t, at: off_t), (buf.cast_const(), n);
-    pwrite as next_pwrite c"pwrite"
-        (fd: c_int, buf: *const c_void, n: size_t, at: off_t), (buf, n);
-    pread64 as next_pread64 c"pread64"
-        (fd: c_int, buf: *mut c_void, n: size_t, at: off_t), (buf.cast_const(), n);
-    pwrite64 as next_pwrite64 c"pwrite64"
-        (fd: c_int, buf: *const c_void, n: size_t, at: off_t), (buf, n);
     readv as next_readv c"readv"
         (fd: c_int, parts: *const iovec, n: c_int), (parts, n);
     writev as next_writev c"writev"
         (fd: c_int, parts: *const iovec, n: c_int), (parts, n);
+    preadv as next_preadv c"preadv"
+        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
+    pwritev as next_pwritev c"pwritev"
+        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
+    preadv64 as next_preadv64 c"preadv64"
+        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
+    pwritev64 as next_pwritev64 c"pwritev64"
+        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
     recv as next_recv c"recv"
         (fd: c_int, buf: *mut c_void, n: size_t, flags: c_int), (buf.cast_const(), n);
     send as next_send c"send"
@@ -127,4 +126,46 @@ hooks! {
         (fd: c_int, message: *mut msghdr, flags: c_int), message.cast_const();
     sendmsg as next_sendmsg c"sendmsg"
         (fd: c_int, message: *const msghdr, flags: c_int), message;
+}
+
+/// The functions that programs built with `_FORTIFY_SOURCE` call in place of these: the C library's
+/// end the program when the buffer is too small.
+macro_rules! checked {
+    ($($name:ident as $next:ident $symbol:literal
+       ($($arg:ident: $type:ty),*) = $plain:ident($($given:ident),*),
+       $n:ident > $room:ident;)+) => {$(
+        next!($next: $symbol($($arg: $type),*) -> ssize_t);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> ssize_t {
+            // SAFETY: passed on.
+            unsafe {
+                if $n > $room {
+                    return $next($($arg),*);
+                }
+                $plain($($given),*)
+            }
+        }
+    )+};
+}
+
+checked! {
+    __read_chk as next_read_chk c"__read_chk"
+        (fd: c_int, buf: *mut c_void, n: size_t, room: size_t) = read(fd, buf, n), n > room;
+    __pread_chk as next_pread_chk c"__pread_chk"
+        (fd: c_int, buf: *mut c_void, n: size_t, at: off_t, room: size_t)
+        = pread(fd, buf, n, at), n > room;
+    __pread64_chk as next_pread64_chk c"__pread64_chk"
+        (fd: c_int, buf: *mut c_void, n: size_t, at: off_t, room: size_t)
+        = pread64(fd, buf, n, at), n > room;
+    __recv_chk as next_recv_chk c"__recv_chk"
+        (fd: c_int, buf: *mut c_void, n: size_t, room: size_t, flags: c_int)
+        = recv(fd, buf, n, flags), n > room;
+    __recvfrom_chk as next_recvfrom_chk c"__recvfrom_chk"
+        (fd: c_int, buf: *mut c_void, n: size_t, room: size_t, flags: c_int,
+         from: *mut sockaddr, len: *mut socklen_t)
+        = recvfrom(fd, buf, n, flags, from, len), n > room;
 }

@@ -3,6 +3,8 @@
 //! Loaded by `LD_PRELOAD` (see `sluice run`). Without a session in the environment it does nothing.
 //! Hooks allocate nothing and print nothing; what they need is resolved in the constructor.
 
+mod buffers;
+mod calls;
 mod fork;
 mod heap;
 mod init;
@@ -12,6 +14,7 @@ mod malloc;
 mod map;
 mod mask;
 mod next;
+mod streams;
 mod system;
 
 #[global_allocator]

@@ -1,18 +1,23 @@
-//! Memory of the C library's that a new thread reads before it runs its function: off the device.
+//! Memory of the C library's own: off the device.
 //!
-//! The runtime starts threads in the child of a fork, and nothing serves their pages yet. The
-//! dynamic loader's lists of libraries tell how much room thread-local variables need, and the data
-//! of the locale in force where its tables are. Both are the system's own and none of the program's
-//! data.
+//! A new thread reads some before it runs its function. The runtime starts threads in the child of
+//! a fork, and nothing serves their pages yet. The dynamic loader's lists of libraries tell how
+//! much room thread-local variables need, and the data of the locale in force where its tables are.
+//!
+//! The buffers of streams are read and written by system calls of the C library, which no hook
+//! sees: in signal mode they are off the device as well.
 
 use crate::init::engine;
 use crate::next;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
-use libc::{c_char, c_int, locale_t};
+use libc::{c_char, c_int, c_void, locale_t};
 
 static LOADER_FROM: AtomicUsize = AtomicUsize::new(0);
 static LOADER_BYTES: AtomicUsize = AtomicUsize::new(0);
+/// The function of the C library that allocates the buffer of a stream; none in event mode.
+static BUFFERS_FROM: AtomicUsize = AtomicUsize::new(0);
+static BUFFERS_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// Calls under way whose allocations are the system's.
@@ -43,13 +48,45 @@ pub fn find_loader() {
     }
 }
 
-/// Whether an allocation by this caller is the system's.
-pub fn asks(caller: usize) -> bool {
-    let is_loader = caller.wrapping_sub(LOADER_FROM.load(Relaxed)) < LOADER_BYTES.load(Relaxed);
-    engine().is_some() && (is_loader || CALLS.get() > 0)
+/// Finds where the C library allocates the buffers of streams; false when it does not say.
+pub fn find_stream_buffers() -> bool {
+    const SYMBOL: c_int = 1;
+    unsafe extern "C" {
+        fn dladdr1(
+            at: *const c_void,
+            info: *mut libc::Dl_info,
+            extra: *mut *const libc::Elf64_Sym,
+            what: c_int,
+        ) -> c_int;
+    }
+    // SAFETY: a terminated name; zeros are a valid Dl_info, and the outputs are live.
+    unsafe {
+        let function = libc::dlsym(libc::RTLD_DEFAULT, c"_IO_file_doallocate".as_ptr());
+        let mut info: libc::Dl_info = core::mem::zeroed();
+        let mut symbol: *const libc::Elf64_Sym = core::ptr::null();
+        if function.is_null()
+            || dladdr1(function, &mut info, &mut symbol, SYMBOL) == 0
+            || symbol.is_null()
+        {
+            return false;
+        }
+        BUFFERS_FROM.store(function as usize, Relaxed);
+        BUFFERS_BYTES.store((*symbol).st_size as usize, Relaxed);
+    }
+    true
 }
 
-fn for_system<T>(call: impl FnOnce() -> T) -> T {
+/// Whether an allocation by this caller is the system's.
+pub fn asks(caller: usize) -> bool {
+    let by = |from: &AtomicUsize, bytes: &AtomicUsize| {
+        caller.wrapping_sub(from.load(Relaxed)) < bytes.load(Relaxed)
+    };
+    let asks = by(&LOADER_FROM, &LOADER_BYTES) || by(&BUFFERS_FROM, &BUFFERS_BYTES);
+    engine().is_some() && (asks || CALLS.get() > 0)
+}
+
+/// Makes a call whose allocations are the system's.
+pub fn for_system<T>(call: impl FnOnce() -> T) -> T {
     CALLS.set(CALLS.get() + 1);
     let result = call();
     CALLS.set(CALLS.get() - 1);

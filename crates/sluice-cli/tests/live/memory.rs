@@ -43,6 +43,23 @@ fn an_instruction_that_needs_two_pages_gets_on() {
     }
 }
 
+/// In signal mode the kernel cannot wait for a page. Streams read and wrote the program's memory by
+/// system calls that no hook saw, a buffer larger than the cache was never there as a whole, and
+/// names and lists were not looked after.
+#[test]
+fn what_the_kernel_reads_and_writes_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for trap in TRAPS {
+        for policy in ["fifo", "random"] {
+            let sluice = Sluice::run(trap).cache("256KiB");
+            let sluice = sluice.set("cache.policy", policy).set("nand.read", "1us");
+            let program = helper!("kernel.c").as_os_str();
+            let out = sluice.program([program, folder.path().join("file").as_os_str()]);
+            assert_eq!(out.evicted().own_stdout(), "well\n", "{trap} {policy}");
+        }
+    }
+}
+
 #[test]
 fn objects_strings_and_exceptions() {
     let path = helper!("objects.cpp").to_str().expect("plain letters");

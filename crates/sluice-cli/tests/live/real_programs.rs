@@ -41,14 +41,13 @@ fn text_file(folder: &Path, lines: u64) -> String {
     path.to_str().expect("plain letters").to_owned()
 }
 
-/// Its stream reads straight into its heap, by a system call inside the C library that signal mode
-/// cannot help: for the event mode alone.
+/// Its stream reads straight into its heap, by system calls inside the C library.
 #[test]
 fn sort_sorts() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = text_file(folder.path(), 100_000);
     let sort = ["sort", "--parallel=2", "-S", "8M", &path];
-    same_output(&["event"], "2MiB", &sort);
+    same_output(&TRAPS, "2MiB", &sort);
 }
 
 #[test]

@@ -1,0 +1,216 @@
+//! Buffers that the program hands to the kernel, for signal mode.
+//!
+//! There the kernel cannot wait for a page: its own access to a missing one fails with `EFAULT`.
+//! Hooks touch such a buffer, which traps as any access of the program does, and try again.
+
+use crate::init::engine;
+use libc::{c_char, c_int, c_void, iovec, msghdr, size_t};
+use sluice_abi::Counter;
+use sluice_region::{PAGE, errno};
+use sluice_runtime::{Engine, Trap};
+
+/// Other threads may evict a page between touch and call; so often in a row they do not.
+pub const MAX_TRIES: usize = 256;
+/// Pages of a buffer touched before a try. A buffer may be larger than the cache.
+const MAX_PAGES: usize = 64;
+
+/// The device, in signal mode.
+pub fn signal_engine() -> Option<&'static Engine> {
+    engine().filter(|e| e.session.trap == Trap::Signal)
+}
+
+/// Whether an address is one of the device's.
+pub fn on_device(engine: &Engine, at: usize) -> bool {
+    engine.in_arena(at) || engine.core().host.lpn(at).is_some()
+}
+
+/// Buffers of one call.
+pub trait Buffers {
+    /// Touches what of each buffer lies on the device; false when nothing does.
+    fn touch(&self, engine: &Engine) -> bool;
+}
+
+impl Buffers for (*const c_void, size_t) {
+    /// The first pages in order, as the kernel would, until the first one of them has to leave for
+    /// those that follow. It is there at the end, so that every try gets further.
+    fn touch(&self, engine: &Engine) -> bool {
+        let (start, end) = (self.0 as usize, (self.0 as usize).saturating_add(self.1));
+        let pages = (start & !(PAGE - 1)..end).step_by(PAGE).take(MAX_PAGES);
+        let mut first = None;
+        for at in pages.map(|page| page.max(start)) {
+            if !on_device(engine, at) {
+                continue;
+            }
+            touch_byte(at);
+            let first = *first.get_or_insert(at);
+            if is_missing(first) {
+                touch_byte(first);
+                break;
+            }
+        }
+        first.is_some()
+    }
+}
+
+fn touch_byte(at: usize) {
+    // SAFETY: the program named this memory as its buffer.
+    unsafe { core::ptr::read_volatile(at as *const u8) };
+}
+
+/// Whether the kernel would find no page at an address of the device's.
+pub fn is_missing(at: usize) -> bool {
+    let mut byte = 0u8;
+    let to = iovec {
+        iov_base: (&raw mut byte).cast(),
+        iov_len: 1,
+    };
+    let from = iovec {
+        iov_base: at as *mut c_void,
+        iov_len: 1,
+    };
+    // SAFETY: the kernel checks the address that it reads from; the other is live.
+    let read = unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0) };
+    read == -1 && errno() == libc::EFAULT
+}
+
+/// One value, null or live.
+pub struct One<T>(pub *const T);
+
+impl<T> Buffers for One<T> {
+    fn touch(&self, engine: &Engine) -> bool {
+        (self.0.cast::<c_void>(), size_of::<T>()).touch(engine)
+    }
+}
+
+/// A string that ends with a zero byte, null or live.
+pub struct Text(pub *const c_char);
+
+impl Buffers for Text {
+    fn touch(&self, engine: &Engine) -> bool {
+        if self.0.is_null() {
+            return false;
+        }
+        // SAFETY: the program's string.
+        let bytes = unsafe { libc::strlen(self.0) } + 1;
+        (self.0.cast::<c_void>(), bytes).touch(engine)
+    }
+}
+
+/// Strings, and the list of them that ends with a null pointer; null or live.
+pub struct Texts(pub *const *const c_char);
+
+impl Buffers for Texts {
+    fn touch(&self, engine: &Engine) -> bool {
+        let mut touched = false;
+        let mut at = self.0;
+        // SAFETY: the program's list.
+        while !at.is_null() && !unsafe { *at }.is_null() {
+            touched |= One(at).touch(engine);
+            // SAFETY: as above; not its end.
+            unsafe {
+                touched |= Text(*at).touch(engine);
+                at = at.add(1);
+            }
+        }
+        touched
+    }
+}
+
+impl Buffers for (*const iovec, c_int) {
+    fn touch(&self, engine: &Engine) -> bool {
+        // SAFETY: the program's vector, of the length it gave.
+        let vector = unsafe { core::slice::from_raw_parts(self.0, self.1.max(0) as usize) };
+        let mut touched = (self.0.cast::<c_void>(), size_of_val(vector)).touch(engine);
+        for part in vector {
+            touched |= (part.iov_base.cast_const(), part.iov_len).touch(engine);
+        }
+        touched
+    }
+}
+
+impl Buffers for *const msghdr {
+    fn touch(&self, engine: &Engine) -> bool {
+        // SAFETY: the program's message.
+        let message = unsafe { &**self };
+        let head = One(*self).touch(engine);
+        let name = (message.msg_name.cast_const(), message.msg_namelen as usize).touch(engine);
+        let control = (message.msg_control.cast_const(), message.msg_controllen).touch(engine);
+        let parts = (message.msg_iov.cast_const(), message.msg_iovlen as c_int).touch(engine);
+        head | name | control | parts
+    }
+}
+
+impl Buffers for () {
+    fn touch(&self, _: &Engine) -> bool {
+        false
+    }
+}
+
+impl<A: Buffers, B: Buffers> Buffers for (A, B) {
+    fn touch(&self, engine: &Engine) -> bool {
+        self.0.touch(engine) | self.1.touch(engine)
+    }
+}
+
+impl<A: Buffers, B: Buffers, C: Buffers> Buffers for (A, B, C) {
+    fn touch(&self, engine: &Engine) -> bool {
+        self.0.touch(engine) | self.1.touch(engine) | self.2.touch(engine)
+    }
+}
+
+/// Touches buffers and counts it; false outside signal mode and when none is on the device. The
+/// program's `errno` stays.
+pub fn bring(buffers: &impl Buffers) -> bool {
+    let Some(engine) = signal_engine() else {
+        return false;
+    };
+    let before = errno();
+    let touched = buffers.touch(engine);
+    if touched {
+        engine.count(Counter::KernelFaults, 1);
+    }
+    set_errno(before);
+    touched
+}
+
+/// Sets this thread's `errno`.
+pub fn set_errno(value: c_int) {
+    // SAFETY: this thread's own.
+    unsafe { *libc::__errno_location() = value };
+}
+
+/// What a call returns, and how that tells of `EFAULT`.
+pub trait Answer {
+    /// Whether the kernel met memory that it could not reach.
+    fn met_missing_page(&self) -> bool;
+}
+
+macro_rules! answers {
+    ($($type:ty, $failed:expr);+) => {$(
+        impl Answer for $type {
+            fn met_missing_page(&self) -> bool {
+                let failed: fn(&$type) -> bool = $failed;
+                failed(self) && errno() == libc::EFAULT
+            }
+        }
+    )+};
+}
+
+answers! {
+    isize, |r| *r == -1;
+    c_int, |r| *r == -1;
+    *mut libc::FILE, |r| r.is_null();
+    *mut libc::DIR, |r| r.is_null()
+}
+
+/// Makes a call, again while it meets pages of its buffers that are missing.
+pub fn with_pages<R: Answer>(buffers: impl Buffers, mut call: impl FnMut() -> R) -> R {
+    let mut result = call();
+    for _ in 0..MAX_TRIES {
+        if !result.met_missing_page() || !bring(&buffers) {
+            break;
+        }
+        result = call();
+    }
+    result
+}

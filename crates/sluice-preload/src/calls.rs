@@ -1,0 +1,228 @@
+//! System calls that read or write the program's memory besides the bytes of files: names, lists of
+//! descriptors, status. See [`crate::buffers`].
+
+use crate::buffers::{Buffers, One, Text, Texts, on_device, set_errno, signal_engine, with_pages};
+use crate::next;
+use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, nfds_t, pollfd};
+use libc::{size_t, ssize_t, stat as Stat, statx as Statx};
+
+macro_rules! hooks {
+    ($($symbol:literal $name:ident = $next:ident
+       ($($arg:ident: $type:ty),*) -> $ret:ty, $buffers:expr;)+) => {$(
+        next!($next: $symbol($($arg: $type),*) -> $ret);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+            // SAFETY: passed on.
+            with_pages($buffers, || unsafe { $next($($arg),*) })
+        }
+    )+};
+}
+
+// `open` takes its mode only when it makes a file; it is passed in a register in any case.
+hooks! {
+    c"open" open = next_open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
+        Text(path);
+    c"open64" open64 = next_open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
+        Text(path);
+    c"openat" openat = next_openat
+        (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
+    c"openat64" openat64 = next_openat64
+        (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, Text(path);
+    c"stat" stat = next_stat(path: *const c_char, to: *mut Stat) -> c_int,
+        (Text(path), One(to));
+    c"stat64" stat64 = next_stat64(path: *const c_char, to: *mut Stat) -> c_int,
+        (Text(path), One(to));
+    c"lstat" lstat = next_lstat(path: *const c_char, to: *mut Stat) -> c_int,
+        (Text(path), One(to));
+    c"lstat64" lstat64 = next_lstat64(path: *const c_char, to: *mut Stat) -> c_int,
+        (Text(path), One(to));
+    c"fstat" fstat = next_fstat(fd: c_int, to: *mut Stat) -> c_int, One(to);
+    c"fstat64" fstat64 = next_fstat64(fd: c_int, to: *mut Stat) -> c_int, One(to);
+    c"fstatat" fstatat = next_fstatat
+        (dir: c_int, path: *const c_char, to: *mut Stat, flags: c_int) -> c_int,
+        (Text(path), One(to));
+    c"fstatat64" fstatat64 = next_fstatat64
+        (dir: c_int, path: *const c_char, to: *mut Stat, flags: c_int) -> c_int,
+        (Text(path), One(to));
+    c"statx" statx = next_statx
+        (dir: c_int, path: *const c_char, flags: c_int, mask: c_uint, to: *mut Statx) -> c_int,
+        (Text(path), One(to));
+    c"access" access = next_access(path: *const c_char, mode: c_int) -> c_int, Text(path);
+    c"faccessat" faccessat = next_faccessat
+        (dir: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int, Text(path);
+    c"chdir" chdir = next_chdir(path: *const c_char) -> c_int, Text(path);
+    c"mkdir" mkdir = next_mkdir(path: *const c_char, mode: mode_t) -> c_int, Text(path);
+    c"rmdir" rmdir = next_rmdir(path: *const c_char) -> c_int, Text(path);
+    c"unlink" unlink = next_unlink(path: *const c_char) -> c_int, Text(path);
+    c"unlinkat" unlinkat = next_unlinkat
+        (dir: c_int, path: *const c_char, flags: c_int) -> c_int, Text(path);
+    c"rename" rename = next_rename(from: *const c_char, to: *const c_char) -> c_int,
+        (Text(from), Text(to));
+    c"readlink" readlink = next_readlink
+        (path: *const c_char, to: *mut c_char, n: size_t) -> ssize_t,
+        (Text(path), (to.cast::<c_void>().cast_const(), n));
+    c"readlinkat" readlinkat = next_readlinkat
+        (dir: c_int, path: *const c_char, to: *mut c_char, n: size_t) -> ssize_t,
+        (Text(path), (to.cast::<c_void>().cast_const(), n));
+    c"execve" execve = next_execve
+        (path: *const c_char, args: *const *const c_char, env: *const *const c_char) -> c_int,
+        (Text(path), Texts(args), Texts(env));
+    c"execv" execv = next_execv(path: *const c_char, args: *const *const c_char) -> c_int,
+        (Text(path), Texts(args), Environment);
+    c"execvp" execvp = next_execvp(file: *const c_char, args: *const *const c_char) -> c_int,
+        (Text(file), Texts(args), Environment);
+    c"epoll_wait" epoll_wait = next_epoll_wait
+        (fd: c_int, to: *mut epoll_event, n: c_int, timeout: c_int) -> c_int,
+        (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<epoll_event>());
+    c"epoll_ctl" epoll_ctl = next_epoll_ctl
+        (fd: c_int, what: c_int, of: c_int, event: *mut epoll_event) -> c_int, One(event);
+}
+
+unsafe extern "C" {
+    #[link_name = "environ"]
+    static ENVIRONMENT: *const *const c_char;
+}
+
+/// The strings that a program started without a list of its own inherits.
+struct Environment;
+
+impl Buffers for Environment {
+    fn touch(&self, engine: &sluice_runtime::Engine) -> bool {
+        // SAFETY: the C library's own list.
+        Texts(unsafe { ENVIRONMENT }).touch(engine)
+    }
+}
+
+/// What the child of `posix_spawn` reads with all signals blocked, so that a trap would end it.
+struct Actions {
+    actions: *const c_void,
+    attributes: *const c_void,
+}
+
+impl Buffers for Actions {
+    /// The C library's binary interface: how many actions there are at 4, a pointer to them at 8.
+    fn touch(&self, engine: &sluice_runtime::Engine) -> bool {
+        const HEAD_BYTES: usize = size_of::<libc::posix_spawn_file_actions_t>();
+        const ACTION_BYTES: usize = 32;
+        let attributes = One(self.attributes.cast::<libc::posix_spawnattr_t>()).touch(engine);
+        if self.actions.is_null() {
+            return attributes;
+        }
+        let head = (self.actions, HEAD_BYTES).touch(engine);
+        // SAFETY: the program's actions.
+        let list = unsafe {
+            let used = self.actions.byte_add(4).cast::<c_int>().read().max(0) as usize;
+            let list = self.actions.byte_add(8).cast::<*const c_void>().read();
+            (list, used * ACTION_BYTES).touch(engine)
+        };
+        attributes | head | list
+    }
+}
+
+macro_rules! spawns {
+    ($($symbol:literal $name:ident = $next:ident;)+) => {$(
+        next!($next: $symbol(pid: *mut c_int, path: *const c_char, actions: *const c_void,
+            attributes: *const c_void, args: *const *const c_char, env: *const *const c_char
+        ) -> c_int);
+
+        /// # Safety
+        /// C contract of the function of this name, which returns its error.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            pid: *mut c_int,
+            path: *const c_char,
+            actions: *const c_void,
+            attributes: *const c_void,
+            args: *const *const c_char,
+            env: *const *const c_char,
+        ) -> c_int {
+            let before = sluice_region::errno();
+            if let Some(engine) = signal_engine() {
+                Actions { actions, attributes }.touch(engine);
+            }
+            let buffers = (Text(path), Texts(args), Texts(env));
+            let error = with_pages(buffers, || {
+                // SAFETY: passed on.
+                match unsafe { $next(pid, path, actions, attributes, args, env) } {
+                    0 => 0,
+                    error => {
+                        set_errno(error);
+                        -1
+                    }
+                }
+            });
+            let error = if error == 0 { 0 } else { sluice_region::errno() };
+            set_errno(before);
+            error
+        }
+    )+};
+}
+
+spawns! {
+    c"posix_spawn" posix_spawn = next_posix_spawn;
+    c"posix_spawnp" posix_spawnp = next_posix_spawnp;
+}
+
+/// Descriptors that are watched by way of the stack; more are touched and tried again.
+const ON_STACK: usize = 512;
+
+next!(next_poll: c"poll"(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int);
+
+/// The kernel writes the answer after the wait, when the page may have gone again. On the stack it
+/// does not, and no wait is longer than was asked for.
+///
+/// # Safety
+/// C contract of `poll`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poll(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int {
+    let count = n as usize;
+    let placed = signal_engine().is_some_and(|engine| on_device(engine, fds as usize));
+    if !placed || count > ON_STACK {
+        let bytes = (
+            fds.cast::<c_void>().cast_const(),
+            count.saturating_mul(size_of::<pollfd>()),
+        );
+        // SAFETY: passed on.
+        return with_pages(bytes, || unsafe { next_poll(fds, n, timeout) });
+    }
+    let mut copy = [pollfd {
+        fd: -1,
+        events: 0,
+        revents: 0,
+    }; ON_STACK];
+    // SAFETY: the program's list, of the length it gave, which is not longer than the copy.
+    unsafe {
+        core::ptr::copy_nonoverlapping(fds, copy.as_mut_ptr(), count);
+        let result = next_poll(copy.as_mut_ptr(), n, timeout);
+        for (at, watched) in copy[..count].iter().enumerate() {
+            (*fds.add(at)).revents = watched.revents;
+        }
+        result
+    }
+}
+
+next!(next_poll_chk: c"__poll_chk"
+    (fds: *mut pollfd, n: nfds_t, timeout: c_int, room: size_t) -> c_int);
+
+/// `poll` of programs built with `_FORTIFY_SOURCE`.
+///
+/// # Safety
+/// C contract of the function of this name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __poll_chk(
+    fds: *mut pollfd,
+    n: nfds_t,
+    timeout: c_int,
+    room: size_t,
+) -> c_int {
+    // SAFETY: passed on; the C library's ends the program when the list is too small.
+    unsafe {
+        if n as usize > room / size_of::<pollfd>() {
+            return next_poll_chk(fds, n, timeout, room);
+        }
+        poll(fds, n, timeout)
+    }
+}
