@@ -292,7 +292,8 @@ pub enum PlaceArg {
 #[derive(Debug, Args)]
 pub struct HostArgs {
     /// Divide the memory of the program, and the capacities that must keep their ratio to it; of a
-    /// trace, only these [default: 8; of a trace, 1]
+    /// trace, only these [default: 8; of a trace, 1]. An L2 keeps room for what no scale divides:
+    /// dlrm's networks
     #[arg(long, value_name = "N", requires = "system",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub scale: Option<u32>,

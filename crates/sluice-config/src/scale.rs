@@ -29,6 +29,16 @@ impl System {
     /// # Errors
     /// [`ConfigError::Impossible`] if a capacity does not divide.
     pub fn scaled(&self, scale: u32) -> Result<System, ConfigError> {
+        self.scaled_with(scale, 0)
+    }
+
+    /// The same for a program of which each thread uses so many bytes all the time that the scale
+    /// does not divide: an L2 has room for them beside its part of the memory that is divided. The
+    /// L3, which need not have what an L2 has, holds memory that is divided.
+    ///
+    /// # Errors
+    /// As [`System::scaled`].
+    pub fn scaled_with(&self, scale: u32, thread_bytes: u64) -> Result<System, ConfigError> {
         let mut system = self.clone();
         if scale == 0 {
             return Err(ConfigError::Impossible {
@@ -67,6 +77,12 @@ impl System {
             } else {
                 divide(&mut system.host, key, scale)?;
             }
+        }
+        if thread_bytes > 0 {
+            const L2: &str = "l2.capacity";
+            let room = (bytes(&system.host, L2) + thread_bytes).next_power_of_two();
+            let room = room.min(bytes(&self.host, L2));
+            system.host.set(L2, &Bytes(room).to_string())?;
         }
         if !is_memory && self.device.get("ftl.gc_threshold").is_some_and(is_number) {
             scale_threshold(&self.device, &mut system.device, scale)?;

@@ -299,6 +299,30 @@ fn scaling_has_floors() {
     assert_eq!(bytes(&small, "l3.capacity"), 2 << 20);
 }
 
+/// What a thread needs all the time stays in its L2 beside the part of the memory that is divided,
+/// as far as it fits the L2 at full size; nothing else changes.
+#[test]
+fn an_l2_keeps_room_for_what_no_scale_divides() {
+    let full = load_system("base-cssd").unwrap();
+    let l2 = |scale, thread_bytes| {
+        let system = full.scaled_with(scale, thread_bytes).unwrap();
+        let mut plain = full.scaled(scale).unwrap();
+        let room = bytes(&system, "l2.capacity");
+        plain.set("l2.capacity", &Bytes(room).to_string()).unwrap();
+        assert_eq!(system, plain);
+        room >> 10
+    };
+    assert_eq!(
+        [0, 1, 64 << 10, (64 << 10) + 1].map(|hot| l2(16, hot)),
+        [64, 128, 128, 256]
+    );
+    assert_eq!(
+        [250 << 10, 500 << 10, 1 << 30].map(|hot| l2(16, hot)),
+        [512, 512, 512]
+    );
+    assert_eq!(l2(1, 1 << 30), 512);
+}
+
 /// A plane that collects at 1664 of its 2048 spare blocks has 384 to write before it: a small one
 /// has as small a part of them, but two at least, which the collector writes to.
 #[test]

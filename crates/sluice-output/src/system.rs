@@ -107,7 +107,7 @@ impl SystemPlan<'_> {
     /// # Errors
     /// [`SystemError`].
     pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, SystemError> {
-        let ready = self.run.prepare()?;
+        let ready = self.run.prepare_for(self.kernel.info.thread_bytes)?;
         let threads = ready.host.threads;
         let mut kernel = (self.kernel.info.make)(&KernelOptions {
             threads,
@@ -233,7 +233,16 @@ impl SystemRun<'_> {
     /// # Errors
     /// [`SystemError::Config`].
     pub fn prepare(&self) -> Result<ReadySystem, SystemError> {
-        let system = self.system.scaled(self.scale)?;
+        self.prepare_for(0)
+    }
+
+    /// The same for a program of which each thread uses so many bytes all the time that the scale
+    /// does not divide.
+    ///
+    /// # Errors
+    /// [`SystemError::Config`].
+    pub fn prepare_for(&self, thread_bytes: u64) -> Result<ReadySystem, SystemError> {
+        let system = self.system.scaled_with(self.scale, thread_bytes)?;
         let (device, host) = system.check(self.seed)?;
         let device = sluice_plugin::device(&device, self.seed)?;
         Ok(ReadySystem {

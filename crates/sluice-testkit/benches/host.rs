@@ -57,7 +57,9 @@ fn show(system: &str, kernel: &KernelInfo, scale: u32, length: u64) {
 
 fn run(system: &str, kernel: &KernelInfo, scale: u32, length: u64) -> (f64, HostStats) {
     let system = load_system(system).expect("a system");
-    let system = system.scaled(scale).expect("a scale");
+    let system = system
+        .scaled_with(scale, kernel.thread_bytes)
+        .expect("a scale");
     let (device, host) = system.check(1).expect("a possible system");
     let mut program = (kernel.make)(&KernelOptions {
         threads: host.threads,

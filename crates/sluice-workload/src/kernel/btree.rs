@@ -38,6 +38,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "lookups of random keys in a B+-tree",
     source: "ESF section V-E, BTree of Mitosis",
     published: None,
+    thread_bytes: 0,
     params: PARAMS,
     make: |options| Box::new(BTree::new(options)),
 };

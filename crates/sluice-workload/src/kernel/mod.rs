@@ -86,6 +86,9 @@ pub struct KernelInfo {
     /// What SkyByte's Table I says of it: memory in MB, write ratio in percent, LLC misses in
     /// 10,000 instructions; nothing if it is none of that table.
     pub published: Option<(u32, u32, u32)>,
+    /// What a thread uses all the time and no scale divides, such as a network's weights, if that
+    /// is more than an L1 has; or 0.
+    pub thread_bytes: u64,
     /// What it takes beside `seed` and `rounds`.
     pub params: &'static [Param],
     /// Makes one.

@@ -5,7 +5,7 @@ use sluice_units::Rng;
 /// Sparse features, each with an embedding table (Criteo).
 pub(super) const TABLES: usize = 26;
 /// Numbers of a row.
-pub(super) const DIM: usize = 32;
+pub(super) const DIM: usize = 64;
 /// Dense features: 13 (Criteo), a one for the bias, and zeros.
 pub(super) const DENSE: usize = 16;
 pub(super) const FEATURES: usize = 13;
@@ -17,16 +17,52 @@ pub(super) const PAIRS: usize = VECTORS * (VECTORS - 1) / 2;
 /// Pairs, the bottom network's output, and a one for the bias.
 pub(super) const TOP_IN: usize = PAIRS + DIM + 1;
 /// Width of the top network's hidden layer.
-pub(super) const TOP: usize = 64;
+pub(super) const TOP: usize = 128;
 
 /// A row of a table, or its gradient.
 pub(super) type Row = [f32; DIM];
+
+/// Most rows of a table that a sample looks up.
+pub(super) const MOST: usize = 10;
+
+/// The rows of a table that a sample looks up, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Bag {
+    rows: [u32; MOST],
+    count: u8,
+}
+
+impl Bag {
+    /// Each of them once.
+    pub(super) fn new(drawn: impl Iterator<Item = u32>) -> Bag {
+        let mut bag = Bag {
+            rows: [u32::MAX; MOST],
+            count: 0,
+        };
+        for (row, drawn) in bag.rows.iter_mut().zip(drawn) {
+            *row = drawn;
+        }
+        bag.rows.sort_unstable();
+        for i in 0..MOST {
+            let (row, count) = (bag.rows[i], usize::from(bag.count));
+            if row != u32::MAX && (count == 0 || bag.rows[count - 1] != row) {
+                bag.rows[count] = row;
+                bag.count += 1;
+            }
+        }
+        bag
+    }
+
+    pub(super) fn rows(&self) -> &[u32] {
+        &self.rows[..usize::from(self.count)]
+    }
+}
 
 /// What is known of a sample.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) dense: [f32; DENSE],
-    pub(super) rows: [u32; TABLES],
+    pub(super) rows: [Bag; TABLES],
     pub(super) label: f32,
 }
 
@@ -248,15 +284,15 @@ mod tests {
 
     fn sample(rng: &mut Rng) -> (Sample, [Row; TABLES]) {
         let mut number = || rng.below(2_000) as f32 / 1_000.0 - 1.0;
-        let rows = std::array::from_fn(|_| std::array::from_fn(|_| number() / 2.0));
+        let rows = std::array::from_fn(|_| std::array::from_fn(|_| number() / 4.0));
         let mut dense: [f32; DENSE] = std::array::from_fn(|_| number());
         dense[FEATURES..].copy_from_slice(&[1.0, 0.0, 0.0]);
-        let (rows_at, label) = ([0; TABLES], 1.0);
+        let rows_at = std::array::from_fn(|_| Bag::new([0].into_iter()));
         (
             Sample {
                 dense,
                 rows: rows_at,
-                label,
+                label: 1.0,
             },
             rows,
         )

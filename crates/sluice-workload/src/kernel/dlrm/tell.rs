@@ -4,7 +4,7 @@
 //! into a buffer of its own.
 
 use super::super::{Arena, Array, Recorder};
-use super::net::{BOTTOM, DENSE, DIM, FEATURES, PAIRS, TABLES, TOP, TOP_IN, VECTORS};
+use super::net::{BOTTOM, DENSE, DIM, FEATURES, MOST, PAIRS, TABLES, TOP, TOP_IN, VECTORS};
 use super::{GROUP, PARTS, batch};
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ pub(super) const LINE: u64 = 64;
 pub(super) const LANES: u64 = 16;
 pub(super) const ROW_BYTES: u64 = 4 * DIM as u64;
 
-/// Dense features, rows, label.
-const SAMPLE_BYTES: u64 = 4 * (FEATURES + TABLES + 1) as u64;
+/// Dense features, label, and for each table where its rows begin and their numbers.
+const SAMPLE_BYTES: u64 = 4 * (FEATURES + 1 + TABLES * (1 + MOST)) as u64;
 /// Bytes of an activation or gradient that the update needs: bfloat16, as the networks' own
 /// arithmetic is in 32 bits (Kalamkar et al.).
 const KEPT: u64 = 2;
@@ -39,6 +39,11 @@ const VECTORS_BYTES: u64 = VECTORS as u64 * ROW_BYTES;
 const PRODUCTS_BYTES: u64 = (4 * (VECTORS * VECTORS) as u64).next_multiple_of(LINE);
 const PAIRS_BYTES: u64 = (4 * TOP_IN as u64).next_multiple_of(LINE);
 const ONCE_BYTES: u64 = VECTORS_BYTES + PRODUCTS_BYTES + PAIRS_BYTES;
+
+/// Weights of the networks.
+const FLOATS: u64 = (TOP_IN * TOP + TOP + BOTTOM * DIM + DENSE * BOTTOM) as u64;
+/// What a thread goes through for each sample.
+pub(super) const THREAD_BYTES: u64 = 4 * FLOATS + ONCE_BYTES + GROUP * VECTORS_BYTES;
 
 /// To ten multiplications, other instructions of their loop: broadcasts, addresses, loop.
 const LOOP_TENTHS: u64 = 3;
@@ -80,11 +85,10 @@ impl Places {
         let others = batches * batch * SAMPLE_BYTES + batch * (TAPE_BYTES + BY_ROWS_BYTES);
         let rows = (target.saturating_sub(others) / (TABLES as u64 * ROW_BYTES)).max(PARTS);
         let mut arena = Arena::default();
-        let floats = TOP_IN * TOP + TOP + BOTTOM * DIM + DENSE * BOTTOM;
         Places {
             tables: arena.array(TABLES as u64 * rows, ROW_BYTES),
             data: arena.array(batches, batch * SAMPLE_BYTES),
-            weights: arena.array(floats as u64, 4),
+            weights: arena.array(FLOATS, 4),
             tapes: arena.array(batch, TAPE_BYTES),
             by_rows: arena.array(batch, BY_ROWS_BYTES),
             scratch: arena.array(u64::from(threads), ONCE_BYTES + GROUP * VECTORS_BYTES),
@@ -95,10 +99,16 @@ impl Places {
         }
     }
 
-    /// Where the number of a sample's row is: a batch has them by table.
-    pub(super) fn number(&self, done: u64, table: usize, sample: u64) -> u64 {
-        let rows = (FEATURES + table) as u64 * self.batch + sample;
-        self.data.at(done % self.batches) + 4 * rows
+    /// Where it stands at which number the rows of a sample begin: a batch has them by table.
+    pub(super) fn start(&self, done: u64, table: usize, sample: u64) -> u64 {
+        let before = (FEATURES + 1 + table) as u64 * self.batch + sample;
+        self.data.at(done % self.batches) + 4 * before
+    }
+
+    /// Where the number of a row is, after so many others of the table.
+    pub(super) fn number(&self, done: u64, table: usize, before: u64) -> u64 {
+        let others = (FEATURES + 1 + TABLES + MOST * table) as u64 * self.batch;
+        self.data.at(done % self.batches) + 4 * (others + before)
     }
 
     pub(super) fn scratch(&self, thread: u32, sample: u64) -> Scratch {
