@@ -236,8 +236,7 @@ impl SystemRun<'_> {
         self.prepare_for(0)
     }
 
-    /// The same for a program of which each thread uses so many bytes all the time that the scale
-    /// does not divide.
+    /// As [`System::scaled_with`].
     ///
     /// # Errors
     /// [`SystemError::Config`].

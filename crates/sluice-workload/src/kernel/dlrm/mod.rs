@@ -20,14 +20,16 @@
 //! - Tables are kept as differences from their first values, which are a function of their place.
 
 mod net;
+mod source;
 mod tell;
 
 use super::share::Share;
 use super::{Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use crate::zipf::Zipf;
-use net::{Bag, DENSE, DIM, FEATURES, MOST, Net, Row, Sample, TABLES, TOP_IN, Tape, add};
+use net::{DIM, Net, Row, Sample, TABLES, TOP_IN, Tape, add};
 use sluice_fabric::host::{Instr, Program, Step};
-use sluice_units::{Bytes, Rng};
+use sluice_units::Bytes;
+use source::{Source, first};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tell::{BY_ROW_BYTES, LANES, LINE, Places, ROW_BYTES};
@@ -72,61 +74,6 @@ pub(super) const INFO: KernelInfo = KernelInfo {
 /// Samples of a batch.
 fn batch(scale: u32) -> u64 {
     (BATCH / u64::from(scale)).max(BATCH_MIN)
-}
-
-/// Training samples, made from their numbers.
-struct Source {
-    seed: u64,
-    zipf: Zipf,
-}
-
-impl Source {
-    fn sample(&self, number: u64) -> Sample {
-        let start = number.wrapping_mul(0xd129_0d3e_4d7d_9a63);
-        let mut rng = Rng::from_splitmix(self.seed ^ start);
-        let mut dense = [0.0; DENSE];
-        for x in &mut dense[..FEATURES] {
-            *x = rng.below(2_001) as f32 / 1_000.0 - 1.0;
-        }
-        dense[FEATURES] = 1.0;
-        let rows = std::array::from_fn(|_| self.bag(&mut rng));
-        // What the model is to find out: a slope for each dense feature, and a like or dislike of
-        // each row of the first tables.
-        let slopes = (1..)
-            .zip(&dense[..FEATURES])
-            .map(|(i, x)| if i % 3 == 0 { -x } else { *x });
-        let likes = rows[..4]
-            .iter()
-            .map(|bag: &Bag| if bag.rows()[0] % 2 == 0 { 0.5 } else { -0.5 });
-        let label = if slopes.chain(likes).sum::<f32>() > 0.0 {
-            1.0
-        } else {
-            0.0
-        };
-        Sample { dense, rows, label }
-    }
-
-    fn bag(&self, rng: &mut Rng) -> Bag {
-        let count = lookups(rng);
-        Bag::new((0..count).map(|_| self.zipf.rank(rng) as u32))
-    }
-}
-
-/// Rows that a table's vector is the sum of, as DLRM's own generator draws them: a number up to
-/// ten times evenly in 0 to 1, rounded, one at least; each row once.
-fn lookups(rng: &mut Rng) -> usize {
-    const EVEN: u64 = 1_000;
-    ((rng.below(EVEN) * MOST as u64 + EVEN / 2) / EVEN).max(1) as usize
-}
-
-/// A row as it is before it is first updated: evenly in +-0.1.
-fn first(table: usize, row: u32) -> Row {
-    let start = (u64::from(row) << 5 | table as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let number = |i: usize| {
-        let x = (start ^ start >> 31).wrapping_mul(2 * i as u64 + 0xd129_0d3e_4d7d_9a63);
-        (x >> 44) as f32 / (1 << 19) as f32 - 1.0
-    };
-    std::array::from_fn(|i| number(i) * 0.1)
 }
 
 /// What the threads are at.
