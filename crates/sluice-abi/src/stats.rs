@@ -135,6 +135,8 @@ counters! {
     CachedPages = "cached_pages",
     /// Parameters changed while the device ran.
     Tunes = "tunes",
+    /// Bytes of the device that the program holds without access to them.
+    ReservedBytes = "reserved_bytes",
 }
 
 impl Counter {

@@ -172,6 +172,7 @@ impl Run<'_> {
         let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
         json!({
             "placed_bytes": get(Counter::PlacedBytes),
+            "reserved_bytes": get(Counter::ReservedBytes),
             "trims": get(Counter::Trims),
             "pinned": get(Counter::Pinned),
         "pinned_errno": get(Counter::PinnedErrno),

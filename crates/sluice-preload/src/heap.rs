@@ -4,8 +4,8 @@ use crate::init::engine;
 use core::ptr::null_mut;
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_abi::Counter;
-use sluice_region::PAGE;
-use sluice_runtime::{Lock, Space};
+use sluice_region::{PAGE, raw_mprotect};
+use sluice_runtime::{Engine, Lock, Space};
 
 /// The program's allocations.
 pub static HEAP: Lock<Dlmalloc<Arena>> = Lock::new(Dlmalloc::new_with_allocator(Arena));
@@ -17,41 +17,103 @@ pub struct Arena;
 
 /// Takes pages of the arena; `None` when the device is full.
 pub fn take(len: usize) -> Option<usize> {
-    let pages = len.div_ceil(PAGE);
     let engine = engine()?;
-    let (taken, in_use) = {
-        let mut space = SPACE.lock();
-        let space = space.as_mut()?;
-        (space.take(pages), space.in_use())
-    };
-    match taken {
-        Some(first) => {
-            engine.set_count(Counter::PlacedBytes, (in_use * PAGE) as u64);
-            Some(engine.arena().0 + first * PAGE)
-        }
-        None => {
-            engine.count(Counter::DeviceFull, 1);
-            None
-        }
+    let first = with_space(engine, |space| space.take(len.div_ceil(PAGE))).flatten();
+    if first.is_none() {
+        engine.count(Counter::DeviceFull, 1);
     }
+    first.map(|first| engine.arena().0 + first * PAGE)
+}
+
+/// Takes pages that the program cannot access yet; `None` when it has to do without the device.
+pub fn reserve(len: usize) -> Option<usize> {
+    let engine = engine()?;
+    let first = with_space(engine, |space| space.reserve(len.div_ceil(PAGE)))??;
+    let addr = engine.arena().0 + first * PAGE;
+    if engine.close(addr, len.next_multiple_of(PAGE)).is_err() {
+        give(addr, len);
+        return None;
+    }
+    Some(addr)
 }
 
 /// Gives pages of the arena back, contents dropped.
 pub fn give(addr: usize, len: usize) {
     let Some(engine) = engine() else { return };
     let len = len.next_multiple_of(PAGE);
+    // What cannot be opened is not handed out again.
+    if empty(engine, addr, len).is_ok() {
+        let (first, count) = pages(engine, addr, len);
+        with_space(engine, |space| space.give(first, count));
+    }
+}
+
+/// Makes a range of the arena what it was at the start: on the device, open, and empty.
+pub fn empty(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
     if engine.any_off_device(addr, len) {
-        crate::map::map_afresh(engine, addr, len);
+        crate::map::map_afresh(engine, addr, len)?;
+        note_open(engine, addr, len);
+    } else {
+        open(engine, addr, len)?;
     }
     engine.discard(addr, len);
-    let first = (addr - engine.arena().0) / PAGE;
-    let in_use = {
+    Ok(())
+}
+
+/// Gives the program access to what is closed of a range.
+pub fn open(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
+    if closed_in(engine, addr, len) > 0 {
+        // SAFETY: a range of the arena, on behalf of the program.
+        unsafe { raw_mprotect(addr, len, libc::PROT_READ | libc::PROT_WRITE)? };
+        note_open(engine, addr, len);
+    }
+    Ok(())
+}
+
+fn note_open(engine: &Engine, addr: usize, len: usize) {
+    let (first, count) = pages(engine, addr, len);
+    with_space(engine, |space| space.open(first, count));
+}
+
+/// Takes the program's access to a range; contents stay.
+pub fn close(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
+    engine.close(addr, len)?;
+    let (first, count) = pages(engine, addr, len);
+    with_space(engine, |space| space.close(first, count));
+    Ok(())
+}
+
+/// Marks a range as the program's.
+pub fn claim(engine: &Engine, addr: usize, len: usize) {
+    let (first, count) = pages(engine, addr, len);
+    with_space(engine, |space| space.claim(first, count));
+}
+
+/// Pages of a range to which the program has no access.
+pub fn closed_in(engine: &Engine, addr: usize, len: usize) -> usize {
+    let (first, count) = pages(engine, addr, len);
+    let space = SPACE.lock();
+    space
+        .as_ref()
+        .map_or(0, |space| space.closed_in(first, count))
+}
+
+/// The first page of a range of the arena, and how many it has.
+fn pages(engine: &Engine, addr: usize, len: usize) -> (usize, usize) {
+    ((addr - engine.arena().0) / PAGE, len / PAGE)
+}
+
+/// Changes which pages are handed out, and tells how many there are now.
+fn with_space<T>(engine: &Engine, change: impl FnOnce(&mut Space) -> T) -> Option<T> {
+    let (changed, in_use, closed) = {
         let mut space = SPACE.lock();
-        let Some(space) = space.as_mut() else { return };
-        space.give(first, len / PAGE);
-        space.in_use()
+        let space = space.as_mut()?;
+        (change(space), space.in_use(), space.closed())
     };
-    engine.set_count(Counter::PlacedBytes, (in_use * PAGE) as u64);
+    let open = in_use.saturating_sub(closed);
+    engine.set_count(Counter::PlacedBytes, (open * PAGE) as u64);
+    engine.set_count(Counter::ReservedBytes, (closed * PAGE) as u64);
+    Some(changed)
 }
 
 // SAFETY: `take` hands out distinct ranges of zeros: fresh pages, or pages dropped by `give`.

@@ -16,6 +16,7 @@ mod mask;
 mod next;
 mod streams;
 mod system;
+mod wishes;
 
 #[global_allocator]
 static INTERNAL: internal::Internal = internal::Internal;

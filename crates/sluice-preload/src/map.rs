@@ -1,8 +1,12 @@
 //! Mappings: large anonymous ones become pages of the arena, and those of the device file become
 //! windows of the device.
+//!
+//! Address space that a program reserves without access, to open it later piece by piece, is taken
+//! from the arena as well, and closed. The heaps of virtual machines are made so.
 
-use crate::heap::{SPACE, give, take};
+use crate::heap::{claim, close, closed_in, empty, give, open, reserve, take};
 use crate::init::engine;
+use crate::wishes;
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, file_identity, raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
@@ -58,15 +62,16 @@ impl Wanted {
         self.has(libc::MAP_FIXED) || self.has(libc::MAP_FIXED_NOREPLACE)
     }
 
-    fn is_plain_memory(&self) -> bool {
-        self.has(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) && self.prot == READ_WRITE
+    /// Memory of the program's own, whatever access it has.
+    fn is_memory(&self) -> bool {
+        self.has(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) && self.flags & NOT_PLACED == 0
     }
 
+    /// Whether it may be anywhere, and be placed on the device.
     fn is_heap(&self, engine: &Engine) -> bool {
         engine.arena().1 > 0
-            && self.is_plain_memory()
+            && self.is_memory()
             && !self.is_fixed()
-            && self.flags & NOT_PLACED == 0
             && self.len >= engine.session.mmap_min
     }
 
@@ -89,8 +94,16 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     let Some(engine) = engine() else {
         return wanted.pass();
     };
-    if wanted.is_heap(engine) {
+    if wanted.is_heap(engine) && wanted.prot == READ_WRITE {
         return take(wanted.len).ok_or(libc::ENOMEM);
+    }
+    if wanted.is_heap(engine)
+        && wanted.prot == libc::PROT_NONE
+        && !wishes::must_be(wanted.addr)
+        && let Some(addr) = reserve(wanted.len)
+    {
+        wishes::passed_over(wanted.addr, addr, wanted.len.next_multiple_of(PAGE));
+        return Ok(addr);
     }
     if wanted.is_fixed() && engine.in_arena(wanted.addr) {
         return map_over_arena(engine, wanted);
@@ -101,8 +114,8 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     wanted.pass()
 }
 
-/// A fixed mapping on device memory: plain memory stays on the device, empty; anything else takes
-/// its range off the device.
+/// A fixed mapping on device memory: memory that can be read and written, or not be accessed at all,
+/// stays on the device, empty; anything else takes its range off the device.
 fn map_over_arena(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
     let len = wanted.len.next_multiple_of(PAGE);
     let (base, all) = engine.arena();
@@ -112,15 +125,20 @@ fn map_over_arena(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
     if wanted.has(libc::MAP_FIXED_NOREPLACE) {
         return Err(libc::EEXIST);
     }
-    give(wanted.addr, len);
-    if let Some(space) = SPACE.lock().as_mut() {
-        space.claim((wanted.addr - base) / PAGE, len / PAGE);
+    // First, so that nobody else is given what may be free of it.
+    claim(engine, wanted.addr, len);
+    empty(engine, wanted.addr, len)?;
+    match wanted.prot {
+        READ_WRITE if wanted.is_memory() => Ok(wanted.addr),
+        libc::PROT_NONE if wanted.is_memory() => {
+            close(engine, wanted.addr, len)?;
+            Ok(wanted.addr)
+        }
+        _ => {
+            engine.leave_device(wanted.addr, len);
+            wanted.pass()
+        }
     }
-    if wanted.is_plain_memory() && wanted.flags & NOT_PLACED == 0 {
-        return Ok(wanted.addr);
-    }
-    engine.leave_device(wanted.addr, len);
-    wanted.pass()
 }
 
 fn map_file(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
@@ -144,12 +162,12 @@ fn map_file(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
 }
 
 /// Replaces a range of the arena by fresh memory of the device.
-pub fn map_afresh(engine: &Engine, addr: usize, len: usize) {
+pub fn map_afresh(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
     // SAFETY: a range of the arena that the program gave up.
-    if unsafe { raw_mmap(addr, len, READ_WRITE, flags, -1, 0) }.is_ok() {
-        engine.rejoin_device(addr, len);
-    }
+    unsafe { raw_mmap(addr, len, READ_WRITE, flags, -1, 0)? };
+    engine.rejoin_device(addr, len);
+    Ok(())
 }
 
 /// # Safety
@@ -207,6 +225,9 @@ pub unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
         if !addr.is_multiple_of(PAGE) || len == 0 || !engine.in_arena(addr + len - 1) {
             return status(Err(libc::EINVAL));
         }
+        if closed_in(engine, addr, len) == len / PAGE {
+            wishes::gone(addr, len);
+        }
         give(addr, len);
         return 0;
     }
@@ -228,13 +249,16 @@ pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) 
                 engine.discard(addr, len);
                 return 0;
             }
-            // Allowed to do nothing: contents may go later or never. Pages stay small.
+            // Allowed to do nothing: contents may go later or never, pages stay small, and a child
+            // that has memory which it was not to have does not look at it.
             libc::MADV_FREE
             | libc::MADV_HUGEPAGE
             | libc::MADV_NOHUGEPAGE
             | libc::MADV_WILLNEED
             | libc::MADV_COLD
-            | libc::MADV_PAGEOUT => return 0,
+            | libc::MADV_PAGEOUT
+            | libc::MADV_DONTFORK
+            | libc::MADV_DOFORK => return 0,
             _ => {}
         }
     }
@@ -247,16 +271,29 @@ pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mprotect(addr: *mut c_void, len: size_t, prot: c_int) -> c_int {
     let (addr, len) = (addr as usize, len.next_multiple_of(PAGE));
-    if let Some(engine) = engine().filter(|e| e.in_arena(addr) && addr.is_multiple_of(PAGE)) {
-        if prot == READ_WRITE && !engine.any_off_device(addr, len) {
-            return 0;
-        }
-        if prot != READ_WRITE {
-            engine.leave_device(addr, len);
-        }
+    let inside = engine().filter(|e| e.in_arena(addr) && addr.is_multiple_of(PAGE));
+    status(match inside {
+        Some(engine) => protect_in_arena(engine, addr, len, prot),
+        // SAFETY: the program's own request.
+        None => unsafe { raw_mprotect(addr, len, prot) },
+    })
+}
+
+/// Memory that can be read and written, or not be accessed at all, stays on the device.
+fn protect_in_arena(engine: &Engine, addr: usize, len: usize, prot: c_int) -> Result<(), i32> {
+    let all_on_device = !engine.any_off_device(addr, len);
+    match prot {
+        READ_WRITE if all_on_device => return open(engine, addr, len),
+        libc::PROT_NONE if all_on_device => return close(engine, addr, len),
+        _ => {}
+    }
+    // What leaves the device takes its contents along, to where it can be written.
+    open(engine, addr, len)?;
+    if prot != READ_WRITE {
+        engine.leave_device(addr, len);
     }
     // SAFETY: the program's own request.
-    status(unsafe { raw_mprotect(addr, len, prot) })
+    unsafe { raw_mprotect(addr, len, prot) }
 }
 
 /// # Safety
@@ -294,7 +331,8 @@ fn remap_in_arena(addr: usize, old: usize, new: usize, flags: c_int) -> Result<u
         }
         return Ok(addr);
     }
-    if flags & libc::MREMAP_MAYMOVE == 0 {
+    let is_closed = engine().is_some_and(|engine| closed_in(engine, addr, old) > 0);
+    if flags & libc::MREMAP_MAYMOVE == 0 || is_closed {
         return Err(libc::ENOMEM);
     }
     let to = take(new).ok_or(libc::ENOMEM)?;

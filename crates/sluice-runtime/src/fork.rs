@@ -3,7 +3,7 @@
 use crate::clock::now_ns;
 use crate::engine::{Engine, StartError, kind, os};
 use crate::files;
-use crate::host::{Backing, MAPPED, PENDING, WRITTEN};
+use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, WRITTEN};
 use crate::state::Core;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
@@ -52,6 +52,42 @@ impl Engine {
 }
 
 impl Core {
+    /// Registers the arena, and protects what is used of it, to see what is written.
+    fn take_over(&self, uffd: &Uffd, (base, len): (usize, usize)) -> Result<(), StartError> {
+        // No further than there are pages: the kernel would note each missing one of the device.
+        let used = self.host.top as usize * PAGE;
+        let each = |start: usize, end: usize| -> Result<(), i32> {
+            uffd.register_private(base + start, end - start)?;
+            match used.min(end) {
+                to if to > start => uffd.write_protect(base + start, to - start),
+                _ => Ok(()),
+            }
+        };
+        // Files, which the program may have mapped in the arena, cannot be registered.
+        match each(0, len) {
+            Err(libc::EINVAL) => {
+                self.each_run_on_device(|first, end| each(first * PAGE, end * PAGE))
+            }
+            other => other,
+        }
+        .map_err(os("registering the heap"))
+    }
+
+    /// Calls `each` with the first page of each run of pages that is on the device, and its end.
+    fn each_run_on_device(
+        &self,
+        mut each: impl FnMut(usize, usize) -> Result<(), i32>,
+    ) -> Result<(), i32> {
+        let state = &self.host.state;
+        let is_off = |page: &usize| state[*page] & OFF_DEVICE != 0;
+        let mut page = 0;
+        while let Some(first) = (page..state.len()).find(|page| !is_off(page)) {
+            page = (first..state.len()).find(is_off).unwrap_or(state.len());
+            each(first, page)?;
+        }
+        Ok(())
+    }
+
     fn note_written(&mut self, base: usize) {
         let host = &mut self.host;
         let state = &mut host.state;
@@ -71,19 +107,16 @@ impl Core {
         let session = &engine.session;
         let uffd = Uffd::open(kind(session.trap)).map_err(|e| StartError(e.to_string()))?;
         match &mut self.host.backing {
-            Backing::Private(b) => b.register(&uffd).map_err(os("registering the heap"))?,
+            Backing::Private(b) => b.register_limbo(&uffd).map_err(os("registering a page"))?,
             Backing::Shared(b) => b.register(&uffd).map_err(os("registering the file"))?,
+        }
+        if engine.arena.1 > 0 {
+            self.take_over(&uffd, engine.arena)?;
         }
         engine
             .calibration
             .register(&uffd)
             .map_err(os("registering a page"))?;
-        // No further than there are pages: the kernel would note each missing one of the device.
-        let used = self.host.top as usize * PAGE;
-        if engine.arena.1 > 0 && used > 0 {
-            let protect = uffd.write_protect(engine.arena.0, used);
-            protect.map_err(os("protecting the heap"))?;
-        }
         self.host.uffd = uffd;
         self.host.pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
         self.host

@@ -250,12 +250,10 @@ impl Host {
         let (verdict, taken) = sampler.turn(now_ns, self.top, |lpn| {
             state[lpn as usize] & (MAPPED | ORPHAN | PENDING) == MAPPED
         });
-        if let Some(lpn) = taken {
-            let written = self.take_away(lpn);
-            if self.state[lpn as usize] & MAPPED == 0 {
-                // Still in the cache: when it leaves, its writes count.
-                self.state[lpn as usize] |= if written { SAMPLED | WRITTEN } else { SAMPLED };
-            }
+        if let Some(lpn) = taken
+            && self.set_aside(lpn)
+        {
+            self.state[lpn as usize] |= SAMPLED;
         }
         (verdict, taken)
     }
@@ -320,6 +318,22 @@ impl Host {
         left == Left::Written
     }
 
+    /// Unmaps a page that stays in the cache; whether it was written is known when it leaves. Says
+    /// whether it was mapped and is no longer.
+    pub fn set_aside(&mut self, lpn: u64) -> bool {
+        let state = self.state[lpn as usize];
+        if state & (MAPPED | PENDING | ORPHAN | OFF_DEVICE) != MAPPED {
+            return false;
+        }
+        let written = self.take_away(lpn);
+        let state = &mut self.state[lpn as usize];
+        let is_aside = *state & MAPPED == 0;
+        if is_aside && written {
+            *state |= WRITTEN;
+        }
+        is_aside
+    }
+
     /// Asks, on behalf of a thread that waits for us, whether it is the only one of the program.
     ///
     /// It is asked at each trap, for nobody else could tell that a thread made behind the C
@@ -365,11 +379,12 @@ impl Host {
         if mapped || state & PENDING != 0 {
             self.state[lpn as usize] |= ORPHAN;
         }
-        if state & SAMPLED != 0 {
+        // Set aside, if it is neither mapped nor on its way.
+        let is_aside = state & (MAPPED | PENDING) == 0;
+        if is_aside {
             self.reset(lpn, !(SAMPLED | WRITTEN), 0);
-            return state & WRITTEN != 0;
         }
-        false
+        is_aside && state & WRITTEN != 0
     }
 }
 

@@ -51,10 +51,15 @@ impl PrivateBacking {
 
     /// Registers the arena and the limbo pages.
     pub fn register(&mut self, uffd: &Uffd) -> Result<(), i32> {
+        self.register_limbo(uffd)?;
+        uffd.register_private(self.arena.addr(), self.arena.len())
+    }
+
+    /// Registers the limbo pages.
+    pub fn register_limbo(&mut self, uffd: &Uffd) -> Result<(), i32> {
         // SAFETY: limbo holds nothing between two evictions.
         unsafe { dont_need(self.limbo.addr(), self.limbo.len())? };
         self.limbo_next = 0;
-        uffd.register_private(self.arena.addr(), self.arena.len())?;
         uffd.register_private(self.limbo.addr(), self.limbo.len())
     }
 

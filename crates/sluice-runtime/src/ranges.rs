@@ -31,6 +31,22 @@ impl Engine {
         core.publish();
     }
 
+    /// Takes the program's access to a range. Contents stay on the device and pages in its cache,
+    /// but none stays mapped: the kernel moves nothing out of memory that nobody may write to.
+    pub fn close(&self, start: usize, len: usize) -> Result<(), i32> {
+        let mut guard = self.core.lock();
+        let core = &mut *guard;
+        let first = core.host.lpn(start).ok_or(libc::EINVAL)?;
+        core.host.ask_alone();
+        for lpn in first..first + (len / PAGE) as u64 {
+            if core.host.set_aside(lpn) {
+                core.show(lpn);
+            }
+        }
+        // SAFETY: a range of the arena, on behalf of the program that it belongs to.
+        unsafe { sluice_region::raw_mprotect(start, len, libc::PROT_NONE) }
+    }
+
     /// Takes pages off the device, contents and all, because their protection is to change.
     pub fn leave_device(&self, start: usize, len: usize) {
         let now = self.device_time(now_ns());

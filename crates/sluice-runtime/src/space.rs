@@ -1,64 +1,98 @@
-//! Which pages of the device are handed out: one bit a page, searched from the last hit.
+//! Which pages of the device are handed out, and which of them without access: one bit a page each,
+//! searched from the last hit.
 //!
-//! A fixed table, because a hook must not allocate.
+//! Fixed tables, because a hook must not allocate.
 
 /// Free and used pages of an address range.
 #[derive(Debug)]
 pub struct Space {
-    used: Box<[u64]>,
+    used: Bits,
+    /// Those in use that the program can neither read nor write.
+    closed: Bits,
     pages: usize,
     hint: usize,
-    in_use: usize,
 }
 
 impl Space {
     /// All `pages` free.
     pub fn new(pages: usize) -> Space {
         Space {
-            used: vec![0; pages.div_ceil(64)].into(),
+            used: Bits::new(pages),
+            closed: Bits::new(pages),
             pages,
             hint: 0,
-            in_use: 0,
         }
     }
 
     /// Takes `count` pages in a row, the lowest behind the last taken, or else the lowest.
     pub fn take(&mut self, count: usize) -> Option<usize> {
-        if count == 0 || count > self.pages - self.in_use {
+        if count == 0 || count > self.pages - self.used.count {
             return None;
         }
         let found = self.find(self.hint, self.pages, count).or_else(|| {
             let end = (self.hint + count - 1).min(self.pages);
             self.find(0, end, count)
         })?;
-        self.mark(found, count, true);
+        self.used.mark(found, count, true);
         self.hint = found + count;
         Some(found)
     }
 
+    /// The same for pages that are closed, if half of all stay free: a program reserves more than
+    /// it will use, and must not find the device full of that.
+    pub fn reserve(&mut self, count: usize) -> Option<usize> {
+        if count > (self.pages / 2).saturating_sub(self.used.count) {
+            return None;
+        }
+        let first = self.take(count)?;
+        self.closed.mark(first, count, true);
+        Some(first)
+    }
+
     /// Gives back the pages in use of a range; returns how many there were.
     pub fn give(&mut self, first: usize, count: usize) -> usize {
-        let before = self.in_use;
-        self.mark(first, count.min(self.pages.saturating_sub(first)), false);
+        let before = self.used.count;
+        self.open(first, count);
+        self.used.mark(first, count, false);
         self.hint = self.hint.min(first);
-        before - self.in_use
+        before - self.used.count
     }
 
     /// Marks a range as used, for a mapping the program put there itself.
     pub fn claim(&mut self, first: usize, count: usize) {
-        self.mark(first, count.min(self.pages.saturating_sub(first)), true);
+        self.used.mark(first, count, true);
+    }
+
+    /// Marks a range in use as closed.
+    pub fn close(&mut self, first: usize, count: usize) {
+        self.closed.mark(first, count, true);
+    }
+
+    /// Marks a range as open.
+    pub fn open(&mut self, first: usize, count: usize) {
+        self.closed.mark(first, count, false);
+    }
+
+    /// Pages of a range that are closed.
+    pub fn closed_in(&self, first: usize, count: usize) -> usize {
+        self.closed.count_in(first, count)
     }
 
     /// Pages in use.
     pub fn in_use(&self) -> usize {
-        self.in_use
+        self.used.count
+    }
+
+    /// Pages in use that are closed.
+    pub fn closed(&self) -> usize {
+        self.closed.count
     }
 
     fn find(&self, from: usize, to: usize, count: usize) -> Option<usize> {
         let mut run = 0;
         let mut page = from;
         while page < to {
-            let word = self.used[page / 64];
+            let word = self.used.words[page / 64];
             if page.is_multiple_of(64) && page + 64 <= to && (word == 0 || word == u64::MAX) {
                 run = if word == 0 { run + 64 } else { 0 };
                 page += 64;
@@ -73,19 +107,50 @@ impl Space {
         }
         None
     }
+}
 
-    fn mark(&mut self, first: usize, count: usize, used: bool) {
-        let mut page = first;
-        let end = first + count;
-        while page < end {
-            let bits = (64 - page % 64).min(end - page);
-            let mask = (u64::MAX >> (64 - bits)) << (page % 64);
-            let word = &mut self.used[page / 64];
-            let before = word.count_ones() as usize;
-            *word = if used { *word | mask } else { *word & !mask };
-            self.in_use = self.in_use + word.count_ones() as usize - before;
-            page += bits;
+#[derive(Debug)]
+struct Bits {
+    words: Box<[u64]>,
+    len: usize,
+    /// Bits that are set.
+    count: usize,
+}
+
+impl Bits {
+    fn new(len: usize) -> Bits {
+        Bits {
+            words: vec![0; len.div_ceil(64)].into(),
+            len,
+            count: 0,
         }
+    }
+
+    /// The words of a range, as far as there are any, each with the bits that belong to it.
+    fn parts(&self, first: usize, count: usize) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let end = first.saturating_add(count).min(self.len);
+        let mut at = first;
+        std::iter::from_fn(move || {
+            let bits = (64 - at % 64).min(end.checked_sub(at).filter(|&left| left > 0)?);
+            let part = (at / 64, (u64::MAX >> (64 - bits)) << (at % 64));
+            at += bits;
+            Some(part)
+        })
+    }
+
+    fn mark(&mut self, first: usize, count: usize, is_set: bool) {
+        for (at, mask) in self.parts(first, count) {
+            let word = &mut self.words[at];
+            let before = word.count_ones() as usize;
+            *word = if is_set { *word | mask } else { *word & !mask };
+            self.count = self.count + word.count_ones() as usize - before;
+        }
+    }
+
+    fn count_in(&self, first: usize, count: usize) -> usize {
+        let parts = self.parts(first, count);
+        let ones = parts.map(|(at, mask)| (self.words[at] & mask).count_ones() as usize);
+        ones.sum()
     }
 }
 
@@ -104,7 +169,38 @@ mod tests {
         assert_eq!(space.take(30), Some(40));
     }
 
+    #[test]
+    fn what_is_reserved_leaves_half_of_all_free() {
+        let mut space = Space::new(100);
+        assert_eq!(space.take(20), Some(0));
+        assert_eq!(space.reserve(31), None);
+        assert_eq!(space.reserve(30), Some(20));
+        assert_eq!(space.reserve(1), None);
+        assert_eq!(space.take(50), Some(50));
+    }
+
     proptest! {
+        /// Against a plain vector of flags.
+        #[test]
+        fn opens_and_closes_like_a_vector_of_flags(
+            steps in prop::collection::vec((0u8..3, 0usize..300, 1usize..90), 1..200)
+        ) {
+            let mut space = Space::new(300);
+            let mut naive = [false; 300];
+            for (what, first, count) in steps {
+                let end = (first + count).min(300);
+                let closed = naive[first..end].iter().filter(|closed| **closed).count();
+                prop_assert_eq!(space.closed_in(first, count), closed);
+                match what {
+                    0 => space.close(first, count),
+                    1 => space.open(first, count),
+                    _ => _ = space.give(first, count),
+                }
+                naive[first..end].fill(what == 0);
+                prop_assert_eq!(space.closed(), naive.iter().filter(|c| **c).count());
+            }
+        }
+
         /// Against a plain vector of flags: what is taken was free, what fits is found.
         #[test]
         fn takes_and_gives_like_a_vector_of_flags(

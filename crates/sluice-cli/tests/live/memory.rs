@@ -22,8 +22,9 @@ fn the_mmap_family() {
     for trap in TRAPS {
         for cache in ["1MiB", "64KiB"] {
             let path = helper!("maps.c").to_str().expect("plain letters");
-            let out = Sluice::run(trap).cache(cache).program([path]);
-            assert_eq!(out.evicted().own_stdout(), "well\n", "{trap} {cache}");
+            let out = Sluice::run(trap).cache(cache).program([path]).evicted();
+            assert_eq!(out.own_stdout(), "well\n", "{trap} {cache}");
+            assert_eq!(out.number("/memory/pinned"), 0, "{trap} {cache}");
         }
     }
 }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGES 1024u
@@ -138,6 +139,102 @@ static void fixed_maps_replace(void) {
     CHECK(munmap(words, BYTES) == 0);
 }
 
+static uint64_t *reserve(size_t bytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    uint64_t *words = mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
+    CHECK(words != MAP_FAILED);
+    return words;
+}
+
+/* Address space without access, opened piece by piece as the heaps of virtual machines are. */
+static void reserved_space_opens_and_closes(void) {
+    signal(SIGSEGV, on_fault);
+    int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    int both = PROT_READ | PROT_WRITE;
+    uint64_t *words = reserve(2 * BYTES);
+    /* Its ends go, as for alignment. */
+    CHECK(munmap(words, 8 * PAGE) == 0);
+    words = page(words, 8);
+    CHECK(munmap(page(words, PAGES + 8), BYTES - 16 * PAGE) == 0);
+    CHECK(faults(words, 0) && faults(page(words, 77), 1));
+    CHECK(mprotect(words, 300 * PAGE, both) == 0);
+    CHECK(mmap(page(words, 300), (PAGES - 300) * PAGE, both, fixed, -1, 0) == page(words, 300));
+    CHECK(faults(page(words, PAGES), 0));
+    fill_pages(words, 0, PAGES);
+    check_pages(words, 0, PAGES);
+    /* Closed, it keeps what it has, in the cache and out of it. */
+    check_pages(words, 390, 400);
+    CHECK(mprotect(page(words, 200), 200 * PAGE, PROT_NONE) == 0);
+    CHECK(faults(page(words, 200), 0) && faults(page(words, 399), 1));
+    check_pages(words, 0, 200);
+    CHECK(mprotect(page(words, 100), 400 * PAGE, both) == 0);
+    check_pages(words, 0, PAGES);
+    /* Mapped over without access, it keeps nothing. */
+    CHECK(mmap(page(words, 500), 100 * PAGE, PROT_NONE, fixed, -1, 0) == page(words, 500));
+    CHECK(faults(page(words, 555), 0));
+    CHECK(mprotect(page(words, 500), 50 * PAGE, both) == 0);
+    CHECK(mprotect(page(words, 550), 50 * PAGE, PROT_READ) == 0);
+    check_zeros(words, 500, 600);
+    CHECK(faults(page(words, 555), 1));
+    check_pages(words, 0, 500);
+    check_pages(words, 600, PAGES);
+    /* All of it is memory again for whoever comes next. */
+    CHECK(munmap(words, (PAGES + 8) * PAGE) == 0);
+    uint64_t *fresh = map();
+    check_zeros(fresh, 0, PAGES);
+    fill_pages(fresh, 0, PAGES);
+    check_pages(fresh, 0, PAGES);
+    CHECK(munmap(fresh, BYTES) == 0);
+    signal(SIGSEGV, SIG_DFL);
+}
+
+/* Who gives back what is not where he wants it gets it there. */
+static void reserved_space_is_where_it_must_be(void) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *wanted = (void *)(5ul << 40), *got = MAP_FAILED;
+    for (int i = 0; i < 3 && got != wanted; i++) {
+        got = mmap(wanted, BYTES, PROT_NONE, flags, -1, 0);
+        CHECK(got != MAP_FAILED && munmap(got, BYTES) == 0);
+    }
+    CHECK(got == wanted);
+}
+
+/* A child has all of it: what is open, what is closed, and a file in between. */
+static void forks_copy_reserved_space(void) {
+    int both = PROT_READ | PROT_WRITE;
+    uint64_t *words = reserve(BYTES);
+    CHECK(mprotect(words, 500 * PAGE, both) == 0);
+    fill_pages(words, 0, 500);
+    CHECK(mprotect(page(words, 100), 100 * PAGE, PROT_NONE) == 0);
+    FILE *file = tmpfile();
+    CHECK(file && ftruncate(fileno(file), 10 * PAGE) == 0);
+    for (size_t n = 600; n <= 700; n += 100) {
+        void *at = page(words, n);
+        CHECK(mmap(at, 10 * PAGE, both, MAP_PRIVATE | MAP_FIXED, fileno(file), 0) == at);
+        fill_pages(words, n, n + 10);
+    }
+    /* What a child is not to have must not be missing when it takes the rest over. */
+    CHECK(madvise(page(words, 400), 100 * PAGE, MADV_DONTFORK) == 0);
+    CHECK(madvise(page(words, 610), 90 * PAGE, MADV_DONTFORK) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    check_pages(words, 0, 100);
+    check_pages(words, 200, 400);
+    CHECK(mprotect(page(words, 100), 100 * PAGE, both) == 0);
+    check_pages(words, 100, 200);
+    check_pages(words, 600, 610);
+    check_pages(words, 700, 710);
+    CHECK(mprotect(page(words, 710), 100 * PAGE, both) == 0);
+    check_zeros(words, 710, 810);
+    fill_pages(words, 0, 400);
+    if (child == 0)
+        _Exit(0);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    fclose(file);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
 /* The kernel reads and writes pages that are not there. */
 static void system_calls_reach_it(void) {
     uint64_t *words = map();
@@ -182,6 +279,9 @@ int main(int count, char **arguments) {
     sizes_change();
     protection_holds();
     fixed_maps_replace();
+    reserved_space_opens_and_closes();
+    reserved_space_is_where_it_must_be();
+    forks_copy_reserved_space();
     system_calls_reach_it();
     puts("well");
     return 0;
