@@ -114,8 +114,8 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     wanted.pass()
 }
 
-/// A fixed mapping on device memory: memory that can be read and written, or not be accessed at all,
-/// stays on the device, empty; anything else takes its range off the device.
+/// A fixed mapping on device memory: memory that can be read and written, or not at all, stays on
+/// the device, empty; anything else takes its range off the device.
 fn map_over_arena(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
     let len = wanted.len.next_multiple_of(PAGE);
     let (base, all) = engine.arena();

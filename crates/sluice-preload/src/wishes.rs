@@ -2,7 +2,7 @@
 //!
 //! Any address will do as a rule, and then it is taken from the arena. Java's virtual machine asks
 //! for low ones first, to have short pointers, and does without. But one of its collectors needs
-//! certain high ones, and gives back whatever else it is offered, to ask for as much elsewhere: from
+//! certain high ones, gives back whatever else it is offered, and asks for as much elsewhere: from
 //! the second time on wishes for high addresses are the kernel's business.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
