@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Run real programs on an emulated CXL-SSD, and simulate the ones that do not exist yet.
@@ -95,6 +96,15 @@ pub struct DeviceArgs {
     pub seed: u64,
 }
 
+/// A time that is not none at all.
+fn some_time(text: &str) -> Result<sluice_units::Ps, String> {
+    match text.parse::<sluice_units::Ps>() {
+        Ok(time) if time.as_ns() == 0 => Err("expected 1ns at least".into()),
+        Ok(time) => Ok(time),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
 /// What every live run may be told.
 #[derive(Debug, Args)]
 pub struct LiveArgs {
@@ -110,11 +120,11 @@ pub struct LiveArgs {
     pub control: ControlArg,
     /// Let the ring's server look so often by itself, such as 5ms: for the guest of a QEMU, which
     /// cannot wake it
-    #[arg(long, value_name = "PERIOD")]
+    #[arg(long, value_name = "PERIOD", value_parser = some_time)]
     pub control_poll: Option<sluice_units::Ps>,
     /// Sample hits: take cached pages away at random and see which are touched within this window,
     /// such as 100ms. Gives a hit ratio at the price of a few soft traps
-    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW")]
+    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW", value_parser = some_time)]
     pub sample_hits: Option<sluice_units::Ps>,
     /// Keep the first N trapped pages, in order, in DIR/traps.bin
     #[arg(
@@ -166,7 +176,7 @@ pub struct RunArgs {
     pub in_line: crate::in_line::InLineArgs,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
-    pub program: Vec<String>,
+    pub program: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -466,5 +476,5 @@ pub enum PolicyCommand {
 pub struct ExternalArgs {
     /// Arguments of the command of the Python package; it has a `--help` of its own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub arguments: Vec<String>,
+    pub arguments: Vec<OsString>,
 }

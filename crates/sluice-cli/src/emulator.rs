@@ -7,7 +7,7 @@ use crate::qemu::{self, Qemu, Version, tied_to_us};
 use crate::session::SessionDir;
 use serde_json::Value;
 use sluice_output::Exit;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -44,11 +44,11 @@ pub struct Emulated {
 }
 
 /// Runs a program to its end with the plugin.
-pub fn run(qemu: &Qemu, plugin: Plugin, program: &[String]) -> Result<Emulated, Error> {
+pub fn run(qemu: &Qemu, plugin: Plugin, program: &[OsString]) -> Result<Emulated, Error> {
     let path = check(&program[0])?;
-    let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone().into()];
+    let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone()];
     arguments.push(path.into());
-    arguments.extend(program[1..].iter().map(OsString::from));
+    arguments.extend_from_slice(&program[1..]);
     execute(qemu, plugin, &arguments)
 }
 
@@ -124,7 +124,7 @@ impl Started {
 }
 
 /// A program that the emulator can run, or why not.
-fn check(name: &str) -> Result<PathBuf, Error> {
+fn check(name: &OsStr) -> Result<PathBuf, Error> {
     let path = program::find_or_say(name)?;
     let at = |why: &str| Err(Error::at(path.display(), why));
     match program::machine(&path) {

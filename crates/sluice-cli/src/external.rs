@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::program;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -11,7 +12,7 @@ use std::process::{Command, ExitCode};
 const OWN_PATH: &str = "SLUICE";
 
 /// Becomes the external command; returns only when there is none.
-pub fn run(name: &str, arguments: &[String]) -> Result<ExitCode, Error> {
+pub fn run(name: &str, arguments: &[OsString]) -> Result<ExitCode, Error> {
     let path = beside_checkout(name)
         .or_else(|| program::find(name))
         .ok_or_else(|| {

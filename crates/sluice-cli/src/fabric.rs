@@ -4,13 +4,14 @@ use crate::args::{FabricArgs, FabricCommand};
 use crate::device::{key_and_value, list_presets, show_values};
 use crate::error::Error;
 use crate::interrupt;
+use crate::program;
 use serde_json::{Value, json};
 use sluice_config::{describe_fabric, fabrics};
 use sluice_fabric::net::{
     ENDPOINTS, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
 use sluice_fabric::recording::SPREADS;
-use sluice_output::{FabricPlan, Folder};
+use sluice_output::FabricPlan;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -111,10 +112,7 @@ fn resolve(fabric: &str, set: &[String]) -> Result<FabricSpec, Error> {
 
 fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
     let spec = resolve(&args.fabric, &args.set)?;
-    let create = |path: &std::path::PathBuf| {
-        Folder::create(path).map_err(|error| Error::at(path.display(), error))
-    };
-    let folder = args.out.as_ref().map(create).transpose()?;
+    let folder = args.out.as_deref().map(program::out_folder).transpose()?;
     let recorded = args.replay.record(args.seed)?;
     let plan = FabricPlan {
         name: &args.fabric,

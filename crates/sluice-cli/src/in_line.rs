@@ -4,6 +4,7 @@ use crate::args::{DeviceArgs, RunArgs};
 use crate::device::key_and_value;
 use crate::emulator::{self, Emulated, Plugin};
 use crate::error::Error;
+use crate::program;
 use crate::run::leave;
 use crate::sim_system;
 use clap::Args;
@@ -37,13 +38,14 @@ pub struct InLineArgs {
 
 /// Runs the program, and tells what the simulated host and device did.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
+    let command = program::told(&args.program);
     let ready = InLine {
         device: &args.live.device,
         args: &args.in_line,
         settings: Vec::new(),
         json: args.live.json,
         out: args.live.out.as_deref(),
-        command: &args.program,
+        command: &command,
     }
     .prepare()?;
     let emulated = emulator::run(&emulator::find()?, ready.plugin.clone(), &args.program)?;
@@ -80,8 +82,7 @@ impl<'a> InLine<'a> {
     pub fn prepare(self) -> Result<Ready<'a>, Error> {
         let system = self.system()?;
         let plugin = self.plugin()?;
-        let create = |path: &Path| Folder::create(path).map_err(|e| Error::at(path.display(), e));
-        let folder = self.out.map(create).transpose()?;
+        let folder = self.out.map(program::out_folder).transpose()?;
         Ok(Ready {
             asked: self,
             system,

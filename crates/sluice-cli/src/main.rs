@@ -27,7 +27,20 @@ mod warn;
 use clap::Parser;
 use std::process::ExitCode;
 
+/// What `println!` panics with on a full disk.
+const NO_OUTPUT: &str = "failed printing to stdout: ";
+
 fn main() -> ExitCode {
+    tell_full_disk();
+    // What a command has begun has ended in order by then.
+    std::panic::catch_unwind(run).unwrap_or_else(|panic| {
+        let no_output = panic.downcast_ref::<String>();
+        let no_output = no_output.is_some_and(|said| said.starts_with(NO_OUTPUT));
+        ExitCode::from(if no_output { 2 } else { 101 })
+    })
+}
+
+fn run() -> ExitCode {
     // A workload is a program to be measured: what the other commands say of themselves has no
     // place in its heap.
     let mut words = std::env::args_os().skip(1).peekable();
@@ -69,6 +82,18 @@ fn main() -> ExitCode {
         eprintln!("sluice: {error}");
         ExitCode::from(2)
     })
+}
+
+/// Makes a full disk behind standard output an error told as others are.
+fn tell_full_disk() {
+    let others = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload().downcast_ref::<String>();
+        match said.and_then(|said| said.strip_prefix(NO_OUTPUT)) {
+            Some(why) => eprintln!("sluice: standard output: {why}"),
+            None => others(panic),
+        }
+    }));
 }
 
 /// From now on writing to a closed pipe ends this process quietly, as in `sluice .. | head`.

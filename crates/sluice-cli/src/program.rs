@@ -1,6 +1,8 @@
 //! Finding programs and libraries.
 
 use crate::error::Error;
+use sluice_output::Folder;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -39,8 +41,9 @@ pub fn library(name: &str, variable: &str) -> Result<PathBuf, Error> {
 }
 
 /// A program by name or path, as a shell would find it.
-pub fn find(name: &str) -> Option<PathBuf> {
-    if name.contains('/') {
+pub fn find(name: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let name = name.as_ref();
+    if is_path(name) {
         return Some(PathBuf::from(name)).filter(|p| is_program(p));
     }
     let path = std::env::var_os("PATH")?;
@@ -55,19 +58,37 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// A program by name or path, or why there is none.
-pub fn find_or_say(name: &str) -> Result<PathBuf, Error> {
-    find(name).ok_or_else(|| {
-        let why = if name.contains('/') && Path::new(name).exists() {
-            "not an executable file"
-        } else {
-            "no such program"
-        };
-        Error::at(name, why)
+pub fn find_or_say(name: &OsStr) -> Result<PathBuf, Error> {
+    let shown = || name.display();
+    find(name).ok_or_else(|| match is_path(name) {
+        true if Path::new(name).exists() => Error::at(shown(), "not an executable file"),
+        false if is_program(Path::new(name)) => Error::at(
+            shown(),
+            format!("no such program in PATH; give ./{}", shown()),
+        ),
+        _ => Error::at(shown(), "no such program"),
     })
 }
 
+/// Whether a shell would not look for this name in `PATH`.
+fn is_path(name: &OsStr) -> bool {
+    name.as_encoded_bytes().contains(&b'/')
+}
+
+/// A command line as results tell it.
+pub fn told(words: &[OsString]) -> Vec<String> {
+    let told = words.iter().map(|word| word.to_string_lossy().into_owned());
+    told.collect()
+}
+
+/// The folder that `--out` names.
+pub fn out_folder(path: &Path) -> Result<Folder, Error> {
+    let what = || format!("--out {}", path.display());
+    Folder::create(path).map_err(|e| Error::at(what(), format!("no folder to write to: {e}")))
+}
+
 /// A program that the preload library can enter, or why not.
-pub fn check(name: &str) -> Result<PathBuf, Error> {
+pub fn check(name: &OsStr) -> Result<PathBuf, Error> {
     let path = find_or_say(name)?;
     if is_static(&path) {
         return Err(Error::at(

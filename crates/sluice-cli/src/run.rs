@@ -13,6 +13,7 @@ use sluice_output::{Exit, Folder, Run, Timeline, read_processes, write_config};
 use sluice_region::{UffdKind, probe};
 use sluice_runtime::{Place, Session, Trap};
 use sluice_units::PAGE_BYTES;
+use std::ffi::OsString;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ pub struct Live<'a> {
     /// Anonymous mappings from this many bytes up are placed.
     pub mmap_min: usize,
     /// The program's command line.
-    pub command: Vec<String>,
+    pub command: Vec<OsString>,
     /// How often the server of its control ring looks by itself, unless it was told.
     pub poll: Option<sluice_units::Ps>,
     /// Whether there is a device at all, or the same program runs without one to compare with.
@@ -102,7 +103,7 @@ impl<'a> Live<'a> {
             false => None,
         };
         let folder = match &self.args.out {
-            Some(path) => Some(Folder::create(path).map_err(|e| Error::at(path.display(), e))?),
+            Some(path) => Some(program::out_folder(path)?),
             None => None,
         };
         let session = SessionDir::create()?;
@@ -207,7 +208,7 @@ impl Ready<'_> {
             device: &live.args.device.device,
             config: &live.config,
             seed: live.args.device.seed,
-            command: &live.command,
+            command: &program::told(&live.command),
             trap_mode: match live.trap {
                 TrapArg::Event => "event",
                 TrapArg::Signal => "signal",

@@ -2,6 +2,7 @@
 
 use crate::args::{HitsArg, PlaceArg, SimArgs};
 use crate::error::Error;
+use crate::program;
 use crate::warn::{of_refusals, of_wear};
 use crate::{device, trace};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use sluice_fabric::Visibility;
 use sluice_output::{Folder, Plan, write_config};
 use sluice_workload::replay::{Placement, Replay};
 use sluice_workload::{Spec, Stream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Simulates and prints.
@@ -149,8 +150,7 @@ pub fn trace_failed(path: &Path, replay: &Replay) -> Result<(), Error> {
 
 /// The folder that was asked for, empty of what an earlier run left.
 pub fn folder(args: &SimArgs) -> Result<Option<Folder>, Error> {
-    let create = |path: &PathBuf| Folder::create(path).map_err(|e| Error::at(path.display(), e));
-    args.out.as_ref().map(create).transpose()
+    args.out.as_deref().map(program::out_folder).transpose()
 }
 
 /// What makes the figures other than they look.

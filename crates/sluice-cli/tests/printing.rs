@@ -47,3 +47,26 @@ fn a_closed_pipe_ends_a_simulation_after_its_folder_is_written() {
     ]);
     assert!(out.join("stats.json").is_file());
 }
+
+/// It was a panic, with a backtrace.
+#[test]
+fn a_full_disk_is_told_in_one_line() {
+    for arguments in [
+        &["device", "list"][..],
+        &["sim", "--workload", "chase:size=1MiB"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let out = Command::new(env!("CARGO_BIN_EXE_sluice"))
+            .args(arguments)
+            .stdout(full.unwrap())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(
+            said.starts_with("sluice: standard output: No space"),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

@@ -60,7 +60,8 @@ fn the_default_is_cylon() {
 #[test]
 fn an_unknown_key_suggests_the_nearest() {
     let found = message(RawConfig::default().set("cache.polcy", "lru"));
-    let keys: Vec<&str> = PARAMS.iter().map(|param| param.key).collect();
+    let keys = PARAMS.iter().map(|param| param.key);
+    let keys: Vec<&str> = keys.filter(|key| key.starts_with("cache.")).collect();
     assert_eq!(
         found,
         format!(
@@ -70,7 +71,7 @@ fn an_unknown_key_suggests_the_nearest() {
     );
     let found = message(RawConfig::default().set("colour", "red"));
     assert!(
-        found.starts_with("unknown key `colour`: valid keys are "),
+        found.starts_with("unknown key `colour`: valid keys are in the tables device, memory, "),
         "{found}"
     );
 }

@@ -22,9 +22,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder, with those above it, and removes what an earlier run left of ours.
+    /// Makes the folder, with those above it, and removes what an earlier run left of ours. That it
+    /// can be written to is found now, not at the end of a long run.
     pub fn create(path: &Path) -> io::Result<Folder> {
         fs::create_dir_all(path)?;
+        fs::write(path.join(OURS[0]), "")?;
         for name in OURS {
             match fs::remove_file(path.join(name)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),

@@ -19,9 +19,7 @@ pub enum OpenError {
     #[error("this kernel has no userfaultfd (CONFIG_USERFAULTFD)")]
     Missing,
     /// The caller may not trap faults raised inside the kernel.
-    #[error(
-        "no permission for userfaultfd: run as root, or `sysctl -w vm.unprivileged_userfaultfd=1`"
-    )]
+    #[error("no permission for faults of the kernel's own")]
     Permission,
     /// A feature the runtime needs is not in this kernel.
     #[error("this kernel lacks userfaultfd features {0:#x} (Linux 6.8 or newer has them)")]

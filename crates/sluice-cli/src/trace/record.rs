@@ -2,9 +2,11 @@
 
 use crate::emulator::{self, Emulated, Plugin};
 use crate::error::Error;
+use crate::program;
 use crate::run::leave;
 use clap::Args;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -35,15 +37,16 @@ pub struct RecordArgs {
     pub json: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
-    pub program: Vec<String>,
+    pub program: Vec<OsString>,
 }
 
 /// Records, and tells how much.
 pub fn run(args: &RecordArgs) -> Result<ExitCode, Error> {
+    let command = program::told(&args.program);
     let recording = Recording {
         file: &args.output,
         filter: &args.filter,
-        command: &args.program,
+        command: &command,
         json: args.json,
     };
     let plugin = recording.plugin()?;

@@ -75,7 +75,7 @@ pub fn run(
     let guest = Guest::prepare(args, given, || chase(args, &config))?;
     let vm = Vm::new(args, config, &guest.given, qemu, accelerator)?;
     if args.dry_run {
-        println!("{}", super::shown(&vm.live.command));
+        println!("{}", super::shown(&program::told(&vm.live.command)));
         return Ok(ExitCode::SUCCESS);
     }
     let about = vm.about();

@@ -50,7 +50,7 @@ const MEMORY: Bytes = Bytes(1 << 30);
 pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     let given = Given::parse(&args.qemu_args)?;
     let qemu = qemu::find(&args.qemu, PACKAGE)?;
-    program::check(&qemu.path.to_string_lossy())?;
+    program::check(qemu.path.as_os_str())?;
     if args.in_line.simulate || args.record.is_some() {
         return in_line::run(args, &given, &qemu);
     }
@@ -62,7 +62,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     check_live(&config)?;
     let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
     if args.dry_run {
-        println!("{}", shown(&vm.live.command));
+        println!("{}", shown(&program::told(&vm.live.command)));
         return Ok(ExitCode::SUCCESS);
     }
     let terminal = Terminal::keep();
@@ -120,7 +120,7 @@ impl<'a> Vm<'a> {
             place: Place::Dax(memory.path().into()),
             place_name: format!("guest:{}", machine.attach_name()),
             mmap_min: 0,
-            command,
+            command: command.into_iter().map(Into::into).collect(),
             poll: Some(ring::POLL),
             is_emulated: !args.baseline,
         };

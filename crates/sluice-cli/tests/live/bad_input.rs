@@ -1,7 +1,9 @@
 //! What cannot be is told in one line, before anything is started.
 
 use crate::build;
-use crate::sluice::{Outcome, Running, Sluice};
+use crate::sluice::{Outcome, Running, Sluice, finish};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -196,6 +198,33 @@ fn programs_that_cannot_run() {
     refused_program(&program, "statically linked");
 }
 
+/// A shell would not find it either.
+#[test]
+fn a_program_of_the_current_folder_is_pointed_at() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::copy("/bin/true", folder.path().join("mine")).expect("room");
+    let mut command = Sluice::run("event").prepare(["mine"]);
+    let out = finish(command.current_dir(folder.path()));
+    assert_eq!(out.status.code(), Some(2));
+    assert!(out.stderr.contains("give ./mine"), "{out:#?}");
+}
+
+/// They were refused.
+#[test]
+fn names_that_are_not_utf_8_are_run_and_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = |bytes: &[u8]| folder.path().join(OsStr::from_bytes(bytes));
+    std::fs::write(name(b"text\xff"), "found\n").expect("room");
+    let cat = [OsString::from("cat"), name(b"text\xff").into()];
+    let run = Sluice::run("event").args([OsStr::new("--out"), name(b"out\xfe").as_os_str()]);
+    let out = run.program(cat);
+    assert!(
+        out.status.success() && out.stdout.starts_with("found\n"),
+        "{out:#?}"
+    );
+    assert!(name(b"out\xfe").join("stats.json").is_file());
+}
+
 #[test]
 fn simulations_of_what_cannot_be() {
     let cases = [
@@ -221,6 +250,10 @@ fn flags_that_do_not_exist() {
         (&["run", "--handlers", "0", "--", "true"], "--handlers"),
         (&["run", "--mmap-min", "5x", "--", "true"], "5x"),
         (&["run", "--record-traps", "5", "--", "true"], "--out"),
+        (
+            &["run", "--sample-hits", "0ms", "--", "true"],
+            "expected 1ns",
+        ),
         (&["fly"], "fly"),
     ];
     for (flags, name) in cases {

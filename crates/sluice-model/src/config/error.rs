@@ -15,7 +15,7 @@ pub enum ConfigError {
         key: String,
         /// The valid key most like it, if one is.
         nearest: Option<&'static str>,
-        /// All valid keys.
+        /// Those of its table, or in which tables they are.
         valid: String,
     },
     /// The parameter does not take this value.

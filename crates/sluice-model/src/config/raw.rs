@@ -58,7 +58,7 @@ impl RawConfig {
             return Err(ConfigError::UnknownKey {
                 key: key.to_owned(),
                 nearest: nearest(key, keys()),
-                valid: keys().collect::<Vec<_>>().join(", "),
+                valid: valid_keys(key, keys()),
             });
         };
         let param = &params[index];
@@ -181,4 +181,20 @@ impl RawConfig {
     fn index_of(&self, key: &str) -> Option<usize> {
         self.params.iter().position(|param| param.key == key)
     }
+}
+
+/// The keys of the table that a wrong key names, or else the tables.
+fn valid_keys<'a>(wrong: &str, keys: impl Iterator<Item = &'a str> + Clone) -> String {
+    let table = |key: &'a str| key.split('.').next().unwrap_or(key);
+    let asked = wrong.split('.').next();
+    let of_table: Vec<&str> = keys
+        .clone()
+        .filter(|key| asked == Some(table(key)))
+        .collect();
+    if of_table.is_empty() {
+        let mut tables: Vec<&str> = keys.map(table).collect();
+        tables.dedup();
+        return format!("in the tables {}", tables.join(", "));
+    }
+    of_table.join(", ")
 }
