@@ -248,11 +248,13 @@ impl Engine {
 
     fn fill_in(&self, core: &mut Core, wait: &Wait, acting_ns: u64) {
         core.waiting -= 1;
-        if wait.counted {
-            self.count_latency(core, wait, acting_ns);
-        }
         let lpn = wait.lpn;
-        if !core.host.settle(lpn, wait.addr, wait.is_there) {
+        let is_settled = core.host.settle(lpn, wait.addr, wait.is_there);
+        if wait.counted {
+            let acted_ns = if wait.is_there { acting_ns } else { now_ns() };
+            self.count_latency(core, wait, acted_ns);
+        }
+        if !is_settled {
             // Its thread faults again and is served again.
             self.wake(core, wait.addr);
             return;
@@ -294,8 +296,8 @@ impl Engine {
         }
     }
 
-    fn count_latency(&self, core: &Core, wait: &Wait, acting_ns: u64) {
-        let end_ns = acting_ns + self.exit_ns();
+    fn count_latency(&self, core: &Core, wait: &Wait, acted_ns: u64) {
+        let end_ns = acted_ns + self.exit_ns();
         let achieved = end_ns.saturating_sub(wait.access_ns);
         let block = core.live.change();
         block.modelled.record(wait.modelled_ns);

@@ -183,21 +183,23 @@ impl Handler {
         let Some(mut p) = self.waiting[at] else {
             return;
         };
-        match p.stage {
-            Stage::Begun => {
-                p.stage = Stage::Ready(self.hold(p.thread));
-                if !p.wait.is_there {
-                    self.engine.bring(&mut p.wait, || p.thread);
-                }
-                self.waiting[at] = Some(p);
+        if let Stage::Begun = p.stage {
+            p.stage = Stage::Ready(self.hold(p.thread));
+            let is_due = p.wait.act_ns <= now_ns();
+            if !is_due && !p.wait.is_there {
+                self.engine.bring(&mut p.wait, || p.thread);
             }
-            Stage::Ready(before) => {
-                let now = wait_until(p.wait.act_ns, false);
-                if self.engine.fill(&p.wait, now, || p.thread) {
-                    self.waiting[at] = None;
-                    self.count -= 1;
-                    before.inspect(|set| _ = set.bind(p.thread));
-                }
+            self.waiting[at] = Some(p);
+            if !is_due {
+                return;
+            }
+        }
+        let now = wait_until(p.wait.act_ns, false);
+        if self.engine.fill(&p.wait, now, || p.thread) {
+            self.waiting[at] = None;
+            self.count -= 1;
+            if let Stage::Ready(Some(before)) = p.stage {
+                before.bind(p.thread);
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
 use crate::lock::Guard;
 use crate::record::Recorder;
+use crate::session::Trap;
 use crate::stats::Live;
 use sluice_abi::{CACHED, Counter, PINNED};
 use sluice_model::{Device, Hint, Op, Request, ServedBy, Stats};
@@ -159,6 +160,9 @@ impl Core {
             false => BRING_AHEAD_NS,
         };
         let bring_ns = act_ns.saturating_sub(ahead_ns);
+        let seen_ns = at_ns + e.entry_ns();
+        // One call maps a page and wakes its thread, if there is nothing to be ahead of.
+        let is_due = act_ns <= seen_ns && e.session.trap == Trap::Event;
         Plan::Wait(Wait {
             addr,
             lpn,
@@ -166,7 +170,7 @@ impl Core {
             modelled_ns,
             bring_ns,
             act_ns,
-            is_there: bring_ns <= at_ns + e.entry_ns() && self.host.map_ahead(lpn, addr),
+            is_there: bring_ns <= seen_ns && !is_due && self.host.map_ahead(lpn, addr),
             may_sleep: completion.hint == Hint::LongDelay,
             counted: completion.served_by != ServedBy::CacheHit,
         })
