@@ -3,8 +3,10 @@
 use crate::clock::now_ns;
 use crate::engine::{Engine, StartError, kind, os};
 use crate::files;
-use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, WRITTEN};
+use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, WRITTEN};
 use crate::state::Core;
+use core::iter;
+use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
 use sluice_region::{PAGE, Pagemap, Uffd};
@@ -52,55 +54,68 @@ impl Engine {
 }
 
 impl Core {
-    /// Registers the arena, and protects what is used of it, to see what is written.
-    fn take_over(&self, uffd: &Uffd, (base, len): (usize, usize)) -> Result<(), StartError> {
-        // No further than there are pages: the kernel would note each missing one of the device.
-        let used = self.host.top as usize * PAGE;
-        let each = |start: usize, end: usize| -> Result<(), i32> {
-            uffd.register_private(base + start, end - start)?;
-            match used.min(end) {
-                to if to > start => uffd.write_protect(base + start, to - start),
-                _ => Ok(()),
-            }
+    /// Registers the arena, and protects what is mapped in it, to see what is written.
+    fn take_over(&self, uffd: &Uffd, (base, len): (usize, usize)) -> Result<(), i32> {
+        let register = |pages: Range<usize>| {
+            uffd.register_private(base + pages.start * PAGE, pages.len() * PAGE)
         };
+        let all = 0..len / PAGE;
         // Files, which the program may have mapped in the arena, cannot be registered.
-        match each(0, len) {
-            Err(libc::EINVAL) => {
-                self.each_run_on_device(|first, end| each(first * PAGE, end * PAGE))
-            }
-            other => other,
+        match register(all.clone()) {
+            Err(libc::EINVAL) => self.each_run_on_device(all, self.host.used.runs(), register)?,
+            other => other?,
         }
-        .map_err(os("registering the heap"))
+        // Only where pages are: the kernel would note each missing one of the device.
+        for run in self.host.used.runs() {
+            self.each_run_on_device(run.clone(), iter::once(run), |pages| {
+                uffd.write_protect(base + pages.start * PAGE, pages.len() * PAGE)
+            })?;
+        }
+        Ok(())
     }
 
-    /// Calls `each` with the first page of each run of pages that is on the device, and its end.
+    /// Calls `each` with each run of pages that is on the device. Only in `used` may there be some
+    /// that are not.
     fn each_run_on_device(
         &self,
-        mut each: impl FnMut(usize, usize) -> Result<(), i32>,
+        all: Range<usize>,
+        used: impl Iterator<Item = Range<usize>>,
+        mut each: impl FnMut(Range<usize>) -> Result<(), i32>,
     ) -> Result<(), i32> {
-        let state = &self.host.state;
-        let is_off = |page: &usize| state[*page] & OFF_DEVICE != 0;
-        let mut page = 0;
-        while let Some(first) = (page..state.len()).find(|page| !is_off(page)) {
-            page = (first..state.len()).find(is_off).unwrap_or(state.len());
-            each(first, page)?;
+        let mut first = all.start;
+        for page in used.flatten() {
+            if self.host.state[page] & OFF_DEVICE != 0 {
+                if first < page {
+                    each(first..page)?;
+                }
+                first = page + 1;
+            }
+        }
+        if first < all.end {
+            each(first..all.end)?;
         }
         Ok(())
     }
 
     fn note_written(&mut self, base: usize) {
-        let host = &mut self.host;
-        let state = &mut host.state;
-        if let Backing::Shared(_) = host.backing {
+        let Host {
+            backing,
+            pagemap,
+            state,
+            used,
+            ..
+        } = &mut self.host;
+        if let Backing::Shared(_) = backing {
             return;
         }
-        host.pagemap
-            .each_written(base, base + host.top as usize * PAGE, |page| {
+        for run in used.runs() {
+            pagemap.each_written(base + run.start * PAGE, base + run.end * PAGE, |page| {
                 let flags = &mut state[(page - base) / PAGE];
                 if *flags & MAPPED != 0 {
                     *flags |= WRITTEN;
                 }
             });
+        }
     }
 
     fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
@@ -111,7 +126,8 @@ impl Core {
             Backing::Shared(b) => b.register(&uffd).map_err(os("registering the file"))?,
         }
         if engine.arena.1 > 0 {
-            self.take_over(&uffd, engine.arena)?;
+            let taken = self.take_over(&uffd, engine.arena);
+            taken.map_err(os("registering the heap"))?;
         }
         engine
             .calibration
@@ -124,8 +140,10 @@ impl Core {
             .reopen()
             .map_err(os("opening /proc/self/task"))?;
         // The threads that waited exist in the parent only.
-        for state in &mut self.host.state[..self.host.top as usize] {
-            *state &= !PENDING;
+        for run in self.host.used.runs() {
+            for state in &mut self.host.state[run] {
+                *state &= !PENDING;
+            }
         }
         self.waiting = 0;
         self.inherited = *self.device.stats();
@@ -138,7 +156,8 @@ impl Core {
         };
         (self.live, self.ring) = files::create(session, identity)?;
         self.host.residency = self.live.residency();
-        (0..self.host.top).for_each(|lpn| self.show(lpn));
+        let used = self.host.used.runs().flatten();
+        used.for_each(|lpn| self.show(lpn as u64));
         let block = self.live.change();
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());

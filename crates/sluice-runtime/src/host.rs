@@ -1,5 +1,6 @@
 //! The host's side of the model: which pages are mapped, and how they come and go.
 
+use crate::groups::Groups;
 use crate::private::{Left, PrivateBacking};
 use crate::progress::Progress;
 use crate::sample::{Sampler, Verdict};
@@ -54,6 +55,8 @@ pub struct Host {
     pub state: Box<[u8]>,
     /// Pages from this one up have never been in the cache.
     pub top: u64,
+    /// Where pages have been in the cache, or have left the device.
+    pub used: Groups,
     /// Whether evictions have to wait.
     pub progress: Progress,
     /// Pages that are mapped.
@@ -90,6 +93,7 @@ impl Host {
             backing,
             state: vec![0; pages as usize].into(),
             top: 0,
+            used: Groups::new(pages as usize),
             progress: Progress::new(),
             mapped: 0,
             alone: false,
@@ -355,6 +359,7 @@ impl Host {
 impl Effects for Host {
     fn cached(&mut self, lpn: Lpn) {
         self.top = self.top.max(lpn.0 + 1);
+        self.used.mark(lpn.0 as usize);
         self.residency.set(lpn.0, sluice_abi::CACHED);
     }
 

@@ -11,6 +11,7 @@ mod control;
 mod engine;
 mod files;
 mod fork;
+mod groups;
 mod handler;
 mod host;
 mod lock;

@@ -65,6 +65,7 @@ impl Engine {
                 }
                 core.device.discard(now, Lpn(lpn));
                 core.host.reset(lpn, PENDING, OFF_DEVICE);
+                core.host.used.mark(lpn as usize);
                 core.show(lpn);
                 left += 1;
             }

@@ -1,0 +1,87 @@
+//! Which parts of a large device have been used: one bit for 512 pages, so that a fork costs what is
+//! used and not what there is.
+
+use core::ops::Range;
+
+/// Pages of a group: as many as the kernel has in one page table.
+const GROUP: usize = 512;
+
+/// Groups of pages, each used or not.
+#[derive(Debug)]
+pub struct Groups {
+    used: Box<[u64]>,
+    pages: usize,
+}
+
+impl Groups {
+    /// None used of so many pages.
+    pub fn new(pages: usize) -> Groups {
+        Groups {
+            used: vec![0; pages.div_ceil(GROUP).div_ceil(64)].into(),
+            pages,
+        }
+    }
+
+    /// A page is used.
+    #[inline]
+    pub fn mark(&mut self, page: usize) {
+        let group = page / GROUP;
+        self.used[group / 64] |= 1 << (group % 64);
+    }
+
+    /// The pages of used groups; groups side by side are one range.
+    pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
+        let mut from = 0;
+        core::iter::from_fn(move || {
+            let first = self.next(from, true)?;
+            let end = self
+                .next(first, false)
+                .unwrap_or(self.pages.div_ceil(GROUP));
+            from = end;
+            Some(first * GROUP..(end * GROUP).min(self.pages))
+        })
+    }
+
+    /// The first group from `from` on that is used, or is not.
+    fn next(&self, from: usize, is_used: bool) -> Option<usize> {
+        let groups = self.pages.div_ceil(GROUP);
+        let flip = if is_used { 0 } else { u64::MAX };
+        let mut at = from;
+        while at < groups {
+            let rest = (self.used[at / 64] ^ flip) >> (at % 64);
+            if rest != 0 {
+                return Some(at + rest.trailing_zeros() as usize).filter(|&found| found < groups);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_are_those_of_a_vector_of_flags(
+            pages in 1usize..200_000,
+            marks in prop::collection::vec(0usize..200_000, 0..60),
+        ) {
+            let mut groups = Groups::new(pages);
+            let mut naive = vec![false; pages.div_ceil(GROUP)];
+            for page in marks.iter().map(|mark| mark % pages) {
+                groups.mark(page);
+                naive[page / GROUP] = true;
+            }
+            let runs: Vec<_> = groups.runs().collect();
+            for pair in runs.windows(2) {
+                prop_assert!(pair[0].end < pair[1].start);
+            }
+            let all: Vec<usize> = runs.into_iter().flatten().collect();
+            let expected: Vec<usize> = (0..pages).filter(|page| naive[page / GROUP]).collect();
+            prop_assert_eq!(all, expected);
+        }
+    }
+}
