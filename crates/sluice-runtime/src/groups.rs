@@ -1,5 +1,5 @@
-//! Which parts of a large device have been used: one bit for 512 pages, so that a fork costs what is
-//! used and not what there is.
+//! Which parts of a large device have been used: one bit for 512 pages, so that a fork costs what
+//! is used and not what there is.
 
 use core::ops::Range;
 
