@@ -168,9 +168,11 @@ fn print_table(object: &Value) {
         ("cache hits", "/cache/hits"),
         ("cache misses", "/cache/misses"),
         ("optimum misses", "/cache/optimum_misses"),
-        ("hit ratio", "/cache/hit_ratio"),
+        ("hit ratio, %", "/cache/hit_ratio"),
         ("evictions", "/cache/evictions"),
         ("dirty evictions", "/cache/dirty_evictions"),
+        ("latency mean, ns", "/latency_ns/accesses/mean"),
+        ("of it", "/latency_parts_ns"),
         ("latency p50, ns", "/latency_ns/accesses/p50"),
         ("latency p99, ns", "/latency_ns/accesses/p99"),
         ("flash reads", "/flash/reads"),
@@ -180,10 +182,24 @@ fn print_table(object: &Value) {
     ];
     for (name, path) in rows {
         if let Some(value) = object.pointer(path).filter(|v| !v.is_null()) {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_string);
-            println!("{name:<20} {text}");
+            println!("{name:<20} {}", shown(path, value));
         }
+    }
+}
+
+/// A value of the object, to be read.
+fn shown(path: &str, value: &Value) -> String {
+    match (value, value.as_f64()) {
+        (Value::String(text), _) => text.clone(),
+        (Value::Object(parts), _) => {
+            let ns = |part: &Value| part.as_f64().unwrap_or(0.0);
+            let some = parts.iter().filter(|(_, part)| ns(part) > 0.0);
+            let some =
+                some.map(|(name, part)| format!("{} {:.1}", name.replace('_', " "), ns(part)));
+            some.collect::<Vec<_>>().join(", ")
+        }
+        (_, Some(ratio)) if path.ends_with("_ratio") => format!("{:.4}", ratio * 100.0),
+        (_, Some(ns)) if path.starts_with("/latency") => format!("{ns:.1}"),
+        _ => value.to_string(),
     }
 }
