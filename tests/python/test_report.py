@@ -274,6 +274,15 @@ def test_one_folder_twice_is_refused(
     assert "given twice" in capsys.readouterr().err
 
 
+def test_a_page_that_cannot_be_written_is_named(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = runs.run(tmp_path / "run")
+    page = tmp_path / "none" / "page.html"
+    assert main([str(folder), "-o", str(page)]) == 2
+    assert capsys.readouterr().err == (f"sluice report: {page}: No such file or directory; "
+                                       "expected a file that can be written\n")
+
+
 def test_names_in_a_run_cannot_become_markup(tmp_path: Path) -> None:
     folder = runs.run(tmp_path / "<b>x&", command=["<script>alert(1)</script>"], device="<i>",
                       config={"<u>": "<s>"}, place="\"'><img>")

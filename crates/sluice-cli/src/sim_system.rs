@@ -4,7 +4,7 @@ use crate::args::{HostArgs, SimArgs};
 use crate::device::key_and_value;
 use crate::error::Error;
 use crate::{interrupt, sim, trace};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 use sluice_config::System;
 use sluice_fabric::host::RunLength;
@@ -174,6 +174,12 @@ fn set_threads(system: &mut System, args: &SimArgs, replay: &Replay) -> Result<(
     Ok(system.set("cpu.threads", &threads.to_string())?)
 }
 
+/// What is done in a second, as a whole number.
+pub fn rate(state: &ProgressState, to: &mut dyn std::fmt::Write) {
+    // A terminal that cannot be written to shows nothing.
+    let _ = write!(to, "{}/s", HumanCount(state.per_sec() as u64));
+}
+
 /// Instructions done, on a terminal.
 struct Progress {
     bar: ProgressBar,
@@ -181,14 +187,16 @@ struct Progress {
 
 impl Progress {
     fn new(length: RunLength) -> Progress {
-        let style = |template| ProgressStyle::with_template(template);
+        let style = |template| {
+            ProgressStyle::with_template(template).map(|style| style.with_key("rate", rate))
+        };
         let bar = match length.warmup.checked_add(length.measured) {
             Some(all) => ProgressBar::new(all).with_style(
-                style("{bar:30} {human_pos} of {human_len} instructions, {per_sec}, {eta} left")
+                style("{bar:30} {human_pos} of {human_len} instructions, {rate}, {eta} left")
                     .unwrap_or_else(|_| ProgressStyle::default_bar()),
             ),
             None => ProgressBar::no_length().with_style(
-                style("{spinner} {human_pos} instructions, {per_sec}")
+                style("{spinner} {human_pos} instructions, {rate}")
                     .unwrap_or_else(|_| ProgressStyle::default_spinner()),
             ),
         };

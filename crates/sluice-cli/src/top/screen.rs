@@ -55,9 +55,24 @@ fn is_told_to_end(until: Instant) -> std::io::Result<bool> {
     }
 }
 
+/// Columns, from the first on, that leave room for the beginning of a command; one at least.
+fn columns(width: u16) -> usize {
+    const BORDERS: usize = 2;
+    const COMMAND: usize = 12;
+    let mut left = usize::from(width).saturating_sub(BORDERS + COMMAND);
+    let fits = |width: &usize| {
+        let found = left.checked_sub(width + 1);
+        left = found.unwrap_or(0);
+        found.is_some()
+    };
+    let widths = Row::TITLES.into_iter().map(|(_, width)| width);
+    widths.take_while(fits).count().max(1)
+}
+
 fn draw(frame: &mut Frame<'_>, rows: &[Row]) {
+    let shown = columns(frame.area().width);
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let titles = Row::TITLES
+    let titles = Row::TITLES[..shown]
         .iter()
         .map(|(title, width)| format!("{title:>width$}"));
     let head = Line::new(titles.chain(["COMMAND".to_owned()]).map(Cell::from)).style(bold);
@@ -65,7 +80,7 @@ fn draw(frame: &mut Frame<'_>, rows: &[Row]) {
         let cells = row.cells();
         let cells = cells
             .into_iter()
-            .zip(Row::TITLES)
+            .zip(&Row::TITLES[..shown])
             .map(|(cell, (_, n))| format!("{cell:>n$}"));
         Line::new(
             cells
@@ -74,11 +89,32 @@ fn draw(frame: &mut Frame<'_>, rows: &[Row]) {
                 .collect::<Vec<_>>(),
         )
     });
-    let widths = Row::TITLES.map(|(_, width)| Constraint::Length(width as u16));
-    let widths = widths.into_iter().chain([Constraint::Fill(1)]);
+    let widths = Row::TITLES[..shown].iter();
+    let widths = widths.map(|(_, width)| Constraint::Length(*width as u16));
+    let widths = widths.chain([Constraint::Fill(1)]);
     let title = " sluice top: rates of the last interval, latencies since the start; q ends ";
     let table = Table::new(lines, widths)
         .header(head)
         .block(Block::bordered().title(title));
     frame.render_widget(table, frame.area());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::{Terminal, backend::TestBackend};
+
+    /// All columns shared the width, and none could be read.
+    #[test]
+    fn a_narrow_terminal_has_fewer_columns() {
+        for (width, titles) in [(24, 1), (40, 2), (80, 7), (200, 13)] {
+            assert_eq!(columns(width), titles, "{width}");
+            let mut terminal = Terminal::new(TestBackend::new(width, 10)).unwrap();
+            terminal.draw(|frame| draw(frame, &[])).unwrap();
+            let drawn = terminal.backend().to_string();
+            let shown = |title: &str| drawn.contains(title);
+            let seen = Row::TITLES.iter().filter(|(title, _)| shown(title));
+            assert_eq!(seen.count(), titles, "{drawn}");
+        }
+    }
 }

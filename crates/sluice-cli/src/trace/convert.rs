@@ -68,7 +68,8 @@ fn format(name: &str) -> Result<&'static Format, Error> {
 }
 
 fn progress() -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {human_pos} accesses, {per_sec}");
+    let style = ProgressStyle::with_template("{spinner} {human_pos} accesses, {rate}");
+    let style = style.map(|style| style.with_key("rate", crate::sim_system::rate));
     ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
