@@ -227,7 +227,7 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
     entries: dict[str, Any] = {}
     for index, name in enumerate(series):
         at = {figure.series: name} if figure.series else {}
-        entries[titles.get(name, name)] = axes.plot(
+        entries[titles.get(name, name) or "ours"] = axes.plot(
             places, _line(ours, figure.x, labels, at), color=svg.colour(index), marker="o",
             linewidth=svg.LINE_WIDTH, markersize=5)[0]
         told = _line(published, figure.x, labels, at)
