@@ -5,6 +5,7 @@ use crate::device::{key_and_value, list_presets, show_values};
 use crate::error::Error;
 use crate::interrupt;
 use crate::program;
+use crate::progress::Progress;
 use serde_json::{Value, json};
 use sluice_config::{describe_fabric, fabrics};
 use sluice_fabric::net::{
@@ -14,9 +15,6 @@ use sluice_fabric::recording::SPREADS;
 use sluice_output::FabricPlan;
 use std::process::ExitCode;
 use std::time::Instant;
-
-/// How a shell tells that a command ended by Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 /// The seed does not matter where nothing runs.
 const ANY_SEED: u64 = 1;
@@ -127,13 +125,16 @@ fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
     };
     interrupt::begin();
     let (start, mut done) = (Instant::now(), 0);
+    let progress = Progress::new(None, "requests");
     let result = plan.run(&mut |requests| {
         done = requests;
+        progress.show(requests);
         !interrupt::asked()
     });
+    progress.end();
     let Some(object) = result? else {
         eprintln!("sluice: stopped after {done} requests");
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(ExitCode::from(interrupt::STATUS));
     };
     let wall_s = start.elapsed().as_secs_f64();
     if let Some(folder) = folder {

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+/// How a shell tells that a command ended by Ctrl-C.
+pub const STATUS: u8 = 130;
+
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// From now on the first Ctrl-C is a wish, to be looked for. The second ends the command.

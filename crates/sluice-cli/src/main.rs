@@ -13,6 +13,7 @@ mod forward;
 mod in_line;
 mod interrupt;
 mod program;
+mod progress;
 mod qemu;
 mod run;
 mod session;

@@ -3,13 +3,15 @@
 use crate::args::{HitsArg, PlaceArg, SimArgs};
 use crate::error::Error;
 use crate::program;
+use crate::progress::Progress;
 use crate::warn::{of_refusals, of_wear};
-use crate::{device, trace};
+use crate::{device, interrupt, trace};
 use serde_json::Value;
 use sluice_fabric::Visibility;
-use sluice_output::{Folder, Plan, write_config};
+use sluice_output::{Folder, Plan, STOP_EVERY, write_config};
 use sluice_workload::replay::{Placement, Replay};
 use sluice_workload::{Spec, Stream};
+use std::cell::Cell;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -46,10 +48,21 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         seed: args.device.seed,
         bound: args.bound,
     };
-    // Ctrl-C ends the process; nothing has been written by then.
-    let object = plan.run(streams, || false)?;
+    interrupt::begin();
+    let progress = Progress::new(workload.accesses(), "accesses");
+    let done = Cell::new(0);
+    let object = plan.run(streams, || {
+        done.set(done.get() + STOP_EVERY);
+        progress.show(done.get());
+        interrupt::asked()
+    });
+    progress.end();
+    let object = object?;
     workload.failed()?;
-    let object = object.ok_or_else(|| Error::new("stopped"))?;
+    let Some(object) = object else {
+        eprintln!("sluice: stopped after {} accesses", done.get());
+        return Ok(ExitCode::from(interrupt::STATUS));
+    };
     if let Some(folder) = folder {
         let config = write_config(&config, args.device.seed);
         folder
@@ -85,6 +98,14 @@ impl<'a> Workload<'a> {
         match self {
             Workload::Pattern(text, _) => (*text).to_owned(),
             Workload::Trace(path, _) => trace_name(path),
+        }
+    }
+
+    /// How many there are, if that is known.
+    fn accesses(&self) -> Option<u64> {
+        match self {
+            Workload::Pattern(..) => None,
+            Workload::Trace(_, replay) => Some(replay.accesses()),
         }
     }
 

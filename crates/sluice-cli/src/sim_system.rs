@@ -3,8 +3,8 @@
 use crate::args::{HostArgs, SimArgs};
 use crate::device::key_and_value;
 use crate::error::Error;
+use crate::progress::Progress;
 use crate::{interrupt, sim, trace};
-use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 use sluice_config::System;
 use sluice_fabric::host::RunLength;
@@ -17,9 +17,6 @@ use std::time::Instant;
 
 /// What a kernel's memory is divided by if nothing is said.
 const KERNEL_SCALE: u32 = 8;
-
-/// How a shell tells that a command ended by Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 /// What a host runs.
 enum Source<'a> {
@@ -100,7 +97,8 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
     };
     let folder = sim::folder(args)?;
     interrupt::begin();
-    let progress = Progress::new(length);
+    let all = length.warmup.checked_add(length.measured);
+    let progress = Progress::new(all, "instructions");
     let (start, mut made, mut done) = (Instant::now(), None, 0);
     let result = source.run(run, args.host.check, &mut |instructions| {
         made.get_or_insert_with(Instant::now);
@@ -111,7 +109,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
     progress.end();
     let Some(object) = result? else {
         eprintln!("sluice: stopped after {done} instructions");
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(ExitCode::from(interrupt::STATUS));
     };
     // Skipping to the part of a kernel that is simulated can take longer than simulating it.
     let made = made.unwrap_or(start);
@@ -172,44 +170,6 @@ fn set_threads(system: &mut System, args: &SimArgs, replay: &Replay) -> Result<(
     let cores = system.host.count("cpu.cores");
     let threads = cores.max(u64::from(replay.cpus()));
     Ok(system.set("cpu.threads", &threads.to_string())?)
-}
-
-/// What is done in a second, as a whole number.
-pub fn rate(state: &ProgressState, to: &mut dyn std::fmt::Write) {
-    // A terminal that cannot be written to shows nothing.
-    let _ = write!(to, "{}/s", HumanCount(state.per_sec() as u64));
-}
-
-/// Instructions done, on a terminal.
-struct Progress {
-    bar: ProgressBar,
-}
-
-impl Progress {
-    fn new(length: RunLength) -> Progress {
-        let style = |template| {
-            ProgressStyle::with_template(template).map(|style| style.with_key("rate", rate))
-        };
-        let bar = match length.warmup.checked_add(length.measured) {
-            Some(all) => ProgressBar::new(all).with_style(
-                style("{bar:30} {human_pos} of {human_len} instructions, {rate}, {eta} left")
-                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
-            ),
-            None => ProgressBar::no_length().with_style(
-                style("{spinner} {human_pos} instructions, {rate}")
-                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-            ),
-        };
-        Progress { bar }
-    }
-
-    fn show(&self, instructions: u64) {
-        self.bar.set_position(instructions);
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 /// Writes the files of an output folder.

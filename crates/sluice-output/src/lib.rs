@@ -22,7 +22,7 @@ pub use process::{Process, read_processes};
 pub use recorded::Recorded;
 pub use replay::TracePlan;
 pub use run::{Exit, Run};
-pub use simulation::{Plan, visible};
+pub use simulation::{Plan, STOP_EVERY, visible};
 pub use system::{RanSystem, ReadySystem, SystemError, SystemPlan, SystemRun};
 pub use timeline::Timeline;
 

@@ -9,7 +9,7 @@ use sluice_workload::Stream;
 use std::cell::Cell;
 
 /// Accesses of a stream between two looks at whether to stop: some milliseconds.
-const STOP_EVERY: u64 = 1 << 16;
+pub const STOP_EVERY: u64 = 1 << 16;
 
 /// What to simulate.
 pub struct Plan<'a> {

@@ -3,14 +3,12 @@
 use super::{args::ConvertArgs, at};
 use crate::error::Error;
 use crate::interrupt;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::progress::Progress;
 use serde_json::json;
 use sluice_trace::convert::{FORMATS, Format, Input, Options, Output, Report, convert};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How a shell tells that a command ended by Ctrl-C.
-const INTERRUPTED: u8 = 130;
 /// Bytes of an object that its size has room for.
 const OBJECT_MAX: u64 = 1 << 31;
 
@@ -40,20 +38,20 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     let of = |error| at(&args.input, error);
     let (output, pending) = Output::new(&args.output).map_err(|e| Error::new(e.to_string()))?;
     interrupt::begin();
-    let progress = progress();
+    let progress = Progress::new(None, "accesses");
     let mut done = 0;
     let mut go_on = |accesses| {
         done = accesses;
-        progress.set_position(accesses);
+        progress.show(accesses);
         !interrupt::asked()
     };
     let input = Input::new(&args.input);
     let (from, to) = (format(&args.from)?, format(&args.to)?);
     let report = convert(from, input, to, output, &options, &mut go_on);
-    progress.finish_and_clear();
+    progress.end();
     let Some(report) = report.map_err(of)? else {
         eprintln!("sluice: stopped after {done} accesses; nothing was kept");
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(ExitCode::from(interrupt::STATUS));
     };
     if let Some(pending) = pending {
         pending.keep().map_err(|e| Error::new(e.to_string()))?;
@@ -65,12 +63,6 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
 fn format(name: &str) -> Result<&'static Format, Error> {
     let found = FORMATS.iter().find(|format| format.name == name);
     found.ok_or_else(|| Error::new(format!("format: \"{name}\" is not known")))
-}
-
-fn progress() -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {human_pos} accesses, {rate}");
-    let style = style.map(|style| style.with_key("rate", crate::sim_system::rate));
-    ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
 /// What was done and what was lost: beside the trace, not in it.

@@ -12,23 +12,27 @@ fn catches_ctrl_c(id: u32) -> bool {
     u64::from_str_radix(caught.unwrap().trim(), 16).unwrap() & 2 != 0
 }
 
+const ENDLESS: [&str; 3] = [
+    "sim --system base-cssd --workload srad --scale 128 --instructions 1000G",
+    "sim --workload chase:size=4GiB,stride=64,passes=64 --hits all",
+    "fabric run esf --requests 1000G",
+];
+
 #[test]
 fn ctrl_c_ends_it_with_130() {
+    ENDLESS.into_iter().for_each(ended_by_ctrl_c);
+}
+
+fn ended_by_ctrl_c(line: &str) {
     let mut child = sluice()
-        .args(["sim", "--system", "base-cssd", "--json"])
-        .args([
-            "--workload",
-            "srad",
-            "--scale",
-            "128",
-            "--instructions",
-            "1000G",
-        ])
+        .args(line.split(' '))
+        .arg("--json")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     while !catches_ctrl_c(child.id()) {
+        assert_eq!(child.try_wait().unwrap(), None, "{line}");
         std::thread::sleep(Duration::from_millis(20));
     }
     let id = child.id().to_string();
@@ -40,7 +44,7 @@ fn ctrl_c_ends_it_with_130() {
             .success()
     );
     let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(status.code(), Some(130), "{line}");
     let mut said = String::new();
     BufReader::new(child.stderr.take().unwrap())
         .read_line(&mut said)
