@@ -10,6 +10,7 @@ mod heap;
 mod init;
 mod internal;
 mod io;
+mod load;
 mod malloc;
 mod map;
 mod mask;

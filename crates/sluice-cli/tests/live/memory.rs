@@ -1,6 +1,6 @@
 //! The memory functions under eviction, each byte checked by the program itself.
 
-use crate::build::helper;
+use crate::build::{compile, helper};
 use crate::sluice::{Sluice, TRAPS, finish};
 use std::process::Command;
 
@@ -14,6 +14,20 @@ fn the_malloc_family_from_eight_threads() {
         // Hardly anything stays resident.
         let out = Sluice::run(trap).cache("256KiB").program([path, "1000"]);
         assert_eq!(out.evicted().own_stdout(), "well\n");
+    }
+}
+
+/// PHP loads its modules so: what one side allocates the other frees.
+#[test]
+fn a_library_bound_to_the_c_library_first_has_the_same_heap() {
+    let library = compile("deep.c", &["-shared", "-fPIC"]);
+    let folder = library.parent().expect("a folder").display();
+    let program = compile("deepbind.c", &[&format!("-Wl,-rpath,{folder}")]);
+    let name = library.file_name().and_then(|name| name.to_str());
+    let program = [program.to_str(), name].map(|text| text.expect("plain letters"));
+    for trap in TRAPS {
+        let out = Sluice::run(trap).cache("64KiB").program(program).evicted();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
     }
 }
 
