@@ -199,6 +199,7 @@ macro_rules! answers {
 answers! {
     isize, |r| *r == -1;
     c_int, |r| *r == -1;
+    *mut c_char, |r| r.is_null();
     *mut libc::FILE, |r| r.is_null();
     *mut libc::DIR, |r| r.is_null()
 }

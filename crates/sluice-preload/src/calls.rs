@@ -3,8 +3,9 @@
 
 use crate::buffers::{Buffers, One, Text, Texts, on_device, set_errno, signal_engine, with_pages};
 use crate::next;
-use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, nfds_t, pollfd};
-use libc::{size_t, ssize_t, stat as Stat, statx as Statx};
+use crate::system::for_system;
+use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, nfds_t, off_t, pollfd};
+use libc::{size_t, socklen_t, ssize_t, stat as Stat, statfs as Statfs, statx as Statx};
 
 macro_rules! hooks {
     ($($symbol:literal $name:ident = $next:ident
@@ -79,6 +80,77 @@ hooks! {
         (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<epoll_event>());
     c"epoll_ctl" epoll_ctl = next_epoll_ctl
         (fd: c_int, what: c_int, of: c_int, event: *mut epoll_event) -> c_int, One(event);
+    c"chmod" chmod = next_chmod(path: *const c_char, mode: mode_t) -> c_int, Text(path);
+    c"truncate" truncate = next_truncate(path: *const c_char, size: off_t) -> c_int, Text(path);
+    c"truncate64" truncate64 = next_truncate64(path: *const c_char, size: off_t) -> c_int,
+        Text(path);
+    c"mkdirat" mkdirat = next_mkdirat
+        (dir: c_int, path: *const c_char, mode: mode_t) -> c_int, Text(path);
+    c"link" link = next_link(from: *const c_char, to: *const c_char) -> c_int,
+        (Text(from), Text(to));
+    c"symlink" symlink = next_symlink(from: *const c_char, to: *const c_char) -> c_int,
+        (Text(from), Text(to));
+    c"renameat" renameat = next_renameat
+        (dir: c_int, from: *const c_char, into: c_int, to: *const c_char) -> c_int,
+        (Text(from), Text(to));
+    c"statfs" statfs = next_statfs(path: *const c_char, to: *mut Statfs) -> c_int,
+        (Text(path), One(to));
+    c"statfs64" statfs64 = next_statfs64(path: *const c_char, to: *mut Statfs) -> c_int,
+        (Text(path), One(to));
+    c"bind" bind = next_bind(fd: c_int, to: *const c_void, n: socklen_t) -> c_int,
+        (to, n as size_t);
+    c"connect" connect = next_connect(fd: c_int, to: *const c_void, n: socklen_t) -> c_int,
+        (to, n as size_t);
+    c"setsockopt" setsockopt = next_setsockopt
+        (fd: c_int, level: c_int, name: c_int, value: *const c_void, n: socklen_t) -> c_int,
+        (value, n as size_t);
+    c"getrandom" getrandom = next_getrandom
+        (to: *mut c_void, n: size_t, flags: c_uint) -> ssize_t, (to.cast_const(), n);
+}
+
+next!(next_getcwd: c"getcwd"(to: *mut c_char, n: size_t) -> *mut c_char);
+
+/// Memory that the C library allocates for the answer is off the device.
+///
+/// # Safety
+/// C contract of `getcwd`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getcwd(to: *mut c_char, n: size_t) -> *mut c_char {
+    // SAFETY: passed on.
+    let call = || unsafe { next_getcwd(to, n) };
+    if to.is_null() {
+        return for_system(call);
+    }
+    with_pages((to.cast::<c_void>().cast_const(), n), call)
+}
+
+/// Functions that make a file by a name that they write themselves. A second try would find it
+/// written, so the page is there before the first.
+macro_rules! makes {
+    ($($symbol:literal $name:ident = $next:ident
+       (name $(, $arg:ident: $type:ty)*) -> $ret:ty;)+) => {$(
+        next!($next: $symbol(name: *mut c_char $(, $arg: $type)*) -> $ret);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(name: *mut c_char $(, $arg: $type)*) -> $ret {
+            if let Some(engine) = signal_engine() {
+                Text(name).touch(engine);
+            }
+            // SAFETY: passed on.
+            unsafe { $next(name $(, $arg)*) }
+        }
+    )+};
+}
+
+makes! {
+    c"mkstemp" mkstemp = next_mkstemp(name) -> c_int;
+    c"mkstemp64" mkstemp64 = next_mkstemp64(name) -> c_int;
+    c"mkostemp" mkostemp = next_mkostemp(name, flags: c_int) -> c_int;
+    c"mkostemp64" mkostemp64 = next_mkostemp64(name, flags: c_int) -> c_int;
+    c"mkstemps" mkstemps = next_mkstemps(name, behind: c_int) -> c_int;
+    c"mkdtemp" mkdtemp = next_mkdtemp(name) -> *mut c_char;
 }
 
 unsafe extern "C" {

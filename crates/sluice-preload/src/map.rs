@@ -10,7 +10,7 @@ use crate::wishes;
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, file_identity, raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
-use sluice_runtime::{Engine, Place};
+use sluice_runtime::{Engine, Place, Trap};
 
 const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 /// Kinds of mapping that stay where they are: stacks, huge pages, pages that must not move.
@@ -75,6 +75,16 @@ impl Wanted {
             && self.len >= engine.session.mmap_min
     }
 
+    /// Whether it is address space to be opened later.
+    ///
+    /// It may be a stack that the program makes for itself. In signal mode a trap needs its thread's
+    /// stack, so there it must be said that most of it will not be used, which nobody says of a
+    /// stack.
+    fn is_reservation(&self, engine: &Engine) -> bool {
+        let is_no_stack = engine.session.trap == Trap::Event || self.has(libc::MAP_NORESERVE);
+        self.is_heap(engine) && self.prot == libc::PROT_NONE && is_no_stack
+    }
+
     fn pass(&self) -> Result<usize, i32> {
         // SAFETY: what the program asked for.
         unsafe {
@@ -97,8 +107,7 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     if wanted.is_heap(engine) && wanted.prot == READ_WRITE {
         return take(wanted.len).ok_or(libc::ENOMEM);
     }
-    if wanted.is_heap(engine)
-        && wanted.prot == libc::PROT_NONE
+    if wanted.is_reservation(engine)
         && !wishes::must_be(wanted.addr)
         && let Some(addr) = reserve(wanted.len)
     {

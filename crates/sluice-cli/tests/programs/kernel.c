@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +127,34 @@ static void names(const char *path) {
         entries++;
     }
     CHECK(errno == 0 && entries >= 5 && closedir(folder) == 0);
+
+    char *here = malloc(4096), *made = malloc(4096), *other = malloc(4096);
+    cool();
+    CHECK(getcwd(here, 4096) == here);
+    cool();
+    char *same = getcwd(NULL, 0);
+    CHECK(same && strcmp(same, here) == 0);
+    snprintf(made, 4096, "%s-XXXXXX", path);
+    cool();
+    CHECK(mkdtemp(made));
+    snprintf(made, 4096, "%s-XXXXXX", path);
+    cool();
+    int fd = mkstemp(made);
+    CHECK(fd >= 0 && close(fd) == 0);
+    snprintf(other, 4096, "%s.other", made);
+    cool();
+    CHECK(symlink(made, other) == 0);
+    cool();
+    CHECK(chmod(other, 0600) == 0);
+    cool();
+    CHECK(truncate(made, 3) == 0);
+    struct statfs *system = malloc(sizeof *system);
+    cool();
+    CHECK(statfs(made, system) == 0 && system->f_bsize > 0);
+    unsigned char *random = malloc(2 * PAGE);
+    cool();
+    CHECK(getrandom(random, 256, 0) == 256);
+    free(here), free(same), free(made), free(other), free(system), free(random);
 
     char **arguments = malloc(4 * sizeof *arguments);
     arguments[0] = strdup("/bin/sh");

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define PAGES 1024u
@@ -199,6 +200,33 @@ static void reserved_space_is_where_it_must_be(void) {
     CHECK(got == wanted);
 }
 
+static ucontext_t outer, inner;
+static uint64_t *on_the_stack;
+
+static void run_on_the_stack(void) {
+    uint64_t here[PER_PAGE];
+    fill(here, PER_PAGE, 5);
+    fill_pages(on_the_stack, 0, PAGES);
+    check_pages(on_the_stack, 0, PAGES);
+    CHECK(wrong_words(here, PER_PAGE, 5) == 0);
+}
+
+/* A stack that the program makes for itself, with a page below it that ends it. */
+static void traps_on_a_stack_of_its_own(void) {
+    size_t bytes = 64 * PAGE;
+    char *stack = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED);
+    CHECK(mprotect(stack + PAGE, bytes - PAGE, PROT_READ | PROT_WRITE) == 0);
+    on_the_stack = map();
+    CHECK(getcontext(&inner) == 0);
+    inner.uc_stack.ss_sp = stack + PAGE;
+    inner.uc_stack.ss_size = bytes - PAGE;
+    inner.uc_link = &outer;
+    makecontext(&inner, run_on_the_stack, 0);
+    CHECK(swapcontext(&outer, &inner) == 0);
+    CHECK(munmap(on_the_stack, BYTES) == 0 && munmap(stack, bytes) == 0);
+}
+
 /* A child has all of it: what is open, what is closed, and a file in between. */
 static void forks_copy_reserved_space(void) {
     int both = PROT_READ | PROT_WRITE;
@@ -281,6 +309,7 @@ int main(int count, char **arguments) {
     fixed_maps_replace();
     reserved_space_opens_and_closes();
     reserved_space_is_where_it_must_be();
+    traps_on_a_stack_of_its_own();
     forks_copy_reserved_space();
     system_calls_reach_it();
     puts("well");
