@@ -77,8 +77,8 @@ impl Wanted {
 
     /// Whether it is address space to be opened later.
     ///
-    /// It may be a stack that the program makes for itself. In signal mode a trap needs its thread's
-    /// stack, so there it must be said that most of it will not be used, which nobody says of a
+    /// It may be a stack that the program makes for itself. In signal mode a trap needs the stack
+    /// of its thread, so there it must be said that most will not be used, which nobody says of a
     /// stack.
     fn is_reservation(&self, engine: &Engine) -> bool {
         let is_no_stack = engine.session.trap == Trap::Event || self.has(libc::MAP_NORESERVE);
