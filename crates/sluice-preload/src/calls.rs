@@ -168,6 +168,25 @@ impl Buffers for Environment {
     }
 }
 
+/// Brings what the C library's own `posix_spawn` reads for a shell. It does not say that it met a
+/// missing page.
+pub fn bring_for_shell(command: *const c_char) {
+    if let Some(engine) = signal_engine() {
+        (Text(command), Environment).touch(engine);
+    }
+}
+
+next!(next_system: c"system"(command: *const c_char) -> c_int);
+
+/// # Safety
+/// C contract of `system`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    bring_for_shell(command);
+    // SAFETY: passed on.
+    unsafe { next_system(command) }
+}
+
 /// What the child of `posix_spawn` reads with all signals blocked, so that a trap would end it.
 struct Actions {
     actions: *const c_void,

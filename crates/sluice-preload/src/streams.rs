@@ -5,6 +5,7 @@
 //! stops at a missing page and goes on behind what it has done; see [`crate::buffers`].
 
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
+use crate::calls::bring_for_shell;
 use crate::next;
 use crate::system::for_system;
 use libc::{DIR, FILE, c_char, c_int, c_void, size_t};
@@ -254,10 +255,19 @@ opens! {
     c"fopen64" fopen64 = next_fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE,
         Text(path);
     c"fdopen" fdopen = next_fdopen(fd: c_int, mode: *const c_char) -> *mut FILE, Text(mode);
-    c"popen" popen = next_popen(command: *const c_char, mode: *const c_char) -> *mut FILE,
-        Text(command);
     c"opendir" opendir = next_opendir(path: *const c_char) -> *mut DIR, Text(path);
     c"fdopendir" fdopendir = next_fdopendir(fd: c_int) -> *mut DIR, ();
+}
+
+next!(next_popen: c"popen"(command: *const c_char, mode: *const c_char) -> *mut FILE);
+
+/// # Safety
+/// C contract of `popen`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
+    bring_for_shell(command);
+    // SAFETY: passed on.
+    in_signal_mode(|| unsafe { next_popen(command, mode) })
 }
 
 /// Calls with what the C library allocates off the device, in signal mode.

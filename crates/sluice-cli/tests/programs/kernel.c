@@ -148,13 +148,22 @@ static void names(const char *path) {
     CHECK(chmod(other, 0600) == 0);
     cool();
     CHECK(truncate(made, 3) == 0);
-    struct statfs *system = malloc(sizeof *system);
+    struct statfs *volume = malloc(sizeof *volume);
     cool();
-    CHECK(statfs(made, system) == 0 && system->f_bsize > 0);
+    CHECK(statfs(made, volume) == 0 && volume->f_bsize > 0);
     unsigned char *random = malloc(2 * PAGE);
     cool();
     CHECK(getrandom(random, 256, 0) == 256);
-    free(here), free(same), free(made), free(other), free(system), free(random);
+    free(here), free(same), free(made), free(other), free(volume), free(random);
+
+    /* From here on the environment is the program's own memory. */
+    char *command = strdup("exit 3");
+    CHECK(setenv("OF_THE_HEAP", "yes", 1) == 0);
+    cool();
+    FILE *shell = popen(command, "r");
+    CHECK(shell && WEXITSTATUS(pclose(shell)) == 3);
+    cool();
+    CHECK(WEXITSTATUS(system(command)) == 3);
 
     char **arguments = malloc(4 * sizeof *arguments);
     arguments[0] = strdup("/bin/sh");
