@@ -186,6 +186,25 @@ fn what_cannot_be_together_is_refused_with_what_would_do() {
     }
 }
 
+#[test]
+fn sets_that_cannot_be_are_refused() {
+    let in_sets = |ways| [("migration.policy", "adaptive"), ("migration.ways", ways)];
+    let message = refusal(&in_sets("3"));
+    let said = "migration.capacity = 2GiB, migration.ways = 3: 524288 frames are not sets of 3; \
+                give a divisor, or all";
+    assert!(message.contains(said), "{message}");
+    let mut pairs = in_sets("8").to_vec();
+    pairs.push(("migration.remote_capacity", "1GiB"));
+    let message = refusal(&pairs);
+    let said = "migration.ways = 8, migration.remote_capacity = 1GiB: sets are of one node";
+    assert!(message.contains(said), "{message}");
+    let raw = set(&in_sets("8"));
+    let Migration::Adaptive(adaptive) = HostConfig::new(&raw, SEED).unwrap().migration else {
+        panic!("adaptive is adaptive")
+    };
+    assert_eq!(adaptive.ways, 8);
+}
+
 /// More than a core has rings for.
 #[test]
 fn what_a_core_cannot_hold_is_refused() {

@@ -24,6 +24,7 @@ fn given() -> Adaptive {
         spare: 0,
         remote_pages: 0,
         remote_latency: Ps::ZERO,
+        ways: 0,
     }
 }
 

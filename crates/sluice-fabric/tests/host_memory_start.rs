@@ -2,7 +2,7 @@
 //! that comes to rest.
 
 use sluice_fabric::host::{
-    Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Program, Step, Tpp,
+    Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Program, Sampling, Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
 use sluice_units::{Bytes, Lpn, Ps, Ratio};
@@ -52,12 +52,22 @@ fn adaptive() -> Migration {
         spare: 0,
         remote_pages: 0,
         remote_latency: Ps::ZERO,
+        ways: 0,
     })
+}
+
+/// The same in sets of two: none of them is kept free.
+fn in_sets() -> Migration {
+    match adaptive() {
+        Migration::Adaptive(given) => Migration::Adaptive(Adaptive { ways: 2, ..given }),
+        other => other,
+    }
 }
 
 fn tpp() -> Migration {
     Migration::Tpp(Tpp {
         pages: 4,
+        sampling: Sampling::Faults,
         period: Ps::ZERO,
         batch: 1,
         fault: US,
@@ -90,6 +100,7 @@ fn the_last_pages_are_in_host_memory() {
     let expected = [
         (adaptive(), vec![13, 14, 15]),
         (tpp(), vec![13, 14, 15]),
+        (in_sets(), vec![12, 13, 14, 15]),
         (Migration::None, vec![]),
     ];
     for (migration, pages) in expected {

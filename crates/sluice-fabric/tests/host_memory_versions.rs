@@ -6,7 +6,7 @@
 
 use proptest::prelude::*;
 use sluice_fabric::host::{
-    Adaptive, AstriFlash, Instr, Memory, Migration, Program, Start, Step, Tpp,
+    Adaptive, AstriFlash, Instr, Memory, Migration, Program, Sampling, Start, Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
 use sluice_units::{Bytes, Ps, Ratio};
@@ -33,16 +33,32 @@ fn adaptive(huge: u32) -> impl Strategy<Value = Migration> {
             spare: spare * huge,
             remote_pages: remote_pages * huge,
             remote_latency: Ps::from_ns(90),
+            ways: 0,
         })
+    })
+}
+
+/// Host memory in sets of up to three frames.
+fn in_sets() -> impl Strategy<Value = Migration> {
+    (adaptive(1), 0..5u32, 1..4u32).prop_map(|(migration, sets, ways)| match migration {
+        Migration::Adaptive(given) => Migration::Adaptive(Adaptive {
+            pages: sets * ways,
+            remote_pages: 0,
+            ways,
+            ..given
+        }),
+        other => other,
     })
 }
 
 fn tpp() -> impl Strategy<Value = Migration> {
     let sizes = (0..10u32, 0..12u32, 0..3u32);
     let times = (1..20u64, 0..1_000u64, 0..60u64, 1..100u64);
-    (sizes, times).prop_map(|((pages, batch, spare), times)| {
+    let sampling = prop_oneof![Just(Sampling::Faults), Just(Sampling::Accesses)];
+    (sizes, times, sampling).prop_map(|((pages, batch, spare), times, sampling)| {
         Migration::Tpp(Tpp {
             pages,
+            sampling,
             period: Ps::from_us(times.0),
             batch,
             fault: Ps::from_ns(times.1),
@@ -69,7 +85,8 @@ fn placement() -> impl Strategy<Value = Migration> {
         1 => Just(Migration::None),
         6 => adaptive(1),
         2 => adaptive(8),
-        2 => tpp(),
+        2 => in_sets(),
+        3 => tpp(),
         2 => astriflash(),
     ]
 }
@@ -130,7 +147,8 @@ fn budget(migration: Migration) -> usize {
 
 fn check(migration: Migration, pairs: &[(&str, &str)], steps: &[Access]) {
     let mut memory = memory(migration, pairs);
-    let follows = matches!(migration, Migration::Adaptive(_));
+    memory.scan(PAGES);
+    let follows = matches!(migration, Migration::Adaptive(given) if given.ways == 0);
     let mut reported = Reported::default();
     let mut now = Ps::ZERO;
     let (mut read_time, mut reads, mut delayed) = (Ps::ZERO, 0u64, 0u64);

@@ -4,7 +4,7 @@
 //! `cargo bench -p sluice-testkit --bench memory` measures; `cargo test` runs a small size. The
 //! hash says that two builds did the same thing: compare times only if it is equal.
 
-use sluice_fabric::host::{Adaptive, AstriFlash, HostConfig, Memory, Migration, Tpp};
+use sluice_fabric::host::{Adaptive, AstriFlash, HostConfig, Memory, Migration, Sampling, Tpp};
 use sluice_testkit::host_rig::{device, host};
 use sluice_units::{Ps, Rng};
 use std::time::Instant;
@@ -43,6 +43,7 @@ fn migrations() -> [(&'static str, Migration); 6] {
         spare: 40,
         remote_pages: 0,
         remote_latency: Ps::ZERO,
+        ways: 0,
     };
     let never = Adaptive {
         threshold: u16::MAX.into(),
@@ -51,6 +52,7 @@ fn migrations() -> [(&'static str, Migration); 6] {
     };
     let tpp = Tpp {
         pages: CACHE as u32,
+        sampling: Sampling::Faults,
         period: Ps::from_ms(1),
         batch: 256,
         fault: Ps::from_us(1),

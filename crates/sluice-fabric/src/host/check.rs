@@ -2,7 +2,7 @@
 
 use super::config::{
     Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest,
-    Scheduling, Start, Switching, Tlb, Tpp,
+    Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};
@@ -260,13 +260,35 @@ fn adaptive(raw: &RawConfig) -> Result<Adaptive, ConfigError> {
         spare,
         remote_pages: pages(raw, "migration.remote_capacity", huge)?,
         remote_latency: raw.time("migration.remote_latency"),
+        ways: ways(raw, pages_at_home / huge as u32)?,
     })
+}
+
+/// Frames of a set, 0 if there are none, where host memory has so many.
+fn ways(raw: &RawConfig, frames: u32) -> Result<u32, ConfigError> {
+    let Some(ways) = raw.count_or_word("migration.ways") else {
+        return Ok(0);
+    };
+    if raw.bytes("migration.remote_capacity").is_some() {
+        let message = "sets are of one node; give one of the two none or all".to_owned();
+        let keys = ["migration.ways", "migration.remote_capacity"];
+        return Err(raw.impossible(&keys, message));
+    }
+    if !u64::from(frames).is_multiple_of(ways) {
+        let message = format!("{frames} frames are not sets of {ways}; give a divisor, or all");
+        return Err(raw.impossible(&["migration.capacity", "migration.ways"], message));
+    }
+    Ok(ways as u32)
 }
 
 fn tpp(raw: &RawConfig) -> Result<Tpp, ConfigError> {
     let pages = budget(raw, 1)?;
     Ok(Tpp {
         pages,
+        sampling: match raw.choice("migration.tpp_sampling") {
+            "accesses" => Sampling::Accesses,
+            _ => Sampling::Faults,
+        },
         period: positive(raw, "migration.tpp_period")?,
         batch: number(raw, "migration.tpp_batch"),
         fault: raw.time("migration.tpp_fault"),

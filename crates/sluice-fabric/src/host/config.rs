@@ -119,14 +119,29 @@ pub struct Adaptive {
     pub remote_pages: u32,
     /// What an access to the other node adds.
     pub remote_latency: Ps,
+    /// Frames of a set of host memory: hardware finds a page in its set, where one that comes in
+    /// takes the place of the one used longest ago. 0: a page can have any frame.
+    pub ways: u32,
+}
+
+/// How sampling finds a hot page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// A page that is marked faults once, and is promoted if it faulted shortly before.
+    Faults,
+    /// A page that is marked stays so. The first access that the device has of it makes it active,
+    /// and one that finds an active page in the device's cache promotes it.
+    Accesses,
 }
 
 /// Sampling of accesses by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tpp {
-    /// Host memory for promoted pages.
+    /// Host memory for promoted pages, and the most that are active.
     pub pages: u32,
-    /// Every so often some pages are made to fault at their next access.
+    /// What makes a page hot.
+    pub sampling: Sampling,
+    /// Every so often some pages are marked: made to fault at their next access.
     pub period: Ps,
     /// How many.
     pub batch: u32,

@@ -28,7 +28,7 @@ mod window;
 
 pub use config::{
     Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest,
-    RunLength, Scheduling, Start, Switching, Tlb, Tpp,
+    RunLength, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;

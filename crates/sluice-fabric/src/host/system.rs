@@ -99,6 +99,7 @@ pub fn simulate(
     assert!(footprint <= MEMORY_MAX.0);
     assert_eq!(program.threads(), config.threads);
     let mut host = Host::new(config, device, program);
+    host.memory.scan(footprint.div_ceil(PAGE_BYTES));
     match config.start {
         Start::Empty => {}
         Start::Full(most) => host.memory.fill(host.program, most),

@@ -48,6 +48,7 @@ impl Adaptive {
             remote: given.remote_pages,
             remote_latency: given.remote_latency,
             spare: given.spare,
+            ways: given.ways,
             line: given.line,
         };
         Adaptive {
@@ -158,7 +159,7 @@ impl Adaptive {
             bus.stats.migration.buffer_full += 1;
             return;
         }
-        let Some(frame) = self.tiers.take_frame() else {
+        let Some(frame) = self.tiers.frame_for(bus, now, unit) else {
             bus.stats.migration.no_room += 1;
             return self.tiers.reclaim(bus, now);
         };

@@ -7,6 +7,7 @@ mod bus;
 mod link;
 mod pages;
 mod reclaim;
+mod sets;
 mod tpp;
 mod versions;
 mod writes;
@@ -126,6 +127,16 @@ impl Memory {
     pub fn keep(&mut self, bytes: Bytes) {
         assert!(bytes.0.is_multiple_of(PAGE_BYTES), "{bytes} are not pages");
         self.local = bytes.0;
+    }
+
+    /// The program has the first so many pages. Sampling asks.
+    ///
+    /// # Panics
+    /// If the device has not so many.
+    pub fn scan(&mut self, pages: u64) {
+        if let Placement::Tpp(tpp) = &mut self.placement {
+            tpp.scan(pages);
+        }
     }
 
     /// Fills host memory with the last pages of a program, and the device's cache with those before

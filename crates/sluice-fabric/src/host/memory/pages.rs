@@ -3,6 +3,7 @@
 
 use super::bus::{Bus, LINES};
 use super::reclaim::{Lists, Reclaim};
+use super::sets::Sets;
 use super::{Answer, Moved};
 use crate::wheel::Wheel;
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
@@ -55,6 +56,8 @@ pub(super) struct Sizes {
     pub remote: u32,
     pub remote_latency: Ps,
     pub spare: u32,
+    /// Frames of a set; 0: a page can have any frame.
+    pub ways: u32,
     /// From one line of a copy to the next.
     pub line: Ps,
 }
@@ -65,8 +68,12 @@ pub(super) struct Tiers {
     /// with the highest bit a place in the buffer.
     table: Vec<u32>,
     pub frames: Vec<Frame>,
-    /// Free frames of the home node and of the other one.
+    /// Free frames of the home node and of the other one, if a page can have any.
     free: [Vec<u32>; 2],
+    /// If it cannot. Nothing is kept free then: a page that comes in takes another one's place.
+    pub sets: Option<Sets>,
+    /// Pages that went back to the device, and whether they were written, if anybody asks.
+    pub went_back: Option<Vec<(u32, bool)>>,
     home: u32,
     remote_latency: Ps,
     /// Pages of an entry.
@@ -102,6 +109,8 @@ impl Tiers {
             table: vec![0; units as usize],
             frames: vec![Frame::default(); frames as usize],
             free: [(0..home).rev().collect(), (home..frames).rev().collect()],
+            sets: (sizes.ways > 0).then(|| Sets::new(frames, sizes.ways)),
+            went_back: None,
             home,
             remote_latency: sizes.remote_latency,
             span: sizes.span,
@@ -121,10 +130,13 @@ impl Tiers {
     ) -> u64 {
         let span = u64::from(self.span);
         let units = pages.start.div_ceil(span) as u32..pages.end.div_ceil(span) as u32;
-        let room = self.free_frames().saturating_sub(self.reclaim.spare());
+        let room = match &self.sets {
+            Some(_) => self.frames.len() as u32,
+            None => self.free_frames().saturating_sub(self.reclaim.spare()),
+        };
         let first = units.start.max(units.end.saturating_sub(room));
         for unit in first..units.end {
-            let Some(frame) = self.take_frame() else {
+            let Some(frame) = self.frame_for(bus, Ps::ZERO, unit) else {
                 break;
             };
             for page in self.pages_of(bus, unit) {
@@ -136,7 +148,7 @@ impl Tiers {
                 dirty: is_written(u64::from(unit) * span),
                 ..Frame::default()
             };
-            self.lists.add(frame);
+            self.comes_in(frame);
         }
         u64::from(first) * span
     }
@@ -174,8 +186,12 @@ impl Tiers {
         };
     }
 
-    /// Tells every TLB that an entry has changed.
+    /// Tells every TLB that an entry has changed. Memory in sets is looked up by the device's
+    /// address: no translation changes.
     pub fn moves(&self, bus: &mut Bus, unit: u32, shootdown: bool) {
+        if self.sets.is_some() {
+            return;
+        }
         bus.moves(Moved {
             first: u64::from(unit) * u64::from(self.span),
             pages: self.span,
@@ -183,16 +199,42 @@ impl Tiers {
         });
     }
 
-    /// A free frame: of the home node first, then of the other (SkyByte section IV).
-    pub fn take_frame(&mut self) -> Option<u32> {
-        let [home, remote] = &mut self.free;
-        let frame = home.pop().or_else(|| remote.pop())?;
+    /// A frame for the pages of an entry: a free one, of the home node first, then of the other
+    /// (SkyByte section IV); or one of its set, whose pages leave.
+    pub fn frame_for(&mut self, bus: &mut Bus, now: Ps, unit: u32) -> Option<u32> {
+        let frame = match &self.sets {
+            Some(sets) => {
+                let frame = sets.room(unit)?;
+                if !sets.is_empty(frame) {
+                    self.displace(bus, now, frame);
+                }
+                frame
+            }
+            None => {
+                let [home, remote] = &mut self.free;
+                home.pop().or_else(|| remote.pop())?
+            }
+        };
+        if let Some(sets) = &mut self.sets {
+            sets.holds(frame);
+        }
         self.frames[frame as usize] = Frame::default();
         Some(frame)
     }
 
     pub fn free_frame(&mut self, frame: u32) {
-        self.free[usize::from(frame >= self.home)].push(frame);
+        match &mut self.sets {
+            Some(sets) => sets.frees(frame),
+            None => self.free[usize::from(frame >= self.home)].push(frame),
+        }
+    }
+
+    /// The pages of a frame are there: they may leave from now on.
+    fn comes_in(&mut self, frame: u32) {
+        match &mut self.sets {
+            Some(sets) => sets.comes_in(frame),
+            None => self.lists.add(frame),
+        }
     }
 
     /// Frames that nothing is in.
@@ -237,6 +279,9 @@ impl Tiers {
     /// Notes an access, and says what it takes beside that to DRAM: the way to the other node, and
     /// the wait for a page whose contents are on their way.
     fn access(&mut self, now: Ps, frame: u32) -> Ps {
+        if let Some(sets) = &mut self.sets {
+            sets.uses(frame);
+        }
         let it = &mut self.frames[frame as usize];
         it.referenced = true;
         let away = match frame < self.home {
@@ -260,7 +305,7 @@ impl Tiers {
             referenced: true,
             ..Frame::default()
         };
-        self.lists.add(frame);
+        self.comes_in(frame);
         self.moves(bus, unit, true);
         bus.stats.migration.promotions += 1;
     }

@@ -1,7 +1,7 @@
 //! Which pages go back to the device, and how: two lists as Linux has them, and a copy in the
 //! background.
 
-use super::bus::Bus;
+use super::bus::{Bus, LINES};
 use super::pages::{Due, Frame, Place, Tiers, pace};
 use sluice_model::Op;
 use sluice_units::Ps;
@@ -85,7 +85,7 @@ impl Tiers {
     /// If too few frames are free or will be, sends pages back: a batch, or as many as it takes.
     pub fn reclaim(&mut self, bus: &mut Bus, now: Ps) {
         let spare = self.reclaim.spare;
-        if self.frames_to_come() >= spare {
+        if self.sets.is_some() || self.frames_to_come() >= spare {
             return;
         }
         let enough = spare + BATCH.min(spare) - 1;
@@ -112,6 +112,24 @@ impl Tiers {
         self.free_frames() + self.reclaim.leaving.len() as u32
     }
 
+    /// Sends the pages of a frame back at once, for others that take their place. Their lines use
+    /// the link, and nobody waits for them.
+    pub(super) fn displace(&mut self, bus: &mut Bus, now: Ps, frame: u32) {
+        let Frame { unit, dirty, .. } = self.frames[frame as usize];
+        if !dirty || self.reclaim.is_free {
+            return self.drop_clean(bus, frame, true);
+        }
+        for (page, frame_page) in self.pages_of(bus, unit).zip(self.frame_page(frame)..) {
+            bus.host_page(now, frame_page, Op::Read);
+            for _ in 0..LINES {
+                bus.line_returns(now, now);
+            }
+            bus.give_page(now, page, frame_page);
+        }
+        bus.stats.migration.dirty_demotions += 1;
+        self.left(bus, frame, true);
+    }
+
     fn drop_clean(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
         let Frame { unit, dirty, .. } = self.frames[frame as usize];
         let first = self.frame_page(frame);
@@ -127,7 +145,10 @@ impl Tiers {
 
     /// The frame's pages are on the device again.
     fn left(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
-        let unit = self.frames[frame as usize].unit;
+        let Frame { unit, dirty, .. } = self.frames[frame as usize];
+        if let Some(pages) = &mut self.went_back {
+            pages.push((unit, dirty));
+        }
         self.put(unit, Place::Device);
         self.moves(bus, unit, shootdown);
         self.free_frame(frame);

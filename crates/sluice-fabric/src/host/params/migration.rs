@@ -18,6 +18,10 @@ fn counts() -> Vec<&'static str> {
     vec!["all", "cache"]
 }
 
+fn samplings() -> Vec<&'static str> {
+    vec!["faults", "accesses"]
+}
+
 fn page_sizes() -> Vec<&'static str> {
     vec!["4KiB", "2MiB"]
 }
@@ -118,6 +122,22 @@ pub(super) const PARAMS: &[Param] = &[
         source: "assumed: about Linux's watermarks",
     },
     Param {
+        key: "migration.ways",
+        kind: Kind::Or(
+            "all",
+            &Kind::Count {
+                min: 1,
+                max: 1 << 20,
+            },
+        ),
+        default: "all",
+        meaning: "adaptive: pages of host memory that share a set, found by hardware, without a \
+                  change of translations; a page that comes in takes the place of the one of its \
+                  set used longest ago. all: a page can be anywhere",
+        source: "SkyByte section IV: page tables. AstriFlash-CXL in its artifact is SkyByte-CP \
+                 with sets of 8 (configs/baselines/assd-CA.config, src/SkyByte-Sim/ftl.cc)",
+    },
+    Param {
         key: "migration.remote_capacity",
         kind: Kind::SizeOrNone,
         default: "none",
@@ -132,10 +152,23 @@ pub(super) const PARAMS: &[Param] = &[
         source: "Cylon Figure 2: 139.3 ns against 95; SkyByte section IV: less than 100 ns",
     },
     Param {
+        key: "migration.tpp_sampling",
+        kind: Kind::Choice(samplings),
+        default: "faults",
+        meaning: "tpp: faults: a marked page faults once, and is promoted if it had faulted within \
+                  migration.tpp_window; accesses: all of the program is marked in turn and stays \
+                  so; the first access of a marked page that the device has makes it active, and \
+                  one that finds it active and in the device's cache promotes it, at no cost to \
+                  its thread. A page that goes back written is inactive and not marked",
+        source: "faults: Linux's tiering, as NUMA balancing has it. accesses: TPP in SkyByte's \
+                 artifact (src/SkyByte-Sim/ftl.cc), with 2^16 pages in 100 ms of its warm-up",
+    },
+    Param {
         key: "migration.tpp_period",
         kind: TIME,
         default: "1ms",
-        meaning: "tpp: so often some pages are made to fault at their next access",
+        meaning: "tpp: so often some pages are marked, to fault at their next access or to be \
+                  sampled",
         source: "assumed: a thousandth of Linux's, as runs are of milliseconds",
     },
     Param {
@@ -167,7 +200,7 @@ pub(super) const PARAMS: &[Param] = &[
         },
         default: "8",
         meaning: "astriflash: pages of a set",
-        source: "assumed: SkyByte section VI-H has sets, not their size",
+        source: "SkyByte's artifact: 8; the paper has sets, not their size",
     },
     Param {
         key: "migration.astriflash_lookup",
