@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -191,6 +192,8 @@ def _stacked(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) 
                     "facecolor": "none", "edgecolor": svg.colour(number), "hatch": "//////",
                     "linewidth": 0.6}
                 bars = axes.bar(left + shift, values, half * 0.94, bottom=bottom, **style)
+                if number > 0:
+                    _rest_on_others(bars)
                 bottom += values
                 if not published:
                     entries[part.title] = bars
@@ -199,6 +202,12 @@ def _stacked(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) 
     words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
     _groups(axes, ticks, words)
     return entries
+
+
+def _rest_on_others(bars: BarContainer) -> None:
+    """An axis ends where a bar begins. One that begins at the top of a stack would end it there."""
+    for bar in bars:
+        bar.sticky_edges.y.clear()
 
 
 def _groups(axes: Axes, ticks: list[tuple[float, str]], words: Sequence[str]) -> None:
