@@ -56,9 +56,10 @@ fn show(system: &str, kernel: &KernelInfo, scale: u32, length: u64) {
 }
 
 fn run(system: &str, kernel: &KernelInfo, scale: u32, length: u64) -> (f64, HostStats) {
+    let given = RawConfig::of(kernel.params);
     let system = load_system(system).expect("a system");
     let system = system
-        .scaled_with(scale, kernel.thread_bytes)
+        .scaled_with(scale, (kernel.thread_bytes)(&given))
         .expect("a scale");
     let (device, host) = system.check(1).expect("a possible system");
     let mut program = (kernel.make)(&KernelOptions {
@@ -66,7 +67,7 @@ fn run(system: &str, kernel: &KernelInfo, scale: u32, length: u64) -> (f64, Host
         scale,
         seed: 1,
         rounds: 0,
-        given: RawConfig::of(kernel.params),
+        given,
     });
     let device = Device::new(&device, 1).expect("a device");
     let length = RunLength {

@@ -56,6 +56,7 @@ pub fn host(migration: Migration) -> HostConfig {
                 shootdown: ns(1_000),
             },
             writes_store_misses: false,
+            writes_back: true,
         },
         threads: 1,
         scheduling: Scheduling::Fair,

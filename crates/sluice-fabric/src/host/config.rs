@@ -54,6 +54,8 @@ pub struct Cpu {
     pub tlb: Tlb,
     /// Whether a store whose line no cache has writes all of it to memory, and reads nothing.
     pub writes_store_misses: bool,
+    /// Whether a written line that leaves the last cache goes to memory.
+    pub writes_back: bool,
 }
 
 /// Which thread runs next.

@@ -371,7 +371,7 @@ impl<'a> Host<'a> {
         self.shoot_down();
         if !answer.delayed {
             if let Some(victim) = self.l3.fill(line, answer.done_at) {
-                self.memory.write(at, u64::from(victim) * 64);
+                self.leave(victim, at);
             }
             return self.answer(number, miss, answer.done_at, at);
         }
@@ -403,6 +403,13 @@ impl<'a> Host<'a> {
     /// A written line leaves an L2.
     pub(super) fn write_back(&mut self, line: Option<u32>, at: Ps) {
         if let Some(victim) = line.and_then(|line| self.l3.take(line)) {
+            self.leave(victim, at);
+        }
+    }
+
+    /// A written line leaves the last cache.
+    fn leave(&mut self, victim: u32, at: Ps) {
+        if self.config.cpu.writes_back {
             self.memory.write(at, u64::from(victim) * 64);
         }
     }

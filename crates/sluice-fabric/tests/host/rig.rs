@@ -43,6 +43,7 @@ pub fn host() -> HostConfig {
                 shootdown: Ps::ZERO,
             },
             writes_store_misses: false,
+            writes_back: true,
         },
         threads: 1,
         scheduling: Scheduling::RoundRobin,

@@ -64,6 +64,23 @@ fn a_line_is_written_back_if_it_is_stored_later() {
     assert_eq!(requests(&stats), (N, 0), "in the caches to the end");
 }
 
+/// As in an artifact whose written lines do not come back: what misses is written, and no more.
+#[test]
+fn a_line_that_is_never_written_back_is_lost_if_it_was_read_first() {
+    let lines = 4 * u64::from(host().cpu.l3.lines + host().cpu.l2.lines);
+    let read_first = vec![load(0, 0, 0), work(u16::MAX), store(0, 0)];
+    for (writes_back, least, most) in [(true, lines / 2, lines), (false, 0, 0)] {
+        let mut host = writing();
+        host.cpu.writes_back = writes_back;
+        let program = Loop::new(1, read_first.clone(), 64, lines);
+        let (reads, writes) = requests(&run(&host, expander(), program));
+        assert_eq!(reads, lines);
+        assert!((least..=most).contains(&writes), "{writes} of {lines}");
+        let missing = Loop::new(1, vec![store(0, 0)], 64, lines);
+        assert_eq!(requests(&run(&host, expander(), missing)), (0, lines));
+    }
+}
+
 /// The most that the caches can keep of lines 64 KiB apart.
 fn writes_kept(lines: u64) -> u64 {
     let cpu = host().cpu;

@@ -31,7 +31,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "betweenness centrality of a Kronecker graph: Brandes, forwards and backwards",
     source: "GAP, bc",
     published: Some((8180, 11, 394)),
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: &[],
     make: |options| Box::new(Bc::new(options)),
 };

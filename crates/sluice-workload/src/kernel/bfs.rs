@@ -25,7 +25,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "breadth-first search, level by level over all nodes of an even random graph",
     source: "Rodinia, bfs",
     published: Some((9130, 25, 1229)),
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: &[],
     make: |options| Box::new(Bfs::new(options)),
 };

@@ -38,7 +38,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "lookups of random keys in a B+-tree",
     source: "ESF section V-E, BTree of Mitosis",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| Box::new(BTree::new(options)),
 };

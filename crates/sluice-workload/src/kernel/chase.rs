@@ -35,7 +35,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "dependent loads in random order, for the latency of memory",
     source: "CXL-SSD-Sim section III-B, membench",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make,
 };

@@ -93,7 +93,8 @@ fn count(told: &mut Told, out: &[Instr], footprint: u64) {
 fn a_scale_beyond_all_sense_still_has_kernels() {
     for name in ["ycsb", "tpcc", "dlrm"] {
         let info = KERNELS.iter().find(|info| info.name == name);
-        let mut kernel = (info.expect("registered").make)(&options(2, u32::MAX, 1));
+        let info = info.expect("registered");
+        let mut kernel = (info.make)(&given(info, 2, 1, &[], u32::MAX));
         run(kernel.as_mut(), 1);
         assert_eq!(kernel.check(), Ok(()), "{name}");
     }

@@ -47,7 +47,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "linear regression on sparse examples by dual coordinate descent",
     source: "ESF section V-E, LIBLINEAR",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| Box::new(Linear::new(options)),
 };

@@ -87,8 +87,8 @@ pub struct KernelInfo {
     /// 10,000 instructions; nothing if it is none of that table.
     pub published: Option<(u32, u32, u32)>,
     /// What a thread uses all the time and no scale divides, such as a network's weights, if that
-    /// is more than an L1 has; or 0.
-    pub thread_bytes: u64,
+    /// is more than an L1 has; or 0. By its own parameters.
+    pub thread_bytes: fn(&RawConfig) -> u64,
     /// What it takes beside `seed` and `rounds`.
     pub params: &'static [Param],
     /// Makes one.

@@ -43,7 +43,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "radix sort: counts and permutes keys between two arrays, digit by digit",
     source: "Splash-3, radix",
     published: Some((9600, 29, 71)),
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| match options.given.choice("section") {
         "generation" => Box::new(generation::Generation::new(options)),

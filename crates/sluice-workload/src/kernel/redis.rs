@@ -72,7 +72,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "a store of strings in a chained hash table: zipfian GET and SET",
     source: "ESF section V-E, Redis under YCSB",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| Box::new(Redis::new(options)),
 };

@@ -68,7 +68,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "optimistic transactions on records in memory, in serial order of their numbers",
     source: "ESF section V-E, Silo",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| Box::new(Silo::new(options)),
 };

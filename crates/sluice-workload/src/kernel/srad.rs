@@ -26,7 +26,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "speckle-reducing anisotropic diffusion: two stencil passes over six arrays",
     source: "Rodinia, srad_v2",
     published: Some((8160, 24, 75)),
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: &[],
     make: |options| Box::new(Srad::new(options)),
 };

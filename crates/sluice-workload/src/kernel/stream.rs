@@ -36,7 +36,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "STREAM's copy, scale, add and triad over three arrays of doubles",
     source: "McCalpin 1995; CXL-SSD-Sim section III-B",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make,
 };

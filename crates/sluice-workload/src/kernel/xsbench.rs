@@ -63,7 +63,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "Monte Carlo look-ups of cross sections on a unionized energy grid",
     source: "ESF section V-E, XSBench",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| Box::new(XsBench::new(options)),
 };

@@ -111,7 +111,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "YCSB's workload B on an in-memory store: zipfian reads, 5 % updates",
     source: "N-Store in WHISPER",
     published: Some((9_610, 5, 922)),
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: &[],
     make,
 };

@@ -53,7 +53,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "compiles functions of made-up text, a whole unit's trees in memory",
     source: "ESF section IV, in place of gcc of SPEC CPU2017",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| Box::new(Compiler::new(options)),
 };

@@ -5,7 +5,7 @@ use sluice_units::Rng;
 /// Sparse features, each with an embedding table (Criteo).
 pub(super) const TABLES: usize = 26;
 /// Numbers of a row.
-pub(super) const DIM: usize = 64;
+pub(super) const DIM: usize = 128;
 /// Dense features: 13 (Criteo), a one for the bias, and zeros.
 pub(super) const DENSE: usize = 16;
 pub(super) const FEATURES: usize = 13;
@@ -91,27 +91,6 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// As it is kept until the update.
-    fn narrowed(&mut self) {
-        let rows = self.by_rows.as_flattened_mut();
-        let (x, dense, output) = (&mut self.x, &mut self.dense, &mut self.by_output);
-        for values in [
-            rows,
-            x,
-            dense,
-            output,
-            &mut self.bottom,
-            &mut self.by_bottom,
-        ] {
-            values
-                .iter_mut()
-                .for_each(|value| *value = bfloat16(*value));
-        }
-        for values in [&mut self.top, &mut self.by_top] {
-            *values = values.map(bfloat16);
-        }
-    }
-
     pub(super) const EMPTY: Tape = Tape {
         dense: [0.0; DENSE],
         bottom: [0.0; BOTTOM],
@@ -133,13 +112,6 @@ fn layer<const N: usize>(rng: &mut Rng, inputs: usize) -> Vec<[f32; N]> {
     (0..inputs)
         .map(|_| std::array::from_fn(|_| weight()))
         .collect()
-}
-
-/// The nearest number that has 16 bits (bfloat16), ties to even.
-fn bfloat16(x: f32) -> f32 {
-    let bits = x.to_bits();
-    let half = 0x7fff + (bits >> 16 & 1);
-    f32::from_bits(bits.wrapping_add(half) & 0xffff_0000)
 }
 
 fn relu<const N: usize>(values: [f32; N]) -> [f32; N] {
@@ -227,7 +199,6 @@ impl Net {
         tape.by_output = gate(by_output, &output);
         let by_bottom = std::array::from_fn(|i| dot(&self.output[i], &tape.by_output));
         tape.by_bottom = gate(by_bottom, &tape.bottom);
-        tape.narrowed();
     }
 
     /// Descends along the batch's gradient of inputs `from..to` of the top's hidden layer.
@@ -264,23 +235,6 @@ impl Net {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// 8 significant bits: 256 and 258 are neighbours, and so are 1 and 1 + 1/128.
-    #[test]
-    fn bfloat16_is_the_nearest_of_8_significant_bits() {
-        for (x, near) in [
-            (256.9, 256.0),
-            (257.0, 256.0),
-            (257.1, 258.0),
-            (259.0, 260.0),
-            (-257.1, -258.0),
-            (0.0, 0.0),
-            (1.003, 1.0),
-            (1.004, 1.0 + 1.0 / 128.0),
-        ] {
-            assert_eq!(bfloat16(x), near, "{x}");
-        }
-    }
 
     fn sample(rng: &mut Rng) -> (Sample, [Row; TABLES]) {
         let mut number = || rng.below(2_000) as f32 / 1_000.0 - 1.0;

@@ -1,13 +1,13 @@
 //! What is learned from: samples, and rows before they are first updated.
 
 use super::net::{Bag, DENSE, FEATURES, MOST, Row, Sample};
-use crate::zipf::Zipf;
 use sluice_units::Rng;
 
 /// Training samples, made from their numbers.
 pub(super) struct Source {
     pub(super) seed: u64,
-    pub(super) zipf: Zipf,
+    /// Rows of a table.
+    pub(super) rows: u64,
 }
 
 impl Source {
@@ -42,7 +42,7 @@ impl Source {
 
     fn bag(&self, rng: &mut Rng) -> Bag {
         let count = lookups(rng);
-        Bag::new((0..count).map(|_| self.zipf.rank(rng) as u32))
+        Bag::new((0..count).map(|_| rng.below(self.rows) as u32))
     }
 }
 

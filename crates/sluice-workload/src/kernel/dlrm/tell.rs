@@ -5,7 +5,8 @@
 
 use super::super::{Arena, Array, Recorder};
 use super::net::{BOTTOM, DENSE, DIM, FEATURES, MOST, PAIRS, TABLES, TOP, TOP_IN, VECTORS};
-use super::{GROUP, PARTS, batch};
+use super::update::ENTRY_BYTES;
+use super::{PARTS, batch};
 use std::ops::Range;
 
 /// SkyByte Table I, in bytes.
@@ -15,14 +16,19 @@ const SAMPLES_SHARE: u64 = 4;
 
 pub(super) const LINE: u64 = 64;
 /// Floats of a vector.
-pub(super) const LANES: u64 = 16;
+const LANES: u64 = 16;
 pub(super) const ROW_BYTES: u64 = 4 * DIM as u64;
 
-/// Dense features, label, and for each table where its rows begin and their numbers.
-const SAMPLE_BYTES: u64 = 4 * (FEATURES + 1 + TABLES * (1 + MOST)) as u64;
-/// Bytes of an activation or gradient that the update needs: bfloat16, as the networks' own
-/// arithmetic is in 32 bits (Kalamkar et al.).
-const KEPT: u64 = 2;
+/// Dense features, label, and for each table where its rows begin and their numbers, which are
+/// integers of 64 bits in DLRM.
+const DENSE_BYTES: u64 = 4 * (FEATURES + 1) as u64;
+const SAMPLE_BYTES: u64 = DENSE_BYTES + Places::NUMBER_BYTES * (TABLES * (1 + MOST)) as u64;
+/// Bytes of an activation or gradient.
+const KEPT: u64 = 4;
+/// Room for look-ups of a sample in a table, and in a part of one: there are 5 and 0.6, evenly from
+/// 1 to [`MOST`] and by lot.
+const MEAN_MOST: u64 = 6;
+const PART_MOST: (u64, u64) = (5, 2);
 /// A sample's tape: the top's input, and after it dense features and bottom's hidden layer, the
 /// top's and its gradient, gradients of the bottom's two.
 const REST_AT: u64 = (KEPT * TOP_IN as u64).next_multiple_of(LINE);
@@ -30,9 +36,6 @@ const TOP_AT: u64 = REST_AT + KEPT * (DENSE + BOTTOM) as u64;
 const BY_TOP_AT: u64 = TOP_AT + KEPT * TOP as u64;
 const BY_BOTTOM_AT: u64 = BY_TOP_AT + KEPT * TOP as u64;
 const TAPE_BYTES: u64 = (BY_BOTTOM_AT + KEPT * (BOTTOM + DIM) as u64).next_multiple_of(LINE);
-/// A row's gradient, and those of a sample's rows.
-pub(super) const BY_ROW_BYTES: u64 = KEPT * DIM as u64;
-const BY_ROWS_BYTES: u64 = TABLES as u64 * BY_ROW_BYTES;
 /// A sample's rows and the bottom's output; all products, the pairs, and the gradient of the rows,
 /// which a thread has room for once. Gradients of products and pairs go where these were.
 const VECTORS_BYTES: u64 = VECTORS as u64 * ROW_BYTES;
@@ -43,12 +46,12 @@ const ONCE_BYTES: u64 = VECTORS_BYTES + PRODUCTS_BYTES + PAIRS_BYTES;
 /// Weights of the networks.
 const FLOATS: u64 = (TOP_IN * TOP + TOP + BOTTOM * DIM + DENSE * BOTTOM) as u64;
 /// What a thread goes through for each sample.
-pub(super) const THREAD_BYTES: u64 = 4 * FLOATS + ONCE_BYTES + GROUP * VECTORS_BYTES;
+pub(super) const THREAD_BYTES: u64 = 4 * FLOATS + ONCE_BYTES + VECTORS_BYTES;
 
 /// To ten multiplications, other instructions of their loop: broadcasts, addresses, loop.
 const LOOP_TENTHS: u64 = 3;
 /// A line copied: address, loop.
-const COPY: u32 = 2;
+pub(super) const COPY: u32 = 2;
 /// A line gathered or scattered: the places of 16 pairs.
 const GATHER: u32 = 12;
 /// The loss of a sample: an exponential, a logarithm, both sides' gradient.
@@ -61,12 +64,19 @@ pub(super) struct Places {
     pub(super) rows: u64,
     pub(super) batch: u64,
     pub(super) tables: Array,
-    pub(super) by_rows: Array,
     batches: u64,
     data: Array,
     weights: Array,
     tapes: Array,
     scratch: Array,
+    /// Gradients of the rows, one for each look-up.
+    values: Array,
+    /// For each thread, a list and room to sort it.
+    lists: Array,
+    /// For each thread, gradients of the rows of a part.
+    new_values: Array,
+    /// Look-ups of a part that there is room for.
+    part: u64,
 }
 
 /// Addresses of a sample's scratch.
@@ -78,11 +88,21 @@ pub(super) struct Scratch {
 }
 
 impl Places {
+    /// Bytes of a row's number.
+    pub(super) const NUMBER_BYTES: u64 = 8;
+
     pub(super) fn new(scale: u32, threads: u32) -> Places {
         let target = FOOTPRINT / u64::from(scale);
         let batch = batch(scale);
         let batches = (target * SAMPLES_SHARE / 100 / SAMPLE_BYTES / batch).max(1);
-        let others = batches * batch * SAMPLE_BYTES + batch * (TAPE_BYTES + BY_ROWS_BYTES);
+        let (values, part) = (
+            TABLES as u64 * MEAN_MOST * batch,
+            PART_MOST.0 * batch / PART_MOST.1,
+        );
+        let threads = u64::from(threads);
+        let of_threads = threads * part * (2 * ENTRY_BYTES + ROW_BYTES);
+        let others =
+            batches * batch * SAMPLE_BYTES + batch * TAPE_BYTES + values * ROW_BYTES + of_threads;
         let rows = (target.saturating_sub(others) / (TABLES as u64 * ROW_BYTES)).max(PARTS);
         let mut arena = Arena::default();
         Places {
@@ -90,8 +110,11 @@ impl Places {
             data: arena.array(batches, batch * SAMPLE_BYTES),
             weights: arena.array(FLOATS, 4),
             tapes: arena.array(batch, TAPE_BYTES),
-            by_rows: arena.array(batch, BY_ROWS_BYTES),
-            scratch: arena.array(u64::from(threads), ONCE_BYTES + GROUP * VECTORS_BYTES),
+            scratch: arena.array(threads, ONCE_BYTES + VECTORS_BYTES),
+            values: arena.array(values, ROW_BYTES),
+            lists: arena.array(threads * 2 * part, ENTRY_BYTES),
+            new_values: arena.array(threads * part, ROW_BYTES),
+            part,
             rows,
             batch,
             batches,
@@ -99,23 +122,51 @@ impl Places {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn end_of_tables(&self) -> u64 {
+        self.tables.at(TABLES as u64 * self.rows)
+    }
+
     /// Where it stands at which number the rows of a sample begin: a batch has them by table.
     pub(super) fn start(&self, done: u64, table: usize, sample: u64) -> u64 {
-        let before = (FEATURES + 1 + table) as u64 * self.batch + sample;
-        self.data.at(done % self.batches) + 4 * before
+        let before = table as u64 * self.batch + sample;
+        self.numbers(done) + Self::NUMBER_BYTES * before
+    }
+
+    fn numbers(&self, done: u64) -> u64 {
+        self.data.at(done % self.batches) + DENSE_BYTES * self.batch
     }
 
     /// Where the number of a row is, after so many others of the table.
     pub(super) fn number(&self, done: u64, table: usize, before: u64) -> u64 {
-        let others = (FEATURES + 1 + TABLES + MOST * table) as u64 * self.batch;
-        self.data.at(done % self.batches) + 4 * (others + before)
+        let others = (TABLES + MOST * table) as u64 * self.batch;
+        self.numbers(done) + Self::NUMBER_BYTES * (others + before)
     }
 
-    pub(super) fn scratch(&self, thread: u32, sample: u64) -> Scratch {
+    /// Where the gradient of a row is, after so many look-ups of the batch.
+    pub(super) fn values(&self, before: u64) -> u64 {
+        self.values.at(before)
+    }
+
+    /// A thread's list, and as far behind it the room to sort it.
+    pub(super) fn list(&self, thread: u32) -> u64 {
+        self.lists.at(u64::from(thread) * 2 * self.part)
+    }
+
+    pub(super) fn list_bytes(&self) -> u64 {
+        self.part * ENTRY_BYTES
+    }
+
+    /// A thread's gradients of the rows of a part.
+    pub(super) fn new_values(&self, thread: u32) -> u64 {
+        self.new_values.at(u64::from(thread) * self.part)
+    }
+
+    pub(super) fn scratch(&self, thread: u32) -> Scratch {
         let products = self.scratch.at(u64::from(thread));
         let pairs = products + PRODUCTS_BYTES;
         Scratch {
-            rows: products + ONCE_BYTES + sample % GROUP * VECTORS_BYTES,
+            rows: products + ONCE_BYTES,
             products,
             pairs,
             by_rows: pairs + PAIRS_BYTES,
@@ -129,7 +180,7 @@ fn multiply(count: u64) -> u32 {
 }
 
 /// Loads of all lines from `start`, with `work` for each.
-fn loads(rec: &mut Recorder, start: u64, bytes: u64, work: u32) {
+pub(super) fn loads(rec: &mut Recorder, start: u64, bytes: u64, work: u32) {
     let first = start / LINE * LINE;
     for line in (first..start + bytes).step_by(LINE as usize) {
         rec.load(line.max(start));
@@ -147,20 +198,10 @@ fn stores(rec: &mut Recorder, start: u64, bytes: u64, work: u32) {
 }
 
 /// Line by line from one place to another.
-fn copy(rec: &mut Recorder, from: u64, to: u64, bytes: u64, work: u32) {
+pub(super) fn copy(rec: &mut Recorder, from: u64, to: u64, bytes: u64, work: u32) {
     for line in (0..bytes).step_by(LINE as usize) {
         rec.load(from + line);
         rec.work(work);
-        rec.store(to + line);
-    }
-}
-
-/// So many numbers of 32 bits into 16 of each.
-fn narrow(rec: &mut Recorder, from: u64, to: u64, count: usize) {
-    for line in (0..KEPT * count as u64).step_by(LINE as usize) {
-        rec.load(from + 2 * line);
-        rec.load(from + 2 * line + LINE);
-        rec.work(COPY);
         rec.store(to + line);
     }
 }
@@ -170,12 +211,14 @@ fn layer(rec: &mut Recorder, weights: u64, count: usize, samples: u64) {
     loads(rec, weights, 4 * count as u64, multiply(LANES * samples));
 }
 
-/// Forward and backward of the networks for samples whose rows have been read.
+/// Forward and backward of the networks for samples whose rows have been read. `parted` is told
+/// where the gradients of a sample's rows are.
 pub(super) fn networks(
     rec: &mut Recorder,
     places: &Places,
     (done, thread): (u64, u32),
     samples: Range<u64>,
+    parted: impl Fn(&mut Recorder, u64, u64),
 ) {
     let count = samples.end - samples.start;
     let top = places.weights.at(0);
@@ -187,7 +230,7 @@ pub(super) fn networks(
     for sample in samples.clone() {
         let tape = places.tapes.at(sample);
         stores(rec, tape + REST_AT, TOP_AT - REST_AT, COPY);
-        meet(rec, &places.scratch(thread, sample), tape);
+        meet(rec, &places.scratch(thread), tape);
     }
     layer(rec, top, TOP_IN * TOP, count);
     for sample in samples.clone() {
@@ -197,8 +240,9 @@ pub(super) fn networks(
     }
     layer(rec, top, TOP_IN * TOP, count);
     for sample in samples.clone() {
-        let scratch = places.scratch(thread, sample);
-        part(rec, &scratch, places.by_rows.at(sample));
+        let scratch = places.scratch(thread);
+        part(rec, &scratch);
+        parted(rec, sample, scratch.by_rows);
     }
     layer(rec, bottom, BOTTOM * (DENSE + DIM), count);
     for sample in samples {
@@ -216,11 +260,11 @@ fn meet(rec: &mut Recorder, scratch: &Scratch, tape: u64) {
     let pairs = 4 * PAIRS as u64;
     loads(rec, scratch.products, PRODUCTS_BYTES, 0);
     stores(rec, scratch.pairs, pairs, GATHER);
-    narrow(rec, scratch.pairs, tape, TOP_IN);
+    copy(rec, scratch.pairs, tape, KEPT * TOP_IN as u64, COPY);
 }
 
 /// The same backward: from the gradient of the top's input to that of every row.
-fn part(rec: &mut Recorder, scratch: &Scratch, by_rows: u64) {
+fn part(rec: &mut Recorder, scratch: &Scratch) {
     let all = (VECTORS * VECTORS * DIM) as u64;
     stores(rec, scratch.pairs, 4 * TOP_IN as u64, COPY);
     // Zeros, then the pairs into them.
@@ -234,7 +278,6 @@ fn part(rec: &mut Recorder, scratch: &Scratch, by_rows: u64) {
         let lines = VECTORS_BYTES / LINE;
         stores(rec, scratch.by_rows, VECTORS_BYTES, multiply(all / lines));
     }
-    narrow(rec, scratch.by_rows, by_rows, TABLES * DIM);
 }
 
 /// Some samples' part in the update of some inputs of the top's hidden layer: the sums stay in

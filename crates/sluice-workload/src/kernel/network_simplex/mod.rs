@@ -50,7 +50,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "minimum-cost flow by the network simplex method",
     source: "ESF section IV, in place of mcf of SPEC CPU2017",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make: |options| Box::new(Simplex::new(options)),
 };

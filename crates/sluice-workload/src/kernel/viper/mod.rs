@@ -104,7 +104,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     meaning: "a key-value store in persistent memory: write, insert, query, update, delete",
     source: "Viper, VLDB 2021; CXL-SSD-Sim section III-C",
     published: None,
-    thread_bytes: 0,
+    thread_bytes: |_| 0,
     params: PARAMS,
     make,
 };
