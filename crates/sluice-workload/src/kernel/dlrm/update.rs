@@ -1,11 +1,12 @@
-//! The update of the tables: what PyTorch's SGD does with the sparse gradient of an embedding.
+//! The update of the tables: stochastic gradient descent with the sparse gradient of an embedding,
+//! made one for each row first, as `coalesce` of PyTorch does.
 //!
 //! The gradient has a row of values for each look-up, in the order of the samples. It is made one
 //! for each row of the table: its numbers are sorted, and the values added up into a new buffer,
 //! which is given back after the table and serves the next one. Then each row of the table is read,
 //! changed and written.
 //!
-//! So SkyByte's section is, by the traces of its artifact (doi:10.5281/zenodo.14660184,
+//! So SkyByte's section seems to be, by the traces of its artifact (doi:10.5281/zenodo.14660184,
 //! output/warmup_traces, dlrm-*_prefill_data.txt): of the 192,587 pages that it touches, 152,241
 //! lie in stretches of 64,000,000 bytes, whose pages are touched evenly, 6,300 times in a stretch,
 //! and one time in eight on to the next page: that is a row of 512 bytes. 28,070 lie in a heap as
@@ -29,8 +30,9 @@ const OWNERS: u32 = 8;
 const MERGE: u32 = 8;
 
 /// Instructions for a look-up that is updated, and what is told of them elsewhere, about: eight
-/// threads have 100 million each (SkyByte section VI-A) for those 165,000. Most of them are
-/// PyTorch's, which takes rows apart and adds them by calls of its own.
+/// threads have 100 million each (SkyByte section VI-A) for those 165,000. What most of them do is
+/// not known: PyTorch 1.13 needs 370 for its step with one thread (valgrind), which changes rows
+/// without a buffer. Others sort first and change rows by calls, or threads wait in loops.
 const LOOKUP: u32 = 4_850;
 const TOLD: u32 = 250;
 
