@@ -2,7 +2,7 @@
 //! that comes to rest.
 
 use sluice_fabric::host::{
-    Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Program, Sampling, Step, Tpp,
+    Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Others, Program, Sampling, Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
 use sluice_units::{Bytes, Lpn, Ps, Ratio};
@@ -203,12 +203,38 @@ fn where_that_is_free_the_device_hears_nothing() {
     assert_eq!(memory.device().stats().migration.given, 0);
 }
 
+fn others(percent: u64, spread: u64) -> Others {
+    Others {
+        written: Ratio::percent(percent),
+        spread,
+    }
+}
+
+/// As many pages, but not one for each place: what room they leave is taken before one of them
+/// makes room.
+#[test]
+fn others_that_are_drawn_leave_room() {
+    let programs = |spread| {
+        let cache = [("cache.capacity", "1MiB"), ("cache.ways", "8")];
+        let mut memory = memory(Migration::None, &cache);
+        memory.fill_with_others(256 * spread, others(100, spread));
+        for page in 0..64 {
+            memory.read(US * 1_000 * (page + 1), page * PAGE, false);
+        }
+        memory.run(US * 100_000);
+        memory.device().stats().host_programs
+    };
+    let [all, some] = [programs(1), programs(8)];
+    assert_eq!(all, 64);
+    assert!((16..56).contains(&some), "{some} of 64");
+}
+
 /// Other programs' pages, at the end of the device: the program finds none of its own.
 #[test]
 fn others_leave_the_program_nothing() {
     for migration in [adaptive(), tpp(), Migration::None] {
         let mut memory = memory(migration, &[("cache.capacity", "32KiB")]);
-        memory.fill_with_others(12, Ratio::percent(100));
+        memory.fill_with_others(12, others(100, 1));
         assert_eq!(at_home(&mut memory), [], "{migration:?}");
         // Those that were in the cache have made room for 16.
         let programs = memory.device().stats().host_programs;
@@ -222,7 +248,7 @@ fn others_leave_the_program_nothing() {
 fn others_leave_at_the_cost_of_their_contents() {
     for (pages, dirty) in [(1, 1), (2, 1), (3, 2)] {
         let mut memory = memory(adaptive(), &[("cache.capacity", "32KiB")]);
-        memory.fill_with_others(12, Ratio::percent(50));
+        memory.fill_with_others(12, others(50, 1));
         promote(&mut memory, pages);
         let migration = memory.stats().migration;
         assert_eq!(

@@ -6,7 +6,7 @@
 
 use proptest::prelude::*;
 use sluice_fabric::host::{
-    Adaptive, AstriFlash, Instr, Memory, Migration, Program, Sampling, Start, Step, Tpp,
+    Adaptive, AstriFlash, Instr, Memory, Migration, Others, Program, Sampling, Start, Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
 use sluice_units::{Bytes, Ps, Ratio};
@@ -260,7 +260,10 @@ fn course() -> impl Strategy<Value = Course> {
     let start = prop_oneof![
         Just(Start::Empty),
         (0..=PAGES).prop_map(|pages| Start::Full(Bytes(pages * PAGE))),
-        (0..=100u64).prop_map(|percent| Start::Others(Ratio::percent(percent))),
+        (0..=100u64, 1..=2u64).prop_map(|(percent, spread)| {
+            let written = Ratio::percent(percent);
+            Start::Others(Others { written, spread })
+        }),
     ];
     (start, any::<bool>(), 0..400usize, 0..400usize).prop_map(
         |(start, demotes_free, rests_at, compacts_at)| Course {
@@ -279,7 +282,7 @@ fn follow(migration: Migration, course: Course, pairs: &[(&str, &str)], steps: &
     match course.start {
         Start::Empty => {}
         Start::Full(most) => memory.fill(&Pages, most),
-        Start::Others(written) => memory.fill_with_others(PAGES, written),
+        Start::Others(others) => memory.fill_with_others(PAGES, others),
     }
     let mut now = Ps::ZERO;
     for (number, step) in steps.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Rest,
-    Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Others,
+    Rest, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};
@@ -56,7 +56,10 @@ impl HostConfig {
             demotes_free: raw.choice("migration.demotion") == "free",
             start: match raw.choice("host.start") {
                 "full" => Start::Full(raw.bytes("host.start_size").unwrap_or(Bytes(u64::MAX))),
-                "others" => Start::Others(raw.share("host.start_written").unwrap_or(Ratio::ZERO)),
+                "others" => Start::Others(Others {
+                    written: raw.share("host.start_written").unwrap_or(Ratio::ZERO),
+                    spread: raw.count("host.start_spread"),
+                }),
                 _ => Start::Empty,
             },
             link,

@@ -248,24 +248,33 @@ pub enum Start {
     Empty,
     /// The last pages of the program, no more than so many bytes.
     Full(Bytes),
-    /// Pages at the end of the device that the program does not have, of which so many were written
-    /// since flash got them.
-    Others(Ratio),
+    /// Pages at the end of the device that the program does not have.
+    Others(Others),
+}
+
+/// Pages of other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Others {
+    /// The share of them that was written since flash got them.
+    pub written: Ratio,
+    /// Those in the device's cache are drawn from so many times as many.
+    pub spread: u64,
 }
 
 impl HostConfig {
     /// Pages that [`Start::Others`] takes of the device, if its cache has `cache_pages`.
     pub fn pages_of_others(&self, cache_pages: u32) -> u64 {
-        let in_host = match (self.start, self.migration) {
-            (Start::Empty | Start::Full(_), _) | (_, Migration::AllHost) => return 0,
-            (_, Migration::None) => 0,
-            (_, Migration::Adaptive(given)) => {
-                u64::from(given.pages) + u64::from(given.remote_pages)
-            }
-            (_, Migration::Tpp(given)) => given.pages.into(),
-            (_, Migration::AstriFlash(given)) => given.pages.into(),
+        let (Start::Others(others), false) = (self.start, self.migration == Migration::AllHost)
+        else {
+            return 0;
         };
-        in_host + u64::from(cache_pages)
+        let in_host = match self.migration {
+            Migration::None | Migration::AllHost => 0,
+            Migration::Adaptive(given) => u64::from(given.pages) + u64::from(given.remote_pages),
+            Migration::Tpp(given) => given.pages.into(),
+            Migration::AstriFlash(given) => given.pages.into(),
+        };
+        in_host + u64::from(cache_pages) * others.spread
     }
 }
 

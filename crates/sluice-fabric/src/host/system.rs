@@ -103,7 +103,7 @@ pub fn simulate(
     match config.start {
         Start::Empty => {}
         Start::Full(most) => host.memory.fill(host.program, most),
-        Start::Others(written) => host.memory.fill_with_others(others, written),
+        Start::Others(given) => host.memory.fill_with_others(others, given),
     }
     host.start();
     if config.rest == Rest::Before {

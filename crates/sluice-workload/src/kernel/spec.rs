@@ -92,7 +92,7 @@ mod tests {
         let name = names[0];
         assert_eq!(
             refusal(&format!("{name}:sed=1")),
-            format!("{name}: there is no key \"sed\"; keys: seed, rounds")
+            format!("{name}: there is no key \"sed\"; keys: seed, rounds, section")
         );
         assert_eq!(
             refusal("stream:bytes=8"),

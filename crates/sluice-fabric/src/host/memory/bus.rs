@@ -8,7 +8,7 @@ use crate::host::config::{HostConfig, HostDram, Migration};
 use crate::host::stats::MemoryStats;
 use sluice_model::dram::Dram;
 use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
-use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
+use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -149,13 +149,21 @@ impl Bus {
         }
     }
 
-    /// Fills the device's cache with the last of these pages: written, if they are said to be and
-    /// stores do not go to a log.
-    pub fn fill(&mut self, pages: Range<u64>, is_written: &dyn Fn(u64) -> bool) {
+    /// Fills the device's cache with the last of these pages, or with as many drawn from the last
+    /// `spread` times as many: written, if they are said to be and stores do not go to a log.
+    pub fn fill(&mut self, pages: Range<u64>, spread: u64, is_written: &dyn Fn(u64) -> bool) {
         let config = self.device.config();
         let (room, logs) = (u64::from(config.cache.pages), config.write_log.is_some());
+        let first = pages.start.max(pages.end.saturating_sub(room * spread));
+        // The same pages whatever the seed, as they have nothing to do with the program.
+        let mut rng = Rng::stream(0, "others");
+        let mut wanted = room.min(pages.end - first);
         let mut at = Ps::ZERO;
-        for page in pages.start.max(pages.end.saturating_sub(room))..pages.end {
+        for page in first..pages.end {
+            if rng.below(pages.end - page) >= wanted {
+                continue;
+            }
+            wanted -= 1;
             let addr = page * PAGE_BYTES;
             let op = match is_written(page) && !logs {
                 true => Op::Write,

@@ -12,7 +12,7 @@ mod tpp;
 mod versions;
 mod writes;
 
-use super::config::{HostConfig, Migration};
+use super::config::{HostConfig, Migration, Others};
 use super::stats::MemoryStats;
 use super::stream::Program;
 use adaptive::Adaptive;
@@ -20,7 +20,7 @@ use astriflash::AstriFlash;
 use bus::Bus;
 use pages::{Due, Tiers};
 use sluice_model::Device;
-use sluice_units::{Bytes, PAGE_BYTES, Ps, Ratio};
+use sluice_units::{Bytes, PAGE_BYTES, Ps};
 use std::ops::Range;
 use tpp::Tpp;
 
@@ -144,18 +144,19 @@ impl Memory {
     pub fn fill(&mut self, program: &dyn Program, most: Bytes) {
         let end = program.footprint().0.div_ceil(PAGE_BYTES);
         let first = (self.local / PAGE_BYTES).max(end.saturating_sub(most.0 / PAGE_BYTES));
-        self.fill_with(first..end, &|page| program.rewrites(page * PAGE_BYTES));
+        self.fill_with(first..end, 1, &|page| program.rewrites(page * PAGE_BYTES));
     }
 
     /// The same with the last so many pages of the device, a share of them written. They are spread
     /// evenly.
-    pub fn fill_with_others(&mut self, pages: u64, written: Ratio) {
+    pub fn fill_with_others(&mut self, pages: u64, others: Others) {
         let end = self.bus.device.pages();
+        let Others { written, spread } = others;
         let is_written = |page| written.floor_of(page + 1) > written.floor_of(page);
-        self.fill_with(end.saturating_sub(pages)..end, &is_written);
+        self.fill_with(end.saturating_sub(pages)..end, spread, &is_written);
     }
 
-    fn fill_with(&mut self, pages: Range<u64>, is_written: &dyn Fn(u64) -> bool) {
+    fn fill_with(&mut self, pages: Range<u64>, spread: u64, is_written: &dyn Fn(u64) -> bool) {
         let bus = &mut self.bus;
         let end = match &mut self.placement {
             Placement::Host => return,
@@ -164,7 +165,7 @@ impl Memory {
             Placement::Tpp(tpp) => tpp.tiers.fill(bus, pages.clone(), is_written),
             Placement::AstriFlash(cache) => cache.fill(bus, pages.clone(), is_written),
         };
-        bus.fill(pages.start..end, is_written);
+        bus.fill(pages.start..end, spread, is_written);
     }
 
     /// Lets the device begin to compact its log, in the background.

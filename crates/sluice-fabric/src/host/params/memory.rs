@@ -61,6 +61,15 @@ pub(super) const PARAMS: &[Param] = &[
                  leaves in the device's cache are written, and 82 % of srad's",
     },
     Param {
+        key: "host.start_spread",
+        kind: Kind::Count { min: 1, max: 64 },
+        default: "1",
+        meaning: "with host.start = others, those in the device's cache are drawn from so many \
+                  times as many. Where few of them fall into a set, room is left: 1 leaves none",
+        source: "assumed: 1. In SkyByte's artifact the pages of bfs-dense's warm-up are spread \
+                 over 2^20, 8 times as many as the cache has, and leave 8 % of it empty",
+    },
+    Param {
         key: "host.rest",
         kind: Kind::Choice(rests),
         default: "no",
