@@ -13,12 +13,26 @@
 //! that SkyByte's section (its lengths divided by the scale) has as many pixels of either: the
 //! counters of its artifact have 10,090 pages that are only written and 13,741 that are only read,
 //! each line once, which are 2,000 pages of pixels in the first pass (one array read and five
-//! written) and 2,000 in the second (six read).
+//! written) and 2,000 in the second (six read). How its threads share them is in `section`.
+
+mod section;
 
 use super::share::{Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_fabric::host::{Instr, Program, Step};
+use sluice_model::{Kind, Param};
 use sluice_units::{Bytes, Rng};
+
+const PARAMS: &[Param] = &[Param {
+    key: "section",
+    kind: Kind::Choice(|| vec!["iteration", "passes"]),
+    default: "iteration",
+    meaning: "where a run begins: `iteration` near the end of the first pass, and the smoothing \
+              goes on; `passes` where six of eight threads are in the first pass and two in the \
+              second already, over and over",
+    source: "passes: the traces of SkyByte's artifact, by their pages and counters \
+             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
+}];
 
 /// What the registry says.
 pub(super) const INFO: KernelInfo = KernelInfo {
@@ -27,8 +41,11 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "Rodinia, srad_v2",
     published: Some((8160, 24, 75)),
     thread_bytes: |_| 0,
-    params: &[],
-    make: |options| Box::new(Srad::new(options)),
+    params: PARAMS,
+    make: |options| match options.given.choice("section") {
+        "passes" => Box::new(section::Section::new(options)),
+        _ => Box::new(Srad::new(options)),
+    },
 };
 
 /// I, J, c and the four differences.
@@ -49,9 +66,10 @@ const WORK_REGION: u32 = 5;
 /// coefficient 20, with 4 more divisions and 9 conversions, as its constants are doubles; the
 /// clamp 4; addresses and the loop 8.
 const WORK_FIRST: u32 = 52;
-/// The same of the second pass: 4 multiplications and 3 additions for the divergence, 6 with the
-/// conversions for the update, 7 for addresses and the loop.
-const WORK_SECOND: u32 = 20;
+/// The same of the second pass: a multiplication and 3 additions for the divergence (the other 3
+/// have an array's pixel as their operand), 5 with the conversions for the update, 5 for addresses
+/// and the loop. As the first pass, what g++ -O2 makes of it, as Rodinia's build has it.
+const WORK_SECOND: u32 = 14;
 
 /// The data, and one iteration of it pixel by pixel.
 struct Image {
@@ -100,13 +118,13 @@ fn side(scale: u32) -> u64 {
 }
 
 impl Places {
-    fn new(side: u64) -> Places {
+    fn new(rows: u64, cols: u64) -> Places {
         let mut arena = Arena::default();
-        let mut pixels = || arena.array(side * side, 4);
+        let mut pixels = || arena.array(rows * cols, 4);
         let (_, j, c) = (pixels(), pixels(), pixels());
         let d = [pixels(), pixels(), pixels(), pixels()];
         // The rows' neighbours are loaded once a row, and left out here as they stay in L1.
-        let (west, east) = (arena.array(side, 4), arena.array(side, 4));
+        let (west, east) = (arena.array(cols, 4), arena.array(cols, 4));
         Places {
             j,
             c,
@@ -116,16 +134,55 @@ impl Places {
             footprint: arena.footprint(),
         }
     }
+
+    /// What the first pass does for a pixel.
+    fn first(&self, k: u64, col: u64, around: [u64; 4], to: &mut Recorder) {
+        let Places { j, c, d, .. } = self;
+        let [north, south, west, east] = around.map(|at| j.at(at));
+        to.load(j.at(k));
+        to.load(north);
+        to.store(d[0].at(k));
+        to.load(south);
+        to.store(d[1].at(k));
+        let index = to.load(self.west.at(col));
+        to.load_after(west, index);
+        to.store(d[2].at(k));
+        let index = to.load(self.east.at(col));
+        to.load_after(east, index);
+        to.store(d[3].at(k));
+        // A compiler cannot know that the four arrays are apart, so it loads again those that it
+        // stored before the last.
+        for array in &d[..3] {
+            to.load(array.at(k));
+        }
+        to.work(WORK_FIRST);
+        to.store(c.at(k));
+    }
+
+    /// What the second pass does for a pixel.
+    fn second(&self, k: u64, col: u64, [_, south, _, east]: [u64; 4], to: &mut Recorder) {
+        let Places { j, c, d, .. } = self;
+        to.load(c.at(k));
+        to.load(c.at(south));
+        let index = to.load(self.east.at(col));
+        to.load_after(c.at(east), index);
+        for array in d {
+            to.load(array.at(k));
+        }
+        to.load(j.at(k));
+        to.work(WORK_SECOND);
+        to.store(j.at(k));
+    }
 }
 
 impl Image {
-    fn new(side: u64, seed: u64) -> Image {
+    fn new(rows: u64, cols: u64, seed: u64) -> Image {
         let mut rng = Rng::stream(seed, "srad");
-        let pixels = (side * side) as usize;
+        let pixels = (rows * cols) as usize;
         let zeros = || vec![0.0; pixels];
         Image {
-            rows: side,
-            cols: side,
+            rows,
+            cols,
             j: (0..pixels).map(|_| exp(rng.next_u64())).collect(),
             c: zeros(),
             d: [zeros(), zeros(), zeros(), zeros()],
@@ -133,7 +190,7 @@ impl Image {
     }
 
     fn region(&self) -> u64 {
-        REGION.min(self.rows)
+        REGION.min(self.rows).min(self.cols)
     }
 
     fn sums(&self, row: u64) -> (f32, f32) {
@@ -179,23 +236,33 @@ impl Image {
         self.c[k] = c.clamp(0.0, 1.0);
     }
 
-    fn second(&mut self, k: usize, south: u64, east: u64) {
+    fn second(&mut self, k: usize, around: [u64; 4]) {
+        self.j[k] = self.smoothed(k, around);
+    }
+
+    /// What the second pass makes of a pixel.
+    fn smoothed(&self, k: usize, [_, south, _, east]: [u64; 4]) -> f32 {
         let (here, south, east) = (self.c[k], self.c[south as usize], self.c[east as usize]);
         let [n, s, w, e] = &self.d;
         let divergence = here * n[k] + south * s[k] + here * w[k] + east * e[k];
-        self.j[k] += 0.25 * LAMBDA * divergence;
+        self.j[k] + 0.25 * LAMBDA * divergence
+    }
+
+    /// Of the region of interest as it is.
+    fn speckle(&self) -> f32 {
+        let sums: Vec<_> = (0..self.region()).map(|row| self.sums(row)).collect();
+        self.q0(&sums)
     }
 
     /// A whole iteration, one step after the other.
     fn iterate(&mut self) {
-        let sums: Vec<_> = (0..self.region()).map(|row| self.sums(row)).collect();
-        let q0 = self.q0(&sums);
+        let q0 = self.speckle();
         for second in [false, true] {
             for k in 0..self.j.len() {
                 let around = self.around(k as u64 / self.cols, k as u64 % self.cols);
                 match second {
                     false => self.first(k, around, q0),
-                    true => self.second(k, around[1], around[3]),
+                    true => self.second(k, around),
                 }
             }
         }
@@ -217,11 +284,12 @@ fn exp(bits: u64) -> f32 {
 
 impl Srad {
     fn new(options: &KernelOptions) -> Srad {
-        let image = Image::new(side(options.scale), options.seed);
+        let side = side(options.scale);
+        let image = Image::new(side, side, options.seed);
         let rows = image.region();
         let mut srad = Srad {
             options: options.clone(),
-            places: Places::new(image.rows),
+            places: Places::new(side, side),
             phase: Phase::Statistics,
             share: Share::new(options.threads, rows, 1),
             sums: vec![(0.0, 0.0); rows as usize],
@@ -266,43 +334,14 @@ impl Srad {
 
     fn first(&mut self, k: u64, to: &mut Recorder) {
         let (col, around) = self.first_pixel(k);
-        let Places { j, c, d, .. } = self.places;
-        let [north, south, west, east] = around.map(|at| j.at(at));
-        to.load(j.at(k));
-        to.load(north);
-        to.store(d[0].at(k));
-        to.load(south);
-        to.store(d[1].at(k));
-        let index = to.load(self.places.west.at(col));
-        to.load_after(west, index);
-        to.store(d[2].at(k));
-        let index = to.load(self.places.east.at(col));
-        to.load_after(east, index);
-        to.store(d[3].at(k));
-        // A compiler cannot know that the four arrays are apart, so it loads again those that it
-        // stored before the last.
-        for array in &d[..3] {
-            to.load(array.at(k));
-        }
-        to.work(WORK_FIRST);
-        to.store(c.at(k));
+        self.places.first(k, col, around, to);
     }
 
     fn second(&mut self, k: u64, to: &mut Recorder) {
         let (row, col) = (k / self.image.cols, k % self.image.cols);
-        let [_, south, _, east] = self.image.around(row, col);
-        self.image.second(k as usize, south, east);
-        let Places { j, c, d, .. } = self.places;
-        to.load(c.at(k));
-        to.load(c.at(south));
-        let index = to.load(self.places.east.at(col));
-        to.load_after(c.at(east), index);
-        for array in d {
-            to.load(array.at(k));
-        }
-        to.load(j.at(k));
-        to.work(WORK_SECOND);
-        to.store(j.at(k));
+        let around = self.image.around(row, col);
+        self.image.second(k as usize, around);
+        self.places.second(k, col, around, to);
     }
 
     /// All threads are at the barrier.
@@ -366,7 +405,7 @@ impl Kernel for Srad {
     }
 
     fn check(&self) -> Result<(), String> {
-        let mut image = Image::new(self.image.rows, self.options.seed);
+        let mut image = Image::new(self.image.rows, self.image.cols, self.options.seed);
         (0..self.rounds).for_each(|_| image.iterate());
         compare("srad", self.rounds, self.digest, image.digest())
     }
@@ -378,7 +417,9 @@ mod tests {
 
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::assert_footprint(&INFO, |scale| Places::new(side(scale)).footprint);
+        super::super::assert_footprint(&INFO, |scale| {
+            Places::new(side(scale), side(scale)).footprint
+        });
     }
 
     /// The published equations (Yu and Acton, 2002) in doubles, pixel by pixel.
@@ -422,7 +463,7 @@ mod tests {
     #[test]
     fn smooths_as_the_published_equations_do() {
         for side in [16, 150] {
-            let mut image = Image::new(side, 1);
+            let mut image = Image::new(side, side, 1);
             let mut plain: Vec<_> = image.j.iter().map(|j| f64::from(*j)).collect();
             for _ in 0..3 {
                 image.iterate();

@@ -2,6 +2,7 @@
 
 use super::super::store::Tree;
 use super::layout::{DISTRICTS, Layout, Sizes};
+use super::rows::Rows;
 use sluice_units::Rng;
 
 /// Money in cents.
@@ -101,6 +102,7 @@ pub(super) struct Data {
     /// H_AMOUNT.
     pub(super) history: Vec<u32>,
     pub(super) index: Index,
+    pub(super) rows: Rows,
 }
 
 /// Keys of the indices.
@@ -164,6 +166,7 @@ impl Data {
             lines: vec![Line::default(); (d * sizes.lines()) as usize],
             history: vec![0; (d * sizes.orders) as usize],
             index: index(layout),
+            rows: Rows::new(layout),
         };
         let mut keys = Keys::default();
         (0..d).for_each(|district| data.load_district(sizes, district, &mut keys, &mut rng));

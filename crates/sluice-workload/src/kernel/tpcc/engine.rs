@@ -27,6 +27,10 @@ const PRINT: u32 = 130;
 const LOG: u32 = 1_500;
 /// Bytes copied at once.
 const PIECE: u64 = 16;
+/// Bytes that the heap grows by with each piece that is put there. Strings on the way are freed;
+/// N-Store itself (g++ -O2, its optimised write-ahead log, one thread), run and counted, takes
+/// 589,000 instructions for a transaction and keeps 11.4 KB of heap: 19 bytes in 1,000 of them.
+const KEPT: u64 = 8;
 
 /// A thread's connection for the length of a transaction.
 pub(super) struct Session<'a, 'b> {
@@ -77,7 +81,7 @@ impl<'a, 'b> Session<'a, 'b> {
         }
         (0..STATEMENT_LOADS).for_each(|at| {
             self.rec
-                .load(self.heap(start + at % STATEMENT_STORES * PIECE));
+                .load(self.heap(start + at % STATEMENT_STORES * KEPT));
         });
     }
 
@@ -126,11 +130,10 @@ impl<'a, 'b> Session<'a, 'b> {
         self.allocate();
     }
 
-    /// Writes the next piece of the heap. The allocator looks for room from where it last found
-    /// some (next fit), so what is freed is used again only after the whole heap.
+    /// Writes the next piece of the heap, which grows into memory that nobody used before.
     fn allocate(&mut self) {
         self.rec.store(self.heap(*self.allocated));
-        *self.allocated += PIECE;
+        *self.allocated += KEPT;
     }
 
     fn heap(&self, allocated: u64) -> u64 {
@@ -148,11 +151,11 @@ mod tests {
         let (mut out, mut allocated) = (Vec::new(), 0);
         for _ in 0..2 {
             let rec = &mut Recorder::new(&mut out);
-            Session::begin(rec, (4096, 7 * PIECE), &mut allocated).statement();
+            Session::begin(rec, (4096, 7 * KEPT), &mut allocated).statement();
         }
         let places = |op| {
             let of = out.iter().filter(move |instr| instr.op == op);
-            of.map(|instr| (instr.addr - 4096) / PIECE)
+            of.map(|instr| (instr.addr - 4096) / KEPT)
                 .collect::<Vec<_>>()
         };
         assert_eq!(places(MemOp::Store), [0, 1, 2, 3, 4, 5, 6, 0, 1, 2]);

@@ -2,6 +2,7 @@
 
 use super::super::store::TreePlan;
 use super::super::{Arena, Array};
+use super::rows::{ALIGN, Table};
 use sluice_units::Rng;
 
 /// SkyByte Table I, in bytes.
@@ -22,11 +23,13 @@ const LINES: u64 = 10;
 pub(super) const LINES_MAX: u64 = 15;
 /// Entries put in a node at the start.
 const FILL: usize = 28;
-/// A thread's session at scale 1, and at least: the heap of records, strings and undo log. Those of
-/// eight threads are as large as the last cache, so that lines of new strings are fetched and
-/// written back: of the off-chip accesses about half are writes (SkyByte Figure 17, indexing of
-/// SkyByte-W), and hardly any of them is to a page that was not used lately (the same, flash).
-const SESSION_BYTES: u64 = 2 << 20;
+/// The heap of all threads' records and strings at scale 1, and a thread's at least. N-Store frees
+/// hardly any of them: not the records that answers are turned into (`deserialize`), nor the
+/// strings of a statement's record. In SkyByte's artifact seven threads touch some 265 pages each
+/// that follow each other and that no run before touched (output/warmup_traces), and nearly all
+/// that its SkyByte-W programs are these pages and the pool's new ones, 40 to 64 lines of each. So
+/// it has room for all that a run as long as SkyByte's allocates, and is used again after that.
+const HEAP_BYTES: u64 = 128 << 20;
 const SESSION_BYTES_MIN: u64 = 4 * 4096;
 
 /// Schema pointer and length in front of every row.
@@ -96,10 +99,10 @@ impl Sizes {
     }
 
     /// The home warehouse of a terminal at work: one of some neighbours, which move on by one with
-    /// each round.
+    /// each round. At first they are the last ones, which were loaded last.
     pub(super) fn home(&self, rng: &mut Rng, round: u64) -> u64 {
         let at_work = (self.warehouses / AT_WORK).max(1);
-        (round + rng.below(at_work)) % self.warehouses
+        self.warehouses - 1 - (round + rng.below(at_work)) % self.warehouses
     }
 
     /// A district of such a terminal.
@@ -110,6 +113,11 @@ impl Sizes {
     /// Places for order lines in a district.
     pub(super) fn lines(&self) -> u64 {
         self.orders * LINES + LINES_MAX
+    }
+
+    /// Places of them that have lines at the start, or might.
+    pub(super) fn first_lines(&self) -> u64 {
+        self.customers * LINES + LINES_MAX
     }
 
     /// Orders at the start that have been delivered: seven in ten.
@@ -131,15 +139,17 @@ fn root(scale: u64) -> u64 {
 pub(super) struct Layout {
     pub(super) arena: Arena,
     pub(super) sizes: Sizes,
-    pub(super) warehouse: Array,
-    pub(super) district: Array,
-    pub(super) customer: Array,
+    pub(super) warehouse: Table,
+    pub(super) district: Table,
+    pub(super) customer: Table,
     pub(super) item: Array,
-    pub(super) stock: Array,
-    pub(super) order: Array,
-    pub(super) new_order: Array,
-    pub(super) line: Array,
-    pub(super) history: Array,
+    pub(super) stock: Table,
+    /// Each with its row of NEW-ORDER behind it.
+    pub(super) order: Table,
+    pub(super) line: Table,
+    pub(super) history: Table,
+    /// Memory for what is inserted, in multiples of `ALIGN`.
+    pub(super) new_rows: Array,
     pub(super) session: Array,
     pub(super) session_bytes: u64,
     pub(super) index: Plans,
@@ -163,9 +173,9 @@ impl Layout {
     /// With as many places for orders as the footprint has room for.
     pub(super) fn new(scale: u32, threads: u32) -> Layout {
         let target = FOOTPRINT / u64::from(scale);
-        // The sessions come on top: the tables do not depend on how many threads there are.
-        let session = (SESSION_BYTES / u64::from(scale)).max(SESSION_BYTES_MIN);
-        let session = session.next_multiple_of(4096);
+        // The heap comes on top: the tables do not depend on how many threads there are.
+        let session = HEAP_BYTES / u64::from(scale) / u64::from(threads);
+        let session = session.max(SESSION_BYTES_MIN).next_multiple_of(4096);
         let with = |orders, threads| Layout::with(Sizes::new(scale, orders), (threads, session));
         let fits = |orders| with(orders, 0).arena.footprint().0 <= target;
         let least = Sizes::new(scale, 0).customers + LINES_MAX;
@@ -182,6 +192,12 @@ impl Layout {
         let (w, d) = (sizes.warehouses, sizes.districts());
         let customers = d * sizes.customers;
         let (orders, lines) = (d * sizes.orders, d * sizes.lines());
+        // What is new to a run comes first: host.start = full takes pages from the end.
+        let session = arena.array(u64::from(threads), session_bytes);
+        let new_orders = d * (sizes.orders - sizes.customers);
+        let new_lines = d * (sizes.lines() - sizes.first_lines());
+        let new = new_orders * (ORDER + HISTORY) + new_lines * LINE;
+        let new_rows = arena.array(new / ALIGN, ALIGN);
         let mut tree = |initial, rows| TreePlan::new(&mut arena, initial, FILL, rows);
         let index = Plans {
             warehouses: tree(w, w),
@@ -195,23 +211,73 @@ impl Layout {
             new_orders: tree(customers - d * sizes.delivered(), orders),
             lines: tree(customers * LINES, lines),
         };
-        // Rows of TPC-C 1.3 behind their headers, on multiples of 16 bytes.
-        let mut table = |rows, bytes: u64| arena.array(rows, (HEADER + bytes).next_multiple_of(16));
+        let mut block = Block::default();
+        let mut warehouse = block.table(1, row(89));
+        let mut district = block.table(DISTRICTS, row(95));
+        let per_district = |rows| DISTRICTS * rows;
+        let mut customer = block.table(per_district(sizes.customers), row(655));
+        let mut history = block.table(per_district(sizes.customers), HISTORY);
+        let mut order = block.table(per_district(sizes.customers), ORDER);
+        let mut line = block.table(per_district(sizes.first_lines()), LINE);
+        let mut stock = block.table(sizes.items, row(306));
+        let blocks = arena.array(w, block.bytes.next_multiple_of(4096));
+        for table in [
+            &mut warehouse,
+            &mut district,
+            &mut customer,
+            &mut history,
+            &mut order,
+            &mut line,
+            &mut stock,
+        ] {
+            table.base += blocks.at(0);
+            table.block = blocks.at(1) - blocks.at(0);
+        }
         Layout {
-            warehouse: table(w, 89),
-            district: table(d, 95),
-            customer: table(customers, 655),
-            item: table(sizes.items, 82),
-            stock: table(w * sizes.items, 306),
-            order: table(orders, 24),
-            new_order: table(orders, 8),
-            line: table(lines, 54),
-            history: table(orders, 46),
-            session: arena.array(u64::from(threads), session_bytes),
+            warehouse,
+            district,
+            customer,
+            item: arena.array(sizes.items, row(82)),
+            stock,
+            order,
+            line,
+            history,
+            new_rows,
+            session,
             session_bytes,
             sizes,
             index,
             arena,
+        }
+    }
+}
+
+/// Bytes of a row of TPC-C 1.3 behind its header.
+const fn row(bytes: u64) -> u64 {
+    (HEADER + bytes).next_multiple_of(ALIGN)
+}
+
+/// The same of the tables that grow. A row of NEW-ORDER comes behind its order's.
+pub(super) const NEW_ORDER: u64 = row(24);
+const ORDER: u64 = NEW_ORDER + row(8);
+const LINE: u64 = row(54);
+const HISTORY: u64 = row(46);
+
+/// A warehouse as it is laid out.
+#[derive(Default)]
+struct Block {
+    bytes: u64,
+}
+
+impl Block {
+    fn table(&mut self, rows: u64, bytes: u64) -> Table {
+        let base = self.bytes;
+        self.bytes += rows * bytes;
+        Table {
+            base,
+            block: 0,
+            rows,
+            bytes,
         }
     }
 }
@@ -230,8 +296,8 @@ mod tests {
                 .map(|_| sizes.home_district(rng, round) / DISTRICTS)
                 .collect()
         };
-        assert_eq!(at_work(0), (0..4).collect());
-        assert_eq!(at_work(1), (1..5).collect());
-        assert_eq!(at_work(119), [119, 0, 1, 2].into());
+        assert_eq!(at_work(0), (116..120).collect());
+        assert_eq!(at_work(1), (115..119).collect());
+        assert_eq!(at_work(119), [0, 119, 118, 117].into());
     }
 }

@@ -1,7 +1,8 @@
 //! TPC-C on an in-memory store: nine tables, five transactions.
 //!
 //! After N-Store (Arulraj, Pavlo and Dulloor, 2015) as WHISPER runs it: rows on the heap, a B+-tree
-//! for each key, an undo log that is empty again after each transaction. Different here:
+//! for each key, an undo log that is empty again after each transaction, and records and strings
+//! that nobody frees. Different here:
 //!
 //! - Rows have the columns and sizes of TPC-C 1.3 in one piece; N-Store allocates each string.
 //! - Texts are read and written as addresses only. Numbers are real, and money is in cents.
@@ -17,6 +18,7 @@ mod check;
 mod data;
 mod engine;
 mod layout;
+mod rows;
 mod txn;
 
 use super::store::Entry;

@@ -3,7 +3,7 @@
 use super::super::store::Entry;
 use super::data::{Cents, Line, NAMES, Order, key, line_row, nurand, order_row};
 use super::engine::Session;
-use super::layout::{DISTRICTS, column};
+use super::layout::{DISTRICTS, NEW_ORDER, column};
 use super::{ROUND, Tpcc};
 use sluice_units::Rng;
 
@@ -82,14 +82,15 @@ impl Tpcc {
             lines: count as u8,
             start,
         };
-        let (layout, index) = (&self.layout, &mut self.data.index);
-        s.insert(layout.order.at(row), column::O_ALL);
+        let index = &mut self.data.index;
+        let at = self.data.rows.insert_order(row);
+        s.insert(at, column::O_ALL);
         let key = key::order(district, number);
         index.orders.insert(s.rec, key, row as u32);
         index
             .latest
             .insert(s.rec, key::latest(district, customer, number), row as u32);
-        s.insert(layout.new_order.at(row), (16, 8));
+        s.insert(at + NEW_ORDER, (16, 8));
         index.new_orders.insert(s.rec, key, row as u32);
         start
     }
@@ -149,7 +150,7 @@ impl Tpcc {
             quantity,
             delivered: false,
         };
-        s.insert(self.layout.line.at(row), column::OL_ALL);
+        s.insert(self.data.rows.insert_line(row), column::OL_ALL);
         let key = key::line(district, number, line);
         self.data.index.lines.insert(s.rec, key, row as u32);
     }
@@ -175,7 +176,7 @@ impl Tpcc {
             self.deliver(s, district, 1);
         }
         let found = s.find(&self.data.index.orders, key::order(district, number));
-        s.read(self.layout.order.at(row), found.loaded, &[column::O_ALL]);
+        s.read(self.data.rows.order(row), found.loaded, &[column::O_ALL]);
         let Order {
             customer,
             lines,
@@ -260,7 +261,7 @@ impl Tpcc {
         d.payments += 1;
         d.ytd += cents;
         self.data.history[slot as usize] = amount;
-        s.insert(self.layout.history.at(slot), (16, 46));
+        s.insert(self.data.rows.insert_history(slot), (16, 46));
     }
 
     /// Six times in ten by last name: the middle one of those that have it (TPC-C 2.5.2.2).
@@ -311,13 +312,13 @@ impl Tpcc {
             return;
         };
         let number = u32::MAX - order.key as u32;
-        let row = self.layout.order.at(u64::from(order.value));
+        let row = self.data.rows.order(u64::from(order.value));
         s.read(row, order.loaded, &[column::O_ALL]);
         self.lines_of(s, district, number, number);
         for entry in &self.found {
             s.statement();
             s.read(
-                self.layout.line.at(u64::from(entry.value)),
+                self.data.rows.line(u64::from(entry.value)),
                 entry.loaded,
                 &[column::OL_ALL],
             );
@@ -356,7 +357,7 @@ impl Tpcc {
         s.delete(&mut self.data.index.new_orders, oldest.key);
         let found = s.find(&self.data.index.orders, oldest.key);
         let order = &mut self.data.orders[found.value as usize];
-        let row = self.layout.order.at(u64::from(found.value));
+        let row = self.data.rows.order(u64::from(found.value));
         order.carrier = carrier;
         let customer = u64::from(order.customer);
         s.write(row, found.loaded, &[column::O_CARRIER]);
@@ -367,7 +368,7 @@ impl Tpcc {
             let line = &mut self.data.lines[entry.value as usize];
             line.delivered = true;
             sum += Cents::from(line.amount);
-            let row = self.layout.line.at(u64::from(entry.value));
+            let row = self.data.rows.line(u64::from(entry.value));
             s.statement();
             s.read(row, entry.loaded, &[column::OL_ALL]);
             s.write(row, entry.loaded, &[column::OL_DELIVERY_D]);
@@ -398,7 +399,7 @@ impl Tpcc {
         for entry in &self.found {
             s.statement();
             s.read(
-                self.layout.line.at(u64::from(entry.value)),
+                self.data.rows.line(u64::from(entry.value)),
                 entry.loaded,
                 &[column::OL_ITEM],
             );
