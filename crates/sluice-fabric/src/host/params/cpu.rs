@@ -181,11 +181,12 @@ pub(super) const PARAMS: &[Param] = &[
         "l3.write_back",
         Kind::Choice(write_backs),
         "memory",
-        "where a written line goes that leaves the last cache; `never` loses it, and is no processor",
+        "where a written line goes that leaves the last cache; `never` loses it, and is no \
+         processor",
         "memory is what processors do. In SkyByte's artifact written lines do not come back: in \
-         figure_drawing/all.dat radix has 136,249 writes of 2,130 pages that are stored to in order, \
-         eight times a line and over 400 ns, while 137 MB are read through the 16 MB of the caches; \
-         each line was written once, by the store that missed",
+         figure_drawing/all.dat radix has 136,249 writes of 2,130 pages that are stored to in \
+         order, eight times a line and over 400 ns, while 137 MB are read through the 16 MB of \
+         the caches; each line was written once, by the store that missed",
     ),
     Param {
         key: "tlb.entries",
