@@ -107,7 +107,7 @@ impl SystemPlan<'_> {
     /// # Errors
     /// [`SystemError`].
     pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, SystemError> {
-        let ready = self.run.prepare_for((self.kernel.info.thread_bytes)(&self.kernel.given))?;
+        let ready = self.run.prepare_for(self.kernel.thread_bytes())?;
         let threads = ready.host.threads;
         let mut kernel = (self.kernel.info.make)(&KernelOptions {
             threads,

@@ -19,6 +19,13 @@ pub struct KernelSpec {
     pub given: RawConfig,
 }
 
+impl KernelSpec {
+    /// What each of its threads uses all the time.
+    pub fn thread_bytes(&self) -> u64 {
+        (self.info.thread_bytes)(&self.given)
+    }
+}
+
 /// Reads a kernel: its name, and what it takes after a colon. Its seed is `seed` if it names none.
 ///
 /// # Errors
