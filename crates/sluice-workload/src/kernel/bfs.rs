@@ -12,7 +12,7 @@
 //! to be found: nearly every access looks at a flag in an array that no cache holds, and the few
 //! that write are far from each other (SkyByte, Table I, and Figures 16 to 18 by what they imply:
 //! 2.3 % writes, two of which make a page dirty). The first search has a source from which such a
-//! level is reached. Table I is of this section, and that of SkyByte's artifact is another (`early`).
+//! level is reached. Table I is of this section; that of SkyByte's artifact is another (`early`).
 
 mod early;
 mod graph;
