@@ -98,6 +98,15 @@ pub fn closed_in(engine: &Engine, addr: usize, len: usize) -> usize {
         .map_or(0, |space| space.closed_in(first, count))
 }
 
+/// Whether all pages of a range are the program's.
+pub fn is_in_use(engine: &Engine, addr: usize, len: usize) -> bool {
+    let (first, count) = pages(engine, addr, len);
+    let space = SPACE.lock();
+    space
+        .as_ref()
+        .is_some_and(|space| space.used_in(first, count) == count)
+}
+
 /// The first page of a range of the arena, and how many it has.
 fn pages(engine: &Engine, addr: usize, len: usize) -> (usize, usize) {
     ((addr - engine.arena().0) / PAGE, len / PAGE)

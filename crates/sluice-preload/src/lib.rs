@@ -5,16 +5,19 @@
 
 mod buffers;
 mod calls;
+mod change;
 mod fork;
 mod heap;
 mod init;
 mod internal;
 mod io;
 mod load;
+mod locked;
 mod malloc;
 mod map;
 mod mask;
 mod next;
+mod parts;
 mod streams;
 mod system;
 mod wishes;

@@ -4,40 +4,29 @@
 //! Address space that a program reserves without access, to open it later piece by piece, is taken
 //! from the arena as well, and closed. The heaps of virtual machines are made so.
 
-use crate::heap::{claim, close, closed_in, empty, give, open, reserve, take};
+use crate::buffers::set_errno;
+use crate::heap::{claim, close, empty, reserve, take};
 use crate::init::engine;
+use crate::parts::{Part, of_arena};
 use crate::wishes;
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
-use sluice_region::{PAGE, file_identity, raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
+use sluice_region::{PAGE, file_identity, raw_mmap, raw_munmap};
 use sluice_runtime::{Engine, Place, Trap};
 
-const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
+/// Protection of memory on the device.
+pub const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 /// Kinds of mapping that stay where they are: stacks, huge pages, pages that must not move.
 const NOT_PLACED: c_int =
     libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB | libc::MAP_32BIT | libc::MAP_LOCKED;
 
-fn set_errno(errno: i32) {
-    // SAFETY: this thread's errno.
-    unsafe { *libc::__errno_location() = errno };
-}
-
-fn pointer(result: Result<usize, i32>) -> *mut c_void {
+/// What the C library returns for an address.
+pub fn pointer(result: Result<usize, i32>) -> *mut c_void {
     match result {
         Ok(addr) => addr as *mut c_void,
         Err(errno) => {
             set_errno(errno);
             libc::MAP_FAILED
-        }
-    }
-}
-
-fn status(result: Result<(), i32>) -> c_int {
-    match result {
-        Ok(()) => 0,
-        Err(errno) => {
-            set_errno(errno);
-            -1
         }
     }
 }
@@ -114,8 +103,10 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
         wishes::passed_over(wanted.addr, addr, wanted.len.next_multiple_of(PAGE));
         return Ok(addr);
     }
-    if wanted.is_fixed() && engine.in_arena(wanted.addr) {
-        return map_over_arena(engine, wanted);
+    if wanted.is_fixed()
+        && let Some(part) = of_arena(engine, wanted.addr, wanted.len)
+    {
+        return map_over_arena(engine, wanted, part);
     }
     if wanted.fd >= 0 && matches!(engine.session.place, Place::Dax(_)) {
         return map_file(engine, wanted);
@@ -125,26 +116,25 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
 
 /// A fixed mapping on device memory: memory that can be read and written, or not at all, stays on
 /// the device, empty; anything else takes its range off the device.
-fn map_over_arena(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
-    let len = wanted.len.next_multiple_of(PAGE);
-    let (base, all) = engine.arena();
-    if wanted.addr + len > base + all {
-        return Err(libc::ENOMEM);
-    }
+fn map_over_arena(engine: &Engine, wanted: Wanted, part: Part) -> Result<usize, i32> {
     if wanted.has(libc::MAP_FIXED_NOREPLACE) {
         return Err(libc::EEXIST);
     }
+    if !part.is_whole {
+        return Err(libc::ENOMEM);
+    }
+    let Part { addr, len, .. } = part;
     // First, so that nobody else is given what may be free of it.
-    claim(engine, wanted.addr, len);
-    empty(engine, wanted.addr, len)?;
+    claim(engine, addr, len);
+    empty(engine, addr, len)?;
     match wanted.prot {
-        READ_WRITE if wanted.is_memory() => Ok(wanted.addr),
+        READ_WRITE if wanted.is_memory() => Ok(addr),
         libc::PROT_NONE if wanted.is_memory() => {
-            close(engine, wanted.addr, len)?;
-            Ok(wanted.addr)
+            close(engine, addr, len)?;
+            Ok(addr)
         }
         _ => {
-            engine.leave_device(wanted.addr, len);
+            engine.leave_device(addr, len);
             wanted.pass()
         }
     }
@@ -219,134 +209,4 @@ pub unsafe extern "C" fn mmap64(
         fd,
         offset,
     }))
-}
-
-/// # Safety
-/// C contract of `munmap`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
-    let (addr, len) = (addr as usize, len.next_multiple_of(PAGE));
-    let Some(engine) = engine() else {
-        // SAFETY: the program's own request.
-        return status(unsafe { raw_munmap(addr, len) });
-    };
-    if engine.in_arena(addr) {
-        if !addr.is_multiple_of(PAGE) || len == 0 || !engine.in_arena(addr + len - 1) {
-            return status(Err(libc::EINVAL));
-        }
-        if closed_in(engine, addr, len) == len / PAGE {
-            wishes::gone(addr, len);
-        }
-        give(addr, len);
-        return 0;
-    }
-    if let Err(errno) = engine.cut_windows(addr, len) {
-        return status(Err(errno));
-    }
-    // SAFETY: the program's own request.
-    status(unsafe { raw_munmap(addr, len) })
-}
-
-/// # Safety
-/// C contract of `madvise`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) -> c_int {
-    let (addr, len) = (addr as usize, len.next_multiple_of(PAGE));
-    if let Some(engine) = engine().filter(|e| e.in_arena(addr)) {
-        match advice {
-            libc::MADV_DONTNEED if addr.is_multiple_of(PAGE) => {
-                engine.discard(addr, len);
-                return 0;
-            }
-            // Allowed to do nothing: contents may go later or never, pages stay small, and a child
-            // that has memory which it was not to have does not look at it.
-            libc::MADV_FREE
-            | libc::MADV_HUGEPAGE
-            | libc::MADV_NOHUGEPAGE
-            | libc::MADV_WILLNEED
-            | libc::MADV_COLD
-            | libc::MADV_PAGEOUT
-            | libc::MADV_DONTFORK
-            | libc::MADV_DOFORK => return 0,
-            _ => {}
-        }
-    }
-    // SAFETY: the program's own request.
-    status(unsafe { raw_madvise(addr, len, advice) })
-}
-
-/// # Safety
-/// C contract of `mprotect`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mprotect(addr: *mut c_void, len: size_t, prot: c_int) -> c_int {
-    let (addr, len) = (addr as usize, len.next_multiple_of(PAGE));
-    let inside = engine().filter(|e| e.in_arena(addr) && addr.is_multiple_of(PAGE));
-    status(match inside {
-        Some(engine) => protect_in_arena(engine, addr, len, prot),
-        // SAFETY: the program's own request.
-        None => unsafe { raw_mprotect(addr, len, prot) },
-    })
-}
-
-/// Memory that can be read and written, or not be accessed at all, stays on the device.
-fn protect_in_arena(engine: &Engine, addr: usize, len: usize, prot: c_int) -> Result<(), i32> {
-    let all_on_device = !engine.any_off_device(addr, len);
-    match prot {
-        READ_WRITE if all_on_device => return open(engine, addr, len),
-        libc::PROT_NONE if all_on_device => return close(engine, addr, len),
-        _ => {}
-    }
-    // What leaves the device takes its contents along, to where it can be written.
-    open(engine, addr, len)?;
-    if prot != READ_WRITE {
-        engine.leave_device(addr, len);
-    }
-    // SAFETY: the program's own request.
-    unsafe { raw_mprotect(addr, len, prot) }
-}
-
-/// # Safety
-/// C contract of `mremap`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mremap(
-    addr: *mut c_void,
-    old: size_t,
-    new: size_t,
-    flags: c_int,
-    fixed: *mut c_void,
-) -> *mut c_void {
-    let inside = engine().is_some_and(|e| e.in_arena(addr as usize));
-    if inside {
-        return pointer(remap_in_arena(addr as usize, old, new, flags));
-    }
-    // Windows of the device file are cut, not moved: a moved one would lose its traps.
-    let dax = engine().filter(|e| matches!(e.session.place, Place::Dax(_)));
-    if dax.is_some_and(|e| e.core().host.lpn(addr as usize).is_some()) {
-        return pointer(Err(libc::ENOMEM));
-    }
-    // SAFETY: the program's own request.
-    let rc = unsafe { libc::syscall(libc::SYS_mremap, addr, old, new, flags, fixed) };
-    rc as *mut c_void
-}
-
-fn remap_in_arena(addr: usize, old: usize, new: usize, flags: c_int) -> Result<usize, i32> {
-    let (old, new) = (old.next_multiple_of(PAGE), new.next_multiple_of(PAGE));
-    if new == 0 || old == 0 || flags & !libc::MREMAP_MAYMOVE != 0 {
-        return Err(libc::EINVAL);
-    }
-    if new <= old {
-        if new < old {
-            give(addr + new, old - new);
-        }
-        return Ok(addr);
-    }
-    let is_closed = engine().is_some_and(|engine| closed_in(engine, addr, old) > 0);
-    if flags & libc::MREMAP_MAYMOVE == 0 || is_closed {
-        return Err(libc::ENOMEM);
-    }
-    let to = take(new).ok_or(libc::ENOMEM)?;
-    // SAFETY: both ranges are the program's, readable and writable; the new one is unused.
-    unsafe { core::ptr::copy_nonoverlapping(addr as *const u8, to as *mut u8, old) };
-    give(addr, old);
-    Ok(to)
 }

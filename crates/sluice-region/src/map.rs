@@ -104,6 +104,16 @@ impl Mapping {
         Ok(Mapping { addr, len })
     }
 
+    /// Puts a page that nobody may access at each end, where nothing is mapped yet, so that what is
+    /// mapped later is no neighbour. They stay when the mapping goes.
+    pub fn fence(&self) {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        for at in [self.addr - PAGE, self.addr + self.len] {
+            // SAFETY: the kernel maps nothing where something is.
+            let _ = unsafe { raw_mmap(at, PAGE, libc::PROT_NONE, flags, -1, 0) };
+        }
+    }
+
     /// A shared mapping of a file from its start.
     pub fn shared(fd: i32, len: usize) -> Result<Mapping, i32> {
         Mapping::of_file(fd, len, libc::PROT_READ | libc::PROT_WRITE)

@@ -40,8 +40,10 @@ pub struct PrivateBacking {
 impl PrivateBacking {
     /// Reserves room for `pages` pages; memory is used only as pages are.
     pub fn new(pages: usize) -> Result<PrivateBacking, i32> {
+        let arena = Mapping::anonymous(pages * PAGE)?;
+        arena.fence();
         Ok(PrivateBacking {
-            arena: Mapping::anonymous(pages * PAGE)?,
+            arena,
             stash: Mapping::anonymous(pages * PAGE)?,
             limbo: Mapping::anonymous(LIMBO_PAGES * PAGE)?,
             limbo_next: 0,

@@ -78,6 +78,11 @@ impl Space {
         self.closed.count_in(first, count)
     }
 
+    /// Pages of a range that are in use.
+    pub fn used_in(&self, first: usize, count: usize) -> usize {
+        self.used.count_in(first, count)
+    }
+
     /// Pages in use.
     pub fn in_use(&self) -> usize {
         self.used.count
@@ -221,6 +226,7 @@ mod tests {
                 } else {
                     let end = (first + count).min(300);
                     let there = naive[first..end].iter().filter(|u| **u).count();
+                    prop_assert_eq!(space.used_in(first, count), there);
                     prop_assert_eq!(space.give(first, count), there);
                     naive[first..end].fill(false);
                 }

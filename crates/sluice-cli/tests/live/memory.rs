@@ -43,6 +43,19 @@ fn the_mmap_family() {
     }
 }
 
+/// `mprotect` of a range that went past the end of the device ended the program, a range that went
+/// round all addresses got there too, and `mlockall` never ended.
+#[test]
+fn ranges_that_cannot_be_are_refused_as_by_the_kernel() {
+    for trap in TRAPS {
+        let path = helper!("ranges.c").to_str().expect("plain letters");
+        let sluice = Sluice::run(trap).set("device.capacity", "64MiB");
+        let out = sluice.cache("1MiB").program([path]).evicted();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+        assert_eq!(out.number("/memory/pinned"), 0, "{trap}");
+    }
+}
+
 /// One instruction may need two pages at once, whatever the policy does and however small the
 /// cache: LIFO gave up the first for the second, for ever.
 #[test]

@@ -1,0 +1,120 @@
+/* Ranges that cannot be, or of which only a part is the program's: the kernel's answers, and what
+ * the program has stays as it is. */
+#include "common.h"
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define BOTH (PROT_READ | PROT_WRITE)
+#define PLAIN (MAP_PRIVATE | MAP_ANONYMOUS)
+#define LEAST (128ul << 10) /* Smaller ones are not the device's. */
+#define FAR (1ul << 46)
+
+static char *map(size_t bytes) {
+    char *at = mmap(NULL, bytes, BOTH, PLAIN, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+#define SAYS(call, error) (errno = 0, (call) == -1 && errno == (error))
+#define MAPS_NOT(call, error) (errno = 0, (call) == MAP_FAILED && errno == (error))
+
+/* What is mapped at `at`, from its first page on. */
+static void answers(char *at, size_t bytes) {
+    size_t round = -(size_t)at;
+    CHECK(SAYS(munmap(at + 1, bytes), EINVAL));
+    CHECK(SAYS(munmap(at, 0), EINVAL));
+    CHECK(SAYS(munmap(at, -1ul), EINVAL));
+    CHECK(SAYS(munmap(at, round), EINVAL));
+    CHECK(SAYS(mprotect(at + 1, bytes, PROT_READ), EINVAL));
+    CHECK(mprotect(at, 0, PROT_NONE) == 0);
+    CHECK(SAYS(mprotect(at, -1ul, PROT_NONE), ENOMEM));
+    CHECK(SAYS(mprotect(at, round + PAGE, PROT_NONE), ENOMEM));
+    CHECK(SAYS(madvise(at + 1, bytes, MADV_DONTNEED), EINVAL));
+    CHECK(madvise(at, 0, MADV_DONTNEED) == 0);
+    CHECK(SAYS(madvise(at, -1ul, MADV_DONTNEED), EINVAL));
+    CHECK(SAYS(madvise(at, round + PAGE, MADV_DONTNEED), EINVAL));
+    CHECK(MAPS_NOT(mremap(at + 1, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EINVAL));
+    CHECK(MAPS_NOT(mremap(at, PAGE, 0, MREMAP_MAYMOVE), EINVAL));
+    CHECK(mremap(at, PAGE, -1ul, MREMAP_MAYMOVE) == MAP_FAILED);
+    CHECK(mremap(at, FAR, 2 * FAR, MREMAP_MAYMOVE) == MAP_FAILED);
+    CHECK(MAPS_NOT(mmap(at + 1, bytes, BOTH, PLAIN | MAP_FIXED, -1, 0), EINVAL));
+    CHECK(MAPS_NOT(mmap(at, 0, BOTH, PLAIN | MAP_FIXED, -1, 0), EINVAL));
+    CHECK(MAPS_NOT(mmap(at, -1ul, BOTH, PLAIN | MAP_FIXED, -1, 0), ENOMEM));
+    CHECK(MAPS_NOT(mmap(NULL, 0, BOTH, PLAIN, -1, 0), EINVAL));
+    CHECK(MAPS_NOT(mmap(NULL, -1ul, BOTH, PLAIN, -1, 0), ENOMEM));
+    CHECK(MAPS_NOT(mmap(NULL, -1ul, PROT_NONE, PLAIN | MAP_NORESERVE, -1, 0), ENOMEM));
+    unsigned char there[2];
+    CHECK(SAYS(mincore(at + 1, PAGE, there), EINVAL));
+    CHECK(SAYS(msync(at + 1, PAGE, MS_ASYNC), EINVAL));
+    CHECK(SAYS(mlock(at, -2ul * PAGE - (size_t)at), ENOMEM));
+}
+
+/* All that is left of the device, so that the last piece ends where the device ends. */
+static char *last_of_all(size_t *bytes) {
+    char *last = NULL;
+    for (size_t size = 1ul << 30; size >= LEAST; size /= 2)
+        for (char *at; (at = map(size)) != NULL;)
+            if (at > last)
+                last = at, *bytes = size;
+    CHECK(last);
+    return last;
+}
+
+static void ranges_past_the_end(void) {
+    size_t bytes = 0;
+    char *last = last_of_all(&bytes), *end = last + bytes;
+    uint64_t *words = (uint64_t *)last;
+    fill(words, bytes / 8, 3);
+    size_t reaches[] = {bytes + PAGE, bytes + (1ul << 30), FAR};
+    for (int i = 0; i < 3; i++) {
+        size_t reach = reaches[i];
+        CHECK(SAYS(mprotect(last, reach, PROT_NONE), ENOMEM));
+        CHECK(SAYS(mprotect(last, reach, PROT_READ), ENOMEM));
+        CHECK(SAYS(mprotect(last, reach, BOTH), ENOMEM));
+        CHECK(SAYS(madvise(last, reach, MADV_WILLNEED), ENOMEM));
+        CHECK(MAPS_NOT(mremap(last, reach, 2 * reach, MREMAP_MAYMOVE), EFAULT));
+        CHECK(mmap(last, reach, BOTH, PLAIN | MAP_FIXED, -1, 0) == MAP_FAILED);
+        CHECK(SAYS(mlock(last, reach), ENOMEM));
+    }
+    CHECK(mprotect(last, bytes, BOTH) == 0);
+    CHECK(wrong_words(words, bytes / 8, 3) == 0);
+    CHECK(munlock(last, bytes) == 0);
+    CHECK(SAYS(munmap(last, FAR), EINVAL));
+    CHECK(wrong_words(words, bytes / 8, 3) == 0);
+    /* What is given back goes, and what is beyond is nobody's to give. */
+    CHECK(munmap(end - LEAST, LEAST + (1ul << 20)) == 0);
+    CHECK(SAYS(mprotect(last, bytes, PROT_READ), ENOMEM));
+    CHECK(SAYS(madvise(end - LEAST, LEAST, MADV_DONTNEED), ENOMEM));
+    words = (uint64_t *)map(LEAST);
+    CHECK((char *)words == end - LEAST);
+    for (size_t n = 0; n < LEAST / 8; n++)
+        CHECK(words[n] == 0);
+    fill(words, LEAST / 8, 4);
+    CHECK(wrong_words((uint64_t *)last, (bytes - LEAST) / 8, 3) == 0);
+    CHECK(wrong_words(words, LEAST / 8, 4) == 0);
+}
+
+/* Locked memory comes and goes as any on the device does, and nothing waits for all of it. */
+static void locked_memory_goes_on(void) {
+    size_t bytes = 8 << 20;
+    uint64_t *words = (uint64_t *)map(bytes);
+    CHECK(mlock(words, bytes) == 0);
+    CHECK(mlockall(MCL_CURRENT | MCL_FUTURE) == 0);
+    CHECK(SAYS(mlockall(0), EINVAL) && SAYS(mlockall(64 | MCL_CURRENT), EINVAL));
+    fill(words, bytes / 8, 7);
+    CHECK(wrong_words(words, bytes / 8, 7) == 0);
+    CHECK(munlock(words, bytes) == 0 && munlockall() == 0 && munmap(words, bytes) == 0);
+}
+
+int main(void) {
+    size_t bytes = 1 << 20;
+    char *at = map(bytes);
+    CHECK(at);
+    fill((uint64_t *)at, bytes / 8, 1);
+    answers(at, bytes);
+    CHECK(wrong_words((uint64_t *)at, bytes / 8, 1) == 0);
+    locked_memory_goes_on();
+    ranges_past_the_end();
+    puts("well");
+    return 0;
+}
