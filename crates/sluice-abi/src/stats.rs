@@ -137,6 +137,8 @@ counters! {
     Tunes = "tunes",
     /// Bytes of the device that the program holds without access to them.
     ReservedBytes = "reserved_bytes",
+    /// Bytes of memory to share with other processes that the program mapped, all of them together.
+    SharedBytes = "shared_bytes",
 }
 
 impl Counter {

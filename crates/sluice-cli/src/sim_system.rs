@@ -138,6 +138,9 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
 /// The system that was asked for, at full size, with its changed settings.
 fn resolve(name: &str, args: &SimArgs, source: &Source) -> Result<System, Error> {
     let mut system = sluice_config::load_system(name)?;
+    if let Source::Trace(..) = source {
+        sluice_config::begin_from_nothing(&mut system);
+    }
     for pair in &args.device.set {
         let (key, value) = key_and_value(pair)?;
         system.set(key, value)?;
@@ -216,6 +219,7 @@ pub fn tell_table(object: &Value, tell: &dyn Fn(String)) {
             at("/program/footprint_bytes") / 1e6
         ),
     );
+    row("at the start", start(text("/start")).to_owned());
     row("time", format!("{:.3} ms", at("/time_s") * 1e3));
     row("instructions", count("/instructions"));
     row("IPC of a core", format!("{:.3}", at("/ipc")));
@@ -229,6 +233,18 @@ pub fn tell_table(object: &Value, tell: &dyn Fn(String)) {
         format!("{}, TLB {:.2}", levels.join(", "), at("/tlb/mpki")),
     );
     print_memory(object, &row);
+}
+
+/// Where the program's pages were before it began.
+fn start(state: &str) -> &str {
+    match state {
+        "host" => "all pages in host memory",
+        "full" => {
+            "host memory and device cache have what they can of the program (host.start=full)"
+        }
+        "others" => "host memory and device cache are full of others' pages (host.start=others)",
+        _ => "all pages in flash (host.start=empty)",
+    }
 }
 
 /// The off-chip half of the table.

@@ -22,6 +22,8 @@ pub fn of_run(result: &Run<'_>) {
     }
     of_refusals(count(Counter::PolicyRefused));
     of_wear(count(Counter::WritesRefused));
+    let of_all = |counter| result.processes.iter().map(|p| p.get(counter)).sum();
+    of_sharing(of_all(Counter::SharedBytes));
     if count(Counter::DeviceFull) > 0 {
         eprintln!(
             "sluice: warning: the device was full {} times (raise device.capacity)",
@@ -32,6 +34,17 @@ pub fn of_run(result: &Run<'_>) {
         eprintln!(
             "sluice: warning: {} private mappings of the DAX file stayed outside the device",
             count(Counter::PrivateDax)
+        );
+    }
+}
+
+/// What processes share is no part of the device, and of the program's figures.
+fn of_sharing(bytes: u64) {
+    if bytes > 0 {
+        eprintln!(
+            "sluice: warning: {:.1} MiB of shared memory were mapped, which stays in DRAM and not \
+             on the device",
+            bytes as f64 / f64::from(1 << 20)
         );
     }
 }

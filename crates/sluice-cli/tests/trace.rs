@@ -188,6 +188,78 @@ fn a_trace_is_told_and_converted() {
     assert_eq!(report["lost"][0], "which accesses are stores");
 }
 
+/// `convert a.trace b.csv` wrote one of Sluice's own traces with that name.
+#[test]
+fn a_name_tells_the_format() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "chase:size=8KiB,stride=4096,passes=1");
+    let path = path.to_str().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let names = [
+        ("a.csv", "msr-csv"),
+        ("a.b.Lackey", "lackey"),
+        ("a.champsimtrace", "champsim"),
+        ("a.oracleGeneral.bin", "oracle-general"),
+        ("a.sluice", "sluice"),
+    ];
+    for (name, format) in names {
+        let report = object(&["trace", "convert", "--json", path, &at(name)]);
+        assert_eq!(
+            (&report["from"], &report["to"]),
+            (&"sluice".into(), &format.into())
+        );
+        let back = at("back.trace");
+        let report = object(&["trace", "convert", "--json", &at(name), &back]);
+        assert_eq!(report["from"], format);
+    }
+    // A flag goes before the name.
+    let lackey = at("in-truth-lackey.csv");
+    object(&[
+        "trace", "convert", "--json", path, &lackey, "--to", "lackey",
+    ]);
+    assert!(std::fs::read_to_string(lackey).unwrap().starts_with(" S "));
+    for (from, to, flag) in [
+        (path, at("a.bin"), "--to"),
+        (path, at("csv"), "--to"),
+        (path, at("a.csv.gz"), "--to"),
+        (path, "-".to_owned(), "--to"),
+        ("-", at("none.csv"), "--from"),
+        ("605.mcf.xz", at("none.csv"), "--from"),
+        ("605.mcf.trace.xz", at("none.csv"), "--from"),
+    ] {
+        let text = refusal(&["trace", "convert", from, &to]);
+        let expected = format!("the name does not tell the format; give {flag}: sluice (.trace, ");
+        assert!(text.contains(&expected), "{text}");
+        assert!(!Path::new(&to).exists());
+    }
+}
+
+/// Where a program's pages are before it begins was nowhere said, and a trace met the state that
+/// a system's kernels leave: all of a small program in host memory.
+#[test]
+fn a_trace_begins_from_nothing_and_says_so() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "chase:size=256KiB,stride=64,passes=1");
+    let words = ["sim", "--system", "skybyte-full", "--trace"];
+    let words = [&words[..], &[path.to_str().unwrap()]].concat();
+    let told = object(&[&words[..], &["--json"]].concat());
+    assert_eq!(told["start"], "empty");
+    assert!(told["requests"]["s_r_m"].as_u64() > Some(0), "{told}");
+    let text = String::from_utf8(sluice(&words).stdout).unwrap();
+    let row = "at the start       all pages in flash (host.start=empty)\n";
+    assert!(text.contains(row), "{text}");
+    // It can be had as the kernels have it.
+    let full = [&words[..], &["--set", "host.start=full"]].concat();
+    let told = object(&[&full[..], &["--json"]].concat());
+    assert_eq!(told["start"], "full");
+    assert_eq!(told["requests"]["s_r_m"], 0);
+    let text = String::from_utf8(sluice(&full).stdout).unwrap();
+    assert!(
+        text.contains("of the program (host.start=full)\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn what_cannot_be_is_one_line() {
     let dir = TempDir::new().unwrap();
@@ -223,7 +295,7 @@ fn what_cannot_be_is_one_line() {
         format!("sluice: {path}: cannot seek to access 9999: the trace ends at 1024")
     );
     assert_eq!(
-        refusal(&["trace", "convert", path, "-"]),
+        refusal(&["trace", "convert", path, "-", "--to", "sluice"]),
         format!("sluice: {path}: -: sluice cannot be written to a pipe; name a file")
     );
     let whole = std::fs::read(path).unwrap();

@@ -21,16 +21,24 @@ pub fn load_in_line(system: Option<&str>, device: Option<&str>) -> Result<System
         loaded.device = load(device)?;
     }
     let threads = THREADS.to_string();
-    let values = [
-        ("cpu.threads", threads.as_str()),
-        ("cpu.cores", "1"),
-        ("host.start", "empty"),
-        ("host.rest", "no"),
-    ];
+    set(
+        &mut loaded,
+        &[("cpu.threads", threads.as_str()), ("cpu.cores", "1")],
+    );
+    begin_from_nothing(&mut loaded);
+    Ok(loaded)
+}
+
+/// Makes memory empty at the start, with no warm-up to come to rest from: for a program, or a trace
+/// of one, that is all there is. What systems begin with otherwise is what their kernels leave.
+pub fn begin_from_nothing(system: &mut System) {
+    set(system, &[("host.start", "empty"), ("host.rest", "no")]);
+}
+
+fn set(system: &mut System, values: &[(&str, &str)]) {
     for (key, value) in values {
-        loaded
+        system
             .set(key, value)
             .expect("parameters of the host, with values that they have");
     }
-    Ok(loaded)
 }

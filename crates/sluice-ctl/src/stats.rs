@@ -92,6 +92,7 @@ impl Snapshot {
         ];
         lines.counts(self, "commands", Commands, &commands);
         let memory = [
+            SharedBytes,
             Trims,
             HostPages,
             DeviceFull,

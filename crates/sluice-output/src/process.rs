@@ -67,6 +67,7 @@ impl Process {
             "evictions": self.get(Counter::Evictions),
             "dirty_evictions": self.get(Counter::DirtyEvictions),
             "placed_bytes": self.get(Counter::PlacedBytes),
+            "shared_bytes": self.get(Counter::SharedBytes),
             "latency_ns": {
                 "modelled": self.modelled.summary(),
                 "achieved": self.achieved.summary(),

@@ -173,6 +173,7 @@ impl Run<'_> {
         json!({
             "placed_bytes": get(Counter::PlacedBytes),
             "reserved_bytes": get(Counter::ReservedBytes),
+            "shared_bytes": get(Counter::SharedBytes),
             "trims": get(Counter::Trims),
             "pinned": get(Counter::Pinned),
         "pinned_errno": get(Counter::PinnedErrno),

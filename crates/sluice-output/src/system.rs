@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sluice_config::System;
 use sluice_fabric::host::{
     HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, Program, Requests,
-    RunLength, simulate,
+    RunLength, Start, simulate,
 };
 use sluice_model::{ConfigError, Device};
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
@@ -253,15 +253,16 @@ impl SystemRun<'_> {
 
     /// The result. `program` says what ran, `phases` the names of what it was measured in.
     pub fn object(&self, ran: &RanSystem, program: Value, phases: &[&str]) -> Value {
-        let mut object = self.header(&ran.system, program);
+        let mut object = self.header(ran, program);
         object.extend(of_host(&ran.stats, &ran.host));
         object.insert("phases".to_owned(), of_phases(phases, &ran.stats.phases));
         object.extend(of_device(&ran.stats, &ran.device));
         Value::Object(object)
     }
 
-    fn header(&self, system: &System, program: Value) -> Map<String, Value> {
-        let settings: Map<String, Value> = system
+    fn header(&self, ran: &RanSystem, program: Value) -> Map<String, Value> {
+        let settings: Map<String, Value> = ran
+            .system
             .to_pairs()
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value.into()))
@@ -272,12 +273,23 @@ impl SystemRun<'_> {
             "system": self.name,
             "scale": self.scale,
             "config": settings,
+            "start": start(&ran.host),
             "workload": self.workload,
             "program": program,
             "seed": self.seed,
             "version": env!("CARGO_PKG_VERSION"),
             "warmup_instructions": self.length.warmup,
         }))
+    }
+}
+
+/// Where the program's pages are before it begins.
+fn start(host: &HostConfig) -> &'static str {
+    match (host.migration, host.start) {
+        (Migration::AllHost, _) => "host",
+        (_, Start::Empty) => "empty",
+        (_, Start::Full(_)) => "full",
+        (_, Start::Others(_)) => "others",
     }
 }
 

@@ -18,6 +18,7 @@ mod map;
 mod mask;
 mod next;
 mod parts;
+mod shared;
 mod streams;
 mod system;
 mod wishes;

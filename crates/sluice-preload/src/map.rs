@@ -8,7 +8,7 @@ use crate::buffers::set_errno;
 use crate::heap::{claim, close, empty, reserve, take};
 use crate::init::engine;
 use crate::parts::{Part, of_arena};
-use crate::wishes;
+use crate::{shared, wishes};
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, file_identity, raw_mmap, raw_munmap};
@@ -76,7 +76,7 @@ impl Wanted {
 
     fn pass(&self) -> Result<usize, i32> {
         // SAFETY: what the program asked for.
-        unsafe {
+        let addr = unsafe {
             raw_mmap(
                 self.addr,
                 self.len,
@@ -84,8 +84,17 @@ impl Wanted {
                 self.flags,
                 self.fd,
                 self.offset,
-            )
+            )?
+        };
+        if self.has(libc::MAP_SHARED) && self.prot & libc::PROT_WRITE != 0 {
+            let fd = if self.has(libc::MAP_ANONYMOUS) {
+                -1
+            } else {
+                self.fd
+            };
+            shared::mapped(self.len, fd);
         }
+        Ok(addr)
     }
 }
 

@@ -14,7 +14,10 @@ mod uffd;
 
 pub use cpu::{CpuSet, ThreadCount, cpu_now, raise_priority, thread_id};
 pub use futex::{futex_wait, futex_wake, sleep_exactly};
-pub use map::{Mapping, dont_need, fallocate, file_identity, memfd, no_huge_pages, populate_write};
+pub use map::{
+    Mapping, dont_need, fallocate, file_identity, is_memory_file, memfd, no_huge_pages,
+    populate_write,
+};
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};

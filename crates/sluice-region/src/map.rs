@@ -158,6 +158,16 @@ impl Drop for Mapping {
     }
 }
 
+/// Whether a file is kept in memory: of `memfd_create`, `shm_open` or a tmpfs, on pages of any size.
+pub fn is_memory_file(fd: i32) -> bool {
+    const KINDS: [i64; 2] = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];
+    // SAFETY: plain data, for which zeros are valid.
+    let mut told: libc::statfs = unsafe { core::mem::zeroed() };
+    // SAFETY: the buffer is live.
+    let rc = unsafe { libc::syscall(libc::SYS_fstatfs, fd, &raw mut told) };
+    rc == 0 && KINDS.contains(&told.f_type)
+}
+
 /// An anonymous file in memory of `len` bytes.
 pub fn memfd(len: usize) -> Result<i32, i32> {
     let name = c"sluice";

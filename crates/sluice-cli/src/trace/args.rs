@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use sluice_trace::convert::FORMATS;
+use sluice_trace::convert::{FORMATS, Format};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -61,12 +61,12 @@ pub struct ConvertArgs {
     /// The trace to write; - is standard output. It has this name only once it is whole
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// Format of IN
-    #[arg(long, value_name = "FORMAT", default_value = "sluice", value_parser = formats())]
-    pub from: String,
-    /// Format of OUT
-    #[arg(long, value_name = "FORMAT", default_value = "sluice", value_parser = formats())]
-    pub to: String,
+    /// Format of IN [default: what its name says]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub from: Option<String>,
+    /// Format of OUT [default: what its name says]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub to: Option<String>,
     /// Keep instruction fetches
     #[arg(long)]
     pub fetches: bool,
@@ -94,13 +94,20 @@ fn formats() -> PossibleValuesParser {
 
 /// Every format.
 fn convert_help() -> String {
-    let rows = FORMATS
-        .iter()
-        .map(|format| format!("\n  {:<14} {}", format.name, format.meaning));
+    let rows = FORMATS.iter().map(|format| {
+        let (name, meaning) = (format.name, format.meaning);
+        format!("\n  {name:<14} {meaning}: {}", endings(format))
+    });
     let rows: String = rows.collect();
     format!(
         "Formats:{rows}\n\nWhat the result cannot hold is told on standard error. Of valgrind's \
          trace:\n  valgrind --log-fd=9 --tool=lackey --trace-mem=yes PROG 9>&1 >/dev/null |\n    \
          sluice trace convert --from lackey - prog.trace"
     )
+}
+
+/// How names of a format end, as they are written.
+pub fn endings(format: &Format) -> String {
+    let all = format.endings.iter().map(|ending| format!(".{ending}"));
+    all.collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,7 @@
 //! `sluice trace convert`: from one format to another.
 
-use super::{args::ConvertArgs, at};
+use super::args::{ConvertArgs, endings};
+use super::at;
 use crate::error::Error;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -35,6 +36,8 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         let what = "--json: standard output has the trace already; name a file for OUT";
         return Err(Error::new(what));
     }
+    let from = format_of("--from", args.from.as_deref(), &args.input, true)?;
+    let to = format_of("--to", args.to.as_deref(), &args.output, false)?;
     let of = |error| at(&args.input, error);
     let (output, pending) = Output::new(&args.output).map_err(|e| Error::new(e.to_string()))?;
     interrupt::begin();
@@ -46,7 +49,6 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         !interrupt::asked()
     };
     let input = Input::new(&args.input);
-    let (from, to) = (format(&args.from)?, format(&args.to)?);
     let report = convert(from, input, to, output, &options, &mut go_on);
     progress.end();
     let Some(report) = report.map_err(of)? else {
@@ -56,23 +58,48 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     if let Some(pending) = pending {
         pending.keep().map_err(|e| Error::new(e.to_string()))?;
     }
-    tell(args, &report);
+    tell(args, from, to, &report);
     Ok(ExitCode::SUCCESS)
 }
 
-fn format(name: &str) -> Result<&'static Format, Error> {
-    let found = FORMATS.iter().find(|format| format.name == name);
-    found.ok_or_else(|| Error::new(format!("format: \"{name}\" is not known")))
+/// The format that was asked for, or else the one that a name tells. What is written is not
+/// compressed, and Sluice's own is not read so.
+fn format_of(
+    flag: &str,
+    asked: Option<&str>,
+    path: &Path,
+    may_be_packed: bool,
+) -> Result<&'static Format, Error> {
+    if let Some(asked) = asked {
+        let found = FORMATS.iter().find(|format| format.name == asked);
+        return found.ok_or_else(|| Error::new(format!("format: \"{asked}\" is not known")));
+    }
+    let own = FORMATS[0].name;
+    match Format::of_name(path) {
+        Some((format, is_packed)) if !is_packed || (may_be_packed && format.name != own) => {
+            Ok(format)
+        }
+        _ => {
+            let all = FORMATS
+                .iter()
+                .map(|f| format!("{} ({})", f.name, endings(f)));
+            Err(Error::new(format!(
+                "{}: the name does not tell the format; give {flag}: {}",
+                path.display(),
+                all.collect::<Vec<_>>().join(", ")
+            )))
+        }
+    }
 }
 
 /// What was done and what was lost: beside the trace, not in it.
-fn tell(args: &ConvertArgs, report: &Report) {
+fn tell(args: &ConvertArgs, from: &Format, to: &Format, report: &Report) {
     let lost: Vec<&str> = report.lost.iter().map(|part| part.words()).collect();
     if args.json {
         let object = json!({
             "schema": "sluice.trace-convert/1",
-            "from": args.from,
-            "to": args.to,
+            "from": from.name,
+            "to": to.name,
             "accesses": report.accesses,
             "fetches_left_out": report.fetches,
             "lost": lost,
@@ -84,7 +111,7 @@ fn tell(args: &ConvertArgs, report: &Report) {
     let say = |text: String| eprintln!("sluice: {text}");
     say(format!(
         "{} accesses from {} to {}",
-        report.accesses, args.from, args.to
+        report.accesses, from.name, to.name
     ));
     if report.fetches > 0 {
         let hint = "--fetches keeps them";
@@ -96,7 +123,7 @@ fn tell(args: &ConvertArgs, report: &Report) {
     if !lost.is_empty() {
         say(format!(
             "lost, as {} has no place for it: {}",
-            args.to,
+            to.name,
             lost.join("; ")
         ));
     }

@@ -56,6 +56,21 @@ fn ranges_that_cannot_be_are_refused_as_by_the_kernel() {
     }
 }
 
+/// Nobody was told that such memory is not on the device: PostgreSQL's buffers, ZGC's heap.
+#[test]
+fn shared_memory_is_told_to_be_outside() {
+    for trap in TRAPS {
+        let path = helper!("shares.c").to_str().expect("plain letters");
+        let out = Sluice::run(trap).cache("1MiB").program([path]).evicted();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+        assert_eq!(out.number("/memory/shared_bytes"), 8 << 20, "{trap}");
+        assert_eq!(out.number("/processes/0/shared_bytes"), 8 << 20, "{trap}");
+        let told =
+            "8.0 MiB of shared memory were mapped, which stays in DRAM and not on the device";
+        assert!(out.stderr.contains(told), "{trap}: {out:#?}");
+    }
+}
+
 /// One instruction may need two pages at once, whatever the policy does and however small the
 /// cache: LIFO gave up the first for the second, for ever.
 #[test]

@@ -8,7 +8,9 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -188,6 +190,48 @@ static void names(const char *path) {
     free(name);
 }
 
+/* Names and options that only the kernel reads. */
+static void links_and_sockets(const char *path) {
+    char *from = malloc(4096), *to = malloc(4096);
+    snprintf(from, 4096, "%s.from", path);
+    snprintf(to, 4096, "%s.to", path);
+    int fd = open(from, O_RDWR | O_CREAT, 0600);
+    CHECK(fd >= 0 && close(fd) == 0);
+    cool();
+    CHECK(link(from, to) == 0);
+    cool();
+    CHECK(unlink(to) == 0);
+    cool();
+    CHECK(renameat(AT_FDCWD, from, AT_FDCWD, to) == 0);
+    cool();
+    CHECK(rename(to, from) == 0);
+    cool();
+    CHECK(unlinkat(AT_FDCWD, from, 0) == 0);
+    cool();
+    CHECK(mkdirat(AT_FDCWD, to, 0700) == 0);
+    cool();
+    CHECK(rmdir(to) == 0);
+
+    int there = socket(AF_UNIX, SOCK_STREAM, 0), here = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(there >= 0 && here >= 0);
+    struct sockaddr_un *name = calloc(1, sizeof *name);
+    name->sun_family = AF_UNIX;
+    snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "sluice-test-%d", getpid());
+    cool();
+    CHECK(bind(there, (struct sockaddr *)name, sizeof *name) == 0 && listen(there, 1) == 0);
+    cool();
+    CHECK(connect(here, (struct sockaddr *)name, sizeof *name) == 0);
+    int *value = malloc(sizeof *value);
+    *value = 1;
+    cool();
+    CHECK(setsockopt(here, SOL_SOCKET, SO_PASSCRED, value, sizeof *value) == 0);
+    int got = 0;
+    socklen_t size = sizeof got;
+    CHECK(getsockopt(here, SOL_SOCKET, SO_PASSCRED, &got, &size) == 0 && got == 1);
+    CHECK(close(here) == 0 && close(there) == 0);
+    free(from), free(to), free(name), free(value);
+}
+
 int main(int count, char **arguments) {
     CHECK(count == 2);
     unsigned char *data = malloc(SIZE), *copy = malloc(SIZE);
@@ -197,6 +241,7 @@ int main(int count, char **arguments) {
     streams(arguments[1], data, copy);
     files(arguments[1], data, copy);
     pipes(data);
+    links_and_sockets(arguments[1]);
     names(arguments[1]);
     puts("well");
     return 0;

@@ -11,6 +11,7 @@ use std::io::Write;
 pub const FORMAT: Format = Format {
     name: "champsim",
     meaning: "ChampSim: 64 bytes an instruction, one CPU",
+    endings: &["champsim", "champsimtrace"],
     parts: &[
         Part::Instructions,
         Part::Kinds,

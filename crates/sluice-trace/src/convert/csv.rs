@@ -9,6 +9,7 @@ use std::io::Write;
 pub const FORMAT: Format = Format {
     name: "msr-csv",
     meaning: "block trace as those of MSR Cambridge, one disk",
+    endings: &["csv"],
     parts: &[
         Part::Times,
         Part::Kinds,

@@ -11,6 +11,7 @@ use std::io::Write;
 pub const FORMAT: Format = Format {
     name: "lackey",
     meaning: "text of valgrind --tool=lackey --trace-mem=yes, one CPU",
+    endings: &["lackey"],
     parts: &[
         Part::Instructions,
         Part::Kinds,

@@ -12,6 +12,7 @@ pub use input::Input;
 pub use output::Output;
 
 use crate::{Access, Error, Header, Kind};
+use std::path::Path;
 
 /// Something that a format can hold of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,8 @@ pub struct Format {
     pub name: &'static str,
     /// What it is, in one line.
     pub meaning: &'static str,
+    /// How the names of its files end, behind a dot.
+    pub endings: &'static [&'static str],
     /// What it holds.
     pub parts: &'static [Part],
     /// Reads it.
@@ -143,6 +146,25 @@ pub static FORMATS: &[Format] = &[
     csv::FORMAT,
     lackey::FORMAT,
 ];
+
+impl Format {
+    /// The format that a file's name tells, and whether the name says that it is compressed.
+    pub fn of_name(path: &Path) -> Option<(&'static Format, bool)> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let packed = ["gz", "xz", "zst"];
+        let bare = name
+            .rsplit_once('.')
+            .filter(|(_, end)| packed.contains(end));
+        let (bare, is_packed) = bare.map_or((name.as_str(), false), |(bare, _)| (bare, true));
+        let ends = |ending: &&str| {
+            let stem = bare.strip_suffix(&ending.to_ascii_lowercase());
+            stem.is_some_and(|stem| stem.ends_with('.'))
+        };
+        let mut formats = FORMATS.iter();
+        let found = formats.find(|format| format.endings.iter().any(ends))?;
+        Some((found, is_packed))
+    }
+}
 
 /// What a conversion did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

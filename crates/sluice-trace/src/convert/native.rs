@@ -8,6 +8,7 @@ use std::io::BufReader;
 pub const FORMAT: Format = Format {
     name: "sluice",
     meaning: "Sluice's own (docs/trace-format.md)",
+    endings: &["trace", "sluice"],
     parts: &[
         Part::Cpus,
         Part::Instructions,

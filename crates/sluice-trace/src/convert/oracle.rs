@@ -13,6 +13,7 @@ use std::io::{BufWriter, Read as _, Seek, SeekFrom, Write};
 pub const FORMAT: Format = Format {
     name: "oracle-general",
     meaning: "libCacheSim's oracleGeneral: 24 bytes a request for an object",
+    endings: &["oracleGeneral", "oracleGeneral.bin"],
     parts: &[Part::Times],
     open,
     create,
