@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sluice_config::System;
 use sluice_fabric::host::{
     HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, Program, Requests,
-    RunLength, Start, simulate,
+    RunLength, simulate,
 };
 use sluice_model::{ConfigError, Device};
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
@@ -261,35 +261,22 @@ impl SystemRun<'_> {
     }
 
     fn header(&self, ran: &RanSystem, program: Value) -> Map<String, Value> {
-        let settings: Map<String, Value> = ran
-            .system
-            .to_pairs()
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value.into()))
-            .collect();
+        let pairs = ran.system.to_pairs().into_iter();
+        let settings = pairs.map(|(key, value)| (key.to_owned(), value.into()));
+        let settings: Map<String, Value> = settings.collect();
         map(json!({
             "schema": SCHEMA,
             "kind": "system",
             "system": self.name,
             "scale": self.scale,
             "config": settings,
-            "start": start(&ran.host),
+            "start": ran.host.start_name(),
             "workload": self.workload,
             "program": program,
             "seed": self.seed,
             "version": env!("CARGO_PKG_VERSION"),
             "warmup_instructions": self.length.warmup,
         }))
-    }
-}
-
-/// Where the program's pages are before it begins.
-fn start(host: &HostConfig) -> &'static str {
-    match (host.migration, host.start) {
-        (Migration::AllHost, _) => "host",
-        (_, Start::Empty) => "empty",
-        (_, Start::Full(_)) => "full",
-        (_, Start::Others(_)) => "others",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ranges of the program's that may lie in the arena, outside of it, or across one of its ends.
 //!
-//! No other memory of the program's joins the arena: there are fences around it. So what goes across
-//! an end goes past what the program has.
+//! No other memory of the program's joins the arena: there are fences around it. So what
+//! goes across an end goes past what the program has.
 
 use core::ops::Range;
 use sluice_region::PAGE;
@@ -16,8 +16,8 @@ pub struct Part {
     pub is_whole: bool,
 }
 
-/// The part of a range that lies in the arena. There is none of a range that no call takes: one that
-/// begins within a page, is empty, or goes round the end of all addresses.
+/// The part of a range that lies in the arena. There is none of a range that no call takes: one
+/// that begins within a page, is empty, or goes round the end of all addresses.
 pub fn of_arena(engine: &Engine, addr: usize, len: usize) -> Option<Part> {
     let (start, all) = engine.arena();
     cut(addr, len, start..start + all)

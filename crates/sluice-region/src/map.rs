@@ -158,7 +158,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Whether a file is kept in memory: of `memfd_create`, `shm_open` or a tmpfs, on pages of any size.
+/// Whether a file is kept in memory: of `memfd_create`, `shm_open` or a tmpfs, whatever
+/// the size of its pages.
 pub fn is_memory_file(fd: i32) -> bool {
     const KINDS: [i64; 2] = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC];
     // SAFETY: plain data, for which zeros are valid.

@@ -262,6 +262,16 @@ pub struct Others {
 }
 
 impl HostConfig {
+    /// Where the program's pages are before it begins, in a word for the record.
+    pub fn start_name(&self) -> &'static str {
+        match (self.migration, self.start) {
+            (Migration::AllHost, _) => "host",
+            (_, Start::Empty) => "empty",
+            (_, Start::Full(_)) => "full",
+            (_, Start::Others(_)) => "others",
+        }
+    }
+
     /// Pages that [`Start::Others`] takes of the device, if its cache has `cache_pages`.
     pub fn pages_of_others(&self, cache_pages: u32) -> u64 {
         let (Start::Others(others), false) = (self.start, self.migration == Migration::AllHost)
