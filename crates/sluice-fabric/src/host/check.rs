@@ -113,7 +113,7 @@ fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
         l3,
         tlb: tlb(raw)?,
         writes_store_misses: raw.choice("l3.store_miss") == "write",
-        writes_back: raw.choice("l3.write_back") == "memory",
+        writes_back: raw.choice("l3.write_back") == "all",
     })
 }
 

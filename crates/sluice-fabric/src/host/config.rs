@@ -54,7 +54,8 @@ pub struct Cpu {
     pub tlb: Tlb,
     /// Whether a store whose line no cache has writes all of it to memory, and reads nothing.
     pub writes_store_misses: bool,
-    /// Whether a written line that leaves the last cache goes to memory.
+    /// Whether a written line that leaves an L2 comes to the L3; if not, the L3 writes back what
+    /// a store found in it, and no more.
     pub writes_back: bool,
 }
 

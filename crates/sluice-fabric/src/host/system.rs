@@ -347,8 +347,8 @@ impl<'a> Host<'a> {
             Found::Line(ready) => {
                 self.cores[number].misses.take_mshr(mshr, ready);
                 let core = &mut self.cores[number];
-                if core.misses.stop_write(miss) && !core.written(line) {
-                    self.write_back(Some(line), at);
+                if core.misses.stop_write(miss) && !(core.written(line) && self.writes_back()) {
+                    self.put(line, at);
                 }
                 self.answer(number, miss, ready, at);
             }
@@ -402,16 +402,27 @@ impl<'a> Host<'a> {
 
     /// A written line leaves an L2.
     pub(super) fn write_back(&mut self, line: Option<u32>, at: Ps) {
-        if let Some(victim) = line.and_then(|line| self.l3.take(line)) {
+        if let Some(line) = line
+            && self.writes_back()
+        {
+            self.put(line, at);
+        }
+    }
+
+    fn writes_back(&self) -> bool {
+        self.config.cpu.writes_back
+    }
+
+    /// The L3 gets a written line.
+    fn put(&mut self, line: u32, at: Ps) {
+        if let Some(victim) = self.l3.take(line) {
             self.leave(victim, at);
         }
     }
 
     /// A written line leaves the last cache.
     fn leave(&mut self, victim: u32, at: Ps) {
-        if self.config.cpu.writes_back {
-            self.memory.write(at, u64::from(victim) * 64);
-        }
+        self.memory.write(at, u64::from(victim) * 64);
     }
 
     pub(super) fn wake(&mut self, number: usize) {

@@ -64,9 +64,9 @@ fn a_line_is_written_back_if_it_is_stored_later() {
     assert_eq!(requests(&stats), (N, 0), "in the caches to the end");
 }
 
-/// As in an artifact whose written lines do not come back: what misses is written, and no more.
+/// As in an artifact in which what leaves an L2 is lost: what misses is written, and no more.
 #[test]
-fn a_line_that_is_never_written_back_is_lost_if_it_was_read_first() {
+fn a_line_that_an_l2_loses_is_not_written_if_it_was_read_first() {
     let lines = 4 * u64::from(host().cpu.l3.lines + host().cpu.l2.lines);
     let read_first = vec![load(0, 0, 0), work(u16::MAX), store(0, 0)];
     for (writes_back, least, most) in [(true, lines / 2, lines), (false, 0, 0)] {
@@ -79,6 +79,26 @@ fn a_line_that_is_never_written_back_is_lost_if_it_was_read_first() {
         let missing = Loop::new(1, vec![store(0, 0)], 64, lines);
         assert_eq!(requests(&run(&host, expander(), missing)), (0, lines));
     }
+}
+
+/// The same: what a store finds in the L3 is written when it leaves that.
+#[test]
+fn a_line_that_a_store_finds_in_the_l3_is_written_back_by_it() {
+    let mut host = writing();
+    host.cpu.writes_back = false;
+    // Others of its set in the L2, which the L3 keeps.
+    let l2 = &host.cpu.l2;
+    let way = u64::from(l2.lines / l2.ways) * 64;
+    let others = u64::from(l2.ways);
+    let mut found = vec![load(0, 0, 0), work(u16::MAX)];
+    found.extend((1..=others).map(|other| load(other * way, 0, 0)));
+    found.extend([work(u16::MAX), store(0, 0)]);
+    let lines = 1_000;
+    let stats = run(&host, expander(), Loop::new(1, found, 1 << 20, lines));
+    let (reads, writes) = requests(&stats);
+    assert_eq!(reads, lines * (others + 1));
+    let kept = u64::from(host.cpu.l3.ways);
+    assert!((lines - kept..=lines).contains(&writes), "{writes}");
 }
 
 /// The most that the caches can keep of lines 64 KiB apart.

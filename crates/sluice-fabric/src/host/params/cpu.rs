@@ -25,7 +25,7 @@ fn store_misses() -> Vec<&'static str> {
 }
 
 fn write_backs() -> Vec<&'static str> {
-    vec!["memory", "never"]
+    vec!["all", "own"]
 }
 
 const WAYS: Kind = entries(1_024);
@@ -180,13 +180,13 @@ pub(super) const PARAMS: &[Param] = &[
     cache(
         "l3.write_back",
         Kind::Choice(write_backs),
-        "memory",
-        "where a written line goes that leaves the last cache; `never` loses it, and is no \
-         processor",
-        "memory is what processors do. In SkyByte's artifact written lines do not come back: in \
-         figure_drawing/all.dat radix has 136,249 writes of 2,130 pages that are stored to in \
-         order, eight times a line and over 400 ns, while 137 MB are read through the 16 MB of \
-         the caches; each line was written once, by the store that missed",
+        "all",
+        "which written lines the last cache writes to memory when they leave it. all; own: those \
+         that a store found there, for what leaves an L2 is lost, as in no processor",
+        "all is what processors do. SkyByte's artifact sends what leaves an L2 to a level between \
+         it and the last, which is off and drops it (src/memory.cc: llc_decoupled_network_c, \
+         process_fill_queue). So figure_drawing/all.dat has 136,249 writes of radix for 2,130 \
+         pages whose lines are stored to eight times, each line written once",
     ),
     Param {
         key: "tlb.entries",
