@@ -1,7 +1,7 @@
 //! Start, fork and end of the device of this process.
 
 use crate::heap::SPACE;
-use crate::{fork, malloc, mask, system};
+use crate::{fork, malloc, mask, old_signals, system};
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::*};
 use sluice_runtime::{Engine, Place, Session, Space, StartError, Trap};
 use std::path::Path;
@@ -104,6 +104,7 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let trap = session.trap;
     let engine: &'static Engine = Box::leak(Box::new(Engine::start(session)?));
     mask::resolve();
+    old_signals::resolve();
     system::find_loader();
     match trap {
         Trap::Event => {

@@ -17,6 +17,7 @@ mod malloc;
 mod map;
 mod mask;
 mod next;
+mod old_signals;
 mod parts;
 mod shared;
 mod streams;

@@ -60,10 +60,15 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: sighandler_t) -> sighand
         // SAFETY: passed on.
         return unsafe { next_signal(signal, handler) };
     }
+    disposition(handler, libc::SA_RESTART)
+}
+
+/// Notes what becomes of a SIGBUS of the program's own making. Returns what became of it before.
+pub fn disposition(handler: sighandler_t, flags: c_int) -> sighandler_t {
     // SAFETY: plain data, for which zeros are valid.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = handler;
-    action.sa_flags = libc::SA_RESTART;
+    action.sa_flags = flags;
     chain_signal(Some(action)).sa_sigaction
 }
 

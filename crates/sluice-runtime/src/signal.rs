@@ -79,6 +79,9 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         let saved = *libc::__errno_location();
         (engine, (*info).si_addr() as usize, is_write(context), saved)
     };
+    if is_sent(info) {
+        return pass_on(signal, info, context);
+    }
     let page = addr & !(sluice_region::PAGE - 1);
     let thread = sluice_region::thread_id;
     let plan = loop {
@@ -122,19 +125,34 @@ unsafe fn is_write(_context: *mut c_void) -> bool {
     false
 }
 
+/// Whether a process sent it, and no access failed.
+fn is_sent(info: *mut siginfo_t) -> bool {
+    // SAFETY: the kernel's pointer, valid while the signal is handled.
+    unsafe { (*info).si_code <= 0 }
+}
+
 /// A SIGBUS of the program's own making goes where the program wanted it.
 fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let action = chain(None);
     match action.sa_sigaction {
+        libc::SIG_IGN if is_sent(info) => {}
         libc::SIG_DFL | libc::SIG_IGN => {
             // SAFETY: restores the default, so that the access, tried again, ends the program as
-            // it would have without us.
+            // it would have without us. What was sent comes again when the handler is left.
             unsafe {
                 let default: libc::sigaction = core::mem::zeroed();
                 real_sigaction(signal, &default, core::ptr::null_mut());
+                if is_sent(info) {
+                    libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
+                }
             }
         }
-        handler => call(handler, &action, signal, info, context),
+        handler => {
+            if action.sa_flags & libc::SA_RESETHAND != 0 {
+                PROGRAM.store(core::ptr::null_mut(), Release);
+            }
+            call(handler, &action, signal, info, context);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ fn the_command_ends_by_the_programs_signal() {
     let cases = [
         ("die-segv", libc::SIGSEGV),
         ("die-bus", libc::SIGBUS),
+        ("raise-bus", libc::SIGBUS),
         ("abort", libc::SIGABRT),
         ("kill", libc::SIGKILL),
     ];
@@ -52,6 +53,12 @@ fn handlers_of_sigbus_are_chained_and_may_miss() {
 #[test]
 fn handlers_of_sigsegv_are_chained_and_may_miss() {
     runs_well("segv");
+}
+
+/// zstd asks for its handler by `__sysv_signal`, and got the device's misses.
+#[test]
+fn system_vs_and_bsds_ways_leave_sigbus_to_the_device() {
+    runs_well("old");
 }
 
 /// Handlers that miss, in the middle of misses, with every signal blocked meanwhile.

@@ -87,6 +87,37 @@ static void handlers(int number, char *at) {
     CHECK(!sigismember(&none, number) && !sigismember(&none, SIGUSR2));
 }
 
+static volatile sig_atomic_t noted;
+
+static void count_it(int signal) {
+    noted += signal;
+    if (wrong_words(words, WORDS / 8, 1) != 0)
+        _Exit(3);
+}
+
+/* The ways of System V and BSD, which are not led through sigaction. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void old_ways(char *at) {
+    CHECK(sigset(SIGBUS, count_it) == SIG_DFL && raise(SIGBUS) == 0 && noted == SIGBUS);
+    CHECK(wrong_words(words, WORDS, 1) == 0);
+    CHECK(ssignal(SIGBUS, note_plain) == count_it);
+    provoke(SIGBUS, at, 0);
+    CHECK(sighold(SIGBUS) == 0 && wrong_words(words, WORDS, 1) == 0);
+    CHECK(sigrelse(SIGBUS) == 0);
+    int all = sigblock(~0);
+    CHECK(wrong_words(words, WORDS, 1) == 0);
+    sigsetmask(~0);
+    CHECK(wrong_words(words, WORDS, 1) == 0);
+    sigsetmask(all);
+    CHECK(sigignore(SIGBUS) == 0 && raise(SIGBUS) == 0);
+    CHECK(wrong_words(words, WORDS, 1) == 0);
+    /* Once, and then the default again. */
+    CHECK(sysv_signal(SIGBUS, count_it) == SIG_IGN && raise(SIGBUS) == 0);
+    CHECK(noted == 2 * SIGBUS && wrong_words(words, WORDS, 1) == 0);
+    CHECK(signal(SIGBUS, note_plain) == SIG_DFL);
+    CHECK(wrong_words(words, WORDS, 1) == 0);
+}
+
 static volatile sig_atomic_t alarms;
 
 static void on_alarm(int signal) {
@@ -144,6 +175,10 @@ int main(int count, char **arguments) {
         handlers(SIGBUS, beyond_the_end());
     else if (strcmp(what, "segv") == 0)
         handlers(SIGSEGV, no_access());
+    else if (strcmp(what, "old") == 0)
+        old_ways(beyond_the_end());
+    else if (strcmp(what, "raise-bus") == 0)
+        raise(SIGBUS);
     else if (strcmp(what, "alarm") == 0)
         alarm_handlers();
     else if (strcmp(what, "block") == 0)
