@@ -101,7 +101,7 @@ def test_objects_named_by_hashes_are_numbered(tmp_path: Path) -> None:
     order = [draw.choice(hashes) for _ in range(400)]
     source = tmp_path / "twitter.oracleGeneral"
     source.write_bytes(b"".join(ORACLE.pack(0, name, 100, -1) for name in order))
-    command = [SLUICE, "trace", "convert", source, "x", "--from", "oracle-general"]
+    command = [SLUICE, "trace", "convert", source, "x.trace", "--from", "oracle-general"]
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert refused.returncode == 2
     assert "--number-objects" in refused.stderr and "request 1" in refused.stderr
