@@ -18,13 +18,14 @@ mod early;
 mod graph;
 mod search;
 
-use super::share::{Share, compare, digest};
+use super::share::{self, Phased, Share, compare, digest};
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use graph::Graph;
 use search::{Places, Search, State};
 use sluice_fabric::host::{Instr, Program, Step};
 use sluice_model::{Kind, Param};
 use sluice_units::{Bytes, Rng};
+use std::ops::Range;
 
 const PARAMS: &[Param] = &[Param {
     key: "section",
@@ -90,7 +91,6 @@ struct Bfs {
     /// Whether a node was marked in this level.
     more: bool,
     rounds: u64,
-    ended: bool,
     /// Source and costs of the last search that ended.
     last: (u32, u64),
 }
@@ -120,7 +120,6 @@ impl Bfs {
             source: 0,
             more: false,
             rounds: 0,
-            ended: false,
             last: (0, 0),
         };
         bfs.skip_to_section();
@@ -215,28 +214,6 @@ impl Bfs {
             }
         }
     }
-
-    /// All threads are at the barrier.
-    fn advance(&mut self) {
-        self.phase = match self.phase {
-            Phase::Clear => {
-                self.place_source(0);
-                Phase::Visit
-            }
-            Phase::Visit => {
-                self.more = false;
-                Phase::Update
-            }
-            Phase::Update if self.more => Phase::Visit,
-            Phase::Update => {
-                self.rounds += 1;
-                self.ended = self.rounds == self.options.rounds;
-                self.last = (self.source, digest_costs(&self.search.state.cost));
-                Phase::Clear
-            }
-        };
-        self.share.begin(self.search.graph.nodes(), CHUNK);
-    }
 }
 
 impl Program for Bfs {
@@ -254,26 +231,46 @@ impl Program for Bfs {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
         let most = match self.phase {
             Phase::Visit => VISITS,
             Phase::Clear | Phase::Update => CHUNK,
         };
-        let Some(piece) = self.share.piece(thread, most) else {
-            if self.share.arrive() {
-                self.advance();
-            }
-            return Step::Barrier;
-        };
-        let mut to = Recorder::new(out);
+        share::fill(self, most, thread, out)
+    }
+}
+
+impl Phased for Bfs {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, _: u32, items: Range<u64>, to: &mut Recorder) {
         match self.phase {
-            Phase::Clear => self.clear(piece, &mut to),
-            Phase::Visit => piece.for_each(|node| self.search.visit(node, WORK_NODE, &mut to)),
-            Phase::Update => piece.for_each(|node| self.update(node, &mut to)),
+            Phase::Clear => self.clear(items, to),
+            Phase::Visit => items.for_each(|node| self.search.visit(node, WORK_NODE, to)),
+            Phase::Update => items.for_each(|node| self.update(node, to)),
         }
-        Step::More
+    }
+
+    fn advance(&mut self) {
+        self.phase = match self.phase {
+            Phase::Clear => {
+                self.place_source(0);
+                Phase::Visit
+            }
+            Phase::Visit => {
+                self.more = false;
+                Phase::Update
+            }
+            Phase::Update if self.more => Phase::Visit,
+            Phase::Update => {
+                self.rounds += 1;
+                self.share.ended = self.rounds == self.options.rounds;
+                self.last = (self.source, digest_costs(&self.search.state.cost));
+                Phase::Clear
+            }
+        };
+        self.share.begin(self.search.graph.nodes(), CHUNK);
     }
 }
 

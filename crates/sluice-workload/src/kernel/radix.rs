@@ -19,7 +19,7 @@
 
 mod generation;
 
-use super::share::{Share, compare, digest};
+use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_fabric::host::{Instr, Program, Step};
 use sluice_model::{Kind, Param};
@@ -118,7 +118,6 @@ struct Radix {
     digit: u32,
     share: Share,
     rounds: u64,
-    ended: bool,
     digest: u64,
 }
 
@@ -203,7 +202,6 @@ impl Radix {
             digit: 0,
             share: Share::new(options.threads, 0, 1),
             rounds: 0,
-            ended: false,
             digest: 0,
         };
         radix.begin_round();
@@ -259,25 +257,6 @@ impl Radix {
         self.share
             .begin_own(|thread| parts[thread as usize].clone());
         self.before.fill(0);
-    }
-
-    /// All threads are at the barrier.
-    fn advance(&mut self) {
-        match self.phase {
-            Phase::Count => self.begin(Phase::Rank),
-            Phase::Rank => self.begin(Phase::Permute),
-            Phase::Permute if self.digit + 1 < DIGITS => {
-                self.keys.swap(0, 1);
-                self.digit += 1;
-                self.begin(Phase::Count);
-            }
-            Phase::Permute => {
-                self.rounds += 1;
-                self.ended = self.rounds == self.options.rounds;
-                self.digest = digest(self.keys[1].iter().map(|key| u64::from(*key)));
-                self.begin_round();
-            }
-        }
     }
 
     /// Where a thread's count or rank of a bucket is.
@@ -416,24 +395,41 @@ impl Program for Radix {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let Some(piece) = self.share.piece(thread, PIECE) else {
-            if self.share.arrive() {
-                self.advance();
-            }
-            return Step::Barrier;
-        };
-        let mut to = Recorder::new(out);
-        for item in piece {
+        share::fill(self, PIECE, thread, out)
+    }
+}
+
+impl Phased for Radix {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
+        for item in items {
             match self.phase {
-                Phase::Count => self.count(thread, item, &mut to),
-                Phase::Rank => self.rank(thread, item, &mut to),
-                Phase::Permute => self.permute(thread, item, &mut to),
+                Phase::Count => self.count(thread, item, to),
+                Phase::Rank => self.rank(thread, item, to),
+                Phase::Permute => self.permute(thread, item, to),
             }
         }
-        Step::More
+    }
+
+    fn advance(&mut self) {
+        match self.phase {
+            Phase::Count => self.begin(Phase::Rank),
+            Phase::Rank => self.begin(Phase::Permute),
+            Phase::Permute if self.digit + 1 < DIGITS => {
+                self.keys.swap(0, 1);
+                self.digit += 1;
+                self.begin(Phase::Count);
+            }
+            Phase::Permute => {
+                self.rounds += 1;
+                self.share.ended = self.rounds == self.options.rounds;
+                self.digest = digest(self.keys[1].iter().map(|key| u64::from(*key)));
+                self.begin_round();
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! How threads share out the work of a phase, and how results are compared.
 
+use super::Recorder;
+use sluice_fabric::host::{Instr, Step};
 use std::ops::Range;
 
 /// A phase of items `0..items`: a thread that has nothing left takes the next chunk, and works on
@@ -11,6 +13,8 @@ pub(crate) struct Share {
     next: u64,
     items: u64,
     chunk: u64,
+    /// No phase follows.
+    pub(crate) ended: bool,
 }
 
 impl Share {
@@ -22,6 +26,7 @@ impl Share {
             next: 0,
             items,
             chunk,
+            ended: false,
         }
     }
 
@@ -61,6 +66,32 @@ impl Share {
         self.arrived += 1;
         self.arrived == self.mine.len()
     }
+}
+
+/// A kernel whose threads share out the items of each phase, and wait for each other at its end.
+pub(crate) trait Phased {
+    fn share(&mut self) -> &mut Share;
+
+    /// What a thread does with some items.
+    fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder);
+
+    /// All threads are at the barrier.
+    fn advance(&mut self);
+}
+
+/// A thread's next stretch, of `most` items at most.
+pub(crate) fn fill(kernel: &mut impl Phased, most: u64, thread: u32, out: &mut Vec<Instr>) -> Step {
+    if kernel.share().ended {
+        return Step::End;
+    }
+    let Some(items) = kernel.share().piece(thread, most) else {
+        if kernel.share().arrive() {
+            kernel.advance();
+        }
+        return Step::Barrier;
+    };
+    kernel.work(thread, items, &mut Recorder::new(out));
+    Step::More
 }
 
 /// A digest of a round's results, kept while the next round overwrites them.

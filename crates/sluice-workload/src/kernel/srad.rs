@@ -17,11 +17,12 @@
 
 mod section;
 
-use super::share::{Share, compare, digest};
+use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_fabric::host::{Instr, Program, Step};
 use sluice_model::{Kind, Param};
 use sluice_units::{Bytes, Rng};
+use std::ops::Range;
 
 const PARAMS: &[Param] = &[Param {
     key: "section",
@@ -107,7 +108,6 @@ struct Srad {
     sums: Vec<(f32, f32)>,
     q0: f32,
     rounds: u64,
-    ended: bool,
     digest: u64,
 }
 
@@ -295,7 +295,6 @@ impl Srad {
             sums: vec![(0.0, 0.0); rows as usize],
             q0: 0.0,
             rounds: 0,
-            ended: false,
             digest: image.digest(),
             image,
         };
@@ -343,8 +342,37 @@ impl Srad {
         self.image.second(k as usize, around);
         self.places.second(k, col, around, to);
     }
+}
 
-    /// All threads are at the barrier.
+impl Program for Srad {
+    fn footprint(&self) -> Bytes {
+        self.places.footprint
+    }
+
+    fn threads(&self) -> u32 {
+        self.options.threads
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        share::fill(self, PIECE, thread, out)
+    }
+}
+
+impl Phased for Srad {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, _: u32, items: Range<u64>, to: &mut Recorder) {
+        for item in items {
+            match self.phase {
+                Phase::Statistics => self.statistics(item, to),
+                Phase::First => self.first(item, to),
+                Phase::Second => self.second(item, to),
+            }
+        }
+    }
+
     fn advance(&mut self) {
         let (rows, cols) = (self.image.rows, self.image.cols);
         self.phase = match self.phase {
@@ -359,43 +387,12 @@ impl Srad {
             }
             Phase::Second => {
                 self.rounds += 1;
-                self.ended = self.rounds == self.options.rounds;
+                self.share.ended = self.rounds == self.options.rounds;
                 self.digest = self.image.digest();
                 self.share.begin(self.image.region(), 1);
                 Phase::Statistics
             }
         };
-    }
-}
-
-impl Program for Srad {
-    fn footprint(&self) -> Bytes {
-        self.places.footprint
-    }
-
-    fn threads(&self) -> u32 {
-        self.options.threads
-    }
-
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let Some(piece) = self.share.piece(thread, PIECE) else {
-            if self.share.arrive() {
-                self.advance();
-            }
-            return Step::Barrier;
-        };
-        let mut to = Recorder::new(out);
-        for item in piece {
-            match self.phase {
-                Phase::Statistics => self.statistics(item, &mut to),
-                Phase::First => self.first(item, &mut to),
-                Phase::Second => self.second(item, &mut to),
-            }
-        }
-        Step::More
     }
 }
 

@@ -5,11 +5,12 @@
 //! other, a round of all four over and over, with the arrays shared out among the threads in equal
 //! parts. Its loops are told as a compiler makes them for SSE2: 16 bytes at a time.
 
-use super::share::Share;
+use super::share::{self, Phased, Share};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_fabric::host::{Instr, Program, Step};
 use sluice_model::{Kind, Param};
 use sluice_units::Bytes;
+use std::ops::Range;
 
 const ARRAYS: u64 = 3;
 const DOUBLE: u64 = 8;
@@ -88,7 +89,6 @@ struct Stream {
     share: Share,
     phase: usize,
     rounds: u64,
-    ended: bool,
 }
 
 fn make(options: &KernelOptions) -> Box<dyn Kernel> {
@@ -109,7 +109,6 @@ fn stream(options: &KernelOptions) -> Stream {
         share: Share::new(options.threads, 0, 0),
         phase: 0,
         rounds: 0,
-        ended: false,
     };
     stream.begin();
     stream
@@ -122,13 +121,6 @@ impl Stream {
         let first = |thread: u64| vectors * thread / threads;
         self.share
             .begin_own(|thread| first(thread)..first(thread + 1));
-    }
-
-    fn advance(&mut self) {
-        self.phase = (self.phase + 1) % LOOPS.len();
-        self.rounds += u64::from(self.phase == 0);
-        self.ended = self.options.rounds > 0 && self.rounds == self.options.rounds;
-        self.begin();
     }
 
     fn vector(&mut self, number: u64, rec: &mut Recorder) {
@@ -169,18 +161,24 @@ impl Program for Stream {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let Some(piece) = self.share.piece(thread, PIECE) else {
-            if self.share.arrive() {
-                self.advance();
-            }
-            return Step::Barrier;
-        };
-        let mut rec = Recorder::new(out);
-        piece.for_each(|number| self.vector(number, &mut rec));
-        Step::More
+        share::fill(self, PIECE, thread, out)
+    }
+}
+
+impl Phased for Stream {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, _: u32, items: Range<u64>, rec: &mut Recorder) {
+        items.for_each(|number| self.vector(number, rec));
+    }
+
+    fn advance(&mut self) {
+        self.phase = (self.phase + 1) % LOOPS.len();
+        self.rounds += u64::from(self.phase == 0);
+        self.share.ended = self.options.rounds > 0 && self.rounds == self.options.rounds;
+        self.begin();
     }
 }
 
@@ -199,7 +197,8 @@ impl Kernel for Stream {
             values[step.to] = (step.compute)(&values);
         }
         let under_way = whole.clone().nth(done).map(|step| step.to);
-        for array in (0..values.len()).filter(|array| self.ended || Some(*array) != under_way) {
+        for array in (0..values.len()).filter(|array| self.share.ended || Some(*array) != under_way)
+        {
             let due = values[array];
             let wrong = self.arrays[array].iter().position(|is| *is != due);
             if let Some(place) = wrong {

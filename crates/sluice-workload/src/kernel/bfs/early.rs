@@ -26,13 +26,14 @@
 //! Here the section is run through again and again, each time in another search, with the nodes of
 //! the mask that follow; a thread that has done its part waits for the others.
 
-use super::super::share::{Share, compare, digest};
+use super::super::share::{self, Phased, Share, compare, digest};
 use super::super::{Kernel, KernelOptions, Recorder};
 use super::graph::Graph;
 use super::search::{Places, Search, State};
 use super::{INFO, VISITS};
 use sluice_fabric::host::{Instr, Program, Step};
 use sluice_units::{Bytes, Rng};
+use std::ops::Range;
 
 /// Nodes at full size.
 const NODES: u64 = 1 << 27;
@@ -89,7 +90,6 @@ pub(super) struct Early {
     /// The same of the last round that ended.
     last: (u32, i32),
     rounds: u64,
-    ended: bool,
     digest: u64,
 }
 
@@ -118,7 +118,6 @@ impl Early {
             depth: 0,
             last: (0, 0),
             rounds: 0,
-            ended: false,
             digest: 0,
         };
         early.begin();
@@ -241,21 +240,6 @@ impl Early {
         let items = 2 * self.piece();
         self.share.begin_own(|_| 0..items);
     }
-
-    /// All threads are at the end of the section.
-    fn advance(&mut self) {
-        let state = &self.search.state;
-        let nodes = 0..self.search.graph.nodes();
-        let found = nodes.filter(|node| state.updating[*node as usize]);
-        self.last = (self.source, self.depth);
-        self.digest = digest_found(found, &state.cost);
-        self.rounds += 1;
-        self.ended = self.rounds == self.options.rounds;
-        if !self.ended {
-            self.search.state = State::new(self.search.graph.nodes());
-            self.begin();
-        }
-    }
 }
 
 /// Of nodes and their costs.
@@ -278,16 +262,16 @@ impl Program for Early {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let Some(items) = self.share.piece(thread, VISITS) else {
-            if self.share.arrive() {
-                self.advance();
-            }
-            return Step::Barrier;
-        };
-        let mut to = Recorder::new(out);
+        share::fill(self, VISITS, thread, out)
+    }
+}
+
+impl Phased for Early {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
         let own = u64::from(thread);
         let starts = [false, true].map(|second| self.start(self.rounds, own, second));
         for item in items {
@@ -297,10 +281,23 @@ impl Program for Early {
                 to.load(self.search.places.mask.at(node));
                 to.work(WORK_NODE);
             } else {
-                self.search.visit(node, WORK_NODE, &mut to);
+                self.search.visit(node, WORK_NODE, to);
             }
         }
-        Step::More
+    }
+
+    fn advance(&mut self) {
+        let state = &self.search.state;
+        let nodes = 0..self.search.graph.nodes();
+        let found = nodes.filter(|node| state.updating[*node as usize]);
+        self.last = (self.source, self.depth);
+        self.digest = digest_found(found, &state.cost);
+        self.rounds += 1;
+        self.share.ended = self.rounds == self.options.rounds;
+        if !self.share.ended {
+            self.search.state = State::new(self.search.graph.nodes());
+            self.begin();
+        }
     }
 }
 

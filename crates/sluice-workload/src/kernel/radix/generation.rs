@@ -16,11 +16,12 @@
 //! Here the section is run through again and again, each time with the keys that follow; a thread
 //! that has done its part waits for the others. At the end of a part of the array it begins anew.
 
-use super::super::share::{Share, compare, digest};
+use super::super::share::{self, Phased, Share, compare, digest};
 use super::super::{Arena, Array, Kernel, KernelOptions, Recorder};
 use super::{INFO, PIECE, Plan};
 use sluice_fabric::host::{Instr, Program, Step};
 use sluice_units::Bytes;
+use std::ops::Range;
 
 /// Of so many threads so many count.
 const OF_THREADS: u64 = 8;
@@ -64,7 +65,6 @@ pub(super) struct Generation {
     counts: Vec<u32>,
     share: Share,
     rounds: u64,
-    ended: bool,
     digest: u64,
 }
 
@@ -113,7 +113,6 @@ impl Generation {
             plan,
             share: Share::new(options.threads, 0, 1),
             rounds: 0,
-            ended: false,
             digest: 0,
         };
         for thread in (0..options.threads.into()).filter(|thread| counts(*thread)) {
@@ -150,14 +149,6 @@ impl Generation {
             .collect();
         self.share
             .begin_own(|thread| sections[thread as usize].clone());
-    }
-
-    /// All threads are at the end of the section.
-    fn advance(&mut self) {
-        self.digest = self.digest_of(self.rounds, &self.keys, &self.counts);
-        self.rounds += 1;
-        self.ended = self.rounds == self.options.rounds;
-        self.begin();
     }
 
     /// Of the counts, and of the keys that a round's threads generated.
@@ -209,26 +200,32 @@ impl Program for Generation {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let Some(piece) = self.share.piece(thread, PIECE) else {
-            if self.share.arrive() {
-                self.advance();
-            }
-            return Step::Barrier;
-        };
-        let mut to = Recorder::new(out);
+        share::fill(self, PIECE, thread, out)
+    }
+}
+
+impl Phased for Generation {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
         let thread = u64::from(thread);
-        for item in piece {
+        for item in items {
             let key = self.key(self.rounds, thread, item);
             if counts(thread) {
-                self.count(thread, key, &mut to);
+                self.count(thread, key, to);
             } else {
-                self.generate(thread, key, &mut to);
+                self.generate(thread, key, to);
             }
         }
-        Step::More
+    }
+
+    fn advance(&mut self) {
+        self.digest = self.digest_of(self.rounds, &self.keys, &self.counts);
+        self.rounds += 1;
+        self.share.ended = self.rounds == self.options.rounds;
+        self.begin();
     }
 }
 

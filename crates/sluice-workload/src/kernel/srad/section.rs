@@ -18,7 +18,7 @@
 //! the second pass makes of a pixel is kept beside J for the digest, since the first pass of a
 //! neighbour must not see it.
 
-use super::super::share::{Share, compare, digest};
+use super::super::share::{self, Phased, Share, compare, digest};
 use super::super::{Kernel, KernelOptions, Recorder};
 use super::{ARRAYS, INFO, Image, PIECE, Places, WORK_FIRST, WORK_SECOND};
 use sluice_fabric::host::{Instr, Program, Step};
@@ -46,7 +46,6 @@ pub(super) struct Section {
     smoothed: Vec<f32>,
     share: Share,
     rounds: u64,
-    ended: bool,
     digest: u64,
 }
 
@@ -73,7 +72,6 @@ impl Section {
             smoothed: vec![0.0; image.j.len()],
             share: Share::new(options.threads, 0, 1),
             rounds: 0,
-            ended: false,
             digest: 0,
             image,
         };
@@ -139,14 +137,6 @@ impl Section {
             .begin_own(|thread| sections[thread as usize].clone());
     }
 
-    /// All threads are at the end of the section.
-    fn advance(&mut self) {
-        self.digest = self.digest_of(self.rounds, &self.image.c, &self.smoothed);
-        self.rounds += 1;
-        self.ended = self.rounds == self.options.rounds;
-        self.begin();
-    }
-
     /// Of what a round's threads computed.
     fn digest_of(&self, round: u64, coefficients: &[f32], smoothed: &[f32]) -> u64 {
         digest(self.threads().flat_map(|thread| {
@@ -175,29 +165,35 @@ impl Program for Section {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let Some(piece) = self.share.piece(thread, PIECE) else {
-            if self.share.arrive() {
-                self.advance();
-            }
-            return Step::Barrier;
-        };
-        let mut to = Recorder::new(out);
+        share::fill(self, PIECE, thread, out)
+    }
+}
+
+impl Phased for Section {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
         let thread = u64::from(thread);
-        for item in piece {
+        for item in items {
             let k = self.pixel(self.rounds, thread, item);
             let (col, around) = self.around(k);
             if is_second(thread) {
                 self.smoothed[k as usize] = self.image.smoothed(k as usize, around);
-                self.places.second(k, col, around, &mut to);
+                self.places.second(k, col, around, to);
             } else {
                 self.coefficient(k);
-                self.places.first(k, col, around, &mut to);
+                self.places.first(k, col, around, to);
             }
         }
-        Step::More
+    }
+
+    fn advance(&mut self) {
+        self.digest = self.digest_of(self.rounds, &self.image.c, &self.smoothed);
+        self.rounds += 1;
+        self.share.ended = self.rounds == self.options.rounds;
+        self.begin();
     }
 }
 

@@ -14,7 +14,7 @@
 
 mod index;
 
-use super::share::{Share, compare, digest};
+use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use crate::zipf::Zipf;
 use index::{Found, Index};
@@ -22,6 +22,7 @@ use sluice_fabric::host::{Instr, Program, Step};
 use sluice_model::{Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 const PAGE: u64 = 4096;
 const LINE: u64 = 64;
@@ -140,7 +141,6 @@ struct Viper {
     share: Share,
     phase: usize,
     rounds: u64,
-    ended: bool,
     /// What the last finished round came to.
     result: u64,
 }
@@ -184,7 +184,6 @@ fn viper(options: &KernelOptions) -> Viper {
         share: Share::new(options.threads, records, CHUNK),
         phase: WRITE,
         rounds: 0,
-        ended: false,
         result: 0,
     };
     viper.empty();
@@ -361,20 +360,6 @@ impl Viper {
         rec.store_after(header, page);
     }
 
-    /// A phase is over.
-    fn advance(&mut self) {
-        self.phase = (self.phase + 1) % NAMES.len();
-        if self.phase == WRITE {
-            self.rounds += 1;
-            self.result = self.outcome();
-            self.ended = self.rounds == self.options.rounds;
-            if !self.ended {
-                self.empty();
-            }
-        }
-        self.share.begin(self.length(self.phase), CHUNK);
-    }
-
     /// What the store holds, found by its index, and what was read.
     fn outcome(&mut self) -> u64 {
         let mut unseen = Vec::new();
@@ -435,18 +420,31 @@ impl Program for Viper {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if self.ended {
-            return Step::End;
-        }
-        let Some(piece) = self.share.piece(thread, STRETCH) else {
-            if self.share.arrive() {
-                self.advance();
+        share::fill(self, STRETCH, thread, out)
+    }
+}
+
+impl Phased for Viper {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, thread: u32, items: Range<u64>, rec: &mut Recorder) {
+        items.for_each(|number| self.operation(rec, thread, number));
+    }
+
+    /// A phase is over.
+    fn advance(&mut self) {
+        self.phase = (self.phase + 1) % NAMES.len();
+        if self.phase == WRITE {
+            self.rounds += 1;
+            self.result = self.outcome();
+            self.share.ended = self.rounds == self.options.rounds;
+            if !self.share.ended {
+                self.empty();
             }
-            return Step::Barrier;
-        };
-        let mut rec = Recorder::new(out);
-        piece.for_each(|number| self.operation(&mut rec, thread, number));
-        Step::More
+        }
+        self.share.begin(self.length(self.phase), CHUNK);
     }
 }
 
