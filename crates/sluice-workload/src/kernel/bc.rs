@@ -12,18 +12,33 @@
 //! paths and dependencies all over two arrays, edges in order, and two writes for each vertex. So
 //! few writes, and the 98.6 % of the off-chip accesses that 2 GiB of host memory serve, are what
 //! SkyByte's section has (Figure 17 by what it implies). The first search has a source from which
-//! there is such a level.
+//! there is such a level. The section of SkyByte's artifact is another, in another graph
+//! (`forward`).
 
 mod brandes;
+mod forward;
 mod section;
+mod twitter;
 
 use super::kronecker::Kronecker;
 use super::share::{Share, compare};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use brandes::{State, add_source, digest_scores};
 use sluice_fabric::host::{Instr, Program, Step};
+use sluice_model::{Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
+
+const PARAMS: &[Param] = &[Param {
+    key: "section",
+    kind: Kind::Choice(|| vec!["backward", "forward"]),
+    default: "backward",
+    meaning: "where a run begins: `backward` on the way back, in a Kronecker graph, and the program \
+              goes on; `forward` on the way forward, in a graph with the vertices, edges and hubs \
+              of Twitter's, in one stretch of a level after the other",
+    source: "forward: the traces of SkyByte's artifact, by their pages (doi:10.5281/zenodo.14660184, \
+             output/warmup_traces)",
+}];
 
 /// What the registry says.
 pub(super) const INFO: KernelInfo = KernelInfo {
@@ -32,8 +47,11 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "GAP, bc",
     published: Some((8180, 11, 394)),
     thread_bytes: |_| 0,
-    params: &[],
-    make: |options| Box::new(Bc::new(options)),
+    params: PARAMS,
+    make: |options| match options.given.choice("section") {
+        "forward" => Box::new(forward::Forward::new(options)),
+        _ => Box::new(Bc::new(options)),
+    },
 };
 
 /// Mean edges of a vertex, GAP's default in both directions. The two arrays that are not read in

@@ -3,7 +3,7 @@
 use super::super::kronecker::Kronecker;
 use super::super::share::digest;
 
-const NEVER: i32 = -1;
+pub(super) const NEVER: i32 = -1;
 
 /// What a search computes with.
 pub(super) struct State {
