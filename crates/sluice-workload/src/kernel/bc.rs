@@ -33,11 +33,11 @@ const PARAMS: &[Param] = &[Param {
     key: "section",
     kind: Kind::Choice(|| vec!["backward", "forward"]),
     default: "backward",
-    meaning: "where a run begins: `backward` on the way back, in a Kronecker graph, and the program \
-              goes on; `forward` on the way forward, in a graph with the vertices, edges and hubs \
-              of Twitter's, in one stretch of a level after the other",
-    source: "forward: the traces of SkyByte's artifact, by their pages (doi:10.5281/zenodo.14660184, \
-             output/warmup_traces)",
+    meaning: "where a run begins: `backward` on the way back, in a Kronecker graph, and the \
+              program goes on; `forward` on the way forward, in a graph with the vertices, edges \
+              and hubs of Twitter's, in one stretch of a level after the other",
+    source: "forward: the traces of SkyByte's artifact, by their pages \
+             (doi:10.5281/zenodo.14660184, output/warmup_traces)",
 }];
 
 /// What the registry says.

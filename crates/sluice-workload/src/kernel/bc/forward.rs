@@ -2,9 +2,9 @@
 //! in GAP's Twitter graph, in the middle of the level that has the neighbours of the source. What
 //! is known of the graph and of the lists of neighbours that threads go through is in `twitter.rs`.
 //!
-//! The loop is GAP's as g++ 12 with -O3 makes it. 12 instructions for an edge that leads back, 30
-//! more if it is on a shortest path, 12 more if it finds its vertex, and 13 for a vertex. So 172,000
-//! edges of a hub that all lead on take 7.7 million instructions, and 522,500 of others 7.5
+//! The loop is GAP's as g++ 12 with -O3 makes it: 12 instructions for an edge that leads back, 30
+//! more if it is on a shortest path, 12 more if it finds its vertex, and 13 for a vertex. So
+//! 172,000 edges of a hub that all lead on take 7.7 million instructions, and 522,500 of others 7.5
 //! million: threads with the same number of them, as traces have. Both kinds of list together have
 //! 12 % stores (Table I: 11 %), and with the artifact's 2,451,563 accesses off the chip 40 in 1,000
 //! instructions (39.4).
