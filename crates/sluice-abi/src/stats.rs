@@ -185,8 +185,12 @@ pub struct StatsBlock {
     /// Twice the changes so far, and one more while one is under way: two readers that find the
     /// same even number find the same figures.
     pub sequence: AtomicU64,
+    /// 1 when this program became another one by `exec`.
+    pub replaced: AtomicU64,
+    /// Programs that this one started without a fork that copies it (`posix_spawn`, `vfork`).
+    pub started: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 6],
+    pub reserved: [AtomicU64; 4],
     /// By [`Counter`].
     pub counters: [AtomicU64; SLOTS],
     /// Latency the model asked for, misses only.

@@ -1,5 +1,6 @@
 //! QEMU for single programs, with our plugin in it.
 
+use crate::entry;
 use crate::error::Error;
 use crate::forward;
 use crate::program;
@@ -130,7 +131,7 @@ fn check(name: &OsStr) -> Result<PathBuf, Error> {
     match program::machine(&path) {
         Some(X86_64) => Ok(path),
         Some(_) => at("not a program for x86-64, which is what qemu-x86_64 runs"),
-        None if program::is_script(&path) => {
+        None if entry::is_script(&path) => {
             at("a script, which QEMU cannot run; give its interpreter, as in `.. -- python3 FILE`")
         }
         None => at("not an ELF program for x86-64, which is what qemu-x86_64 runs"),

@@ -1,5 +1,6 @@
 //! Finding programs and libraries.
 
+use crate::entry;
 use crate::error::Error;
 use sluice_output::Folder;
 use std::ffi::{OsStr, OsString};
@@ -52,7 +53,8 @@ pub fn find(name: impl AsRef<OsStr>) -> Option<PathBuf> {
         .find(|p| is_program(p))
 }
 
-fn is_program(path: &Path) -> bool {
+/// Whether a file can be executed.
+pub fn is_program(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
@@ -90,14 +92,10 @@ pub fn out_folder(path: &Path) -> Result<Folder, Error> {
 /// A program that the preload library can enter, or why not.
 pub fn check(name: &OsStr) -> Result<PathBuf, Error> {
     let path = find_or_say(name)?;
-    if is_static(&path) {
-        return Err(Error::at(
-            path.display(),
-            "statically linked: the preload library cannot enter it, and nothing of it would be \
-             placed on the device",
-        ));
+    match entry::check(&path) {
+        Ok(()) => Ok(path),
+        Err(why) => Err(Error::at(path.display(), why)),
     }
-    Ok(path)
 }
 
 /// The machine that a 64-bit ELF program is for, by ELF's number; none for another file.
@@ -107,30 +105,11 @@ pub fn machine(path: &Path) -> Option<u16> {
     is_elf.then(|| u16::from_le_bytes([head[18], head[19]]))
 }
 
-/// Whether a file names its interpreter on its first line.
-pub fn is_script(path: &Path) -> bool {
-    head(path, 2) == b"#!"
-}
-
 /// The first bytes of a file; none if it cannot be read.
-fn head(path: &Path, bytes: u64) -> Vec<u8> {
+pub fn head(path: &Path, bytes: u64) -> Vec<u8> {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|f| f.take(bytes).read_to_end(&mut head));
     read.map(|_| head).unwrap_or_default()
-}
-
-/// Whether a 64-bit ELF program names no dynamic loader. Scripts and other files are not.
-fn is_static(path: &Path) -> bool {
-    const PT_INTERP: u32 = 3;
-    let head = head(path, 64 * 1024);
-    if head.len() < 64 || head[..5] != *b"\x7fELF\x02" {
-        return false;
-    }
-    let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]) as usize;
-    let table = u64::from_le_bytes(head[32..40].try_into().unwrap_or_default()) as usize;
-    let (size, count) = (u16_at(54), u16_at(56));
-    let kinds = (0..count).filter_map(|n| head.get(table + n * size..table + n * size + 4));
-    !kinds.into_iter().any(|k| k == PT_INTERP.to_le_bytes())
 }
 
 #[cfg(test)]
@@ -144,11 +123,5 @@ mod tests {
         assert!(find("no-such-program-anywhere").is_none());
         assert!(find("/etc/passwd").is_none(), "not executable");
         assert!(find("/tmp").is_none(), "a directory");
-    }
-
-    #[test]
-    fn a_dynamic_program_passes_and_a_script_too() {
-        assert!(!is_static(&find("sh").unwrap()));
-        assert!(!is_static(Path::new("/etc/passwd")));
     }
 }

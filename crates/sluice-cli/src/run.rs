@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::forward;
 use crate::program;
 use crate::session::SessionDir;
+use crate::summary;
 use crate::warn;
 use serde_json::Value;
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
@@ -278,12 +279,22 @@ impl Ready<'_> {
             println!("{object}");
         } else if self.live.is_emulated {
             // Of a guest's command, if there was one, and not of its boot.
-            eprintln!("{}", summary_line(object.get("workload").unwrap_or(object)));
+            eprintln!(
+                "{}",
+                summary::line(object.get("workload").unwrap_or(object))
+            );
+            if let Some(others) = summary::of_others(result) {
+                eprintln!("{others}");
+            }
         } else {
             eprintln!("sluice: no device was emulated; {:.2} s", result.wall_s);
         }
         if self.live.is_emulated {
             warn::of_run(result);
+            // Where the library refused its service it has said so.
+            if !self.session.is_refused() {
+                warn::of_programs(result.programs_outside());
+            }
         }
         Ok(())
     }
@@ -460,22 +471,6 @@ pub fn pick_figures(object: &Value) -> Value {
     ];
     let picked = FIGURES.map(|key| (key.to_owned(), object[key].clone()));
     Value::Object(picked.into_iter().collect())
-}
-
-fn summary_line(object: &Value) -> String {
-    let number = |path: &str| object.pointer(path).and_then(|v| v.as_f64()).unwrap_or(0.0);
-    format!(
-        "sluice: {} traps, {} misses; miss p50 {:.1} us (model {:.1} us), {:.2} % late; {} flash \
-         reads, {} programs; {:.2} s",
-        number("/traps"),
-        number("/cache/misses"),
-        number("/latency_ns/achieved/p50") / 1e3,
-        number("/latency_ns/modelled/p50") / 1e3,
-        number("/late/ratio") * 100.0,
-        number("/flash/reads"),
-        number("/flash/programs"),
-        number("/wall_s"),
-    )
 }
 
 /// Ends as the program ended: with its status, or by its signal.

@@ -38,6 +38,22 @@ pub fn of_run(result: &Run<'_>) {
     }
 }
 
+/// Their memory was anywhere but on the device, and so were the programs that they started.
+pub fn of_programs(outside: u64) {
+    if outside > 0 {
+        eprintln!(
+            "sluice: warning: {outside} {} not on the device, for the preload library did not \
+             start there: statically linked, set-user-ID, of another machine or C library, or \
+             started without LD_PRELOAD in the environment",
+            if outside == 1 {
+                "program was"
+            } else {
+                "programs were"
+            }
+        );
+    }
+}
+
 /// What processes share is no part of the device, and of the program's figures.
 fn of_sharing(bytes: u64) {
     if bytes > 0 {

@@ -27,6 +27,10 @@ pub struct Process {
     pub ended: bool,
     /// It came from a fork without exec.
     pub forked: bool,
+    /// It became another program by `exec`.
+    pub replaced: bool,
+    /// Programs that it started without a fork that copies it.
+    pub started: u64,
     counters: Vec<u64>,
     /// Latency the model asked for.
     pub modelled: Latencies,
@@ -105,6 +109,8 @@ fn read_process(path: &Path) -> Option<Process> {
         started_ns: block.started_ns.load(Relaxed),
         ended: block.ended.load(Relaxed) == 1,
         forked: block.forked.load(Relaxed) == 1,
+        replaced: block.replaced.load(Relaxed) == 1,
+        started: block.started.load(Relaxed),
         counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),
         modelled: Latencies::copy(&block.modelled),
         achieved: Latencies::copy(&block.achieved),

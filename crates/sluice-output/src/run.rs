@@ -5,6 +5,7 @@ use crate::{SCHEMA, settings, share};
 use serde_json::{Value, json};
 use sluice_abi::Counter;
 use sluice_model::DeviceConfig;
+use std::collections::BTreeMap;
 
 /// What a live device can know of hits.
 const HITS_ARE: &str = "traps on a page already in the cache: prefetched, sampled, or in flight \
@@ -61,6 +62,26 @@ impl Run<'_> {
             .iter()
             .filter(|p| p.pid == self.pid)
             .max_by_key(|p| p.image)
+    }
+
+    /// Programs that were started and that the preload library did not reach, as far as is seen.
+    pub fn programs_outside(&self) -> u64 {
+        let images: BTreeMap<_, _> = self
+            .processes
+            .iter()
+            .map(|p| ((p.pid, p.image), p))
+            .collect();
+        let is_exec = |p: &Process| !p.forked;
+        let lost = self.processes.iter().filter(|p| {
+            let next = images.get(&(p.pid, p.image + 1));
+            p.replaced && !next.is_some_and(|next| is_exec(next))
+        });
+        let reached = self.processes.iter().filter(|p| {
+            let before = p.image.checked_sub(1).and_then(|n| images.get(&(p.pid, n)));
+            is_exec(p) && p.pid != self.pid && !before.is_some_and(|before| before.replaced)
+        });
+        let started: u64 = self.processes.iter().map(|p| p.started).sum();
+        lost.count() as u64 + started.saturating_sub(reached.count() as u64)
     }
 
     /// The object: figures of the program itself, then a line for every process.
@@ -125,6 +146,7 @@ impl Run<'_> {
                 "exit_ns": get(Counter::ExitNs),
                 "forks": get(Counter::Forks),
                 "kernel_faults": get(Counter::KernelFaults),
+                "programs_outside": self.programs_outside(),
             },
             "wall_s": self.wall_s,
             "processes": processes,

@@ -1,7 +1,7 @@
 //! System calls that read or write the program's memory besides the bytes of files: names, lists of
 //! descriptors, status. See [`crate::buffers`].
 
-use crate::buffers::{Buffers, One, Text, Texts, on_device, set_errno, signal_engine, with_pages};
+use crate::buffers::{Buffers, One, Text, on_device, signal_engine, with_pages};
 use crate::next;
 use crate::system::for_system;
 use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, nfds_t, off_t, pollfd};
@@ -68,13 +68,6 @@ hooks! {
     c"readlinkat" readlinkat = next_readlinkat
         (dir: c_int, path: *const c_char, to: *mut c_char, n: size_t) -> ssize_t,
         (Text(path), (to.cast::<c_void>().cast_const(), n));
-    c"execve" execve = next_execve
-        (path: *const c_char, args: *const *const c_char, env: *const *const c_char) -> c_int,
-        (Text(path), Texts(args), Texts(env));
-    c"execv" execv = next_execv(path: *const c_char, args: *const *const c_char) -> c_int,
-        (Text(path), Texts(args), Environment);
-    c"execvp" execvp = next_execvp(file: *const c_char, args: *const *const c_char) -> c_int,
-        (Text(file), Texts(args), Environment);
     c"epoll_wait" epoll_wait = next_epoll_wait
         (fd: c_int, to: *mut epoll_event, n: c_int, timeout: c_int) -> c_int,
         (to.cast::<c_void>().cast_const(), n.max(0) as usize * size_of::<epoll_event>());
@@ -151,110 +144,6 @@ makes! {
     c"mkostemp64" mkostemp64 = next_mkostemp64(name, flags: c_int) -> c_int;
     c"mkstemps" mkstemps = next_mkstemps(name, behind: c_int) -> c_int;
     c"mkdtemp" mkdtemp = next_mkdtemp(name) -> *mut c_char;
-}
-
-unsafe extern "C" {
-    #[link_name = "environ"]
-    static ENVIRONMENT: *const *const c_char;
-}
-
-/// The strings that a program started without a list of its own inherits.
-struct Environment;
-
-impl Buffers for Environment {
-    fn touch(&self, engine: &sluice_runtime::Engine) -> bool {
-        // SAFETY: the C library's own list.
-        Texts(unsafe { ENVIRONMENT }).touch(engine)
-    }
-}
-
-/// Brings what the C library's own `posix_spawn` reads for a shell. It does not say that it met a
-/// missing page.
-pub fn bring_for_shell(command: *const c_char) {
-    if let Some(engine) = signal_engine() {
-        (Text(command), Environment).touch(engine);
-    }
-}
-
-next!(next_system: c"system"(command: *const c_char) -> c_int);
-
-/// # Safety
-/// C contract of `system`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
-    bring_for_shell(command);
-    // SAFETY: passed on.
-    unsafe { next_system(command) }
-}
-
-/// What the child of `posix_spawn` reads with all signals blocked, so that a trap would end it.
-struct Actions {
-    actions: *const c_void,
-    attributes: *const c_void,
-}
-
-impl Buffers for Actions {
-    /// The C library's binary interface: how many actions there are at 4, a pointer to them at 8.
-    fn touch(&self, engine: &sluice_runtime::Engine) -> bool {
-        const HEAD_BYTES: usize = size_of::<libc::posix_spawn_file_actions_t>();
-        const ACTION_BYTES: usize = 32;
-        let attributes = One(self.attributes.cast::<libc::posix_spawnattr_t>()).touch(engine);
-        if self.actions.is_null() {
-            return attributes;
-        }
-        let head = (self.actions, HEAD_BYTES).touch(engine);
-        // SAFETY: the program's actions.
-        let list = unsafe {
-            let used = self.actions.byte_add(4).cast::<c_int>().read().max(0) as usize;
-            let list = self.actions.byte_add(8).cast::<*const c_void>().read();
-            (list, used * ACTION_BYTES).touch(engine)
-        };
-        attributes | head | list
-    }
-}
-
-macro_rules! spawns {
-    ($($symbol:literal $name:ident = $next:ident;)+) => {$(
-        next!($next: $symbol(pid: *mut c_int, path: *const c_char, actions: *const c_void,
-            attributes: *const c_void, args: *const *const c_char, env: *const *const c_char
-        ) -> c_int);
-
-        /// # Safety
-        /// C contract of the function of this name, which returns its error.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            pid: *mut c_int,
-            path: *const c_char,
-            actions: *const c_void,
-            attributes: *const c_void,
-            args: *const *const c_char,
-            env: *const *const c_char,
-        ) -> c_int {
-            let before = sluice_region::errno();
-            if let Some(engine) = signal_engine() {
-                Actions { actions, attributes }.touch(engine);
-            }
-            let buffers = (Text(path), Texts(args), Texts(env));
-            let error = with_pages(buffers, || {
-                // SAFETY: passed on.
-                match unsafe { $next(pid, path, actions, attributes, args, env) } {
-                    0 => 0,
-                    error => {
-                        set_errno(error);
-                        -1
-                    }
-                }
-            });
-            let error = if error == 0 { 0 } else { sluice_region::errno() };
-            set_errno(before);
-            error
-        }
-    )+};
-}
-
-spawns! {
-    c"posix_spawn" posix_spawn = next_posix_spawn;
-    c"posix_spawnp" posix_spawnp = next_posix_spawnp;
 }
 
 /// Descriptors that are watched by way of the stack; more are touched and tried again.

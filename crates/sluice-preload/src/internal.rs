@@ -8,16 +8,19 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
-use sluice_region::{PAGE, dont_need, raw_mmap};
+use sluice_region::{PAGE, dont_need, is_valgrind, raw_mmap};
 use sluice_runtime::Lock;
 
 /// Address space set aside; pages are used as they are needed.
 const RANGE_BYTES: usize = 1 << 36;
+/// Where that cannot be had (`ulimit -v`) less is taken, but enough to say what is wrong.
+const RANGE_BYTES_MIN: usize = 1 << 22;
 /// From here on an allocation has pages of its own, which are zeros without being written: the
 /// tables of a large device cost what is used of them, in memory, at the start, and at each fork.
 const LARGE: usize = 1 << 17;
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
+static RANGE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static HEAP: Lock<Dlmalloc<Range>> = Lock::new(Dlmalloc::new_with_allocator(Range));
 
@@ -31,14 +34,21 @@ fn base() -> usize {
     }
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a fresh mapping. Only the holder of the heap's lock comes here.
-    match unsafe { raw_mmap(0, RANGE_BYTES, prot, flags, -1, 0) } {
-        Ok(base) => {
+    let mut bytes = match is_valgrind() {
+        // It keeps a record of each byte.
+        true => RANGE_BYTES_MIN,
+        false => RANGE_BYTES,
+    };
+    while bytes >= RANGE_BYTES_MIN {
+        // SAFETY: a fresh mapping. Only the holder of the heap's lock comes here.
+        if let Ok(base) = unsafe { raw_mmap(0, bytes, prot, flags, -1, 0) } {
+            RANGE.store(bytes, Release);
             BASE.store(base, Release);
-            base
+            return base;
         }
-        Err(_) => 0,
+        bytes /= 2;
     }
+    0
 }
 
 /// Whole pages of zeros that nobody had before; null when there are none left.
@@ -48,7 +58,7 @@ fn fresh(size: usize) -> *mut u8 {
         return null_mut();
     }
     let at = NEXT.fetch_add(size, AcqRel);
-    if at + size > RANGE_BYTES {
+    if at + size > RANGE.load(Acquire) {
         NEXT.fetch_sub(size, AcqRel);
         return null_mut();
     }
@@ -87,7 +97,7 @@ unsafe impl Allocator for Range {
 /// Whether a pointer came from here.
 pub fn owns(pointer: *mut u8) -> bool {
     let base = BASE.load(Acquire);
-    base != 0 && (pointer as usize).wrapping_sub(base) < RANGE_BYTES
+    base != 0 && (pointer as usize).wrapping_sub(base) < RANGE.load(Relaxed)
 }
 
 /// The lock, to be held across a fork.

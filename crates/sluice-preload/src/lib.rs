@@ -6,6 +6,7 @@
 mod buffers;
 mod calls;
 mod change;
+mod exec;
 mod fork;
 mod heap;
 mod init;

@@ -5,7 +5,7 @@
 //! stops at a missing page and goes on behind what it has done; see [`crate::buffers`].
 
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
-use crate::calls::bring_for_shell;
+use crate::exec::{bring_for_shell, started};
 use crate::next;
 use crate::system::for_system;
 use libc::{DIR, FILE, c_char, c_int, c_void, size_t};
@@ -267,7 +267,11 @@ next!(next_popen: c"popen"(command: *const c_char, mode: *const c_char) -> *mut 
 pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
     bring_for_shell(command);
     // SAFETY: passed on.
-    in_signal_mode(|| unsafe { next_popen(command, mode) })
+    let stream = in_signal_mode(|| unsafe { next_popen(command, mode) });
+    if !stream.is_null() {
+        started();
+    }
+    stream
 }
 
 /// Calls with what the C library allocates off the device, in signal mode.

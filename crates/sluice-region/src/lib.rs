@@ -11,6 +11,7 @@ mod probe;
 mod process;
 mod sys;
 mod uffd;
+mod valgrind;
 
 pub use cpu::{CpuSet, ThreadCount, cpu_now, raise_priority, thread_id};
 pub use futex::{futex_wait, futex_wake, sleep_exactly};
@@ -23,6 +24,7 @@ pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
 pub use process::is_running;
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
+pub use valgrind::is_valgrind;
 
 /// Bytes in a page; the only page size the runtime maps.
 pub const PAGE: usize = 4096;

@@ -99,6 +99,7 @@ fn descriptor(kind: UffdKind) -> Check {
                      `--trap signal`"
                 }
                 crate::OpenError::Missing => "boot a kernel with CONFIG_USERFAULTFD=y",
+                crate::OpenError::Valgrind => "run it without valgrind",
                 crate::OpenError::Features(_) => "boot Linux 6.8 or newer",
                 crate::OpenError::Os(_) => "see `man 2 userfaultfd` for this error number",
             };

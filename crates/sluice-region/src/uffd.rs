@@ -1,6 +1,7 @@
 //! A userfaultfd descriptor and its operations.
 
 use crate::sys::*;
+use crate::valgrind::is_valgrind;
 use crate::{PAGE, errno};
 
 /// Who answers a fault.
@@ -24,6 +25,12 @@ pub enum OpenError {
     /// A feature the runtime needs is not in this kernel.
     #[error("this kernel lacks userfaultfd features {0:#x} (Linux 6.8 or newer has them)")]
     Features(u64),
+    /// Valgrind stands between the caller and the kernel, and refuses the call.
+    #[error(
+        "nothing can be on the device under valgrind, which has no userfaultfd; leave out one of \
+         the two"
+    )]
+    Valgrind,
     /// Any other error of the kernel.
     #[error("userfaultfd failed with errno {0}")]
     Os(i32),
@@ -88,6 +95,9 @@ impl Uffd {
 
     /// Opens a descriptor.
     pub fn open(kind: UffdKind) -> Result<Uffd, OpenError> {
+        if is_valgrind() {
+            return Err(OpenError::Valgrind);
+        }
         let mut uffd = Uffd::of(open_descriptor(kind)?);
         let offered = Self::offered_features()?;
         let needed = Self::needed(kind);

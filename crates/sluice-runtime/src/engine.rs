@@ -11,10 +11,10 @@ use crate::session::{Place, Session, Trap};
 use crate::shared::SharedBacking;
 use crate::state::{Core, Entry, Plan, Wait};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use sluice_abi::Counter;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use sluice_abi::{Counter, StatsBlock};
 use sluice_model::Stats;
-use sluice_region::{EventSource, Uffd, UffdKind};
+use sluice_region::{EventSource, OpenError, Uffd, UffdKind};
 use sluice_units::Ps;
 
 /// A miss that ends later than this after its deadline is late.
@@ -47,6 +47,8 @@ pub struct Engine {
     pub(crate) arena: (usize, usize),
     /// Thread that holds the lock over a fork; 0 for none.
     pub(crate) forking: AtomicU32,
+    /// Statistics of this process, which live as long as it.
+    block: AtomicPtr<StatsBlock>,
 }
 
 // SAFETY: `events` changes only in the child of a fork, before its second thread exists.
@@ -57,6 +59,25 @@ pub(crate) fn os(what: &str) -> impl Fn(i32) -> StartError + '_ {
         let text = std::io::Error::from_raw_os_error(errno);
         StartError(format!("{what}: {text}"))
     }
+}
+
+/// Why this process gets no descriptor, where the command that made the session got one.
+pub(crate) fn no_descriptor(e: OpenError) -> StartError {
+    StartError(match e {
+        OpenError::Permission => format!(
+            "{e}, which event mode needs: a program that changes its user is to be started by \
+             `sluice run` as that user (see `sluice doctor`)"
+        ),
+        _ => e.to_string(),
+    })
+}
+
+fn no_room(errno: i32) -> StartError {
+    let StartError(why) = os("reserving address space for the device")(errno);
+    StartError(match errno {
+        libc::ENOMEM => format!("{why}; raise `ulimit -v`, or lower device.capacity"),
+        _ => why,
+    })
 }
 
 pub(crate) fn kind(trap: Trap) -> UffdKind {
@@ -71,21 +92,21 @@ impl Engine {
     /// Builds device and memory. Faults are not answered until a handler is there.
     pub fn start(session: Session) -> Result<Engine, StartError> {
         let started_ns = now_ns();
-        let uffd = Uffd::open(kind(session.trap)).map_err(|e| StartError(e.to_string()))?;
+        let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
         let device = sluice_plugin::device(&session.device, session.seed)
             .map_err(|e| StartError(e.to_string()))?;
         let pages = device.pages();
         let mut arena = (0, 0);
         let backing = match &session.place {
             Place::Heap => {
-                let mut b = PrivateBacking::new(pages as usize).map_err(os("reserving memory"))?;
+                let mut b = PrivateBacking::new(pages as usize).map_err(no_room)?;
                 b.register(&uffd).map_err(os("registering the heap"))?;
                 arena = (b.arena().addr(), b.arena().len());
                 Backing::Private(b)
             }
             Place::Dax(path) => {
                 let identity = dax_identity(path)?;
-                Backing::Shared(SharedBacking::new(identity).map_err(os("reserving memory"))?)
+                Backing::Shared(SharedBacking::new(identity).map_err(no_room)?)
             }
         };
         let calibration = Calibration::new(&uffd).map_err(os("registering a page"))?;
@@ -110,7 +131,9 @@ impl Engine {
             host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
         }
         let inherited = Stats::default();
+        let block = AtomicPtr::new(core::ptr::from_ref(live.block()).cast_mut());
         Ok(Engine {
+            block,
             session,
             core: Lock::new(Core {
                 device,
@@ -305,6 +328,18 @@ impl Engine {
         if achieved > wait.modelled_ns + LATE_AFTER_NS {
             block.add(Counter::Late, 1);
         }
+    }
+
+    /// Statistics, for single stores without the lock.
+    pub(crate) fn block(&self) -> &StatsBlock {
+        // SAFETY: those of this process are never unmapped; all fields are atomics.
+        unsafe { &*self.block.load(Acquire) }
+    }
+
+    /// In the child of a fork: these are its own.
+    pub(crate) fn set_block(&self, block: &StatsBlock) {
+        let block = core::ptr::from_ref(block).cast_mut();
+        self.block.store(block, Release);
     }
 
     /// Adds to a counter from outside the fault path.

@@ -1,7 +1,7 @@
 //! Fork: the parent stands still under its own lock, and the child takes up a copy of the device.
 
 use crate::clock::now_ns;
-use crate::engine::{Engine, StartError, kind, os};
+use crate::engine::{Engine, StartError, kind, no_descriptor, os};
 use crate::files;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, WRITTEN};
 use crate::state::Core;
@@ -120,7 +120,7 @@ impl Core {
 
     fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
         let session = &engine.session;
-        let uffd = Uffd::open(kind(session.trap)).map_err(|e| StartError(e.to_string()))?;
+        let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
         match &mut self.host.backing {
             Backing::Private(b) => b.register_limbo(&uffd).map_err(os("registering a page"))?,
             Backing::Shared(b) => b.register(&uffd).map_err(os("registering the file"))?,
@@ -155,6 +155,7 @@ impl Core {
             forked: true,
         };
         (self.live, self.ring) = files::create(session, identity)?;
+        engine.set_block(self.live.block());
         self.host.residency = self.live.residency();
         let used = self.host.used.runs().flatten();
         used.for_each(|lpn| self.show(lpn as u64));

@@ -17,6 +17,7 @@ mod host;
 mod lock;
 mod pace;
 mod private;
+mod programs;
 mod progress;
 mod ranges;
 mod record;

@@ -9,6 +9,7 @@ mod graph;
 mod lossless;
 mod memory;
 mod output;
+mod outside;
 mod parity;
 mod real_programs;
 mod signals;

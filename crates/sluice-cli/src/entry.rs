@@ -1,0 +1,206 @@
+//! Whether the preload library can enter a program. The dynamic loader brings it in, so a program
+//! must have that of the library's own C library, and one that heeds `LD_PRELOAD`.
+
+use crate::program::{head, is_program};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Interpreters of interpreters that the kernel follows.
+const MAX_SCRIPTS: usize = 5;
+/// The first line of a script, of which the kernel reads no more.
+const MAX_LINE: usize = 256;
+/// Where the tables of an ELF file are looked for.
+const HEAD_BYTES: u64 = 64 * 1024;
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u16 = 62;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = 183;
+
+/// Says why the library cannot enter a program, if so. Of files that are neither scripts nor ELF
+/// the kernel says what they are.
+pub fn check(program: &Path) -> Result<(), String> {
+    let mut path = program.to_path_buf();
+    let mut told = String::new();
+    for _ in 0..MAX_SCRIPTS {
+        let found = head(&path, HEAD_BYTES);
+        let Some(interpreter) = interpreter(&found) else {
+            return check_elf(&path, &found).map_err(|why| told + &why);
+        };
+        told += &format!("its interpreter {}: ", interpreter.display());
+        if !is_program(&interpreter) {
+            return Err(told + "no such program");
+        }
+        path = interpreter;
+    }
+    Ok(())
+}
+
+/// Whether a file names its interpreter on its first line.
+pub fn is_script(path: &Path) -> bool {
+    head(path, 2) == b"#!"
+}
+
+/// The interpreter that a script names.
+fn interpreter(script: &[u8]) -> Option<PathBuf> {
+    let line = script.strip_prefix(b"#!")?;
+    let line = line[..line.len().min(MAX_LINE)]
+        .split(|b| *b == b'\n')
+        .next()?;
+    let mut words = line
+        .split(|b| b" \t\r".contains(b))
+        .filter(|word| !word.is_empty());
+    words
+        .next()
+        .map(|word| PathBuf::from(OsStr::from_bytes(word)))
+}
+
+fn check_elf(path: &Path, head: &[u8]) -> Result<(), String> {
+    if head.len() < 64 || head[..4] != *b"\x7fELF" {
+        return Ok(());
+    }
+    let cannot = |what: &str| {
+        Err(format!(
+            "{what}: the preload library cannot enter it, and nothing of it would be placed on the \
+             device"
+        ))
+    };
+    if head[4] != 2 {
+        return cannot("a 32-bit program");
+    }
+    if u16::from_le_bytes([head[18], head[19]]) != MACHINE {
+        return cannot("a program for another machine");
+    }
+    match loader(head) {
+        None if is_loader(path) => Err("the dynamic loader; give the program it is to load".into()),
+        None => cannot("statically linked"),
+        Some(loader) if loader.windows(8).any(|part| part == b"/ld-musl") => {
+            cannot("linked with musl and not with the GNU C library")
+        }
+        Some(_) if has_other_rights(path) => cannot(
+            "set-user-ID, set-group-ID or with capabilities of its own; run it as its owner, or a \
+             copy without that",
+        ),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The dynamic loader that a 64-bit ELF program names.
+fn loader(head: &[u8]) -> Option<&[u8]> {
+    const PT_INTERP: [u8; 4] = 3u32.to_le_bytes();
+    let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]) as usize;
+    let u64_in = |part: &[u8], at: usize| {
+        let bytes = part.get(at..at + 8)?.try_into().ok()?;
+        usize::try_from(u64::from_le_bytes(bytes)).ok()
+    };
+    let table = u64_in(head, 32)?;
+    let (size, count) = (u16_at(54), u16_at(56));
+    let mut parts = (0..count).filter_map(|n| head.get(table.checked_add(n * size)?..));
+    let part = parts.find(|part| part.starts_with(&PT_INTERP))?;
+    let (at, bytes) = (u64_in(part, 8)?, u64_in(part, 32)?);
+    // Elsewhere in the file it is there all the same.
+    Some(head.get(at..at.checked_add(bytes)?).unwrap_or_default())
+}
+
+fn is_loader(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    name.starts_with(b"ld-linux") || name.starts_with(b"ld.so")
+}
+
+/// Whether the program gets rights that its caller has not: then the loader heeds no
+/// `LD_PRELOAD`.
+fn has_other_rights(path: &Path) -> bool {
+    let Ok(file) = path.metadata() else {
+        return false;
+    };
+    // SAFETY: no pointers.
+    let (user, group, are_kept) = unsafe {
+        let kept = libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+        (libc::geteuid(), libc::getegid(), kept)
+    };
+    let by_group = libc::S_ISGID | libc::S_IXGRP;
+    let is_other_user = file.mode() & libc::S_ISUID != 0 && file.uid() != user;
+    let is_other_group = file.mode() & by_group == by_group && file.gid() != group;
+    let has_more = user != 0 && has_capabilities(path);
+    !are_kept && (is_other_user || is_other_group || has_more) && !is_nosuid(path)
+}
+
+fn has_capabilities(path: &Path) -> bool {
+    with_c_path(path, |path| {
+        let name = c"security.capability";
+        // SAFETY: terminated strings; no room for the value is asked for.
+        unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
+    })
+}
+
+/// Whether its file system gives no rights.
+fn is_nosuid(path: &Path) -> bool {
+    with_c_path(path, |path| {
+        // SAFETY: a terminated string; zeros are valid, and the output is live.
+        unsafe {
+            let mut told: libc::statvfs = std::mem::zeroed();
+            libc::statvfs(path.as_ptr(), &mut told) == 0 && told.f_flag & libc::ST_NOSUID != 0
+        }
+    })
+}
+
+fn with_c_path(path: &Path, ask: impl FnOnce(&CStr) -> bool) -> bool {
+    std::ffi::CString::new(path.as_os_str().as_bytes()).is_ok_and(|path| ask(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::find;
+
+    #[test]
+    fn a_dynamic_program_passes_and_so_do_scripts_of_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script");
+        assert_eq!(check(&find("sh").unwrap()), Ok(()));
+        assert_eq!(check(Path::new("/etc/passwd")), Ok(()));
+        for (line, passes) in [("#! /bin/sh -e\n", true), ("#!/no/such/shell", false)] {
+            std::fs::write(&path, line).unwrap();
+            assert!(is_script(&path));
+            assert_eq!(check(&path).is_ok(), passes, "{line}");
+        }
+    }
+
+    /// An ELF file that names a loader, of a class and for a machine.
+    fn elf(class: u8, machine: u16, loader: &[u8]) -> Vec<u8> {
+        let mut file = vec![0u8; 64 + 56];
+        file[..5].copy_from_slice(&[0x7f, b'E', b'L', b'F', class]);
+        file[18..20].copy_from_slice(&machine.to_le_bytes());
+        file[32] = 64;
+        (file[54], file[56]) = (56, u8::from(!loader.is_empty()));
+        (file[64], file[64 + 8], file[64 + 32]) = (3, 64 + 56, loader.len() as u8);
+        file.extend_from_slice(loader);
+        file
+    }
+
+    #[test]
+    fn why_others_do_not_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let cases = [
+            (elf(2, MACHINE, b"/lib64/ld-linux-x86-64.so.2"), None),
+            (elf(2, MACHINE, b""), Some("statically linked")),
+            (elf(1, 3, b"/lib/ld-linux.so.2"), Some("32-bit")),
+            (elf(2, 243, b"/lib/ld-linux-riscv64.so.1"), Some("machine")),
+            (elf(2, MACHINE, b"/lib/ld-musl-x86_64.so.1"), Some("musl")),
+        ];
+        for (file, why) in cases {
+            let path = folder.path().join("program");
+            std::fs::write(&path, file).unwrap();
+            let found = check(&path).err().unwrap_or_default();
+            assert!(
+                why.map_or(found.is_empty(), |why| found.contains(why)),
+                "{why:?}: {found}"
+            );
+        }
+        let loader = folder.path().join("ld-linux-x86-64.so.2");
+        std::fs::write(&loader, elf(2, MACHINE, b"")).unwrap();
+        assert!(check(&loader).unwrap_err().contains("give the program"));
+    }
+}

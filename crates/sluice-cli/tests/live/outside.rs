@@ -1,0 +1,129 @@
+//! Programs that the preload library cannot enter, or where it can do nothing: users are told.
+
+use crate::build::{compile, helper};
+use crate::sluice::{Outcome, Sluice, TRAPS, finish};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A program without a dynamic loader.
+fn static_program() -> &'static str {
+    static PROGRAM: OnceLock<std::path::PathBuf> = OnceLock::new();
+    let path = PROGRAM.get_or_init(|| compile("static.c", &["-static"]));
+    path.to_str().expect("plain letters")
+}
+
+fn outside(out: &Outcome) -> u64 {
+    out.number("/host/programs_outside")
+}
+
+/// Nobody was told: the shell's few traps looked like those of all.
+#[test]
+fn programs_that_lose_the_library_are_counted_and_told_of() {
+    let path = static_program();
+    let scripts = [
+        ("true; true | cat; exec env true".to_string(), 0),
+        (format!("{path}; true"), 1),
+        (format!("exec {path}"), 1),
+        ("env -i true; exec env -u LD_PRELOAD true".to_string(), 2),
+        ("no-such-program; true".to_string(), 0),
+    ];
+    for (trap, (script, count)) in TRAPS.iter().cycle().zip(scripts) {
+        let out = Sluice::run(trap).program(["sh", "-c", &script]);
+        assert!(out.status.success(), "{script}: {out:#?}");
+        assert_eq!(outside(&out), count, "{script}: {out:#?}");
+        let is_told = out.stderr.contains("not on the device");
+        assert_eq!(is_told, count > 0, "{script}: {out:#?}");
+    }
+}
+
+/// Children that no fork made with a copy of their parent.
+#[test]
+fn so_are_those_that_are_spawned() {
+    let path = static_program();
+    let script = format!(
+        "import os, subprocess
+subprocess.run(['{path}'], check=True)
+subprocess.run(['true'], check=True)
+for path, env in ('{path}', os.environ), ('/bin/true', os.environ), ('/bin/true', {{}}):
+    os.waitpid(os.posix_spawn(path, [path], env), 0)
+try:
+    subprocess.run(['/no/such/program'])
+except FileNotFoundError:
+    os.system('true')
+os.system('exec {path}')"
+    );
+    for trap in TRAPS {
+        let out = Sluice::run(trap).program(["/usr/bin/env", "python3", "-c", &script]);
+        assert!(out.status.success(), "{out:#?}");
+        assert_eq!(outside(&out), 4, "{out:#?}");
+    }
+}
+
+/// The line of a script's own traps was all that there was.
+#[test]
+fn what_other_programs_did_is_told() {
+    let run = |script: &str| {
+        let mut command = Sluice::command();
+        finish(command.args(["run", "--", "sh", "-c", script])).stderr
+    };
+    let alone = run("true");
+    assert_eq!(alone.lines().count(), 1, "{alone}");
+    let lines = run("sort /etc/passwd | wc -l; true");
+    assert!(lines.contains("other processes: "), "{lines}");
+}
+
+/// Runs a live run by way of another command.
+fn by(mut outer: Command, live: &Command) -> Outcome {
+    outer.arg(live.get_program()).args(live.get_args());
+    for (name, value) in live.get_envs() {
+        outer.env(name, value.unwrap_or_default());
+    }
+    finish(&mut outer)
+}
+
+/// The library's own memory could not be had, and Rust said so of 23 bytes of it.
+#[test]
+fn too_little_address_space_is_told() {
+    for (capacity, status) in [("1GiB", 0), ("64GiB", 2)] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -v 8000000; exec \"$@\"", "sh"]);
+        let live = Sluice::run("event").set("device.capacity", capacity);
+        let out = by(shell, &live.prepare(["true"]));
+        assert_eq!(out.status.code(), Some(status), "{out:#?}");
+        let lines = out.stderr.lines().count();
+        let is_told = lines == 1 && out.stderr.contains("ulimit -v");
+        assert_eq!(is_told, status == 2, "{out:#?}");
+    }
+}
+
+/// The library aborted in it, for want of memory and of a reason.
+#[test]
+fn under_valgrind_nothing_runs_and_one_line_says_why() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("not tested: needs valgrind");
+        return;
+    }
+    for tool in ["memcheck", "none"] {
+        let tool = format!("--tool={tool}");
+        let out = Sluice::run("event").program(["valgrind", "-q", &tool, "true"]);
+        assert_eq!(out.status.code(), Some(2), "{out:#?}");
+        assert_eq!(out.stderr.lines().count(), 1, "{out:#?}");
+        assert!(out.stderr.contains("valgrind"), "{out:#?}");
+    }
+    let mut around = Command::new("valgrind");
+    around.args(["-q", "--tool=none"]);
+    let out = by(around, &Sluice::run("event").prepare(["true"]));
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    assert!(out.stderr.contains("run it without valgrind"), "{out:#?}");
+}
+
+/// gdb starts its program so, and hung in signal mode.
+#[test]
+fn a_child_of_vfork_is_traced_or_refused() {
+    let path = helper!("traced.c").to_str().expect("plain letters");
+    let out = Sluice::run("event").cache("1MiB").program([path]).evicted();
+    assert_eq!(out.own_stdout(), "well\n");
+    let out = Sluice::run("signal").cache("1MiB").program([path]);
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    assert!(out.stderr.contains("use --trap event"), "{out:#?}");
+}

@@ -1,0 +1,4 @@
+/* A program that no library enters. */
+int main(void) {
+    return 0;
+}
