@@ -114,6 +114,23 @@ fn huge_pages_round_to_huge_pages() {
     assert_eq!((adaptive.spare, adaptive.remote_pages), (512, 1024));
 }
 
+/// Lines that are there before flash was read are nobody's to lose or to find at once.
+#[test]
+fn filled_lines_need_somebody_who_waits() {
+    let fill = ("l3.long_delay", "fill");
+    let message = refusal(&[fill]);
+    let said = "l3.long_delay = fill, os.resume = ask: an access that asks again would find its \
+                line at once";
+    assert!(message.contains(said), "{message}");
+    let wait = ("os.resume", "wait");
+    let message = refusal(&[fill, wait, ("migration.policy", "astriflash")]);
+    let said = "l3.long_delay = fill, migration.policy = astriflash: astriflash has no line of a \
+                page that is on its way; give l3.long_delay drop, or another policy";
+    assert!(message.contains(said), "{message}");
+    let host = HostConfig::new(&set(&[fill, wait]), SEED).unwrap();
+    assert!(host.cpu.fills_delayed && host.switching.waits);
+}
+
 /// What is set, and what the refusal must say.
 #[test]
 fn what_cannot_be_together_is_refused_with_what_would_do() {
@@ -208,13 +225,17 @@ fn sets_that_cannot_be_are_refused() {
 /// More than a core has rings for.
 #[test]
 fn what_a_core_cannot_hold_is_refused() {
-    for (key, most) in [("cpu.window", 1_024), ("cpu.store_buffer", 3_072)] {
+    for (key, least, most) in [("cpu.window", 1, 1_024), ("cpu.store_buffer", 0, 3_072)] {
         let mut raw = RawConfig::of(HOST_PARAMS);
         raw.set(key, &most.to_string()).unwrap();
         HostConfig::new(&raw, SEED).unwrap();
         let more = (most + 1).to_string();
         let message = raw.set(key, &more).unwrap_err().to_string();
-        for said in [key, &more, &format!("a whole number from 1 to {most}")] {
+        for said in [
+            key,
+            &more,
+            &format!("a whole number from {least} to {most}"),
+        ] {
             assert!(message.contains(said), "{message} without {said}");
         }
     }

@@ -41,6 +41,7 @@ impl HostConfig {
                 cost: raw.time("os.switch_cost"),
                 mispredicts: raw.time("os.mispredict_cost"),
                 flushes_l1: raw.choice("os.switch_flush_l1") == "yes",
+                waits: raw.choice("os.resume") == "wait",
             },
             coordinated: raw.choice("os.switching") == "on",
             slice: positive(raw, "os.slice")?,
@@ -114,7 +115,27 @@ fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
         tlb: tlb(raw)?,
         writes_store_misses: raw.choice("l3.store_miss") == "write",
         writes_back: raw.choice("l3.write_back") == "all",
+        fills_delayed: fills_delayed(raw)?,
     })
+}
+
+/// Lines that are there before flash was read need somebody who waits for it, and a place for what
+/// is stored: a page of AstriFlash's that is on its way takes no store.
+fn fills_delayed(raw: &RawConfig) -> Result<bool, ConfigError> {
+    let fills = raw.choice("l3.long_delay") == "fill";
+    if fills && raw.choice("os.resume") == "ask" {
+        let keys = ["l3.long_delay", "os.resume"];
+        let message = "an access that asks again would find its line at once, and nobody would \
+                       wait for flash; give os.resume wait, or l3.long_delay drop";
+        return Err(raw.impossible(&keys, message.to_owned()));
+    }
+    if fills && raw.choice("migration.policy") == "astriflash" {
+        let keys = ["l3.long_delay", "migration.policy"];
+        let message = "astriflash has no line of a page that is on its way; give l3.long_delay \
+                       drop, or another policy";
+        return Err(raw.impossible(&keys, message.to_owned()));
+    }
+    Ok(fills)
 }
 
 /// A level of caches, from its keys for capacity, ways, latency and MSHRs.

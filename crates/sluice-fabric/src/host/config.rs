@@ -57,6 +57,8 @@ pub struct Cpu {
     /// Whether a written line that leaves an L2 comes to the L3; if not, the L3 writes back what
     /// a store found in it, and no more.
     pub writes_back: bool,
+    /// Whether caches have the line of an access that is answered with a long delay.
+    pub fills_delayed: bool,
 }
 
 /// Which thread runs next.
@@ -80,6 +82,9 @@ pub struct Switching {
     pub mispredicts: Ps,
     /// Whether the L1 is empty after it.
     pub flushes_l1: bool,
+    /// Whether a thread that comes back keeps its core until the data of its access is there, and
+    /// does not ask for it before.
+    pub waits: bool,
 }
 
 /// Where pages are at the start, and how they move.

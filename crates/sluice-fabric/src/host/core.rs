@@ -68,8 +68,12 @@ pub(super) struct Core {
     walk: u64,
     /// Whether a store must stay in the window until its line has been asked for.
     holds_stores: bool,
+    /// Whether it leaves it before the line is there.
+    buffers_stores: bool,
     /// Whether a store that misses writes its line to memory.
     pub(super) writes_misses: bool,
+    /// Whether a line stays that is answered with a long delay.
+    fills_delayed: bool,
     pub(super) l1: Tags,
     pub(super) l2: Tags,
     tlb: TlbTags,
@@ -95,7 +99,8 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub fn new(cpu: &Cpu, holds_stores: bool) -> Core {
+    pub fn new(cpu: &Cpu, coordinated: bool) -> Core {
+        let buffers_stores = cpu.store_buffer > 0;
         let width = u64::from(cpu.width);
         Core {
             thread: None,
@@ -112,8 +117,10 @@ impl Core {
             l1_ticks: cpu.l1.latency.0 * width,
             l2_ticks: cpu.l2.latency.0 * width,
             walk: cpu.tlb.walk.0 * width,
-            holds_stores,
+            holds_stores: coordinated || !buffers_stores,
+            buffers_stores,
             writes_misses: cpu.writes_store_misses,
+            fills_delayed: cpu.fills_delayed,
             l1: Tags::new(&cpu.l1),
             l2: Tags::new(&cpu.l2),
             tlb: TlbTags::new(&cpu.tlb),
@@ -329,7 +336,7 @@ impl Core {
     fn finish(&mut self, place: u16, at: u64) {
         let slot = &mut self.slots[place as usize];
         match slot.op {
-            MemOp::Store => (slot.done, slot.data) = (slot.from, at),
+            MemOp::Store if self.buffers_stores => (slot.done, slot.data) = (slot.from, at),
             _ => slot.done = at,
         }
     }
@@ -349,11 +356,13 @@ impl Core {
         match slot.op {
             MemOp::Load => self.stats.loads += 1,
             MemOp::Store => {
-                let Some(room) = self.stores.room() else {
-                    return Err(Pause::Blocked);
-                };
-                at = at.max(room);
-                self.buffer(&slot);
+                if self.buffers_stores {
+                    let Some(room) = self.stores.room() else {
+                        return Err(Pause::Blocked);
+                    };
+                    at = at.max(room);
+                    self.buffer(&slot);
+                }
                 if self.sends {
                     self.written(slot.line);
                 }
@@ -418,18 +427,26 @@ impl Core {
         }
     }
 
-    /// A miss is answered with a long-delay message, here at `at`: no line comes.
-    pub fn delay(&mut self, miss: u32, at: Ps) {
-        let at = self.ticks(at);
-        let line = self.misses.get(miss).line;
-        self.forget(line);
+    /// A miss is answered with a long-delay message, here at `at`; its data could be there at
+    /// `data_at`.
+    pub fn delay(&mut self, miss: u32, at: Ps, data_at: Ps) {
+        let (at, data) = (self.ticks(at), self.ticks(data_at));
+        if !self.fills_delayed {
+            let line = self.misses.get(miss).line;
+            self.forget(line);
+        }
         let mut place = self.misses.settle(miss, at);
         while place != NOBODY {
             let slot = &mut self.slots[place as usize];
-            slot.delayed = true;
+            (slot.delayed, slot.data) = (true, data);
             slot.from = slot.from.max(at);
             place = std::mem::replace(&mut slot.next, NOBODY);
         }
+    }
+
+    /// When the data of the oldest instruction, which was delayed, could be there.
+    pub fn delayed_until(&self) -> Ps {
+        self.time(self.slots[(self.head % SLOTS) as usize].data)
     }
 
     /// Gives up everything that has not retired. Lines that were displaced for misses that never

@@ -31,6 +31,8 @@ pub(super) struct Thread {
     pub head: u64,
     /// What comes after the last entry.
     after: Step,
+    /// It issues nothing before this.
+    pub resumes_at: Ps,
     /// Time it has had on cores.
     pub ran: Ps,
     /// The entry that was given up last, and how often in a row.
@@ -45,6 +47,7 @@ impl Thread {
             base: 0,
             head: 0,
             after: Step::More,
+            resumes_at: Ps::ZERO,
             ran: Ps::ZERO,
             given_up: (u64::MAX, 0),
         }

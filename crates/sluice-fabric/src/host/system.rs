@@ -369,14 +369,16 @@ impl<'a> Host<'a> {
         self.cores[number].misses.take_mshr(mshr, answer.done_at);
         self.note(answer.done_at.0);
         self.shoot_down();
+        if (!answer.delayed || self.config.cpu.fills_delayed)
+            && let Some(victim) = self.l3.fill(line, answer.done_at)
+        {
+            self.leave(victim, at);
+        }
         if !answer.delayed {
-            if let Some(victim) = self.l3.fill(line, answer.done_at) {
-                self.leave(victim, at);
-            }
             return self.answer(number, miss, answer.done_at, at);
         }
         let write_back = self.cores[number].misses.get(miss).write_back;
-        self.cores[number].delay(miss, answer.done_at);
+        self.cores[number].delay(miss, answer.done_at, answer.data_at);
         self.write_back(write_back, at);
         self.wake(number);
     }

@@ -12,9 +12,13 @@ impl Host<'_> {
         let Some(thread) = core.thread else {
             return;
         };
+        let until = core.delayed_until();
         let head = core.squash(&mut self.write_backs);
         let state = &mut self.sched.threads[thread as usize];
         state.head = head;
+        if self.config.switching.waits {
+            state.resumes_at = until;
+        }
         state.give_up(head);
         let work = state.spend_work(head);
         core.count_work(work);
@@ -52,10 +56,11 @@ impl Host<'_> {
 
     /// A thread runs on a core from `at` on.
     pub(super) fn give(&mut self, number: usize, thread: u32, at: Ps) {
-        let head = self.sched.threads[thread as usize].head;
-        self.cores[number].start(thread, head, at);
+        let state = &self.sched.threads[thread as usize];
+        let from = at.max(state.resumes_at);
+        self.cores[number].start(thread, state.head, from);
         self.spent[number].since = at;
-        self.events.push(at, Event::Run(number as u32));
+        self.events.push(from, Event::Run(number as u32));
     }
 
     /// All that a core's thread had issued has retired.

@@ -20,7 +20,8 @@ pub(super) struct Slot {
     pub from: u64,
     /// When it may retire, or [`UNKNOWN`].
     pub done: u64,
-    /// A store: when its line is there, or [`UNKNOWN`] with the miss in `miss`.
+    /// A store: when its line is there, or [`UNKNOWN`] with the miss in `miss`. What is delayed:
+    /// when its data could be there.
     pub data: u64,
     pub line: u32,
     /// Instructions that it stands for.

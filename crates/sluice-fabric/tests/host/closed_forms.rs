@@ -123,7 +123,7 @@ fn stores_wait_for_room_in_the_store_buffer_only() {
     };
     // A store is issued a window behind the one that retires, which waits for the one that is a
     // store buffer before it.
-    for buffer in [1, 16, 64] {
+    for buffer in [0, 1, 16, 64] {
         let at_once = u64::from(host().cpu.window + buffer);
         let latency = L3 + MEMORY;
         per_round(

@@ -218,10 +218,7 @@ impl Bus {
         time.accesses += 1;
         time.host_dram += counted;
         self.stats.latency.record(counted);
-        Answer {
-            done_at,
-            delayed: false,
-        }
+        Answer::data(done_at)
     }
 
     /// Reads a line of the device. With `may_delay` a long wait is answered without data.
@@ -235,10 +232,7 @@ impl Bus {
         } else {
             let done_at = self.line_arrives(now, completion.done_at);
             self.count_device(now, done_at, parts);
-            Answer {
-                done_at,
-                delayed: false,
-            }
+            Answer::data(done_at)
         };
         FromDevice { answer, hit }
     }
@@ -248,15 +242,16 @@ impl Bus {
         let begun = done_at - parts.total();
         let message = begun + parts.protocol + parts.indexing;
         let arrives = self.link.from_device.peek(now, message);
-        self.delayed(arrives)
+        self.delayed(arrives, done_at)
     }
 
-    /// Answers with a long delay.
-    pub fn delayed(&mut self, done_at: Ps) -> Answer {
+    /// Answers with a long delay: the data could be there at `data_at`.
+    pub fn delayed(&mut self, done_at: Ps, data_at: Ps) -> Answer {
         self.stats.long_delays += 1;
         Answer {
             done_at,
             delayed: true,
+            data_at,
         }
     }
 
@@ -283,10 +278,7 @@ impl Bus {
             self.told_of_delay(now, completion.done_at, parts)
         } else {
             self.count_device(now, completion.done_at, parts);
-            Answer {
-                done_at: completion.done_at,
-                delayed: false,
-            }
+            Answer::data(completion.done_at)
         };
         ToDevice {
             answer,
@@ -311,43 +303,34 @@ impl Bus {
     pub fn fetched_for_read(&mut self, now: Ps, page: &Fetched, may_delay: bool) -> Answer {
         self.count_read(page.served_by, page.parts);
         if may_delay {
-            return self.delayed(now + self.lookup);
+            return self.delayed(now + self.lookup, page.ready_at);
         }
         self.count_device(now, page.ready_at, page.parts);
-        Answer {
-            done_at: page.ready_at,
-            delayed: false,
-        }
+        Answer::data(page.ready_at)
     }
 
     /// Answers a write for which a page was fetched.
     pub fn fetched_for_write(&mut self, now: Ps, page: &Fetched, may_delay: bool) -> Answer {
         self.stats.requests.device_writes += 1;
         if may_delay {
-            return self.delayed(now + self.lookup);
+            return self.delayed(now + self.lookup, page.ready_at);
         }
         self.count_device(now, page.ready_at, page.parts);
-        Answer {
-            done_at: page.ready_at,
-            delayed: false,
-        }
+        Answer::data(page.ready_at)
     }
 
     /// Answers a read of a page that is on its way.
     pub fn merged(&mut self, now: Ps, ready_at: Ps, may_delay: bool) -> Answer {
         self.stats.requests.device_read_misses += 1;
         if may_delay {
-            return self.delayed(now + self.lookup);
+            return self.delayed(now + self.lookup, ready_at);
         }
         let time = &mut self.stats.access_time;
         time.accesses += 1;
         time.host_dram += self.lookup;
         time.flash += ready_at - now - self.lookup;
         self.stats.latency.record(ready_at - now);
-        Answer {
-            done_at: ready_at,
-            delayed: false,
-        }
+        Answer::data(ready_at)
     }
 
     /// When the device can send the lines of a page. If its cache does not have it, the host's

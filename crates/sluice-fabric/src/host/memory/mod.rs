@@ -31,6 +31,19 @@ pub struct Answer {
     pub done_at: Ps,
     /// Nothing will come: it was told of a long delay (SkyByte section III-A), and asks again.
     pub delayed: bool,
+    /// When it could have had it.
+    pub data_at: Ps,
+}
+
+impl Answer {
+    /// The line.
+    pub(super) fn data(at: Ps) -> Answer {
+        Answer {
+            done_at: at,
+            delayed: false,
+            data_at: at,
+        }
+    }
 }
 
 /// Pages whose translation has changed. Every TLB must forget them.

@@ -20,6 +20,10 @@ const MSHRS: Kind = Kind::Count {
     max: 65_536,
 };
 
+fn long_delays() -> Vec<&'static str> {
+    vec!["drop", "fill"]
+}
+
 fn store_misses() -> Vec<&'static str> {
     vec!["fetch", "write"]
 }
@@ -92,10 +96,15 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "cpu.store_buffer",
-        kind: entries(STORES_MAX),
+        kind: Kind::Count {
+            min: 0,
+            max: STORES_MAX,
+        },
         default: "56",
-        meaning: "stores of a core that have retired and are not yet in its cache",
-        source: "assumed: not stated; as Intel's Skylake has",
+        meaning: "stores of a core that have retired and are not yet in its cache; 0: none retires \
+                  before its line is there",
+        source: "assumed: not stated; as Intel's Skylake has. SkyByte's artifact has none \
+                 (def/core.param.def: use_wb; src/retire.cc)",
     },
     cache(
         "l1.capacity",
@@ -187,6 +196,16 @@ pub(super) const PARAMS: &[Param] = &[
          it and the last, which is off and drops it (src/memory.cc: llc_decoupled_network_c, \
          process_fill_queue). So figure_drawing/all.dat has 136,249 writes of radix for 2,130 \
          pages whose lines are stored to eight times, each line written once",
+    ),
+    cache(
+        "l3.long_delay",
+        Kind::Choice(long_delays),
+        "drop",
+        "what the caches have of a line whose access is answered with a long delay. drop: nothing, \
+         and the access asks again; fill: the line, before flash was read, as no processor could",
+        "SkyByte section III-A: the message has no data, and the access is issued again. In its \
+         artifact the line fills all caches when the message comes, and who asks again finds it \
+         there (src/dram_ctrl.cc, src/memory.cc: receive_packet, done)",
     ),
     Param {
         key: "tlb.entries",
