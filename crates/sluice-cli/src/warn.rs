@@ -5,14 +5,15 @@ use sluice_output::Run;
 
 /// What a user should know although the program may have ended well.
 pub fn of_run(result: &Run<'_>) {
-    let Some(main) = result.main() else {
+    if result.main().is_none() {
         eprintln!(
             "sluice: warning: the preload library did not start in the program; nothing of it \
              was on the device"
         );
         return;
-    };
-    let count = |counter| main.get(counter);
+    }
+    // Of all its processes: a script does little itself.
+    let count = |counter| result.processes.iter().map(|p| p.get(counter)).sum::<u64>();
     if count(Counter::KernelFaults) > 0 {
         eprintln!(
             "sluice: warning: {} system calls met missing pages and were tried again; \
@@ -22,8 +23,7 @@ pub fn of_run(result: &Run<'_>) {
     }
     of_refusals(count(Counter::PolicyRefused));
     of_wear(count(Counter::WritesRefused));
-    let of_all = |counter| result.processes.iter().map(|p| p.get(counter)).sum();
-    of_sharing(of_all(Counter::SharedBytes));
+    of_sharing(count(Counter::SharedBytes));
     if count(Counter::DeviceFull) > 0 {
         eprintln!(
             "sluice: warning: the device was full {} times (raise device.capacity)",

@@ -3,6 +3,7 @@
 //! Loaded by `LD_PRELOAD` (see `sluice run`). Without a session in the environment it does nothing.
 //! Hooks allocate nothing and print nothing; what they need is resolved in the constructor.
 
+mod affinity;
 mod buffers;
 mod calls;
 mod change;

@@ -47,6 +47,11 @@ impl CpuSet {
         unsafe { libc::CPU_ISSET(cpu, &self.0) }
     }
 
+    /// Whether it is just this CPU.
+    pub fn is_one(&self, cpu: usize) -> bool {
+        self.count() == 1 && self.contains(cpu)
+    }
+
     /// The lowest CPU above `cpu` in the set, or its lowest.
     pub fn after(&self, cpu: usize) -> usize {
         let most = 8 * size_of::<libc::cpu_set_t>();

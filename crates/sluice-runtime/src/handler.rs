@@ -4,6 +4,7 @@
 //! switch on one CPU costs 3 µs here, a wake-up across CPUs 20 to 100 µs. While it waits it spins
 //! in the place of the thread whose load would have stalled that CPU.
 
+use crate::affinity::{Held, hold, reset};
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::wait_until;
@@ -43,13 +44,14 @@ enum Stage {
     Begun,
     /// The page is there, if that can be, and the thread held on this CPU: then with the CPUs that
     /// it gets back.
-    Ready(Option<CpuSet>),
+    Ready(Option<Held>),
 }
 
 /// Starts the session's handler threads, all signals blocked. Returns their number.
 ///
 /// The first shares the CPU of the caller, the others take the CPUs that follow.
 pub fn start(engine: &'static Engine) -> Result<usize, i32> {
+    reset();
     let all = CpuSet::of(0);
     let mut cpu = cpu_now();
     for n in 0..engine.session.handlers {
@@ -198,19 +200,16 @@ impl Handler {
         if self.engine.fill(&p.wait, now, || p.thread) {
             self.waiting[at] = None;
             self.count -= 1;
-            if let Stage::Ready(Some(before)) = p.stage {
-                before.bind(p.thread);
+            if let Stage::Ready(Some(held)) = p.stage {
+                held.let_go();
             }
         }
     }
 
-    /// Holds a thread that waits on this CPU, where it is to wake up. Returns its CPUs, if it had
-    /// others.
-    fn hold(&self, thread: u32) -> Option<CpuSet> {
-        let own = thread == 0 || thread == self.own;
-        let before =
-            CpuSet::of(thread).filter(|s| !own && s.count() > 1 && s.contains(self.cpu))?;
-        CpuSet::one(self.cpu).bind(thread).then_some(before)
+    /// Holds a thread that waits on this CPU, where it is to wake up, if it has others.
+    fn hold(&self, thread: u32) -> Option<Held> {
+        let is_own = thread == 0 || thread == self.own;
+        if is_own { None } else { hold(thread, self.cpu) }
     }
 }
 

@@ -5,6 +5,7 @@
 //! tells [`host::Host`] which page leaves the cache; [`pace`] waits for the deadline; and
 //! [`Engine::fill`] maps the page. Nothing on that way allocates, prints, or touches device memory.
 
+mod affinity;
 mod calibrate;
 mod clock;
 mod control;
@@ -30,6 +31,7 @@ mod state;
 mod stats;
 mod thread;
 
+pub use affinity::choose as choose_cpus;
 pub use calibrate::Cost;
 pub use clock::now_ns;
 pub use control::start as start_control;

@@ -3,6 +3,7 @@
 mod bad_input;
 mod build;
 mod control;
+mod cpus;
 mod exec;
 mod fork;
 mod graph;

@@ -72,6 +72,17 @@ fn what_other_programs_did_is_told() {
     assert!(lines.contains("other processes: "), "{lines}");
 }
 
+/// Only the shell would have been told of.
+#[test]
+fn what_befell_other_processes_is_told() {
+    let script = "dd if=/dev/zero of=/dev/null bs=200M count=1; true";
+    let run = Sluice::run("event").cache("1MiB");
+    let out = run
+        .set("device.capacity", "64MiB")
+        .program(["sh", "-c", script]);
+    assert!(out.stderr.contains("raise device.capacity"), "{out:#?}");
+}
+
 /// Runs a live run by way of another command.
 fn by(mut outer: Command, live: &Command) -> Outcome {
     outer.arg(live.get_program()).args(live.get_args());

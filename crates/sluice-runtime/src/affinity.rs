@@ -1,0 +1,204 @@
+//! CPUs that the program chooses for a thread while a handler holds the thread on a CPU.
+//!
+//! A handler notes a thread's CPUs, binds it to one, and gives it the others back when its page is
+//! there. What the program has chosen meanwhile must stay. Neither side waits for the other: a
+//! handler gives nothing back once a choice was marked, and who chooses does so again if a handler
+//! bound the thread meanwhile. Threads share slots by their numbers, which costs a look or a try.
+
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use sluice_region::CpuSet;
+
+const SLOTS: usize = 64;
+/// Tries to choose between two acts of handlers, each some microseconds long and many apart.
+const MAX_TRIES: u32 = 1_000;
+
+#[derive(Debug)]
+struct Slot {
+    /// The thread for which the program chose last, and above it how many choices there were.
+    chosen: AtomicU64,
+    /// Acts of handlers that have begun, and that have ended.
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+static TABLE: [Slot; SLOTS] = [const {
+    Slot {
+        chosen: AtomicU64::new(0),
+        begun: AtomicU64::new(0),
+        ended: AtomicU64::new(0),
+    }
+}; SLOTS];
+
+/// A thread that is held, with the CPUs that it gets back.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    thread: u32,
+    cpu: usize,
+    before: CpuSet,
+    chosen: u64,
+}
+
+/// Holds a thread on a CPU, unless it has no other.
+pub fn hold(thread: u32, cpu: usize) -> Option<Held> {
+    let slot = slot(thread);
+    slot.act(|| {
+        let chosen = slot.chosen.load(SeqCst);
+        let before = CpuSet::of(thread).filter(|set| set.count() > 1 && set.contains(cpu))?;
+        let held = Held {
+            thread,
+            cpu,
+            before,
+            chosen,
+        };
+        CpuSet::one(cpu).bind(thread).then_some(held)
+    })
+}
+
+impl Held {
+    /// Gives the thread its CPUs back, if they were not chosen anew.
+    pub fn let_go(&self) {
+        let slot = slot(self.thread);
+        slot.act(|| {
+            let chosen = slot.chosen.load(SeqCst);
+            if chosen == self.chosen || !self.is_chosen(chosen) {
+                self.before.bind(self.thread);
+            }
+        });
+    }
+
+    /// Whether a mark is this thread's. Behind one of another thread its own may be hidden.
+    fn is_chosen(&self, mark: u64) -> bool {
+        let is_own = mark as u32 == self.thread;
+        is_own || CpuSet::of(self.thread).is_some_and(|now| !now.is_one(self.cpu))
+    }
+}
+
+/// Makes the call by which the program chooses CPUs for a thread, so often that its choice is the
+/// last. `call` says whether the kernel agreed.
+pub fn choose(thread: u32, mut call: impl FnMut() -> bool) {
+    let slot = slot(thread);
+    for _ in 0..MAX_TRIES {
+        let (ended, begun) = (slot.ended.load(SeqCst), slot.begun.load(SeqCst));
+        if !call() {
+            return;
+        }
+        slot.mark(thread);
+        if ended == begun && slot.begun.load(SeqCst) == begun {
+            return;
+        }
+    }
+}
+
+/// In the child of a fork: no handler acts.
+pub fn reset() {
+    for slot in &TABLE {
+        slot.ended.store(slot.begun.load(Relaxed), SeqCst);
+    }
+}
+
+fn slot(thread: u32) -> &'static Slot {
+    &TABLE[thread as usize % SLOTS]
+}
+
+impl Slot {
+    fn act<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.begun.fetch_add(1, SeqCst);
+        let result = act();
+        self.ended.fetch_add(1, SeqCst);
+        result
+    }
+
+    fn mark(&self, thread: u32) {
+        let next = |mark: u64| Some((mark >> 32).wrapping_add(1) << 32 | u64::from(thread));
+        // It always changes something.
+        let _ = self.chosen.fetch_update(SeqCst, SeqCst, next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_region::{cpu_now, thread_id};
+    use std::sync::Mutex;
+
+    /// Both tests count acts on the table.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    fn only() -> std::sync::MutexGuard<'static, ()> {
+        ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    #[test]
+    fn what_is_chosen_while_a_thread_is_held_stays() {
+        let _only = only();
+        let (me, cpu) = (thread_id(), cpu_now());
+        let all = CpuSet::of(0).unwrap();
+        if all.count() < 2 {
+            println!("not tested: needs two CPUs");
+            return;
+        }
+        let other = CpuSet::one(all.after(cpu));
+        let own = CpuSet::one(cpu);
+        let hidden = || slot(me).mark(me + SLOTS as u32);
+        // What is chosen meanwhile, whether for another thread as well, CPUs that it has then.
+        let cases = [
+            (None, false, all.count()),
+            (None, true, all.count()),
+            (Some(other), false, 1),
+            (Some(other), true, 1),
+            (Some(own), false, 1),
+        ];
+        for (choice, is_shared, count) in cases {
+            let held = hold(me, cpu).unwrap();
+            assert_eq!(CpuSet::of(0).unwrap().count(), 1);
+            if let Some(set) = choice {
+                choose(me, || set.bind(me));
+            }
+            if is_shared {
+                hidden();
+            }
+            held.let_go();
+            assert_eq!(
+                CpuSet::of(0).unwrap().count(),
+                count,
+                "{choice:?} {is_shared}"
+            );
+            all.bind(me);
+        }
+    }
+
+    #[test]
+    fn a_choice_is_made_again_if_a_handler_acted_meanwhile_and_not_if_it_was_refused() {
+        let _only = only();
+        let thread = 7 + SLOTS as u32;
+        let mut calls = 0;
+        choose(thread, || {
+            calls += 1;
+            if calls < 3 {
+                slot(thread).act(|| ());
+            }
+            true
+        });
+        assert_eq!(calls, 3);
+        let before = slot(thread).chosen.load(SeqCst);
+        choose(thread, || false);
+        assert_eq!(slot(thread).chosen.load(SeqCst), before);
+        // One that had begun before may end later.
+        slot(thread).begun.fetch_add(1, SeqCst);
+        let mut calls = 0;
+        choose(thread, || {
+            calls += 1;
+            if calls == 2 {
+                slot(thread).ended.fetch_add(1, SeqCst);
+            }
+            true
+        });
+        assert_eq!(calls, 3);
+        slot(thread).begun.fetch_add(1, SeqCst);
+        reset();
+        assert_eq!(
+            slot(thread).ended.load(SeqCst),
+            slot(thread).begun.load(SeqCst)
+        );
+    }
+}
