@@ -283,7 +283,7 @@ impl Twitter {
         edge.min(self.edges.saturating_sub(length))
     }
 
-    /// Hubs are in the first quarter, each as far from the next as its list is long.
+    /// Hubs are in the first 16th, each as far from the next as its list is long.
     fn hub(&self, number: u64) -> u32 {
         let apart = self.hub_apart();
         (number % self.hub_places() * apart) as u32
@@ -294,19 +294,19 @@ impl Twitter {
     }
 
     fn hub_places(&self) -> u64 {
-        (self.vertices / 4 / self.hub_apart()).max(1)
+        (self.vertices / 16 / self.hub_apart()).max(1)
     }
 
     /// The others are behind them, and as many side by side as the scale says: so their pages are
     /// divided as those of all arrays are.
     fn other(&self, number: u64) -> u32 {
         let list = number % self.other_places();
-        let vertex = self.vertices / 4 + list / self.scale * APART + list % self.scale;
+        let vertex = self.vertices / 16 + list / self.scale * APART + list % self.scale;
         vertex.min(self.vertices - 1) as u32
     }
 
     fn other_places(&self) -> u64 {
-        (self.vertices * 3 / 4 / APART).max(1) * self.scale
+        (self.vertices * 15 / 16 / APART).max(1) * self.scale
     }
 }
 
