@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference"
 MADE_BY = "<!-- Made by scripts/reference.py (`make docs`); do not edit. -->\n\n"
 # Programs of their own; `--help` of the others needs no second program.
-EXTERNAL = {"report", "reproduce"}
+EXTERNAL = {"report", "reproduce", "sweep"}
 WIDTH = 100
 # crates/sluice-model/tests/allocation.rs holds the sums for a terabyte to their bounds.
 EVICTION_MEMORY = """
@@ -280,6 +280,10 @@ def commands(sluice: Path) -> str:
         text += f"\n## {title}\n\n```text\n{help_of(sluice, words).rstrip()}\n```\n"
     return text + ("\n## sluice report\n\nPart of the Python package:"
                    " `sluice report DIR.. [-o FILE] [--title TEXT]`.\n"
+                   "\n## sluice sweep\n\nPart of the Python package: `sluice sweep --over"
+                   " KEY=V,V... [--measure NAME]... [--jobs N] [--out DIR] [--fresh] [--json]"
+                   " [--sluice FILE] -- COMMAND...`. Status 0: everything ran; 1: a run failed;"
+                   " 130: interrupted, and the same command goes on.\n"
                    "\n## sluice reproduce\n\nPart of the Python package: `sluice reproduce"
                    " [PAPER[/FIGURE]] [--quick] [--list] [--jobs N] [--out DIR] [--fresh] [--json]"
                    " [--sluice FILE] [--experiments DIR]`. Status 0: everything ran, whatever the"

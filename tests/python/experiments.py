@@ -106,7 +106,7 @@ if os.environ.get("ALONE"):
 time.sleep(float(os.environ.get("NAP", 0)))
 if os.environ.get("ALONE"):
     os.rmdir(os.environ["ALONE"])
-speed = float(sets.get("speed", 1)) * float(sets.get("depth", 1))
+speed = float(sets.get("speed", sets.get("device.speed", 1))) * float(sets.get("depth", 1))
 print("working", file=sys.stderr)
 print(json.dumps({{"time_s": float(value["--load"][0]) * float(value["--work"]) / speed}}))
 """

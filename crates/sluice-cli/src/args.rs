@@ -77,6 +77,9 @@ pub enum Command {
     /// Write an HTML report of one or more output folders
     #[command(disable_help_flag = true)]
     Report(ExternalArgs),
+    /// Run one command with every combination of some values, as a table and pictures
+    #[command(disable_help_flag = true)]
+    Sweep(ExternalArgs),
     /// Run published experiments and compute whether they come out
     #[command(disable_help_flag = true)]
     Reproduce(ExternalArgs),

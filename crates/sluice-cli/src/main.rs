@@ -79,6 +79,7 @@ fn run() -> ExitCode {
         args::Command::Trace { command } => trace::run(&command),
         args::Command::Policy { command } => device::policies(&command),
         args::Command::Report(args) => external::run("sluice-report", &args.arguments),
+        args::Command::Sweep(args) => external::run("sluice-sweep", &args.arguments),
         args::Command::Reproduce(args) => external::run("sluice-reproduce", &args.arguments),
     };
     result.unwrap_or_else(|error| {

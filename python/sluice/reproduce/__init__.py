@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sluice.errors import ExperimentError
+from sluice.reproduce import program
 
 if TYPE_CHECKING:
     from sluice.reproduce.spec import Experiment
@@ -45,7 +44,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     from sluice.reproduce.session import Session
 
     out = options.out or Path(OUT, *(["quick"] if options.quick else []))
-    session = Session(_sluice(options.sluice), out, options.jobs, options.fresh)
+    session = Session(program.find(options.sluice), out, options.jobs, options.fresh)
     try:
         failed = session.reproduce(chosen)
     except KeyboardInterrupt:
@@ -91,25 +90,6 @@ def _chosen(names: list[str], what: str | None, root: Path) -> list[str]:
     return found
 
 
-def _sluice(given: Path | None) -> Path:
-    """The program that runs: as given, the one that started this one, or found on the PATH."""
-    checkout = Path(__file__).parents[3] / "target/release/sluice"
-    candidates: list[Any] = [given] if given else [
-        os.environ.get("SLUICE"), checkout, shutil.which("sluice")]
-    for candidate in candidates:
-        if candidate and Path(candidate).is_file():
-            return Path(candidate).resolve()
-    raise ExperimentError(f"no program at {given}" if given else
-                          "no `sluice` on the PATH; --sluice FILE names one")
-
-
-def _jobs(text: str) -> int:
-    jobs = int(text)
-    if jobs < 1:
-        raise ValueError
-    return jobs
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sluice reproduce",
@@ -120,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true",
                         help="shorter runs at a smaller scale, without sensitivities")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
-    parser.add_argument("--jobs", metavar="N", type=_jobs, default=len(os.sched_getaffinity(0)),
+    parser.add_argument("--jobs", metavar="N", type=program.jobs, default=program.CORES,
                         help="runs at a time (default: one for each core)")
     parser.add_argument("--out", metavar="DIR", type=Path,
                         help=f"pages, results and finished runs (default: {OUT}, or {OUT}/quick)")

@@ -22,7 +22,7 @@ def render(one: Evaluated, version: str) -> str:
     slug = one.experiment.name.replace("/", "-")
     counted = [judged for judged in one.judged if judged.outcome != CONTRADICTS]
     return _template("experiment.html").render(
-        style=_style(), one=one, experiment=one.experiment, words=words, version=version,
+        style=style(), one=one, experiment=one.experiment, words=words, version=version,
         counted=counted, unchecked=[one for one in counted if one.outcome == UNCHECKED],
         contradicted=[judged for judged in one.judged if judged.outcome == CONTRADICTS],
         figures=[_figure(one, figure, f"{slug}-{index}")
@@ -33,7 +33,7 @@ def render(one: Evaluated, version: str) -> str:
 def render_index(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str]],
                  version: str) -> str:
     """The list of all experiments with their verdicts, from their result objects."""
-    return _template("index.html").render(style=_style(), results=results, failures=failures,
+    return _template("index.html").render(style=style(), results=results, failures=failures,
                                           words=words, version=version)
 
 
@@ -84,7 +84,7 @@ def _template(name: str) -> Any:
                                    .read_text(encoding="utf-8"))
 
 
-def _style() -> Markup:
+def style() -> Markup:
     """The report's style, and what only these pages have."""
     report = files("sluice.report").joinpath("page.css").read_text(encoding="utf-8")
     own = files("sluice.reproduce").joinpath("page.css").read_text(encoding="utf-8")

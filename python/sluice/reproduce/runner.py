@@ -101,8 +101,7 @@ class Runner:
             stopped = self._stopped
         if child.returncode != 0:
             if not stopped:
-                lines = errors.strip().splitlines()
-                self.failures[arguments] = lines[-1] if lines else f"status {child.returncode}"
+                self.failures[arguments] = _problem(errors) or f"status {child.returncode}"
             return
         try:
             result = json.loads(output.strip().splitlines()[-1])
@@ -126,3 +125,9 @@ class Runner:
             self._stopped = True
             for child in self._children:
                 child.terminate()
+
+
+def _problem(errors: str) -> str:
+    """The line that says what was wrong: that of a bad argument, or the last one."""
+    lines = errors.strip().splitlines()
+    return next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from sluice.errors import ExperimentError
 from sluice.reproduce import markdown, matrix, page, words
 from sluice.reproduce.claims import CONTRADICTS
 from sluice.reproduce.evaluate import Evaluated, document, evaluate
+from sluice.reproduce.progress import Progress
 from sluice.reproduce.quantity import number
 from sluice.reproduce.runner import Arguments, Runner
 from sluice.reproduce.spec import Experiment, in_order
@@ -36,7 +35,7 @@ class Session:
     def reproduce(self, experiments: Sequence[Experiment]) -> bool:
         """Runs, evaluates and writes each; whether a run failed."""
         wanted = {one.name: _arguments(one) for one in experiments}
-        progress = _Progress()
+        progress = Progress()
         for turn, one in enumerate(experiments, start=1):
             place = f" ({turn} of {len(experiments)})" if len(experiments) > 1 else ""
             progress.start(f"{one.name}{place}", wanted[one.name])
@@ -112,38 +111,3 @@ def _arguments(experiment: Experiment) -> dict[Arguments, str]:
             every.setdefault(run.arguments,
                              f"{' '.join(run.cell)} {trial.open.name}={trial.value}")
     return every
-
-
-class _Progress:
-    """One line on a terminal that changes in place; nothing in a pipe."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-        self._started = 0.0
-        self._name = ""
-        self._labels: Mapping[Arguments, str] = {}
-
-    def start(self, name: str, labels: Mapping[Arguments, str]) -> None:
-        """The runs of an experiment begin."""
-        self._name, self._labels = name, labels
-        self._started = time.monotonic()
-        self._show(f"{name}: starting")
-
-    def told(self, done: int, total: int, what: Arguments) -> None:
-        """One run of the experiment has ended."""
-        left = (time.monotonic() - self._started) / done * (total - done)
-        self._show(f"{self._name}: {done} of {total} runs, {_span(left)} left; last"
-                   f" {self._labels.get(what, '')}")
-
-    def clear(self) -> None:
-        """Takes the line away."""
-        self._show("")
-
-    def _show(self, line: str) -> None:
-        if self._shown:
-            width = max(20, shutil.get_terminal_size().columns - 1)
-            print(f"\r\x1b[K{line[:width]}", end="", file=sys.stderr, flush=True)
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,80 @@
+"""``sluice sweep``: one command with every combination of some values, as a table and pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sluice.errors import ExperimentError
+from sluice.reproduce import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, program
+
+OUT = Path("sweep-out")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The ``sluice-sweep`` command. Returns its exit status: 0 when everything ran; 1 when a run
+    failed; 2 for bad input; 130 after Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _sweep(options)
+    except (ExperimentError, OSError) as error:
+        print(f"sluice sweep: {' '.join(str(error).split())}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from sluice.sweep.plan import plan
+
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    planned = plan(options.over, options.measure, command)
+    # Drawing takes a second to import: a mistyped argument is told before that.
+    from sluice.sweep.session import Session
+
+    session = Session(program.find(options.sluice), options.out, options.jobs, options.fresh)
+    try:
+        told = session.sweep(planned)
+    except KeyboardInterrupt:
+        print(f"\nsluice sweep: interrupted; {session.kept()} runs are kept in {options.out}, the"
+              " same command goes on from there", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    for failure in told.document["failures"][:1]:
+        print(f"sluice sweep: {len(told.document['failures'])} of {told.total} runs failed; the"
+              f" first, `{' '.join(failure['arguments'])}`: {failure['problem']}",
+              file=sys.stderr)
+    if options.json:
+        print(json.dumps(told.document, sort_keys=True))
+    else:
+        print(f"{told.text}\n\npage: {options.out / 'index.html'}; numbers:"
+              f" {options.out / 'results.csv'}")
+    return EXIT_FAILED if told.document["failures"] else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sluice sweep",
+        description="Run one command with every combination of some values.",
+        epilog="Example: sluice sweep --over cache.policy=lru,fifo,s3fifo --over"
+               " cache.capacity=64MiB,256MiB --measure cache.hit_ratio --measure"
+               " latency_ns.accesses.mean -- sim --workload zipf. A key with a dot becomes --set"
+               " KEY=VALUE, another one --KEY VALUE, or takes the place of {KEY} in the command.")
+    parser.add_argument("--over", metavar="KEY=V,V", action="append", default=[],
+                        help="a setting or an option, and its values; several make combinations")
+    parser.add_argument("--measure", metavar="NAME", action="append", default=[],
+                        help="a number of the command's --json output, by its keys with dots, or"
+                             " NAME=FORMULA with such numbers, such as"
+                             " \"gain = at(time_s, policy='fifo') / time_s\"; axes go by the last"
+                             " part of their key (default: some that the output has)")
+    parser.add_argument("--jobs", metavar="N", type=program.jobs, default=program.CORES,
+                        help="runs at a time (default: one for each core; `run` and `vm` measure"
+                             " time and always run alone)")
+    parser.add_argument("--out", metavar="DIR", type=Path, default=OUT,
+                        help=f"page, numbers and finished runs (default: {OUT})")
+    parser.add_argument("--fresh", action="store_true", help="run again what is kept in DIR")
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
+    parser.add_argument("--sluice", metavar="FILE", type=Path, help="the program to run")
+    parser.add_argument("command", metavar="-- COMMAND", nargs=argparse.REMAINDER,
+                        help="what to run, such as `sim --workload zipf`, without --json")
+    return parser

@@ -1,0 +1,71 @@
+"""The page of a sweep: a picture of each measure, and the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from sluice.reproduce import draw
+from sluice.reproduce.evaluate import Evaluated
+from sluice.reproduce.figures import Figure, Part
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import number_of
+from sluice.reproduce.page import style
+from sluice.reproduce.quantity import number
+from sluice.reproduce.spec import Axis
+
+_DRAWN = 3
+"""Axes of a picture: along it, by colour, and a panel each."""
+_LOG = 8
+"""From this ratio of its largest to its least number on, an axis is logarithmic."""
+
+
+def render(one: Evaluated, document: Mapping[str, Any], version: str) -> str:
+    """The same runs give the same bytes."""
+    axes = one.experiment.axes
+    pictures = []
+    if len(axes) <= _DRAWN:
+        pictures = [Markup(draw.draw(one, _figure(one, name), f"sweep-{index}"))
+                    for index, name in enumerate(one.experiment.derived, start=1)
+                    if _is_drawn(one, name)]
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+                              lstrip_blocks=True)
+    template = environment.from_string(
+        files("sluice.sweep").joinpath("page.html").read_text(encoding="utf-8"))
+    return template.render(style=style(), version=version, document=document, number=number,
+                           pictures=pictures, command=" ".join(one.experiment.command),
+                           too_many=len(axes) > _DRAWN)
+
+
+def _is_drawn(one: Evaluated, measure: str) -> bool:
+    """Whether it has a value for each run, and one at least is a number."""
+    grid = one.known[measure]
+    return set(grid.axes) == {axis.name for axis in one.experiment.axes} and any(
+        isinstance(value, int | float) and math.isfinite(value) for value in grid.cells.values())
+
+
+def _figure(one: Evaluated, measure: str) -> Figure:
+    """Lines along the last axis of numbers, or bars along the first."""
+    axes = list(one.experiment.axes)
+    lines = [axis for axis in axes if _numbers(axis)]
+    along = lines[-1] if lines else axes[0]
+    others = [axis.name for axis in axes if axis is not along] + ["", ""]
+    values = _numbers(along)
+    return Figure(
+        section="", kind="lines" if lines else "bars", title=measure, caption="", x=along.name,
+        series=others[0], panel=others[1], x_label=along.title, y_label=measure,
+        log_x=bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG,
+        log_y=False, parts=(Part("", Formula(one.experiment.derived[measure].text), None),),
+        mean="", swap=False, form=".4g")
+
+
+def _numbers(axis: Axis) -> list[float]:
+    """The axis' labels as numbers, if all of several are."""
+    values = [number_of(label.name) for label in axis.labels]
+    known = len(values) > 1 and not any(math.isnan(value) for value in values)
+    return values if known else []

@@ -1,0 +1,84 @@
+"""What a sweep runs and measures, from its arguments: an experiment of which nothing was
+published."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from sluice.errors import ExperimentError
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.spec import Axis, Experiment, Label, Metric
+
+LIVE = ("run", "vm")
+"""Commands that measure time: one run at a time."""
+
+
+def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str]) -> Experiment:
+    """Raises ``ExperimentError`` that names the argument."""
+    if not command:
+        raise ExperimentError("no command to run; put it behind --, such as"
+                              " `-- sim --workload zipf`")
+    if not over:
+        raise ExperimentError("nothing to sweep over; --over KEY=VALUE,VALUE names a setting or an"
+                              " option and its values")
+    pairs = [_over(text) for text in over]
+    names = _names([key for key, _ in pairs])
+    axes, command = [], [part for part in command if part != "--json"]
+    for (key, values), name in zip(pairs, names, strict=True):
+        axes.append(Axis(name, key, tuple(_label(key, value) for value in values)))
+        if "." not in key and f"{{{name}}}" not in " ".join(command):
+            command += [f"--{key}", f"{{{name}}}"]
+    _check_braces(command, names)
+    derived = dict(_measure(text) for text in measures)
+    used = {name for formula in derived.values() for name in formula.names}
+    return Experiment(
+        name="sweep", folder=Path(), title="Sweep", paper="", place="", setup="", departs="",
+        axes=tuple(axes), subcommand=(), command=tuple(command), skip=(), settings={}, per={},
+        live=command[0] in LIVE, quick=False,
+        metrics={name: Metric((f"/{name.replace('.', '/')}",)) for name in sorted(used)},
+        derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=())
+
+
+def _over(text: str) -> tuple[str, list[str]]:
+    key, found, values = text.partition("=")
+    key = key.strip().removeprefix("--")
+    listed = [value.strip() for value in values.split(",")]
+    if not found or not re.fullmatch(r"[a-z][a-z0-9_.-]*", key) or not all(listed):
+        raise ExperimentError(f"bad --over {text!r}; it is KEY=VALUE,VALUE, such as"
+                              " cache.policy=lru,fifo or seed=1,2,3")
+    twice = [value for value, count in Counter(listed).items() if count > 1]
+    if twice:
+        raise ExperimentError(f"--over {key}: {twice[0]!r} is there twice")
+    return key, listed
+
+
+def _names(keys: Sequence[str]) -> list[str]:
+    """Keys by their last part, by which formulas call them; whole where two have the same."""
+    twice = [key for key, count in Counter(keys).items() if count > 1]
+    if twice:
+        raise ExperimentError(f"--over {twice[0]} is there twice; give it all its values at once")
+    last = [key.split(".")[-1].replace("-", "_") for key in keys]
+    count = Counter(last)
+    return [name if count[name] == 1 else re.sub(r"[.-]", "_", key)
+            for key, name in zip(keys, last, strict=True)]
+
+
+def _label(key: str, value: str) -> Label:
+    return Label(value, value, set={key: value} if "." in key else {})
+
+
+def _check_braces(command: Sequence[str], names: Sequence[str]) -> None:
+    for name in re.findall(r"\{([a-z_0-9]+)\}", " ".join(command)):
+        if name not in names:
+            raise ExperimentError(f"the command has {{{name}}}, and no --over gives it values;"
+                                  f" there are {', '.join(names)}")
+
+
+def _measure(text: str) -> tuple[str, Formula]:
+    """``NAME = FORMULA``, or a place in the output alone."""
+    named = re.fullmatch(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*=(?!=)(.*)", text, re.DOTALL)
+    formula = Formula(named[2] if named else text)
+    return named[1] if named else formula.text, formula
