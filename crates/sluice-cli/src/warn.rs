@@ -14,6 +14,7 @@ pub fn of_run(result: &Run<'_>) {
     }
     // Of all its processes: a script does little itself.
     let count = |counter| result.processes.iter().map(|p| p.get(counter)).sum::<u64>();
+    of_nothing(count(Counter::Traps), result.place);
     if count(Counter::KernelFaults) > 0 {
         eprintln!(
             "sluice: warning: {} system calls met missing pages and were tried again; \
@@ -35,6 +36,18 @@ pub fn of_run(result: &Run<'_>) {
             "sluice: warning: {} private mappings of the DAX file stayed outside the device",
             count(Counter::PrivateDax)
         );
+    }
+}
+
+/// Figures of nothing look like those of a fast device.
+fn of_nothing(traps: u64, place: &str) {
+    // A guest may leave its device alone.
+    if traps == 0 && !place.starts_with("guest") {
+        let why = match place.strip_prefix("dax:") {
+            Some(path) => format!("nobody touched a shared mapping of {path}"),
+            None => "it used no memory that can be placed there".into(),
+        };
+        eprintln!("sluice: warning: nothing of the program was on the device: {why}");
     }
 }
 

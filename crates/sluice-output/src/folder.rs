@@ -8,17 +8,20 @@ use sluice_config::System;
 use sluice_model::DeviceConfig;
 use sluice_units::bucket_middle;
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest latency the HDR files hold, ns: an hour.
 const HDR_MAX_NS: u64 = 3_600_000_000_000;
 
-/// An output folder.
+/// An output folder, of one run at a time.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// The folder itself, locked: of two runs each would overwrite some of the other's files.
+    _lock: Arc<File>,
 }
 
 impl Folder {
@@ -26,6 +29,11 @@ impl Folder {
     /// can be written to is found now, not at the end of a long run.
     pub fn create(path: &Path) -> io::Result<Folder> {
         fs::create_dir_all(path)?;
+        let lock = File::open(path)?;
+        // A file system may have no locks.
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            return Err(io::Error::other("another run writes there"));
+        }
         fs::write(path.join(OURS[0]), "")?;
         for name in OURS {
             match fs::remove_file(path.join(name)) {
@@ -35,6 +43,7 @@ impl Folder {
         }
         Ok(Folder {
             path: path.to_path_buf(),
+            _lock: Arc::new(lock),
         })
     }
 

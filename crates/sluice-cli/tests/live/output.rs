@@ -1,9 +1,12 @@
 //! What a run prints and keeps.
 
 use crate::build::helper;
-use crate::sluice::{Outcome, Sluice, TRAPS, finish};
+use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish};
 use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Promised of every measuring run.
 const FIELDS: &[&str] = &[
@@ -200,4 +203,34 @@ fn a_program_that_does_nothing() {
     let out = Sluice::run("event").program([path]);
     assert_eq!(out.status.code(), Some(2), "its own status: {out:#?}");
     assert_eq!(out.json()["exit"]["code"], 2);
+}
+
+/// The one that ended last had the folder, or either some of its files.
+#[test]
+fn two_runs_do_not_share_a_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sleep = |time: &str| {
+        let run = Sluice::run("event").args([OsStr::new("--out"), folder.path().as_os_str()]);
+        run.prepare(["sleep", time])
+    };
+    let first = Running::start(&mut sleep("60"));
+    // It has the folder before its program starts.
+    let session = format!("/dev/shm/sluice-{}-0", first.id());
+    let started = Instant::now();
+    while !Path::new(&session).exists() {
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "it never started"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = finish(&mut sleep("0"));
+    assert_eq!(second.status.code(), Some(2), "{second:#?}");
+    assert!(
+        second.stderr.contains("another run writes there"),
+        "{second:#?}"
+    );
+    first.signal_group(libc::SIGINT);
+    first.finish();
+    assert!(finish(&mut sleep("0")).status.success(), "it is free again");
 }

@@ -83,6 +83,23 @@ fn what_befell_other_processes_is_told() {
     assert!(out.stderr.contains("raise device.capacity"), "{out:#?}");
 }
 
+/// No trap at all was told as such, and nothing else.
+#[test]
+fn a_device_that_nobody_used_is_told_of() {
+    let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("room");
+    file.as_file().set_len(1 << 20).expect("room");
+    let place = format!("dax:{}", file.path().display());
+    for trap in TRAPS {
+        let run = Sluice::run(trap).args(["--place", &place]);
+        let out = run.program(["true"]);
+        let path = file.path().to_str().expect("plain letters");
+        assert!(out.stderr.contains("nobody touched"), "{out:#?}");
+        assert!(out.stderr.contains(path), "{out:#?}");
+        let out = Sluice::run(trap).program(["sort", "/etc/passwd"]);
+        assert_eq!(out.stderr, "", "{trap}");
+    }
+}
+
 /// Runs a live run by way of another command.
 fn by(mut outer: Command, live: &Command) -> Outcome {
     outer.arg(live.get_program()).args(live.get_args());
