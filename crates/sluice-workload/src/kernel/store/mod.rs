@@ -1,9 +1,8 @@
 //! The index of an in-memory store: a B+-tree whose nodes have addresses.
 //!
 //! N-Store has one pointer-linked B+-tree for each index of a table. A node here is eight lines:
-//! four of keys, four of values or children. A leaf that has lost its last entry is given back,
-//! nothing is merged (free-at-empty: Johnson and Shasha, "B-trees with inserts and deletes: why
-//! free-at-empty is better than merge-at-half", 1993).
+//! four of keys, four of values or children. Its users look keys up and insert them; `tpcc`, which
+//! removes some, has an index of its own.
 
 mod node;
 
@@ -44,7 +43,6 @@ impl Path {
 /// An entry found, and the load that brought its value.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    pub(super) key: u64,
     pub(super) value: u32,
     pub(super) loaded: Loaded,
 }
@@ -52,7 +50,6 @@ pub(super) struct Entry {
 /// A B+-tree from keys below 2^64 - 1 to rows.
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    free: Vec<u32>,
     at: Array,
     capacity: usize,
     root: u32,
@@ -89,7 +86,6 @@ impl Tree {
     pub(super) fn build(plan: TreePlan, entries: impl Iterator<Item = (u64, u32)>) -> Tree {
         let mut tree = Tree {
             nodes: Vec::new(),
-            free: Vec::new(),
             at: plan.at,
             capacity: plan.capacity as usize,
             root: 0,
@@ -124,25 +120,9 @@ impl Tree {
     }
 
     fn take(&mut self, node: Node) -> u32 {
-        if let Some(id) = self.free.pop() {
-            self.nodes[id as usize] = node;
-            return id;
-        }
         assert!(self.nodes.len() < self.capacity, "the plan has room");
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
-    }
-
-    /// The value of a key, without telling anybody.
-    pub(super) fn find(&self, key: u64) -> Option<u32> {
-        let mut id = self.root;
-        for _ in 1..self.height {
-            let node = &self.nodes[id as usize];
-            id = node.values[node.position(key)];
-        }
-        let leaf = &self.nodes[id as usize];
-        let at = leaf.position(key);
-        (at < leaf.used && leaf.keys[at] == key).then(|| leaf.values[at])
     }
 
     /// The value of a key.
@@ -152,48 +132,6 @@ impl Tree {
         let leaf = &self.nodes[id as usize];
         let found = at < leaf.used && leaf.keys[at] == key;
         found.then(|| self.entry(rec, id, at, before))
-    }
-
-    /// The first entry at `from` or above, if it is not above `to`.
-    pub(super) fn first(&self, rec: &mut Recorder, from: u64, to: u64) -> Option<Entry> {
-        let mut found = None;
-        self.scan(rec, from, to, |_, entry| {
-            found = Some(entry);
-            false
-        });
-        found
-    }
-
-    /// Calls for every entry from `from` to `to`, both included, until told to stop.
-    pub(super) fn scan(
-        &self,
-        rec: &mut Recorder,
-        from: u64,
-        to: u64,
-        mut each: impl FnMut(&mut Recorder, Entry) -> bool,
-    ) {
-        let (mut path, mut before) = self.descend(rec, from);
-        loop {
-            let (id, start) = path.leaf();
-            let leaf = &self.nodes[id as usize];
-            for at in start..leaf.used {
-                if at > start && at % LINE_KEYS == 0 {
-                    let line = self.key_at(id, at);
-                    rec.work(1);
-                    before = rec.load(line);
-                }
-                if leaf.keys[at] > to {
-                    return;
-                }
-                let entry = self.entry(rec, id, at, before);
-                if !each(rec, entry) {
-                    return;
-                }
-            }
-            if !self.step(rec, &mut path, &mut before) {
-                return;
-            }
-        }
     }
 
     /// Inserts a key that is not there.
@@ -224,47 +162,6 @@ impl Tree {
             let (parent, slot) = path.steps[level];
             self.nodes[parent as usize].values[slot] = right;
             (key, value, id, at) = (bound, id, parent, slot);
-        }
-    }
-
-    /// Removes a key; whether it was there.
-    pub(super) fn remove(&mut self, rec: &mut Recorder, key: u64) -> bool {
-        let (path, before) = self.descend(rec, key);
-        let (id, at) = path.leaf();
-        let leaf = &self.nodes[id as usize];
-        if at == leaf.used || leaf.keys[at] != key {
-            return false;
-        }
-        self.shift(rec, id, at, before);
-        self.nodes[id as usize].remove(at);
-        let mut level = path.depth - 1;
-        while level > 0 && self.nodes[path.steps[level].0 as usize].used == 0 {
-            rec.work(ALLOCATE);
-            self.free.push(path.steps[level].0);
-            level -= 1;
-            let (parent, slot) = path.steps[level];
-            self.shift(rec, parent, slot, before);
-            let node = &mut self.nodes[parent as usize];
-            let bound = node.keys[slot];
-            let last = slot + 1 == node.used;
-            node.remove(slot);
-            if last && slot > 0 {
-                self.widen(parent, self.height - level, bound);
-            }
-        }
-        if level == 0 && self.nodes[self.root as usize].used == 0 {
-            self.height = 1;
-        }
-        true
-    }
-
-    /// The last child of a node takes all keys up to `bound`, and so does its last child.
-    fn widen(&mut self, id: u32, height: usize, bound: u64) {
-        let mut id = id;
-        for _ in 1..height {
-            let node = &mut self.nodes[id as usize];
-            node.keys[node.used - 1] = bound;
-            id = node.values[node.used - 1];
         }
     }
 
@@ -299,7 +196,6 @@ impl Tree {
         rec.work(LOCATE);
         let loaded = rec.load_after(self.value_at(id, at), before);
         Entry {
-            key: node.keys[at],
             value: node.values[at],
             loaded,
         }
@@ -343,31 +239,6 @@ impl Tree {
             compare(line);
         });
         compare(last)
-    }
-
-    /// To the first entry of the next leaf; false at the end.
-    fn step(&self, rec: &mut Recorder, path: &mut Path, before: &mut Loaded) -> bool {
-        let mut level = path.depth - 1;
-        loop {
-            if level == 0 {
-                return false;
-            }
-            level -= 1;
-            let (id, at) = path.steps[level];
-            if at + 1 < self.nodes[id as usize].used {
-                path.steps[level].1 = at + 1;
-                break;
-            }
-        }
-        while level + 1 < path.depth {
-            let (id, at) = path.steps[level];
-            let child = rec.load_after(self.value_at(id, at), *before);
-            rec.work(LOCATE);
-            level += 1;
-            path.steps[level] = (self.nodes[id as usize].values[at], 0);
-            *before = rec.load_after(self.key_at(path.steps[level].0, 0), child);
-        }
-        true
     }
 
     fn put(&mut self, rec: &mut Recorder, id: u32, at: usize, key: u64, value: u32, b: Loaded) {
@@ -448,26 +319,13 @@ mod tests {
             let mut tree = tree(&map, 24);
             for (n, (op, key)) in ops.into_iter().enumerate() {
                 let ((), _) = told(|rec| match op {
-                    0 | 1 if !map.contains_key(&key) => {
+                    0..4 if !map.contains_key(&key) => {
                         map.insert(key, n as u32);
                         tree.insert(rec, key, n as u32);
                     }
-                    // Removed in runs, so that leaves become empty.
-                    0..4 => for key in key..key + 40 {
-                        assert_eq!(tree.remove(rec, key), map.remove(&key).is_some());
-                    },
-                    4 => {
+                    _ => {
                         let found = tree.get(rec, key).map(|e| e.value);
                         assert_eq!(found, map.get(&key).copied());
-                        assert_eq!(tree.find(key), found);
-                    }
-                    _ => {
-                        let found = tree.first(rec, key, key + 50).map(|e| (e.key, e.value));
-                        let due = map.range(key..=key + 50).next().map(|(k, v)| (*k, *v));
-                        assert_eq!(found, due);
-                        let mut count = 0;
-                        tree.scan(rec, key, key + 90, |_, _| { count += 1; true });
-                        assert_eq!(count, map.range(key..=key + 90).count());
                     }
                 });
             }

@@ -31,13 +31,6 @@ impl Node {
         self.used += 1;
     }
 
-    pub(super) fn remove(&mut self, at: usize) {
-        self.keys.copy_within(at + 1..self.used, at);
-        self.values.copy_within(at + 1..self.used, at);
-        self.used -= 1;
-        self.keys[self.used] = u64::MAX;
-    }
-
     /// Leaves the first `mid` entries and returns the others.
     pub(super) fn split(&mut self, mid: usize) -> Node {
         let mut right = Node::EMPTY;

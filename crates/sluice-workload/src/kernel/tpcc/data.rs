@@ -1,7 +1,7 @@
-//! The rows, and the database at the start (TPC-C 4.3.3).
+//! The rows, and the databases at the start (TPC-C 4.3.3, and N-Store's numbers).
 
-use super::super::store::Tree;
-use super::layout::{DISTRICTS, Layout, Sizes};
+use super::index::Index as Tree;
+use super::layout::{DATABASES, DISTRICTS, LINES_TWICE, Layout, Sizes};
 use super::rows::Rows;
 use sluice_units::Rng;
 
@@ -9,22 +9,23 @@ use sluice_units::Rng;
 pub(super) type Cents = i64;
 
 /// W_YTD and D_YTD at the start.
-pub(super) const WAREHOUSE_YTD: Cents = 30_000_000;
-pub(super) const DISTRICT_YTD: Cents = 3_000_000;
+const WAREHOUSE_YTD: Cents = DISTRICTS as Cents * DISTRICT_YTD;
+const DISTRICT_YTD: Cents = 3_000_000;
 /// C_YTD_PAYMENT at the start; C_BALANCE is as much below zero.
 const CUSTOMER_YTD: Cents = 1_000;
 /// H_AMOUNT at the start.
 const HISTORY_AMOUNT: u32 = 1_000;
-/// Last names (TPC-C 4.3.2.3).
-pub(super) const NAMES: u64 = 1_000;
+/// Last names: N-Store's are one letter or digit over and over.
+pub(super) const NAMES: u64 = 62;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct District {
     pub(super) ytd: Cents,
     /// D_NEXT_O_ID.
     pub(super) next: u32,
-    /// The oldest order kept.
+    /// The oldest order kept, and the oldest that is not delivered.
     pub(super) oldest: u32,
+    pub(super) undelivered: u32,
     /// The place after the newest order's lines.
     pub(super) end: u32,
     /// Lines kept.
@@ -35,26 +36,46 @@ pub(super) struct District {
     pub(super) forgotten: Cents,
 }
 
+impl District {
+    /// The number of an order that is kept, by its row.
+    pub(super) fn number(&self, sizes: &Sizes, district: u64, row: u64) -> u32 {
+        let (orders, oldest) = (sizes.orders, u64::from(self.oldest));
+        let place = row - district * orders;
+        (oldest + (place + orders - oldest % orders) % orders) as u32
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Customer {
     pub(super) balance: Cents,
     pub(super) ytd: Cents,
     /// Sum of delivered lines that are not kept any more.
     pub(super) forgotten: Cents,
-    pub(super) last: u16,
     pub(super) payments: u16,
     pub(super) deliveries: u16,
-    pub(super) bad_credit: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Stock {
     pub(super) quantity: u8,
     pub(super) orders: u16,
-    pub(super) remote: u16,
     pub(super) ytd: u32,
     /// Sum of quantities in lines that are not kept any more.
     pub(super) forgotten: u32,
+}
+
+impl Stock {
+    /// An order of so many (TPC-C 2.4.2.2).
+    pub(super) fn sell(&mut self, quantity: u8) {
+        let refill = if self.quantity >= quantity + 10 {
+            0
+        } else {
+            91
+        };
+        self.quantity = self.quantity + refill - quantity;
+        self.ytd += u32::from(quantity);
+        self.orders = self.orders.wrapping_add(1);
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,24 +92,41 @@ pub(super) struct Order {
 pub(super) struct Line {
     pub(super) item: u32,
     pub(super) amount: u32,
-    pub(super) supply: u16,
     pub(super) quantity: u8,
     pub(super) delivered: bool,
 }
 
-/// The indices, as in TPC-C's keys and N-Store's second index on names.
+/// The indices of a database: those of N-Store, and one of new orders by number.
 pub(super) struct Index {
     pub(super) warehouses: Tree,
     pub(super) districts: Tree,
     pub(super) customers: Tree,
+    /// The first customer with a name.
     pub(super) names: Tree,
+    /// The first row of a customer.
+    pub(super) histories: Tree,
     pub(super) items: Tree,
     pub(super) stocks: Tree,
     pub(super) orders: Tree,
-    /// A customer's orders, the latest first.
+    /// A customer's latest order.
     pub(super) latest: Tree,
     pub(super) new_orders: Tree,
     pub(super) lines: Tree,
+    /// The first line of an order.
+    pub(super) first_lines: Tree,
+}
+
+impl Index {
+    /// Those that change.
+    pub(super) fn changing(&self) -> [(&'static str, &Tree); 5] {
+        [
+            ("orders", &self.orders),
+            ("latest orders", &self.latest),
+            ("new orders", &self.new_orders),
+            ("order lines", &self.lines),
+            ("first lines", &self.first_lines),
+        ]
+    }
 }
 
 pub(super) struct Data {
@@ -101,41 +139,38 @@ pub(super) struct Data {
     pub(super) lines: Vec<Line>,
     /// H_AMOUNT.
     pub(super) history: Vec<u32>,
-    pub(super) index: Index,
+    /// By database.
+    pub(super) index: Vec<Index>,
     pub(super) rows: Rows,
 }
 
 /// Keys of the indices.
 pub(super) mod key {
-    use super::{DISTRICTS, NAMES};
+    use super::{DISTRICTS, NAMES, Sizes};
+
+    pub(crate) fn database(district: u64) -> u64 {
+        district / DISTRICTS
+    }
 
     pub(crate) fn customer(district: u64, customer: u64) -> u64 {
         district << 16 | customer
     }
 
-    /// Of customers with one name, in the order of their first names.
-    pub(crate) fn name(district: u64, last: u64, customer: u64) -> u64 {
-        (district * NAMES + last) << 16 | customer
+    pub(crate) fn name(district: u64, last: u64) -> u64 {
+        district * NAMES + last
     }
 
-    pub(crate) fn stock(warehouse: u64, item: u64) -> u64 {
-        warehouse << 32 | item
+    /// Of an item and its stock; their rows, too.
+    pub(crate) fn item(sizes: &Sizes, database: u64, item: u64) -> u64 {
+        database * sizes.items + item
     }
 
     pub(crate) fn order(district: u64, order: u32) -> u64 {
         district << 32 | u64::from(order)
     }
 
-    pub(crate) fn latest(district: u64, customer: u64, order: u32) -> u64 {
-        (district << 12 | customer) << 32 | u64::from(u32::MAX - order)
-    }
-
     pub(crate) fn line(district: u64, order: u32, line: u64) -> u64 {
         self::order(district, order) << 4 | line
-    }
-
-    pub(crate) fn warehouse(district: u64) -> u64 {
-        district / DISTRICTS
     }
 }
 
@@ -152,32 +187,27 @@ pub(super) fn line_row(sizes: &Sizes, district: u64, start: u32, line: u64) -> u
 impl Data {
     pub(super) fn load(layout: &Layout, seed: u64) -> Data {
         let sizes = &layout.sizes;
-        let (w, d) = (sizes.warehouses, sizes.districts());
+        let (items, d) = (DATABASES * sizes.items, sizes.districts());
         let mut rng = Rng::stream(seed, "tpcc.load");
         let mut data = Data {
-            warehouse_ytd: vec![WAREHOUSE_YTD; w as usize],
+            warehouse_ytd: vec![WAREHOUSE_YTD; DATABASES as usize],
             districts: Vec::new(),
             customers: Vec::new(),
-            prices: (0..sizes.items)
-                .map(|_| 100 + rng.below(9_901) as u32)
-                .collect(),
-            stocks: (0..w * sizes.items).map(|_| stock(&mut rng)).collect(),
+            prices: (0..items).map(|_| 100 + rng.below(9_901) as u32).collect(),
+            stocks: (0..items).map(|_| stock(&mut rng)).collect(),
             orders: vec![Order::default(); (d * sizes.orders) as usize],
             lines: vec![Line::default(); (d * sizes.lines()) as usize],
             history: vec![0; (d * sizes.orders) as usize],
-            index: index(layout),
+            index: Vec::new(),
             rows: Rows::new(layout),
         };
-        let mut keys = Keys::default();
-        (0..d).for_each(|district| data.load_district(sizes, district, &mut keys, &mut rng));
-        let plan = &layout.index;
-        keys.names.sort_unstable();
-        keys.latest.sort_unstable();
-        data.index.names = Tree::build(plan.names, keys.names.into_iter());
-        data.index.orders = Tree::build(plan.orders, keys.orders.into_iter());
-        data.index.latest = Tree::build(plan.latest, keys.latest.into_iter());
-        data.index.new_orders = Tree::build(plan.new_orders, keys.new_orders.into_iter());
-        data.index.lines = Tree::build(plan.lines, keys.lines.into_iter());
+        for database in 0..DATABASES {
+            let mut keys = Keys::default();
+            for district in database * DISTRICTS..(database + 1) * DISTRICTS {
+                data.load_district(sizes, district, &mut keys, &mut rng);
+            }
+            data.index.push(index(layout, database, keys, &mut rng));
+        }
         data
     }
 
@@ -186,6 +216,7 @@ impl Data {
             ytd: DISTRICT_YTD,
             next: sizes.customers as u32 + 1,
             oldest: 1,
+            undelivered: sizes.delivered() as u32 + 1,
             end: 0,
             lines: 0,
             payments: sizes.customers as u32,
@@ -195,32 +226,23 @@ impl Data {
         let mut customers: Vec<u64> = (0..sizes.customers).collect();
         rng.shuffle(&mut customers);
         for customer in 0..sizes.customers {
-            let last = if customer < NAMES {
-                customer
-            } else {
-                nurand(rng, 255, 0, NAMES - 1)
-            };
             let at = self.customers.len() as u32;
-            keys.names.push((key::name(district, last, customer), at));
+            if customer < NAMES {
+                keys.names.push((key::name(district, customer), at));
+            }
+            let slot = order_row(sizes, district, customer as u32);
+            self.history[slot as usize] = HISTORY_AMOUNT;
+            keys.customers.push((key::customer(district, customer), at));
             self.customers.push(Customer {
                 balance: -CUSTOMER_YTD,
                 ytd: CUSTOMER_YTD,
                 forgotten: 0,
-                last: last as u16,
                 payments: 1,
                 deliveries: 0,
-                bad_credit: rng.below(10) == 0,
             });
-            self.history[order_row(sizes, district, customer as u32) as usize] = HISTORY_AMOUNT;
             let number = customer as u32 + 1;
-            self.load_order(
-                sizes,
-                district,
-                number,
-                customers[customer as usize],
-                keys,
-                rng,
-            );
+            let owner = customers[customer as usize];
+            self.load_order(sizes, district, (number, owner), keys, rng);
             let order = &self.orders[order_row(sizes, district, number) as usize];
             row.end = order.start + u32::from(order.lines);
             row.lines = row.end;
@@ -232,18 +254,17 @@ impl Data {
         &mut self,
         sizes: &Sizes,
         district: u64,
-        number: u32,
-        customer: u64,
+        (number, customer): (u32, u64),
         keys: &mut Keys,
         rng: &mut Rng,
     ) {
         let row = order_row(sizes, district, number);
         let delivered = u64::from(number) <= sizes.delivered();
-        // 5 to 15 lines, and the same sum in every district: the places are counted.
+        // 5 to 14 lines, and the same sum in every district: the places are counted.
         let lines = if number % 2 == 1 {
-            5 + rng.below(11)
+            5 + rng.below(10)
         } else {
-            20 - keys.odd
+            LINES_TWICE - keys.odd
         };
         keys.odd = lines;
         let start = if number == 1 { 0 } else { keys.end };
@@ -252,21 +273,20 @@ impl Data {
             let at = line_row(sizes, district, start, line);
             keys.lines
                 .push((key::line(district, number, line), at as u32));
+            let amount = 1 + rng.below(999_999) as u32;
             self.lines[at as usize] = Line {
                 item: rng.below(sizes.items) as u32,
-                amount: if delivered {
-                    0
-                } else {
-                    1 + rng.below(999_999) as u32
-                },
-                supply: key::warehouse(district) as u16,
+                amount: if delivered { 0 } else { amount },
                 quantity: 5,
                 delivered,
             };
         }
+        let first = line_row(sizes, district, start, 0);
+        keys.first_lines
+            .push((key::order(district, number), first as u32));
         keys.orders.push((key::order(district, number), row as u32));
         keys.latest
-            .push((key::latest(district, customer, number), row as u32));
+            .push((key::customer(district, customer), row as u32));
         if !delivered {
             keys.new_orders
                 .push((key::order(district, number), row as u32));
@@ -284,14 +304,16 @@ impl Data {
     }
 }
 
-/// Entries of the indices that depend on the rows.
+/// Entries of the indices of a database that depend on the rows.
 #[derive(Default)]
 struct Keys {
+    customers: Vec<(u64, u32)>,
     names: Vec<(u64, u32)>,
     orders: Vec<(u64, u32)>,
     latest: Vec<(u64, u32)>,
     new_orders: Vec<(u64, u32)>,
     lines: Vec<(u64, u32)>,
+    first_lines: Vec<(u64, u32)>,
     /// Lines of the order before, and the place after them.
     odd: u64,
     end: u32,
@@ -304,32 +326,26 @@ fn stock(rng: &mut Rng) -> Stock {
     }
 }
 
-/// Indices whose rows are numbered as their keys; the others are empty.
-fn index(layout: &Layout) -> Index {
-    let (sizes, plan) = (&layout.sizes, &layout.index);
-    let count = |rows: u64| (0..rows).map(|row| (row, row as u32));
-    let nested = |outer: u64, inner: u64, key: fn(u64, u64) -> u64| {
-        let rows = (0..outer).flat_map(move |o| (0..inner).map(move |i| (o, i)));
-        rows.map(move |(o, i)| (key(o, i), (o * inner + i) as u32))
+fn index(layout: &Layout, database: u64, keys: Keys, rng: &mut Rng) -> Index {
+    let items = layout.sizes.items;
+    let mut places = layout.places(database, rng).into_iter();
+    let mut tree = |entries: Vec<(u64, u32)>| {
+        let places = places.next().expect("a plan for each index");
+        Tree::build(places, entries.into_iter())
     };
-    let (w, d) = (sizes.warehouses, sizes.districts());
-    let none = || std::iter::empty();
+    let same = |from: u64, count: u64| (from..from + count).map(|n| (n, n as u32)).collect();
     Index {
-        warehouses: Tree::build(plan.warehouses, count(w)),
-        districts: Tree::build(plan.districts, count(d)),
-        customers: Tree::build(plan.customers, nested(d, sizes.customers, key::customer)),
-        items: Tree::build(plan.items, count(sizes.items)),
-        stocks: Tree::build(plan.stocks, nested(w, sizes.items, key::stock)),
-        names: Tree::build(plan.names, none()),
-        orders: Tree::build(plan.orders, none()),
-        latest: Tree::build(plan.latest, none()),
-        new_orders: Tree::build(plan.new_orders, none()),
-        lines: Tree::build(plan.lines, none()),
+        warehouses: tree(same(database, 1)),
+        districts: tree(same(database * DISTRICTS, DISTRICTS)),
+        customers: tree(keys.customers.clone()),
+        names: tree(keys.names),
+        histories: tree(keys.customers),
+        items: tree(same(database * items, items)),
+        stocks: tree(same(database * items, items)),
+        orders: tree(keys.orders),
+        latest: tree(keys.latest),
+        new_orders: tree(keys.new_orders),
+        lines: tree(keys.lines),
+        first_lines: tree(keys.first_lines),
     }
-}
-
-/// TPC-C 2.1.6, with the constant C = A / 2.
-pub(super) fn nurand(rng: &mut Rng, a: u64, from: u64, to: u64) -> u64 {
-    let range = to - from + 1;
-    ((rng.below(a + 1) | (from + rng.below(range))) + a / 2) % range + from
 }

@@ -1,33 +1,67 @@
-//! Where rows are: those of the start by warehouse, in the order of loading, and what transactions
-//! insert one after the other in memory that nobody used before, whatever its table.
+//! Where rows are: those of the start table by table as they were loaded, by all databases at once,
+//! with the nodes of the indices that grew between them; and what transactions insert one after the
+//! other in memory that nobody used before, whatever its table and database.
 //!
 //! So N-Store's allocator has them, and so do the pages of SkyByte's artifact
 //! (doi:10.5281/zenodo.14660184, output/warmup_traces): of 13,882 pages that its section touches of
-//! N-Store's pool, 728 are one stretch at its end that no run before touched.
+//! N-Store's pool, 728 are one stretch at its end that no run before touched, and 5,051 of the
+//! others have no neighbour.
 
-use super::super::Array;
-use super::layout::{DISTRICTS, Layout, Sizes};
+use super::super::{Arena, Array};
+use super::index::NODE_LINES;
+use super::layout::{DATABASES, DISTRICTS, Layout, Sizes};
+use super::shape::LINE;
 
-/// Rows lie on multiples of so many bytes.
-pub(super) const ALIGN: u64 = 16;
 /// A row that has no place yet.
 const NOWHERE: u32 = u32::MAX;
+const NODE_BYTES: u64 = NODE_LINES * LINE;
 
-/// Rows of the start, those of each warehouse together in its block.
+/// Rows of the start: the first of every database, then the second of every one.
 #[derive(Clone, Copy)]
 pub(super) struct Table {
-    pub(super) base: u64,
-    /// Bytes of a warehouse with all its tables.
-    pub(super) block: u64,
-    /// Rows of a warehouse.
-    pub(super) rows: u64,
-    /// Bytes of a row.
-    pub(super) bytes: u64,
+    base: u64,
+    /// Rows of a database.
+    rows: u64,
+    /// Bytes of a row and what lies behind it.
+    bytes: u64,
+    /// After so many rows of each database comes a node for each.
+    per: u64,
 }
 
 impl Table {
+    /// A table of `rows` in each database, and `nodes` between them.
+    pub(super) fn new(arena: &mut Arena, rows: u64, bytes: u64, nodes: u64) -> Table {
+        let per = (rows / nodes.max(1)).max(1);
+        // A few rows have more than one node each.
+        let between = rows.div_ceil(per).max(nodes);
+        let all = rows * bytes + between * NODE_BYTES;
+        Table {
+            base: arena.array(DATABASES, all).at(0),
+            rows,
+            bytes,
+            per,
+        }
+    }
+
+    /// A row; those of a database follow each other.
     pub(super) fn at(&self, row: u64) -> u64 {
-        self.base + row / self.rows * self.block + row % self.rows * self.bytes
+        let (database, row) = (row / self.rows, row % self.rows);
+        let nodes = row / self.per * DATABASES * NODE_BYTES;
+        self.base + (row * DATABASES + database) * self.bytes + nodes
+    }
+
+    /// A node of a database.
+    pub(super) fn node(&self, database: u64, node: u64) -> u64 {
+        let rows = ((node + 1) * self.per).min(self.rows) * DATABASES * self.bytes;
+        self.base + rows + (node * DATABASES + database) * NODE_BYTES
+    }
+
+    /// Another row behind each.
+    pub(super) fn behind(&self, bytes: u64) -> Table {
+        Table {
+            base: self.base + bytes,
+            ..*self
+        }
     }
 }
 
@@ -39,17 +73,20 @@ struct Growing {
     places: u64,
     from: u64,
     until: u64,
-    /// In multiples of `ALIGN` from the beginning of the new rows.
+    /// Lines of a new row.
+    lines: u64,
+    /// In lines from the beginning of the new rows.
     inserted: Vec<u32>,
 }
 
 impl Growing {
-    fn new(table: Table, sizes: &Sizes, places: u64, from: u64) -> Growing {
+    fn new(table: Table, sizes: &Sizes, lines: u64, places: u64, from: u64) -> Growing {
         Growing {
             table,
             places,
             from,
             until: from + table.rows / DISTRICTS,
+            lines,
             inserted: vec![NOWHERE; (sizes.districts() * places) as usize],
         }
     }
@@ -70,7 +107,7 @@ impl Growing {
         let place = row % self.places;
         if !(self.from..self.until).contains(&place) && self.inserted[row as usize] == NOWHERE {
             self.inserted[row as usize] = *next;
-            *next += (self.table.bytes / ALIGN) as u32;
+            *next += self.lines as u32;
         }
         self.at(row, new)
     }
@@ -88,11 +125,12 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn new(layout: &Layout) -> Rows {
         let sizes = &layout.sizes;
+        let growing = |table, lines, places, from| Growing::new(table, sizes, lines, places, from);
         Rows {
             // Orders are numbered from 1.
-            orders: Growing::new(layout.order, sizes, sizes.orders, 1),
-            lines: Growing::new(layout.line, sizes, sizes.lines(), 0),
-            history: Growing::new(layout.history, sizes, sizes.orders, 0),
+            orders: growing(layout.order, layout.new.order, sizes.orders, 1),
+            lines: growing(layout.line, layout.new.line, sizes.lines(), 0),
+            history: growing(layout.history, layout.new.history, sizes.orders, 0),
             new: layout.new_rows,
             next: 0,
         }
@@ -104,6 +142,11 @@ impl Rows {
 
     pub(super) fn line(&self, row: u64) -> u64 {
         self.lines.at(row, self.new)
+    }
+
+    /// Lines that were inserted.
+    pub(super) fn inserted(&self) -> u64 {
+        u64::from(self.next)
     }
 
     pub(super) fn insert_order(&mut self, row: u64) -> u64 {
@@ -121,36 +164,44 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
+    use super::super::data::Data;
+    use super::super::shape::{CUSTOMER, DISTRICT, ITEM, STOCK, WAREHOUSE};
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Every row of every table, once and apart from all others.
+    /// Every row of every table, once and apart from all others, and every node at the start.
     #[test]
     fn no_two_rows_overlap() {
         let layout = Layout::new(8192, 2);
         let (sizes, mut rows) = (layout.sizes, Rows::new(&layout));
-        let (w, d) = (sizes.warehouses, sizes.districts());
+        let d = sizes.districts();
         let mut places = BTreeMap::new();
         let mut put = |at: u64, bytes| assert_eq!(places.insert(at, bytes), None, "{at}");
-        for (table, count) in [
-            (layout.warehouse, w),
-            (layout.district, d),
-            (layout.customer, d * sizes.customers),
-            (layout.stock, w * sizes.items),
+        for (table, count, bytes) in [
+            (layout.warehouse, DATABASES, WAREHOUSE.lines() * LINE),
+            (layout.district, d, DISTRICT.lines() * LINE),
+            (
+                layout.customer,
+                d * sizes.customers,
+                CUSTOMER.lines() * LINE,
+            ),
+            (layout.item, DATABASES * sizes.items, ITEM.lines() * LINE),
+            (layout.stock, DATABASES * sizes.items, STOCK.lines() * LINE),
         ] {
-            (0..count).for_each(|row| put(table.at(row), table.bytes));
+            (0..count).for_each(|row| put(table.at(row), bytes));
         }
         for row in 0..d * sizes.orders {
-            put(rows.insert_order(row), layout.order.bytes);
-            put(rows.insert_history(row), layout.history.bytes);
+            put(rows.insert_order(row), layout.new.order * LINE);
+            put(rows.insert_history(row), layout.new.history * LINE);
         }
         for row in 0..d * sizes.lines() {
-            put(rows.insert_line(row), layout.line.bytes);
+            put(rows.insert_line(row), layout.new.line * LINE);
         }
-        assert_eq!(
-            rows.insert_line(d * sizes.lines() - 1),
-            rows.line(d * sizes.lines() - 1)
-        );
+        let data = Data::load(&layout, 1);
+        let trees = data.index.iter().flat_map(|index| index.changing());
+        for node in trees.flat_map(|(_, tree)| tree.places()) {
+            put(*node, NODE_BYTES);
+        }
         let mut end = 0;
         for (at, bytes) in places {
             assert!(at >= end, "{at} lies before {end}");
@@ -167,11 +218,22 @@ mod tests {
         let first = rows.insert_order(new);
         assert_eq!(first, layout.new_rows.at(0));
         let line = rows.insert_line(5 * sizes.lines() - 1);
-        assert_eq!(line, first + layout.order.bytes);
+        assert_eq!(line, first + layout.new.order * LINE);
         assert_eq!(rows.insert_history(0), layout.history.at(0), "it was there");
         assert_eq!(
             (rows.order(new), rows.line(5 * sizes.lines() - 1)),
             (first, line)
+        );
+    }
+
+    #[test]
+    fn databases_lie_beside_each_other() {
+        let layout = Layout::new(16, 8);
+        let items = layout.sizes.items;
+        let next = layout.stock.at(items) - layout.stock.at(0);
+        assert_eq!(
+            layout.stock.at(2 * items + 3) - layout.stock.at(items + 3),
+            next
         );
     }
 }

@@ -1,63 +1,60 @@
-//! The five transactions (TPC-C 2.4 to 2.8).
+//! The five transactions (TPC-C 2.4 to 2.8), as N-Store's program has them.
 
-use super::super::store::Entry;
-use super::data::{Cents, Line, NAMES, Order, key, line_row, nurand, order_row};
-use super::engine::Session;
-use super::layout::{DISTRICTS, NEW_ORDER, column};
-use super::{ROUND, Tpcc};
+use super::Tpcc;
+use super::data::{Cents, Line, NAMES, Order, key, line_row, order_row};
+use super::engine::{Asked, LOG_DOUBLE, Session, Use, all};
+use super::index::Entry;
+use super::layout::{DISTRICTS, LINES_MAX, NEW_ORDER_AT};
+use super::shape::{
+    CUSTOMER, DISTRICT, HISTORY, ITEM, NEW_ORDER, ORDER_LINE, ORDERS, STOCK, WAREHOUSE,
+};
 use sluice_units::Rng;
 
-/// Sorting the items of a Stock-Level, and throwing out those that are there twice.
-const DISTINCT: u32 = 40;
-/// Orders that a Stock-Level looks at.
+/// How many orders a Stock-Level goes back.
 const RECENT: u32 = 20;
+/// Of a hundred Payments and Order-Statuses, those that have a name and no number (N-Store).
+const BY_NAME_PAYMENT: u64 = 10;
+const BY_NAME_STATUS: u64 = 20;
+
+/// Lines of a row's numbers that a change writes, and what printing the old ones takes.
+const W_YTD: (&[u64], u32) = (&[1], LOG_DOUBLE);
+const D_NEXT_O_ID: (&[u64], u32) = (&[2], 0);
+const D_YTD: (&[u64], u32) = (&[1, 2], LOG_DOUBLE);
+const C_BALANCE_TO_COUNT: (&[u64], u32) = (&[3, 4], 2 * LOG_DOUBLE);
+const C_BALANCE: (&[u64], u32) = (&[3], LOG_DOUBLE);
+const O_CARRIER: (&[u64], u32) = (&[1], 0);
+const OL_DELIVERY: (&[u64], u32) = (&[1], LOG_DOUBLE);
+const S_QUANTITY_TO_COUNTS: (&[u64], u32) = (&[0, 2, 3], 1_000);
 
 impl Tpcc {
-    pub(super) fn new_order(&mut self, s: &mut Session, rng: &mut Rng) {
+    pub(super) fn new_order(&mut self, s: &mut Session, rng: &mut Rng, db: u64) {
         let sizes = self.layout.sizes;
-        let district = sizes.home_district(rng, self.done / ROUND);
-        let customer = nurand(rng, 1023, 0, sizes.customers - 1);
-        let count = 5 + rng.below(11);
-        let unknown_item = rng.below(100) == 0;
-        let (layout, index) = (&self.layout, &self.data.index);
-        let warehouse = key::warehouse(district);
-        let w = s.find(&index.warehouses, warehouse);
-        s.read(
-            layout.warehouse.at(warehouse),
-            w.loaded,
-            &[column::W_NAME_TO_TAX],
-        );
-        let c = s.find(&index.customers, key::customer(district, customer));
-        let row = layout.customer.at(u64::from(c.value));
-        s.read(row, c.loaded, &[column::C_NAME, column::C_CREDIT]);
-        let d = s.find(&index.districts, district);
-        let row = layout.district.at(district);
-        s.read(row, d.loaded, &[column::D_TAX, column::D_NEXT_O_ID]);
-        if unknown_item {
-            self.give_up(s, rng, count);
-            return;
-        }
-        s.statement();
-        s.write(row, d.loaded, &[column::D_NEXT_O_ID]);
+        let district = db * DISTRICTS + rng.below(DISTRICTS);
+        let customer = rng.below(sizes.customers);
+        let count = 5 + rng.below(LINES_MAX - 4);
+        let index = &self.data.index[db as usize];
+        let w = s.find(&WAREHOUSE, &index.warehouses, db);
+        let row = self.layout.warehouse.at(db);
+        s.answer(&WAREHOUSE, row, w, &all(&WAREHOUSE, 1, Use::Read));
+        let d = s.find(&DISTRICT, &index.districts, district);
+        let row = self.layout.district.at(district);
+        s.answer(&DISTRICT, row, d, &all(&DISTRICT, 2, Use::Change));
+        s.change(&DISTRICT, (&index.districts, district), row, D_NEXT_O_ID);
+        let wanted = key::customer(district, customer);
+        let c = s.find(&CUSTOMER, &index.customers, wanted);
+        let row = self.layout.customer.at(u64::from(c.value));
+        let some = Asked {
+            strings: 2,
+            columns: 1,
+            to: Use::Read,
+        };
+        s.answer(&CUSTOMER, row, c, &some);
         self.make_room(s, district, count as u32);
         let number = self.data.districts[district as usize].next;
         let start = self.insert_order(s, district, number, customer, count);
         for line in 0..count {
             self.order_line(s, rng, district, number, (start, line));
         }
-    }
-
-    /// One New-Order in a hundred finds, at its last item, that it does not exist (TPC-C 2.4.1.4).
-    fn give_up(&mut self, s: &mut Session, rng: &mut Rng, count: u64) {
-        let items = self.layout.sizes.items;
-        for _ in 1..count {
-            let item = nurand(rng, 8191, 0, items - 1);
-            let i = s.find(&self.data.index.items, item);
-            s.read(self.layout.item.at(item), i.loaded, &[column::I_ALL]);
-        }
-        s.statement();
-        let found = self.data.index.items.get(s.rec, items);
-        assert!(found.is_none(), "items are numbered below {items}");
     }
 
     /// The rows of an order but for its lines; the place of the first of these.
@@ -82,16 +79,15 @@ impl Tpcc {
             lines: count as u8,
             start,
         };
-        let index = &mut self.data.index;
         let at = self.data.rows.insert_order(row);
-        s.insert(at, column::O_ALL);
+        let index = &mut self.data.index[key::database(district) as usize];
         let key = key::order(district, number);
-        index.orders.insert(s.rec, key, row as u32);
-        index
-            .latest
-            .insert(s.rec, key::latest(district, customer, number), row as u32);
-        s.insert(at + NEW_ORDER, (16, 8));
-        index.new_orders.insert(s.rec, key, row as u32);
+        s.insert(&ORDERS, at, (&index.orders, key));
+        s.enter(&mut index.orders, key, row as u32);
+        let owner = key::customer(district, customer);
+        s.enter(&mut index.latest, owner, row as u32);
+        s.insert(&NEW_ORDER, at + NEW_ORDER_AT, (&index.new_orders, key));
+        s.enter(&mut index.new_orders, key, row as u32);
         start
     }
 
@@ -104,55 +100,41 @@ impl Tpcc {
         (start, line): (u32, u64),
     ) {
         let sizes = self.layout.sizes;
-        let item = nurand(rng, 8191, 0, sizes.items - 1);
-        let home = key::warehouse(district);
-        let remote = rng.below(100) == 0;
-        let supply = if remote {
-            other(rng, home, sizes.warehouses)
-        } else {
-            home
-        };
-        let quantity = 1 + rng.below(10) as u8;
-        let i = s.find(&self.data.index.items, item);
-        s.read(self.layout.item.at(item), i.loaded, &[column::I_ALL]);
-        let amount = u32::from(quantity) * self.data.prices[i.value as usize];
+        let db = key::database(district);
+        let item = rng.below(sizes.items);
+        let quantity = rng.below(10) as u8;
+        let index = &mut self.data.index[db as usize];
+        let wanted = key::item(&sizes, db, item);
+        let i = s.find(&ITEM, &index.items, wanted);
+        let row = self.layout.item.at(wanted);
+        s.answer(&ITEM, row, i, &all(&ITEM, 4, Use::Read));
+        let amount = u32::from(quantity) * self.data.prices[wanted as usize];
 
-        let found = s.find(&self.data.index.stocks, key::stock(supply, item));
-        let row = self.layout.stock.at(u64::from(found.value));
-        let read = [
-            column::S_QUANTITY,
-            column::s_dist(district % DISTRICTS),
-            column::S_DATA,
-        ];
-        s.read(row, found.loaded, &read);
-        let again = s.find(&self.data.index.stocks, key::stock(supply, item));
-        s.write(
-            row,
-            again.loaded,
-            &[column::S_QUANTITY, column::S_YTD_TO_COUNTS],
-        );
-        let stock = &mut self.data.stocks[found.value as usize];
-        let enough = stock.quantity >= quantity + 10;
-        stock.quantity = if enough {
-            stock.quantity
-        } else {
-            stock.quantity + 91
-        } - quantity;
-        stock.ytd += u32::from(quantity);
-        stock.orders = stock.orders.wrapping_add(1);
-        stock.remote = stock.remote.wrapping_add(u16::from(remote));
+        let found = s.find(&STOCK, &index.stocks, wanted);
+        let row = self.layout.stock.at(wanted);
+        s.answer(&STOCK, row, found, &all(&STOCK, 5, Use::Change));
+        s.change(&STOCK, (&index.stocks, wanted), row, S_QUANTITY_TO_COUNTS);
+        self.data.stocks[wanted as usize].sell(quantity);
 
         let row = line_row(&sizes, district, start, line);
         self.data.lines[row as usize] = Line {
             item: item as u32,
             amount,
-            supply: supply as u16,
             quantity,
             delivered: false,
         };
-        s.insert(self.data.rows.insert_line(row), column::OL_ALL);
-        let key = key::line(district, number, line);
-        self.data.index.lines.insert(s.rec, key, row as u32);
+        let at = self.data.rows.insert_line(row);
+        let wanted = key::line(district, number, line);
+        s.insert(&ORDER_LINE, at, (&index.lines, wanted));
+        s.enter(&mut index.lines, wanted, row as u32);
+        // The second index has an order's first line. That it has one is found for each other.
+        let order = key::order(district, number);
+        if line == 0 {
+            s.enter(&mut index.first_lines, order, row as u32);
+        } else {
+            let known = index.first_lines.get(s.rec, order);
+            assert!(known.is_some(), "an order has a first line");
+        }
     }
 
     /// Forgets the oldest orders of a district until one of `lines` lines has room.
@@ -175,83 +157,64 @@ impl Tpcc {
         if self.data.orders[row as usize].carrier == 0 {
             self.deliver(s, district, 1);
         }
-        let found = s.find(&self.data.index.orders, key::order(district, number));
-        s.read(self.data.rows.order(row), found.loaded, &[column::O_ALL]);
         let Order {
             customer,
             lines,
             start,
             ..
         } = self.data.orders[row as usize];
+        let index = &mut self.data.index[key::database(district) as usize];
         let owner = district * sizes.customers + u64::from(customer);
         for line in 0..u64::from(lines) {
-            s.delete(
-                &mut self.data.index.lines,
-                key::line(district, number, line),
-            );
+            s.delete(&mut index.lines, key::line(district, number, line));
             let row = line_row(&sizes, district, start, line);
             let line = &self.data.lines[row as usize];
             self.data.customers[owner as usize].forgotten += Cents::from(line.amount);
             if u64::from(number) > sizes.customers {
-                let stock = u64::from(line.supply) * sizes.items + u64::from(line.item);
+                let stock = key::item(&sizes, key::database(district), u64::from(line.item));
                 self.data.stocks[stock as usize].forgotten += u32::from(line.quantity);
             }
         }
-        s.delete(&mut self.data.index.orders, key::order(district, number));
-        let latest = key::latest(district, u64::from(customer), number);
-        s.delete(&mut self.data.index.latest, latest);
+        s.delete(&mut index.orders, key::order(district, number));
+        s.delete(&mut index.first_lines, key::order(district, number));
+        let latest = key::customer(district, u64::from(customer));
+        if index.latest.find(latest) == Some(row as u32) {
+            s.delete(&mut index.latest, latest);
+        }
         let d = &mut self.data.districts[district as usize];
         d.oldest += 1;
         d.lines -= u32::from(lines);
     }
 
-    pub(super) fn payment(&mut self, s: &mut Session, rng: &mut Rng) {
+    pub(super) fn payment(&mut self, s: &mut Session, rng: &mut Rng, db: u64) {
         let sizes = self.layout.sizes;
-        let district = sizes.home_district(rng, self.done / ROUND);
-        let home = key::warehouse(district);
-        let theirs = match rng.below(100) {
-            0..85 => district,
-            _ => other(rng, home, sizes.warehouses) * DISTRICTS + rng.below(DISTRICTS),
-        };
+        let district = db * DISTRICTS + rng.below(DISTRICTS);
         let amount = 100 + rng.below(499_901) as u32;
         let cents = Cents::from(amount);
-        let layout = &self.layout;
+        let c = self.customer(s, rng, district, BY_NAME_PAYMENT);
+        let owner = self.layout.customer.at(u64::from(c.value));
+        s.answer(&CUSTOMER, owner, c, &all(&CUSTOMER, 9, Use::Read));
 
-        let w = s.find(&self.data.index.warehouses, home);
-        s.read(
-            layout.warehouse.at(home),
-            w.loaded,
-            &[column::W_NAME_TO_TAX],
-        );
-        s.statement();
-        s.write(layout.warehouse.at(home), w.loaded, &[column::W_YTD]);
-        self.data.warehouse_ytd[home as usize] += cents;
+        let index = &self.data.index[db as usize];
+        let w = s.find(&WAREHOUSE, &index.warehouses, db);
+        let row = self.layout.warehouse.at(db);
+        s.answer(&WAREHOUSE, row, w, &all(&WAREHOUSE, 4, Use::Change));
+        s.change(&WAREHOUSE, (&index.warehouses, db), row, W_YTD);
+        self.data.warehouse_ytd[db as usize] += cents;
 
-        let d = s.find(&self.data.index.districts, district);
-        s.read(layout.district.at(district), d.loaded, &[column::D_ADDRESS]);
-        s.statement();
-        s.write(layout.district.at(district), d.loaded, &[column::D_YTD]);
+        let d = s.find(&DISTRICT, &index.districts, district);
+        let row = self.layout.district.at(district);
+        s.answer(&DISTRICT, row, d, &all(&DISTRICT, 4, Use::Change));
+        s.change(&DISTRICT, (&index.districts, district), row, D_YTD);
 
-        let c = self.customer(s, rng, theirs);
-        let row = self.layout.customer.at(u64::from(c.value));
-        s.read(
-            row,
-            c.loaded,
-            &[
-                column::C_NAME,
-                column::C_ADDRESS,
-                column::C_BALANCE_TO_COUNTS,
-            ],
-        );
-        s.statement();
         let customer = &mut self.data.customers[c.value as usize];
         customer.balance -= cents;
         customer.ytd += cents;
         customer.payments = customer.payments.wrapping_add(1);
-        s.write(row, c.loaded, &[column::C_BALANCE_TO_COUNTS]);
-        if customer.bad_credit {
-            s.write(row, c.loaded, &[column::C_DATA]);
-        }
+        s.leak(&CUSTOMER, self.done);
+        let number = u64::from(c.value) % sizes.customers;
+        let by_number = (&index.customers, key::customer(district, number));
+        s.change(&CUSTOMER, by_number, owner, C_BALANCE_TO_COUNT);
 
         let d = &mut self.data.districts[district as usize];
         let slot = order_row(&sizes, district, d.payments);
@@ -261,86 +224,60 @@ impl Tpcc {
         d.payments += 1;
         d.ytd += cents;
         self.data.history[slot as usize] = amount;
-        s.insert(self.data.rows.insert_history(slot), (16, 46));
+        // N-Store's index has one row for a customer, and it keeps no other; ours is kept.
+        let at = self.data.rows.insert_history(slot);
+        let index = &self.data.index[db as usize];
+        s.insert(&HISTORY, at, (&index.histories, by_number.1));
     }
 
-    /// Six times in ten by last name: the middle one of those that have it (TPC-C 2.5.2.2).
-    fn customer(&mut self, s: &mut Session, rng: &mut Rng, district: u64) -> Entry {
-        let sizes = self.layout.sizes;
-        if rng.below(100) >= 60 {
-            let customer = nurand(rng, 1023, 0, sizes.customers - 1);
-            return s.find(
-                &self.data.index.customers,
-                key::customer(district, customer),
-            );
+    /// A customer by number, or the first that has a name.
+    fn customer(&self, s: &mut Session, rng: &mut Rng, district: u64, by_name: u64) -> Entry {
+        let sizes = &self.layout.sizes;
+        let index = &self.data.index[key::database(district) as usize];
+        if rng.below(100) >= by_name {
+            let wanted = key::customer(district, rng.below(sizes.customers));
+            return s.find(&CUSTOMER, &index.customers, wanted);
         }
-        let last = nurand(rng, 255, 0, NAMES.min(sizes.customers) - 1);
-        let (from, to) = (
-            key::name(district, last, 0),
-            key::name(district, last, 0xffff),
-        );
-        s.statement();
-        self.found.clear();
-        self.data.index.names.scan(s.rec, from, to, |_, entry| {
-            self.found.push(entry);
-            true
-        });
-        for entry in &self.found {
-            let row = self.layout.customer.at(u64::from(entry.value));
-            s.read(row, entry.loaded, &[column::C_NAME]);
-        }
-        self.found[self.found.len().div_ceil(2) - 1]
+        let last = rng.below(NAMES.min(sizes.customers));
+        s.find(&CUSTOMER, &index.names, key::name(district, last))
     }
 
-    pub(super) fn order_status(&mut self, s: &mut Session, rng: &mut Rng) {
-        let district = self.layout.sizes.home_district(rng, self.done / ROUND);
-        let c = self.customer(s, rng, district);
+    /// N-Store's second index of lines has one for an order, and so it answers with one.
+    pub(super) fn order_status(&mut self, s: &mut Session, rng: &mut Rng, db: u64) {
+        let district = db * DISTRICTS + rng.below(DISTRICTS);
+        let c = self.customer(s, rng, district, BY_NAME_STATUS);
         let row = self.layout.customer.at(u64::from(c.value));
-        s.read(
-            row,
-            c.loaded,
-            &[column::C_NAME, column::C_BALANCE_TO_COUNTS],
-        );
+        s.answer(&CUSTOMER, row, c, &all(&CUSTOMER, 0, Use::Print));
         let customer = u64::from(c.value) % self.layout.sizes.customers;
-        let newest = key::latest(district, customer, u32::MAX);
-        s.statement();
-        let index = &self.data.index;
-        let Some(order) = index
-            .latest
-            .first(s.rec, newest, newest | u64::from(u32::MAX))
-        else {
+        let index = &self.data.index[db as usize];
+        let wanted = key::customer(district, customer);
+        let Some(order) = s.seek(&ORDERS, &index.latest, wanted) else {
             return;
         };
-        let number = u32::MAX - order.key as u32;
         let row = self.data.rows.order(u64::from(order.value));
-        s.read(row, order.loaded, &[column::O_ALL]);
-        self.lines_of(s, district, number, number);
-        for entry in &self.found {
-            s.statement();
-            s.read(
-                self.data.rows.line(u64::from(entry.value)),
-                entry.loaded,
-                &[column::OL_ALL],
-            );
-            let line = &self.data.lines[entry.value as usize];
-            self.answers = self.answers.wrapping_add(u64::from(line.amount));
-        }
+        s.answer(&ORDERS, row, order, &all(&ORDERS, 1, Use::Read));
+        let d = &self.data.districts[district as usize];
+        let number = d.number(&self.layout.sizes, district, u64::from(order.value));
+        self.first_line(s, district, number, Use::Print);
     }
 
-    /// Looks up the lines of a district's orders `from` to `to`.
-    fn lines_of(&mut self, s: &mut Session, district: u64, from: u32, to: u32) {
-        self.found.clear();
-        let (from, to) = (key::line(district, from, 0), key::line(district, to, 15));
-        self.data.index.lines.scan(s.rec, from, to, |_, entry| {
-            self.found.push(entry);
-            true
-        });
+    /// Reads the first line of an order.
+    fn first_line(&mut self, s: &mut Session, district: u64, number: u32, to: Use) {
+        let index = &self.data.index[key::database(district) as usize];
+        let line = s.find(
+            &ORDER_LINE,
+            &index.first_lines,
+            key::order(district, number),
+        );
+        let row = self.data.rows.line(u64::from(line.value));
+        s.answer(&ORDER_LINE, row, line, &all(&ORDER_LINE, 1, to));
+        let line = &self.data.lines[line.value as usize];
+        self.answers = self.answers.wrapping_add(u64::from(line.amount));
     }
 
-    pub(super) fn delivery(&mut self, s: &mut Session, rng: &mut Rng) {
-        let warehouse = self.layout.sizes.home(rng, self.done / ROUND);
+    pub(super) fn delivery(&mut self, s: &mut Session, rng: &mut Rng, db: u64) {
         let carrier = 1 + rng.below(10) as u8;
-        for district in warehouse * DISTRICTS..(warehouse + 1) * DISTRICTS {
+        for district in db * DISTRICTS..(db + 1) * DISTRICTS {
             self.deliver(s, district, carrier);
         }
     }
@@ -348,78 +285,57 @@ impl Tpcc {
     /// Delivers the oldest new order of a district, if there is one.
     fn deliver(&mut self, s: &mut Session, district: u64, carrier: u8) {
         let sizes = self.layout.sizes;
-        s.statement();
-        let (from, to) = (key::order(district, 0), key::order(district, u32::MAX));
-        let Some(oldest) = self.data.index.new_orders.first(s.rec, from, to) else {
+        let number = self.data.districts[district as usize].undelivered;
+        let wanted = key::order(district, number);
+        let index = &mut self.data.index[key::database(district) as usize];
+        let Some(oldest) = s.seek(&NEW_ORDER, &index.new_orders, wanted) else {
             return;
         };
-        let number = oldest.key as u32;
-        s.delete(&mut self.data.index.new_orders, oldest.key);
-        let found = s.find(&self.data.index.orders, oldest.key);
+        self.data.districts[district as usize].undelivered += 1;
+        let row = self.data.rows.order(u64::from(oldest.value));
+        let asked = &all(&NEW_ORDER, 1, Use::Read);
+        s.answer(&NEW_ORDER, row + NEW_ORDER_AT, oldest, asked);
+        s.delete(&mut index.new_orders, wanted);
+        let found = s.find(&ORDERS, &index.orders, wanted);
+        s.answer(&ORDERS, row, found, &all(&ORDERS, 1, Use::Read));
+        s.change(&ORDERS, (&index.orders, wanted), row, O_CARRIER);
         let order = &mut self.data.orders[found.value as usize];
-        let row = self.data.rows.order(u64::from(found.value));
         order.carrier = carrier;
-        let customer = u64::from(order.customer);
-        s.write(row, found.loaded, &[column::O_CARRIER]);
-
-        self.lines_of(s, district, number, number);
+        let (customer, start) = (u64::from(order.customer), order.start);
+        // N-Store delivers an order's first line alone.
         let mut sum = 0;
-        for entry in &self.found {
-            let line = &mut self.data.lines[entry.value as usize];
+        for line in 0..u64::from(order.lines) {
+            let place = line_row(&sizes, district, start, line);
+            let row = self.data.rows.line(place);
+            let wanted = key::line(district, number, line);
+            s.change(&ORDER_LINE, (&index.lines, wanted), row, OL_DELIVERY);
+            let line = &mut self.data.lines[place as usize];
             line.delivered = true;
             sum += Cents::from(line.amount);
-            let row = self.data.rows.line(u64::from(entry.value));
-            s.statement();
-            s.read(row, entry.loaded, &[column::OL_ALL]);
-            s.write(row, entry.loaded, &[column::OL_DELIVERY_D]);
         }
-        let c = s.find(
-            &self.data.index.customers,
-            key::customer(district, customer),
-        );
+        let wanted = key::customer(district, customer);
+        let c = s.find(&CUSTOMER, &index.customers, wanted);
         let row = self.layout.customer.at(u64::from(c.value));
-        s.write(row, c.loaded, &[column::C_BALANCE_TO_COUNTS]);
-        let customer = &mut self.data.customers[(district * sizes.customers + customer) as usize];
+        s.answer(&CUSTOMER, row, c, &all(&CUSTOMER, 4, Use::Change));
+        s.change(&CUSTOMER, (&index.customers, wanted), row, C_BALANCE);
+        let customer = &mut self.data.customers[c.value as usize];
         customer.balance += sum;
         customer.deliveries = customer.deliveries.wrapping_add(1);
     }
 
-    pub(super) fn stock_level(&mut self, s: &mut Session, rng: &mut Rng) {
-        let district = self.layout.sizes.home_district(rng, self.done / ROUND);
-        let threshold = 10 + rng.below(11) as u8;
-        let d = s.find(&self.data.index.districts, district);
-        s.read(
-            self.layout.district.at(district),
-            d.loaded,
-            &[column::D_NEXT_O_ID],
-        );
-        let next = self.data.districts[district as usize].next;
-        self.lines_of(s, district, next.saturating_sub(RECENT), next - 1);
-        let mut items = Vec::with_capacity(self.found.len());
-        for entry in &self.found {
-            s.statement();
-            s.read(
-                self.data.rows.line(u64::from(entry.value)),
-                entry.loaded,
-                &[column::OL_ITEM],
-            );
-            items.push(u64::from(self.data.lines[entry.value as usize].item));
-            s.rec.work(DISTINCT);
-        }
-        items.sort_unstable();
-        items.dedup();
-        let warehouse = key::warehouse(district);
-        for item in items {
-            let found = s.find(&self.data.index.stocks, key::stock(warehouse, item));
-            let row = self.layout.stock.at(u64::from(found.value));
-            s.read(row, found.loaded, &[column::S_QUANTITY]);
-            let low = self.data.stocks[found.value as usize].quantity < threshold;
-            self.answers = self.answers.wrapping_add(u64::from(low));
-        }
+    /// N-Store's reads one line of an order twenty back, then looks for an item that is numbered as
+    /// the order is. There is none, and it ends.
+    pub(super) fn stock_level(&mut self, s: &mut Session, rng: &mut Rng, db: u64) {
+        let district = db * DISTRICTS + rng.below(DISTRICTS);
+        let index = &self.data.index[db as usize];
+        let d = s.find(&DISTRICT, &index.districts, district);
+        let row = self.layout.district.at(district);
+        s.answer(&DISTRICT, row, d, &all(&DISTRICT, 1, Use::Read));
+        let d = &self.data.districts[district as usize];
+        let number = d.next.saturating_sub(RECENT).max(d.oldest);
+        self.first_line(s, district, number, Use::Read);
+        let index = &self.data.index[db as usize];
+        let stock = s.seek(&STOCK, &index.stocks, u64::from(u32::MAX));
+        self.answers = self.answers.wrapping_add(u64::from(stock.is_some()));
     }
-}
-
-/// Another warehouse.
-fn other(rng: &mut Rng, home: u64, warehouses: u64) -> u64 {
-    (home + 1 + rng.below(warehouses - 1)) % warehouses
 }
