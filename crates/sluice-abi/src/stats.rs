@@ -189,8 +189,10 @@ pub struct StatsBlock {
     pub replaced: AtomicU64,
     /// Programs that this one started without a fork that copies it (`posix_spawn`, `vfork`).
     pub started: AtomicU64,
+    /// 1 when a thread has set its own capabilities.
+    pub own_rights: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 4],
+    pub reserved: [AtomicU64; 3],
     /// By [`Counter`].
     pub counters: [AtomicU64; SLOTS],
     /// Latency the model asked for, misses only.

@@ -21,6 +21,7 @@ mod mask;
 mod next;
 mod old_signals;
 mod parts;
+mod rights;
 mod shared;
 mod streams;
 mod system;

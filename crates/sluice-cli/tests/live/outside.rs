@@ -100,6 +100,24 @@ fn a_device_that_nobody_used_is_told_of() {
     }
 }
 
+/// The C library aborts a process whose threads have different rights, and says nothing.
+#[test]
+fn an_abort_for_want_of_common_rights_is_explained() {
+    let flags = ["--reuid=65534", "--clear-groups"];
+    let plain = Command::new("setpriv").args(flags).arg("true").status();
+    if !plain.is_ok_and(|status| status.success()) {
+        println!("not tested: needs root and setpriv");
+        return;
+    }
+    let program = |flags: &[&str]| {
+        let words = ["setpriv"].iter().chain(flags).chain(&["true"]);
+        Sluice::run("event").program(words).stderr
+    };
+    let stderr = program(&flags);
+    assert!(stderr.contains("capabilities"), "{stderr}");
+    assert!(!program(&[]).contains("capabilities"));
+}
+
 /// Runs a live run by way of another command.
 fn by(mut outer: Command, live: &Command) -> Outcome {
     outer.arg(live.get_program()).args(live.get_args());
