@@ -40,16 +40,17 @@ def _sweep(options: argparse.Namespace) -> int:
         print(f"\nsluice sweep: interrupted; {session.kept()} runs are kept in {options.out}, the"
               " same command goes on from there", file=sys.stderr)
         return EXIT_INTERRUPTED
-    for failure in told.document["failures"][:1]:
-        print(f"sluice sweep: {len(told.document['failures'])} of {told.total} runs failed; the"
-              f" first, `{' '.join(failure['arguments'])}`: {failure['problem']}",
+    failures = told.document["failures"]
+    if failures:
+        print(f"sluice sweep: {len(failures)} of {told.total} runs failed; the first,"
+              f" `{' '.join(failures[0]['arguments'])}`: {failures[0]['problem']}",
               file=sys.stderr)
     if options.json:
         print(json.dumps(told.document, sort_keys=True))
     else:
         print(f"{told.text}\n\npage: {options.out / 'index.html'}; numbers:"
               f" {options.out / 'results.csv'}")
-    return EXIT_FAILED if told.document["failures"] else 0
+    return EXIT_FAILED if failures else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -38,8 +38,13 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str]) -
         name="sweep", folder=Path(), title="Sweep", paper="", place="", setup="", departs="",
         axes=tuple(axes), subcommand=(), command=tuple(command), skip=(), settings={}, per={},
         live=command[0] in LIVE, quick=False,
-        metrics={name: Metric((f"/{name.replace('.', '/')}",)) for name in sorted(used)},
+        metrics=metrics(sorted(used)),
         derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=())
+
+
+def metrics(names: Sequence[str]) -> dict[str, Metric]:
+    """Where the output has these numbers: at their keys."""
+    return {name: Metric((f"/{name.replace('.', '/')}",)) for name in names}
 
 
 def _over(text: str) -> tuple[str, list[str]]:

@@ -22,8 +22,9 @@ from sluice.reproduce.matrix import Run
 from sluice.reproduce.progress import Progress
 from sluice.reproduce.quantity import number
 from sluice.reproduce.runner import Runner
-from sluice.reproduce.spec import Experiment, Metric
+from sluice.reproduce.spec import Experiment
 from sluice.sweep import page
+from sluice.sweep.plan import metrics
 
 SCHEMA = "sluice.sweep/1"
 DEFAULTS = ("time_s", "ipc", "cache.hit_ratio", "latency_ns.mean", "latency_ns.p99",
@@ -88,7 +89,7 @@ class Session:
                                       f" names one of {_some(there)}")
             return dataclasses.replace(
                 planned, derived={name: Formula(name) for name in chosen},
-                metrics={name: Metric((f"/{name.replace('.', '/')}",)) for name in chosen})
+                metrics=metrics(chosen))
         for name in planned.metrics:
             if name not in there:
                 near = difflib.get_close_matches(name, there, 4, 0.4)

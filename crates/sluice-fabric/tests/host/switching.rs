@@ -123,7 +123,11 @@ fn filled_lines_are_not_waited_for() {
         let requests = &stats.memory.requests;
         let reads = requests.device_read_hits + requests.device_read_misses;
         match fills {
-            true => assert_eq!((reads, stats.switches), (2 * rounds, rounds)),
+            true => {
+                assert_eq!((reads, stats.switches), (2 * rounds, rounds));
+                // Who comes again finds both in the L1.
+                assert_eq!(stats.levels[2].hits, 0);
+            }
             false => assert!(reads >= 4 * rounds && stats.switches == 2 * rounds),
         }
         times.push(stats.time.0 / rounds);
