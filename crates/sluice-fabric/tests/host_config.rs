@@ -220,6 +220,21 @@ fn sets_that_cannot_be_are_refused() {
         panic!("adaptive is adaptive")
     };
     assert_eq!(adaptive.ways, 8);
+    let many = |policy, sets| [("migration.policy", policy), ("migration.sets", sets)];
+    let message = refusal(&many("tpp", "7"));
+    let said = "migration.capacity = 2GiB, migration.sets = 7: 524288 frames are not 7 sets; \
+                give a divisor, or none";
+    assert!(message.contains(said), "{message}");
+    let mut pairs = in_sets("8").to_vec();
+    pairs.push(("migration.sets", "8"));
+    let message = refusal(&pairs);
+    let said = "migration.ways = 8, migration.sets = 8: one follows from the other";
+    assert!(message.contains(said), "{message}");
+    let raw = set(&many("tpp", "8"));
+    let Migration::Tpp(tpp) = HostConfig::new(&raw, SEED).unwrap().migration else {
+        panic!("tpp is tpp")
+    };
+    assert_eq!(tpp.ways, 65_536);
 }
 
 /// More than a core has rings for.

@@ -1,8 +1,8 @@
 //! SkyByte's page migration: how long a promotion takes, where each line is meanwhile, and how
 //! pages go back. Both sides of each time.
 
-use sluice_fabric::host::{Adaptive, Memory, Migration, Moved};
-use sluice_testkit::host_rig::{HIT, host, memory};
+use sluice_fabric::host::{Adaptive, Demotion, Memory, Migration, Moved};
+use sluice_testkit::host_rig::{HIT, device, host, memory};
 use sluice_units::Ps;
 
 const INTERRUPT: Ps = Ps::from_us(5);
@@ -283,6 +283,22 @@ fn a_written_page_goes_back_line_by_line() {
     memory.reset_stats();
     memory.read(begin + Ps::from_us(50), 0, false);
     assert_eq!(memory.stats().requests.device_read_hits, 1);
+}
+
+/// Or to flash, at once: only its translation changes then.
+#[test]
+fn a_written_page_can_be_programmed_at_once() {
+    let mut config = host(Migration::Adaptive(given()));
+    config.demotion = Demotion::Program;
+    let mut memory = Memory::new(&config, device(&[]));
+    let end = promote(&mut memory, Ps::from_us(100), 0);
+    memory.write(end, 0);
+    heat(&mut memory, end, 1);
+    assert_eq!(memory.take_moved(), moved(0));
+    assert_eq!(memory.stats().migration.dirty_demotions, 1);
+    assert_eq!(memory.stats().link_bytes[0], 0);
+    let device = memory.device().stats();
+    assert_eq!((device.migration.given, device.flash_programs), (1, 1));
 }
 
 /// Until then it is read from host memory, and a write keeps it there.

@@ -2,7 +2,8 @@
 //! that comes to rest.
 
 use sluice_fabric::host::{
-    Adaptive, AstriFlash, Instr, MemOp, Memory, Migration, Others, Program, Sampling, Step, Tpp,
+    Adaptive, AstriFlash, Demotion, Instr, MemOp, Memory, Migration, Others, Program, Sampling,
+    Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
 use sluice_units::{Bytes, Lpn, Ps, Ratio};
@@ -74,6 +75,7 @@ fn tpp() -> Migration {
         window: US,
         line: Ps::from_ns(10),
         spare: 0,
+        ways: 0,
     })
 }
 
@@ -193,7 +195,7 @@ fn memory_of(pairs: &[(&str, &str)]) -> Memory {
 #[test]
 fn where_that_is_free_the_device_hears_nothing() {
     let mut host = host(adaptive());
-    host.demotes_free = true;
+    host.demotion = Demotion::Free;
     let mut memory = Memory::new(&host, device(&[]));
     memory.fill(&Pages, ALL);
     promote(&mut memory, 3);

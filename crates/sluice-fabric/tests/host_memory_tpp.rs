@@ -25,6 +25,7 @@ fn sampled(sampling: Sampling, batch: u32) -> Memory {
         window: WINDOW,
         line: LINE,
         spare: 1,
+        ways: 0,
     };
     memory(Migration::Tpp(given), &[])
 }
@@ -207,6 +208,7 @@ fn accesses_of_the_log_are_not_sampled() {
         window: WINDOW,
         line: LINE,
         spare: 1,
+        ways: 0,
     };
     let mut memory = memory(Migration::Tpp(given), &[("write_log.capacity", "1MiB")]);
     memory.scan(8);

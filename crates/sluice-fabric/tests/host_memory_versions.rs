@@ -6,7 +6,8 @@
 
 use proptest::prelude::*;
 use sluice_fabric::host::{
-    Adaptive, AstriFlash, Instr, Memory, Migration, Others, Program, Sampling, Start, Step, Tpp,
+    Adaptive, AstriFlash, Demotion, Instr, Memory, Migration, Others, Program, Sampling, Start,
+    Step, Tpp,
 };
 use sluice_testkit::host_rig::{device, host, memory};
 use sluice_units::{Bytes, Ps, Ratio};
@@ -40,7 +41,13 @@ fn adaptive(huge: u32) -> impl Strategy<Value = Migration> {
 
 /// Host memory in sets of up to three frames.
 fn in_sets() -> impl Strategy<Value = Migration> {
-    (adaptive(1), 0..5u32, 1..4u32).prop_map(|(migration, sets, ways)| match migration {
+    let migration = prop_oneof![adaptive(1), tpp()];
+    (migration, 0..5u32, 1..4u32).prop_map(|(migration, sets, ways)| match migration {
+        Migration::Tpp(given) => Migration::Tpp(Tpp {
+            pages: sets * ways,
+            ways,
+            ..given
+        }),
         Migration::Adaptive(given) => Migration::Adaptive(Adaptive {
             pages: sets * ways,
             remote_pages: 0,
@@ -65,6 +72,7 @@ fn tpp() -> impl Strategy<Value = Migration> {
             window: Ps::from_us(times.2),
             line: Ps::from_ns(times.3),
             spare,
+            ways: 0,
         })
     })
 }
@@ -251,7 +259,7 @@ impl Program for Pages {
 #[derive(Clone, Copy, Debug)]
 struct Course {
     start: Start,
-    demotes_free: bool,
+    demotion: Demotion,
     rests_at: usize,
     compacts_at: usize,
 }
@@ -265,10 +273,15 @@ fn course() -> impl Strategy<Value = Course> {
             Start::Others(Others { written, spread })
         }),
     ];
-    (start, any::<bool>(), 0..400usize, 0..400usize).prop_map(
-        |(start, demotes_free, rests_at, compacts_at)| Course {
+    let demotion = prop_oneof![
+        Just(Demotion::Copy),
+        Just(Demotion::Program),
+        Just(Demotion::Free),
+    ];
+    (start, demotion, 0..400usize, 0..400usize).prop_map(
+        |(start, demotion, rests_at, compacts_at)| Course {
             start,
-            demotes_free,
+            demotion,
             rests_at,
             compacts_at,
         },
@@ -277,7 +290,7 @@ fn course() -> impl Strategy<Value = Course> {
 
 fn follow(migration: Migration, course: Course, pairs: &[(&str, &str)], steps: &[Access]) {
     let mut config = host(migration);
-    config.demotes_free = course.demotes_free;
+    config.demotion = course.demotion;
     let mut memory = Memory::new(&config, device(pairs));
     match course.start {
         Start::Empty => {}

@@ -55,6 +55,7 @@ fn exercise(device: &mut Device, accesses: u64) {
             2 => device.advance(now, &mut EveryThirdWritten),
             3 => _ = device.take_page(now, lpn),
             4 => _ = device.give_page(now, lpn, &mut EveryThirdWritten),
+            5 => device.program_page(now, lpn),
             op => {
                 let op = if op % 2 == 0 { Op::Write } else { Op::Read };
                 device.access(

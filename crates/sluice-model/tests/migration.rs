@@ -128,6 +128,24 @@ fn with_a_log_the_page_is_appended_line_by_line() {
     assert_eq!(programs(&device), 0);
 }
 
+/// Whatever the device still had of it is void.
+#[test]
+fn a_page_that_is_programmed_at_once_is_in_flash_alone() {
+    for pairs in [&[][..], &[LOG]] {
+        let mut device = device(pairs);
+        write(&mut device, Ps::ZERO, 5);
+        read(&mut device, LATER, 5);
+        device.program_page(LATER * 2, Lpn(5));
+        assert!(!device.is_cached(Lpn(5)));
+        assert_eq!(programs(&device), 1, "{pairs:?}");
+        let migration = device.stats().migration;
+        assert_eq!((migration.given, migration.programs), (1, 1));
+        let found = read(&mut device, LATER * 3, 5);
+        assert_eq!(found.served_by, ServedBy::Flash, "{pairs:?}");
+        assert!(!take(&mut device, LATER * 4, 5), "{pairs:?}");
+    }
+}
+
 /// Together in one buffer its lines are the whole page: there is nothing to be read for them.
 #[test]
 fn compaction_programs_a_given_page_without_a_read() {

@@ -59,6 +59,7 @@ fn migrations() -> [(&'static str, Migration); 6] {
         window: Ps::from_ms(1_000),
         line: Ps::from_ns(8),
         spare: 40,
+        ways: 0,
     };
     let astriflash = AstriFlash {
         pages: CACHE as u32,

@@ -1,8 +1,8 @@
 //! A small host in front of a small SkyByte device, to try things on.
 
 use sluice_fabric::host::{
-    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest, Scheduling, Start,
-    Switching, Tlb,
+    Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest,
+    Scheduling, Start, Switching, Tlb,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{Device, RawConfig};
@@ -84,7 +84,7 @@ pub fn host(migration: Migration) -> HostConfig {
         local_in_host: true,
         migration,
         start: Start::Empty,
-        demotes_free: false,
+        demotion: Demotion::Copy,
         rest: Rest::Never,
         is_checked: true,
         link: Link { line: LINE },

@@ -1,8 +1,8 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Others,
-    Rest, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Migration,
+    Others, Rest, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};
@@ -54,7 +54,11 @@ impl HostConfig {
                 _ => Rest::Never,
             },
             is_checked: cfg!(debug_assertions),
-            demotes_free: raw.choice("migration.demotion") == "free",
+            demotion: match raw.choice("migration.demotion") {
+                "free" => Demotion::Free,
+                "program" => Demotion::Program,
+                _ => Demotion::Copy,
+            },
             start: match raw.choice("host.start") {
                 "full" => Start::Full(raw.bytes("host.start_size").unwrap_or(Bytes(u64::MAX))),
                 "others" => Start::Others(Others {
@@ -291,19 +295,34 @@ fn adaptive(raw: &RawConfig) -> Result<Adaptive, ConfigError> {
 
 /// Frames of a set, 0 if there are none, where host memory has so many.
 fn ways(raw: &RawConfig, frames: u32) -> Result<u32, ConfigError> {
-    let Some(ways) = raw.count_or_word("migration.ways") else {
-        return Ok(0);
+    let ways = raw.count_or_word("migration.ways");
+    let sets = raw.count_or_word("migration.sets");
+    let (key, of) = match (ways, sets) {
+        (None, None) => return Ok(0),
+        (Some(ways), None) => ("migration.ways", ways),
+        (None, Some(sets)) => ("migration.sets", sets),
+        (Some(_), Some(_)) => {
+            let message = "one follows from the other; give migration.ways all, or \
+                           migration.sets none";
+            let keys = ["migration.ways", "migration.sets"];
+            return Err(raw.impossible(&keys, message.to_owned()));
+        }
     };
     if raw.bytes("migration.remote_capacity").is_some() {
-        let message = "sets are of one node; give one of the two none or all".to_owned();
-        let keys = ["migration.ways", "migration.remote_capacity"];
-        return Err(raw.impossible(&keys, message));
+        let message = "sets are of one node; give migration.remote_capacity none".to_owned();
+        return Err(raw.impossible(&[key, "migration.remote_capacity"], message));
     }
-    if !u64::from(frames).is_multiple_of(ways) {
-        let message = format!("{frames} frames are not sets of {ways}; give a divisor, or all");
-        return Err(raw.impossible(&["migration.capacity", "migration.ways"], message));
+    if !u64::from(frames).is_multiple_of(of) {
+        let message = match ways {
+            Some(of) => format!("{frames} frames are not sets of {of}; give a divisor, or all"),
+            None => format!("{frames} frames are not {of} sets; give a divisor, or none"),
+        };
+        return Err(raw.impossible(&["migration.capacity", key], message));
     }
-    Ok(ways as u32)
+    Ok(match ways {
+        Some(ways) => ways as u32,
+        None => (u64::from(frames) / of) as u32,
+    })
 }
 
 fn tpp(raw: &RawConfig) -> Result<Tpp, ConfigError> {
@@ -320,6 +339,7 @@ fn tpp(raw: &RawConfig) -> Result<Tpp, ConfigError> {
         window: raw.time("migration.tpp_window"),
         line: raw.time("migration.line"),
         spare: spare(raw, pages, 1).min(pages - 1),
+        ways: ways(raw, pages)?,
     })
 }
 

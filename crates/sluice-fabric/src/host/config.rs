@@ -161,6 +161,8 @@ pub struct Tpp {
     pub line: Ps,
     /// Pages that reclaim keeps free.
     pub spare: u32,
+    /// As [`Adaptive::ways`].
+    pub ways: u32,
 }
 
 /// Host memory as a cache of pages.
@@ -172,6 +174,17 @@ pub struct AstriFlash {
     pub ways: u32,
     /// Finding a page in it.
     pub lookup: Ps,
+}
+
+/// How a page that was written goes back from host memory to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demotion {
+    /// Line by line, as stores.
+    Copy,
+    /// To flash at once, past the device's DRAM.
+    Program,
+    /// At no cost.
+    Free,
 }
 
 /// What an access to host memory takes.
@@ -232,8 +245,8 @@ pub struct HostConfig {
     pub local_in_host: bool,
     /// Where pages are.
     pub migration: Migration,
-    /// Whether a page that was written goes back to the device at no cost.
-    pub demotes_free: bool,
+    /// How a page that was written goes back to the device.
+    pub demotion: Demotion,
     /// What host memory for pages and the device's cache hold at the start.
     pub start: Start,
     /// When the device comes to rest.

@@ -27,8 +27,8 @@ mod turns;
 mod window;
 
 pub use config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Others,
-    Rest, RunLength, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Migration,
+    Others, Rest, RunLength, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;

@@ -1,8 +1,8 @@
 //! Hosts and programs that are simple enough to know what they must do.
 
 use sluice_fabric::host::{
-    Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, Rest,
-    RunLength, Scheduling, Start, Step, Switching, Tlb, simulate,
+    Cpu, Demotion, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program,
+    Rest, RunLength, Scheduling, Start, Step, Switching, Tlb, simulate,
 };
 use sluice_model::{Device, DeviceConfig, RawConfig};
 use sluice_units::{Bytes, Ps};
@@ -60,7 +60,7 @@ pub fn host() -> HostConfig {
         local_in_host: true,
         migration: Migration::None,
         start: Start::Empty,
-        demotes_free: false,
+        demotion: Demotion::Copy,
         rest: Rest::Never,
         is_checked: true,
         link: Link { line: Ps(1) },

@@ -84,6 +84,26 @@ impl Device {
         }
     }
 
+    /// The host writes the whole page back, straight to flash: nothing of it stays in the cache or
+    /// the write log, and nobody waits. A memory expander has no flash: the page is there.
+    ///
+    /// # Panics
+    /// If the page is not on the device.
+    pub fn program_page(&mut self, now: Ps, lpn: Lpn) {
+        self.catch_up(now);
+        let page = self.known(lpn);
+        self.stats.migration.given += 1;
+        if self.memory.is_some() {
+            self.give_memory(lpn);
+            return;
+        }
+        if self.cache.peek(page).is_some() {
+            self.drop_cached(page);
+        }
+        self.stats.migration.programs += 1;
+        self.write_behind(self.now, page);
+    }
+
     /// Appends every line of the page. A cached copy is updated beside it, as for any store.
     fn give_log(&mut self, at: Ps, lpn: u32) -> Ps {
         self.run_log(at);

@@ -123,7 +123,7 @@ impl Memory {
             Migration::AstriFlash(given) => Placement::AstriFlash(AstriFlash::new(&bus, given)),
         };
         if let Some(tiers) = placement.tiers_mut() {
-            tiers.reclaim.is_free = config.demotes_free;
+            tiers.reclaim.demotion = config.demotion;
         }
         Memory {
             now: Ps::ZERO,

@@ -3,6 +3,7 @@
 
 use super::bus::{Bus, LINES};
 use super::pages::{Due, Frame, Place, Tiers, pace};
+use crate::host::config::Demotion;
 use sluice_model::Op;
 use sluice_units::Ps;
 use std::collections::VecDeque;
@@ -54,8 +55,8 @@ const BATCH: u32 = 32;
 
 /// Pages on their way back, one after the other.
 pub(super) struct Reclaim {
-    /// Whether a page that was written goes back at no cost.
-    pub is_free: bool,
+    /// How a page that was written goes back.
+    pub demotion: Demotion,
     /// Frames to be kept free: at least the one that the next page needs.
     spare: u32,
     line: Ps,
@@ -67,7 +68,7 @@ pub(super) struct Reclaim {
 impl Reclaim {
     pub fn new(spare: u32, line: Ps) -> Reclaim {
         Reclaim {
-            is_free: false,
+            demotion: Demotion::Copy,
             spare: spare.max(1),
             line,
             leaving: VecDeque::new(),
@@ -94,15 +95,15 @@ impl Tiers {
             let Some(frame) = self.lists.victim(&mut self.frames) else {
                 return;
             };
-            if self.frames[frame as usize].dirty && !self.reclaim.is_free {
+            if self.frames[frame as usize].dirty && self.reclaim.demotion == Demotion::Copy {
                 self.frames[frame as usize].leaving = true;
                 self.reclaim.leaving.push_back(frame);
                 if self.reclaim.leaving.len() == 1 {
                     self.copy_back(bus, now);
                 }
             } else {
-                // Flash still has it: only the translation changes.
-                self.drop_clean(bus, frame, std::mem::take(&mut shootdown));
+                // Flash still has it, or gets it at once: only the translation changes.
+                self.drop_frame(bus, now, frame, std::mem::take(&mut shootdown));
             }
         }
     }
@@ -116,8 +117,8 @@ impl Tiers {
     /// the link, and nobody waits for them.
     pub(super) fn displace(&mut self, bus: &mut Bus, now: Ps, frame: u32) {
         let Frame { unit, dirty, .. } = self.frames[frame as usize];
-        if !dirty || self.reclaim.is_free {
-            return self.drop_clean(bus, frame, true);
+        if !dirty || self.reclaim.demotion != Demotion::Copy {
+            return self.drop_frame(bus, now, frame, true);
         }
         for (page, frame_page) in self.pages_of(bus, unit).zip(self.frame_page(frame)..) {
             bus.host_page(now, frame_page, Op::Read);
@@ -130,14 +131,16 @@ impl Tiers {
         self.left(bus, frame, true);
     }
 
-    fn drop_clean(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
+    /// Gives a frame up whose pages the device has, or gets without a copy.
+    fn drop_frame(&mut self, bus: &mut Bus, now: Ps, frame: u32, shootdown: bool) {
         let Frame { unit, dirty, .. } = self.frames[frame as usize];
         let first = self.frame_page(frame);
         bus.stats.migration.dirty_demotions += u64::from(dirty);
         for (page, frame_page) in self.pages_of(bus, unit).zip(first..) {
-            match dirty {
-                true => bus.versions.given(page, frame_page),
-                false => bus.versions.dropped(page, frame_page),
+            match (dirty, self.reclaim.demotion) {
+                (false, _) => bus.versions.dropped(page, frame_page),
+                (true, Demotion::Program) => bus.program_page(now, page, frame_page),
+                (true, _) => bus.versions.given(page, frame_page),
             }
         }
         self.left(bus, frame, shootdown);

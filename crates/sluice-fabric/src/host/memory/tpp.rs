@@ -41,7 +41,7 @@ impl Tpp {
             remote: 0,
             remote_latency: Ps::ZERO,
             spare: given.spare,
-            ways: 0,
+            ways: given.ways,
             line: given.line,
         };
         let mut tiers = Tiers::new(bus, &sizes);

@@ -11,7 +11,7 @@ fn policies() -> Vec<&'static str> {
 }
 
 fn demotions() -> Vec<&'static str> {
-    vec!["copy", "free"]
+    vec!["copy", "program", "free"]
 }
 
 fn counts() -> Vec<&'static str> {
@@ -53,9 +53,11 @@ pub(super) const PARAMS: &[Param] = &[
         kind: Kind::Choice(demotions),
         default: "copy",
         meaning: "adaptive, tpp: copy: a page that was written goes back to the device line by \
-                  line; free: it is there again at no cost",
-        source: "SkyByte section III-C: it is copied. In its artifact the designs with a write log \
-                 lose track of it and pay nothing; its results have that",
+                  line, as stores; program: it is programmed at once, past the cache and the write \
+                  log; free: it is there again at no cost",
+        source: "SkyByte section III-C: it is copied. In its artifact (src/SkyByte-Sim/ftl.cc) the \
+                 designs without a write log program it at once, and those with one lose track of \
+                 it and pay nothing; its results have that",
     },
     Param {
         key: "migration.threshold",
@@ -131,11 +133,28 @@ pub(super) const PARAMS: &[Param] = &[
             },
         ),
         default: "all",
-        meaning: "adaptive: pages of host memory that share a set, found by hardware, without a \
-                  change of translations; a page that comes in takes the place of the one of its \
-                  set used longest ago. all: a page can be anywhere",
-        source: "SkyByte section IV: page tables. AstriFlash-CXL in its artifact is SkyByte-CP \
-                 with sets of 8 (configs/baselines/assd-CA.config, src/SkyByte-Sim/ftl.cc)",
+        meaning: "adaptive, tpp: pages of host memory that share a set, found by hardware, without \
+                  a change of translations; a page that comes in takes the place of the one of its \
+                  set used longest ago, at once. all: a page can be anywhere, and those that leave \
+                  are chosen as Linux does, by an active and an inactive list",
+        source: "SkyByte section IV: page tables; section III-C: Linux's lists. AstriFlash-CXL in \
+                 its artifact is SkyByte-CP with sets of 8 (configs/baselines/assd-CA.config, \
+                 src/SkyByte-Sim/ftl.cc)",
+    },
+    Param {
+        key: "migration.sets",
+        kind: Kind::Or(
+            "none",
+            &Kind::Count {
+                min: 1,
+                max: 1 << 20,
+            },
+        ),
+        default: "none",
+        meaning: "adaptive, tpp: sets of host memory, of as many pages as that makes; otherwise as \
+                  migration.ways",
+        source: "as migration.ways. All designs of SkyByte's artifact that promote pages have 8 \
+                 sets but AstriFlash-CXL (src/SkyByte-Sim/ftl.cc: host_way)",
     },
     Param {
         key: "migration.remote_capacity",
