@@ -91,7 +91,10 @@ impl<'a> Workload<'a> {
             return Ok(Workload::Trace(path, trace(path, args)?));
         }
         let text = args.workload.as_deref().unwrap_or_default();
-        Ok(Workload::Pattern(text, sluice_workload::parse_spec(text)?))
+        Ok(Workload::Pattern(
+            text,
+            sluice_workload::parse_spec(text, args.device.seed)?,
+        ))
     }
 
     fn name(&self) -> String {

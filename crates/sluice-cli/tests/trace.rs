@@ -41,7 +41,7 @@ fn write(path: &Path, accesses: impl Iterator<Item = Access>) {
 /// What the threads of a pattern do, in turns, somewhere in memory.
 fn record(dir: &TempDir, spec: &str) -> PathBuf {
     let path = dir.path().join("pattern.trace");
-    let mut streams = parse_spec(spec).unwrap().streams();
+    let mut streams = parse_spec(spec, 1).unwrap().streams();
     let mut all = Vec::new();
     let mut count = 0;
     while all.len() != count || count == 0 {

@@ -84,7 +84,7 @@ pub fn policy(py: Python<'_>, message: &str) -> PyErr {
 /// The exception for a workload that is none.
 pub fn workload(py: Python<'_>, error: &SpecError) -> PyErr {
     let (key, value, expected) = match error {
-        SpecError::Kind(kind) => (None, Some(kind.clone()), None),
+        SpecError::Kind(kind) | SpecError::NoHost(kind) => (None, Some(kind.clone()), None),
         SpecError::Kernel { name, kernels } => (None, Some(name.clone()), Some(kernels.clone())),
         SpecError::Form { part, keys, .. } => (None, Some(part.clone()), Some(keys.clone())),
         SpecError::Key { key, keys, .. } => (Some(key.clone()), None, Some(keys.clone())),

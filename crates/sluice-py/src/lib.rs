@@ -223,8 +223,8 @@ mod _core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = raw.check().map_err(|error| errors::config(py, &error))?;
-        let spec =
-            sluice_workload::parse_spec(workload).map_err(|error| errors::workload(py, &error))?;
+        let spec = sluice_workload::parse_spec(workload, seed)
+            .map_err(|error| errors::workload(py, &error))?;
         if spec.footprint_bytes() > config.capacity().0 {
             return Err(errors::too_large(py, &config, spec.footprint_bytes()));
         }

@@ -6,6 +6,7 @@ use sluice_units::{Bytes, LINE_BYTES, Ratio};
 use crate::access::{self, Cells, Draw, Stream};
 use crate::command::size;
 use crate::error::BadValue;
+use crate::kernel::KERNELS;
 use crate::order::Order;
 use crate::plan::{Parameters, Plan, THREADS_MAX, within};
 use crate::zipf::YCSB_THETA;
@@ -24,6 +25,12 @@ pub enum SpecError {
     /// The part before the colon names no workload.
     #[error("workload: {0:?} is not known; choices: chase, stream, uniform, zipf")]
     Kind(String),
+    /// The part before the colon names a kernel, where there is no host to run it.
+    #[error(
+        "workload: {0:?} is a kernel, and needs a simulated host: --system names one; a device \
+         alone takes chase, stream, uniform, zipf"
+    )]
+    NoHost(String),
     /// The part before the colon names no kernel.
     #[error("workload: {name:?} is not known; a simulated host runs one of {kernels}")]
     Kernel {
@@ -104,17 +111,25 @@ enum Kind {
 ///   `write` of them stores;
 /// - `zipf:` the same with `theta=`, popular places spread over the memory.
 ///
-/// Every key has a default; `size` is per thread, and threads share no memory.
+/// Every key has a default, that of `seed` is the one given here; `size` is per thread, and threads
+/// share no memory.
 ///
 /// # Errors
 /// The first part that is wrong, with what would be accepted.
-pub fn parse_spec(text: &str) -> Result<Spec, SpecError> {
+pub fn parse_spec(text: &str, seed: u64) -> Result<Spec, SpecError> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let kind = match name.trim() {
-        "chase" => chase(&Keys::read("chase", CHASE_KEYS, rest)?),
+        "chase" => chase(&Keys::read("chase", CHASE_KEYS, rest)?, seed),
         "stream" => sweep(&Keys::read("stream", SWEEP_KEYS, rest)?),
-        "uniform" => draw(&Keys::read("uniform", UNIFORM_KEYS, rest)?, None),
-        "zipf" => draw(&Keys::read("zipf", ZIPF_KEYS, rest)?, Some(YCSB_THETA)),
+        "uniform" => draw(&Keys::read("uniform", UNIFORM_KEYS, rest)?, seed, None),
+        "zipf" => draw(
+            &Keys::read("zipf", ZIPF_KEYS, rest)?,
+            seed,
+            Some(YCSB_THETA),
+        ),
+        other if KERNELS.iter().any(|kernel| kernel.name == other) => {
+            return Err(SpecError::NoHost(other.to_owned()));
+        }
         other => return Err(SpecError::Kind(other.to_owned())),
     };
     Ok(Spec { kind: kind? })
@@ -271,7 +286,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-fn chase(keys: &Keys) -> Result<Kind, SpecError> {
+fn chase(keys: &Keys, seed: u64) -> Result<Kind, SpecError> {
     let default = Parameters::default();
     let order = match (keys.flag("random")?, keys.flag("uniform")?) {
         (true, true) => {
@@ -289,7 +304,7 @@ fn chase(keys: &Keys) -> Result<Kind, SpecError> {
         write: keys.flag("write")?,
         passes: keys.number("passes", default.passes)?,
         threads: keys.number("threads", default.threads)?,
-        seed: keys.number("seed", default.seed)?,
+        seed: keys.number("seed", seed)?,
     });
     plan.map(Kind::Chase).map_err(|bad| keys.bad(bad))
 }
@@ -302,7 +317,7 @@ fn sweep(keys: &Keys) -> Result<Kind, SpecError> {
     })
 }
 
-fn draw(keys: &Keys, theta: Option<f64>) -> Result<Kind, SpecError> {
+fn draw(keys: &Keys, seed: u64, theta: Option<f64>) -> Result<Kind, SpecError> {
     let cells = keys.cells()?;
     let theta = theta.map(|default| {
         keys.get("theta", default, "a number above 0, at most 10", |text| {
@@ -326,7 +341,7 @@ fn draw(keys: &Keys, theta: Option<f64>) -> Result<Kind, SpecError> {
                 .filter(|ratio| ratio.num() <= ratio.den())
         })?,
         theta,
-        seed: keys.number("seed", 1)?,
+        seed: keys.number("seed", seed)?,
     }))
 }
 
@@ -338,7 +353,8 @@ mod tests {
 
     #[test]
     fn a_chase_is_its_keys() {
-        let spec = parse_spec("chase:size=64KiB,stride=4096,passes=2,threads=2,write=1").unwrap();
+        let spec =
+            parse_spec("chase:size=64KiB,stride=4096,passes=2,threads=2,write=1", 1).unwrap();
         assert_eq!((spec.threads(), spec.footprint_bytes()), (2, 128 << 10));
         let streams = spec.streams();
         assert_eq!(streams.len(), 2);
@@ -350,16 +366,26 @@ mod tests {
 
     #[test]
     fn defaults_are_the_programs() {
-        let spec = parse_spec("chase").unwrap();
+        let spec = parse_spec("chase", 1).unwrap();
         assert_eq!(
             spec,
-            parse_spec("chase:size=64MiB,stride=64,passes=4,seed=1").unwrap()
+            parse_spec("chase:size=64MiB,stride=64,passes=4,seed=1", 1).unwrap()
         );
     }
 
     #[test]
+    fn the_seed_is_that_of_the_keys_or_the_one_given() {
+        for text in ["chase:random=1", "uniform", "zipf"] {
+            let glue = if text.contains(':') { ',' } else { ':' };
+            let keyed = parse_spec(&format!("{text}{glue}seed=3"), 1).unwrap();
+            assert_eq!(parse_spec(text, 3).unwrap(), keyed, "{text}");
+            assert_ne!(parse_spec(text, 1).unwrap(), keyed, "{text}");
+        }
+    }
+
+    #[test]
     fn sweeps_and_draws() {
-        let sweep: Vec<Access> = parse_spec("stream:size=128,passes=2,write=1")
+        let sweep: Vec<Access> = parse_spec("stream:size=128,passes=2,write=1", 1)
             .unwrap()
             .streams()
             .remove(0)
@@ -373,7 +399,7 @@ mod tests {
             "uniform:size=1MiB,ops=500,write=50%",
             "zipf:size=1MiB,ops=500,threads=2",
         ] {
-            let spec = parse_spec(text).unwrap();
+            let spec = parse_spec(text, 1).unwrap();
             for stream in spec.streams() {
                 let accesses: Vec<Access> = stream.collect();
                 assert_eq!(accesses.len(), 500);
@@ -388,6 +414,10 @@ mod tests {
             (
                 "chess:size=1",
                 "\"chess\" is not known; choices: chase, stream, uniform, zipf",
+            ),
+            (
+                "srad:seed=1",
+                "\"srad\" is a kernel, and needs a simulated host: --system names one",
             ),
             (
                 "chase:sise=1",
@@ -420,7 +450,7 @@ mod tests {
             ("stream:threads=0", "expected a number from 1 to 64"),
         ];
         for (text, part) in cases {
-            let message = parse_spec(text).unwrap_err().to_string();
+            let message = parse_spec(text, 1).unwrap_err().to_string();
             assert!(message.contains(part), "{text}: {message}");
         }
     }
@@ -428,7 +458,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,80}") {
-            let _ = parse_spec(&text);
+            let _ = parse_spec(&text, 1);
         }
 
         #[test]
@@ -438,7 +468,7 @@ mod tests {
                 (prop::sample::select(ZIPF_KEYS.to_vec()), "[0-9a-zA-Z.%/-]{0,24}"), 0..5),
         ) {
             let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            if let Ok(spec) = parse_spec(&format!("{kind}:{}", pairs.join(","))) {
+            if let Ok(spec) = parse_spec(&format!("{kind}:{}", pairs.join(",")), 1) {
                 prop_assert!(spec.footprint_bytes() > 0);
             }
         }

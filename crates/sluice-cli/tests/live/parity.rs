@@ -80,7 +80,7 @@ impl Case<'_> {
             "chase:size={SIZE},stride={},passes=3{}",
             self.stride, self.keys
         );
-        let stream = sluice_workload::parse_spec(&spec)
+        let stream = sluice_workload::parse_spec(&spec, 1)
             .expect("a workload")
             .streams()
             .remove(0);
