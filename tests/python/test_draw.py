@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from matplotlib.figure import Figure
 
 from sluice.reproduce import draw
@@ -13,3 +14,13 @@ def test_a_stack_that_ends_with_nothing_has_room_above() -> None:
     draw._rest_on_others(axes.bar([0], [0.0], bottom=[1.5]))
     bottom, top = axes.get_ylim()
     assert bottom == 0 and top > 1.5
+
+
+@pytest.mark.parametrize(("values", "least", "most"), [
+    ([100.0, 100.1], 0.0, 104.0), ([1.0, 3.0], 0.0, 3.1), ([-2.0, 1.0], -2.0, 1.1)])
+def test_lines_lie_within_their_axis(values: list[float], least: float, most: float) -> None:
+    axes = Figure().subplots()
+    axes.plot([0, 1], values)
+    draw._from_nothing([axes])
+    bottom, top = axes.get_ylim()
+    assert bottom <= least and top >= most and (bottom == 0) == (least == 0)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from experiments import Lab
 
+from sluice.reproduce.spread import interval
 from sluice.sweep import main
 
 LOADS = ["--over", "load=1us,2us,4us"]
@@ -82,6 +83,13 @@ def test_a_wrong_measure_stops_after_one_run(
     assert told.strip().endswith("there is time_s") and len(lab.calls()) == 1
 
 
+def test_a_formula_that_cannot_be_computed_is_told_by_its_name(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(lab, *LOADS, "--measure", "best = min(time_s, 'lod')", *COMMAND) == 2
+    assert "sluice sweep: best: \"min(time_s, 'lod')\": no axis 'lod' here; there is load\n" == \
+        capsys.readouterr().err
+
+
 def test_a_run_that_fails_is_told_and_the_others_are_there(
         lab: Lab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REFUSE", "--load 2us")
@@ -97,6 +105,8 @@ def test_time_is_measured_alone(
     monkeypatch.setenv("ALONE", str(tmp_path / "alone"))
     monkeypatch.setenv("NAP", "0.05")
     assert sweep(lab, *LOADS, "--jobs", "4", "--", "run", "--work", "1") == 0
+    # Long enough for two to meet on a busy machine.
+    monkeypatch.setenv("NAP", "1")
     assert sweep(lab, *LOADS, "--jobs", "4", *COMMAND) == 1
 
 
@@ -108,12 +118,70 @@ def test_time_is_measured_alone(
     (["--over", "load=1us,1us", *COMMAND], "--over load: '1us' is there twice"),
     ([*LOADS, *LOADS, *COMMAND], "--over load is there twice; give it all its values at once"),
     ([*LOADS, "--", "sim", "{size}"], "the command has {size}, and no --over gives it values"),
+    ([*LOADS, "--over", "seed=4..1", *COMMAND], "--over seed: 4..1 is no range; FIRST..LAST"),
+    ([*LOADS, "--mean", "seed", *COMMAND], "--mean seed: no --over gives it values; there are"
+                                           " load"),
     ([*LOADS, "--measure", "max(", *COMMAND], "no formula: 'max('"),
 ])
 def test_bad_input_is_told_and_nothing_runs(
         lab: Lab, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     assert sweep(lab, *arguments) == 2
     assert said in capsys.readouterr().err and lab.calls() == []
+
+
+def test_repeats_become_a_mean_with_its_interval(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    repeats = ["--over", "device.speed=1,2,4", "--mean", "device.speed"]
+    assert sweep(lab, *LOADS, *repeats, *COMMAND) == 0
+    # Of 100, 50 and 25; Student's t for two degrees of freedom is 4.303 in every table of it.
+    rows = numbers(lab)
+    assert rows[0] == ["load", *(f"time_s {what}" for what in ("mean", "stddev", "n", "low",
+                                                              "high"))]
+    assert [row[0] for row in rows[1:]] == ["1us", "2us", "4us"]
+    told = [float(value) for value in rows[1][1:]]
+    half = 4.303 * 38.188 / 3 ** 0.5
+    assert told == pytest.approx([58.333, 38.188, 3, 58.333 - half, 58.333 + half], rel=1e-3)
+    means = document(lab)["means"]
+    assert means["over"] == "speed" and means["rows"][2]["at"] == {"load": "4us"}
+    assert list(means["rows"][0]["values"]["time_s"].values()) == told
+    assert len(document(lab)["runs"]) == 9
+    out = capsys.readouterr().out
+    assert out.splitlines()[1].split() == ["1us", "58.33", "±", "94.86"]
+    assert "over 3 values of device.speed" in out
+    # A bar of error for each load, and no line for the repeats.
+    page = (lab.out / "index.html").read_text()
+    assert page.count("LineCollection_") == 1 and "58.33 ± 94.86" in page
+    assert sweep(lab, *LOADS, *repeats[:2], *COMMAND) == 0
+    assert "LineCollection_" not in (lab.out / "index.html").read_text()
+    assert document(lab)["means"] is None
+
+
+def test_repeats_that_failed_are_not_counted(
+        lab: Lab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFUSE", "--load 2us --set device.speed=4")
+    assert sweep(lab, *LOADS, "--over", "device.speed=1,2,4", "--mean", "speed", *COMMAND) == 1
+    table = capsys.readouterr().out.splitlines()
+    assert "of" not in table[1] and table[2].endswith("of 2")
+    assert [row[3] for row in numbers(lab)[1:]] == ["3", "2", "3"]
+
+
+def test_one_repeat_has_no_interval_and_nothing_beside_repeats_no_picture(lab: Lab) -> None:
+    assert sweep(lab, "--over", "load=2us", "--mean", "load", *COMMAND) == 0
+    assert numbers(lab)[1] == ["200.0", "", "1", "", ""]
+    assert "<svg" not in (lab.out / "index.html").read_text()
+
+
+@pytest.mark.parametrize(("values", "t"), [(2, 12.706), (3, 4.303), (4, 3.182), (5, 2.776),
+                                           (11, 2.228), (31, 2.042), (121, 1.980)])
+def test_intervals_are_those_of_students_tables(values: int, t: float) -> None:
+    half = interval([float(one) for one in range(values)])
+    deviation = (values * (values + 1) / 12) ** 0.5
+    assert half == pytest.approx(t * deviation / values ** 0.5, rel=3e-4)
+
+
+def test_a_range_is_its_values(lab: Lab) -> None:
+    assert sweep(lab, "--over", "load=1us", "--over", "work=8..11,20", "--", "sim") == 0
+    assert [row[1] for row in numbers(lab)[1:]] == ["8", "9", "10", "11", "20"]
 
 
 def test_a_picture_has_three_axes_at_most(lab: Lab) -> None:

@@ -15,7 +15,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sluice.report import svg
 from sluice.reproduce.evaluate import Evaluated
-from sluice.reproduce.figures import Figure, Part
+from sluice.reproduce.figures import Figure
+from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Grid, number_of
 
 # Colours of the page's palette; where there are more series than colours, hatches tell them apart.
@@ -49,14 +50,23 @@ def draw(one: Evaluated, figure: Figure, slug: str) -> str:
             axes.set_xlabel(figure.x_label)
             axes.set_ylabel(figure.y_label if index % columns == 0 else "")
         if figure.kind == "lines" and not figure.log_y:
-            # Panels share the axis: only with all of them drawn is its upper end known.
-            grid.flat[0].set_ylim(bottom=0)
+            # Panels share the axis: only with all of them drawn are its ends known.
+            _from_nothing([*grid.flat])
         if len(entries) > 1:
             canvas.legend(entries.values(), entries.keys(), loc="outside upper center",
                           ncols=_columns(len(entries)), frameon=False, fontsize=11,
                           handlelength=1.6, columnspacing=1.2)
 
     return svg.element(f"{slug}-plot", figure.title, size, paint)
+
+
+def _from_nothing(panels: Sequence[Axes]) -> None:
+    """The axis begins at nothing, unless values lie below it, and has room above them however
+    close together they lie."""
+    least = min(axes.dataLim.y0 for axes in panels)
+    most = max(axes.dataLim.y1 for axes in panels)
+    bottom, top = panels[0].get_ylim()
+    panels[0].set_ylim(bottom=min(0.0, bottom) if least < 0 else 0.0, top=max(top, most * 1.05))
 
 
 def _columns(entries: int) -> int:
@@ -83,9 +93,7 @@ def _scales(axes: Axes, figure: Figure) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def _of(part: Part, one: Evaluated, panel: dict[str, str], published: bool = False
-        ) -> Grid | None:
-    formula = part.published if published else part.ours
+def _of(formula: Formula | None, one: Evaluated, panel: dict[str, str]) -> Grid | None:
     if formula is None:
         return None
     grid = formula(one.known)
@@ -118,7 +126,8 @@ def _meaned(values: np.ndarray, mean: str) -> np.ndarray:
 
 def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
     part = figure.parts[0]
-    ours, published = _of(part, one, panel), _of(part, one, panel, published=True)
+    ours, published = _of(part.ours, one, panel), _of(part.published, one, panel)
+    errors = _of(part.error, one, panel)
     assert ours is not None
     series = ours.axes.get(figure.series, ("",))
     labels = _known((ours, published), figure, series)
@@ -134,6 +143,8 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
         entries[titles.get(name, name) or "ours"] = axes.bar(
             left, values, width * 0.9, color=svg.colour(index),
             hatch=_HATCHES[index // svg.PALETTE % len(_HATCHES)])
+        if errors is not None:
+            _errors(axes, left, values, _line(errors, figure.x, labels, at))
         told = _meaned(_line(published, figure.x, labels, at), figure.mean)
         if not np.isnan(told).all():
             marked = True
@@ -148,6 +159,13 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
     spare = max(0.0, (_SLOTS - len(places)) / 2)
     axes.set_xlim(-0.5 - spare, len(places) - 0.5 + spare)
     return entries
+
+
+def _errors(axes: Axes, places: np.ndarray, values: np.ndarray, errors: np.ndarray) -> None:
+    """A bar from end to end of what a value may be."""
+    known = ~(np.isnan(values) | np.isnan(errors))
+    axes.errorbar(places[known], values[known], yerr=errors[known], fmt="none", ecolor=svg.INK,
+                  elinewidth=1.4, capsize=4)
 
 
 def _known(grids: Sequence[Grid | None], figure: Figure, series: Sequence[str]) -> list[str]:
@@ -168,7 +186,7 @@ def _places(axes: Axes, places: np.ndarray, words: Sequence[str]) -> None:
 
 def _stacked(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
     """Groups along x; in each, a stack for each label of the series, ours and then published."""
-    first = _of(figure.parts[0], one, panel)
+    first = _of(figure.parts[0].ours, one, panel)
     assert first is not None
     labels, series = first.axes[figure.x], first.axes.get(figure.series, ("",))
     width = 0.86 / len(series)
@@ -184,7 +202,7 @@ def _stacked(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) 
         for shift, published in ((-half / 2 if has_published else 0.0, False), (half / 2, True)):
             bottom = np.zeros(len(labels))
             for number, part in enumerate(figure.parts):
-                grid = _of(part, one, panel, published)
+                grid = _of(part.published if published else part.ours, one, panel)
                 if grid is None:
                     continue
                 values = np.nan_to_num(_line(grid, figure.x, labels, at))
@@ -226,7 +244,8 @@ def _groups(axes: Axes, ticks: list[tuple[float, str]], words: Sequence[str]) ->
 
 def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
     part = figure.parts[0]
-    ours, published = _of(part, one, panel), _of(part, one, panel, published=True)
+    ours, published = _of(part.ours, one, panel), _of(part.published, one, panel)
+    errors = _of(part.error, one, panel)
     assert ours is not None
     labels = ours.axes[figure.x]
     numbers = np.array([number_of(label) for label in labels])
@@ -236,9 +255,12 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
     entries: dict[str, Any] = {}
     for index, name in enumerate(series):
         at = {figure.series: name} if figure.series else {}
+        values = _line(ours, figure.x, labels, at)
         entries[titles.get(name, name) or "ours"] = axes.plot(
-            places, _line(ours, figure.x, labels, at), color=svg.colour(index), marker="o",
-            linewidth=svg.LINE_WIDTH, markersize=5)[0]
+            places, values, color=svg.colour(index), marker="o", linewidth=svg.LINE_WIDTH,
+            markersize=5)[0]
+        if errors is not None:
+            _errors(axes, places, values, _line(errors, figure.x, labels, at))
         told = _line(published, figure.x, labels, at)
         if not np.isnan(told).all():
             entries["published"] = axes.plot(places, told, color=svg.INK, marker="_",
@@ -253,7 +275,7 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
 
 
 def _cdf(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
-    ours = _of(figure.parts[0], one, panel)
+    ours = _of(figure.parts[0].ours, one, panel)
     assert ours is not None
     entries: dict[str, Any] = {}
     titles = one.experiment.titles(figure.series)
@@ -274,7 +296,7 @@ def _cdf(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> d
 
 def _scatter(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> dict[str, Any]:
     """Points, each a pair of numbers."""
-    ours = _of(figure.parts[0], one, panel)
+    ours = _of(figure.parts[0].ours, one, panel)
     assert ours is not None
     entries: dict[str, Any] = {}
     titles = one.experiment.titles(figure.series)

@@ -34,18 +34,20 @@ class Evaluated:
 def evaluate(experiment: Experiment, results: Results) -> Evaluated:
     """Computes everything. Raises ``ExperimentError`` that says which quantity is not there."""
     runs = matrix.runs(experiment)
-    known = quantities(experiment, runs, results)
     try:
+        known = quantities(experiment, runs, results)
         judged = [judge(claim, known) for claim in experiment.claims]
         tried, base = _sensitivity(experiment, results)
     except ExperimentError as error:
-        raise ExperimentError(f"{experiment.folder / 'experiment.toml'}: {error}") from None
+        place = f"{experiment.folder / 'experiment.toml'}: {'derived.' if error.key else ''}"
+        raise ExperimentError(f"{place}{error}") from None
     return Evaluated(experiment, known, judged, verdict(judged), tried, base, runs)
 
 
 def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
                ) -> dict[str, Grid]:
-    """Measured, published and derived quantities by name."""
+    """Measured, published and derived quantities by name. Raises ``ExperimentError`` with the name
+    of the one that cannot be computed as its key."""
     names = [axis.name for axis in experiment.axes]
     used = {name: tuple(label.name for label in experiment.axis(name).labels) for name in names}
     known = experiment.known()
@@ -62,8 +64,7 @@ def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
         try:
             known[name] = formula(known)
         except ExperimentError as error:
-            raise ExperimentError(f"{experiment.folder / 'experiment.toml'}: derived.{name}:"
-                                  f" {error}", key=f"derived.{name}") from None
+            raise ExperimentError(f"{name}: {error}", key=name) from None
     return known
 
 

@@ -18,6 +18,8 @@ class Part:
     title: str
     ours: Formula
     published: Formula | None
+    error: Formula | None = None
+    """How far ours may be off, each way."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from sluice.errors import ExperimentError
 from sluice.reproduce.grid import Grid, number_of
+from sluice.reproduce.spread import interval, stddev
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
@@ -35,6 +36,8 @@ def _geomean(line: Line) -> float:
 _REDUCTIONS: dict[str, Callable[[Line], Any]] = {
     "geomean": _geomean,
     "mean": lambda line: statistics.fmean(line.values()),
+    "stddev": lambda line: stddev(list(line.values())),
+    "interval": lambda line: interval(list(line.values())),
     "harmean": lambda line: len(line) / sum(1 / value for value in line.values()),
     "sum": lambda line: sum(line.values()),
     "min": lambda line: min(line.values()),

@@ -29,7 +29,7 @@ def _sweep(options: argparse.Namespace) -> int:
     from sluice.sweep.plan import plan
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    planned = plan(options.over, options.measure, command)
+    planned = plan(options.over, options.measure, command, options.mean)
     # Drawing takes a second to import: a mistyped argument is told before that.
     from sluice.sweep.session import Session
 
@@ -62,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
                " latency_ns.accesses.mean -- sim --workload zipf. A key with a dot becomes --set"
                " KEY=VALUE, another one --KEY VALUE, or takes the place of {KEY} in the command.")
     parser.add_argument("--over", metavar="KEY=V,V", action="append", default=[],
-                        help="a setting or an option, and its values; several make combinations")
+                        help="a setting or an option, and its values, such as 1,2,4 or 1..10;"
+                             " several make combinations")
+    parser.add_argument("--mean", metavar="KEY",
+                        help="the runs over this key, such as seed, repeat one another: tell each"
+                             " measure's mean with its 95%% interval, standard deviation and"
+                             " number")
     parser.add_argument("--measure", metavar="NAME", action="append", default=[],
                         help="a number of the command's --json output, by its keys with dots, or"
                              " NAME=FORMULA with such numbers, such as"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -16,8 +16,9 @@ from sluice.reproduce.figures import Figure, Part
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import number_of
 from sluice.reproduce.page import style
-from sluice.reproduce.quantity import number
 from sluice.reproduce.spec import Axis
+from sluice.sweep import results
+from sluice.sweep.results import Means
 
 _DRAWN = 3
 """Axes of a picture: along it, by colour, and a panel each."""
@@ -25,21 +26,23 @@ _LOG = 8
 """From this ratio of its largest to its least number on, an axis is logarithmic."""
 
 
-def render(one: Evaluated, document: Mapping[str, Any], version: str) -> str:
+def render(one: Evaluated, means: Means | None, document: Mapping[str, Any], version: str) -> str:
     """The same runs give the same bytes."""
-    axes = one.experiment.axes
+    axes = [axis for axis in one.experiment.axes if not means or axis.name != means.axis]
     pictures = []
-    if len(axes) <= _DRAWN:
-        pictures = [Markup(draw.draw(one, _figure(one, name), f"sweep-{index}"))
+    if 0 < len(axes) <= _DRAWN:
+        pictures = [Markup(draw.draw(one, _figure(one, means, axes, name), f"sweep-{index}"))
                     for index, name in enumerate(one.experiment.derived, start=1)
                     if _is_drawn(one, name)]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                               lstrip_blocks=True)
     template = environment.from_string(
         files("sluice.sweep").joinpath("page.html").read_text(encoding="utf-8"))
-    return template.render(style=style(), version=version, document=document, number=number,
+    return template.render(style=style(), version=version, document=document,
                            pictures=pictures, command=" ".join(one.experiment.command),
-                           too_many=len(axes) > _DRAWN)
+                           too_many=len(axes) if len(axes) > _DRAWN else 0,
+                           labels=len(axes), rows=results.table(one, means),
+                           note=results.note(one, means) if means else "")
 
 
 def _is_drawn(one: Evaluated, measure: str) -> bool:
@@ -49,18 +52,20 @@ def _is_drawn(one: Evaluated, measure: str) -> bool:
         isinstance(value, int | float) and math.isfinite(value) for value in grid.cells.values())
 
 
-def _figure(one: Evaluated, measure: str) -> Figure:
+def _figure(one: Evaluated, means: Means | None, axes: Sequence[Axis], measure: str) -> Figure:
     """Lines along the last axis of numbers, or bars along the first."""
-    axes = list(one.experiment.axes)
     lines = [axis for axis in axes if _numbers(axis)]
     along = lines[-1] if lines else axes[0]
     others = [axis.name for axis in axes if axis is not along] + ["", ""]
     values = _numbers(along)
+    part = Part("", Formula(one.experiment.derived[measure].text), None)
+    if means:
+        part = Part("", means.formula(measure, "mean"), None, means.formula(measure, "interval"))
     return Figure(
         section="", kind="lines" if lines else "bars", title=measure, caption="", x=along.name,
         series=others[0], panel=others[1], x_label=along.title, y_label=measure,
         log_x=bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG,
-        log_y=False, parts=(Part("", Formula(one.experiment.derived[measure].text), None),),
+        log_y=False, parts=(part,),
         mean="", swap=False, form=".4g")
 
 

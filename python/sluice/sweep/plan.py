@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from sluice.errors import ExperimentError
@@ -16,7 +17,20 @@ LIVE = ("run", "vm")
 """Commands that measure time: one run at a time."""
 
 
-def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str]) -> Experiment:
+RANGE_MAX = 10_000
+"""Values of a range, at most."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``mean`` names the axis whose runs are repeats of one; without repeats it is empty."""
+
+    experiment: Experiment
+    mean: str
+
+
+def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
+         mean: str | None = None) -> Plan:
     """Raises ``ExperimentError`` that names the argument."""
     if not command:
         raise ExperimentError("no command to run; put it behind --, such as"
@@ -34,12 +48,21 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str]) -
     _check_braces(command, names)
     derived = dict(_measure(text) for text in measures)
     used = {name for formula in derived.values() for name in formula.names}
-    return Experiment(
+    experiment = Experiment(
         name="sweep", folder=Path(), title="Sweep", paper="", place="", setup="", departs="",
         axes=tuple(axes), subcommand=(), command=tuple(command), skip=(), settings={}, per={},
         live=command[0] in LIVE, quick=False,
         metrics=metrics(sorted(used)),
         derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=())
+    return Plan(experiment, _mean(experiment, mean) if mean else "")
+
+
+def _mean(experiment: Experiment, key: str) -> str:
+    for axis in experiment.axes:
+        if key.removeprefix("--") in (axis.title, axis.name):
+            return axis.name
+    raise ExperimentError(f"--mean {key}: no --over gives it values; there are"
+                          f" {', '.join(axis.title for axis in experiment.axes)}")
 
 
 def metrics(names: Sequence[str]) -> dict[str, Metric]:
@@ -50,7 +73,7 @@ def metrics(names: Sequence[str]) -> dict[str, Metric]:
 def _over(text: str) -> tuple[str, list[str]]:
     key, found, values = text.partition("=")
     key = key.strip().removeprefix("--")
-    listed = [value.strip() for value in values.split(",")]
+    listed = [one for value in values.split(",") for one in _range(key, value.strip())]
     if not found or not re.fullmatch(r"[a-z][a-z0-9_.-]*", key) or not all(listed):
         raise ExperimentError(f"bad --over {text!r}; it is KEY=VALUE,VALUE, such as"
                               " cache.policy=lru,fifo or seed=1,2,3")
@@ -58,6 +81,18 @@ def _over(text: str) -> tuple[str, list[str]]:
     if twice:
         raise ExperimentError(f"--over {key}: {twice[0]!r} is there twice")
     return key, listed
+
+
+def _range(key: str, value: str) -> list[str]:
+    """``1..5`` is five values; anything else is one."""
+    ends = re.fullmatch(r"(\d+)\.\.(\d+)", value)
+    if not ends:
+        return [value]
+    first, last = int(ends[1]), int(ends[2])
+    if not first <= last < first + RANGE_MAX:
+        raise ExperimentError(f"--over {key}: {value} is no range; FIRST..LAST goes up, by"
+                              f" {RANGE_MAX} values at most")
+    return [str(one) for one in range(first, last + 1)]
 
 
 def _names(keys: Sequence[str]) -> list[str]:

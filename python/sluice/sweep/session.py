@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import difflib
-import io
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import matrix, words
+from sluice.reproduce import matrix
 from sluice.reproduce.evaluate import Evaluated, quantities
 from sluice.reproduce.formula import Formula
-from sluice.reproduce.grid import Grid
 from sluice.reproduce.matrix import Run
 from sluice.reproduce.progress import Progress
-from sluice.reproduce.quantity import number
 from sluice.reproduce.runner import Runner
 from sluice.reproduce.spec import Experiment
-from sluice.sweep import page
-from sluice.sweep.plan import metrics
+from sluice.sweep import page, results
+from sluice.sweep.plan import Plan, metrics
 
-SCHEMA = "sluice.sweep/1"
-DEFAULTS = ("time_s", "ipc", "cache.hit_ratio", "latency_ns.mean", "latency_ns.p99",
+DEFAULTS = ("time_s", "sim_time_s", "ipc", "cache.hit_ratio", "latency_ns.mean", "latency_ns.p99",
             "latency_ns.accesses.mean", "latency_ns.accesses.p99")
 """What is measured if nothing was asked for, as far as the output has it."""
 
@@ -52,9 +46,10 @@ class Session:
         """How many runs have ended."""
         return len(self._runner.results)
 
-    def sweep(self, planned: Experiment) -> Told:
+    def sweep(self, plan: Plan) -> Told:
         """Runs every combination, and writes page and numbers. Raises ``ExperimentError`` if no
         run ended, or a measure is not in the output."""
+        planned = plan.experiment
         runs = matrix.runs(planned)
         labels = {run.arguments: " ".join(run.cell) for run in runs}
         progress = Progress()
@@ -70,11 +65,13 @@ class Session:
                                   f" {' '.join(first)}`: {problem}")
         known = quantities(planned, runs, self._runner.results)
         one = Evaluated(planned, known, [], "", [], None, runs)
-        document = self._document(one)
+        means = results.means(one, plan.mean)
+        document = results.document(one, means, self._runner.results, self._runner.failures,
+                                    self._runner.version)
         self._write("results.json", json.dumps(document, indent=1) + "\n")
-        self._write("results.csv", _csv(one))
-        self._write("index.html", page.render(one, document, self._runner.version))
-        return Told(document, _text(one), len(runs))
+        self._write("results.csv", results.as_csv(one, means))
+        self._write("index.html", page.render(one, means, document, self._runner.version))
+        return Told(document, results.as_text(one, means), len(runs))
 
     def _measured(self, planned: Experiment, run: Run) -> Experiment:
         """With measures, if none were given, and refused if one is not there."""
@@ -98,27 +95,6 @@ class Session:
                                       f" {_some(near or there)}")
         return planned
 
-    def _document(self, one: Evaluated) -> dict[str, Any]:
-        names = [axis.name for axis in one.experiment.axes]
-        told = []
-        for run in one.runs:
-            if run.arguments in self._runner.results:
-                told.append({"at": dict(zip(names, run.cell, strict=True)),
-                             "arguments": ["sluice", *run.arguments],
-                             "values": {measure: _value(one, measure, run.cell)
-                                        for measure in one.experiment.derived}})
-        return {
-            "schema": SCHEMA, "version": self._runner.version,
-            "axes": [{"name": axis.name, "key": axis.title,
-                      "values": [label.name for label in axis.labels]}
-                     for axis in one.experiment.axes],
-            "measures": {name: formula.text
-                         for name, formula in one.experiment.derived.items()},
-            "runs": told,
-            "failures": [{"arguments": ["sluice", *arguments], "problem": problem}
-                         for arguments, problem in self._runner.failures.items()],
-        }
-
     def _write(self, name: str, text: str) -> None:
         self._out.mkdir(parents=True, exist_ok=True)
         (self._out / name).write_text(text, encoding="utf-8")
@@ -136,36 +112,3 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:
 def _some(names: Any) -> str:
     names = [*names]
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-
-
-def _value(one: Evaluated, measure: str, cell: tuple[str, ...]) -> float | None:
-    """A measure of a run, or of all those that a formula has made one of."""
-    grid: Grid = one.known[measure]
-    names = [axis.name for axis in one.experiment.axes]
-    at = dict(zip(names, cell, strict=True))
-    value = grid.cells.get(tuple(at[axis] for axis in grid.axes))
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def _rows(one: Evaluated) -> Iterator[list[Any]]:
-    measures = list(one.experiment.derived)
-    for run in one.runs:
-        yield [*run.cell, *(_value(one, measure, run.cell) for measure in measures)]
-
-
-def _heads(one: Evaluated) -> list[str]:
-    return [*(axis.title for axis in one.experiment.axes), *one.experiment.derived]
-
-
-def _csv(one: Evaluated) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_heads(one), *_rows(one)])
-    return text.getvalue()
-
-
-def _text(one: Evaluated) -> str:
-    axes = len(one.experiment.axes)
-    rows = [_heads(one)]
-    rows += [[*row[:axes], *(number(value) for value in row[axes:])] for row in _rows(one)]
-    return "\n".join(words.columns(rows, [40] * len(rows[0])))

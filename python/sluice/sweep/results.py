@@ -1,0 +1,164 @@
+"""What a sweep found: as one object, as lines for a program, and as a table for a person."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sluice.reproduce import words
+from sluice.reproduce.evaluate import Evaluated
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import Cell, Grid
+from sluice.reproduce.quantity import number
+from sluice.reproduce.runner import Arguments
+
+SCHEMA = "sluice.sweep/1"
+
+
+@dataclass(frozen=True)
+class Means:
+    """Measures over repeats: the formulas of their means, and the values at the axes left."""
+
+    axis: str
+    formulas: Mapping[str, Mapping[str, Formula]]
+    rows: tuple[tuple[Cell, Mapping[str, Mapping[str, float | None]]], ...]
+
+    def formula(self, measure: str, what: str) -> Formula:
+        """Of a measure, its ``mean``, ``stddev``, ``n`` or ``interval``."""
+        return self.formulas[measure][what]
+
+
+def means(one: Evaluated, axis: str) -> Means | None:
+    """None without repeats. Raises ``ExperimentError`` for a measure that has them no more."""
+    if not axis:
+        return None
+    formulas = {name: _over(formula.text, axis) for name, formula in one.experiment.derived.items()}
+    grids = {name: {what: formula(one.known) for what, formula in by.items()}
+             for name, by in formulas.items()}
+    index = [known.name for known in one.experiment.axes].index(axis)
+    cells = dict.fromkeys(run.cell[:index] + run.cell[index + 1:] for run in one.runs)
+    names = [known.name for known in one.experiment.axes if known.name != axis]
+    rows = []
+    for cell in cells:
+        at = dict(zip(names, cell, strict=True))
+        rows.append((cell, {name: {what: _at(grid, at) for what, grid in by.items()}
+                            for name, by in grids.items()}))
+    return Means(axis, formulas, tuple(rows))
+
+
+def _over(text: str, axis: str) -> dict[str, Formula]:
+    made = {what: Formula(f"{what}({text}, '{axis}')") for what in ("mean", "stddev", "interval")}
+    # A number that does not exist equals not even itself.
+    return made | {"n": Formula(f"count(({text}) == ({text}), '{axis}')")}
+
+
+def document(one: Evaluated, found: Means | None, results: Mapping[Arguments, Any],
+             failures: Mapping[Arguments, str], version: str) -> dict[str, Any]:
+    """Everything, each run's values too. The same runs give the same bytes."""
+    names = [axis.name for axis in one.experiment.axes]
+    told = []
+    for run in one.runs:
+        if run.arguments in results:
+            at = dict(zip(names, run.cell, strict=True))
+            told.append({"at": at, "arguments": ["sluice", *run.arguments],
+                         "values": {measure: _at(one.known[measure], at)
+                                    for measure in one.experiment.derived}})
+    return {
+        "schema": SCHEMA, "version": version,
+        "axes": [{"name": axis.name, "key": axis.title,
+                  "values": [label.name for label in axis.labels]}
+                 for axis in one.experiment.axes],
+        "measures": {name: formula.text for name, formula in one.experiment.derived.items()},
+        "means": _means(one, found) if found else None,
+        "runs": told,
+        "failures": [{"arguments": ["sluice", *arguments], "problem": problem}
+                     for arguments, problem in failures.items()],
+    }
+
+
+def _means(one: Evaluated, found: Means) -> dict[str, Any]:
+    names = [axis.name for axis in one.experiment.axes if axis.name != found.axis]
+    return {"over": found.axis,
+            "rows": [{"at": dict(zip(names, cell, strict=True)),
+                      "values": {measure: _ends(value) for measure, value in values.items()}}
+                     for cell, values in found.rows]}
+
+
+def _ends(value: Mapping[str, float | None]) -> dict[str, float | None]:
+    """The interval by its ends."""
+    mean, half = value["mean"], value["interval"]
+    known = mean is not None and half is not None
+    return {"mean": mean, "stddev": value["stddev"], "n": value["n"],
+            "low": mean - half if known else None, "high": mean + half if known else None}
+
+
+def _at(grid: Grid, at: Mapping[str, str]) -> float | None:
+    """The value of a run, or of all those that a formula has made one of."""
+    value = grid.cells.get(tuple(at[axis] for axis in grid.axes))
+    return value if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def as_csv(one: Evaluated, found: Means | None) -> str:
+    """A line for each run, or for the repeats of each."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if found:
+        whats = ("mean", "stddev", "n", "low", "high")
+        writer.writerow([*heads(one, found),
+                         *(f"{name} {what}" for name in one.experiment.derived for what in whats)])
+        for cell, values in found.rows:
+            ends = [_ends(value) for value in values.values()]
+            writer.writerow([*cell, *(by[what] for by in ends for what in whats)])
+    else:
+        writer.writerow([*heads(one, found), *one.experiment.derived])
+        writer.writerows(_rows(one))
+    return text.getvalue()
+
+
+def as_text(one: Evaluated, found: Means | None) -> str:
+    """The table of a terminal."""
+    return "\n".join([*words.columns(table(one, found), [40] * _width(one, found)),
+                      *(["", note(one, found)] if found else [])])
+
+
+def table(one: Evaluated, found: Means | None) -> list[list[str]]:
+    """Heads, and rows of labels and values."""
+    rows = [[*heads(one, found), *one.experiment.derived]]
+    if found:
+        repeats = len(one.experiment.axis(found.axis).labels)
+        return rows + [[*cell, *(_told(value, repeats) for value in values.values())]
+                       for cell, values in found.rows]
+    labels = len(one.experiment.axes)
+    return rows + [[*row[:labels], *map(number, row[labels:])] for row in _rows(one)]
+
+
+def note(one: Evaluated, found: Means) -> str:
+    """What the numbers of a table with means are."""
+    axis = one.experiment.axis(found.axis)
+    return (f"mean ± half of its 95 % interval (Student's t), over {len(axis.labels)} values of"
+            f" {axis.title}")
+
+
+def _told(value: Mapping[str, float | None], repeats: int) -> str:
+    known = f"{number(value['mean'])} ± {number(value['interval'])}"
+    return known if value["n"] == repeats else f"{known} of {number(value['n'])}"
+
+
+def heads(one: Evaluated, found: Means | None) -> list[str]:
+    """The axes by their keys, without that of repeats."""
+    return [axis.title for axis in one.experiment.axes if not found or axis.name != found.axis]
+
+
+def _width(one: Evaluated, found: Means | None) -> int:
+    return len(heads(one, found)) + len(one.experiment.derived)
+
+
+def _rows(one: Evaluated) -> Iterator[list[Any]]:
+    names = [axis.name for axis in one.experiment.axes]
+    for run in one.runs:
+        at = dict(zip(names, run.cell, strict=True))
+        yield [*run.cell, *(_at(one.known[name], at) for name in one.experiment.derived)]
