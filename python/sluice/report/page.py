@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from sluice.report import content, svg
 from sluice.report.charts import Chart, charts
 from sluice.report.folder import Run
 from sluice.report.footnotes import NOTES
+from sluice.report.template import asset, environment
 
 # As many settings as a card can hold; the table below has them all.
 CARD_SETTINGS_MAX = 6
@@ -18,16 +16,13 @@ CARD_SETTINGS_MAX = 6
 
 def render(runs: list[Run], title: str | None = None) -> str:
     """The whole page for ``runs``, in their order. The same runs give the same bytes."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-                              lstrip_blocks=True)
-    template = environment.from_string(_asset("page.html"))
     changed = content.changed_settings(runs)[:CARD_SETTINGS_MAX]
     grids = [content.latency_grid(runs), content.program_grid(runs), content.counter_grid(runs),
              content.setting_grid(runs), content.process_grid(runs)]
-    return template.render(
+    return environment().get_template("report/page.html").render(
         title=title or _title(runs),
         subtitle=_subtitle(runs),
-        style=Markup(_asset("page.css")),
+        style=Markup(asset("report/page.css")),
         cards=[content.card(run, index, changed) for index, run in enumerate(runs)],
         figures=[_figure(chart) for chart in charts(runs)],
         grids=[grid for grid in grids if grid],
@@ -35,10 +30,6 @@ def render(runs: list[Run], title: str | None = None) -> str:
         numbers={slug: number for number, slug in enumerate(NOTES, start=1)},
         palette=svg.PALETTE,
     )
-
-
-def _asset(name: str) -> str:
-    return files("sluice.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _title(runs: list[Run]) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from sluice.report import svg
+from sluice.report.template import asset, environment
 from sluice.reproduce import draw, words
 from sluice.reproduce.claims import CONTRADICTS, UNCHECKED, is_counted
 from sluice.reproduce.evaluate import Evaluated
@@ -76,16 +75,12 @@ def _code(text: str) -> Markup:
 
 
 def _template(name: str) -> Any:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-                              lstrip_blocks=True)
-    environment.filters["code"] = _code
-    environment.tests["counted"] = is_counted
-    return environment.from_string(files("sluice.reproduce").joinpath(name)
-                                   .read_text(encoding="utf-8"))
+    made = environment()
+    made.filters["code"] = _code
+    made.tests["counted"] = is_counted
+    return made.get_template(f"reproduce/{name}")
 
 
 def style() -> Markup:
     """The report's style, and what only these pages have."""
-    report = files("sluice.report").joinpath("page.css").read_text(encoding="utf-8")
-    own = files("sluice.reproduce").joinpath("page.css").read_text(encoding="utf-8")
-    return Markup(report + own)
+    return Markup(asset("report/page.css") + asset("reproduce/page.css"))

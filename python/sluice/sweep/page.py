@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from sluice.report.template import environment
 from sluice.reproduce import draw
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.figures import Figure, Part
@@ -34,10 +33,7 @@ def render(one: Evaluated, means: Means | None, document: Mapping[str, Any], ver
         pictures = [Markup(draw.draw(one, _figure(one, means, axes, name), f"sweep-{index}"))
                     for index, name in enumerate(one.experiment.derived, start=1)
                     if _is_drawn(one, name)]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-                              lstrip_blocks=True)
-    template = environment.from_string(
-        files("sluice.sweep").joinpath("page.html").read_text(encoding="utf-8"))
+    template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
                            pictures=pictures, command=" ".join(one.experiment.command),
                            too_many=len(axes) if len(axes) > _DRAWN else 0,

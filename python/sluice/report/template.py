@@ -1,0 +1,18 @@
+"""Templates of pages: each fills the base that all have."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+
+def environment() -> Environment:
+    """Finds templates by their path in the package."""
+    return Environment(loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined,
+                       trim_blocks=True, lstrip_blocks=True)
+
+
+def asset(path: str) -> str:
+    """The text of a file of the package."""
+    return files("sluice").joinpath(path).read_text(encoding="utf-8")
