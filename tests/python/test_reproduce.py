@@ -179,6 +179,20 @@ def test_two_figures_share_runs(lab: Lab) -> None:
     assert rows[-2:] == [f"| test/fig1 | {told}", f"| test/fig2 | {told}"]
 
 
+@pytest.mark.parametrize("command", [
+    ["sluice.reproduce", "--list"], ["sluice.reproduce"],
+    ["sluice.sweep", "--over", "load=1us", "--", "sim", "--work", "1"]])
+def test_nobody_who_reads_on_is_no_error(lab: Lab, command: list[str]) -> None:
+    module, *rest = command
+    given = lab.arguments() if module == "sluice.reproduce" else lab.arguments()[2:]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", module, *given, *rest], stdout=write,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_ctrl_c_keeps_what_has_ended(lab: Lab) -> None:
     command = [sys.executable, "-m", "sluice.reproduce", *lab.arguments("--jobs", "1")]
     process = subprocess.Popen(command, env={**os.environ, "NAP": "0.4"}, text=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from sluice.reproduce import program
 if TYPE_CHECKING:
     from sluice.reproduce.spec import Experiment
 
-EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 FOLDER = "experiments"
 OUT = "reproduce-out"
 
@@ -24,14 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The ``sluice-reproduce`` command. Returns its exit status: 0 when everything ran, whatever
     the verdicts; 1 when a run failed; 2 for bad input; 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
-    try:
-        return _reproduce(options)
-    except (ExperimentError, OSError) as error:
-        print(f"sluice reproduce: {' '.join(str(error).split())}", file=sys.stderr)
-        return EXIT_BAD_INPUT
+    out = options.out or Path(OUT, *(["quick"] if options.quick else []))
+    return program.status("sluice reproduce", out, lambda: _reproduce(options, out))
 
 
-def _reproduce(options: argparse.Namespace) -> int:
+def _reproduce(options: argparse.Namespace, out: Path) -> bool:
+    """Whether all went well."""
     # Drawing takes a second to import: a mistyped name is told before that.
     from sluice.reproduce import spec
 
@@ -40,23 +36,17 @@ def _reproduce(options: argparse.Namespace) -> int:
     chosen = [spec.load(root, name, options.quick) for name in names]
     if options.list:
         _list(chosen)
-        return 0
+        return True
     from sluice.reproduce.session import Session
 
-    out = options.out or Path(OUT, *(["quick"] if options.quick else []))
     session = Session(program.find(options.sluice), out, options.jobs, options.fresh)
-    try:
-        failed = session.reproduce(chosen)
-    except KeyboardInterrupt:
-        print(f"\nsluice reproduce: interrupted; {session.kept()} runs are kept in {out}, the"
-              " same command goes on from there", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    failed = session.reproduce(chosen)
     if options.json:
         print(json.dumps({"schema": "sluice.reproductions/1", "results": session.documents},
                          sort_keys=True))
     else:
         print(session.table())
-    return EXIT_FAILED if failed else 0
+    return not failed
 
 
 def _list(chosen: list[Experiment]) -> None:

@@ -1,14 +1,21 @@
-"""The program that runs, and how many of it at a time."""
+"""What commands that run `sluice` many times have in common."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
 
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+EXIT_PIPE = 141
+"""As of a program that SIGPIPE ends."""
+RUNS = "runs"
+"""Where finished runs are, in the folder of results."""
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -30,3 +37,24 @@ def jobs(text: str) -> int:
     if count < 1:
         raise ValueError
     return count
+
+
+def status(name: str, out: Path, work: Callable[[], bool]) -> int:
+    """The exit status of a command that keeps its runs in ``out``: 0 when all that it did went
+    well; 1 when a run failed; 2 for bad input; 130 after Ctrl-C; 141 when nobody reads on."""
+    try:
+        done = work()
+        sys.stdout.flush()
+        return 0 if done else EXIT_FAILED
+    except KeyboardInterrupt:
+        kept = sum(1 for _ in (out / RUNS).glob("*.json"))
+        print(f"\n{name}: interrupted; {kept} runs are kept in {out}, the same command goes on from"
+              " there", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Who read the output wants no more of it. At its end Python would try and complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    except (ExperimentError, OSError) as error:
+        print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
+        return EXIT_BAD_INPUT

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import markdown, matrix, page, words
+from sluice.reproduce import markdown, matrix, page, program, words
 from sluice.reproduce.claims import CONTRADICTS
 from sluice.reproduce.evaluate import Evaluated, document, evaluate
 from sluice.reproduce.progress import Progress
@@ -23,14 +23,10 @@ class Session:
 
     def __init__(self, sluice: Path, out: Path, jobs: int, fresh: bool) -> None:
         self._out = out
-        self._runner = Runner(sluice, out / "runs", jobs, fresh)
+        self._runner = Runner(sluice, out / program.RUNS, jobs, fresh)
         self._done: list[Evaluated] = []
         self._failures: list[tuple[str, str]] = []
         self.documents: list[dict[str, Any]] = []
-
-    def kept(self) -> int:
-        """How many runs have ended."""
-        return len(self._runner.results)
 
     def reproduce(self, experiments: Sequence[Experiment]) -> bool:
         """Runs, evaluates and writes each; whether a run failed."""

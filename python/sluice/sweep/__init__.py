@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sluice.errors import ExperimentError
-from sluice.reproduce import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, program
+from sluice.reproduce import program
 
 OUT = Path("sweep-out")
 
@@ -18,14 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The ``sluice-sweep`` command. Returns its exit status: 0 when everything ran; 1 when a run
     failed; 2 for bad input; 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
-    try:
-        return _sweep(options)
-    except (ExperimentError, OSError) as error:
-        print(f"sluice sweep: {' '.join(str(error).split())}", file=sys.stderr)
-        return EXIT_BAD_INPUT
+    return program.status("sluice sweep", options.out, lambda: _sweep(options))
 
 
-def _sweep(options: argparse.Namespace) -> int:
+def _sweep(options: argparse.Namespace) -> bool:
+    """Whether all went well."""
     from sluice.sweep.plan import plan
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
@@ -34,12 +30,7 @@ def _sweep(options: argparse.Namespace) -> int:
     from sluice.sweep.session import Session
 
     session = Session(program.find(options.sluice), options.out, options.jobs, options.fresh)
-    try:
-        told = session.sweep(planned)
-    except KeyboardInterrupt:
-        print(f"\nsluice sweep: interrupted; {session.kept()} runs are kept in {options.out}, the"
-              " same command goes on from there", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    told = session.sweep(planned)
     failures = told.document["failures"]
     if failures:
         print(f"sluice sweep: {len(failures)} of {told.total} runs failed; the first,"
@@ -50,7 +41,7 @@ def _sweep(options: argparse.Namespace) -> int:
     else:
         print(f"{told.text}\n\npage: {options.out / 'index.html'}; numbers:"
               f" {options.out / 'results.csv'}")
-    return EXIT_FAILED if failures else 0
+    return not failures
 
 
 def _parser() -> argparse.ArgumentParser:

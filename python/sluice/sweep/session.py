@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import matrix
+from sluice.reproduce import matrix, program
 from sluice.reproduce.evaluate import Evaluated, quantities
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.matrix import Run
@@ -40,11 +40,7 @@ class Session:
 
     def __init__(self, sluice: Path, out: Path, jobs: int, fresh: bool) -> None:
         self._out = out
-        self._runner = Runner(sluice, out / "runs", jobs, fresh)
-
-    def kept(self) -> int:
-        """How many runs have ended."""
-        return len(self._runner.results)
+        self._runner = Runner(sluice, out / program.RUNS, jobs, fresh)
 
     def sweep(self, plan: Plan) -> Told:
         """Runs every combination, and writes page and numbers. Raises ``ExperimentError`` if no
