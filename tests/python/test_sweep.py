@@ -76,6 +76,15 @@ def test_a_name_in_braces_is_filled(lab: Lab) -> None:
     assert lab.calls()[0] == "sim --load 1us --work 5 --json"
 
 
+@pytest.mark.parametrize("program", [["--", "./p", "--json"], ["./p", "-x"]])
+def test_the_options_of_a_live_run_are_not_its_programs(lab: Lab, program: list[str]) -> None:
+    own = ["--json"] if program[0] == "--" else []
+    assert sweep(lab, "--over", "load=1us", *SPEEDS, "--over", "work=5", "--", "run", *own,
+                 *program) == 0
+    assert lab.calls()[1] == (
+        f"run --set device.speed=4 --json --load 1us --work 5 {' '.join(program)}")
+
+
 def test_a_wrong_measure_stops_after_one_run(
         lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep(lab, *LOADS, "--measure", "times_s", *COMMAND) == 2

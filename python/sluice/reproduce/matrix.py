@@ -92,9 +92,11 @@ def _arguments(experiment: Experiment, at: Mapping[str, Label], words: Mapping[s
         changed[change[0].name] = change[1]
     filled = (_fill(experiment, part, settings) for part in wanted)
     command = [part for part in filled if part]
+    options = []
     for key, value in changed.items():
-        command += ["--set", f"{key}={_fill(experiment, value, settings)}"]
-    return (*command, "--json")
+        options += ["--set", f"{key}={_fill(experiment, value, settings)}"]
+    at = len(command) if experiment.options_at is None else experiment.options_at
+    return (*command[:at], *options, "--json", *command[at:])
 
 
 def _fill(experiment: Experiment, text: str, settings: Mapping[str, str]) -> str:

@@ -121,6 +121,8 @@ class Experiment:
     claims: tuple[Claim, ...]
     sensitivity: Sensitivity | None
     figures: tuple[Figure, ...]
+    options_at: int | None = None
+    """Where settings and ``--json`` go among the words of the command, if not behind them."""
 
     def axis(self, name: str) -> Axis:
         """The axis of this name."""

@@ -40,20 +40,25 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
                               " option and its values")
     pairs = [_over(text) for text in over]
     names = _names([key for key, _ in pairs])
-    axes, command = [], [part for part in command if part != "--json"]
+    live = command[0] in LIVE
+    axes, command, options = [], _without_json(command), []
     for (key, values), name in zip(pairs, names, strict=True):
         axes.append(Axis(name, key, tuple(_label(key, value) for value in values)))
         if "." not in key and f"{{{name}}}" not in " ".join(command):
-            command += [f"--{key}", f"{{{name}}}"]
+            options += [f"--{key}", f"{{{name}}}"]
+    # What stands at the end of a live command is a program's.
+    at = 1 if live else len(command)
+    command = [*command[:at], *options, *command[at:]]
     _check_braces(command, names)
     derived = dict(_measure(text) for text in measures)
     used = {name for formula in derived.values() for name in formula.names}
     experiment = Experiment(
         name="sweep", folder=Path(), title="Sweep", paper="", place="", setup="", departs="",
         axes=tuple(axes), subcommand=(), command=tuple(command), skip=(), settings={}, per={},
-        live=command[0] in LIVE, quick=False,
+        live=live, quick=False,
         metrics=metrics(sorted(used)),
-        derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=())
+        derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=(),
+        options_at=1 if live else None)
     return Plan(experiment, _mean(experiment, mean) if mean else "")
 
 
@@ -63,6 +68,13 @@ def _mean(experiment: Experiment, key: str) -> str:
             return axis.name
     raise ExperimentError(f"--mean {key}: no --over gives it values; there are"
                           f" {', '.join(axis.title for axis in experiment.axes)}")
+
+
+def _without_json(command: Sequence[str]) -> list[str]:
+    """The option is added to every run; behind ``--`` it is a program's."""
+    words = [*command]
+    until = words.index("--") if "--" in words else 0 if words[0] in LIVE else len(words)
+    return [word for word in words[:until] if word != "--json"] + words[until:]
 
 
 def metrics(names: Sequence[str]) -> dict[str, Metric]:

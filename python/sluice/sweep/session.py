@@ -21,8 +21,9 @@ from sluice.reproduce.spec import Experiment
 from sluice.sweep import page, results
 from sluice.sweep.plan import Plan, metrics
 
-DEFAULTS = ("time_s", "sim_time_s", "ipc", "cache.hit_ratio", "latency_ns.mean", "latency_ns.p99",
-            "latency_ns.accesses.mean", "latency_ns.accesses.p99")
+DEFAULTS = ("time_s", "sim_time_s", "wall_s", "ipc", "cache.hit_ratio", "latency_ns.mean",
+            "latency_ns.p99", "latency_ns.accesses.mean", "latency_ns.accesses.p99",
+            "latency_ns.achieved.mean", "latency_ns.achieved.p99")
 """What is measured if nothing was asked for, as far as the output has it."""
 
 
