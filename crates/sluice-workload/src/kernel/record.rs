@@ -127,3 +127,11 @@ impl Drop for Recorder<'_> {
         }
     }
 }
+
+/// What a call answers, and the instructions that it records.
+#[cfg(test)]
+pub(crate) fn told<R>(call: impl FnOnce(&mut Recorder) -> R) -> (R, Vec<Instr>) {
+    let mut out = Vec::new();
+    let result = call(&mut Recorder::new(&mut out));
+    (result, out)
+}

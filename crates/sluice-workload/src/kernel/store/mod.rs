@@ -293,20 +293,14 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::record::told;
     use proptest::{prop_assert_eq, proptest};
-    use sluice_fabric::host::Instr;
     use std::collections::BTreeMap;
 
     fn tree(keys: &BTreeMap<u64, u32>, fill: usize) -> Tree {
         let mut arena = Arena::default();
         let plan = TreePlan::new(&mut arena, keys.len() as u64, fill, 4_000);
         Tree::build(plan, keys.iter().map(|(k, v)| (*k, *v)))
-    }
-
-    fn told<R>(call: impl FnOnce(&mut Recorder) -> R) -> (R, Vec<Instr>) {
-        let mut out = Vec::new();
-        let result = call(&mut Recorder::new(&mut out));
-        (result, out)
     }
 
     proptest! {

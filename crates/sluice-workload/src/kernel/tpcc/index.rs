@@ -345,20 +345,15 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::record::told;
     use proptest::{prop_assert_eq, proptest};
-    use sluice_fabric::host::{Instr, MemOp};
+    use sluice_fabric::host::MemOp;
     use std::collections::BTreeMap;
 
     fn index(entries: &BTreeMap<u64, u32>) -> Index {
         let all = nodes(entries.len() as u64) + grown(4_000);
         let places = (0..all).map(|n| n * NODE_LINES * LINE).collect();
         Index::build(places, entries.iter().map(|(k, v)| (*k, *v)))
-    }
-
-    fn told<R>(call: impl FnOnce(&mut Recorder) -> R) -> (R, Vec<Instr>) {
-        let mut out = Vec::new();
-        let result = call(&mut Recorder::new(&mut out));
-        (result, out)
     }
 
     proptest! {
