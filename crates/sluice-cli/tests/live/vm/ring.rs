@@ -8,6 +8,11 @@ use serde_json::Value;
 /// Pages that commands are about.
 const SOME: u64 = 256;
 
+/// Traps that may be somebody else's in the guest: they are counted of all of it, and without any
+/// program at work its node takes one or two a second. On a busy host a second lies between two
+/// readings of them. Nobody else uses a DAX device.
+const KERNELS_OWN_MAX: u64 = SOME / 8;
+
 /// What a program said: its lines are a word and numbers.
 struct Said(String);
 
@@ -36,26 +41,32 @@ fn commanded(attach: &str, arguments: &str) -> (Said, Value) {
     let (object, _) = well(&outcome);
     let said = std::fs::read_to_string(folder.path().join("guest.out")).expect("what it said");
     let said = Said(said);
-    assert_effects(&said);
+    assert_effects(&said, if attach == "numa" { KERNELS_OWN_MAX } else { 0 });
     (said, object)
 }
 
-fn assert_effects(said: &Said) {
+fn assert_effects(said: &Said, others_max: u64) {
     let evicted = said.numbers("evict ");
     assert!(
         evicted[2] + evicted[3] == SOME && evicted[5] >= SOME,
         "{evicted:?}"
     );
-    assert_eq!(
-        said.numbers("prefetch "),
-        [0, SOME, SOME, 0, 0, 0],
-        "its next touches are hits"
-    );
-    assert_eq!(
-        said.numbers("pinned "),
-        [1, SOME, 0, SOME, 0, 0],
-        "it survived two passes over all"
-    );
+    for (what, counts, why) in [
+        (
+            "prefetch ",
+            [0, SOME, SOME, 0, 0],
+            "its next touches are hits",
+        ),
+        (
+            "pinned ",
+            [1, SOME, 0, SOME, 0],
+            "it survived two passes over all",
+        ),
+    ] {
+        let said = said.numbers(what);
+        assert_eq!(said[..5], counts, "{what}");
+        assert!(said[5] <= others_max, "{why}, but {} traps", said[5]);
+    }
     assert_eq!(said.numbers("residency "), [0, SOME]);
     assert_eq!(said.numbers("policy "), [0]);
 }
