@@ -131,6 +131,15 @@ fn filled_lines_need_somebody_who_waits() {
     assert!(host.cpu.fills_delayed && host.switching.waits);
 }
 
+#[test]
+fn an_l2_may_be_sure_of_nothing_and_cores_may_stand_in_a_row() {
+    let host = HostConfig::new(&set(&[]), SEED).unwrap();
+    assert!(host.cpu.l2_rules && host.cpu.l3_stop == Ps::ZERO);
+    let set = set(&[("l2.inclusion", "none"), ("l3.stop", "8ns")]);
+    let host = HostConfig::new(&set, SEED).unwrap();
+    assert!(!host.cpu.l2_rules && host.cpu.l3_stop == Ps::from_ns(8));
+}
+
 /// What is set, and what the refusal must say.
 #[test]
 fn what_cannot_be_together_is_refused_with_what_would_do() {

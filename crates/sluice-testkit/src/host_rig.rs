@@ -48,7 +48,9 @@ pub fn host(migration: Migration) -> HostConfig {
             store_buffer: 64,
             l1: level,
             l2: level,
+            l2_rules: true,
             l3: level,
+            l3_stop: Ps::ZERO,
             tlb: Tlb {
                 entries: 64,
                 ways: 4,

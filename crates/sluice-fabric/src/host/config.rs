@@ -48,8 +48,12 @@ pub struct Cpu {
     pub l1: Level,
     /// Private.
     pub l2: Level,
-    /// Shared.
+    /// Whether a line that leaves the L2 leaves the L1 too.
+    pub l2_rules: bool,
+    /// Shared. Its latency is that of the last core, which is nearest.
     pub l3: Level,
+    /// What each core is further from the L3 than the next.
+    pub l3_stop: Ps,
     /// Private.
     pub tlb: Tlb,
     /// Whether a store whose line no cache has writes all of it to memory, and reads nothing.

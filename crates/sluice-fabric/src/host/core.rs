@@ -74,8 +74,12 @@ pub(super) struct Core {
     pub(super) writes_misses: bool,
     /// Whether a line stays that is answered with a long delay.
     fills_delayed: bool,
+    /// Whether a line that leaves the L2 leaves the L1 too.
+    pub(super) l2_rules: bool,
     pub(super) l1: Tags,
     pub(super) l2: Tags,
+    /// Written lines that have left the L1, and that the L2 had no longer.
+    pub(super) passed: Vec<u32>,
     tlb: TlbTags,
     slots: Box<[Slot]>,
     /// Numbers of entries of the running thread.
@@ -121,6 +125,8 @@ impl Core {
             buffers_stores,
             writes_misses: cpu.writes_store_misses,
             fills_delayed: cpu.fills_delayed,
+            l2_rules: cpu.l2_rules,
+            passed: Vec::new(),
             l1: Tags::new(&cpu.l1),
             l2: Tags::new(&cpu.l2),
             tlb: TlbTags::new(&cpu.tlb),

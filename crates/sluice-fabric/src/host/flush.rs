@@ -63,17 +63,13 @@ impl Core {
 
     /// The L1 is empty. What was written goes to the L2.
     pub fn flush_l1(&mut self) {
-        let l2 = &mut self.l2;
-        let mut write_backs = 0;
+        let mut written = Vec::new();
         self.l1.take_all(|entry| {
-            if entry & DIRTY != 0
-                && let Some(below) = l2.peek(line_of(entry))
-            {
-                *below |= DIRTY;
-                write_backs += 1;
+            if entry & DIRTY != 0 {
+                written.push(line_of(entry));
             }
         });
-        self.stats.levels[0].write_backs += write_backs;
+        written.into_iter().for_each(|line| self.take_below(line));
     }
 
     /// Memory has a line at `at`.
@@ -86,7 +82,7 @@ impl Core {
 impl Host<'_> {
     /// A line that a program sends to memory is below its L2.
     pub(super) fn flush(&mut self, number: usize, sent: Sent) {
-        let at = self.now + self.l3.latency();
+        let at = self.now + self.l3.latency(number);
         let below = self.l3.clean(sent.line);
         let done_at = match below || sent.dirty {
             true => self.memory.write(at, u64::from(sent.line) * 64),

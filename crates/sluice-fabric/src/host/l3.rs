@@ -1,6 +1,6 @@
 //! The cache that all cores share.
 
-use super::config::Level;
+use super::config::Cpu;
 use super::stats::LevelStats;
 use super::tags::{DIRTY, PENDING, Tags, line_of};
 use sluice_units::Ps;
@@ -14,6 +14,9 @@ pub(super) struct SharedCache {
     /// None if there is no L3: then nothing is found, and what is written passes.
     tags: Option<Tags>,
     latency: Ps,
+    /// What each core is further from it than the next, and the one that is nearest.
+    stop: Ps,
+    last: u64,
     mshrs: usize,
     /// When the lines come that are under way.
     under_way: BinaryHeap<Reverse<Ps>>,
@@ -33,11 +36,14 @@ pub(super) enum Found {
 }
 
 impl SharedCache {
-    /// `above`: the latency of the level above, which is part of this one's.
-    pub fn new(level: &Level, above: Ps) -> SharedCache {
+    /// The latency of the L2 is part of the L3's.
+    pub fn new(cpu: &Cpu) -> SharedCache {
+        let level = &cpu.l3;
         SharedCache {
             tags: (level.lines > 0).then(|| Tags::new(level)),
-            latency: level.latency.saturating_sub(above),
+            latency: level.latency.saturating_sub(cpu.l2.latency),
+            stop: cpu.l3_stop,
+            last: u64::from(cpu.cores) - 1,
             mshrs: level.mshrs as usize,
             under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
             ready: vec![(u32::MAX, Ps::ZERO); KNOWN].into_boxed_slice(),
@@ -122,8 +128,8 @@ impl SharedCache {
         dirty.then(|| line_of(victim))
     }
 
-    /// From the L2's miss to the data, if it is there.
-    pub fn latency(&self) -> Ps {
-        self.latency
+    /// From the miss of a core's L2 to the data, if it is there.
+    pub fn latency(&self, core: usize) -> Ps {
+        self.latency + self.stop * (self.last - core as u64)
     }
 }

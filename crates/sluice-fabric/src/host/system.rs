@@ -136,7 +136,7 @@ impl<'a> Host<'a> {
             cores: cores
                 .map(|_| Core::new(&config.cpu, config.coordinated))
                 .collect(),
-            l3: SharedCache::new(&config.cpu.l3, config.cpu.l2.latency),
+            l3: SharedCache::new(&config.cpu),
             memory,
             sched: Scheduler::new(config.threads, config.scheduling, config.seed),
             retired: 0,
@@ -296,6 +296,9 @@ impl<'a> Host<'a> {
             self.events
                 .push(at.max(self.now), Event::Flush { core, sent });
         }
+        while let Some(line) = self.cores[number].passed.pop() {
+            self.write_back(Some(line), self.now + self.l3.latency(number));
+        }
     }
 
     /// A miss has left the L2, and takes an MSHR or waits for one.
@@ -338,7 +341,7 @@ impl<'a> Host<'a> {
     /// A miss is at the L3.
     fn look_up(&mut self, number: usize, miss: u32, mshr: usize) {
         let line = self.cores[number].misses.get(miss).line;
-        let at = self.now + self.l3.latency();
+        let at = self.now + self.l3.latency(number);
         match self.l3.find(self.now, line, at) {
             Found::Busy(until) => {
                 let (core, epoch) = (number as u32, self.cores[number].epoch);

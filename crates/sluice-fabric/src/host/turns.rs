@@ -23,7 +23,7 @@ impl Host<'_> {
         let work = state.spend_work(head);
         core.count_work(work);
         self.retired += u64::from(work);
-        let at = self.now + self.l3.latency();
+        let at = self.now + self.l3.latency(number);
         while let Some(line) = self.write_backs.pop() {
             self.write_back(Some(line), at);
         }

@@ -2,8 +2,8 @@
 //! link.
 
 use crate::rig::*;
-use sluice_fabric::host::HostStats;
-use sluice_units::Ps;
+use sluice_fabric::host::{HostStats, Instr, Level, Program, RunLength, Step, simulate};
+use sluice_units::{Bytes, Ps};
 
 const N: u64 = 10_000;
 
@@ -38,6 +38,25 @@ fn a_chain_of_misses_takes_one_after_the_other() {
     assert_eq!(stats.memory.requests.total(), N);
     per_round(&stats, L3 + MEMORY, Ps(CYCLE.0));
     assert_eq!(stats.cores.compute, Ps::ZERO);
+}
+
+#[test]
+fn a_core_is_further_from_the_l3_by_each_core_behind_it() {
+    let stop = Ps::from_ns(8);
+    for cores in [1, 4] {
+        let mut host = host();
+        (host.cpu.cores, host.cpu.l3_stop) = (cores, stop);
+        // One thread runs on the first core.
+        let away = Ps(stop.0 * (u64::from(cores) - 1));
+        let chain = Loop::new(1, vec![load(0, 0, 1)], 4096, N);
+        let stats = run(&host, expander(), chain);
+        per_round(&stats, L3 + away + MEMORY, Ps(CYCLE.0));
+    }
+    let mut host = host();
+    (host.cpu.cores, host.threads, host.cpu.l3_stop) = (4, 4, stop);
+    let chains = Loop::new(4, vec![load(0, 0, 1)], 4096, N);
+    let stats = run(&host, expander(), chains);
+    per_round(&stats, L3 + stop * 3 + MEMORY, Ps(CYCLE.0));
 }
 
 #[test]
@@ -175,4 +194,65 @@ fn lines_written_are_written_back_once() {
         "{left} of {rounds}"
     );
     assert!(left >= rounds - caches, "{left} of {rounds}");
+}
+
+/// A line that is used again and again beside a stream of others.
+struct Beside(u64);
+
+impl Program for Beside {
+    fn footprint(&self) -> Bytes {
+        Bytes(1 << 30)
+    }
+
+    fn threads(&self) -> u32 {
+        1
+    }
+
+    fn fill(&mut self, _: u32, out: &mut Vec<Instr>) -> Step {
+        if self.0 == 0 {
+            return Step::End;
+        }
+        out.extend([load(0, 0, 1), load(self.0 * 64, 0, 1)]);
+        self.0 -= 1;
+        Step::More
+    }
+}
+
+#[test]
+fn an_l2_that_is_sure_of_nothing_leaves_the_l1_its_lines() {
+    for (rules, again) in [(true, N / 512), (false, 0)] {
+        let mut host = host();
+        host.cpu.l2_rules = rules;
+        // One set: a line leaves it when as many others as it has ways have come.
+        host.cpu.l2 = Level {
+            lines: 512,
+            ways: 512,
+            ..host.cpu.l2
+        };
+        let length = RunLength {
+            warmup: 0,
+            measured: u64::MAX,
+            sample_every: Ps::ZERO,
+        };
+        let (stats, ..) = simulate(&host, expander(), &mut Beside(N), length, &mut |_| true);
+        let misses = stats.levels[0].misses - (N + 1);
+        assert!(misses.abs_diff(again) <= 1, "{misses} for {again}");
+    }
+}
+
+/// Lines that the L1 keeps longer than the L2 are not lost.
+#[test]
+fn what_an_l2_has_no_longer_is_written_back_past_it() {
+    let mut host = host();
+    host.cpu.l2_rules = false;
+    host.cpu.l2 = Level {
+        lines: 128,
+        ..host.cpu.l2
+    };
+    let caches = u64::from(host.cpu.l1.lines + host.cpu.l3.lines);
+    let rounds = 4 * caches;
+    let lines = Loop::new(1, vec![store(0, 0)], 64, rounds);
+    let left = run(&host, expander(), lines).memory.requests.device_writes;
+    let all = rounds - u64::from(host.cpu.l3.lines);
+    assert!((rounds - caches..=all).contains(&left), "{left}");
 }

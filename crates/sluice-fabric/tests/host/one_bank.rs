@@ -45,10 +45,10 @@ impl Program for Readers {
     }
 }
 
-/// The artifact's memory and on-chip ring, and one miss a core.
-fn read_all(bases: &[u64]) -> HostStats {
+/// The artifact's memory and on-chip ring, with so much from core to core, and one miss a core.
+fn read_all(bases: &[u64], stop: Ps) -> HostStats {
     let mut host = host();
-    host.cpu.cores = bases.len() as u32;
+    (host.cpu.cores, host.cpu.l3_stop) = (bases.len() as u32, stop);
     host.threads = bases.len() as u32;
     host.cpu.l1.mshrs = 1;
     host.cpu.l3.latency = Ps::from_ns(132);
@@ -84,7 +84,11 @@ fn read_all(bases: &[u64]) -> HostStats {
 }
 
 fn amat_ns(bases: &[u64]) -> f64 {
-    let time = read_all(bases).memory.access_time;
+    apart_ns(bases, Ps::ZERO)
+}
+
+fn apart_ns(bases: &[u64], stop: Ps) -> f64 {
+    let time = read_all(bases, stop).memory.access_time;
     assert_eq!(time.host_demands, LINES * bases.len() as u64);
     time.host_demand.0 as f64 / time.host_demands as f64 / 1e3
 }
@@ -104,4 +108,12 @@ fn three_readers_in_one_bank_take_what_skybyte_publishes_for_radix() {
     // Each row starts in a bank of its own.
     let apart = amat_ns(&[0, GIB + 2048, GIB * 5 / 2 + 3 * 2048]);
     assert!(apart < 40.0, "{apart} ns");
+}
+
+/// Who is nearer to memory does not get away: it waits longer, so that all take as long.
+#[test]
+fn readers_at_different_distances_stay_in_one_bank() {
+    let amat = apart_ns(&[0, GIB, GIB * 5 / 2], Ps::from_ns(30));
+    let due = 73.75 + (30.0 + 60.0) / 3.0;
+    assert!((amat / due - 1.0).abs() < 0.05, "{amat} ns, not {due}");
 }

@@ -35,7 +35,9 @@ pub fn host() -> HostConfig {
             store_buffer: 64,
             l1: level(32, 8, 1, 512),
             l2: level(512, 32, 3, 512),
+            l2_rules: true,
             l3: level(1024, 16, 10, 1024),
+            l3_stop: Ps::ZERO,
             tlb: Tlb {
                 entries: 1 << 16,
                 ways: 4,

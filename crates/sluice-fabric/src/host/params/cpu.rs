@@ -28,6 +28,10 @@ fn store_misses() -> Vec<&'static str> {
     vec!["fetch", "write"]
 }
 
+fn inclusions() -> Vec<&'static str> {
+    vec!["l1", "none"]
+}
+
 fn write_backs() -> Vec<&'static str> {
     vec!["all", "own"]
 }
@@ -151,6 +155,16 @@ pub(super) const PARAMS: &[Param] = &[
         TABLE_2,
     ),
     cache(
+        "l2.inclusion",
+        Kind::Choice(inclusions),
+        "l1",
+        "what an L2 is sure to have. l1: what its L1 has, so that a line that leaves the L2 leaves \
+         both; none: nothing, and the L1 keeps its line. An L2 does not see what the L1 finds \
+         itself: beside a long stream l1 costs a line that is always used its place, ever again",
+        "l1: as before there was a choice. Intel's L2 have none, and SkyByte's artifact (\
+         src/memory.cc: process_fill_queue)",
+    ),
+    cache(
         "l3.capacity",
         Kind::SizeOrNone,
         "16MiB",
@@ -165,6 +179,16 @@ pub(super) const PARAMS: &[Param] = &[
         "10ns",
         "from an access to its data in the L3, L1 and L2 included",
         LATENCY,
+    ),
+    cache(
+        "l3.stop",
+        TIME,
+        "0ps",
+        "what an access of the L3, or of memory, takes longer by each core between its own and the \
+         last one, whose time is l3.latency: cores stand in a row",
+        "0: every core is as near. SkyByte's artifact has its cores one after another on a ring, \
+         4 ns from stop to stop (src/network_ring.cc); under SkyByte-W radix's threads take 7.95 \
+         ns longer for each access by each core (figure_drawing/all.dat)",
     ),
     cache(
         "l3.mshrs",
