@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -304,15 +303,10 @@ def tree(sluice: Path, words: list[str]) -> list[list[str]]:
 
 def help_of(sluice: Path, words: list[str]) -> str:
     environment = os.environ | {"COLUMNS": str(WIDTH), "NO_COLOR": "1"}
+    # No terminal anywhere, whose width would count before that of the environment.
     told = subprocess.run([sluice, *words, "--help"], capture_output=True, text=True, check=True,
-                          env=environment)
-    return "\n".join(folded(line.rstrip()) for line in told.stdout.splitlines()) + "\n"
-
-
-def folded(line: str) -> str:
-    """A long line as several, all with the indentation of the first."""
-    indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.fill(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else line
+                          env=environment, stdin=subprocess.DEVNULL)
+    return "\n".join(line.rstrip() for line in told.stdout.splitlines()) + "\n"
 
 
 def ask(sluice: Path, *words: str) -> Any:

@@ -284,8 +284,11 @@ fn sim_help() -> String {
                     the device alone.\n\nKernels; each has the keys seed and rounds (0: without \
                     end):"
         .to_owned();
-    for kernel in sluice_workload::kernel::KERNELS {
-        text += &format!("\n  {:<10} {}", kernel.name, kernel.meaning);
+    let kernels = sluice_workload::kernel::KERNELS;
+    let width = kernels.iter().map(|kernel| kernel.name.len()).max();
+    for kernel in kernels {
+        let name = format!("{:<1$}", kernel.name, width.unwrap_or(0));
+        text += &format!("\n  {name}  {}", kernel.meaning);
         for param in kernel.params {
             text += &format!("\n    {}={}: {}", param.key, param.default, param.meaning);
         }
