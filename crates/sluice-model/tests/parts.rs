@@ -95,6 +95,25 @@ fn the_write_logs_index_takes_skybytes_72_ns() {
     assert_eq!(cached.total(), NS(40 + 49 + 46));
 }
 
+/// The index of a store's line is entered behind its answer; loads look it up as before.
+#[test]
+fn a_store_need_not_wait_for_the_logs_index() {
+    let log = [
+        ("write_log.capacity", "1MiB"),
+        ("write_log.store_index", "behind"),
+    ];
+    let mut device = device(&[&SKYBYTE[..], &log].concat());
+    let store = of(&mut device, |device| {
+        (Ps::ZERO, write(device, Ps::ZERO, 7).done_at)
+    });
+    assert_eq!((store.indexing, store.total()), (Ps::ZERO, NS(40 + 46)));
+    let logged = of(&mut device, load(NS(86), 7));
+    assert_eq!(
+        (logged.indexing, logged.total()),
+        (NS(72), NS(40 + 72 + 46))
+    );
+}
+
 #[test]
 fn a_miss_adds_the_flash_and_what_it_waits_for() {
     let mut device = device(&SKYBYTE);

@@ -103,6 +103,9 @@ impl Device {
             #[cfg(test)]
             self.back.contents.append(place);
             parts.stall = appended_at - at;
+            if self.config.write_log.as_ref()?.indexes_behind {
+                parts.indexing = Ps::ZERO;
+            }
             if let Some(dram) = &mut self.dram {
                 parts.dram = dram.append(at, appended_at, place);
             }

@@ -120,6 +120,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("ftl.superblock", &["1", "all"]),
         ("ftl.streams", &["1", "2"]),
         ("ftl.wear_levelling", &["none", "static"]),
+        ("write_log.store_index", &["wait", "behind"]),
     ];
     let mut raw = RawConfig::default();
     for (key, values) in choices.iter().chain(FLASH) {

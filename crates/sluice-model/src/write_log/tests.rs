@@ -19,6 +19,7 @@ fn log_of(lines: u32, buffers: u32, coalescing_buffers: u32) -> WriteLog {
         buffers,
         lines_per_buffer: lines,
         index_latency: Ps::ZERO,
+        indexes_behind: false,
         coalescing_buffers,
     };
     WriteLog::new(&settings, LINES_PER_PAGE)

@@ -16,6 +16,8 @@ pub struct WriteLogSettings {
     pub lines_per_buffer: u32,
     /// Time to look a line up, or to enter it.
     pub index_latency: Ps,
+    /// Whether a store is answered before the index has its line.
+    pub indexes_behind: bool,
     /// Pages that compaction works on at once.
     pub coalescing_buffers: u32,
 }
@@ -49,6 +51,7 @@ impl WriteLogSettings {
             buffers: (buffers + count(raw, "write_log.backlog")) as u32,
             lines_per_buffer: lines_per_buffer(raw, capacity, buffers)?,
             index_latency: time(raw, "write_log.index_latency"),
+            indexes_behind: choice(raw, "write_log.store_index") == "behind",
             coalescing_buffers: count(raw, "write_log.coalescing_buffers") as u32,
         }))
     }

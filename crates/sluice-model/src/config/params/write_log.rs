@@ -3,6 +3,10 @@
 use super::{Param, TIME};
 use crate::config::value::Kind;
 
+fn store_indexes() -> Vec<&'static str> {
+    vec!["wait", "behind"]
+}
+
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "write_log.capacity",
@@ -34,6 +38,15 @@ pub(super) const PARAMS: &[Param] = &[
         default: "72ns",
         meaning: "time to look a line up in the log's index, or to enter it there",
         source: "SkyByte section V: 72 ns for a 64 MB log",
+    },
+    Param {
+        key: "write_log.store_index",
+        kind: Kind::Choice(store_indexes),
+        default: "wait",
+        meaning: "wait: a store is answered when the log's index has its line; behind: when the \
+                  log's memory has it, write_log.index_latency earlier",
+        source: "assumed; SkyByte's artifact enters it behind the answer \
+                 (doi:10.5281/zenodo.14660184, src/SkyByte-Sim/ftl.cc)",
     },
     Param {
         key: "write_log.coalescing_buffers",
