@@ -19,6 +19,7 @@
 
 mod check;
 mod data;
+mod deal;
 mod engine;
 mod index;
 mod layout;
@@ -28,9 +29,11 @@ mod txn;
 
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use data::Data;
+use deal::Deal;
 use engine::{Own, Session};
 use layout::{DATABASES, Layout};
 use sluice_fabric::host::{Instr, Program, Step};
+use sluice_model::{Kind as ParamKind, Param};
 use sluice_units::{Bytes, Rng};
 use std::sync::Arc;
 
@@ -53,7 +56,21 @@ struct Tpcc {
     walked: u64,
     /// Sum of what Order-Status and Stock-Level answered.
     answers: u64,
+    /// Those who execute: the threads, or one for each database.
+    executors: u32,
+    /// What deals their instructions to the threads, if these are not the same.
+    deal: Option<Deal>,
 }
+
+const PARAMS: &[Param] = &[Param {
+    key: "threads",
+    kind: ParamKind::Choice(|| vec!["own", "dealt"]),
+    default: "own",
+    meaning: "`own`: each thread runs transactions of databases of its own; `dealt`: the threads \
+              replay what seven executors did, in slices that are dealt to them in turn",
+    source: "dealt: the traces of SkyByte's artifact, by their pages and counters \
+             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
+}];
 
 pub(super) const INFO: KernelInfo = KernelInfo {
     name: "tpcc",
@@ -61,7 +78,7 @@ pub(super) const INFO: KernelInfo = KernelInfo {
     source: "N-Store in WHISPER",
     published: Some((15_770, 36, 10)),
     thread_bytes: |_| 0,
-    params: &[],
+    params: PARAMS,
     make,
 };
 
@@ -71,23 +88,31 @@ fn make(options: &KernelOptions) -> Box<dyn Kernel> {
 
 impl Tpcc {
     fn new(options: &KernelOptions) -> Tpcc {
-        let layout = Arc::new(Layout::new(options.scale, options.threads));
+        let is_dealt = options.given.choice("threads") == "dealt";
+        let executors = if is_dealt {
+            DATABASES as u32
+        } else {
+            options.threads
+        };
+        let layout = Arc::new(Layout::new(options.scale, executors));
         Tpcc {
             options: options.clone(),
             data: Data::load(&layout, options.seed),
             layout,
-            allocated: vec![0; options.threads as usize],
+            allocated: vec![0; executors as usize],
             done: 0,
             each: [0; DATABASES as usize],
             walked: 0,
             answers: 0,
+            executors,
+            deal: is_dealt.then(|| Deal::new(options.threads)),
         }
     }
 
     /// The database of a thread's next transaction: the one with the fewest done of those that are
     /// its own, or that it shares.
     fn database(&self, thread: u32) -> usize {
-        let lanes = (self.options.threads as usize).min(self.each.len());
+        let lanes = (self.executors as usize).min(self.each.len());
         let own = (thread as usize % lanes..self.each.len()).step_by(lanes);
         own.min_by_key(|db| self.each[*db]).expect("a lane has one")
     }
@@ -163,6 +188,11 @@ impl Program for Tpcc {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        if let Some(mut deal) = self.deal.take() {
+            let step = deal.fill(self, thread, out);
+            self.deal = Some(deal);
+            return step;
+        }
         if self.ended(thread) {
             return Step::End;
         }
@@ -189,11 +219,19 @@ impl Kernel for Tpcc {
 #[cfg(test)]
 mod tests {
     use super::super::assert_footprint;
-    use super::super::drive::{options, run};
+    use super::super::drive::{given, run};
     use super::*;
     use sluice_fabric::host::MemOp;
     use std::collections::BTreeSet;
     use std::hash::{DefaultHasher, Hash, Hasher};
+
+    fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
+        given(&INFO, threads, rounds, &[], scale)
+    }
+
+    pub(super) fn dealt(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
+        given(&INFO, threads, rounds, &[("threads", "dealt")], scale)
+    }
 
     fn state(kernel: &Tpcc) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -211,8 +249,11 @@ mod tests {
     #[test]
     fn any_order_of_threads_gives_the_same_database() {
         let mut states = Vec::new();
-        for (threads, stretches) in [(1, 1), (3, 1), (8, 4), (24, 1)] {
-            let mut kernel = Tpcc::new(&options(threads, 1024, 1));
+        let own = [(1, 1), (3, 1), (8, 4), (24, 1)].map(|of| (of, "own"));
+        let dealt = [(1, 1), (8, 4), (24, 1)].map(|of| (of, "dealt"));
+        for ((threads, stretches), way) in own.into_iter().chain(dealt) {
+            let options = given(&INFO, threads, 1, &[("threads", way)], 1024);
+            let mut kernel = Tpcc::new(&options);
             assert_eq!(kernel.check(), Ok(()));
             let run = run(&mut kernel, stretches);
             assert_eq!(kernel.check(), Ok(()));
