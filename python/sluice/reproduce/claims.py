@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from sluice.errors import ExperimentError
@@ -93,6 +93,8 @@ class Claim:
     tolerance: Tolerance | None
     published: Formula | None = None
     ours: Formula | None = None
+    also: tuple[Formula, ...] = ()
+    """Other values that were published of the same, each for some of the places."""
     axis: str = ""
     order: tuple[tuple[str, ...], ...] = ()
     trend: str = ""
@@ -111,6 +113,7 @@ class Claim:
                  "to": self.high, "holds": self.holds, "needs": self.needs}
         named |= {f"because[{index}].value": formula
                   for index, (_, formula, _) in enumerate(self.because, start=1)}
+        named |= {f"also[{index}]": formula for index, formula in enumerate(self.also, start=1)}
         return {key: formula for key, formula in named.items() if formula}
 
 
@@ -134,6 +137,8 @@ class Judged:
     outcome: str
     findings: list[Finding] = field(default_factory=list)
     reasons: list[tuple[str, float, str]] = field(default_factory=list)
+    left_out: int = 0
+    """Comparisons of which the published values say one thing and another."""
 
     def worst(self) -> Finding | None:
         """The comparison that is farthest off; a bad one before a good one."""
@@ -166,6 +171,7 @@ def read_claim(one: Section) -> Claim:
             own["order"] = _order(one.text("order"))
         else:
             own["published"] = _formula(one, "published")
+            own["also"] = tuple(_read(one, "also", text) for text in one.texts("also", []))
     one.done()
     return Claim(**common, **own)
 
@@ -190,8 +196,12 @@ def _tolerance(one: Section) -> Tolerance:
 def _formula(one: Section, key: str) -> Formula:
     """A formula, or a plain number."""
     value = one.raw(key, None)
+    return _read(one, key, str(value) if isinstance(value, int | float) else one.text(key))
+
+
+def _read(one: Section, key: str, text: str) -> Formula:
     try:
-        return Formula(str(value) if isinstance(value, int | float) else one.text(key))
+        return Formula(text)
     except ExperimentError as error:
         if error.key:
             raise
@@ -241,36 +251,70 @@ def _values(claim: Claim, known: Mapping[str, Grid]) -> Judged:
 def _orders(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     lines = claim.ours(known).reduce(claim.axis, dict)
     if claim.published:
-        both = claim.published(known).reduce(claim.axis, dict)
+        both = _versions(claim, known).reduce(claim.axis, dict)
         pairs = both.with_(lines, lambda theirs, mine: (_ranks(theirs, claim.tolerance), mine))
     else:
         pairs = lines.map(lambda mine: (_given_ranks(claim.order), mine))
     findings = []
+    left_out = 0
     for cell, (wanted, mine) in pairs.rows():
         missing = {name for pair in wanted for name in pair} - set(mine)
         if missing and not claim.published:
             raise ExperimentError(f"{claim.axis} has no {', '.join(sorted(missing))}")
         for (first, second), sign in wanted.items():
             if first in mine and second in mine:
-                findings.append(_pair(cell, first, second, sign, mine, claim.tolerance))
+                if sign is None:
+                    left_out += 1
+                else:
+                    findings.append(_pair(cell, first, second, sign, mine, claim.tolerance))
     if not findings:
         raise ExperimentError("nothing to bring into an order")
     good = all(one.good for one in findings)
-    return Judged(claim, MATCH if good else DIFFERS, findings)
+    return Judged(claim, MATCH if good else DIFFERS, findings, left_out=left_out)
 
 
-def _ranks(line: Mapping[str, float], tie: Tolerance) -> dict[tuple[str, str], int]:
-    """Pairs with the larger first; pairs that are as good as equal say nothing."""
-    found = {}
-    for first, second in combinations(line, 2):
-        if not tie.allows(line[first], line[second]):
-            larger = line[first] > line[second]
-            found[(first, second) if larger else (second, first)] = 1
+def _versions(claim: Claim, known: Mapping[str, Grid]) -> Grid:
+    """All that was published of each place: first the value itself."""
+    base = claim.published(known)
+    found = base.map(lambda value: (value,))
+    for formula in claim.also:
+        other = formula(known)
+        if set(other.axes) != set(base.axes):
+            raise ExperimentError(f"{formula.text!r} has other axes than {claim.published.text!r}")
+        where = {tuple(dict(zip(other.axes, cell, strict=True))[axis] for axis in base.axes): value
+                 for cell, value in other.cells.items()}
+        found = Grid(base.axes, {cell: (*values, where[cell]) if cell in where else values
+                                 for cell, values in found.cells.items()})
     return found
 
 
-def _given_ranks(order: tuple[tuple[str, ...], ...]) -> dict[tuple[str, str], int]:
-    found = {pair: 0 for kind, *group in order if kind == "=" for pair in combinations(group, 2)}
+def _ranks(line: Mapping[str, tuple[float, ...]], tie: Tolerance
+           ) -> dict[tuple[str, str], int | None]:
+    """Pairs with the larger first; pairs that are as good as equal say nothing.
+
+    Where the values of a pair are in order, and other published ones say otherwise, the pair has
+    no order (``None``).
+    """
+    found: dict[tuple[str, str], int | None] = {}
+    for first, second in combinations(line, 2):
+        orders = [_larger(a, b, tie) for a, b in product(line[first], line[second])]
+        if orders[0]:
+            pair = (first, second) if orders[0] > 0 else (second, first)
+            found[pair] = 1 if len(set(orders)) == 1 else None
+    return found
+
+
+def _larger(a: float, b: float, tie: Tolerance) -> int:
+    """Of two values 1 if the first is larger, -1 if the second is, 0 if that cannot be told."""
+    if math.isnan(a) or math.isnan(b) or tie.allows(a, b):
+        return 0
+    return 1 if a > b else -1
+
+
+def _given_ranks(order: tuple[tuple[str, ...], ...]) -> dict[tuple[str, str], int | None]:
+    found: dict[tuple[str, str], int | None] = {}
+    for kind, *group in order:
+        found |= {pair: 0 for pair in combinations(group, 2) if kind == "="}
     for (_, *higher), (_, *lower) in combinations(order, 2):
         found |= {(first, second): 1 for first in higher for second in lower}
     return found

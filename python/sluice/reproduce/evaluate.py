@@ -151,6 +151,7 @@ def _claim(judged: Judged) -> dict[str, Any]:
         "tolerance": claim.tolerance.text if claim.tolerance else None,
         "findings": [{"where": list(one.where), "published": one.published, "ours": one.ours,
                       "distance": one.distance, "good": one.good} for one in judged.findings],
+        "left_out": judged.left_out,
         "because": [{"says": says, "value": value, "unit": unit}
                     for says, value, unit in judged.reasons],
     }

@@ -110,7 +110,7 @@ _OF_VALUE: dict[str, Callable[[Any], Any]] = {
     "log": math.log,
     "total": lambda values: sum(values),
 }
-FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, "at", "pick"])
+FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, "at", "pick", "where"])
 
 
 class Formula:
@@ -192,6 +192,11 @@ def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
             labels = key.value.elts if isinstance(key.value, ast.Tuple | ast.List) else [key.value]
             of = of.pick(key.arg or "", [_text(label) for label in labels])
         return of
+    if name == "where":
+        if len(node.args) != 2:
+            raise ExperimentError("where needs a quantity and a condition")
+        both = of.with_(_value(node.args[1], known), lambda a, b: (a, b))
+        return Grid(both.axes, {cell: a for cell, (a, b) in both.cells.items() if b})
     if name in _REDUCTIONS:
         for axis in node.args[1:]:
             of = of.reduce(_text(axis), _reduced(name))

@@ -173,13 +173,19 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
         given=_given([*common, top]),
         published=tuple(_source(one) for one in top.tables("published")),
         claims=tuple(read_claim(one) for one in top.tables("claims")),
-        sensitivity=_sensitivity(top.table("sensitivity")) if top.has("sensitivity") else None,
+        sensitivity=_one_sensitivity([*common, top]),
         figures=tuple(read_figure(one) for one in top.tables("figures")),
     )
     for one in [*common, top]:
         one.done()
     _check_names(experiment, path)
     return experiment
+
+
+def _one_sensitivity(sections: list[Section]) -> Sensitivity | None:
+    """The experiment's own, or that of a file that it includes."""
+    found = [one for one in sections if one.has("sensitivity")]
+    return _sensitivity(found[-1].table("sensitivity")) if found else None
 
 
 def _settings(sections: list[Section], quick: bool) -> tuple[

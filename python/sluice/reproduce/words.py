@@ -47,7 +47,8 @@ def distance(one: Judged) -> str:
     good = sum(finding.good for finding in one.findings)
     place = " ".join(worst.where)
     worst_words = f"worst {place} {worst.distance}".strip() if worst.distance else place
-    return f"{good} of {len(one.findings)}; {worst_words}"
+    left_out = f", {one.left_out} left out" if one.left_out else ""
+    return f"{good} of {len(one.findings)}{left_out}; {worst_words}"
 
 
 def where(finding: Finding) -> str:
