@@ -185,7 +185,7 @@ def published(name: str) -> dict[str, Grid]:
 
 
 @pytest.mark.parametrize(("name", "count"), [
-    ("fig3", 1), ("fig14", 11), ("fig15", 2), ("fig17", 4), ("fig17-dram", 2), ("fig18", 4),
+    ("fig3", 1), ("fig6", 1), ("fig14", 11), ("fig15", 2), ("fig17", 4), ("fig17-dram", 2), ("fig18", 4),
     ("fig23", 1), ("table3", 1)])
 def test_what_skybyte_contradicts_follows_from_its_own_numbers(name: str, count: int) -> None:
     known = published(f"skybyte/{name}")
