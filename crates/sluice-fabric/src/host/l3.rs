@@ -18,7 +18,9 @@ pub(super) struct SharedCache {
     stop: Ps,
     last: u64,
     mshrs: usize,
-    /// When the lines come that are under way.
+    /// Whether the cores' own MSHRs are more than these: else there is always one.
+    scarce: bool,
+    /// When the lines come that are under way, if that matters.
     under_way: BinaryHeap<Reverse<Ps>>,
     /// By line: when the last one came or comes.
     ready: Box<[(u32, Ps)]>,
@@ -39,12 +41,14 @@ impl SharedCache {
     /// The latency of the L2 is part of the L3's.
     pub fn new(cpu: &Cpu) -> SharedCache {
         let level = &cpu.l3;
+        let above = cpu.cores.saturating_mul(cpu.l1.mshrs.min(cpu.l2.mshrs));
         SharedCache {
             tags: (level.lines > 0).then(|| Tags::new(level)),
             latency: level.latency.saturating_sub(cpu.l2.latency),
             stop: cpu.l3_stop,
             last: u64::from(cpu.cores) - 1,
             mshrs: level.mshrs as usize,
+            scarce: above > level.mshrs,
             under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
             ready: vec![(u32::MAX, Ps::ZERO); KNOWN].into_boxed_slice(),
             stats: LevelStats::default(),
@@ -89,7 +93,9 @@ impl SharedCache {
 
     /// An MSHR is taken until then.
     pub fn take_mshr(&mut self, until: Ps) {
-        self.under_way.push(Reverse(until));
+        if self.scarce {
+            self.under_way.push(Reverse(until));
+        }
     }
 
     /// A line that was not there comes at this time. Returns the line that is written back for

@@ -285,6 +285,9 @@ impl<'a> Host<'a> {
     /// Misses that have left the L2 become events.
     fn let_go(&mut self, number: usize) {
         let core = &mut self.cores[number];
+        if core.left.is_empty() && core.sent.is_empty() && core.passed.is_empty() {
+            return;
+        }
         let epoch = core.epoch;
         for (at, miss) in core.left.drain(..) {
             let core = number as u32;

@@ -83,6 +83,28 @@ fn misses_overlap_as_far_as_mshrs_go() {
 }
 
 #[test]
+fn misses_of_all_cores_overlap_as_far_as_the_mshrs_of_the_l3_go() {
+    let (cores, own) = (4, 8);
+    let with = |shared| {
+        let mut host = host();
+        (host.cpu.cores, host.threads) = (cores, cores);
+        (host.cpu.l1.mshrs, host.cpu.l3.mshrs) = (own, shared);
+        let body = vec![load(0, 0, 0)];
+        run(&host, expander(), Loop::new(cores, body, 4096, N))
+    };
+    let held = L3 + MEMORY - host().cpu.l2.latency;
+    for shared in [3, 8, 16, 32, 64] {
+        let at_once = u64::from(shared.min(cores * own));
+        let round = Ps(held.0 * u64::from(cores) / at_once);
+        per_round(&with(shared), round, (held + L3) * u64::from(cores));
+    }
+    // Whoever is always the last to get one has them all to itself in the end.
+    let (all, one_less) = (with(32).time, with(31).time);
+    let most = held.0 * N / 7;
+    assert!(all < one_less && one_less.0 < most, "{all}, {one_less}");
+}
+
+#[test]
 fn misses_overlap_as_far_as_the_window_goes() {
     for (window, work) in [(256, 63), (256, 127), (64, 15), (128, 127), (1024, 3)] {
         let mut host = host();

@@ -8,12 +8,13 @@
 
 use super::array::{Array, Run};
 use super::flash::{Origin, ProgramEnd};
-use super::op::{Group, Op, Verb};
+use super::op::{Group, MultiPlane, Op, Verb};
 use crate::config::{NandSettings, ReadFirst};
 use sluice_units::Ps;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 
 /// The posted work of every die.
 pub(super) struct Posted {
@@ -45,6 +46,7 @@ struct Rules {
     resume: Ps,
     /// Reads that may go before an operation that has begun.
     overtakes_max: u32,
+    planes: u32,
 }
 
 #[derive(Clone, Default)]
@@ -120,6 +122,7 @@ impl Posted {
                 suspend: rules.suspend_latency,
                 resume: rules.resume_latency,
                 overtakes_max: rules.suspend_reads,
+                planes: settings.planes,
             },
             dies: vec![Die::default(); dies],
             waiting: vec![[0; 3]; dies * places as usize],
@@ -195,24 +198,23 @@ impl Posted {
         } else {
             state.running
         };
-        (first..state.running + state.len).any(|index| self.peek(die, index).held == Some(ppn))
+        self.find(die, first..state.running + state.len, ppn)
+            .is_some()
     }
 
     /// What is known at `now` of the end of a posted program.
     pub fn program_end(&mut self, now: Ps, die: u32, ppn: u32, array: &mut Array) -> ProgramEnd {
         self.play(now, die, array);
         let state = &self.dies[die as usize];
-        let places = 0..state.running + state.len;
-        let found = places
-            .map(|index| (index, self.peek(die, index)))
-            .find(|(_, order)| order.held == Some(ppn));
-        match found {
-            Some((index, _)) if index < state.running && state.current.end > now => {
+        match self.find(die, 0..state.running + state.len, ppn) {
+            Some(index) if index < state.running && state.current.end > now => {
                 ProgramEnd::NotBefore(state.current.end)
             }
-            // All that waits before it could run with it.
-            Some((index, order)) if index >= state.running => {
-                let begins = self.begins_at(die, array).max(order.ready_at);
+            Some(index) if index >= state.running => {
+                let order = self.peek(die, index);
+                let turn = state.running..index;
+                let turn = self.begins_at(die, array) + self.at_least(die, turn, array);
+                let begins = turn.max(order.ready_at);
                 ProgramEnd::NotBefore((begins + order.op.time).max(now + Ps(1)))
             }
             _ => ProgramEnd::At(state.forced_until.max(now)),
@@ -353,6 +355,21 @@ impl Posted {
         Order::unpack(self.waiting[self.place(die, index)], channel, die)
     }
 
+    /// The place of the order whose data are a page's.
+    fn find(&self, die: u32, mut places: Range<u32>, ppn: u32) -> Option<u32> {
+        let wanted = Order::pack_held(ppn);
+        places.find(|index| self.waiting[self.place(die, *index)][2] & HELD == wanted)
+    }
+
+    /// How long waiting operations take at least: all of them could run together.
+    fn at_least(&self, die: u32, places: Range<u32>, array: &Array) -> Ps {
+        if self.rules.planes > 1 && array.multi_plane() != MultiPlane::Off {
+            return Ps::ZERO;
+        }
+        let time = |index| self.waiting[self.place(die, index)][1];
+        Ps(places.map(time).sum())
+    }
+
     fn place(&self, die: u32, index: u32) -> usize {
         let place = (self.dies[die as usize].head + index) % self.rules.places;
         die as usize * self.rules.places as usize + place as usize
@@ -402,10 +419,17 @@ impl Current {
 const ORIGINS: [Origin; 3] = [Origin::Host, Origin::Gc, Origin::Log];
 const VERBS: [Verb; 3] = [Verb::Read, Verb::Program, Verb::Erase];
 
+/// The part of an order that says which page's data it holds.
+const HELD: u64 = u64::MAX << 31;
+
 impl Order {
+    fn pack_held(ppn: u32) -> u64 {
+        u64::from(ppn) << 32 | 1 << 31
+    }
+
     fn pack(&self) -> Packed {
         let op = &self.op;
-        let held = self.held.map_or(0, |ppn| u64::from(ppn) << 32 | 1 << 31);
+        let held = self.held.map_or(0, Order::pack_held);
         let small = u64::from(op.offset) << 12 | u64::from(op.plane) << 4;
         let kind = (op.origin as u64) << 2 | op.verb as u64;
         [self.ready_at.0, op.time.0, held | small | kind]
