@@ -81,7 +81,7 @@ pub(super) struct Core {
     /// Written lines that have left the L1, and that the L2 had no longer.
     pub(super) passed: Vec<u32>,
     tlb: TlbTags,
-    slots: Box<[Slot]>,
+    slots: Box<[Slot; SLOTS as usize]>,
     /// Numbers of entries of the running thread.
     head: u64,
     tail: u64,
@@ -130,7 +130,7 @@ impl Core {
             l1: Tags::new(&cpu.l1),
             l2: Tags::new(&cpu.l2),
             tlb: TlbTags::new(&cpu.tlb),
-            slots: vec![EMPTY; SLOTS as usize].into_boxed_slice(),
+            slots: Box::new([EMPTY; SLOTS as usize]),
             head: 0,
             tail: 0,
             number: 0,

@@ -23,7 +23,7 @@ pub(super) struct SharedCache {
     /// When the lines come that are under way, if that matters.
     under_way: BinaryHeap<Reverse<Ps>>,
     /// By line: when the last one came or comes.
-    ready: Box<[(u32, Ps)]>,
+    ready: Box<[(u32, Ps); KNOWN]>,
     pub stats: LevelStats,
 }
 
@@ -50,7 +50,7 @@ impl SharedCache {
             mshrs: level.mshrs as usize,
             scarce: above > level.mshrs,
             under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
-            ready: vec![(u32::MAX, Ps::ZERO); KNOWN].into_boxed_slice(),
+            ready: Box::new([(u32::MAX, Ps::ZERO); KNOWN]),
             stats: LevelStats::default(),
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct Miss {
 }
 
 pub(super) struct Misses {
-    ring: Box<[Miss]>,
+    ring: Box<[Miss; MISSES as usize]>,
     /// Where the next one goes, and where the oldest without an answer is or comes behind: places
     /// of the ring, counted on without end.
     next: u64,
@@ -39,7 +39,7 @@ pub(super) struct Misses {
     /// How many have no answer.
     open: u32,
     /// By line: the last miss for it.
-    by_line: Box<[u32]>,
+    by_line: Box<[u32; KNOWN]>,
     /// MSHRs: until when each is taken.
     mshrs: Vec<Ps>,
     /// The one that is free first.
@@ -59,11 +59,11 @@ impl Misses {
             stored: false,
         };
         Misses {
-            ring: vec![none; MISSES as usize].into_boxed_slice(),
+            ring: Box::new([none; MISSES as usize]),
             next: 0,
             oldest: 0,
             open: 0,
-            by_line: vec![NO_MISS; KNOWN].into_boxed_slice(),
+            by_line: Box::new([NO_MISS; KNOWN]),
             mshrs: vec![Ps::ZERO; mshrs as usize],
             first: 0,
             waiting: VecDeque::with_capacity(MISSES as usize),
