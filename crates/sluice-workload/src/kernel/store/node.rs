@@ -5,7 +5,8 @@ pub(crate) const FAN: usize = 32;
 
 #[derive(Clone)]
 pub(super) struct Node {
-    /// In a leaf the keys; above, the greatest key that may be below each child.
+    /// In a leaf the keys; above, the greatest key that may be below each child. Those that are not
+    /// used are the greatest of all.
     pub(super) keys: [u64; FAN],
     pub(super) values: [u32; FAN],
     pub(super) used: usize,
@@ -19,9 +20,9 @@ impl Node {
         used: 0,
     };
 
-    /// The first entry that is not below `key`.
+    /// The first entry that is not below `key`. No key is below those that are not used.
     pub(super) fn position(&self, key: u64) -> usize {
-        self.keys[..self.used].partition_point(|k| *k < key)
+        self.keys.partition_point(|k| *k < key)
     }
 
     pub(super) fn insert(&mut self, at: usize, key: u64, value: u32) {
