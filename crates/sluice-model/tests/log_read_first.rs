@@ -64,6 +64,15 @@ fn alone_it_takes_its_reads_and_its_programs() {
     }
 }
 
+/// Pages of two planes are read and programmed together.
+#[test]
+fn planes_halve_what_it_takes() {
+    let end = AT_LOG + (READ + PROGRAM) * (PAGES / 2);
+    ends_at(&mut compacting(&[("nand.planes", "2")]), end);
+    let apart = [("nand.planes", "2"), ("nand.multi_plane", "off")];
+    ends_at(&mut compacting(&apart), AT_LOG + (READ + PROGRAM) * PAGES);
+}
+
 /// A load waits for the program under way and not for those after it, which end a read later.
 #[test]
 fn a_load_waits_for_one_program() {

@@ -18,7 +18,8 @@ pub(super) struct SharedCache {
     stop: Ps,
     last: u64,
     mshrs: usize,
-    /// Whether the cores' own MSHRs are more than these: else there is always one.
+    /// Whether the cores have more MSHRs than this cache. If not there is always one: a miss holds
+    /// one of its core for as long.
     scarce: bool,
     /// When the lines come that are under way, if that matters.
     under_way: BinaryHeap<Reverse<Ps>>,

@@ -46,6 +46,7 @@ struct Rules {
     resume: Ps,
     /// Reads that may go before an operation that has begun.
     overtakes_max: u32,
+    /// Planes of a die: of one alone no two operations run together.
     planes: u32,
 }
 
@@ -212,9 +213,8 @@ impl Posted {
             }
             Some(index) if index >= state.running => {
                 let order = self.peek(die, index);
-                let turn = state.running..index;
-                let turn = self.begins_at(die, array) + self.at_least(die, turn, array);
-                let begins = turn.max(order.ready_at);
+                let before = self.least_time(die, state.running..index, array);
+                let begins = (self.begins_at(die, array) + before).max(order.ready_at);
                 ProgramEnd::NotBefore((begins + order.op.time).max(now + Ps(1)))
             }
             _ => ProgramEnd::At(state.forced_until.max(now)),
@@ -355,14 +355,16 @@ impl Posted {
         Order::unpack(self.waiting[self.place(die, index)], channel, die)
     }
 
-    /// The place of the order whose data are a page's.
+    /// Which operation of a die holds the data of a page. They stay packed: of a long queue each is
+    /// looked at.
     fn find(&self, die: u32, mut places: Range<u32>, ppn: u32) -> Option<u32> {
         let wanted = Order::pack_held(ppn);
         places.find(|index| self.waiting[self.place(die, *index)][2] & HELD == wanted)
     }
 
-    /// How long waiting operations take at least: all of them could run together.
-    fn at_least(&self, die: u32, places: Range<u32>, array: &Array) -> Ps {
+    /// How long waiting operations hold up one behind them at least. Where planes work together,
+    /// all of them could run with that one.
+    fn least_time(&self, die: u32, places: Range<u32>, array: &Array) -> Ps {
         if self.rules.planes > 1 && array.multi_plane() != MultiPlane::Off {
             return Ps::ZERO;
         }

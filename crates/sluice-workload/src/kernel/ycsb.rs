@@ -313,14 +313,20 @@ mod tests {
         assert!(kernel.check().is_err());
     }
 
-    #[test]
-    fn an_update_does_not_read_the_old_value() {
-        let mut kernel = ycsb(&options(1, 2048, 1));
+    /// What is told after a load of the index.
+    fn told(tell: impl FnOnce(&mut Recorder, Loaded)) -> Vec<Instr> {
         let mut out = Vec::new();
         let mut rec = Recorder::new(&mut out);
         let before = rec.load(0);
-        kernel.update(&mut rec, 0, 3, 7, before);
+        tell(&mut rec, before);
         drop(rec);
+        out
+    }
+
+    #[test]
+    fn an_update_does_not_read_the_old_value() {
+        let mut kernel = ycsb(&options(1, 2048, 1));
+        let out = told(|rec, before| kernel.update(rec, 0, 3, 7, before));
         let header = kernel.layout.tuples.at(3);
         let of = |op| move |instr: &&Instr| instr.op == op && instr.addr >= header;
         let loads: Vec<u64> = out.iter().filter(of(MemOp::Load)).map(|i| i.addr).collect();
@@ -335,11 +341,7 @@ mod tests {
     #[test]
     fn a_tuple_is_read_by_its_header() {
         let mut kernel = ycsb(&options(1, 2048, 1));
-        let mut out = Vec::new();
-        let mut rec = Recorder::new(&mut out);
-        let before = rec.load(0);
-        kernel.read(&mut rec, 0, 3, before);
-        drop(rec);
+        let out = told(|rec, before| kernel.read(rec, 0, 3, before));
         let after: Vec<u16> = out[1..=16].iter().map(|instr| instr.after).collect();
         // The header after the index, every other line after the header.
         let due: Vec<u16> = std::iter::once(1).chain(1..16).collect();
