@@ -5,12 +5,18 @@
 //! handler gives nothing back once a choice was marked, and who chooses does so again if a handler
 //! bound the thread meanwhile. Threads share slots by their numbers, which costs a look or a try.
 
+use crate::clock::{now_ns, sleep_until};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use sluice_region::CpuSet;
 
 const SLOTS: usize = 64;
 /// Tries to choose between two acts of handlers, each some microseconds long and many apart.
-const MAX_TRIES: u32 = 1_000;
+const QUICK_TRIES: u32 = 100;
+/// Tries after pauses: a handler that lost its CPU in the middle of an act is to have it again.
+/// They take a second and more in all, and end, so that a handler that is gone holds nobody for
+/// ever.
+const SLOW_TRIES: u32 = 10_000;
+const PAUSE_NS: u64 = 100_000;
 
 #[derive(Debug)]
 struct Slot {
@@ -77,7 +83,10 @@ impl Held {
 /// last. `call` says whether the kernel agreed.
 pub fn choose(thread: u32, mut call: impl FnMut() -> bool) {
     let slot = slot(thread);
-    for _ in 0..MAX_TRIES {
+    for tried in 0..QUICK_TRIES + SLOW_TRIES {
+        if tried >= QUICK_TRIES {
+            sleep_until(now_ns() + PAUSE_NS);
+        }
         let (ended, begun) = (slot.ended.load(SeqCst), slot.begun.load(SeqCst));
         if !call() {
             return;
@@ -119,9 +128,10 @@ impl Slot {
 mod tests {
     use super::*;
     use sluice_region::{cpu_now, thread_id};
-    use std::sync::Mutex;
+    use std::sync::{Barrier, Mutex};
+    use std::time::Duration;
 
-    /// Both tests count acts on the table.
+    /// The tests count acts on the table.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     fn only() -> std::sync::MutexGuard<'static, ()> {
@@ -165,6 +175,30 @@ mod tests {
             );
             all.bind(me);
         }
+    }
+
+    /// A handler loses its CPU between its look at a thread's CPUs and its own choice of them.
+    #[test]
+    fn a_choice_outlasts_an_act_that_is_held_up() {
+        const HELD_UP: Duration = Duration::from_millis(50);
+        let _only = only();
+        let thread = 9 + SLOTS as u32;
+        let (is_begun, cpus) = (Barrier::new(2), Mutex::new("all"));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                slot(thread).act(|| {
+                    is_begun.wait();
+                    std::thread::sleep(HELD_UP);
+                    *cpus.lock().unwrap() = "the handler's";
+                });
+            });
+            is_begun.wait();
+            choose(thread, || {
+                *cpus.lock().unwrap() = "the program's";
+                true
+            });
+        });
+        assert_eq!(*cpus.lock().unwrap(), "the program's");
     }
 
     #[test]
