@@ -76,6 +76,14 @@ def test_a_name_in_braces_is_filled(lab: Lab) -> None:
     assert lab.calls()[0] == "sim --load 1us --work 5 --json"
 
 
+def test_a_word_of_the_command_itself_can_be_in_braces(lab: Lab) -> None:
+    command = ["sim", "--load", "{load}", "--work", "5", "{{load}}{{print}}"]
+    assert sweep(lab, *LOADS, "--", *command) == 0
+    assert lab.calls()[0] == "sim --load 1us --work 5 {load}{print} --json"
+    assert sweep(lab, "--over", "load=1us", "--", "sim", "--work", "5", "{{load}}") == 0
+    assert lab.calls()[-1] == "sim --work 5 {load} --load 1us --json"
+
+
 @pytest.mark.parametrize("program", [["--", "./p", "--json"], ["./p", "-x"]])
 def test_the_options_of_a_live_run_are_not_its_programs(lab: Lab, program: list[str]) -> None:
     own = ["--json"] if program[0] == "--" else []
@@ -126,7 +134,9 @@ def test_time_is_measured_alone(
     (["--over", "load=1us,,2us", *COMMAND], "bad --over 'load=1us,,2us'"),
     (["--over", "load=1us,1us", *COMMAND], "--over load: '1us' is there twice"),
     ([*LOADS, *LOADS, *COMMAND], "--over load is there twice; give it all its values at once"),
-    ([*LOADS, "--", "sim", "{size}"], "the command has {size}, and no --over gives it values"),
+    ([*LOADS, "--", "sim", "{size}"], "the command has {size}, and no --over gives it values;"
+                                      " there are load. For the word itself in braces write"
+                                      " {{size}}\n"),
     ([*LOADS, "--over", "seed=4..1", *COMMAND], "--over seed: 4..1 is no range; FIRST..LAST"),
     ([*LOADS, "--mean", "seed", *COMMAND], "--mean seed: no --over gives it values; there are"
                                            " load"),

@@ -11,6 +11,9 @@ from sluice.errors import ExperimentError
 from sluice.reproduce.grid import Cell
 from sluice.reproduce.spec import Experiment, Label, Open
 
+_BRACES = re.compile(r"\{\{([a-z_0-9]+)\}\}|\{([a-z_0-9]+)\}")
+"""A name in two pairs of braces, which stands for itself in one, or in one, to be filled."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -99,12 +102,20 @@ def _arguments(experiment: Experiment, at: Mapping[str, Label], words: Mapping[s
     return (*command[:at], *options, "--json", *command[at:])
 
 
+def names_to_fill(words: Sequence[str]) -> list[str]:
+    """The names in braces."""
+    return [match[2] for word in words for match in _BRACES.finditer(word) if match[2]]
+
+
 def _fill(experiment: Experiment, text: str, settings: Mapping[str, str]) -> str:
-    """Replaces ``{name}`` by a setting or by the label on an axis."""
+    """Replaces ``{name}`` by a setting or by the label on an axis; ``{{name}}`` becomes
+    ``{name}``."""
     def value(match: re.Match[str]) -> str:
-        if match[1] not in settings:
+        if match[1]:
+            return f"{{{match[1]}}}"
+        if match[2] not in settings:
             raise ExperimentError(
-                f"{experiment.folder}: runs.command: no setting {match[1]!r} for {text!r}; there"
+                f"{experiment.folder}: runs.command: no setting {match[2]!r} for {text!r}; there"
                 f" are {', '.join(sorted(settings))}")
-        return settings[match[1]]
-    return re.sub(r"\{([a-z_0-9]+)\}", value, text)
+        return settings[match[2]]
+    return _BRACES.sub(value, text)

@@ -51,7 +51,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: sluice sweep --over cache.policy=lru,fifo,s3fifo --over"
                " cache.capacity=64MiB,256MiB --measure cache.hit_ratio --measure"
                " latency_ns.accesses.mean -- sim --workload zipf. A key with a dot becomes --set"
-               " KEY=VALUE, another one --KEY VALUE, or takes the place of {KEY} in the command.")
+               " KEY=VALUE, another one --KEY VALUE, or takes the place of {KEY} in the"
+               " command; {{KEY}} there is {KEY} itself.")
     parser.add_argument("--over", metavar="KEY=V,V", action="append", default=[],
                         help="a setting or an option, and its values, such as 1,2,4 or 1..10;"
                              " several make combinations")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sluice.errors import ExperimentError
 from sluice.reproduce.formula import Formula
+from sluice.reproduce.matrix import names_to_fill
 from sluice.reproduce.spec import Axis, Experiment, Label, Metric
 
 LIVE = ("run", "vm")
@@ -44,7 +45,7 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
     axes, command, options = [], _without_json(command), []
     for (key, values), name in zip(pairs, names, strict=True):
         axes.append(Axis(name, key, tuple(_label(key, value) for value in values)))
-        if "." not in key and f"{{{name}}}" not in " ".join(command):
+        if "." not in key and name not in names_to_fill(command):
             options += [f"--{key}", f"{{{name}}}"]
     # What stands at the end of a live command is a program's.
     at = 1 if live else len(command)
@@ -123,10 +124,11 @@ def _label(key: str, value: str) -> Label:
 
 
 def _check_braces(command: Sequence[str], names: Sequence[str]) -> None:
-    for name in re.findall(r"\{([a-z_0-9]+)\}", " ".join(command)):
+    for name in names_to_fill(command):
         if name not in names:
             raise ExperimentError(f"the command has {{{name}}}, and no --over gives it values;"
-                                  f" there are {', '.join(names)}")
+                                  f" there are {', '.join(names)}. For the word itself in braces"
+                                  f" write {{{{{name}}}}}")
 
 
 def _measure(text: str) -> tuple[str, Formula]:
