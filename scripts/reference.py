@@ -284,10 +284,10 @@ def commands(sluice: Path) -> str:
                    " [--json] [--sluice FILE] -- COMMAND...`. Status 0: everything ran; 1: a run"
                    " failed; 130: interrupted, and the same command goes on.\n"
                    "\n## sluice reproduce\n\nPart of the Python package: `sluice reproduce"
-                   " [PAPER[/FIGURE]] [--quick] [--list] [--jobs N] [--out DIR] [--fresh] [--json]"
-                   " [--sluice FILE] [--experiments DIR]`. Status 0: everything ran, whatever the"
-                   " verdicts; 1: a run failed; 130: interrupted, and the same command goes on."
-                   " See [experiments](../experiments.md).\n")
+                   " [PAPER[/FIGURE]]... [--quick] [--list] [--jobs N] [--out DIR] [--fresh]"
+                   " [--json] [--sluice FILE] [--experiments DIR]`. Status 0: everything ran,"
+                   " whatever the verdicts; 1: a run failed; 130: interrupted, and the same command"
+                   " goes on. See [experiments](../experiments.md).\n")
 
 
 def tree(sluice: Path, words: list[str]) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -177,6 +178,21 @@ def test_two_figures_share_runs(lab: Lab) -> None:
     told = ("Time by system | match | 2 of 2 |"
             " speed-up of fast over slow: 1us 4 (4.1), 2us 4 (4) |")
     assert rows[-2:] == [f"| test/fig1 | {told}", f"| test/fig2 | {told}"]
+
+
+def test_any_number_of_experiments_can_be_named(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("fig2", "fig3"):
+        shutil.copytree(lab.root / "test" / "fig1", lab.root / "test" / name)
+
+    def listed(*names: str) -> list[str]:
+        assert lab.run("--list", *names) == 0
+        return [row.split()[0] for row in capsys.readouterr().out.splitlines()]
+
+    assert listed() == listed("test") == ["test/fig1", "test/fig2", "test/fig3"]
+    assert listed("test/fig3", "test/fig1", "test/fig3") == ["test/fig1", "test/fig3"]
+    assert lab.run("test/fig3", "test/fig4") == 2
+    assert "no experiment 'test/fig4'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Browser
 from experiments import Lab
 
 from sluice.reproduce.spread import interval
@@ -125,6 +126,16 @@ def test_time_is_measured_alone(
     # Long enough for two to meet on a busy machine.
     monkeypatch.setenv("NAP", "1")
     assert sweep(lab, *LOADS, "--jobs", "4", *COMMAND) == 1
+
+
+def test_a_phone_shows_a_legible_picture_of_which_it_moves_a_part(lab: Lab) -> None:
+    assert sweep(lab, *LOADS, *SPEEDS, *COMMAND) == 0
+    with Browser() as browser:
+        browser.open(lab.out / "index.html", 390, 844)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+        scale = browser.evaluate("(s => s.getBoundingClientRect().width / s.viewBox.baseVal.width)"
+                                 "(document.querySelector('.drawing svg'))")
+        assert scale > 0.6
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

@@ -70,14 +70,17 @@ def _root(given: Path | None) -> Path:
     raise ExperimentError(f"no folder of experiments at {looked}; --experiments DIR names one")
 
 
-def _chosen(names: list[str], what: str | None, root: Path) -> list[str]:
-    found = [name for name in names
-             if what is None or name == what or name.startswith(f"{what.rstrip('/')}/")]
-    if not found:
-        papers = sorted({name.split("/")[0] for name in names})
-        raise ExperimentError(f"no experiment {what!r} in {root}; there are papers"
-                              f" {', '.join(papers)}, and `sluice reproduce --list` lists all")
-    return found
+def _chosen(names: list[str], wanted: Sequence[str], root: Path) -> list[str]:
+    """Those wanted, each once; all if none are named."""
+    found: set[str] = set()
+    for what in wanted:
+        of = {name for name in names if name == what or name.startswith(f"{what.rstrip('/')}/")}
+        if not of:
+            papers = sorted({name.split("/")[0] for name in names})
+            raise ExperimentError(f"no experiment {what!r} in {root}; there are papers"
+                                  f" {', '.join(papers)}, and `sluice reproduce --list` lists all")
+        found |= of
+    return [name for name in names if name in found or not wanted]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,8 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="sluice reproduce",
         description="Run published experiments, draw them beside what was published, and compute"
                     " whether they match.")
-    parser.add_argument("what", metavar="PAPER[/FIGURE]", nargs="?",
-                        help="one paper or one figure of it (default: everything)")
+    parser.add_argument("what", metavar="PAPER[/FIGURE]", nargs="*",
+                        help="papers, or figures of them (default: everything)")
     parser.add_argument("--quick", action="store_true",
                         help="shorter runs at a smaller scale, without sensitivities")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
