@@ -191,6 +191,7 @@ def test_any_number_of_experiments_can_be_named(
 
     assert listed() == listed("test") == ["test/fig1", "test/fig2", "test/fig3"]
     assert listed("test/fig3", "test/fig1", "test/fig3") == ["test/fig1", "test/fig3"]
+    assert listed("test/fig3", "--quick", "test/fig1") == ["test/fig1", "test/fig3"]
     assert lab.run("test/fig3", "test/fig4") == 2
     assert "no experiment 'test/fig4'" in capsys.readouterr().err
 

@@ -1,9 +1,9 @@
 //! CPUs that the program chooses for a thread while a handler holds the thread on a CPU.
 //!
 //! A handler notes a thread's CPUs, binds it to one, and gives it the others back when its page is
-//! there. What the program has chosen meanwhile must stay. Neither side waits for the other: a
-//! handler gives nothing back once a choice was marked, and who chooses does so again if a handler
-//! bound the thread meanwhile. Threads share slots by their numbers, which costs a look or a try.
+//! there. What the program has chosen meanwhile must stay. A handler waits for nobody, and gives
+//! nothing back once a choice was marked. Who chooses does so again if a handler acted meanwhile,
+//! until none did. Threads share slots by their numbers, which costs a look or a try.
 
 use crate::clock::{now_ns, sleep_until};
 use core::sync::atomic::{AtomicU64, Ordering::*};

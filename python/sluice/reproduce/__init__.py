@@ -21,7 +21,8 @@ OUT = "reproduce-out"
 def main(arguments: Sequence[str] | None = None) -> int:
     """The ``sluice-reproduce`` command. Returns its exit status: 0 when everything ran, whatever
     the verdicts; 1 when a run failed; 2 for bad input; 130 after Ctrl-C."""
-    options = _parser().parse_args(arguments)
+    # Names may stand on both sides of an option.
+    options = _parser().parse_intermixed_args(arguments)
     out = options.out or Path(OUT, *(["quick"] if options.quick else []))
     return program.status("sluice reproduce", out, lambda: _reproduce(options, out))
 

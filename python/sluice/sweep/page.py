@@ -28,11 +28,11 @@ _LOG = 8
 def render(one: Evaluated, means: Means | None, document: Mapping[str, Any], version: str) -> str:
     """The same runs give the same bytes."""
     axes = [axis for axis in one.experiment.axes if not means or axis.name != means.axis]
-    pictures = []
+    pictures = {}
     if 0 < len(axes) <= _DRAWN:
-        pictures = [Markup(draw.draw(one, _figure(one, means, axes, name), f"sweep-{index}"))
+        pictures = {name: Markup(draw.draw(one, _figure(one, means, axes, name), f"sweep-{index}"))
                     for index, name in enumerate(one.experiment.derived, start=1)
-                    if _is_drawn(one, name)]
+                    if _is_drawn(one, name)}
     template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
                            pictures=pictures, command=" ".join(one.experiment.command),
