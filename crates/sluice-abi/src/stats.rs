@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 3;
+pub const STATS_VERSION: u64 = 4;
 /// A reader looks so often for a moment at which nothing changes.
 const LOOKS: u32 = 500;
 
@@ -189,10 +189,8 @@ pub struct StatsBlock {
     pub replaced: AtomicU64,
     /// Programs that this one started without a fork that copies it (`posix_spawn`, `vfork`).
     pub started: AtomicU64,
-    /// 1 when a thread has set its own capabilities.
-    pub own_rights: AtomicU64,
     /// Zeros.
-    pub reserved: [AtomicU64; 3],
+    pub reserved: [AtomicU64; 4],
     /// By [`Counter`].
     pub counters: [AtomicU64; SLOTS],
     /// Latency the model asked for, misses only.

@@ -1,7 +1,7 @@
 //! What a user should know although all went well.
 
 use sluice_abi::Counter;
-use sluice_output::{Process, Run};
+use sluice_output::Run;
 
 /// What a user should know although the program may have ended well.
 pub fn of_run(result: &Run<'_>) {
@@ -14,7 +14,6 @@ pub fn of_run(result: &Run<'_>) {
     }
     // Of all its processes: a script does little itself.
     let count = |counter| result.processes.iter().map(|p| p.get(counter)).sum::<u64>();
-    of_rights(result);
     of_nothing(count(Counter::Traps), result.place);
     if count(Counter::KernelFaults) > 0 {
         eprintln!(
@@ -36,19 +35,6 @@ pub fn of_run(result: &Run<'_>) {
         eprintln!(
             "sluice: warning: {} private mappings of the DAX file stayed outside the device",
             count(Counter::PrivateDax)
-        );
-    }
-}
-
-/// The C library ends a process by an abort, and says nothing.
-fn of_rights(result: &Run<'_>) {
-    let ended_so = |p: &&Process| p.own_rights && !p.ended && !p.replaced;
-    if let Some(process) = result.processes.iter().find(ended_so) {
-        eprintln!(
-            "sluice: warning: if {} was aborted: one of its threads had set capabilities of its \
-             own, and not all could change user or group together, those of this device included; \
-             start `sluice run` as that user",
-            process.command.first().map_or("a process", String::as_str)
         );
     }
 }

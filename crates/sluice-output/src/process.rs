@@ -31,8 +31,6 @@ pub struct Process {
     pub replaced: bool,
     /// Programs that it started without a fork that copies it.
     pub started: u64,
-    /// A thread of it had set its own capabilities.
-    pub own_rights: bool,
     counters: Vec<u64>,
     /// Latency the model asked for.
     pub modelled: Latencies,
@@ -113,7 +111,6 @@ fn read_process(path: &Path) -> Option<Process> {
         forked: block.forked.load(Relaxed) == 1,
         replaced: block.replaced.load(Relaxed) == 1,
         started: block.started.load(Relaxed),
-        own_rights: block.own_rights.load(Relaxed) == 1,
         counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),
         modelled: Latencies::copy(&block.modelled),
         achieved: Latencies::copy(&block.achieved),

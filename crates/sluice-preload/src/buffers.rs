@@ -6,7 +6,7 @@
 use crate::init::engine;
 use libc::{c_char, c_int, c_void, iovec, msghdr, size_t};
 use sluice_abi::Counter;
-use sluice_region::{PAGE, errno};
+use sluice_region::{PAGE, errno, sys};
 use sluice_runtime::{Engine, Trap};
 
 /// Other threads may evict a page between touch and call; so often in a row they do not.
@@ -21,7 +21,7 @@ pub fn signal_engine() -> Option<&'static Engine> {
 
 /// Whether an address is one of the device's.
 pub fn on_device(engine: &Engine, at: usize) -> bool {
-    engine.in_arena(at) || engine.core().host.lpn(at).is_some()
+    engine.is_placed(at)
 }
 
 /// Buffers of one call.
@@ -69,8 +69,19 @@ pub fn is_missing(at: usize) -> bool {
         iov_len: 1,
     };
     // SAFETY: the kernel checks the address that it reads from; the other is live.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0) };
-    read == -1 && errno() == libc::EFAULT
+    let read = unsafe {
+        let (to, from) = (&raw const to, &raw const from);
+        sys!(
+            libc::SYS_process_vm_readv,
+            libc::getpid(),
+            to,
+            1,
+            from,
+            1,
+            0
+        )
+    };
+    read == Err(libc::EFAULT)
 }
 
 /// One value, null or live.

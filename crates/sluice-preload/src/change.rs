@@ -4,13 +4,13 @@
 //! cannot be.
 
 use crate::buffers::set_errno;
-use crate::heap::{close, closed_in, give, is_in_use, open, take};
+use crate::heap::{claim, close, closed_in, empty, give, grow_in_place, is_in_use, open, take};
 use crate::init::engine;
-use crate::map::{READ_WRITE, pointer};
+use crate::map::{READ_WRITE, mmap, pointer};
 use crate::parts::{Part, of_arena, whole};
 use crate::wishes;
 use libc::{c_int, c_void, size_t};
-use sluice_region::{PAGE, raw_madvise, raw_mprotect, raw_munmap};
+use sluice_region::{PAGE, raw_madvise, raw_mprotect, raw_munmap, sys};
 use sluice_runtime::{Engine, Place};
 
 /// Advice newer than the binding to the C library.
@@ -155,35 +155,76 @@ pub unsafe extern "C" fn mremap(
     fixed: *mut c_void,
 ) -> *mut c_void {
     // SAFETY: the program's own request.
-    let pass =
-        || unsafe { libc::syscall(libc::SYS_mremap, addr, old, new, flags, fixed) as *mut c_void };
+    let pass = || unsafe { sys!(libc::SYS_mremap, addr, old, new, flags, fixed) };
     let Some(engine) = engine() else {
-        return pass();
+        return pointer(pass());
     };
-    let is_moved_to = flags & libc::MREMAP_FIXED != 0;
-    if is_moved_to && of_arena(engine, fixed as usize, new).is_some() {
-        return pointer(Err(libc::ENOMEM));
-    }
     match mapped(engine, addr as usize, old) {
-        Some(Ok(part)) => return pointer(remap_in_arena(engine, part, new, flags)),
+        Some(Ok(part)) => {
+            let to = (flags & libc::MREMAP_FIXED != 0).then_some(fixed as usize);
+            return pointer(remap_in_arena(engine, part, new, flags, to));
+        }
         // The kernel's answer to what is not one mapping.
         Some(Err(_)) => return pointer(Err(libc::EFAULT)),
         None if engine.in_arena(addr as usize) => return pointer(Err(libc::EINVAL)),
         None => {}
     }
+    if flags & libc::MREMAP_FIXED != 0
+        && let Some(part) = of_arena(engine, fixed as usize, new)
+    {
+        return pointer(remap_over_arena(engine, part, pass));
+    }
     // Windows of the device file are cut, not moved: a moved one would lose its traps.
     let is_dax = matches!(engine.session.place, Place::Dax(_));
-    if is_dax && engine.core().host.lpn(addr as usize).is_some() {
+    if is_dax && engine.is_placed(addr as usize) {
         return pointer(Err(libc::ENOMEM));
     }
+    pointer(pass())
+}
+
+/// Moves a mapping from elsewhere over pages of the arena, which leave the device.
+fn remap_over_arena(
+    engine: &Engine,
+    part: Part,
+    pass: impl FnOnce() -> Result<usize, i32>,
+) -> Result<usize, i32> {
+    if !part.is_whole {
+        return Err(libc::ENOMEM);
+    }
+    claim(engine, part.addr, part.len);
+    empty(engine, part.addr, part.len)?;
+    engine.leave_device(part.addr, part.len);
     pass()
 }
 
-fn remap_in_arena(engine: &Engine, old: Part, new: usize, flags: c_int) -> Result<usize, i32> {
+/// Changes the size of a piece of the arena, or its place: to any, or to the one that is named.
+fn remap_in_arena(
+    engine: &Engine,
+    old: Part,
+    new: usize,
+    flags: c_int,
+    to: Option<usize>,
+) -> Result<usize, i32> {
+    const KNOWN: c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     let new = new.checked_next_multiple_of(PAGE).ok_or(libc::ENOMEM)?;
     let Part { addr, len, .. } = old;
-    if new == 0 || flags & !libc::MREMAP_MAYMOVE != 0 {
+    let may_move = flags & libc::MREMAP_MAYMOVE != 0;
+    let stays = flags & libc::MREMAP_DONTUNMAP != 0;
+    let is_refused = new == 0
+        || flags & !KNOWN != 0
+        || (to.is_some() || stays) && !may_move
+        || stays && new != len;
+    if is_refused {
         return Err(libc::EINVAL);
+    }
+    if let Some(to) = to {
+        return move_to(engine, old, new, to, stays);
+    }
+    if stays {
+        let to = take_for(engine, old, new)?;
+        move_contents(engine, old, to, len);
+        engine.discard(addr, len);
+        return Ok(to);
     }
     if new <= len {
         if new < len {
@@ -191,12 +232,57 @@ fn remap_in_arena(engine: &Engine, old: Part, new: usize, flags: c_int) -> Resul
         }
         return Ok(addr);
     }
-    if flags & libc::MREMAP_MAYMOVE == 0 || closed_in(engine, addr, len) > 0 {
+    if grow_in_place(addr + len, new - len) {
+        return Ok(addr);
+    }
+    if !may_move {
         return Err(libc::ENOMEM);
     }
-    let to = take(new).ok_or(libc::ENOMEM)?;
-    // SAFETY: both ranges are the program's, readable and writable; the new one is unused.
-    unsafe { core::ptr::copy_nonoverlapping(addr as *const u8, to as *mut u8, len) };
+    let to = take_for(engine, old, new)?;
+    move_contents(engine, old, to, len);
     give(addr, len);
+    Ok(to)
+}
+
+/// Pages for a piece that moves. What is closed cannot be read, so it does not move.
+fn take_for(engine: &Engine, old: Part, new: usize) -> Result<usize, i32> {
+    if closed_in(engine, old.addr, old.len) > 0 {
+        return Err(libc::ENOMEM);
+    }
+    take(new).ok_or(libc::ENOMEM)
+}
+
+/// Copies a piece to where its owner has it from now on. In the program's own thread: both may be
+/// on the device.
+fn move_contents(engine: &Engine, old: Part, to: usize, len: usize) {
+    debug_assert!(engine.in_arena(old.addr));
+    // SAFETY: both ranges are the program's, readable and writable; the new one is unused, and
+    // does not overlap.
+    unsafe { core::ptr::copy_nonoverlapping(old.addr as *const u8, to as *mut u8, len) };
+}
+
+/// Moves a piece to the place that the program wants, over what is there.
+fn move_to(engine: &Engine, old: Part, new: usize, to: usize, stays: bool) -> Result<usize, i32> {
+    let Part { addr, len, .. } = old;
+    let overlaps = to < addr + len && addr < to.saturating_add(new);
+    if !to.is_multiple_of(PAGE) || overlaps || to.checked_add(new).is_none_or(|end| end > USER_END)
+    {
+        return Err(libc::EINVAL);
+    }
+    if closed_in(engine, addr, len) > 0 {
+        return Err(libc::ENOMEM);
+    }
+    // Fresh memory there: of the device, if the place is the arena's.
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: the program's own request, by the hook.
+    let made = unsafe { mmap(to as *mut c_void, new, READ_WRITE, flags, -1, 0) };
+    if made == libc::MAP_FAILED {
+        return Err(sluice_region::errno());
+    }
+    move_contents(engine, old, to, len.min(new));
+    match stays {
+        true => engine.discard(addr, len),
+        false => give(addr, len),
+    }
     Ok(to)
 }

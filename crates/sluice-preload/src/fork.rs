@@ -6,11 +6,12 @@
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
 use crate::heap::{HEAP, SPACE};
-use crate::init::{engine, off_device, refuse};
-use crate::{internal, next};
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use crate::init::{engine, engine_in_any_child, refuse};
+use crate::{internal, kin, next};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
-use sluice_runtime::Trap;
+use sluice_region::PAGE;
+use sluice_runtime::{hold_signals, restore_signals};
 
 type Handler = Option<unsafe extern "C" fn()>;
 
@@ -51,48 +52,82 @@ pub unsafe extern "C" fn __register_atfork(
     unsafe { next_register_atfork(prepare, parent, child, dso) }
 }
 
+/// The mask of the thread that forks. Only the holder of the locks reads or writes it.
+static MASK: AtomicU64 = AtomicU64::new(0);
+
 /// Every lock is taken, outermost first, so that the child finds them all at rest.
-unsafe extern "C" fn prepare() {
+///
+/// Signals wait meanwhile: a handler of the program's that needs one of the locks would find it
+/// held by its own thread.
+pub unsafe extern "C" fn prepare() {
     let Some(engine) = engine() else { return };
+    let before = hold_signals();
     HEAP.acquire();
+    MASK.store(before, Relaxed);
     SPACE.acquire();
     engine.before_fork();
-    // SAFETY: the C library's own list.
-    unsafe { touch_streams() };
+    // SAFETY: the C library's own list, and the stack of this thread.
+    unsafe {
+        touch_streams();
+        touch_stack();
+    }
     internal::lock().acquire();
 }
 
-unsafe extern "C" fn parent() {
+/// After a fork, in the parent.
+pub unsafe extern "C" fn parent() {
     let Some(engine) = engine() else { return };
     internal::lock().release();
     engine.after_fork_in_parent();
     SPACE.release();
+    let before = MASK.load(Relaxed);
     HEAP.release();
+    restore_signals(before);
 }
 
-unsafe extern "C" fn child() {
-    let Some(engine) = engine() else { return };
+/// After a fork, in the child.
+pub unsafe extern "C" fn child() {
+    let Some(engine) = engine_in_any_child() else {
+        return;
+    };
+    kin::know();
     internal::lock().release();
-    // What the C library allocates here must not wait for the new handler, nor for our locks.
-    off_device(|| {
-        if let Err(e) = engine.after_fork_in_child() {
-            refuse(&e.0);
-        }
-        if engine.session.trap == Trap::Event
-            && let Err(e) = sluice_runtime::start_handlers(engine)
-        {
-            refuse(&format!(
-                "starting the handler thread after fork: errno {e}"
-            ));
-        }
-        if let Err(e) = sluice_runtime::start_control(engine) {
-            refuse(&format!(
-                "starting the control thread after fork: errno {e}"
-            ));
-        }
-    });
+    if let Err(e) = engine.after_fork_in_child() {
+        refuse(&e.0);
+    }
     SPACE.release();
+    let before = MASK.load(Relaxed);
     HEAP.release();
+    restore_signals(before);
+}
+
+/// Makes what the thread needs of its stack resident, if that is on the device: until the child's
+/// own faults are served, a page missing then would read as zeros.
+///
+/// # Safety
+/// The caller holds [`SPACE`].
+unsafe fn touch_stack() {
+    let here = 0u8;
+    // SAFETY: passed on.
+    unsafe { touch_pages(&raw const here as usize, 4) };
+}
+
+/// Makes pages resident that are the program's and on the device.
+///
+/// # Safety
+/// The caller holds [`SPACE`].
+pub unsafe fn touch_pages(at: usize, pages: usize) {
+    // SAFETY: the caller holds the lock.
+    let (Some(engine), Some(space)) = (engine(), unsafe { SPACE.get_held() }) else {
+        return;
+    };
+    for page in (0..pages).map(|n| at + n * PAGE) {
+        let first = page.wrapping_sub(engine.arena().0) / PAGE;
+        if engine.in_arena(page) && space.is_open(first) {
+            // SAFETY: a page that the program can read.
+            unsafe { core::ptr::read_volatile(page as *const u8) };
+        }
+    }
 }
 
 /// Makes the C library's streams resident: the child resets their locks before it runs our

@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, raw_mprotect};
-use sluice_runtime::{Engine, Lock, Space};
+use sluice_runtime::{Engine, Lock, Space, calm};
 
 /// The program's allocations.
 pub static HEAP: Lock<Dlmalloc<Arena>> = Lock::new(Dlmalloc::new_with_allocator(Arena));
@@ -18,11 +18,21 @@ pub struct Arena;
 /// Takes pages of the arena; `None` when the device is full.
 pub fn take(len: usize) -> Option<usize> {
     let engine = engine()?;
-    let first = with_space(engine, |space| space.take(len.div_ceil(PAGE))).flatten();
-    if first.is_none() {
-        engine.count(Counter::DeviceFull, 1);
-    }
-    first.map(|first| engine.arena().0 + first * PAGE)
+    calm(|| {
+        let first = with_space(engine, |space| space.take(len.div_ceil(PAGE))).flatten();
+        if first.is_none() {
+            engine.count(Counter::DeviceFull, 1);
+        }
+        first.map(|first| engine.arena().0 + first * PAGE)
+    })
+}
+
+/// Takes the pages that follow a piece of the program's, if nobody has them.
+pub fn grow_in_place(end: usize, len: usize) -> bool {
+    engine().is_some_and(|engine| {
+        let (first, count) = pages(engine, end, len);
+        with_space(engine, |space| space.take_at(first, count)).unwrap_or(false)
+    })
 }
 
 /// Takes pages that the program cannot access yet; `None` when it has to do without the device.
@@ -41,11 +51,13 @@ pub fn reserve(len: usize) -> Option<usize> {
 pub fn give(addr: usize, len: usize) {
     let Some(engine) = engine() else { return };
     let len = len.next_multiple_of(PAGE);
-    // What cannot be opened is not handed out again.
-    if empty(engine, addr, len).is_ok() {
-        let (first, count) = pages(engine, addr, len);
-        with_space(engine, |space| space.give(first, count));
-    }
+    calm(|| {
+        // What cannot be opened is not handed out again.
+        if empty(engine, addr, len).is_ok() {
+            let (first, count) = pages(engine, addr, len);
+            with_space(engine, |space| space.give(first, count));
+        }
+    });
 }
 
 /// Makes a range of the arena what it was at the start: on the device, open, and empty.
@@ -92,19 +104,23 @@ pub fn claim(engine: &Engine, addr: usize, len: usize) {
 /// Pages of a range to which the program has no access.
 pub fn closed_in(engine: &Engine, addr: usize, len: usize) -> usize {
     let (first, count) = pages(engine, addr, len);
-    let space = SPACE.lock();
-    space
-        .as_ref()
-        .map_or(0, |space| space.closed_in(first, count))
+    calm(|| {
+        let space = SPACE.lock();
+        space
+            .as_ref()
+            .map_or(0, |space| space.closed_in(first, count))
+    })
 }
 
 /// Whether all pages of a range are the program's.
 pub fn is_in_use(engine: &Engine, addr: usize, len: usize) -> bool {
     let (first, count) = pages(engine, addr, len);
-    let space = SPACE.lock();
-    space
-        .as_ref()
-        .is_some_and(|space| space.used_in(first, count) == count)
+    calm(|| {
+        let space = SPACE.lock();
+        space
+            .as_ref()
+            .is_some_and(|space| space.used_in(first, count) == count)
+    })
 }
 
 /// The first page of a range of the arena, and how many it has.
@@ -114,15 +130,17 @@ fn pages(engine: &Engine, addr: usize, len: usize) -> (usize, usize) {
 
 /// Changes which pages are handed out, and tells how many there are now.
 fn with_space<T>(engine: &Engine, change: impl FnOnce(&mut Space) -> T) -> Option<T> {
-    let (changed, in_use, closed) = {
-        let mut space = SPACE.lock();
-        let space = space.as_mut()?;
-        (change(space), space.in_use(), space.closed())
-    };
-    let open = in_use.saturating_sub(closed);
-    engine.set_count(Counter::PlacedBytes, (open * PAGE) as u64);
-    engine.set_count(Counter::ReservedBytes, (closed * PAGE) as u64);
-    Some(changed)
+    calm(|| {
+        let (changed, in_use, closed) = {
+            let mut space = SPACE.lock();
+            let space = space.as_mut()?;
+            (change(space), space.in_use(), space.closed())
+        };
+        let open = in_use.saturating_sub(closed);
+        engine.set_count(Counter::PlacedBytes, (open * PAGE) as u64);
+        engine.set_count(Counter::ReservedBytes, (closed * PAGE) as u64);
+        Some(changed)
+    })
 }
 
 // SAFETY: `take` hands out distinct ranges of zeros: fresh pages, or pages dropped by `give`.

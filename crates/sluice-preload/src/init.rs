@@ -1,7 +1,7 @@
 //! Start, fork and end of the device of this process.
 
 use crate::heap::SPACE;
-use crate::{fork, malloc, mask, old_signals, system};
+use crate::{altstack, fork, kin, malloc, mask, old_signals, system};
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::*};
 use sluice_runtime::{Engine, Place, Session, Space, StartError, Trap};
 use std::path::Path;
@@ -32,6 +32,12 @@ pub fn heap() -> Heap {
 
 /// The device, once there is one.
 pub fn engine() -> Option<&'static Engine> {
+    kin::check();
+    engine_in_any_child()
+}
+
+/// The same between a fork and the end of its handlers.
+pub fn engine_in_any_child() -> Option<&'static Engine> {
     // SAFETY: leaked at start, never freed.
     unsafe { ENGINE.load(Acquire).as_ref() }
 }
@@ -61,14 +67,6 @@ extern "C" fn destruct() {
     }
 }
 
-/// Runs `f` with the malloc family taking from the library's own range, as before the start.
-/// Only while the process has one thread.
-pub fn off_device(f: impl FnOnce()) {
-    let before = SOURCE.swap(Heap::Early as u8, AcqRel);
-    f();
-    SOURCE.store(before, Release);
-}
-
 /// The same before the program's `main`. The command that made the session need not tell it again.
 fn refuse_session(dir: &Path, why: &str) -> ! {
     let _ = std::fs::write(dir.join(sluice_abi::REFUSAL_FILE), why);
@@ -90,28 +88,37 @@ fn own_path() -> String {
 
 /// Ends a program that cannot get its device: running it without would measure something else.
 pub fn refuse(why: &str) -> ! {
-    let line = format!("sluice: {why}\n");
-    // SAFETY: a live buffer; `_exit` runs nothing of the program's.
-    unsafe {
-        libc::syscall(libc::SYS_write, 2, line.as_ptr(), line.len());
-        libc::_exit(2)
-    }
+    sluice_region::fatal(format_args!("{why}"))
 }
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
     let session = Session::load(dir).map_err(|e| StartError(e.to_string()))?;
     let place = session.place.clone();
     let trap = session.trap;
-    let engine: &'static Engine = Box::leak(Box::new(Engine::start(session)?));
+    let os = |what: &'static str| {
+        move |errno: i32| {
+            let why = std::io::Error::from_raw_os_error(errno);
+            StartError(format!("{what}: {why}"))
+        }
+    };
+    if sluice_region::is_valgrind() {
+        return Err(StartError(sluice_region::OpenError::Valgrind.to_string()));
+    }
+    sluice_runtime::prepare_threads(session.threads()).map_err(os("memory for threads"))?;
+    if trap == Trap::Event {
+        sluice_runtime::start_service().map_err(os("starting the service thread"))?;
+    }
+    let engine = Engine::start(session)?;
     mask::resolve();
     old_signals::resolve();
-    system::find_loader();
     match trap {
-        Trap::Event => {
-            sluice_runtime::start_handlers(engine)
-                .map_err(|e| StartError(format!("starting the handler thread: errno {e}")))?;
-        }
+        Trap::Event => {}
         Trap::Signal => {
+            system::find_loader();
+            engine
+                .guard_descriptors()
+                .map_err(os("moving a descriptor"))?;
+            altstack::start().map_err(os("a stack for signals"))?;
             if !sluice_runtime::install_signal(engine) {
                 return Err(StartError("cannot install a SIGBUS handler".into()));
             }
@@ -124,10 +131,10 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
             }
         }
     }
+    engine.start_threads(sluice_region::cpu_now())?;
     engine.calibrate();
-    sluice_runtime::start_control(engine)
-        .map_err(|e| StartError(format!("starting the control thread: errno {e}")))?;
     fork::register();
+    kin::mark().map_err(os("marking children"))?;
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));
     ENGINE.store(core::ptr::from_ref(engine).cast_mut(), Release);

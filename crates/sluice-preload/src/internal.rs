@@ -4,7 +4,9 @@
 //! library allocates comes from one reserved range, by which `free` also tells its pointers from
 //! the program's.
 
+use crate::large::Pieces;
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
@@ -23,6 +25,13 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 static RANGE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static HEAP: Lock<Dlmalloc<Range>> = Lock::new(Dlmalloc::new_with_allocator(Range));
+/// Large pieces that were given back. Under the heap's lock, which a fork holds.
+static FREE: Shared = Shared(UnsafeCell::new(Pieces::new()));
+
+struct Shared(UnsafeCell<Pieces>);
+
+// SAFETY: reached only under the heap's lock.
+unsafe impl Sync for Shared {}
 
 /// Hands out the reserved range from its start and takes nothing back.
 struct Range;
@@ -118,8 +127,11 @@ fn is_large(layout: Layout) -> bool {
 unsafe impl GlobalAlloc for Internal {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
+            let size = layout.size().next_multiple_of(PAGE);
             let _only = HEAP.lock();
-            return fresh(layout.size().next_multiple_of(PAGE));
+            // SAFETY: the lock is held.
+            let again = unsafe { (*FREE.0.get()).take(size) };
+            return again.map_or_else(|| fresh(size), |start| start as *mut u8);
         }
         // SAFETY: any size and alignment are allowed.
         unsafe { HEAP.lock().malloc(layout.size(), layout.align()) }
@@ -134,8 +146,15 @@ unsafe impl GlobalAlloc for Internal {
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if is_large(layout) {
-            // SAFETY: whole pages of the caller's. Only the address space stays taken.
-            let _ = unsafe { dont_need(pointer as usize, layout.size().next_multiple_of(PAGE)) };
+            let (start, size) = (pointer as usize, layout.size().next_multiple_of(PAGE));
+            let _only = HEAP.lock();
+            // SAFETY: whole pages of the caller's, which read as zeros from now on, and the lock is
+            // held. A piece that kept its contents is not handed out again.
+            unsafe {
+                if dont_need(start, size).is_ok() {
+                    (*FREE.0.get()).give(start, size);
+                }
+            }
             return;
         }
         // SAFETY: the caller got the pointer from here with this layout.

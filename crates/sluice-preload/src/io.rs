@@ -2,7 +2,8 @@
 
 use crate::buffers::{is_missing, on_device, signal_engine, with_pages};
 use crate::next;
-use libc::{c_int, c_void, iovec, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
+use libc::{c_int, c_ulong, c_void, iovec, msghdr, off_t, pid_t};
+use libc::{size_t, sockaddr, socklen_t, ssize_t};
 use sluice_region::PAGE;
 
 /// Moves bytes from or to a buffer until the kernel stops for another reason than a missing page.
@@ -42,6 +43,11 @@ fn is_file(fd: c_int) -> bool {
         let mut stat: libc::stat = core::mem::zeroed();
         libc::fstat(fd, &mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG
     }
+}
+
+fn is_own(pid: pid_t) -> bool {
+    // SAFETY: no arguments.
+    pid == unsafe { libc::getpid() }
 }
 
 /// Whether a write waits until all is written.
@@ -99,19 +105,114 @@ macro_rules! hooks {
     )+};
 }
 
+/// Parts of a vector that are tried at once behind a missing page.
+const PARTS: usize = 64;
+
+/// Moves the parts of a vector until the kernel stops for another reason than a missing page: see
+/// [`whole`].
+fn whole_vector(
+    fd: c_int,
+    (parts, n): (*const iovec, c_int),
+    goes_on: fn(c_int) -> bool,
+    call: impl Fn(*const iovec, c_int, size_t) -> ssize_t,
+) -> ssize_t {
+    let mut done = with_pages((parts, n), || call(parts, n, 0));
+    if done <= 0 || signal_engine().is_none() {
+        return done;
+    }
+    // SAFETY: the program's vector, which the kernel has just taken.
+    let parts = unsafe { core::slice::from_raw_parts(parts, n as usize) };
+    loop {
+        let mut rest = [iovec {
+            iov_base: core::ptr::null_mut(),
+            iov_len: 0,
+        }; PARTS];
+        let count = behind(parts, done as size_t, &mut rest);
+        let at = rest[0].iov_base as usize;
+        // The kernel stops at the missing page, or a page of a pipe's before it.
+        let is_missing_page = |page: usize| {
+            signal_engine().is_some_and(|engine| on_device(engine, page)) && is_missing(page)
+        };
+        let next = at.next_multiple_of(PAGE);
+        let met_missing_page = count > 0
+            && (is_missing_page(at) || next < at + rest[0].iov_len && is_missing_page(next));
+        if !met_missing_page || !goes_on(fd) {
+            return done;
+        }
+        let (rest, count) = (rest.as_ptr(), count as c_int);
+        match with_pages((rest, count), || call(rest, count, done as size_t)) {
+            more if more > 0 => done += more,
+            _ => return done,
+        }
+    }
+}
+
+/// What is left of a vector behind so many bytes, as far as there is room. Returns how many parts.
+fn behind(parts: &[iovec], mut done: size_t, rest: &mut [iovec; PARTS]) -> usize {
+    let mut count = 0;
+    for part in parts {
+        let skipped = done.min(part.iov_len);
+        done -= skipped;
+        if skipped < part.iov_len && count < PARTS {
+            rest[count] = iovec {
+                iov_base: part.iov_base.wrapping_byte_add(skipped),
+                iov_len: part.iov_len - skipped,
+            };
+            count += 1;
+        }
+    }
+    count
+}
+
+macro_rules! vectors {
+    ($($name:ident as $next:ident $symbol:literal
+       ($($at:ident: $type:ty)? $(; $flags:ident)?), $goes_on:ident;)+) => {$(
+        next!($next: $symbol(
+            fd: c_int, parts: *const iovec, n: c_int $(, $at: $type)? $(, $flags: c_int)?
+        ) -> ssize_t);
+
+        /// # Safety
+        /// C contract of the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            fd: c_int, parts: *const iovec, n: c_int $(, $at: $type)? $(, $flags: c_int)?
+        ) -> ssize_t {
+            whole_vector(fd, (parts, n), $goes_on, |parts, n, _done| {
+                $(let $at = moved_on($at, _done);)?
+                // SAFETY: passed on, from where the call before stopped.
+                unsafe { $next(fd, parts, n $(, $at)? $(, $flags)?) }
+            })
+        }
+    )+};
+}
+
+/// A place in a file behind so many bytes; -1 is the current place, which moves by itself.
+fn moved_on(at: off_t, done: size_t) -> off_t {
+    if at == -1 { at } else { at + done as off_t }
+}
+
+vectors! {
+    readv as next_readv c"readv" (), is_file;
+    writev as next_writev c"writev" (), blocks;
+    preadv as next_preadv c"preadv" (from: off_t), is_file;
+    pwritev as next_pwritev c"pwritev" (from: off_t), blocks;
+    preadv64 as next_preadv64 c"preadv64" (from: off_t), is_file;
+    pwritev64 as next_pwritev64 c"pwritev64" (from: off_t), blocks;
+    preadv2 as next_preadv2 c"preadv2" (from: off_t; flags), is_file;
+    pwritev2 as next_pwritev2 c"pwritev2" (from: off_t; flags), blocks;
+    preadv64v2 as next_preadv64v2 c"preadv64v2" (from: off_t; flags), is_file;
+    pwritev64v2 as next_pwritev64v2 c"pwritev64v2" (from: off_t; flags), blocks;
+}
+
 hooks! {
-    readv as next_readv c"readv"
-        (fd: c_int, parts: *const iovec, n: c_int), (parts, n);
-    writev as next_writev c"writev"
-        (fd: c_int, parts: *const iovec, n: c_int), (parts, n);
-    preadv as next_preadv c"preadv"
-        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
-    pwritev as next_pwritev c"pwritev"
-        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
-    preadv64 as next_preadv64 c"preadv64"
-        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
-    pwritev64 as next_pwritev64 c"pwritev64"
-        (fd: c_int, parts: *const iovec, n: c_int, at: off_t), (parts, n);
+    process_vm_readv as next_process_read c"process_vm_readv"
+        (pid: pid_t, own: *const iovec, n: c_ulong, other: *const iovec, m: c_ulong,
+         flags: c_ulong),
+        ((own, n as c_int), (other, if is_own(pid) { m as c_int } else { 0 }));
+    process_vm_writev as next_process_write c"process_vm_writev"
+        (pid: pid_t, own: *const iovec, n: c_ulong, other: *const iovec, m: c_ulong,
+         flags: c_ulong),
+        ((own, n as c_int), (other, if is_own(pid) { m as c_int } else { 0 }));
     recv as next_recv c"recv"
         (fd: c_int, buf: *mut c_void, n: size_t, flags: c_int), (buf.cast_const(), n);
     send as next_send c"send"

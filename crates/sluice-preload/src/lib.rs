@@ -4,15 +4,19 @@
 //! Hooks allocate nothing and print nothing; what they need is resolved in the constructor.
 
 mod affinity;
+mod altstack;
 mod buffers;
 mod calls;
 mod change;
+mod descriptors;
 mod exec;
 mod fork;
 mod heap;
 mod init;
 mod internal;
 mod io;
+mod kin;
+mod large;
 mod load;
 mod locked;
 mod malloc;
@@ -21,7 +25,6 @@ mod mask;
 mod next;
 mod old_signals;
 mod parts;
-mod rights;
 mod shared;
 mod streams;
 mod system;

@@ -6,14 +6,14 @@
 use crate::change::{mapped, status};
 use crate::init::engine;
 use libc::{c_int, c_long, c_uint, c_void, size_t};
-use sluice_region::errno;
+use sluice_region::sys;
 
 /// The answer for a range of the device, or else the kernel's.
 fn lock(number: c_long, addr: *const c_void, len: size_t, flags: c_uint) -> c_int {
     match engine().and_then(|engine| mapped(engine, addr as usize, len)) {
         Some(range) => status(range.map(|_| ())),
         // SAFETY: the program's own request; no memory changes.
-        None => unsafe { libc::syscall(number, addr, len, flags) as c_int },
+        None => status(unsafe { sys!(number, addr, len, flags) }.map(drop)),
     }
 }
 
@@ -51,8 +51,5 @@ pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
         return 0;
     }
     // SAFETY: the program's own request; no memory changes.
-    match unsafe { libc::syscall(libc::SYS_mlockall, flags) } {
-        0 => 0,
-        _ => status(Err(errno())),
-    }
+    status(unsafe { sys!(libc::SYS_mlockall, flags) }.map(drop))
 }

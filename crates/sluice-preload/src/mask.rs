@@ -1,8 +1,10 @@
 //! Signals. In signal mode SIGBUS is the runtime's: the program's handler is kept and called for
 //! faults outside the device, and no thread may block it.
 
+use crate::change::status;
 use crate::next;
-use libc::{c_int, sighandler_t, sigset_t};
+use libc::{c_int, c_long, sighandler_t, sigset_t};
+use sluice_region::sys;
 use sluice_runtime::{chain_signal, signal_is_ours};
 
 next!(next_sigaction: c"sigaction"(
@@ -47,6 +49,67 @@ pub unsafe extern "C" fn sigaction(
         let before = chain_signal(new.as_ref().copied());
         if let Some(out) = old.as_mut() {
             *out = before;
+        }
+    }
+    0
+}
+
+/// Another name of `sigaction`, by which runtimes of languages look at handlers.
+///
+/// # Safety
+/// C contract of `sigaction`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { sigaction(signal, new, old) }
+}
+
+/// What the kernel is told of a signal, which is not what the C library is told.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct KernelAction {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
+/// `rt_sigaction` by its number. In signal mode the program's action for SIGBUS is noted, and its
+/// other actions do not block that.
+///
+/// # Safety
+/// Contract of the system call.
+pub unsafe fn by_number(signal: c_int, new: *const KernelAction, old: *mut KernelAction) -> c_long {
+    // SAFETY: null or the program's records; passed on.
+    unsafe {
+        let mut changed = new.as_ref().copied();
+        if !signal_is_ours() || signal != libc::SIGBUS {
+            if let Some(action) = changed.as_mut().filter(|_| signal_is_ours()) {
+                action.mask &= !(1 << (libc::SIGBUS - 1));
+            }
+            let new = changed.as_ref().map_or(new, core::ptr::from_ref);
+            let asked = sys!(libc::SYS_rt_sigaction, signal, new, old, 8);
+            return status(asked.map(drop)).into();
+        }
+        let given = changed.map(|action| {
+            let mut given: libc::sigaction = core::mem::zeroed();
+            given.sa_sigaction = action.handler;
+            given.sa_flags = action.flags as c_int;
+            (&raw mut given.sa_mask).cast::<u64>().write(action.mask);
+            given
+        });
+        let before = chain_signal(given);
+        if let Some(old) = old.as_mut() {
+            *old = KernelAction {
+                handler: before.sa_sigaction,
+                flags: before.sa_flags as u64,
+                restorer: 0,
+                mask: (&raw const before.sa_mask).cast::<u64>().read(),
+            };
         }
     }
     0

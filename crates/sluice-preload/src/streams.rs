@@ -7,7 +7,7 @@
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
 use crate::exec::{bring_for_shell, started};
 use crate::next;
-use crate::system::for_system;
+use crate::system::in_signal_mode;
 use libc::{DIR, FILE, c_char, c_int, c_void, size_t};
 use sluice_region::errno;
 
@@ -272,12 +272,4 @@ pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *
         started();
     }
     stream
-}
-
-/// Calls with what the C library allocates off the device, in signal mode.
-fn in_signal_mode<T>(call: impl FnOnce() -> T) -> T {
-    match signal_engine() {
-        Some(_) => for_system(call),
-        None => call(),
-    }
 }

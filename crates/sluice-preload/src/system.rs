@@ -1,12 +1,10 @@
-//! Memory of the C library's own: off the device.
+//! Memory of the C library's own: off the device in signal mode.
 //!
-//! A new thread reads some before it runs its function. The runtime starts threads in the child of
-//! a fork, and nothing serves their pages yet. The dynamic loader's lists of libraries tell how
-//! much room thread-local variables need, and the data of the locale in force where its tables are.
-//!
-//! The buffers of streams are read and written by system calls of the C library, which no hook
-//! sees: in signal mode they are off the device as well.
+//! The C library makes system calls of its own, which no hook sees: the dynamic loader and
+//! `setlocale` open files by names that they have allocated, and streams read and write their
+//! buffers. In signal mode such a call fails on a page that is missing.
 
+use crate::buffers::signal_engine;
 use crate::init::engine;
 use crate::next;
 use core::cell::Cell;
@@ -85,6 +83,14 @@ pub fn asks(caller: usize) -> bool {
     engine().is_some() && (asks || CALLS.get() > 0)
 }
 
+/// Makes a call whose allocations are the system's, in signal mode.
+pub fn in_signal_mode<T>(call: impl FnOnce() -> T) -> T {
+    match signal_engine() {
+        Some(_) => for_system(call),
+        None => call(),
+    }
+}
+
 /// Makes a call whose allocations are the system's.
 pub fn for_system<T>(call: impl FnOnce() -> T) -> T {
     CALLS.set(CALLS.get() + 1);
@@ -98,7 +104,7 @@ pub fn for_system<T>(call: impl FnOnce() -> T) -> T {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setlocale(category: c_int, name: *const c_char) -> *mut c_char {
     // SAFETY: passed on.
-    for_system(|| unsafe { next_setlocale(category, name) })
+    in_signal_mode(|| unsafe { next_setlocale(category, name) })
 }
 
 /// Loads what a later `setlocale` takes into force.
@@ -108,7 +114,7 @@ pub unsafe extern "C" fn setlocale(category: c_int, name: *const c_char) -> *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: locale_t) -> locale_t {
     // SAFETY: passed on.
-    for_system(|| unsafe { next_newlocale(mask, name, base) })
+    in_signal_mode(|| unsafe { next_newlocale(mask, name, base) })
 }
 
 /// `newlocale` by the name that the C++ library calls it.

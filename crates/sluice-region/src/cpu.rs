@@ -1,6 +1,6 @@
 //! Where threads run, and how many there are.
 
-use crate::errno;
+use crate::{Lost, sys};
 
 /// A set of CPUs.
 #[derive(Clone, Copy)]
@@ -28,17 +28,16 @@ impl CpuSet {
         let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
         let size = size_of::<libc::cpu_set_t>();
         // SAFETY: the set is live and `size` bytes long.
-        let rc = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, &raw mut set) };
-        (rc > 0).then_some(CpuSet(set))
+        let asked = unsafe { sys!(libc::SYS_sched_getaffinity, thread, size, &raw mut set) };
+        asked.is_ok().then_some(CpuSet(set))
     }
 
     /// Binds a thread to the set; 0 is the caller. False when the kernel refuses.
     pub fn bind(&self, thread: u32) -> bool {
         let size = size_of::<libc::cpu_set_t>();
+        let set = &raw const self.0;
         // SAFETY: the set is live and `size` bytes long.
-        let rc =
-            unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, &raw const self.0) };
-        rc == 0
+        unsafe { sys!(libc::SYS_sched_setaffinity, thread, size, set) }.is_ok()
     }
 
     /// Whether a CPU is in the set.
@@ -68,69 +67,55 @@ impl CpuSet {
 
 /// The CPU the caller runs on at this moment.
 pub fn cpu_now() -> usize {
-    // SAFETY: no arguments.
-    unsafe { libc::sched_getcpu() }.max(0) as usize
+    let mut cpu = 0u32;
+    // SAFETY: a live output. The C library's `sched_getcpu` would look into memory of a thread of
+    // its own.
+    let _ = unsafe { sys!(libc::SYS_getcpu, &raw mut cpu, 0, 0) };
+    cpu as usize
 }
 
 /// The kernel's id of the calling thread.
 pub fn thread_id() -> u32 {
     // SAFETY: no arguments.
-    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+    unsafe { sys!(libc::SYS_gettid) }.unwrap_or(0) as u32
 }
 
 /// Asks for a higher share of CPU time for the caller; without permission nothing changes.
 pub fn raise_priority() {
     // SAFETY: no pointers.
-    unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -19) };
+    let _ = unsafe { sys!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -19i32) };
 }
 
-/// Counts the threads of this process.
-#[derive(Debug)]
-pub struct ThreadCount {
-    fd: i32,
+/// The C library's words that tell how many threads it has made.
+#[derive(Clone, Copy, Debug)]
+pub struct LibraryCount {
     single_threaded: *const u8,
     threads: *const i32,
 }
 
 // SAFETY: the pointers are to words that any thread may read.
-unsafe impl Send for ThreadCount {}
+unsafe impl Send for LibraryCount {}
+// SAFETY: as above.
+unsafe impl Sync for LibraryCount {}
 
-impl ThreadCount {
-    /// Opens the list of threads.
-    pub fn open() -> Result<ThreadCount, i32> {
-        let fd = open_tasks()?;
+impl LibraryCount {
+    /// Looks for the words. For a thread of the program's, since the dynamic loader is asked.
+    pub fn find() -> LibraryCount {
         // SAFETY: terminated names. glibc 2.32 and newer have the first; the second is private, for
         // its debugger library, and may be missing.
         let [flag, count] = [c"__libc_single_threaded", c"__nptl_nthreads"]
             .map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-        let mut threads = ThreadCount {
-            fd,
+        LibraryCount {
             single_threaded: flag.cast(),
             threads: count.cast(),
-        };
-        // A word that does not count threads as the kernel does is not what it is taken for.
-        if threads.by_library() != Some(threads.get()) {
-            threads.threads = core::ptr::null();
         }
-        Ok(threads)
-    }
-
-    /// In the child of a fork: counts its own threads from now on.
-    ///
-    /// Nothing is looked up again: the loader may call `free`, and the heap is locked then.
-    pub fn reopen(&mut self) -> Result<(), i32> {
-        let fd = open_tasks()?;
-        // SAFETY: the descriptor is ours alone.
-        unsafe { libc::syscall(libc::SYS_close, self.fd) };
-        self.fd = fd;
-        Ok(())
     }
 
     /// Threads that the C library has made, the first one included; `None` when it cannot tell.
     ///
     /// A read of one word. It knows nothing of threads that a program makes by a system call of its
     /// own.
-    fn by_library(&self) -> Option<u64> {
+    fn get(&self) -> Option<u64> {
         // SAFETY: null, or the C library's own words, which live as long as the process.
         unsafe {
             if !self.threads.is_null() {
@@ -141,39 +126,135 @@ impl ThreadCount {
             is_one.then_some(1)
         }
     }
+}
 
-    /// Whether there are so many threads or fewer, those included that no library call made.
+/// Tells whether the program has one thread or more, whoever made them.
+///
+/// Threads of the runtime itself, which the C library does not know, do not count.
+#[derive(Debug)]
+pub struct ThreadCount {
+    fd: i32,
+    inode: u64,
+    library: LibraryCount,
+    own: u64,
+}
+
+impl ThreadCount {
+    /// Opens the list of threads. `own` are the threads of the runtime that exist now.
+    pub fn open(mut library: LibraryCount, own: u64) -> Result<ThreadCount, i32> {
+        let fd = open_tasks()?;
+        let inode = stat(fd).map_or(0, |told| told.st_ino);
+        let mut count = ThreadCount {
+            fd,
+            inode,
+            library,
+            own,
+        };
+        // A word that does not count threads as the kernel does is not what it is taken for.
+        if library.get() != Some(count.get()) {
+            library.threads = core::ptr::null();
+            count.library = library;
+        }
+        Ok(count)
+    }
+
+    /// Says how many threads the runtime has from now on.
+    pub fn set_own(&mut self, own: u64) {
+        self.own = own;
+    }
+
+    /// In the child of a fork: counts its own threads from now on. `own` are the runtime's.
     ///
-    /// It costs a system call only if the library knows of no more. Of processes that share this
-    /// one's memory without being its threads it knows if `most` is 1.
-    pub fn are_at_most(&self, most: u64) -> bool {
-        if self.by_library().is_some_and(|known| known > most) {
+    /// `closes` says that the child has the parent's descriptor, which it then closes.
+    pub fn reopen(&mut self, own: u64, closes: bool) -> Result<(), i32> {
+        let fd = open_tasks()?;
+        if closes {
+            // SAFETY: the descriptor is ours alone.
+            let _ = unsafe { sys!(libc::SYS_close, self.fd) };
+        }
+        self.inode = stat(fd).map_or(0, |told| told.st_ino);
+        (self.fd, self.own) = (fd, own);
+        Ok(())
+    }
+
+    /// The descriptor, for its owner to move it.
+    pub fn descriptor(&mut self) -> &mut i32 {
+        &mut self.fd
+    }
+
+    /// Whether the program has one thread only, those included that no library call made.
+    ///
+    /// It costs a system call only if the library knows of no other. Of processes that share this
+    /// one's memory without being its threads it knows if the runtime has no thread.
+    pub fn is_one(&self) -> bool {
+        if self.library.get().is_some_and(|known| known > 1) {
             return false;
         }
-        match most {
-            1 => memory_is_callers_alone().unwrap_or_else(|| self.get() <= 1),
-            _ => self.get() <= most,
+        match self.own {
+            0 => memory_is_callers_alone().unwrap_or_else(|| self.get() <= 1),
+            _ => self.get() <= 1,
         }
     }
 
     /// The same as far as the C library knows, without a system call.
-    pub fn are_known_at_most(&self, most: u64) -> bool {
-        self.by_library().is_some_and(|known| known <= most)
+    pub fn is_known_as_one(&self) -> bool {
+        self.library.get() == Some(1)
     }
 
-    /// Threads of the process, those included that no library call made.
+    /// Threads of this process, and the status with which its first one has ended; `None` while
+    /// that runs.
+    pub fn of_ended_first_thread() -> Option<(u64, u8)> {
+        let text = read_stat()?;
+        let text = core::str::from_utf8(&text).ok()?;
+        // The name, in brackets, may have any letters in it.
+        let mut fields = text.rsplit_once(") ")?.1.split(' ');
+        let state = fields.next()?;
+        let threads = fields.nth(16)?.parse().ok()?;
+        let status: i32 = fields
+            .nth(31)?
+            .trim_end_matches(['\0', '\n'])
+            .parse()
+            .ok()?;
+        (state == "Z").then_some((threads, (status >> 8) as u8))
+    }
+
+    /// Threads of the program, those included that no library call made.
     fn get(&self) -> u64 {
-        // SAFETY: stat is plain data, for which zeros are valid.
-        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-        // SAFETY: the buffer is a live stat.
-        let rc = unsafe { libc::syscall(libc::SYS_fstat, self.fd, &raw mut stat) };
-        // The directory has a link for itself, one for its parent, and one a thread.
-        if rc == 0 {
-            stat.st_nlink.saturating_sub(2)
-        } else {
-            u64::MAX
+        match stat(self.fd) {
+            // The directory has a link for itself, one for its parent, and one a thread.
+            Ok(told) if told.st_ino == self.inode => told.st_nlink.saturating_sub(2 + self.own),
+            Ok(_) => {
+                Lost::check("the list of threads", libc::EBADF);
+                u64::MAX
+            }
+            Err(errno) => {
+                Lost::check("the list of threads", errno);
+                u64::MAX
+            }
         }
     }
+}
+
+/// What the kernel says of this process, in a line.
+fn read_stat() -> Option<[u8; 1024]> {
+    let mut text = [0; 1024];
+    // SAFETY: a static path, and a live buffer.
+    unsafe {
+        let path = c"/proc/self/stat".as_ptr();
+        let fd = sys!(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_CLOEXEC).ok()?;
+        let read = sys!(libc::SYS_read, fd, text.as_mut_ptr(), text.len());
+        let _ = sys!(libc::SYS_close, fd);
+        read.ok()?;
+    }
+    Some(text)
+}
+
+fn stat(fd: i32) -> Result<libc::stat, i32> {
+    // SAFETY: stat is plain data, for which zeros are valid.
+    let mut told: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: the buffer is a live stat.
+    unsafe { sys!(libc::SYS_fstat, fd, &raw mut told)? };
+    Ok(told)
 }
 
 /// Whether nobody but the calling thread uses its memory; `None` when the kernel will not say.
@@ -182,10 +263,9 @@ impl ThreadCount {
 /// does nothing, and else it refuses. It takes half as long as counting the threads.
 fn memory_is_callers_alone() -> Option<bool> {
     // SAFETY: no pointers, and nothing that the call could change.
-    let rc = unsafe { libc::syscall(libc::SYS_unshare, libc::CLONE_VM) };
-    match rc {
-        0 => Some(true),
-        _ => (errno() == libc::EINVAL).then_some(false),
+    match unsafe { sys!(libc::SYS_unshare, libc::CLONE_VM) } {
+        Ok(_) => Some(true),
+        Err(errno) => (errno == libc::EINVAL).then_some(false),
     }
 }
 
@@ -193,14 +273,14 @@ fn open_tasks() -> Result<i32, i32> {
     let path = c"/proc/self/task";
     let flags = libc::O_PATH | libc::O_CLOEXEC;
     // SAFETY: a static, terminated path.
-    let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
-    if fd < 0 { Err(errno()) } else { Ok(fd as i32) }
+    let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+    fd.map(|fd| fd as i32)
 }
 
 impl Drop for ThreadCount {
     fn drop(&mut self) {
         // SAFETY: the descriptor is ours alone.
-        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+        let _ = unsafe { sys!(libc::SYS_close, self.fd) };
     }
 }
 
@@ -224,14 +304,15 @@ mod tests {
     #[test]
     fn every_thread_is_counted() {
         const MADE: u64 = 16;
-        let count = ThreadCount::open().unwrap();
+        let count = ThreadCount::open(LibraryCount::find(), 0).unwrap();
         let gate = std::sync::Barrier::new(MADE as usize + 1);
         std::thread::scope(|scope| {
             (0..MADE).for_each(|_| {
                 scope.spawn(|| gate.wait());
             });
             assert!(count.get() > MADE, "{}", count.get());
-            let by_library = count.by_library();
+            assert!(!count.is_one());
+            let by_library = count.library.get();
             assert!(by_library.is_none_or(|n| n > MADE), "{by_library:?}");
             gate.wait();
         });
@@ -239,13 +320,17 @@ mod tests {
 
     #[test]
     fn a_library_that_does_not_count_tells_of_one_thread_only() {
-        let mut count = ThreadCount::open().unwrap();
-        count.threads = core::ptr::null();
         for (flag, known) in [(&0u8, None), (&1, Some(1))] {
-            count.single_threaded = flag;
-            assert_eq!(count.by_library(), known);
+            let library = LibraryCount {
+                single_threaded: flag,
+                threads: core::ptr::null(),
+            };
+            assert_eq!(library.get(), known);
         }
-        count.single_threaded = core::ptr::null();
-        assert_eq!(count.by_library(), None);
+        let nothing = LibraryCount {
+            single_threaded: core::ptr::null(),
+            threads: core::ptr::null(),
+        };
+        assert_eq!(nothing.get(), None);
     }
 }

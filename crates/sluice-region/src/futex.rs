@@ -1,6 +1,6 @@
 //! Words of shared memory on which processes wait for each other.
 
-use crate::errno;
+use crate::sys;
 use core::ptr::null;
 use core::sync::atomic::AtomicU32;
 
@@ -16,18 +16,38 @@ pub fn futex_wait(word: &AtomicU32, value: u32, limit_ns: Option<u64>) -> bool {
     let limit = limit.as_ref().map_or(null(), core::ptr::from_ref);
     let op = libc::FUTEX_WAIT;
     // SAFETY: word and time outlive the call.
-    let rc = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, value, limit) };
-    rc == 0 || errno() != libc::ETIMEDOUT
+    let waited = unsafe { sys!(libc::SYS_futex, word.as_ptr(), op, value, limit) };
+    waited != Err(libc::ETIMEDOUT)
+}
+
+/// Waits while two words have these values; each may be of this process or shared.
+pub fn futex_wait_either(words: [(&AtomicU32, u32); 2]) {
+    const FUTEX2_SIZE_U32: u32 = 2;
+    #[repr(C)]
+    struct Waited {
+        value: u64,
+        address: u64,
+        flags: u32,
+        reserved: u32,
+    }
+    let waited = words.map(|(word, value)| Waited {
+        value: value.into(),
+        address: word.as_ptr() as u64,
+        flags: FUTEX2_SIZE_U32,
+        reserved: 0,
+    });
+    // SAFETY: the list is live, and its words outlive the call.
+    let _ = unsafe { sys!(libc::SYS_futex_waitv, waited.as_ptr(), words.len(), 0, 0, 0) };
 }
 
 /// Wakes all who wait on a word.
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word outlives the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    let _ = unsafe { sys!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
 /// From now on the calling thread's sleeps end when they should, and not up to 50 us later.
 pub fn sleep_exactly() {
     // SAFETY: no pointers.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
+    let _ = unsafe { sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, 1u64) };
 }

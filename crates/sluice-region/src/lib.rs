@@ -3,18 +3,25 @@
 //! Every call is a raw system call. The preload library interposes `mmap`, `munmap` and
 //! `madvise`; going through the C library here would call its own hooks.
 
+mod call;
 mod cpu;
+mod fatal;
 mod futex;
 mod map;
 mod pagemap;
 mod probe;
 mod process;
 mod sys;
+mod task;
+mod tls;
 mod uffd;
 mod valgrind;
 
-pub use cpu::{CpuSet, ThreadCount, cpu_now, raise_priority, thread_id};
-pub use futex::{futex_wait, futex_wake, sleep_exactly};
+pub use call::call;
+pub use cpu::{CpuSet, LibraryCount, ThreadCount, cpu_now, raise_priority, thread_id};
+pub(crate) use fatal::Lost;
+pub use fatal::{fatal, set_own_descriptors};
+pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly};
 pub use map::{
     Mapping, dont_need, fallocate, file_identity, is_memory_file, memfd, no_huge_pages,
     populate_write,
@@ -23,6 +30,8 @@ pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
 pub use process::is_running;
+pub use task::{Descriptors, Main, Room, call_on_stack, name_thread, own_nothing};
+pub use tls::{Modules, Storage};
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
 pub use valgrind::is_valgrind;
 

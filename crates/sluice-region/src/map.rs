@@ -1,6 +1,6 @@
 //! Mappings made and changed by raw system calls.
 
-use crate::{PAGE, errno};
+use crate::{PAGE, sys};
 
 /// `mmap` by raw system call; the result is an address or an errno.
 ///
@@ -15,12 +15,7 @@ pub unsafe fn raw_mmap(
     offset: i64,
 ) -> Result<usize, i32> {
     // SAFETY: the caller vouches for the range.
-    let rc = unsafe { libc::syscall(libc::SYS_mmap, addr, len, prot, flags, fd, offset) };
-    if rc == -1 {
-        Err(errno())
-    } else {
-        Ok(rc as usize)
-    }
+    unsafe { sys!(libc::SYS_mmap, addr, len, prot, flags, fd, offset) }
 }
 
 /// `munmap` by raw system call.
@@ -29,7 +24,7 @@ pub unsafe fn raw_mmap(
 /// Nothing may use the range afterwards.
 pub unsafe fn raw_munmap(addr: usize, len: usize) -> Result<(), i32> {
     // SAFETY: the caller vouches for the range.
-    check(unsafe { libc::syscall(libc::SYS_munmap, addr, len) })
+    unsafe { sys!(libc::SYS_munmap, addr, len) }.map(drop)
 }
 
 /// `madvise` by raw system call.
@@ -38,7 +33,7 @@ pub unsafe fn raw_munmap(addr: usize, len: usize) -> Result<(), i32> {
 /// As for `madvise(2)`: `MADV_DONTNEED` drops the contents of private memory.
 pub unsafe fn raw_madvise(addr: usize, len: usize, advice: i32) -> Result<(), i32> {
     // SAFETY: the caller vouches for the range.
-    check(unsafe { libc::syscall(libc::SYS_madvise, addr, len, advice) })
+    unsafe { sys!(libc::SYS_madvise, addr, len, advice) }.map(drop)
 }
 
 /// `mprotect` by raw system call.
@@ -47,11 +42,7 @@ pub unsafe fn raw_madvise(addr: usize, len: usize, advice: i32) -> Result<(), i3
 /// As for `mprotect(2)`.
 pub unsafe fn raw_mprotect(addr: usize, len: usize, prot: i32) -> Result<(), i32> {
     // SAFETY: the caller vouches for the range.
-    check(unsafe { libc::syscall(libc::SYS_mprotect, addr, len, prot) })
-}
-
-fn check(rc: i64) -> Result<(), i32> {
-    if rc < 0 { Err(errno()) } else { Ok(()) }
+    unsafe { sys!(libc::SYS_mprotect, addr, len, prot) }.map(drop)
 }
 
 /// Drops the page-table entries of a range (and the pages themselves when private).
@@ -114,6 +105,12 @@ impl Mapping {
         }
     }
 
+    /// Leaves the mapping out of core files.
+    pub fn keep_from_core_files(&self) {
+        // SAFETY: advice only, and a kernel without it does no harm.
+        let _ = unsafe { raw_madvise(self.addr, self.len, libc::MADV_DONTDUMP) };
+    }
+
     /// A shared mapping of a file from its start.
     pub fn shared(fd: i32, len: usize) -> Result<Mapping, i32> {
         Mapping::of_file(fd, len, libc::PROT_READ | libc::PROT_WRITE)
@@ -165,27 +162,24 @@ pub fn is_memory_file(fd: i32) -> bool {
     // SAFETY: plain data, for which zeros are valid.
     let mut told: libc::statfs = unsafe { core::mem::zeroed() };
     // SAFETY: the buffer is live.
-    let rc = unsafe { libc::syscall(libc::SYS_fstatfs, fd, &raw mut told) };
-    rc == 0 && KINDS.contains(&told.f_type)
+    let asked = unsafe { sys!(libc::SYS_fstatfs, fd, &raw mut told) };
+    asked.is_ok() && KINDS.contains(&told.f_type)
 }
 
 /// An anonymous file in memory of `len` bytes.
 pub fn memfd(len: usize) -> Result<i32, i32> {
     let name = c"sluice";
     // SAFETY: a static, terminated name.
-    let fd = unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(errno());
-    }
+    let fd = unsafe { sys!(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC)? };
     // SAFETY: our own descriptor.
-    check(unsafe { libc::syscall(libc::SYS_ftruncate, fd, len) })?;
+    unsafe { sys!(libc::SYS_ftruncate, fd, len)? };
     Ok(fd as i32)
 }
 
 /// Gives a page of a file memory, filled with zeros if it had none.
 pub fn fallocate(fd: i32, offset: u64, len: usize) -> Result<(), i32> {
     // SAFETY: no pointers.
-    check(unsafe { libc::syscall(libc::SYS_fallocate, fd, 0, offset, len) })
+    unsafe { sys!(libc::SYS_fallocate, fd, 0, offset, len) }.map(drop)
 }
 
 /// Device and inode number of an open file: the same file has the same pair.
@@ -193,6 +187,6 @@ pub fn file_identity(fd: i32) -> Option<(u64, u64)> {
     // SAFETY: stat is plain data, for which zeros are valid.
     let mut stat: libc::stat = unsafe { core::mem::zeroed() };
     // SAFETY: the buffer is a live stat.
-    let rc = unsafe { libc::syscall(libc::SYS_fstat, fd, &raw mut stat) };
-    (rc == 0).then_some((stat.st_dev, stat.st_ino))
+    let asked = unsafe { sys!(libc::SYS_fstat, fd, &raw mut stat) };
+    asked.ok().map(|_| (stat.st_dev, stat.st_ino))
 }

@@ -1,7 +1,7 @@
 //! Asking the kernel whether a page has been written (`PAGEMAP_SCAN`, Linux 6.7).
 
 use crate::sys::*;
-use crate::{PAGE, errno};
+use crate::{Lost, PAGE, sys};
 
 /// The page map of the calling process.
 #[derive(Debug)]
@@ -15,12 +15,13 @@ impl Pagemap {
         let path = c"/proc/self/pagemap";
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
         // SAFETY: a static, terminated path.
-        let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
-        if fd < 0 {
-            Err(errno())
-        } else {
-            Ok(Pagemap { fd: fd as i32 })
-        }
+        let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags)? };
+        Ok(Pagemap { fd: fd as i32 })
+    }
+
+    /// The descriptor, for its owner to move it.
+    pub fn descriptor(&mut self) -> &mut i32 {
+        &mut self.fd
     }
 
     /// Whether a mapped page was written since it was mapped write-protected.
@@ -49,8 +50,16 @@ impl Pagemap {
             return_mask: category,
             ..PmScanArg::default()
         };
-        // SAFETY: argument and output vector are live for the call.
-        unsafe { libc::syscall(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut arg) }
+        self.scan(&mut arg)
+    }
+
+    /// Regions that were found, or negative on error.
+    fn scan(&self, arg: &mut PmScanArg) -> i64 {
+        // SAFETY: the argument is live for the call, and so is the output vector that it names.
+        match unsafe { sys!(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut *arg) } {
+            Ok(found) => found as i64,
+            Err(errno) => -i64::from(Lost::check("the page map", errno)),
+        }
     }
 
     /// Calls `each` with every page of a range that is present and was written.
@@ -68,8 +77,7 @@ impl Pagemap {
                 return_mask: PAGE_IS_WRITTEN,
                 ..PmScanArg::default()
             };
-            // SAFETY: argument and output vector are live for the call.
-            let n = unsafe { libc::syscall(libc::SYS_ioctl, self.fd, PAGEMAP_SCAN, &raw mut arg) };
+            let n = self.scan(&mut arg);
             if n < 0 || arg.walk_end <= from {
                 return;
             }
@@ -86,6 +94,6 @@ impl Pagemap {
 impl Drop for Pagemap {
     fn drop(&mut self) {
         // SAFETY: the descriptor is ours alone.
-        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+        let _ = unsafe { sys!(libc::SYS_close, self.fd) };
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::sys::*;
 use crate::valgrind::is_valgrind;
-use crate::{PAGE, errno};
+use crate::{Lost, PAGE, sys};
 
 /// Who answers a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,8 +137,10 @@ impl Uffd {
 
     fn ioctl<T>(&self, request: u64, arg: &mut T) -> Result<(), i32> {
         // SAFETY: the argument is a live, exclusively borrowed struct of the request's layout.
-        let rc = unsafe { libc::syscall(libc::SYS_ioctl, self.fd, request, arg as *mut T) };
-        if rc < 0 { Err(errno()) } else { Ok(()) }
+        match unsafe { sys!(libc::SYS_ioctl, self.fd, request, &raw mut *arg) } {
+            Ok(_) => Ok(()),
+            Err(errno) => Err(Lost::check("the userfaultfd", errno)),
+        }
     }
 
     /// Registers private anonymous memory: missing pages trap, writes are tracked.
@@ -247,6 +249,11 @@ impl Uffd {
         let _ = self.ioctl(UFFDIO_WAKE, &mut range);
     }
 
+    /// The descriptor, for its owner to move it. Where no thread reads events only.
+    pub fn descriptor(&mut self) -> &mut i32 {
+        &mut self.fd
+    }
+
     /// Where its faults are read from.
     pub fn events(&self) -> EventSource {
         self.events
@@ -256,7 +263,7 @@ impl Uffd {
 impl Drop for Uffd {
     fn drop(&mut self) {
         // SAFETY: the descriptor is ours alone.
-        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+        let _ = unsafe { sys!(libc::SYS_close, self.fd) };
     }
 }
 
@@ -275,7 +282,7 @@ impl EventSource {
         let nowait = read_raw(fd, &mut [], libc::RWF_NOWAIT) != Err(libc::EOPNOTSUPP);
         if !nowait {
             // SAFETY: no pointers.
-            unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_NONBLOCK) };
+            let _ = unsafe { sys!(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_NONBLOCK) };
         }
         EventSource { fd, nowait }
     }
@@ -284,7 +291,10 @@ impl EventSource {
     ///
     /// With `block` it sleeps in the kernel until there is one, or returns 0 now and then.
     pub fn read(self, events: &mut [Event], block: bool) -> usize {
-        const POLL_MS: i32 = 1_000;
+        static POLL: libc::timespec = libc::timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
         if block && !self.nowait {
             let (fd, events, revents) = (self.fd, libc::POLLIN, 0);
             let mut poll = libc::pollfd {
@@ -292,9 +302,9 @@ impl EventSource {
                 events,
                 revents,
             };
-            // SAFETY: one valid pollfd.
-            let ready = unsafe { libc::syscall(libc::SYS_poll, &mut poll, 1, POLL_MS) };
-            if ready <= 0 {
+            // SAFETY: one valid pollfd, and a time.
+            let ready = unsafe { sys!(libc::SYS_ppoll, &raw mut poll, 1, &raw const POLL, 0) };
+            if ready.unwrap_or(0) == 0 {
                 return 0;
             }
         }
@@ -305,7 +315,10 @@ impl EventSource {
         } else {
             libc::RWF_NOWAIT
         };
-        let read = read_raw(self.fd, &mut raw[..room], flags).unwrap_or(0);
+        let read = read_raw(self.fd, &mut raw[..room], flags).unwrap_or_else(|errno| {
+            Lost::check("the userfaultfd", errno);
+            0
+        });
         let mut kept = 0;
         for msg in raw[..read].iter().filter(|m| m.event == EVENT_PAGEFAULT) {
             events[kept] = Event {
@@ -327,44 +340,40 @@ fn read_raw(fd: i32, messages: &mut [UffdMsg], flags: i32) -> Result<usize, i32>
     };
     // SAFETY: the one buffer is ours and as long as it says. The kernel takes the offset in two
     // halves.
-    let n = unsafe { libc::syscall(libc::SYS_preadv2, fd, &room, 1, -1i64, -1i64, flags) };
-    if n < 0 {
-        Err(errno())
-    } else {
-        Ok(n as usize / size_of::<UffdMsg>())
-    }
+    let read = unsafe {
+        sys!(
+            libc::SYS_preadv2,
+            fd,
+            &raw const room,
+            1,
+            -1i64,
+            -1i64,
+            flags
+        )
+    };
+    Ok(read? / size_of::<UffdMsg>())
 }
 
 fn open_descriptor(kind: UffdKind) -> Result<i32, OpenError> {
     let flags = libc::O_CLOEXEC;
+    let mode = match kind {
+        UffdKind::Signal => UFFD_USER_MODE_ONLY,
+        UffdKind::Events => 0,
+    };
     // SAFETY: plain system calls without pointers into our memory, but for the static path.
     unsafe {
-        let mode = if kind == UffdKind::Signal {
-            UFFD_USER_MODE_ONLY
-        } else {
-            0
-        };
-        let fd = libc::syscall(libc::SYS_userfaultfd, flags | mode);
-        if fd >= 0 {
-            return Ok(fd as i32);
-        }
-        match errno() {
-            libc::ENOSYS => return Err(OpenError::Missing),
-            libc::EPERM => {}
-            e => return Err(OpenError::Os(e)),
+        match sys!(libc::SYS_userfaultfd, flags | mode) {
+            Ok(fd) => return Ok(fd as i32),
+            Err(libc::ENOSYS) => return Err(OpenError::Missing),
+            Err(libc::EPERM) => {}
+            Err(errno) => return Err(OpenError::Os(errno)),
         }
         let path = c"/dev/userfaultfd";
         let rw = libc::O_RDWR | libc::O_CLOEXEC;
-        let dev = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), rw);
-        if dev < 0 {
-            return Err(OpenError::Permission);
-        }
-        let fd = libc::syscall(libc::SYS_ioctl, dev, USERFAULTFD_IOC_NEW, flags);
-        libc::syscall(libc::SYS_close, dev);
-        if fd < 0 {
-            Err(OpenError::Permission)
-        } else {
-            Ok(fd as i32)
-        }
+        let dev = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), rw)
+            .map_err(|_| OpenError::Permission)?;
+        let fd = sys!(libc::SYS_ioctl, dev, USERFAULTFD_IOC_NEW, flags);
+        let _ = sys!(libc::SYS_close, dev);
+        fd.map(|fd| fd as i32).map_err(|_| OpenError::Permission)
     }
 }

@@ -1,5 +1,7 @@
 //! The wall clock of the live runtime.
 
+use sluice_region::sys;
+
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub fn now_ns() -> u64 {
     let mut t = libc::timespec {
@@ -18,13 +20,8 @@ pub fn sleep_until(ns: u64) {
         tv_nsec: (ns % 1_000_000_000) as i64,
     };
     // SAFETY: the timespec is live; an early return by a signal is allowed by the callers.
-    unsafe {
-        libc::syscall(
-            libc::SYS_clock_nanosleep,
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &raw const t,
-            core::ptr::null_mut::<libc::timespec>(),
-        )
+    let _ = unsafe {
+        let (clock, at) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+        sys!(libc::SYS_clock_nanosleep, clock, at, &raw const t, 0)
     };
 }

@@ -1,6 +1,7 @@
 //! From a fault to a mapped page: one device model, one lock, one answer.
 
 use crate::calibrate::{Calibration, Cost};
+use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::files;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING};
@@ -10,11 +11,12 @@ use crate::sample::Sampler;
 use crate::session::{Place, Session, Trap};
 use crate::shared::SharedBacking;
 use crate::state::{Core, Entry, Plan, Wait};
+use crate::thread;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
-use sluice_model::Stats;
-use sluice_region::{EventSource, OpenError, Uffd, UffdKind};
+use sluice_model::{Device, Stats};
+use sluice_region::{EventSource, LibraryCount, OpenError, PAGE, Uffd, UffdKind};
 use sluice_units::Ps;
 
 /// A miss that ends later than this after its deadline is late.
@@ -90,17 +92,37 @@ pub(crate) fn kind(trap: Trap) -> UffdKind {
 
 impl Engine {
     /// Builds device and memory. Faults are not answered until a handler is there.
-    pub fn start(session: Session) -> Result<Engine, StartError> {
-        let started_ns = now_ns();
-        let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
+    ///
+    /// By a thread of the program's: libraries of policies are loaded. What the kernel gives is
+    /// opened by the service thread, if there is one.
+    pub fn start(session: Session) -> Result<&'static Engine, StartError> {
         let device = sluice_plugin::device(&session.device, session.seed)
             .map_err(|e| StartError(e.to_string()))?;
+        let library = LibraryCount::find();
+        let device = Box::new(device);
+        let open = || Engine::open(session, device, library).map(Box::new);
+        // Device and engine are too large to be handed over by value.
+        let engine = match thread::has_service() {
+            true => thread::in_service(open)?,
+            false => open()?,
+        };
+        Ok(Box::leak(engine))
+    }
+
+    fn open(
+        session: Session,
+        device: Box<Device>,
+        library: LibraryCount,
+    ) -> Result<Engine, StartError> {
+        let started_ns = now_ns();
+        let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
         let pages = device.pages();
         let mut arena = (0, 0);
         let backing = match &session.place {
             Place::Heap => {
                 let mut b = PrivateBacking::new(pages as usize).map_err(no_room)?;
                 b.register(&uffd).map_err(os("registering the heap"))?;
+                b.keep_from_children().map_err(os("the heap"))?;
                 arena = (b.arena().addr(), b.arena().len());
                 Backing::Private(b)
             }
@@ -119,14 +141,11 @@ impl Engine {
         let (live, ring) = files::create(&session, identity)?;
         let recorder = files::create_record(&session)?;
         let events = UnsafeCell::new(uffd.events());
-        let handlers = if session.trap == Trap::Event {
-            session.handlers
-        } else {
-            0
-        };
-        let threads = handlers + usize::from(ring.is_some());
-        let mut host = Host::new(uffd, backing, pages, threads, live.residency())
+        let threads = sluice_region::ThreadCount::open(library, thread::running() as u64);
+        let mut host = threads
+            .and_then(|threads| Host::new(uffd, backing, pages, threads, live.residency()))
             .map_err(os("opening /proc/self"))?;
+        host.threads.set_own(session.threads() as u64);
         if session.sample_ns > 0 {
             host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
         }
@@ -136,7 +155,7 @@ impl Engine {
             block,
             session,
             core: Lock::new(Core {
-                device,
+                device: *device,
                 host,
                 live,
                 ring,
@@ -160,10 +179,12 @@ impl Engine {
         let Cost { entry_ns, exit_ns } = self.calibration.measure();
         self.entry_ns.store(entry_ns, Relaxed);
         self.exit_ns.store(exit_ns, Relaxed);
-        let core = self.core.lock();
-        let block = core.live.change();
-        block.set(Counter::EntryNs, entry_ns);
-        block.set(Counter::ExitNs, exit_ns);
+        calm(|| {
+            let core = self.core.lock();
+            let block = core.live.change();
+            block.set(Counter::EntryNs, entry_ns);
+            block.set(Counter::ExitNs, exit_ns);
+        });
     }
 
     /// From the access to the first look at the clock, ns.
@@ -222,8 +243,14 @@ impl Engine {
             self.calibration.see(seen_ns);
             return Plan::Wait(self.calibration.wait(addr, seen_ns));
         }
-        let Some(lpn) = core.host.lpn(addr) else {
+        if core
+            .host
+            .is_behind_end(addr, self.session.trap == Trap::Signal)
+        {
             return Plan::Outside;
+        }
+        let Some(lpn) = core.host.lpn(addr) else {
+            return self.outside(core, addr);
         };
         let mut access_ns = seen_ns.saturating_sub(self.entry_ns());
         // A thread goes on once its last page is there. Where the trap's cost is estimated too
@@ -240,6 +267,16 @@ impl Engine {
             return core.map_again(lpn, addr);
         }
         core.request(self, addr, lpn, write, access_ns)
+    }
+
+    /// A fault on an address that is the runtime's own, or behind the device's end: there are
+    /// zeros. The program has no business there, but may look at all that it finds mapped.
+    fn outside(&self, core: &Core, addr: usize) -> Plan {
+        if self.session.trap == Trap::Signal && !core.host.is_own(addr) {
+            return Plan::Outside;
+        }
+        core.host.map_zeros(addr & !(PAGE - 1));
+        Plan::Done
     }
 
     /// Maps a page ahead of its moment; its thread waits on. If that cannot be, `fill` does it.
@@ -344,24 +381,34 @@ impl Engine {
 
     /// Adds to a counter from outside the fault path.
     pub fn count(&self, counter: Counter, n: u64) {
-        self.core.lock().live.change().add(counter, n);
+        calm(|| self.core.lock().live.change().add(counter, n));
     }
 
     /// Sets a counter from outside the fault path.
     pub fn set_count(&self, counter: Counter, n: u64) {
-        self.core.lock().live.change().set(counter, n);
+        calm(|| self.core.lock().live.change().set(counter, n));
     }
 
     /// Writes the last figures and marks the block as ended.
     pub fn finish(&self) {
-        let core = self.core.lock();
-        core.publish();
-        core.live.block().ended.store(1, Release);
+        calm(|| {
+            let core = self.core.lock();
+            core.publish();
+            core.live.block().ended.store(1, Release);
+        });
     }
 
-    /// The core, for the calls that come from hooks.
-    pub fn core(&self) -> Guard<'_, Core> {
+    /// The core, for a thread of the runtime.
+    pub(crate) fn core(&self) -> Guard<'_, Core> {
         self.core.lock()
+    }
+
+    /// Whether an address is on the device.
+    pub fn is_placed(&self, addr: usize) -> bool {
+        match self.session.place {
+            Place::Heap => self.in_arena(addr),
+            Place::Dax(_) => calm(|| self.core.lock().host.lpn(addr).is_some()),
+        }
     }
 }
 

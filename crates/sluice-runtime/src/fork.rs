@@ -1,20 +1,28 @@
 //! Fork: the parent stands still under its own lock, and the child takes up a copy of the device.
+//!
+//! Other threads of the parent go on meanwhile. What they store until the child exists is in the
+//! child or not, as without a device; only the kernel's notes of written pages are not the child's.
 
+use crate::calm;
 use crate::clock::now_ns;
+use crate::control::start as start_control;
 use crate::engine::{Engine, StartError, kind, no_descriptor, os};
 use crate::files;
-use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, WRITTEN};
+use crate::handler::start as start_handlers;
+use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, UNSURE};
+use crate::session::Trap;
 use crate::state::Core;
-use core::iter;
+use crate::thread;
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
-use sluice_region::{PAGE, Pagemap, Uffd};
+use sluice_region::{PAGE, Pagemap, Uffd, cpu_now};
 
 impl Engine {
-    /// Before a fork: takes the lock and notes which pages are written, because the child's page
-    /// tables will not remember.
+    /// Before a fork: takes the locks, and lets the child have the heap.
     pub fn before_fork(&self) {
+        // No work of another thread is under way at the service thread.
+        thread::before_fork();
         // Two threads may fork at once; the second waits here for the first.
         let own = sluice_region::thread_id();
         while self
@@ -28,33 +36,63 @@ impl Engine {
         // SAFETY: the lock is held by this thread, without a guard, until `after_fork_*`.
         let core = unsafe { self.core.get_held() };
         core.live.change().add(Counter::Forks, 1);
-        core.note_written(self.arena.0);
+        if let Backing::Private(b) = &core.host.backing
+            && let Err(errno) = b.give_to_children()
+        {
+            sluice_region::fatal(format_args!(
+                "the memory of a fork's child: errno {errno} of madvise"
+            ));
+        }
     }
 
     /// In the parent: goes on.
     pub fn after_fork_in_parent(&self) {
+        // SAFETY: as in `before_fork`.
+        unsafe { self.core.get_held() }.keep_from_children();
         self.core.release();
         self.forking.store(0, Release);
+        thread::after_fork_in_parent();
     }
 
-    /// In the child: a descriptor, page map and statistics of its own over the copied memory.
+    /// In the child: threads, descriptors and statistics of its own over the copied memory.
     /// The child's device starts as an exact copy of its parent's.
-    pub fn after_fork_in_child(&self) -> Result<(), StartError> {
-        // SAFETY: as in `before_fork`; this is the child's only thread.
-        let core = unsafe { self.core.get_held() };
-        let result = core.renew(self);
-        if result.is_ok() {
-            // SAFETY: no other thread exists.
-            unsafe { *self.events.get() = core.host.uffd.events() };
+    pub fn after_fork_in_child(&'static self) -> Result<(), StartError> {
+        calm::after_fork_in_child();
+        thread::after_fork_in_child();
+        let cpu = cpu_now();
+        let is_event = self.session.trap == Trap::Event;
+        if is_event {
+            thread::start_service().map_err(os("starting the service thread"))?;
         }
+        thread::in_service(|| {
+            // SAFETY: the forking thread holds the lock, and waits for this.
+            unsafe { self.core.get_held() }.renew(self)
+        })?;
         self.core.release();
         self.forking.store(0, Release);
-        result
+        self.start_threads(cpu)
+    }
+
+    /// Starts the handlers of event mode, the first on a CPU, and the server of the control ring.
+    pub fn start_threads(&'static self, cpu: usize) -> Result<(), StartError> {
+        thread::in_service(|| {
+            if self.session.trap == Trap::Event {
+                start_handlers(self, cpu).map_err(os("starting a handler thread"))?;
+            }
+            start_control(self).map_err(os("starting the control thread"))
+        })
     }
 }
 
 impl Core {
-    /// Registers the arena, and protects what is mapped in it, to see what is written.
+    fn keep_from_children(&self) {
+        if let Backing::Private(b) = &self.host.backing {
+            // What it was before, so it is possible.
+            let _ = b.keep_from_children();
+        }
+    }
+
+    /// Registers the arena.
     fn take_over(&self, uffd: &Uffd, (base, len): (usize, usize)) -> Result<(), i32> {
         let register = |pages: Range<usize>| {
             uffd.register_private(base + pages.start * PAGE, pages.len() * PAGE)
@@ -62,16 +100,9 @@ impl Core {
         let all = 0..len / PAGE;
         // Files, which the program may have mapped in the arena, cannot be registered.
         match register(all.clone()) {
-            Err(libc::EINVAL) => self.each_run_on_device(all, self.host.used.runs(), register)?,
-            other => other?,
+            Err(libc::EINVAL) => self.each_run_on_device(all, self.host.used.runs(), register),
+            other => other,
         }
-        // Only where pages are: the kernel would note each missing one of the device.
-        for run in self.host.used.runs() {
-            self.each_run_on_device(run.clone(), iter::once(run), |pages| {
-                uffd.write_protect(base + pages.start * PAGE, pages.len() * PAGE)
-            })?;
-        }
-        Ok(())
     }
 
     /// Calls `each` with each run of pages that is on the device. Only in `used` may there be some
@@ -97,27 +128,7 @@ impl Core {
         Ok(())
     }
 
-    fn note_written(&mut self, base: usize) {
-        let Host {
-            backing,
-            pagemap,
-            state,
-            used,
-            ..
-        } = &mut self.host;
-        if let Backing::Shared(_) = backing {
-            return;
-        }
-        for run in used.runs() {
-            pagemap.each_written(base + run.start * PAGE, base + run.end * PAGE, |page| {
-                let flags = &mut state[(page - base) / PAGE];
-                if *flags & MAPPED != 0 {
-                    *flags |= WRITTEN;
-                }
-            });
-        }
-    }
-
+    /// Opens for the child what its parent has, and keeps none of the parent's.
     fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
         let session = &engine.session;
         let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
@@ -133,18 +144,20 @@ impl Core {
             .calibration
             .register(&uffd)
             .map_err(os("registering a page"))?;
-        self.host.uffd = uffd;
-        self.host.pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
+        self.keep_from_children();
+        let pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
+        let threads = session.threads() as u64;
         self.host
-            .threads
-            .reopen()
+            .replace_descriptors(uffd, pagemap, threads, session.trap == Trap::Signal)
             .map_err(os("opening /proc/self/task"))?;
-        // The threads that waited exist in the parent only.
-        for run in self.host.used.runs() {
-            for state in &mut self.host.state[run] {
-                *state &= !PENDING;
-            }
+        if session.trap == Trap::Signal {
+            crate::descriptors::forget_all();
+            let guarded = self.host.each_descriptor(crate::descriptors::guard);
+            guarded.map_err(os("moving a descriptor"))?;
         }
+        // SAFETY: no handler exists yet that reads it.
+        unsafe { *engine.events.get() = self.host.uffd.events() };
+        self.forget_parents_threads();
         self.waiting = 0;
         self.inherited = *self.device.stats();
         self.recorder = None;
@@ -163,5 +176,19 @@ impl Core {
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());
         Ok(())
+    }
+
+    /// The threads that waited exist in the parent only. Of what is mapped the kernel's notes are
+    /// the parent's as well.
+    fn forget_parents_threads(&mut self) {
+        let is_private = matches!(self.host.backing, Backing::Private(_));
+        for run in self.host.used.runs() {
+            for state in &mut self.host.state[run] {
+                *state &= !PENDING;
+                if is_private && *state & MAPPED != 0 {
+                    *state |= UNSURE;
+                }
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::wait_until;
 use crate::state::{Plan, Wait};
 use crate::thread;
-use sluice_region::{CpuSet, Event, cpu_now, raise_priority};
+use sluice_region::{CpuSet, Descriptors, Event, name_thread, raise_priority};
 
 /// Waiting faults a handler keeps; more stay in the kernel until one is done.
 const MAX_WAITING: usize = 1024;
@@ -47,19 +47,17 @@ enum Stage {
     Ready(Option<Held>),
 }
 
-/// Starts the session's handler threads, all signals blocked. Returns their number.
+/// Starts the session's handler threads. By the service thread, whose descriptors they share.
 ///
-/// The first shares the CPU of the caller, the others take the CPUs that follow.
-pub fn start(engine: &'static Engine) -> Result<usize, i32> {
+/// The first runs on `cpu`, the others on the CPUs that follow.
+pub fn start(engine: &'static Engine, mut cpu: usize) -> Result<(), i32> {
     reset();
     let all = CpuSet::of(0);
-    let mut cpu = cpu_now();
-    for n in 0..engine.session.handlers {
+    for _ in 0..engine.session.handlers {
         spawn(engine, cpu)?;
         cpu = all.map_or(cpu, |set| set.after(cpu));
-        debug_assert!(n < engine.session.handlers);
     }
-    Ok(engine.session.handlers)
+    Ok(())
 }
 
 struct Start {
@@ -70,7 +68,7 @@ struct Start {
 fn spawn(engine: &'static Engine, cpu: usize) -> Result<(), i32> {
     let start = Box::into_raw(Box::new(Start { engine, cpu }));
     // SAFETY: the argument is handed to the new thread, which frees it.
-    let spawned = unsafe { thread::spawn(main, start.cast()) };
+    let spawned = unsafe { thread::spawn(main, start.cast(), Descriptors::Shared) };
     spawned.inspect_err(|_| {
         // SAFETY: there is no thread that has it.
         drop(unsafe { Box::from_raw(start) });
@@ -78,7 +76,8 @@ fn spawn(engine: &'static Engine, cpu: usize) -> Result<(), i32> {
 }
 
 /// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
-extern "C" fn main(start: *mut libc::c_void) -> *mut libc::c_void {
+extern "C" fn main(start: *mut libc::c_void) -> ! {
+    name_thread(c"sluice-handler");
     // SAFETY: made by `spawn` for this thread alone.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     CpuSet::one(start.cpu).bind(0);

@@ -1,7 +1,7 @@
 //! The host's side of the model: which pages are mapped, and how they come and go.
 
 use crate::groups::Groups;
-use crate::private::{Left, PrivateBacking};
+use crate::private::{Left, Notes, PrivateBacking};
 use crate::progress::Progress;
 use crate::sample::{Sampler, Verdict};
 use crate::shared::SharedBacking;
@@ -25,6 +25,9 @@ pub const OFF_DEVICE: u8 = 16;
 pub const ORPHAN: u8 = 32;
 /// The page is cached but was unmapped to see whether it is used.
 pub const SAMPLED: u8 = 64;
+/// The page was mapped when this process was forked, since when the kernel's notes say nothing of
+/// it: whether it was written shows in its contents.
+pub const UNSURE: u8 = 128;
 
 /// Orphans that may exist at once: one for every thread that waits.
 const MAX_ORPHANS: usize = 4096;
@@ -47,8 +50,6 @@ pub struct Host {
     pub pagemap: Pagemap,
     /// Threads of this process.
     pub threads: ThreadCount,
-    /// With this many threads only one is the program's, and that one waits for us.
-    alone_at: u64,
     /// The bytes.
     pub backing: Backing,
     /// One byte of flags for each page of the device.
@@ -72,24 +73,23 @@ pub struct Host {
     orphan_count: usize,
     pinned: u64,
     pinned_errno: i32,
+    /// The page that could not be mapped last, as an address.
+    unmappable: usize,
 }
 
 impl Host {
     /// A host with nothing mapped.
-    ///
-    /// `threads` are the runtime's own.
     pub fn new(
         uffd: Uffd,
         backing: Backing,
         pages: u64,
-        threads: usize,
+        threads: ThreadCount,
         residency: Residency,
     ) -> Result<Host, i32> {
         Ok(Host {
             uffd,
             pagemap: Pagemap::open()?,
-            threads: ThreadCount::open()?,
-            alone_at: 1 + threads as u64,
+            threads,
             backing,
             state: vec![0; pages as usize].into(),
             top: 0,
@@ -103,7 +103,39 @@ impl Host {
             orphan_count: 0,
             pinned: 0,
             pinned_errno: 0,
+            unmappable: 0,
         })
+    }
+
+    /// In the child of a fork: has descriptors of its own. `has_parents` says that the child has
+    /// those of its parent, too, and closes them.
+    pub fn replace_descriptors(
+        &mut self,
+        uffd: Uffd,
+        pagemap: Pagemap,
+        threads: u64,
+        has_parents: bool,
+    ) -> Result<(), i32> {
+        let old = (
+            core::mem::replace(&mut self.uffd, uffd),
+            core::mem::replace(&mut self.pagemap, pagemap),
+        );
+        match has_parents {
+            true => drop(old),
+            // In this table the numbers are others'.
+            false => core::mem::forget(old),
+        }
+        self.threads.reopen(threads, has_parents)
+    }
+
+    /// Calls with each descriptor, which may be moved.
+    pub fn each_descriptor(
+        &mut self,
+        mut each: impl FnMut(&mut i32) -> Result<(), i32>,
+    ) -> Result<(), i32> {
+        each(self.uffd.descriptor())?;
+        each(self.pagemap.descriptor())?;
+        each(self.threads.descriptor())
     }
 
     /// Page number of an address on the device.
@@ -159,6 +191,7 @@ impl Host {
         }
         let is_mapped = self.map(lpn, addr).is_ok();
         if !is_mapped {
+            self.unmappable = addr & !(PAGE - 1);
             self.state[lpn as usize] &= !PENDING;
         }
         is_mapped
@@ -173,6 +206,48 @@ impl Host {
         match &self.backing {
             Backing::Private(b) => b.map(&self.uffd, lpn, state & STASHED != 0, fill),
             Backing::Shared(b) => b.map(&self.uffd, addr & !(PAGE - 1), fill),
+        }
+    }
+
+    /// Whether faults at an address are served although no page of the device is there.
+    pub fn is_own(&self, addr: usize) -> bool {
+        match &self.backing {
+            Backing::Private(b) => b.is_limbo(addr),
+            Backing::Shared(_) => false,
+        }
+    }
+
+    /// Whether a page is not there because the device file ends before it. Asked again and again
+    /// only of a page that could not be mapped the last time; in event mode the kernel asks itself.
+    pub fn is_behind_end(&mut self, addr: usize, is_signal: bool) -> bool {
+        let page = addr & !(PAGE - 1);
+        if !is_signal || self.unmappable != page {
+            return false;
+        }
+        self.unmappable = 0;
+        let fill = Fill::NOTICED;
+        matches!(&self.backing, Backing::Shared(b)
+            if matches!(b.map(&self.uffd, page, fill), Err(libc::EFAULT | libc::EINVAL)))
+    }
+
+    /// Maps zeros at a page that is registered and not the device's. Where that cannot be, its
+    /// faults are the kernel's business from now on.
+    pub fn map_zeros(&self, page: usize) {
+        let fill = Fill {
+            protect: false,
+            wake: true,
+        };
+        let mapped = match &self.backing {
+            Backing::Private(b) => b.map_zeros(&self.uffd, page),
+            Backing::Shared(b) => b.map(&self.uffd, page, fill),
+        };
+        match mapped {
+            Ok(()) => {}
+            Err(libc::EEXIST) => self.wake(page),
+            Err(_) => {
+                let _ = self.uffd.unregister(page, PAGE);
+                self.wake(page);
+            }
         }
     }
 
@@ -303,12 +378,17 @@ impl Host {
         let left = match &mut self.backing {
             Backing::Private(b) => {
                 let stashed = state & STASHED != 0;
-                b.unmap(&self.uffd, &self.pagemap, lpn, stashed, written, alone)
+                let notes = match (written, state & UNSURE != 0) {
+                    (true, _) => Notes::Written,
+                    (false, true) => Notes::Unknown,
+                    (false, false) => Notes::Kept,
+                };
+                b.unmap(&self.uffd, &self.pagemap, lpn, stashed, notes, alone)
             }
             Backing::Shared(b) => b.unmap(&self.pagemap, lpn, written),
         };
         self.mapped -= u64::from(!matches!(left, Left::Pinned(_)));
-        let gone = state & !(MAPPED | WRITTEN);
+        let gone = state & !(MAPPED | WRITTEN | UNSURE);
         self.state[lpn as usize] = match left {
             Left::Written => gone | STASHED,
             Left::Clean => gone,
@@ -344,8 +424,8 @@ impl Host {
     /// library's back had written to a page that leaves. A shared page cannot lose what is written.
     pub fn ask_alone(&mut self) {
         self.alone = match self.backing {
-            Backing::Private(_) => self.threads.are_at_most(self.alone_at),
-            Backing::Shared(_) => self.threads.are_known_at_most(self.alone_at),
+            Backing::Private(_) => self.threads.is_one(),
+            Backing::Shared(_) => self.threads.is_known_as_one(),
         };
     }
 
@@ -394,73 +474,4 @@ impl Host {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stats::Live;
-    use sluice_region::{Mapping, UffdKind};
-
-    const PAGES: u64 = 4;
-
-    fn host() -> Host {
-        let uffd = Uffd::open(UffdKind::Signal).unwrap();
-        let mut backing = PrivateBacking::new(PAGES as usize).unwrap();
-        backing.register(&uffd).unwrap();
-        let view = Mapping::anonymous(sluice_abi::view_bytes(PAGES)).unwrap();
-        let live = Box::leak(Box::new(Live::new(view, PAGES, 0, 0, false)));
-        let backing = Backing::Private(backing);
-        Host::new(uffd, backing, PAGES, 0, live.residency()).unwrap()
-    }
-
-    /// Its thread would find it gone at the moment at which it was promised.
-    #[test]
-    fn a_page_mapped_ahead_stays_until_its_thread_had_it() {
-        let mut host = host();
-        let (lpn, (addr, _)) = (1, host.address_of(1, 0).unwrap());
-        host.state[lpn as usize] = PENDING;
-        assert!(host.map_ahead(lpn, addr));
-        assert!(host.pagemap.is_present(addr));
-        assert!(!host.map_ahead(lpn, addr), "a second thread waits for it");
-        assert!(!host.unmap(Lpn(lpn)), "evicted meanwhile");
-        assert!(host.next_orphan().is_none() && host.pagemap.is_present(addr));
-        host.arrived(lpn);
-        assert_eq!(host.mapped(), 1);
-        assert_eq!(host.next_orphan(), Some((lpn, false)));
-        assert!(!host.pagemap.is_present(addr));
-        assert_eq!(host.mapped(), 0);
-    }
-
-    /// The second of two threads that wait for a page must not take it for being there.
-    #[test]
-    fn a_page_that_left_before_the_second_threads_turn_is_not_there() {
-        let mut host = host();
-        let (lpn, (addr, _)) = (1, host.address_of(1, 0).unwrap());
-        host.state[lpn as usize] = PENDING;
-        assert!(host.map_ahead(lpn, addr), "for one thread");
-        assert!(host.settle(lpn, addr, false), "the other is first");
-        host.arrived(lpn);
-        // SAFETY: the page was just mapped, writable.
-        unsafe { (addr as *mut u64).write_volatile(7) };
-        assert!(host.unmap(Lpn(lpn)), "written");
-        assert!(
-            !host.settle(lpn, addr, true),
-            "it would be missing, and read as zeros"
-        );
-        assert_eq!(host.state[lpn as usize], STASHED);
-        assert_eq!(host.mapped(), 0);
-    }
-
-    /// What it stores ahead of its page's moment, in a handler of a signal, is not lost.
-    #[test]
-    fn a_store_to_a_page_mapped_ahead_is_noticed() {
-        let mut host = host();
-        let (addr, _) = host.address_of(1, 0).unwrap();
-        host.state[1] = PENDING;
-        assert!(host.map_ahead(1, addr));
-        // SAFETY: the page was just mapped, writable.
-        unsafe { (addr as *mut u64).write_volatile(7) };
-        host.arrived(1);
-        host.alone = true;
-        assert!(host.unmap(Lpn(1)), "written");
-        assert_eq!(host.state[1], STASHED);
-    }
-}
+mod tests;

@@ -7,14 +7,17 @@
 
 mod affinity;
 mod calibrate;
+mod calm;
 mod clock;
 mod control;
+mod descriptors;
 mod engine;
 mod files;
 mod fork;
 mod groups;
 mod handler;
 mod host;
+mod leader;
 mod lock;
 mod pace;
 mod private;
@@ -33,13 +36,14 @@ mod thread;
 
 pub use affinity::choose as choose_cpus;
 pub use calibrate::Cost;
+pub use calm::{calm, hold_signals, restore_signals};
 pub use clock::now_ns;
-pub use control::start as start_control;
+pub use descriptors::{first_guarded, is_guarded};
 pub use engine::{Engine, StartError};
-pub use handler::start as start_handlers;
 pub use lock::Lock;
 pub use session::{BUILD, Place, Session, SessionError, Trap};
 pub use shared::SharedBacking;
 pub use signal::{chain as chain_signal, install as install_signal, is_ours as signal_is_ours};
 pub use space::Space;
 pub use state::{Plan, Wait};
+pub use thread::{prepare as prepare_threads, start_service};

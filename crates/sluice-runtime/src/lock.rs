@@ -6,6 +6,7 @@
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering::*};
+use sluice_region::sys;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -108,7 +109,7 @@ impl<T> Lock<T> {
             .as_ref()
             .map_or(core::ptr::null(), core::ptr::from_ref);
         // SAFETY: the word outlives the call; a null timeout waits without end.
-        unsafe { libc::syscall(libc::SYS_futex, word, op, value, limit) };
+        let _ = unsafe { sys!(libc::SYS_futex, word, op, value, limit) };
     }
 }
 

@@ -6,7 +6,7 @@
 //! stash if they changed. Copying in is cheaper than moving in (no second call to protect, no page
 //! table walk in the source), and after a fork it works on shared pages, which a move refuses.
 
-use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write};
+use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write, raw_madvise};
 
 /// Limbo pages are freed in batches: a call per page would cost as much as the move. This many at
 /// the latest, so that even without waits it is a rare trap that pays for it.
@@ -27,6 +27,17 @@ pub enum Left {
     Pinned(i32),
 }
 
+/// What is known of a page's writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notes {
+    /// It was written.
+    Written,
+    /// The kernel has taken notes since it was mapped.
+    Kept,
+    /// Nobody has: its contents tell.
+    Unknown,
+}
+
 /// Arena, stash and limbo of one process.
 #[derive(Debug)]
 pub struct PrivateBacking {
@@ -42,10 +53,16 @@ impl PrivateBacking {
     pub fn new(pages: usize) -> Result<PrivateBacking, i32> {
         let arena = Mapping::anonymous(pages * PAGE)?;
         arena.fence();
+        let stash = Mapping::anonymous(pages * PAGE)?;
+        let limbo = Mapping::anonymous(LIMBO_PAGES * PAGE)?;
+        // What a core file has of the arena is what was in the cache. As much again would be of no
+        // use to a debugger, which does not know that it belongs there.
+        stash.keep_from_core_files();
+        limbo.keep_from_core_files();
         Ok(PrivateBacking {
             arena,
-            stash: Mapping::anonymous(pages * PAGE)?,
-            limbo: Mapping::anonymous(LIMBO_PAGES * PAGE)?,
+            stash,
+            limbo,
             limbo_next: 0,
             zeros: zero_page()?,
         })
@@ -63,6 +80,18 @@ impl PrivateBacking {
         unsafe { dont_need(self.limbo.addr(), self.limbo.len())? };
         self.limbo_next = 0;
         uffd.register_private(self.limbo.addr(), self.limbo.len())
+    }
+
+    /// A child that this library does not know of has no arena: it would see pages without their
+    /// contents there.
+    pub fn keep_from_children(&self) -> Result<(), i32> {
+        keep_from_children(self.arena.addr(), self.arena.len())
+    }
+
+    /// A child that is about to be made has the arena.
+    pub fn give_to_children(&self) -> Result<(), i32> {
+        // SAFETY: our own memory, whose contents stay.
+        unsafe { raw_madvise(self.arena.addr(), self.arena.len(), libc::MADV_DOFORK) }
     }
 
     /// The arena's addresses.
@@ -95,6 +124,20 @@ impl PrivateBacking {
         uffd.copy_page(self.page(lpn), self.source(lpn, stashed), fill)
     }
 
+    /// Whether an address is one of limbo, where nothing is but in the midst of an eviction.
+    pub fn is_limbo(&self, addr: usize) -> bool {
+        self.limbo.contains(addr)
+    }
+
+    /// Maps a page of zeros anywhere where faults are served.
+    pub fn map_zeros(&self, uffd: &Uffd, page: usize) -> Result<(), i32> {
+        let fill = Fill {
+            protect: false,
+            wake: true,
+        };
+        uffd.copy_page(page, self.zeros.addr(), fill)
+    }
+
     /// Unmaps a page and brings the stash up to date. `alone` says that no thread of the program
     /// can run meanwhile.
     #[allow(clippy::too_many_arguments)]
@@ -104,11 +147,15 @@ impl PrivateBacking {
         pagemap: &Pagemap,
         lpn: u64,
         stashed: bool,
-        known_written: bool,
+        notes: Notes,
         alone: bool,
     ) -> Left {
         let page = self.page(lpn);
-        let written = known_written || pagemap.is_written(page);
+        let written = match notes {
+            Notes::Written => true,
+            Notes::Kept => pagemap.is_written(page),
+            Notes::Unknown => false,
+        };
         let limbo = self.limbo.addr() + self.limbo_next * PAGE;
         match move_out(uffd, pagemap, limbo, page) {
             Ok(()) => {}
@@ -116,7 +163,8 @@ impl PrivateBacking {
             Err(errno) => return Left::Pinned(errno),
         }
         // A store by another thread between the question and the move shows in the contents.
-        let changed = written || !alone && !same_page(limbo, self.source(lpn, stashed));
+        let is_told = alone && notes == Notes::Kept;
+        let changed = written || !is_told && !same_page(limbo, self.source(lpn, stashed));
         if changed {
             copy_page(self.stash.addr() + lpn as usize * PAGE, limbo);
         }
@@ -149,6 +197,13 @@ impl PrivateBacking {
             let _ = dont_need(self.stash.addr() + start, len);
         }
     }
+}
+
+/// Leaves a range of the arena out of the memory of children; see
+/// [`PrivateBacking::keep_from_children`].
+pub fn keep_from_children(addr: usize, len: usize) -> Result<(), i32> {
+    // SAFETY: memory of the arena, whose contents stay.
+    unsafe { raw_madvise(addr, len, libc::MADV_DONTFORK) }
 }
 
 /// A page of zeros that is never written.
@@ -235,12 +290,12 @@ mod tests {
         let (uffd, pagemap, mut backing) = world();
         store(&uffd, &backing, 7);
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, false, true),
+            backing.unmap(&uffd, &pagemap, 1, false, Notes::Kept, true),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 7);
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, true, false, true),
+            backing.unmap(&uffd, &pagemap, 1, true, Notes::Kept, true),
             Left::Clean
         );
         assert_eq!(load_back(&uffd, &backing), 7);
@@ -251,7 +306,7 @@ mod tests {
         let (uffd, pagemap, mut backing) = world();
         store(&uffd, &backing, 7);
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, false, true),
+            backing.unmap(&uffd, &pagemap, 1, false, Notes::Kept, true),
             Left::Written
         );
         load_back(&uffd, &backing);
@@ -259,7 +314,7 @@ mod tests {
         unsafe { word(backing.page(1)).write_volatile(8) };
         uffd.write_protect(backing.page(1), PAGE).unwrap();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, true, false, false),
+            backing.unmap(&uffd, &pagemap, 1, true, Notes::Kept, false),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 8);
@@ -272,7 +327,7 @@ mod tests {
         let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
         uffd.move_page(limbo, backing.page(1)).unwrap();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, true, true),
+            backing.unmap(&uffd, &pagemap, 1, false, Notes::Written, true),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 9);
@@ -286,7 +341,7 @@ mod tests {
         uffd.copy_page(limbo, backing.zeros.addr(), Fill::NOTICED)
             .unwrap();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, true, true),
+            backing.unmap(&uffd, &pagemap, 1, false, Notes::Written, true),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 11);
@@ -296,7 +351,7 @@ mod tests {
     fn a_page_that_is_nowhere_is_absent() {
         let (uffd, pagemap, mut backing) = world();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, false, true),
+            backing.unmap(&uffd, &pagemap, 1, false, Notes::Kept, true),
             Left::Absent
         );
     }

@@ -32,11 +32,6 @@ impl Engine {
         Start { block, is_in_place }
     }
 
-    /// A thread has set its own capabilities.
-    pub fn note_own_rights(&self) {
-        self.block().own_rights.store(1, Release);
-    }
-
     /// A child was made that is another program.
     pub fn started_program(&self) {
         self.block().started.fetch_add(1, AcqRel);

@@ -1,9 +1,13 @@
 //! What the program does to its own mappings: giving pages back, changing their protection, mapping
 //! the device file and unmapping it. Called by hooks, off the fault path.
 
+use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
+use crate::private::keep_from_children;
+use crate::session::Place;
+use crate::thread::in_service;
 use sluice_abi::Counter;
 use sluice_region::PAGE;
 use sluice_units::Lpn;
@@ -11,6 +15,10 @@ use sluice_units::Lpn;
 impl Engine {
     /// Drops the contents of pages the program gave back. The range is whole pages of the arena.
     pub fn discard(&self, start: usize, len: usize) {
+        calm(|| self.discard_now(start, len));
+    }
+
+    fn discard_now(&self, start: usize, len: usize) {
         let now = self.device_time(now_ns());
         let mut core = self.core.lock();
         let Some(first) = core.host.lpn(start) else {
@@ -34,6 +42,10 @@ impl Engine {
     /// Takes the program's access to a range. Contents stay on the device and pages in its cache,
     /// but none stays mapped: the kernel moves nothing out of memory that nobody may write to.
     pub fn close(&self, start: usize, len: usize) -> Result<(), i32> {
+        in_service(|| self.close_now(start, len))
+    }
+
+    fn close_now(&self, start: usize, len: usize) -> Result<(), i32> {
         let mut guard = self.core.lock();
         let core = &mut *guard;
         let first = core.host.lpn(start).ok_or(libc::EINVAL)?;
@@ -49,6 +61,10 @@ impl Engine {
 
     /// Takes pages off the device, contents and all, because their protection is to change.
     pub fn leave_device(&self, start: usize, len: usize) {
+        in_service(|| self.leave_device_now(start, len));
+    }
+
+    fn leave_device_now(&self, start: usize, len: usize) {
         let now = self.device_time(now_ns());
         let mut core = self.core.lock();
         let Some(first) = core.host.lpn(start) else {
@@ -76,6 +92,10 @@ impl Engine {
 
     /// Brings a range back under the device, empty. The caller has mapped it afresh.
     pub fn rejoin_device(&self, start: usize, len: usize) {
+        in_service(|| self.rejoin_device_now(start, len));
+    }
+
+    fn rejoin_device_now(&self, start: usize, len: usize) {
         let mut core = self.core.lock();
         let Some(first) = core.host.lpn(start) else {
             return;
@@ -85,29 +105,36 @@ impl Engine {
         }
         // SAFETY: a mapped range of the arena; advice only.
         let _ = unsafe { sluice_region::no_huge_pages(start, len) };
+        let _ = keep_from_children(start, len);
         let _ = core.host.uffd.register_private(start, len);
     }
 
     /// Whether any page of a range has left the device.
     pub fn any_off_device(&self, start: usize, len: usize) -> bool {
-        let core = self.core.lock();
-        let Some(first) = core.host.lpn(start) else {
-            return false;
-        };
-        let range = first as usize..first as usize + len / PAGE;
-        core.host.state[range].iter().any(|s| s & OFF_DEVICE != 0)
+        calm(|| {
+            let core = self.core.lock();
+            let Some(first) = core.host.lpn(start) else {
+                return false;
+            };
+            let range = first as usize..first as usize + len / PAGE;
+            core.host.state[range].iter().any(|s| s & OFF_DEVICE != 0)
+        })
     }
 
     /// The device file's identity, with `--place dax`.
     pub fn dax_identity(&self) -> Option<(u64, u64)> {
-        match &self.core.lock().host.backing {
+        calm(|| match &self.core.lock().host.backing {
             Backing::Shared(b) => Some(b.identity()),
             Backing::Private(_) => None,
-        }
+        })
     }
 
     /// Puts a fresh shared mapping of the device file under the device.
     pub fn add_window(&self, start: usize, len: usize, offset: u64) -> Result<(), i32> {
+        in_service(|| self.add_window_now(start, len, offset))
+    }
+
+    fn add_window_now(&self, start: usize, len: usize, offset: u64) -> Result<(), i32> {
         let mut guard = self.core.lock();
         let core = &mut *guard;
         let first = offset / PAGE as u64;
@@ -122,6 +149,13 @@ impl Engine {
 
     /// Forgets mappings of the device file that are about to go.
     pub fn cut_windows(&self, start: usize, len: usize) -> Result<(), i32> {
+        match self.session.place {
+            Place::Heap => Ok(()),
+            Place::Dax(_) => in_service(|| self.cut_windows_now(start, len)),
+        }
+    }
+
+    fn cut_windows_now(&self, start: usize, len: usize) -> Result<(), i32> {
         let mut guard = self.core.lock();
         let host = &mut guard.host;
         let state = &mut host.state;

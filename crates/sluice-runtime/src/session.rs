@@ -64,6 +64,16 @@ impl std::fmt::Display for SessionError {
 }
 
 impl Session {
+    /// Threads that the runtime has once all are started: the service thread of event mode, its
+    /// handlers, and the server of the control ring.
+    pub fn threads(&self) -> usize {
+        let handlers = match self.trap {
+            Trap::Event => 1 + self.handlers,
+            Trap::Signal => 0,
+        };
+        handlers + usize::from(self.ring)
+    }
+
     /// Reads the session file of a directory.
     pub fn load(dir: &Path) -> Result<Session, SessionError> {
         let path = dir.join(sluice_abi::SESSION_FILE);

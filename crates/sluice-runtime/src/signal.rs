@@ -1,11 +1,13 @@
 //! Signal mode: the faulting thread serves its own fault inside SIGBUS.
 
+use crate::calm::on_own_stack;
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::wait_until;
 use crate::state::Plan;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 use libc::{c_int, c_void, siginfo_t};
+use sluice_region::sys;
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
 /// What the program wants done about a SIGBUS that is not ours; a leaked `sigaction`.
@@ -17,7 +19,7 @@ pub fn install(engine: &'static Engine) -> bool {
     // SAFETY: plain data, for which zeros are valid.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = on_bus as *const () as usize;
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     // SAFETY: the action is live. Every signal waits while a fault is served: a handler of the
     // program that faults in turn would find the engine's lock held by its own thread.
     unsafe {
@@ -71,17 +73,27 @@ pub fn chain(new: Option<libc::sigaction>) -> libc::sigaction {
 }
 
 /// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
+///
+/// The stack may be small, or the program's own for signals: next to nothing of it is used.
 extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let seen_ns = now_ns();
-    // SAFETY: the engine is leaked; the kernel's pointers are valid for the call.
-    let (engine, addr, write, errno) = unsafe {
-        let engine = &*ENGINE.load(Acquire);
-        let saved = *libc::__errno_location();
-        (engine, (*info).si_addr() as usize, is_write(context), saved)
-    };
-    if is_sent(info) {
-        return pass_on(signal, info, context);
+    // SAFETY: this thread's own errno.
+    let errno = unsafe { *libc::__errno_location() };
+    let is_served = !is_sent(info) && on_own_stack(|| serve(info, context, seen_ns));
+    if !is_served {
+        pass_on(signal, info, context);
     }
+    // SAFETY: as the interrupted code left it.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Serves a fault. False if it is not the device's.
+fn serve(info: *mut siginfo_t, context: *mut c_void, seen_ns: u64) -> bool {
+    // SAFETY: the engine is leaked; the kernel's pointers are valid for the call.
+    let (engine, addr, write) = unsafe {
+        let engine = &*ENGINE.load(Acquire);
+        (engine, (*info).si_addr() as usize, is_write(context))
+    };
     let page = addr & !(sluice_region::PAGE - 1);
     let thread = sluice_region::thread_id;
     let plan = loop {
@@ -91,7 +103,7 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         sleep_until(now_ns() + FORK_LOOK_NS);
     };
     match plan {
-        Plan::Outside => pass_on(signal, info, context),
+        Plan::Outside => return false,
         Plan::Done => {}
         Plan::Wait(mut wait) => {
             if !wait.is_there {
@@ -104,8 +116,7 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
             }
         }
     }
-    // SAFETY: this thread's own errno, as the interrupted code left it.
-    unsafe { *libc::__errno_location() = errno };
+    true
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -143,7 +154,8 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 let default: libc::sigaction = core::mem::zeroed();
                 real_sigaction(signal, &default, core::ptr::null_mut());
                 if is_sent(info) {
-                    libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
+                    let (process, thread) = (libc::getpid(), sluice_region::thread_id());
+                    let _ = sys!(libc::SYS_tgkill, process, thread, signal);
                 }
             }
         }
@@ -174,12 +186,13 @@ fn call(
         }
         // The handler may need a page of the device.
         mask &= !(1 << (libc::SIGBUS - 1));
-        libc::syscall(
+        let set = libc::SIG_SETMASK;
+        let _ = sys!(
             libc::SYS_rt_sigprocmask,
-            libc::SIG_SETMASK,
-            &mask,
-            &mut before,
-            8,
+            set,
+            &raw const mask,
+            &raw mut before,
+            8
         );
         if action.sa_flags & libc::SA_SIGINFO != 0 {
             let f: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
@@ -189,12 +202,6 @@ fn call(
             let f: extern "C" fn(c_int) = core::mem::transmute(handler);
             f(signal);
         }
-        libc::syscall(
-            libc::SYS_rt_sigprocmask,
-            libc::SIG_SETMASK,
-            &before,
-            0usize,
-            8,
-        );
+        let _ = sys!(libc::SYS_rt_sigprocmask, set, &raw const before, 0, 8);
     }
 }

@@ -38,6 +38,15 @@ impl Space {
         Some(found)
     }
 
+    /// Takes these pages, if all are free.
+    pub fn take_at(&mut self, first: usize, count: usize) -> bool {
+        let is_free = first + count <= self.pages && self.used.count_in(first, count) == 0;
+        if is_free {
+            self.used.mark(first, count, true);
+        }
+        is_free
+    }
+
     /// The same for pages that are closed, if half of all stay free: a program reserves more than
     /// it will use, and must not find the device full of that.
     pub fn reserve(&mut self, count: usize) -> Option<usize> {
@@ -81,6 +90,11 @@ impl Space {
     /// Pages of a range that are in use.
     pub fn used_in(&self, first: usize, count: usize) -> usize {
         self.used.count_in(first, count)
+    }
+
+    /// Whether a page is in use and open.
+    pub fn is_open(&self, page: usize) -> bool {
+        self.used.count_in(page, 1) == 1 && self.closed.count_in(page, 1) == 0
     }
 
     /// Pages in use.

@@ -24,7 +24,7 @@ const BRING_AHEAD_NS: u64 = 10_000;
 /// What to do about a fault.
 #[derive(Clone, Copy, Debug)]
 pub enum Plan {
-    /// The address is not on the device.
+    /// The address is not on the device, and none of the runtime's business.
     Outside,
     /// Nothing more: the page is mapped.
     Done,

@@ -1,47 +1,243 @@
-//! Threads of the runtime: all signals blocked, and nothing of theirs in the program's heap.
+//! Threads of the runtime: unknown to the C library, all signals blocked, and nothing of theirs in
+//! the program's heap.
+//!
+//! The first one is the *service thread* of event mode. It has a table of descriptors of its own,
+//! in which everything that the runtime has opened is out of the program's reach, and it makes the
+//! other threads, which share that table. Work that needs such a descriptor is handed to it.
 
-use sluice_region::Mapping;
+use crate::calm::{calm, is_runtime_thread, make_stacks, set_mask, thread_stack};
+use crate::lock::Lock;
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use sluice_region::{
+    Descriptors, Main, Modules, Room, futex_wait, futex_wake, name_thread, own_nothing,
+    raise_priority, set_own_descriptors,
+};
 
-/// Stack of a thread, with room for what the program's libraries keep for each.
-const STACK_BYTES: usize = 1 << 20;
+/// The mask of a thread of the runtime.
+const ALL_SIGNALS: u64 = u64::MAX;
+/// Looks at a word before sleeping on it.
+const LOOKS: u32 = 2_000;
 
-/// What a thread runs.
-pub type Main = extern "C" fn(*mut libc::c_void) -> *mut libc::c_void;
+/// What all threads need, made once.
+struct Crew {
+    modules: Modules,
+    rooms: Box<[Room]>,
+}
 
-/// Starts a thread that nobody waits for.
-///
-/// The stack is our own. In the child of a fork the C library would take one from its threads of
-/// before, and clear what they kept in the program's heap: pages that nobody serves yet.
-///
-/// # Safety
-/// `main` can run with `argument` in another thread.
-pub unsafe fn spawn(main: Main, argument: *mut libc::c_void) -> Result<(), i32> {
-    let stack = core::mem::ManuallyDrop::new(Mapping::anonymous(STACK_BYTES)?);
-    // SAFETY: plain data, for which zeros are valid; sigfillset makes it whole.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
-        unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
-    let mut thread: libc::pthread_t = 0;
-    // SAFETY: as above; `pthread_attr_init` makes it whole.
-    let mut attributes: libc::pthread_attr_t = unsafe { core::mem::zeroed() };
-    // SAFETY: the caller vouches for the thread. It inherits the mask of its maker, so signals are
-    // blocked from its first instruction on.
-    unsafe {
-        libc::sigfillset(&mut all);
-        raw_sigmask(&all, &mut before);
-        libc::pthread_attr_init(&mut attributes);
-        libc::pthread_attr_setstack(&mut attributes, stack.addr() as *mut _, stack.len());
-        let rc = libc::pthread_create(&mut thread, &attributes, main, argument);
-        raw_sigmask(&before, core::ptr::null_mut());
-        if rc != 0 {
-            return Err(rc);
-        }
-        libc::pthread_detach(thread);
-    }
+static CREW: AtomicPtr<Crew> = AtomicPtr::new(core::ptr::null_mut());
+/// Threads that run in this process.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes room for so many threads. By a thread of the program's, once.
+pub fn prepare(threads: usize) -> Result<(), i32> {
+    make_stacks(threads)?;
+    let modules = Modules::find();
+    let rooms: Result<Box<[Room]>, i32> = (0..threads)
+        .map(|n| Room::new(&modules, thread_stack(n)))
+        .collect();
+    let crew = Box::new(Crew {
+        rooms: rooms?,
+        modules,
+    });
+    CREW.store(Box::into_raw(crew), Release);
     Ok(())
 }
 
-/// Past the C library, whose `pthread_sigmask` the preload library hooks.
-unsafe fn raw_sigmask(set: *const libc::sigset_t, old: *mut libc::sigset_t) {
-    // SAFETY: the kernel's set is 8 bytes, the first of the library's.
-    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, set, old, 8) };
+fn crew() -> Option<&'static Crew> {
+    // SAFETY: leaked by `prepare`.
+    unsafe { CREW.load(Acquire).as_ref() }
+}
+
+/// Threads of the runtime in this process.
+pub fn running() -> usize {
+    RUNNING.load(Acquire)
+}
+
+/// In the child of a fork: none of them exists there.
+pub fn after_fork_in_child() {
+    RUNNING.store(0, Release);
+    SERVICE.after_fork_in_child();
+}
+
+/// Starts a thread that nobody waits for.
+///
+/// Nothing is allocated: in the child of a fork the rooms of the parent's threads are free.
+///
+/// # Safety
+/// `main` can run with `argument` in another thread.
+pub unsafe fn spawn(
+    main: Main,
+    argument: *mut c_void,
+    descriptors: Descriptors,
+) -> Result<(), i32> {
+    let crew = crew().ok_or(libc::ENOMEM)?;
+    let n = RUNNING.fetch_add(1, AcqRel);
+    let room = crew.rooms.get(n).ok_or(libc::EAGAIN)?;
+    room.clear(&crew.modules);
+    let mut before = 0u64;
+    // It inherits the mask of its maker, so signals are blocked from its first instruction on.
+    set_mask(libc::SIG_SETMASK, &ALL_SIGNALS, &raw mut before);
+    // SAFETY: the room is never freed and has no thread; the caller vouches for the rest.
+    let started = unsafe { room.start(main, argument, descriptors) };
+    set_mask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+    if started.is_err() {
+        RUNNING.fetch_sub(1, AcqRel);
+    }
+    started.map(drop)
+}
+
+/// One piece of work for the service thread.
+struct Job {
+    run: extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+}
+
+/// The service thread, as others see it.
+struct Service {
+    /// One piece of work at a time.
+    only: Lock<()>,
+    job: AtomicPtr<Job>,
+    /// Changes with every piece of work, and with its end.
+    bell: AtomicU32,
+    done: AtomicU32,
+    /// Whether it runs; or the error that kept it from running, negative.
+    state: AtomicU32,
+}
+
+const ABSENT: u32 = 0;
+const STARTING: u32 = 1;
+const READY: u32 = 2;
+/// An error number is told above this.
+const FAILED: u32 = 1 << 16;
+
+static SERVICE: Service = Service {
+    only: Lock::new(()),
+    job: AtomicPtr::new(core::ptr::null_mut()),
+    bell: AtomicU32::new(0),
+    done: AtomicU32::new(0),
+    state: AtomicU32::new(ABSENT),
+};
+
+/// Starts the service thread and waits until it has its own descriptors.
+pub fn start_service() -> Result<(), i32> {
+    set_own_descriptors(has_own_descriptors);
+    crate::leader::note();
+    SERVICE.state.store(STARTING, Release);
+    // SAFETY: the argument is not used.
+    unsafe { spawn(serve, core::ptr::null_mut(), Descriptors::Copied)? };
+    await_other(&SERVICE.state, STARTING);
+    match SERVICE.state.load(Acquire) {
+        READY => Ok(()),
+        failed => Err((failed - FAILED) as i32),
+    }
+}
+
+/// Whether there is a service thread, so that the runtime's descriptors are not the program's.
+pub fn has_service() -> bool {
+    SERVICE.state.load(Acquire) == READY
+}
+
+fn has_own_descriptors() -> bool {
+    has_service() && is_runtime_thread()
+}
+
+/// Calls a function in the service thread, where there is one, and waits for its result.
+///
+/// It must not touch what may lie on the device. With a lock held for which the service thread
+/// might have to wait, this must not be called.
+pub fn in_service<F: FnOnce() -> R, R>(function: F) -> R {
+    if !has_service() || is_runtime_thread() {
+        return calm(function);
+    }
+    calm(move || {
+        let call = Call {
+            function: Cell::new(Some(function)),
+            result: Cell::new(None),
+        };
+        let mut job = Job {
+            run: perform::<F, R>,
+            argument: (&raw const call).cast_mut().cast(),
+        };
+        let _only = SERVICE.only.lock();
+        let done = SERVICE.done.load(Acquire);
+        SERVICE.job.store(&raw mut job, Release);
+        SERVICE.bell.fetch_add(1, AcqRel);
+        futex_wake(&SERVICE.bell);
+        await_other(&SERVICE.done, done);
+        match call.result.take() {
+            Some(result) => result,
+            // The service thread says that it is done after the result is there.
+            None => sluice_region::fatal(format_args!("the service thread gave no result")),
+        }
+    })
+}
+
+/// Takes the service thread for the caller alone, who forks.
+pub fn before_fork() {
+    SERVICE.only.acquire();
+}
+
+/// Gives it back, in the parent.
+pub fn after_fork_in_parent() {
+    SERVICE.only.release();
+}
+
+impl Service {
+    fn after_fork_in_child(&self) {
+        self.job.store(core::ptr::null_mut(), Release);
+        self.state.store(ABSENT, Release);
+        self.only.release();
+    }
+}
+
+struct Call<F, R> {
+    function: Cell<Option<F>>,
+    result: Cell<Option<R>>,
+}
+
+/// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
+extern "C" fn perform<F: FnOnce() -> R, R>(call: *mut c_void) {
+    // SAFETY: the caller of `in_service` waits until this is done.
+    let call = unsafe { &*call.cast::<Call<F, R>>() };
+    if let Some(function) = call.function.take() {
+        call.result.set(Some(function()));
+    }
+}
+
+extern "C" fn serve(_: *mut c_void) -> ! {
+    name_thread(c"sluice-service");
+    let state = match own_nothing() {
+        Ok(()) => READY,
+        Err(errno) => FAILED + errno as u32,
+    };
+    raise_priority();
+    let mut rung = SERVICE.bell.load(Acquire);
+    SERVICE.state.store(state, Release);
+    futex_wake(&SERVICE.state);
+    loop {
+        crate::leader::wait(&SERVICE.bell, rung, running() as u64);
+        rung = SERVICE.bell.load(Acquire);
+        let job = SERVICE.job.swap(core::ptr::null_mut(), AcqRel);
+        // SAFETY: whoever posted it waits until it is done.
+        if let Some(job) = unsafe { job.as_ref() } {
+            (job.run)(job.argument);
+            SERVICE.done.fetch_add(1, AcqRel);
+            futex_wake(&SERVICE.done);
+        }
+    }
+}
+
+/// Waits until a word has another value than this.
+fn await_other(word: &AtomicU32, value: u32) {
+    for _ in 0..LOOKS {
+        if word.load(Acquire) != value {
+            return;
+        }
+        core::hint::spin_loop();
+    }
+    while word.load(Acquire) == value {
+        futex_wait(word, value, None);
+    }
 }

@@ -14,7 +14,7 @@ use crate::thread;
 use core::sync::atomic::Ordering::*;
 use pages::Arrivals;
 use sluice_abi::{CHANNELS, RING_MAGIC, RING_VERSION, Ring, Server};
-use sluice_region::{Mapping, futex_wait, futex_wake};
+use sluice_region::{Descriptors, Mapping, futex_wait, futex_wake, name_thread};
 
 /// After a command the server looks this often for a while, if it has to look by itself.
 const BUSY_POLL_NS: u64 = 100_000;
@@ -58,11 +58,15 @@ pub fn start(engine: &'static Engine) -> Result<(), i32> {
         return Ok(());
     }
     // SAFETY: the engine is never freed.
-    unsafe { thread::spawn(main, core::ptr::from_ref(engine).cast_mut().cast()) }
+    unsafe {
+        let argument = core::ptr::from_ref(engine).cast_mut().cast();
+        thread::spawn(main, argument, Descriptors::Shared)
+    }
 }
 
 /// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
-extern "C" fn main(engine: *mut libc::c_void) -> *mut libc::c_void {
+extern "C" fn main(engine: *mut libc::c_void) -> ! {
+    name_thread(c"sluice-control");
     // SAFETY: given by `start`.
     let engine = unsafe { &*engine.cast::<Engine>() };
     let ring = engine.core().ring.as_ref().map(|ring| {
@@ -71,7 +75,7 @@ extern "C" fn main(engine: *mut libc::c_void) -> *mut libc::c_void {
         unsafe { &*core::ptr::from_ref(ring.ring()) }
     });
     let Some(ring) = ring else {
-        return core::ptr::null_mut();
+        sluice_region::fatal(format_args!("the control ring is gone"));
     };
     sluice_region::sleep_exactly();
     let mut control = Control {

@@ -1,0 +1,294 @@
+//! Stacks for signals, in signal mode.
+//!
+//! A miss is a signal there, and the kernel writes its record to the stack of the thread that it
+//! interrupts. That stack may be too small, or lie on the device itself. So each thread has an
+//! alternate stack: ours, unless it sets one of its own. To the program ours does not exist.
+
+use crate::buffers::{set_errno, signal_engine};
+use crate::change::status;
+use crate::internal::Internal;
+use crate::next;
+use crate::next::Next;
+use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+use libc::{c_int, c_void, pthread_attr_t, pthread_t, size_t, stack_t};
+use sluice_region::{PAGE, sys};
+use sluice_runtime::Engine;
+
+/// Room for the largest record, and for handlers of the program's that ask for an alternate stack
+/// and have none.
+const BYTES: usize = 64 << 10;
+
+type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+
+next!(next_create: c"pthread_create"(
+    thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start,
+    argument: *mut c_void) -> c_int);
+next!(next_setstack: c"pthread_attr_setstack"(
+    attributes: *mut pthread_attr_t, stack: *mut c_void, size: size_t) -> c_int);
+
+/// The key whose value is a thread's stack, above its number. 0 before there is one.
+static KEY: AtomicUsize = AtomicUsize::new(0);
+
+fn layout() -> Layout {
+    // SAFETY: a power of two, and not too large.
+    unsafe { Layout::from_size_align_unchecked(BYTES, PAGE) }
+}
+
+fn kernel(new: *const stack_t, old: *mut stack_t) -> Result<(), i32> {
+    // SAFETY: null or live records; a stack that is set stays as long as its thread.
+    unsafe { sys!(libc::SYS_sigaltstack, new, old) }.map(drop)
+}
+
+fn none() -> stack_t {
+    stack_t {
+        ss_sp: core::ptr::null_mut(),
+        ss_flags: libc::SS_DISABLE,
+        ss_size: 0,
+    }
+}
+
+/// Gives the calling thread a stack of ours.
+fn give(stack: *mut u8) -> Result<(), i32> {
+    let set = stack_t {
+        ss_sp: stack.cast(),
+        ss_flags: 0,
+        ss_size: BYTES,
+    };
+    kernel(&set, core::ptr::null_mut())
+}
+
+/// Our stack of the calling thread.
+fn own() -> *mut u8 {
+    match KEY.load(Acquire) {
+        0 => core::ptr::null_mut(),
+        // SAFETY: a key that was made.
+        key => unsafe { libc::pthread_getspecific((key - 1) as libc::pthread_key_t) }.cast(),
+    }
+}
+
+/// Gives the first thread its stack, and those to come a way to lose theirs.
+pub fn start() -> Result<(), i32> {
+    let mut key = 0;
+    // SAFETY: a live output, and a function of this library, which is never unloaded.
+    match unsafe { libc::pthread_key_create(&mut key, Some(take_back)) } {
+        0 => KEY.store(key as usize + 1, Release),
+        errno => return Err(errno),
+    }
+    // SAFETY: any layout that is not empty may be asked for.
+    let stack = unsafe { Internal.alloc(layout()) };
+    if stack.is_null() {
+        return Err(libc::ENOMEM);
+    }
+    enter(stack)
+}
+
+/// The calling thread has this stack from now on.
+fn enter(stack: *mut u8) -> Result<(), i32> {
+    let key = KEY.load(Acquire) - 1;
+    // SAFETY: a key that was made.
+    match unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, stack.cast()) } {
+        0 => give(stack),
+        errno => Err(errno),
+    }
+}
+
+/// At the end of a thread.
+unsafe extern "C" fn take_back(stack: *mut c_void) {
+    // It may have set one of its own, which then stays.
+    let mut set = none();
+    let is_ours = kernel(core::ptr::null(), &mut set).is_ok() && set.ss_sp == stack;
+    if !is_ours || kernel(&none(), core::ptr::null_mut()).is_ok() {
+        // SAFETY: made by `start` or `pthread_create` for this thread, which no longer uses it.
+        unsafe { Internal.dealloc(stack.cast(), layout()) };
+    }
+}
+
+/// What a thread of the program begins with.
+struct Begun {
+    start: Start,
+    argument: *mut c_void,
+    stack: *mut u8,
+}
+
+extern "C" fn begin(begun: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `pthread_create` for this thread alone.
+    let begun = unsafe { Box::from_raw(begun.cast::<Begun>()) };
+    let Begun {
+        start,
+        argument,
+        stack,
+    } = *begun;
+    // Without it the thread has what it would have without the device.
+    let _ = enter(stack);
+    start(argument)
+}
+
+/// # Safety
+/// C contract of `pthread_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    if signal_engine().is_none() || KEY.load(Acquire) == 0 {
+        // SAFETY: passed on.
+        return unsafe { next_create(thread, attributes, start, argument) };
+    }
+    // SAFETY: as in `start`.
+    let stack = unsafe { Internal.alloc(layout()) };
+    if stack.is_null() {
+        return libc::EAGAIN;
+    }
+    let begun = Box::into_raw(Box::new(Begun {
+        start,
+        argument,
+        stack,
+    }));
+    // SAFETY: the new thread frees what it begins with.
+    let result = unsafe { next_create(thread, attributes, begin, begun.cast()) };
+    if result != 0 {
+        // SAFETY: no thread has it.
+        unsafe {
+            drop(Box::from_raw(begun));
+            Internal.dealloc(stack, layout());
+        }
+    }
+    result
+}
+
+/// Takes a stack off the device.
+fn keep_off_device(engine: &Engine, start: usize, size: usize) {
+    let first = start & !(PAGE - 1);
+    let end = start.saturating_add(size).next_multiple_of(PAGE);
+    if engine.in_arena(first) && engine.in_arena(end - 1) {
+        engine.leave_device(first, end - first);
+    }
+}
+
+/// # Safety
+/// C contract of `sigaltstack`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int {
+    let ours = own();
+    let Some(engine) = signal_engine().filter(|_| !ours.is_null()) else {
+        return status(kernel(new, old));
+    };
+    let mut before = none();
+    // SAFETY: null or the program's record, which traps as any access of its own.
+    let wanted = unsafe { new.as_ref() }.copied();
+    let set = match wanted {
+        None => kernel(core::ptr::null(), &mut before),
+        Some(wanted) if wanted.ss_flags & libc::SS_DISABLE != 0 => {
+            let back = stack_t {
+                ss_sp: ours.cast(),
+                ss_flags: 0,
+                ss_size: BYTES,
+            };
+            kernel(&back, &mut before)
+        }
+        Some(wanted) => {
+            keep_off_device(engine, wanted.ss_sp as usize, wanted.ss_size);
+            kernel(&wanted, &mut before)
+        }
+    };
+    if let Err(errno) = set {
+        set_errno(errno);
+        return -1;
+    }
+    if before.ss_sp == ours.cast() {
+        before = none();
+    }
+    // SAFETY: null or the program's record.
+    if let Some(old) = unsafe { old.as_mut() } {
+        *old = before;
+    }
+    0
+}
+
+/// # Safety
+/// C contract of `pthread_attr_setstack`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_attr_setstack(
+    attributes: *mut pthread_attr_t,
+    stack: *mut c_void,
+    size: size_t,
+) -> c_int {
+    if let Some(engine) = signal_engine() {
+        keep_off_device(engine, stack as usize, size);
+    }
+    // SAFETY: passed on.
+    unsafe { next_setstack(attributes, stack, size) }
+}
+
+static NEXT_MAKE: Next = Next::new(c"makecontext");
+
+/// Takes the stack of a context off the device: a signal of the program's that comes while it runs
+/// is written there by the kernel, which does not wait for a page. Returns the function to go on
+/// with.
+extern "C" fn before_make(context: *const libc::ucontext_t) -> usize {
+    if let Some(engine) = signal_engine() {
+        // SAFETY: the program's context, whose stack it has set.
+        let stack = unsafe { (*context).uc_stack };
+        keep_off_device(engine, stack.ss_sp as usize, stack.ss_size);
+    }
+    NEXT_MAKE.address()
+}
+
+/// Goes on by a jump: nobody knows how many arguments there are.
+///
+/// # Safety
+/// C contract of `makecontext`.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn makecontext() {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push rax",
+        "call {before}",
+        "mov r11, rax",
+        "pop rax",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp r11",
+        before = sym before_make,
+    );
+}
+
+/// The same.
+///
+/// # Safety
+/// As above.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn makecontext() {
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-80]!",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "bl {before}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x6, x7, [sp, #64]",
+        "ldp x29, x30, [sp], #80",
+        "br x16",
+        before = sym before_make,
+    );
+}

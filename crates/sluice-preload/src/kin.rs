@@ -1,0 +1,215 @@
+//! Other ways to make a child than `fork`: the C library's `_Fork` and `clone`, and system calls by
+//! their numbers. A child with a memory of its own is served as one of `fork` is.
+//!
+//! A child that is made past the C library cannot be seen. It finds no memory where the device was,
+//! rather than memory with wrong contents, and its first call of a hook ends it with a message.
+
+use crate::altstack::sigaltstack;
+use crate::buffers::set_errno;
+use crate::change::{madvise, mprotect, mremap, munmap};
+use crate::descriptors::{close, close_range, dup2, dup3};
+use crate::fork::{child, parent, prepare, touch_pages};
+use crate::init::engine;
+use crate::map::mmap;
+use crate::mask::by_number;
+use crate::next;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+use libc::{c_int, c_long, c_void, pid_t};
+use sluice_region::{Mapping, PAGE, raw_madvise};
+
+type Function = extern "C" fn(*mut c_void) -> c_int;
+
+next!(next_fork: c"_Fork"() -> pid_t);
+next!(next_clone: c"clone"(
+    function: Function, stack: *mut c_void, flags: c_int, argument: *mut c_void,
+    parent: *mut pid_t, tls: *mut c_void, child: *mut pid_t) -> c_int);
+
+/// A word that the kernel clears in every child with a memory of its own.
+static KNOWN: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Makes children that nobody announces tell themselves apart.
+pub fn mark() -> Result<(), i32> {
+    const MADV_WIPEONFORK: c_int = 18;
+    let page = core::mem::ManuallyDrop::new(Mapping::anonymous(PAGE)?);
+    // SAFETY: our own page, which holds nothing yet.
+    unsafe { raw_madvise(page.addr(), PAGE, MADV_WIPEONFORK)? };
+    KNOWN.store(page.addr() as *mut AtomicU32, Release);
+    know();
+    Ok(())
+}
+
+/// This process is served.
+pub fn know() {
+    // SAFETY: null, or the page of `mark`, which stays.
+    if let Some(word) = unsafe { KNOWN.load(Acquire).as_ref() } {
+        word.store(1, Release);
+    }
+}
+
+/// Ends a child that was made past all hooks.
+#[inline]
+pub fn check() {
+    // SAFETY: as above.
+    let word = unsafe { KNOWN.load(Relaxed).as_ref() };
+    if word.is_some_and(|word| word.load(Relaxed) == 0) {
+        sluice_region::fatal(format_args!(
+            "the program has made a child by a system call of its own (fork or clone, past the C \
+             library); the child cannot have the device, and its memory is not there"
+        ));
+    }
+}
+
+/// Makes a call that returns twice, with a memory for each.
+unsafe fn forking(call: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: in the order of `fork`.
+    unsafe {
+        prepare();
+        let pid = call();
+        match pid {
+            0 => child(),
+            _ => parent(),
+        }
+        pid
+    }
+}
+
+/// # Safety
+/// C contract of `_Fork`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Fork() -> pid_t {
+    // SAFETY: passed on.
+    unsafe { forking(|| next_fork()) }
+}
+
+/// What the child of a `clone` runs. Under the locks that a fork holds.
+struct Begun(UnsafeCell<Option<(Function, *mut c_void)>>);
+
+// SAFETY: reached only by the thread that forks, and by its child.
+unsafe impl Sync for Begun {}
+
+static BEGUN: Begun = Begun(UnsafeCell::new(None));
+
+/// The child's first function, on the stack that the program gave it.
+extern "C" fn begin(_: *mut c_void) -> c_int {
+    // SAFETY: the parent stored it under its locks, which the child has until `child` is over.
+    unsafe {
+        let begun = (*BEGUN.0.get()).take();
+        child();
+        match begun {
+            Some((function, argument)) => function(argument),
+            None => 127,
+        }
+    }
+}
+
+/// # Safety
+/// C contract of `clone`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone(
+    function: Function,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent_id: *mut pid_t,
+    tls: *mut c_void,
+    child_id: *mut pid_t,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe {
+        if flags & libc::CLONE_VM != 0 || engine().is_none() || stack.is_null() {
+            return next_clone(function, stack, flags, argument, parent_id, tls, child_id);
+        }
+        prepare();
+        // The child needs its stack before its own faults are served.
+        touch_pages((stack as usize).wrapping_sub(8 * PAGE), 8);
+        *BEGUN.0.get() = Some((function, argument));
+        let nothing = core::ptr::null_mut();
+        let pid = next_clone(begin, stack, flags, nothing, parent_id, tls, child_id);
+        parent();
+        pid
+    }
+}
+
+/// The C library's answer to a system call.
+fn answer(result: Result<usize, i32>) -> c_long {
+    match result {
+        Ok(value) => value as c_long,
+        Err(errno) => {
+            set_errno(errno);
+            -1
+        }
+    }
+}
+
+/// Whether a call by its number makes a child with a memory of its own, which goes on where its
+/// parent is.
+unsafe fn forks(number: c_long, args: &[usize; 6]) -> bool {
+    const CLONE_VM: u64 = libc::CLONE_VM as u64;
+    match number {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_fork => true,
+        libc::SYS_clone => args[0] as u64 & CLONE_VM == 0 && args[1] == 0,
+        libc::SYS_clone3 => {
+            // SAFETY: the program's record: flags first, the stack behind four more words.
+            let (flags, stack) = unsafe {
+                let record = args[0] as *const u64;
+                (record.read_unaligned(), record.add(5).read_unaligned())
+            };
+            flags & CLONE_VM == 0 && stack == 0
+        }
+        _ => false,
+    }
+}
+
+/// System calls by their numbers: those that the hooks would see by name go to the hooks.
+///
+/// A fresh mapping is not placed on the device that way.
+///
+/// # Safety
+/// C contract of `syscall`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let args = [a, b, c, d, e, f];
+    // SAFETY: what the program asked for.
+    let pass = || answer(unsafe { sluice_region::call(number, args) });
+    if engine().is_none() {
+        return pass();
+    }
+    let at = a as *mut c_void;
+    let address = |p: *mut c_void| p as c_long;
+    // SAFETY: passed on.
+    unsafe {
+        match number {
+            _ if forks(number, &args) => forking(|| pass() as c_int).into(),
+            libc::SYS_mmap if d as c_int & libc::MAP_FIXED != 0 => address(mmap(
+                at,
+                b,
+                c as c_int,
+                d as c_int,
+                e as c_int,
+                f as libc::off_t,
+            )),
+            libc::SYS_munmap => munmap(at, b).into(),
+            libc::SYS_madvise => madvise(at, b, c as c_int).into(),
+            libc::SYS_mprotect => mprotect(at, b, c as c_int).into(),
+            libc::SYS_mremap => address(mremap(at, b, c, d as c_int, e as *mut c_void)),
+            libc::SYS_sigaltstack => sigaltstack(at.cast_const().cast(), b as *mut _).into(),
+            libc::SYS_rt_sigaction if d == 8 => by_number(a as c_int, b as *const _, c as *mut _),
+            libc::SYS_close => close(a as c_int).into(),
+            libc::SYS_close_range => close_range(a as u32, b as u32, c as c_int).into(),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_dup2 => dup2(a as c_int, b as c_int).into(),
+            libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
+            _ => pass(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The end of a process that cannot go on, with one line that says why.
+
+use crate::sys;
+use core::fmt::{Arguments, Write};
+use core::sync::atomic::{AtomicPtr, Ordering::*};
+
+/// What is longer is cut.
+const ROOM: usize = 1024;
+/// Status of a program that cannot have its device.
+const STATUS: i32 = 2;
+
+/// A line without allocation.
+struct Line {
+    bytes: [u8; ROOM],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        // The last byte is for the end of the line.
+        let room = ROOM - 1 - self.len;
+        let take = text.len().min(room);
+        self.bytes[self.len..self.len + take].copy_from_slice(&text.as_bytes()[..take]);
+        self.len += take;
+        Ok(())
+    }
+}
+
+/// Who is asked whether the calling thread has descriptors of its own, and not the program's.
+static HAS_OWN_DESCRIPTORS: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Sets the function that tells whether the calling thread has a table of descriptors of its own.
+pub fn set_own_descriptors(asked: fn() -> bool) {
+    HAS_OWN_DESCRIPTORS.store(asked as *mut (), Release);
+}
+
+/// Ends the process with status 2 and one line on the program's standard error.
+///
+/// Running on without what is missing would give wrong data, or measure something else.
+pub fn fatal(why: Arguments<'_>) -> ! {
+    let mut line = Line {
+        bytes: [0; ROOM],
+        len: 0,
+    };
+    // A line that is too long is cut.
+    let _ = write!(line, "sluice: {why}");
+    line.bytes[line.len] = b'\n';
+    line.len += 1;
+    // SAFETY: a live buffer and a static path; `exit_group` runs nothing of the program's.
+    unsafe {
+        let fd = if has_own_descriptors() {
+            programs_errors().unwrap_or(2)
+        } else {
+            2
+        };
+        let _ = sys!(libc::SYS_write, fd, line.bytes.as_ptr(), line.len);
+        loop {
+            let _ = sys!(libc::SYS_exit_group, STATUS);
+        }
+    }
+}
+
+fn has_own_descriptors() -> bool {
+    let asked = HAS_OWN_DESCRIPTORS.load(Acquire);
+    if asked.is_null() {
+        return false;
+    }
+    // SAFETY: stored by `set_own_descriptors`.
+    let asked: fn() -> bool = unsafe { core::mem::transmute(asked) };
+    asked()
+}
+
+/// The program's standard error, opened again by a thread that does not share its descriptors.
+///
+/// The kernel shows those of the process's first thread there. Nothing waits for a reader.
+fn programs_errors() -> Option<usize> {
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let path = c"/proc/self/fd/2";
+    // SAFETY: a static, terminated path.
+    unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) }.ok()
+}
+
+/// A descriptor of the runtime's that is gone.
+pub(crate) struct Lost;
+
+impl Lost {
+    /// Passes an error on, unless it says that `what` is closed or another file by now.
+    ///
+    /// Nothing can be served without it, and what is not served reads as zeros.
+    pub fn check(what: &str, errno: i32) -> i32 {
+        if matches!(errno, libc::EBADF | libc::ENOTTY) {
+            fatal(format_args!(
+                "the program has closed {what} of the emulation, which its memory needs; it closed \
+                 a descriptor that it had not opened, by a system call of its own"
+            ));
+        }
+        errno
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_where_it_is_too_long() {
+        let mut line = Line {
+            bytes: [0; ROOM],
+            len: 0,
+        };
+        write!(line, "{}", "x".repeat(2 * ROOM)).unwrap();
+        assert_eq!(line.len, ROOM - 1);
+    }
+}

@@ -1,0 +1,132 @@
+//! Descriptors of the runtime in signal mode. They are in the program's table, for the thread that
+//! misses is the program's own and needs them itself.
+//!
+//! They have high numbers, so that the program gets the numbers that it would get without them. The
+//! hooks on `close` and its kin pass them over; what closes them in another way is noticed at their
+//! next use, which ends the program.
+
+use crate::calm::calm;
+use crate::engine::Engine;
+use core::sync::atomic::{AtomicI32, Ordering::*};
+use sluice_region::sys;
+
+/// How many there can be.
+const MOST: usize = 8;
+/// Numbers are sought from here on, or a little below the program's limit if that is lower.
+const FROM: u64 = 4_096;
+/// Room for them below a limit that cannot be raised.
+const ROOM: u64 = 16;
+
+static GUARDED: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
+
+/// Whether a number of the program's table is the runtime's.
+pub fn is_guarded(fd: i32) -> bool {
+    fd >= 0 && GUARDED.iter().any(|slot| slot.load(Relaxed) == fd)
+}
+
+/// The lowest number of the runtime's from `from` to `to`.
+pub fn first_guarded(from: u32, to: u32) -> Option<u32> {
+    let numbers = GUARDED.iter().map(|slot| slot.load(Relaxed));
+    let numbers = numbers.filter_map(|fd| u32::try_from(fd).ok());
+    numbers.filter(|fd| (from..=to).contains(fd)).min()
+}
+
+/// Moves a descriptor to a high number, where hooks guard it.
+pub fn guard(fd: &mut i32) -> Result<(), i32> {
+    let free = |slot: &&AtomicI32| slot.compare_exchange(-1, *fd, AcqRel, Relaxed).is_ok();
+    let slot = GUARDED.iter().find(free).ok_or(libc::EMFILE)?;
+    let moved = with_room(|from| {
+        // SAFETY: no pointers.
+        unsafe { sys!(libc::SYS_fcntl, *fd, libc::F_DUPFD_CLOEXEC, from) }
+    });
+    slot.store(moved.map_or(-1, |number| number as i32), Release);
+    // SAFETY: our own descriptor, which has another number now.
+    let _ = unsafe { sys!(libc::SYS_close, *fd) };
+    *fd = moved? as i32;
+    Ok(())
+}
+
+/// Forgets all: in the child of a fork its parent's are closed.
+pub fn forget_all() {
+    GUARDED.iter().for_each(|slot| slot.store(-1, Release));
+}
+
+/// Calls with the number from which a high one is to be sought, and with room for it. The program's
+/// limit is raised for that moment where it may be: numbers above it stay valid, and the program
+/// cannot use them.
+fn with_room<R>(call: impl FnOnce(u64) -> R) -> R {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let ask = |new: *const libc::rlimit, old: *mut libc::rlimit| {
+        // SAFETY: null or live limits; of this process.
+        unsafe { sys!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, new, old) }.is_ok()
+    };
+    let is_known = ask(core::ptr::null(), &raw mut limit);
+    if !is_known {
+        return call(FROM);
+    }
+    let from = limit.rlim_cur.min(FROM);
+    let enough = from + ROOM;
+    let raised = libc::rlimit {
+        rlim_cur: enough,
+        ..limit
+    };
+    if enough <= limit.rlim_cur {
+        return call(from);
+    }
+    if enough <= limit.rlim_max && ask(&raised, core::ptr::null_mut()) {
+        let result = call(from);
+        ask(&limit, core::ptr::null_mut());
+        return result;
+    }
+    call(limit.rlim_cur.saturating_sub(ROOM))
+}
+
+impl Engine {
+    /// Moves what the runtime has opened out of the program's way.
+    pub fn guard_descriptors(&self) -> Result<(), i32> {
+        calm(|| self.core.lock().host.each_descriptor(guard))
+    }
+
+    /// Leaves a number to the program, which wants just this one.
+    pub fn give_up_number(&self, number: i32) -> Result<(), i32> {
+        calm(|| {
+            self.core.lock().host.each_descriptor(|fd| {
+                if *fd != number {
+                    return Ok(());
+                }
+                let slot = GUARDED.iter().find(|slot| slot.load(Relaxed) == number);
+                if let Some(slot) = slot {
+                    slot.store(-1, Release);
+                }
+                guard(fd)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guarded_descriptor_has_a_high_number_and_works() {
+        // SAFETY: no pointers.
+        let mut fd = unsafe { sys!(libc::SYS_eventfd2, 7, 0) }.unwrap() as i32;
+        let low = fd;
+        guard(&mut fd).unwrap();
+        assert!(fd > 500 && is_guarded(fd) && !is_guarded(low), "{fd}");
+        assert_eq!(first_guarded(0, u32::MAX), Some(fd as u32));
+        assert_eq!(first_guarded(fd as u32 + 1, u32::MAX), None);
+        let mut value = 0u64;
+        // SAFETY: a live output.
+        let read = unsafe { sys!(libc::SYS_read, fd, &raw mut value, 8) };
+        assert_eq!((read, value), (Ok(8), 7));
+        // SAFETY: our own descriptor.
+        unsafe { sys!(libc::SYS_close, fd) }.unwrap();
+        forget_all();
+        assert!(!is_guarded(fd));
+    }
+}
