@@ -107,9 +107,14 @@ pub unsafe extern "C" fn child() {
 /// # Safety
 /// The caller holds [`SPACE`].
 unsafe fn touch_stack() {
+    /// Below, for what is called from here on.
+    const BELOW: usize = 4;
+    /// Above, for who has called.
+    const ABOVE: usize = 4;
     let here = 0u8;
+    let lowest = (&raw const here as usize).saturating_sub(BELOW * PAGE);
     // SAFETY: passed on.
-    unsafe { touch_pages(&raw const here as usize, 4) };
+    unsafe { touch_pages(lowest, BELOW + ABOVE) };
 }
 
 /// Makes pages resident that are the program's and on the device.

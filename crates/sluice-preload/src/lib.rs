@@ -24,6 +24,7 @@ mod map;
 mod mask;
 mod next;
 mod old_signals;
+mod own_uffd;
 mod parts;
 mod shared;
 mod streams;

@@ -62,8 +62,8 @@ impl Pagemap {
         }
     }
 
-    /// Calls `each` with every page of a range that is present and was written.
-    pub fn each_written(&self, start: usize, end: usize, mut each: impl FnMut(usize)) {
+    /// Calls `each` with every page of a range that has memory behind it.
+    pub fn each_present(&self, start: usize, end: usize, mut each: impl FnMut(usize)) {
         let mut regions = [PageRegion::default(); 256];
         let mut from = start as u64;
         while from < end as u64 {
@@ -73,8 +73,8 @@ impl Pagemap {
                 end: end as u64,
                 vec: regions.as_mut_ptr() as u64,
                 vec_len: regions.len() as u64,
-                category_mask: PAGE_IS_WRITTEN | PAGE_IS_PRESENT,
-                return_mask: PAGE_IS_WRITTEN,
+                category_mask: PAGE_IS_PRESENT,
+                return_mask: PAGE_IS_PRESENT,
                 ..PmScanArg::default()
             };
             let n = self.scan(&mut arg);

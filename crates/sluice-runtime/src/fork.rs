@@ -9,14 +9,14 @@ use crate::control::start as start_control;
 use crate::engine::{Engine, StartError, kind, no_descriptor, os};
 use crate::files;
 use crate::handler::start as start_handlers;
-use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, UNSURE};
+use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
 use crate::session::Trap;
 use crate::state::Core;
 use crate::thread;
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
-use sluice_region::{PAGE, Pagemap, Uffd, cpu_now};
+use sluice_region::{PAGE, Pagemap, Uffd, cpu_now, dont_need};
 
 impl Engine {
     /// Before a fork: takes the locks, and lets the child have the heap.
@@ -158,6 +158,7 @@ impl Core {
         // SAFETY: no handler exists yet that reads it.
         unsafe { *engine.events.get() = self.host.uffd.events() };
         self.forget_parents_threads();
+        self.drop_what_nobody_brought(engine.arena.0);
         self.waiting = 0;
         self.inherited = *self.device.stats();
         self.recorder = None;
@@ -176,6 +177,25 @@ impl Core {
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());
         Ok(())
+    }
+
+    /// Until now nothing served this process's faults. Who looked at a missing page meanwhile, a
+    /// tracer or another process, has put zeros there, which are not the page.
+    fn drop_what_nobody_brought(&self, base: usize) {
+        if let Backing::Shared(_) = self.host.backing {
+            return;
+        }
+        let host = &self.host;
+        for run in host.used.runs() {
+            let (from, to) = (base + run.start * PAGE, base + run.end * PAGE);
+            host.pagemap.each_present(from, to, |page| {
+                let state = host.state[(page - base) / PAGE];
+                if state & (MAPPED | OFF_DEVICE | STASHED) == STASHED {
+                    // SAFETY: the page's contents are in the stash.
+                    let _ = unsafe { dont_need(page, PAGE) };
+                }
+            });
+        }
     }
 
     /// The threads that waited exist in the parent only. Of what is mapped the kernel's notes are

@@ -1,0 +1,35 @@
+//! A userfaultfd of the program's own. The kernel takes one for a range, and for memory on the device
+//! that is the runtime's: what the program wants to serve itself leaves the device.
+
+use crate::change::mapped;
+use crate::init::engine;
+use crate::next;
+use libc::{c_int, c_ulong, c_void};
+use sluice_region::errno;
+
+next!(next_ioctl: c"ioctl"(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int);
+
+/// `UFFDIO_REGISTER`, whose argument begins with address and length.
+const REGISTER: c_ulong = 0xC020_AA00;
+
+/// # Safety
+/// C contract of `ioctl`, which takes one more argument than two at most.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    // SAFETY: passed on.
+    let result = unsafe { next_ioctl(fd, request, argument) };
+    if result != -1 || request != REGISTER || errno() != libc::EBUSY {
+        return result;
+    }
+    // SAFETY: the kernel has just read it there.
+    let (start, len) = unsafe {
+        let range = argument.cast::<u64>();
+        (range.read() as usize, range.add(1).read() as usize)
+    };
+    let Some((engine, Ok(part))) = engine().and_then(|e| Some((e, mapped(e, start, len)?))) else {
+        return result;
+    };
+    engine.leave_device(part.addr, part.len);
+    // SAFETY: passed on.
+    unsafe { next_ioctl(fd, request, argument) }
+}
