@@ -1,5 +1,6 @@
 //! The `sluice` command on real programs: what a user is promised of a live run.
 
+mod abuse;
 mod bad_input;
 mod build;
 mod control;

@@ -1,0 +1,267 @@
+//! What programs may do to descriptors, signals, forks, stacks and mappings, and what broke them once.
+//!
+//! Each program ends itself after 25 to 28 seconds, and each run is killed after 30.
+
+use crate::build::helper;
+use crate::control::programs::c_program;
+use crate::sluice::{Outcome, Running, Sluice, TRAPS};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// A run that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Runs a command to its end, and kills its whole group at the limit.
+fn within_limit(command: &mut Command) -> Outcome {
+    let running = Running::start(command);
+    let group = running.id();
+    let (done, told) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if told.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // SAFETY: no pointers; the group is that of our own child, which nobody waited for yet.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+    });
+    let out = running.finish();
+    drop(done);
+    watch.join().expect("it only waits");
+    out
+}
+
+/// A live run in 64 MiB of device and 4 MiB of cache.
+fn small(trap: &str) -> Sluice {
+    Sluice::run(trap)
+        .set("device.capacity", "64MiB")
+        .cache("4MiB")
+}
+
+/// What is wrong with a run of a program that should print "well" as its last line.
+fn fault(out: &Outcome) -> Option<String> {
+    if out.status.success() && out.own_stdout().ends_with("well\n") {
+        return None;
+    }
+    let lines: Vec<&str> = out.stderr.lines().collect();
+    let last = lines[lines.len().saturating_sub(4)..].join("\n    ");
+    Some(format!("{}\n    {last}", out.status))
+}
+
+/// Runs each part of a program in both modes, and fails with all that went wrong.
+fn all_well(program: &Path, parts: &[&str]) {
+    let program = program.to_str().expect("plain letters");
+    let mut wrong = String::new();
+    for part in parts {
+        let words: Vec<&str> = [program]
+            .into_iter()
+            .chain(part.split_whitespace())
+            .collect();
+        let native = within_limit(Command::new(words[0]).args(&words[1..]));
+        assert!(native.stdout.ends_with("well\n"), "natively: {native:#?}");
+        for trap in TRAPS {
+            let out = within_limit(&mut small(trap).prepare(&words));
+            match fault(&out) {
+                None => drop(out.evicted()),
+                Some(what) => writeln!(wrong, "{trap}, {part}: {what}").expect("a string grows"),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+fn descriptors() -> &'static Path {
+    helper!("abuse_descriptors.c")
+}
+
+#[test]
+fn a_program_may_close_every_descriptor() {
+    let parts = [
+        "close self",
+        "close_range self",
+        "raw self",
+        "closefrom self",
+    ];
+    all_well(descriptors(), &parts);
+}
+
+#[test]
+fn a_program_may_put_its_own_files_over_every_number() {
+    all_well(descriptors(), &["dup2 self", "dup3 self"]);
+}
+
+#[test]
+fn a_daemon_may_close_what_it_inherited() {
+    let parts = [
+        "close child",
+        "close_range child",
+        "closefrom child",
+        "dup2 child",
+    ];
+    all_well(descriptors(), &parts);
+}
+
+/// A shell's `exec 3<file` reads its file, every line of it.
+#[test]
+fn a_shell_reads_its_own_descriptor_three() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("lines");
+    std::fs::write(&path, "line\n".repeat(1_000)).expect("room");
+    let path = path.to_str().expect("plain letters");
+    let script = "for ((i = 0; i < 60000; i++)); do a[i]=$i; done; exec 3<$0; n=0; \
+                  while read -r l <&3; do n=$((n + 1)); done; \
+                  [[ $n == 1000 && ${a[59999]} == 59999 ]] && echo well";
+    let mut wrong = String::new();
+    for trap in TRAPS {
+        let words = ["bash", "-c", script, path];
+        let out = within_limit(&mut small(trap).prepare(words));
+        if let Some(what) = fault(&out) {
+            writeln!(wrong, "{trap}: {what}").expect("a string grows");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn python_closes_a_range_of_descriptors() {
+    let script = "
+import os
+before = [bytes([n % 251]) * 4096 for n in range(4096)]
+os.closerange(3, 256)
+after = [bytes([n % 251]) * 4096 for n in range(4096)]
+print('well' if before == after else 'wrong')
+";
+    let mut wrong = String::new();
+    for trap in TRAPS {
+        let run = small(trap).cache("8MiB");
+        let out = within_limit(&mut run.prepare(["python3", "-c", script]));
+        if let Some(what) = fault(&out) {
+            writeln!(wrong, "{trap}: {what}").expect("a string grows");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// The handler's miss needs the lock that the interrupted function holds.
+#[test]
+fn handlers_may_miss_while_memory_comes_and_goes() {
+    let parts = ["map 1000", "map 300", "malloc 1000", "malloc 300"];
+    all_well(helper!("abuse_handlers.c"), &parts);
+}
+
+#[test]
+fn handlers_may_miss_around_forks() {
+    all_well(helper!("abuse_handlers.c"), &["fork 1000"]);
+}
+
+#[test]
+fn a_snapshot_holds_while_another_thread_stores() {
+    all_well(helper!("abuse_fork_stores.c"), &["60"]);
+}
+
+#[test]
+fn an_allocator_may_hold_its_lock_around_forks() {
+    all_well(helper!("abuse_atfork.c"), &[""]);
+}
+
+fn forks() -> &'static Path {
+    helper!("abuse_forks.c")
+}
+
+#[test]
+fn a_child_of_clone_keeps_its_snapshot() {
+    all_well(forks(), &["clone", "heap-clone"]);
+}
+
+#[test]
+fn a_child_of_fork_without_handlers_does() {
+    all_well(forks(), &["_Fork"]);
+}
+
+#[test]
+fn a_child_of_a_raw_system_call_does() {
+    all_well(forks(), &["raw-fork", "raw-clone", "raw-clone3"]);
+}
+
+#[test]
+fn the_last_thread_ends_a_program_that_its_first_has_left() {
+    let parts = ["pthread_exit", "alone", "raw"];
+    all_well(helper!("abuse_exits.c"), &parts);
+}
+
+#[test]
+fn long_vectors_are_read_as_a_whole() {
+    all_well(helper!("abuse_transfers.c"), &["vectors"]);
+}
+
+#[test]
+fn a_socket_is_received_as_a_whole() {
+    all_well(helper!("abuse_transfers.c"), &["recv", "recvmsg"]);
+}
+
+fn stacks() -> &'static Path {
+    helper!("abuse_stacks.c")
+}
+
+#[test]
+fn nothing_below_a_small_stack_is_written() {
+    all_well(stacks(), &["small"]);
+}
+
+#[test]
+fn stacks_may_lie_on_the_heap() {
+    all_well(stacks(), &["heap", "alternate", "raw-alternate"]);
+}
+
+/// Erlang installs every action again that it finds, with an alternate stack.
+#[test]
+fn a_program_sees_no_action_but_its_own() {
+    let parts = ["name none", "name stack", "alias none", "alias stack"];
+    all_well(helper!("abuse_sigaction.c"), &parts);
+}
+
+#[test]
+fn every_readable_mapping_can_be_read() {
+    all_well(helper!("abuse_maps.c"), &[""]);
+}
+
+#[test]
+fn mremap_moves_to_a_given_place_and_grows_into_a_hole() {
+    all_well(helper!("abuse_mremap.c"), &["hole", "fixed", "refusals"]);
+}
+
+#[test]
+fn mremap_may_keep_the_old_place() {
+    all_well(helper!("abuse_mremap.c"), &["dontunmap"]);
+}
+
+#[test]
+fn behind_the_end_of_a_truncated_device_file_is_a_bus_error() {
+    let builder = tempfile::Builder::new();
+    let mut wrong = String::new();
+    for trap in TRAPS {
+        let file = builder.tempfile_in("/dev/shm").expect("a file in memory");
+        let path = file.path().to_str().expect("plain letters");
+        let program = helper!("abuse_truncate.c").to_str().expect("plain letters");
+        let run = small(trap)
+            .cache("1MiB")
+            .args(["--place", &format!("dax:{path}")]);
+        let out = within_limit(&mut run.prepare([program, path]));
+        if let Some(what) = fault(&out) {
+            writeln!(wrong, "{trap}: {what}").expect("a string grows");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Each switch took 64 MiB of an allocator that gives nothing back.
+#[test]
+fn a_policy_can_be_switched_a_thousand_times() {
+    let source = "crates/sluice-cli/tests/programs/abuse_switches.c";
+    let program = c_program(source, "abuse_switches");
+    let run = Sluice::run("event")
+        .set("device.capacity", "48GiB")
+        .cache("32GiB");
+    let out = within_limit(&mut run.prepare([program.to_str().expect("plain letters"), "1200"]));
+    assert_eq!(fault(&out), None, "{out:#?}");
+}

@@ -1,0 +1,93 @@
+/* A timer's handler misses, while the program gives memory back and asks for more. */
+#include "abuse.h"
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#define BYTES (16u << 20)
+#define ROUNDS 300
+#define PIECE (2u << 20)
+
+static unsigned char *counters;
+static volatile sig_atomic_t ticks;
+
+/* One byte of another page each time. Byte n * PAGE counts the ticks with this number. */
+static void on_tick(int signal) {
+    (void)signal;
+    size_t page = (size_t)ticks * 1031 % (BYTES / PAGE);
+    counters[page * PAGE]++;
+    ticks++;
+}
+
+static void counts_are_right(void) {
+    unsigned char *expected = calloc(BYTES / PAGE, 1);
+    CHECK(expected);
+    for (size_t tick = 0; tick < (size_t)ticks; tick++)
+        expected[tick * 1031 % (BYTES / PAGE)]++;
+    for (size_t page = 0; page < BYTES / PAGE; page++)
+        CHECK(counters[page * PAGE] == expected[page]);
+    free(expected);
+}
+
+static void map_and_drop(int round) {
+    int both = PROT_READ | PROT_WRITE;
+    unsigned char *piece = mmap(NULL, PIECE, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(piece != MAP_FAILED);
+    for (size_t at = 0; at < PIECE; at += PAGE)
+        piece[at] = (unsigned char)round;
+    CHECK(madvise(piece, PIECE, MADV_DONTNEED) == 0);
+    CHECK(piece[PAGE] == 0);
+    CHECK(munmap(piece, PIECE) == 0);
+}
+
+static void allocate_and_free(int round) {
+    size_t bytes = (size_t)(round % 40 + 1) * 10000;
+    unsigned char *some = malloc(bytes);
+    CHECK(some);
+    memset(some, round, bytes);
+    some = realloc(some, bytes * 2);
+    CHECK(some && some[bytes - 1] == (unsigned char)round);
+    free(some);
+}
+
+static void fork_and_wait(int round) {
+    (void)round;
+    pid_t child = fork();
+    if (child == 0) {
+        limit(20);
+        _exit(0);
+    }
+    int status;
+    pid_t ended;
+    while ((ended = waitpid(child, &status, 0)) < 0)
+        continue;
+    CHECK(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(int count, char **arguments) {
+    limit(28);
+    CHECK(count == 3);
+    void (*act)(int) = NULL;
+    act = strcmp(arguments[1], "map") == 0 ? map_and_drop : act;
+    act = strcmp(arguments[1], "malloc") == 0 ? allocate_and_free : act;
+    act = strcmp(arguments[1], "fork") == 0 ? fork_and_wait : act;
+    CHECK(act);
+    counters = aligned_alloc(PAGE, BYTES);
+    CHECK(counters);
+    memset(counters, 0, BYTES);
+    struct sigaction action = {0};
+    action.sa_handler = on_tick;
+    action.sa_flags = SA_RESTART;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    int every = atoi(arguments[2]);
+    struct itimerval period = {{0, every}, {0, every}};
+    CHECK(setitimer(ITIMER_REAL, &period, NULL) == 0);
+    int rounds = act == fork_and_wait ? ROUNDS / 5 : ROUNDS;
+    for (int round = 0; round < rounds || ticks < 20; round++)
+        act(round);
+    struct itimerval never = {{0, 0}, {0, 0}};
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    counts_are_right();
+    puts("well");
+    return 0;
+}

@@ -1,0 +1,107 @@
+/* The corners of mremap: to where one says, into one's own hole, without giving the old place up. */
+#include "abuse.h"
+#include <errno.h>
+#include <sys/mman.h>
+
+#define PAGES 1024u
+#define BYTES (PAGES * PAGE)
+
+static void *space(size_t bytes, int protection) {
+    void *at = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    return at;
+}
+
+static uint64_t *written(void) {
+    uint64_t *words = space(BYTES, PROT_READ | PROT_WRITE);
+    fill(words, PAGES * PER_PAGE, 1);
+    return words;
+}
+
+static void are_zeros(const uint64_t *words, size_t pages) {
+    for (size_t at = 0; at < pages * PER_PAGE; at++)
+        CHECK(words[at] == 0);
+}
+
+/* Half of it goes away; what is left then grows into the hole. */
+static void hole(void) {
+    uint64_t *words = written();
+    char *end = (char *)words + BYTES / 2;
+    CHECK(munmap(end, BYTES / 2) == 0);
+    void *same = mremap(words, BYTES / 2, BYTES, 0);
+    if (same == MAP_FAILED)
+        perror("mremap into one's own hole");
+    CHECK(same == words);
+    CHECK(wrong(words, PAGES / 2) == 0);
+    are_zeros(words + PAGES / 2 * PER_PAGE, PAGES / 2);
+    fill(words, PAGES * PER_PAGE, 1);
+    CHECK(wrong(words, PAGES) == 0);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
+static void fixed(size_t pages_after) {
+    uint64_t *words = written();
+    uint64_t *target = space(2 * BYTES, PROT_READ | PROT_WRITE);
+    fill(target, 2 * PAGES * PER_PAGE, 7);
+    int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+    void *at = mremap(words, BYTES, pages_after * PAGE, flags, target + PAGES / 2 * PER_PAGE);
+    if (at == MAP_FAILED)
+        perror("mremap to a given place");
+    CHECK(at == target + PAGES / 2 * PER_PAGE);
+    words = at;
+    size_t kept = pages_after < PAGES ? pages_after : PAGES;
+    CHECK(wrong(words, kept) == 0);
+    if (pages_after > PAGES)
+        are_zeros(words + PAGES * PER_PAGE, pages_after - PAGES);
+    CHECK(wrong_words(target, PAGES / 2 * PER_PAGE, 7) == 0);
+    fill(words, kept * PER_PAGE, 3);
+    CHECK(wrong_words(words, kept * PER_PAGE, 3) == 0);
+    CHECK(munmap(target, 2 * BYTES) == 0);
+}
+
+/* Both places are there afterwards, the old one empty. */
+static void dontunmap(void) {
+    uint64_t *words = written();
+    uint64_t *moved = mremap(words, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+    if (moved == MAP_FAILED)
+        perror("mremap that keeps the old place");
+    CHECK(moved != MAP_FAILED && moved != words);
+    CHECK(wrong(moved, PAGES) == 0);
+    are_zeros(words, PAGES);
+    fill(words, PAGES * PER_PAGE, 4);
+    CHECK(wrong(moved, PAGES) == 0 && wrong_words(words, PAGES * PER_PAGE, 4) == 0);
+    CHECK(munmap(words, BYTES) == 0 && munmap(moved, BYTES) == 0);
+}
+
+/* What the kernel refuses is refused in the same way. */
+static void refusals(void) {
+    char *words = (char *)written();
+    int fixed_too = MREMAP_MAYMOVE | MREMAP_FIXED;
+    CHECK(mremap(words + 1, BYTES, BYTES, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
+    CHECK(mremap(words, BYTES, 0, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
+    CHECK(mremap(words, BYTES, BYTES, MREMAP_FIXED, words + 2 * BYTES) == MAP_FAILED);
+    CHECK(errno == EINVAL);
+    CHECK(mremap(words, BYTES, BYTES, fixed_too, words + PAGE) == MAP_FAILED && errno == EINVAL);
+    CHECK(wrong((uint64_t *)words, PAGES) == 0);
+    CHECK(munmap(words, BYTES) == 0);
+}
+
+int main(int count, char **arguments) {
+    limit(25);
+    CHECK(count == 2);
+    if (strcmp(arguments[1], "hole") == 0) {
+        hole();
+    } else if (strcmp(arguments[1], "fixed") == 0) {
+        fixed(PAGES);
+        fixed(PAGES / 2);
+        fixed(PAGES + PAGES / 2);
+    } else if (strcmp(arguments[1], "dontunmap") == 0) {
+        dontunmap();
+    } else if (strcmp(arguments[1], "refusals") == 0) {
+        refusals();
+    } else {
+        return 2;
+    }
+    puts("well");
+    return 0;
+}

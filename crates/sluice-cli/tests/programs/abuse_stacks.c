@@ -1,0 +1,109 @@
+/* Misses on stacks that the program made: small ones, ones on the heap, ones for signals. */
+#include "abuse.h"
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#define PAGES 4096u
+#define SMALL PAGE
+#define GUARD 65536u
+
+static ucontext_t outer, inner;
+static uint64_t *words;
+static volatile uint64_t sum;
+
+/* Uses little of its own stack: one load a page. */
+static void look_at_all(void) {
+    for (size_t page = 0; page < PAGES; page++)
+        sum += words[page * PER_PAGE];
+}
+
+static uint64_t expected_sum(void) {
+    uint64_t expected = 0;
+    for (size_t page = 0; page < PAGES; page++)
+        expected += mix(1ull << 40 | page * PER_PAGE);
+    return expected;
+}
+
+static void run_on(void *stack, size_t bytes) {
+    sum = 0;
+    CHECK(getcontext(&inner) == 0);
+    inner.uc_stack.ss_sp = stack;
+    inner.uc_stack.ss_size = bytes;
+    inner.uc_link = &outer;
+    makecontext(&inner, look_at_all, 0);
+    CHECK(swapcontext(&outer, &inner) == 0);
+    CHECK(sum == expected_sum());
+}
+
+/* What lies below a small stack belongs to the program. */
+static void small(void) {
+    static _Alignas(4096) unsigned char memory[GUARD + SMALL];
+    memset(memory, 0xa5, GUARD);
+    run_on(memory + GUARD, SMALL);
+    size_t overwritten = 0;
+    for (size_t at = 0; at < GUARD; at++)
+        overwritten += memory[at] != 0xa5;
+    if (overwritten)
+        fprintf(stderr, "%zu bytes below the stack are overwritten\n", overwritten);
+    CHECK(overwritten == 0);
+}
+
+static void on_the_heap(void) {
+    size_t bytes = 64 << 10;
+    char *stack = malloc(bytes);
+    CHECK(stack);
+    memset(stack, 0, bytes);
+    /* It leaves the cache before it is used. */
+    CHECK(wrong(words, PAGES) == 0);
+    run_on(stack, bytes);
+    free(stack);
+}
+
+static volatile sig_atomic_t handled;
+
+static void on_signal(int signal) {
+    char here[6000];
+    memset(here, signal, sizeof here);
+    look_at_all();
+    handled = here[5000];
+}
+
+/* An alternate stack from malloc, out of the cache when the signal comes. */
+static void alternate(int raw) {
+    size_t bytes = 64 << 10;
+    stack_t stack = {.ss_size = bytes, .ss_sp = malloc(bytes)}, before;
+    CHECK(stack.ss_sp);
+    memset(stack.ss_sp, 0, bytes);
+    CHECK((raw ? syscall(SYS_sigaltstack, &stack, NULL) : sigaltstack(&stack, NULL)) == 0);
+    struct sigaction action = {0};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_ONSTACK;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    for (int round = 0; round < 3; round++) {
+        CHECK(wrong(words, PAGES) == 0);
+        handled = 0;
+        sum = 0;
+        CHECK(raise(SIGUSR1) == 0 && handled == SIGUSR1 && sum == expected_sum());
+        CHECK(wrong(words, PAGES) == 0);
+    }
+    CHECK((raw ? syscall(SYS_sigaltstack, NULL, &before) : sigaltstack(NULL, &before)) == 0);
+    CHECK(before.ss_sp == stack.ss_sp && before.ss_size == bytes && before.ss_flags == 0);
+}
+
+int main(int count, char **arguments) {
+    limit(25);
+    CHECK(count == 2);
+    words = filled(PAGES);
+    if (strcmp(arguments[1], "small") == 0)
+        small();
+    else if (strcmp(arguments[1], "heap") == 0)
+        on_the_heap();
+    else if (strcmp(arguments[1], "alternate") == 0)
+        alternate(0);
+    else if (strcmp(arguments[1], "raw-alternate") == 0)
+        alternate(1);
+    else
+        return 2;
+    puts("well");
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* Long transfers between files and memory that is not in the cache are whole. */
+#include "abuse.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define PAGES 2048u
+#define PIECES 16u
+#define PIECE (PAGES * PAGE / PIECES)
+#define ROUNDS 10
+
+static int file_of_a_pattern(void) {
+    char path[] = "/tmp/sluice-abuse-XXXXXX";
+    int file = mkstemp(path);
+    CHECK(file >= 0 && unlink(path) == 0);
+    uint64_t page[PER_PAGE];
+    for (size_t n = 0; n < PAGES; n++) {
+        for (size_t i = 0; i < PER_PAGE; i++)
+            page[i] = mix(1ull << 40 | (n * PER_PAGE + i));
+        CHECK(write(file, page, PAGE) == PAGE);
+    }
+    return file;
+}
+
+static void cut(struct iovec *pieces, uint64_t *words) {
+    for (size_t n = 0; n < PIECES; n++) {
+        pieces[n].iov_base = (char *)words + n * PIECE;
+        pieces[n].iov_len = PIECE;
+    }
+}
+
+static void vectors(void) {
+    int file = file_of_a_pattern();
+    uint64_t *words = aligned_alloc(PAGE, PAGES * PAGE);
+    CHECK(words);
+    struct iovec pieces[PIECES];
+    cut(pieces, words);
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(words, 0, PAGES * PAGE);
+        CHECK(lseek(file, 0, SEEK_SET) == 0);
+        ssize_t got = round % 2 ? preadv(file, pieces, PIECES, 0) : readv(file, pieces, PIECES);
+        if (got != PAGES * PAGE)
+            fprintf(stderr, "round %d: %zd of %u bytes\n", round, got, PAGES * PAGE);
+        CHECK(got == PAGES * PAGE);
+        CHECK(wrong(words, PAGES) == 0);
+        CHECK(lseek(file, 0, SEEK_SET) == 0);
+        got = round % 2 ? pwritev(file, pieces, PIECES, 0) : writev(file, pieces, PIECES);
+        CHECK(got == PAGES * PAGE);
+    }
+}
+
+static void *send_all(void *argument) {
+    int socket = *(int *)argument;
+    static uint64_t page[PER_PAGE];
+    for (size_t n = 0; n < PAGES; n++) {
+        for (size_t i = 0; i < PER_PAGE; i++)
+            page[i] = mix(1ull << 40 | (n * PER_PAGE + i));
+        for (size_t at = 0; at < PAGE;) {
+            ssize_t sent = send(socket, (char *)page + at, PAGE - at, 0);
+            CHECK(sent > 0);
+            at += (size_t)sent;
+        }
+    }
+    shutdown(socket, SHUT_WR);
+    return NULL;
+}
+
+/* A stream of bytes, received into memory that is not in the cache. */
+static void sockets(int by_message) {
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    char *bytes = aligned_alloc(PAGE, PAGES * PAGE);
+    CHECK(bytes);
+    memset(bytes, 0, PAGES * PAGE);
+    pthread_t thread;
+    CHECK(!pthread_create(&thread, NULL, send_all, &ends[0]));
+    size_t at = 0;
+    for (ssize_t got = 1; got > 0 && at < PAGES * PAGE; at += (size_t)got) {
+        struct iovec all = {bytes + at, PAGES * PAGE - at};
+        struct msghdr message = {.msg_iov = &all, .msg_iovlen = 1};
+        got = by_message ? recvmsg(ends[1], &message, 0) : recv(ends[1], all.iov_base,
+                                                                 all.iov_len, 0);
+        CHECK(got > 0);
+    }
+    CHECK(!pthread_join(thread, NULL));
+    CHECK(wrong((uint64_t *)bytes, PAGES) == 0);
+}
+
+int main(int count, char **arguments) {
+    limit(25);
+    CHECK(count == 2);
+    if (strcmp(arguments[1], "vectors") == 0)
+        vectors();
+    else if (strcmp(arguments[1], "recv") == 0)
+        sockets(0);
+    else if (strcmp(arguments[1], "recvmsg") == 0)
+        sockets(1);
+    else
+        return 2;
+    puts("well");
+    return 0;
+}
