@@ -102,6 +102,21 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config \
 		-p sluice-abi -p sluice-trace
 
+# How long the torture takes. SEED draws its rounds, as it does for the property tests.
+MINUTES ?= 10
+
+.PHONY: torture
+torture: build ## Random programs natively and on the device must agree; MINUTES=60 for an hour
+	$(say) "$(MINUTES) minutes of rounds; SEED=$(SEED) draws the same again"
+	@python3 tests/torture/run.py --minutes $(MINUTES) --seed $(SEED)
+
+# Names of suites, such as ONLY=sqlite,node; all of them take hours.
+ONLY ?=
+
+.PHONY: conformance
+conformance: build ## Other people's test suites natively and on the device; writes a table
+	@python3 tests/conformance/run.py --only "$(ONLY)"
+
 .PHONY: bench-fabric-cost
 bench-fabric-cost: setup ## Measure and plot what an event of a fabric costs (minutes)
 	@$(PYTHON) scripts/fabric_cost.py $(RELEASE)/sluice docs/fabric-cost

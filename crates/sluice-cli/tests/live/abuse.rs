@@ -1,4 +1,4 @@
-//! What programs may do to descriptors, signals, forks, stacks and mappings, and what broke them once.
+//! What programs may do to descriptors, signals, forks, stacks and mappings, and what broke once.
 //!
 //! Each program ends itself after 25 to 28 seconds, and each run is killed after 30.
 

@@ -6,7 +6,7 @@
 #define PAGES 2048u
 #define LINES 500
 
-/* The numbers from 3 on now belong to files of the program, which reads one of them line by line. */
+/* The numbers from 3 on now belong to files of the program. It reads one of them line by line. */
 static void files_are_the_programs_own(void) {
     char path[] = "/tmp/sluice-abuse-XXXXXX";
     int file = mkstemp(path);

@@ -1,4 +1,4 @@
-/* The corners of mremap: to where one says, into one's own hole, without giving the old place up. */
+/* Corners of mremap: to where one says, into one's own hole, without giving the old place up. */
 #include "abuse.h"
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,0 +1,60 @@
+"""Steps that a mode does not promise, each with the reason, and the settings that rounds draw from.
+
+A step that stands here is left out natively as well, so that both logs stay comparable. Nothing
+else is left out: what is not documented in README.md's limits is a defect.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Limit(NamedTuple):
+    """A step of a program that is left out."""
+
+    step: str
+    traps: tuple[str, ...]
+    places: tuple[str, ...]
+    reason: str
+
+
+SIGNAL = ("signal",)
+HEAP = ("heap",)
+
+LIMITS = [
+    Limit("futex", SIGNAL, HEAP, "signal mode: the kernel does not wait on a page that is missing"),
+    Limit("locks", SIGNAL, HEAP, "signal mode: locks that wait are futexes on missing pages"),
+    Limit("populate", SIGNAL, HEAP, "signal mode: the kernel's own accesses to missing pages fail"),
+    Limit("process-vm", SIGNAL, HEAP,
+          "signal mode: the kernel's own accesses to missing pages fail"),
+    Limit("other-calls", SIGNAL, HEAP,
+          "signal mode: only the functions that README.md names are tried again"),
+    Limit("heap-stack", SIGNAL, HEAP,
+          "signal mode: a thread's stack must not lie on the device"),
+]
+
+POLICIES = ["lru", "fifo", "clock", "s3fifo", "sieve", "slru", "lfu", "random", "arc", "lirs",
+            "wtinylfu", "twoq", "lfru", "mru", "lifo"]
+# Under LIFO no two pages stay, and under MRU hardly: a call that needs both never gets them.
+EVENT_ONLY_POLICIES = {"lifo", "mru"}
+
+CACHES = ["4MiB", "2MiB", "8MiB"]
+READS = ["5us", "10us"]
+DEVICE = {"device.capacity": "128MiB", "nand.program": "1us", "nand.erase": "5us"}
+
+
+def without(trap: str, place: str) -> list[str]:
+    """Names of the steps that are left out in this mode and place."""
+    return [limit.step for limit in LIMITS if trap in limit.traps and place in limit.places]
+
+
+def policies(trap: str) -> list[str]:
+    """Eviction policies for rounds in this mode."""
+    return [p for p in POLICIES if trap == "event" or p not in EVENT_ONLY_POLICIES]
+
+
+def explain() -> str:
+    """The table, for people."""
+    lines = [f"{limit.step:12} {'/'.join(limit.traps):13} {'/'.join(limit.places):9} {limit.reason}"
+             for limit in LIMITS]
+    return "\n".join(lines)
