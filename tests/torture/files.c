@@ -35,7 +35,17 @@ static void count_lines(int file) {
     MUST(fclose(stream) == 0);
 }
 
+static struct region *kept;
+
+/* Contents that have left the cache before anything is closed. */
+static void fill_first(void) {
+    kept = whole_region(256);
+    write_pages(kept, 0, kept->pages);
+    thrash();
+}
+
 static void work_with(int file) {
+    check_region(kept, 0, kept->pages);
     struct region *region = any_region();
     check_region(region, 0, region->pages);
     write_pages(region, 0, region->pages / 2);
@@ -45,28 +55,33 @@ static void work_with(int file) {
 }
 
 static void step_close(void) {
+    fill_first();
     for (int number = 3; number < 1024; number++)
         close(number);
     work_with(data_file());
 }
 
 static void step_close_range(void) {
+    fill_first();
     tell_call("close_range", close_range(3, ~0u, 0));
     work_with(data_file());
 }
 
 static void step_raw_close_range(void) {
+    fill_first();
     tell_call("raw close_range", (int)syscall(SYS_close_range, 3, ~0u, 0));
     work_with(data_file());
 }
 
 static void step_closefrom(void) {
+    fill_first();
     closefrom(3);
     work_with(data_file());
 }
 
 /* All numbers up to 63 are the same file for a while. */
 static void step_dup2(void) {
+    fill_first();
     int file = data_file(), top = 0;
     for (int number = 3; number < 64; number++)
         if (number != file && dup2(file, number) == number)
@@ -81,6 +96,7 @@ static void step_dup2(void) {
 
 /* The lowest number that is free is given. */
 static void step_lowest(void) {
+    fill_first();
     MUST(close_range(3, ~0u, 0) == 0);
     int file = data_file();
     tell("the first number is %d", file);
@@ -92,6 +108,7 @@ static void step_lowest(void) {
 }
 
 static void step_cloexec(void) {
+    fill_first();
     tell_call("close_range at exec", close_range(3, ~0u, CLOSE_RANGE_CLOEXEC));
     work_with(data_file());
 }

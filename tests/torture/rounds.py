@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -76,8 +77,11 @@ def build(folder: Path) -> Path:
     sources = sorted(HERE.glob("*.c"))
     newest = max(path.stat().st_mtime for path in [*sources, HERE / "torture.h"])
     if not program.exists() or program.stat().st_mtime < newest:
+        # Another run may be using the old one.
+        new = folder / f"torture.{os.getpid()}"
         subprocess.run(["cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread",
-                        "-Wl,-z,now", "-o", program, *sources], check=True)
+                        "-Wl,-z,now", "-o", new, *sources], check=True)
+        new.replace(program)
     return program
 
 
@@ -193,7 +197,13 @@ def _programs_own(said: str) -> str:
     return "\n".join(lines)
 
 
-def _judge(native: Ended, live: Ended) -> str:
+def _traps(said: str) -> int:
+    """Of all processes, as Sluice's lines at the end tell them."""
+    counts = re.findall(r"^sluice: (?:its other processes: )?(\d+) traps", said, re.MULTILINE)
+    return sum(map(int, counts))
+
+
+def _judge(native: Ended, live: Ended, steps: int) -> str:
     if native.hung or native.status != 0:
         return f"natively: status {native.status} {native.hung} {native.said[-500:]}"
     if live.hung:
@@ -204,6 +214,9 @@ def _judge(native: Ended, live: Ended) -> str:
     if _programs_own(native.said) != _programs_own(live.said):
         return _difference(_programs_own(native.said).splitlines(),
                            _programs_own(live.said).splitlines())
+    # A device that nothing reaches any more makes no mistakes.
+    if "sluice: " in live.said and _traps(live.said) < steps:
+        return f"only {_traps(live.said)} traps in {steps} steps: the program lost its device"
     return _difference(native.log, live.log)
 
 
@@ -217,7 +230,7 @@ def play(chosen: Round, tools: Tools) -> tuple[str, float]:
         native = _native(chosen, tools, folder, file.name)
         started = time.monotonic()
         live = _live(chosen, tools, folder, file.name)
-        return _judge(native, live), time.monotonic() - started
+        return _judge(native, live, chosen.steps), time.monotonic() - started
 
 
 def repeat(chosen: Round, tools: Tools) -> str:

@@ -2,6 +2,6 @@
 mkdir -p program
 cp "$(dirname "$0")/main.go.txt" program/main.go
 cd program
-export GOCACHE="${TMPDIR:-/tmp}/sluice-conformance-go" GOFLAGS=-mod=mod GO111MODULE=off CGO_ENABLED=1
+export GOCACHE="${TMPDIR:-/tmp}/sluice-conformance-go" GO111MODULE=off CGO_ENABLED=1
 go build -o cgo-program main.go
 exec ./cgo-program

@@ -1,7 +1,7 @@
 # A cluster of its own, pgbench with two clients, and the sums that its transactions keep equal.
 initdb -D data --no-sync --auth=trust >/dev/null
-pg_ctl -D data -w -l log -o "-k $PWD -c listen_addresses= -c fsync=off -c shared_buffers=16MB" start \
-    >/dev/null || { cat log; exit 1; }
+options="-k $PWD -c listen_addresses= -c fsync=off -c shared_buffers=16MB"
+pg_ctl -D data -w -l log -o "$options" start >/dev/null || { cat log; exit 1; }
 export PGHOST=$PWD
 createdb bench
 pgbench -i -s 2 -q bench >/dev/null 2>&1

@@ -15,7 +15,8 @@ for i = 1, 20000 do t[#t + 1] = redis.call("get", "k" .. i) or "-" end
 local h = redis.call("hlen", "h")
 local s = redis.call("scard", "s")
 local z = redis.call("zrange", "z", 100, 105)
-return {redis.sha1hex(table.concat(t, ",")), h, s, z, redis.call("llen", "l"), redis.call("dbsize")}'
+local l, size = redis.call("llen", "l"), redis.call("dbsize")
+return {redis.sha1hex(table.concat(t, ",")), h, s, z, l, size}'
 serve one
 awk 'BEGIN {
     for (i = 1; i <= 20000; i++) {
