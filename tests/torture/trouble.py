@@ -75,15 +75,22 @@ def stop_hogs(hogs: list[subprocess.Popen[bytes]]) -> None:
         hog.wait()
 
 
+def _threads(process: Path) -> list[Path]:
+    try:
+        return sorted((process / "task").iterdir())
+    except OSError:
+        return []  # It ended.
+
+
 def _environment(process: Path) -> list[bytes]:
     """Of a thread that is left, for a process whose first thread has ended shows none."""
-    for folder in [process, *process.glob("task/*")]:
-        try:
-            if text := (folder / "environ").read_bytes():
-                return text.split(b"\0")
-        except OSError:
-            continue  # It ended, or is not ours.
-    return []
+    try:
+        text = (process / "environ").read_bytes()
+        for thread in [] if text else _threads(process):
+            text = text or (thread / "environ").read_bytes()
+    except OSError:
+        return []  # It ended, or is not ours.
+    return text.split(b"\0")
 
 
 def processes(mark: str) -> list[int]:
@@ -105,7 +112,7 @@ def stacks(pids: list[int]) -> str:
     for pid in pids:
         command = _text(Path(f"/proc/{pid}/cmdline")).replace("\0", " ")
         lines.append(f"  process {pid}: {command[:150]}")
-        for task in sorted(Path(f"/proc/{pid}/task").glob("*")):
+        for task in _threads(Path(f"/proc/{pid}")):
             lines_of_status = _text(task / "status").splitlines()
             status = dict(line.split(":\t", 1) for line in lines_of_status if ":\t" in line)
             call = _text(task / "syscall").split()

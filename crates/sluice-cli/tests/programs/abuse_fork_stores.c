@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #define PAGES 1024u
-#define OTHERS 2048u
+#define OTHERS 1280u
 
 static uint64_t *words;
 static atomic_int go, stop;
