@@ -125,12 +125,12 @@ static void step_alternate(void) {
 static ucontext_t outer, inner;
 
 static void in_context(void) {
-    char here[1000];
+    char here[400];
     memset(here, 7, sizeof here);
     struct region *region = any_region();
     check_region(region, 0, region->pages / 2);
     write_pages(region, 0, region->pages / 2);
-    MUST(here[999] == 7);
+    MUST(here[399] == 7);
 }
 
 static void run_on(void *stack, size_t bytes) {
@@ -152,16 +152,16 @@ static void step_context(void) {
     free(stack);
 }
 
-/* 6 KiB are enough for the program itself. What lies below is not the stack's. */
+/* 4 KiB are enough for the program itself. What lies below is not the stack's. */
 static void step_small_context(void) {
-    static _Alignas(4096) unsigned char memory[(64 << 10) + (6 << 10)];
+    static _Alignas(4096) unsigned char memory[(64 << 10) + (4 << 10)];
     memset(memory, 0xa5, 64 << 10);
     sigset_t all, before;
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);
     MUST(sigprocmask(SIG_SETMASK, &all, &before) == 0);
-    run_on(memory + (64 << 10), 6 << 10);
+    run_on(memory + (64 << 10), 4 << 10);
     MUST(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
     for (size_t n = 0; n < 64 << 10; n++)
         if (memory[n] != 0xa5)
