@@ -111,6 +111,7 @@ def run(suite: Suite, case: Case, before: list[str], seconds: float) -> Outcome:
         trouble.kill(left)
         child.wait()
         trouble.wait_until_gone(f"SLUICE_CONFORMANCE={mark}", 10)
+        trouble.remove_sessions(child.pid)
         text = said.read_text(errors="replace")
         results = case.read(_own(text))
         return Outcome(status, results, time.monotonic() - started, text)

@@ -132,6 +132,8 @@ def _run(command: list[str], mark: str, seconds: float, said: Path, ring=None) -
         hung = f"it did not end in {seconds:.0f} s\n{trouble.stacks(left)}"
         trouble.kill([*left, child.pid])
         child.wait()
+        trouble.wait_until_gone(mark, GONE_SECONDS)
+        trouble.remove_sessions(child.pid)
     answer = stop_ring()
     return child.returncode, hung or answer
 

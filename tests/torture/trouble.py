@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,6 +133,12 @@ def kill(pids: list[int]) -> None:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
+
+
+def remove_sessions(pid: int) -> None:
+    """Session folders of a `sluice run` that was killed with everything that would remove them."""
+    for folder in Path("/dev/shm").glob(f"sluice-{pid}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait_until_gone(mark: str, seconds: float) -> list[int]:
