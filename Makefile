@@ -101,6 +101,8 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 		cargo test --release --locked --no-fail-fast \
 		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config \
 		-p sluice-abi -p sluice-trace
+	@SLUICE_FUZZ=$(FUZZ) SLUICE_SEED=$(SEED) \
+		cargo test --release --locked -p sluice-runtime --test guest
 
 # How long the torture takes. SEED draws its rounds, as it does for the property tests.
 MINUTES ?= 10

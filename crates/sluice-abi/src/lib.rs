@@ -24,7 +24,7 @@ pub use policy::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
 pub use record::{RECORD_MAGIC, RecordHeader};
 pub use residency::{CACHED, MAP_AT, MAPPED, PINNED, view_bytes};
 pub use ring::{
-    CHANNELS, Channel, Client, ENTRIES, GUEST_CHANNELS, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,
+    CHANNELS, Channel, Client, ENTRIES, Found, Hello, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,
     Server, TEXT_BYTES, WORDS, Words,
 };
 pub use stats::{Change, Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
@@ -35,7 +35,7 @@ pub const SESSION_VAR: &str = "SLUICE_SESSION";
 pub const SESSION_FILE: &str = "session.conf";
 /// Why the library refused the session, as it has said: a file in the session directory.
 pub const REFUSAL_FILE: &str = "refused";
-/// Name in the session directory of the control ring of the session's first process, a link.
-pub const RING_LINK: &str = "ring";
+/// Name in the session directory of the guest's ring of the session's first process, a link.
+pub const GUEST_RING_LINK: &str = "guest-ring";
 /// And of its statistics and residency map.
 pub const VIEW_LINK: &str = "view";

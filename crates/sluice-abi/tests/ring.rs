@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use sluice_abi::{
-    CHANNELS, Client, Completion, ENTRIES, Operation, RING_VERSION, Range, Reason, Request, Ring,
-    Server, Status, Submission, TEXT_BYTES, Text, WORDS, Words,
+    CHANNELS, Channel, Client, Completion, ENTRIES, Found, Hello, Operation, RING_MAGIC,
+    RING_VERSION, Range, Reason, Request, Ring, Server, Status, Submission, TEXT_BYTES, Text,
+    WORDS, Words,
 };
 use sluice_testkit::cases;
 use std::collections::VecDeque;
@@ -19,20 +20,35 @@ fn words(first: u64) -> Words {
     std::array::from_fn(|at| first + at as u64)
 }
 
+/// A client of a channel whose server looks at it.
+fn attached(channel: &Channel, server: &mut Server, number: u64) -> Client {
+    let mut hello = Hello::say(channel, number);
+    assert_eq!(hello.welcomed(channel), None, "nobody has looked yet");
+    assert_eq!(server.next(channel), Found::Client);
+    hello.welcomed(channel).expect("a welcome")
+}
+
+fn entry(found: Found) -> Option<Words> {
+    match found {
+        Found::Submission(words) => Some(words),
+        _ => None,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(256)))]
 
     /// What goes in comes out once, in order; and there is never room for more than the ring has.
     #[test]
-    fn it_is_two_queues(steps in proptest::collection::vec(0u8..4, 1..400), start in any::<u32>()) {
+    fn it_is_two_queues(
+        steps in proptest::collection::vec(0u8..4, 1..400),
+        start in prop_oneof![any::<u32>(), u32::MAX - 300..=u32::MAX],
+    ) {
         let ring = ring();
         let channel = &ring.channels[3];
-        // As after so many entries: the counts go round.
-        for count in [&channel.submitted, &channel.taken, &channel.accepted, &channel.completed] {
-            count.store(start, Relaxed);
-        }
-        let mut server = Server::after(start);
-        let mut client = Client::attach(channel).expect("nobody's");
+        // Counts begin at the client's number, and go round.
+        let mut server = Server::default();
+        let mut client = attached(channel, &mut server, u64::from(start));
         let (mut submitted, mut answered) = (VecDeque::new(), VecDeque::new());
         let mut next = 0;
         for step in steps {
@@ -46,7 +62,7 @@ proptest! {
                     }
                 }
                 2 => {
-                    let entry = server.next(channel);
+                    let entry = entry(server.next(channel));
                     prop_assert_eq!(entry, submitted.front().map(|n| words(*n)));
                     if let Some(entry) = entry {
                         server.answer(channel, &words(entry[0] + 1_000_000));
@@ -70,7 +86,7 @@ proptest! {
         let ring = ring();
         let (bad, good) = (&ring.channels[0], &ring.channels[1]);
         let (mut server, mut other) = (Server::default(), Server::default());
-        let mut client = Client::attach(good).expect("nobody's");
+        let mut client = attached(good, &mut other, 7);
         for (n, (submitted, taken, what)) in noise.into_iter().enumerate() {
             match what {
                 0 => bad.submitted.store(submitted, Release),
@@ -79,16 +95,59 @@ proptest! {
             }
             // Never more at once than there are places.
             let mut got = 0;
-            while server.next(bad).is_some() {
+            while entry(server.next(bad)).is_some() {
                 server.answer(bad, &words(0));
                 got += 1;
                 prop_assert!(got <= ENTRIES);
             }
             let entry = words(n as u64);
             prop_assert!(client.submit(good, &entry));
-            prop_assert_eq!(other.next(good), Some(entry));
+            prop_assert_eq!(other.next(good), Found::Submission(entry));
             other.answer(good, &entry);
             prop_assert_eq!(client.take(good), Some(entry));
+        }
+    }
+
+    /// Whatever was written over a channel, the next client that attaches is served.
+    #[test]
+    fn a_spoilt_channel_recovers(
+        before in proptest::collection::vec((0usize..6, 0u64..4, any::<u64>()), 1..40),
+        number in any::<u64>(),
+        zeros in any::<bool>(),
+    ) {
+        let ring = ring();
+        let channel = &ring.channels[2];
+        let mut server = Server::default();
+        let mut client = attached(channel, &mut server, 5);
+        for (what, small, any) in before {
+            let word = if zeros { small } else { any };
+            match what {
+                0 => channel.submitted.store(word as u32, Release),
+                1 => channel.taken.store(word as u32, Release),
+                2 => channel.accepted.store(word as u32, Release),
+                3 => channel.completed.store(word as u32, Release),
+                4 => channel.hello.store(word, Release),
+                _ => channel.welcome.store(word, Release),
+            }
+            client.submit(channel, &words(word));
+            if small == 0 && let Some(entry) = entry(server.next(channel)) {
+                server.answer(channel, &entry);
+            }
+        }
+        let mut hello = Hello::say(channel, number);
+        let mut next = None;
+        for _ in 0..4 {
+            if let Some(entry) = entry(server.next(channel)) {
+                server.answer(channel, &entry);
+            }
+            next = next.or_else(|| hello.welcomed(channel));
+        }
+        let mut next = next.expect("a welcome");
+        for n in 0..40 {
+            prop_assert!(next.submit(channel, &words(n)));
+            prop_assert_eq!(server.next(channel), Found::Submission(words(n)));
+            server.answer(channel, &words(n + 1));
+            prop_assert_eq!(next.take(channel), Some(words(n + 1)));
         }
     }
 
@@ -194,17 +253,29 @@ fn a_channel_is_taken_over_when_its_server_is_done() {
     let ring = ring();
     let channel = &ring.channels[CHANNELS - 1];
     let mut server = Server::default();
-    let mut first = Client::attach(channel).expect("nobody's");
+    let mut first = attached(channel, &mut server, 1);
     assert!(first.submit(channel, &words(1)));
-    assert_eq!(Client::attach(channel), None, "still at work");
-    let entry = server.next(channel).expect("an entry");
-    assert_eq!(Client::attach(channel), None, "still at work");
-    server.answer(channel, &entry);
-    // The first one died before it took its answer.
-    let mut second = Client::attach(channel).expect("free");
+    let found = entry(server.next(channel)).expect("an entry");
+    // The first one dies, and the server is still at work.
+    let mut hello = Hello::say(channel, 2);
+    assert_eq!(hello.welcomed(channel), None);
+    server.answer(channel, &found);
+    assert_eq!(hello.welcomed(channel), None);
+    assert_eq!(server.next(channel), Found::Client);
+    let mut second = hello.welcomed(channel).expect("free");
     assert_eq!(second.take(channel), None, "another's answer");
     assert!(second.submit(channel, &words(2)));
-    assert_eq!(server.next(channel), Some(words(2)));
+    assert_eq!(entry(server.next(channel)), Some(words(2)));
+}
+
+/// A client that says the number which the server heard last is heard all the same.
+#[test]
+fn a_number_that_was_used_before_is_not_taken_for_heard() {
+    let ring = ring();
+    let mut server = Server::default();
+    for number in [7, 7, 0, 0, u64::MAX, u64::MAX] {
+        attached(&ring.channels[0], &mut server, number);
+    }
 }
 
 #[test]
@@ -241,16 +312,52 @@ fn a_client_that_takes_no_answers_gets_no_more() {
     let channel = &ring.channels[0];
     let mut server = Server::default();
     channel.submitted.store(ENTRIES, Release);
-    while let Some(entry) = server.next(channel) {
+    channel.taken.store(0, Release);
+    while let Some(entry) = entry(server.next(channel)) {
         server.answer(channel, &entry);
     }
     assert_eq!(channel.completed.load(Acquire), ENTRIES);
     channel.submitted.store(ENTRIES + 3, Release);
-    assert_eq!(server.next(channel), None, "no answer has been taken");
+    assert_eq!(
+        entry(server.next(channel)),
+        None,
+        "no answer has been taken"
+    );
     channel.taken.store(2, Release);
     for _ in 0..2 {
-        let entry = server.next(channel).expect("two have been");
+        let entry = entry(server.next(channel)).expect("two have been");
         server.answer(channel, &entry);
     }
-    assert_eq!(server.next(channel), None);
+    assert_eq!(entry(server.next(channel)), None);
+}
+
+#[test]
+fn the_server_s_words_come_back() {
+    let ring = ring();
+    let channel = &ring.channels[4];
+    let mut server = Server::default();
+    let mut client = attached(channel, &mut server, 3);
+    ring.publish(17, 5_000);
+    for word in [
+        &ring.magic,
+        &ring.version,
+        &ring.pid,
+        &ring.poll_ns,
+        &channel.welcome,
+    ] {
+        word.store(0xbad, Relaxed);
+    }
+    for count in [&channel.accepted, &channel.completed] {
+        count.store(0xbad, Relaxed);
+    }
+    ring.publish(17, 5_000);
+    assert_eq!(server.next(channel), Found::Nothing);
+    let header = [&ring.magic, &ring.version, &ring.pid, &ring.poll_ns];
+    let found = header.map(|word| word.load(Relaxed));
+    assert_eq!(found, [RING_MAGIC, u64::from(RING_VERSION), 17, 5_000]);
+    assert!(
+        client.submit(channel, &words(1)),
+        "the counts are the server's again"
+    );
+    assert_eq!(client.take(channel), None);
 }

@@ -4,15 +4,14 @@ use crate::error::Error;
 use crate::place::{Place, Side};
 use crate::view::{View, map};
 use sluice_abi::{
-    CHANNELS, Channel, Client, Completion, ENTRIES, GUEST_CHANNELS, RING_BYTES, RING_MAGIC,
-    RING_VERSION, Request, Ring, Submission,
+    CHANNELS, Channel, Client, Completion, ENTRIES, Hello, RING_BYTES, RING_MAGIC, RING_VERSION,
+    Request, Ring, Submission,
 };
 use sluice_region::{Mapping, futex_wait, futex_wake, is_running};
 use std::fs::{File, OpenOptions};
-use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::*;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often a client on the host looks whether the server still lives.
 const LOOK_NS: u64 = 100_000_000;
@@ -22,8 +21,14 @@ const GUEST_LOOK: Duration = Duration::from_micros(20);
 const GUEST_LOOK_MAX: Duration = Duration::from_millis(1);
 /// A guest gives up after so long without any answer.
 const GUEST_LIMIT: Duration = Duration::from_secs(120);
+/// A client on the host gives up after so long without a sign of life of the server.
+const HOST_LIMIT: Duration = Duration::from_secs(20);
 /// How long the server may take to finish with a channel's last client.
 const ATTACH_LIMIT: Duration = Duration::from_secs(5);
+/// And how long for one channel, before another is tried.
+const CHANNEL_LIMIT: Duration = Duration::from_secs(1);
+/// How long the server of a guest's ring may take to mend what was written over.
+const MEND_LIMIT: Duration = Duration::from_secs(1);
 
 /// A command under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,17 +70,23 @@ impl Connection {
     pub fn open(place: Place) -> Result<Connection, Error> {
         let view = View::open(&place)?;
         let map = map(&place.ring, true, RING_BYTES)?;
-        check(&place, ring(&map))?;
+        let limit = Instant::now() + MEND_LIMIT;
+        while let Err(why) = check(&place, ring(&map)) {
+            if place.side == Side::Host || Instant::now() > limit {
+                return Err(why);
+            }
+            std::thread::sleep(GUEST_LOOK_MAX);
+        }
         let file = OpenOptions::new().read(true).write(true).open(&place.ring);
         let file = file.map_err(|why| Error::Unusable {
             path: place.ring.clone(),
             why: why.to_string(),
         })?;
-        let channels = match place.side {
-            Side::Host => 0..GUEST_CHANNELS,
-            Side::Guest => GUEST_CHANNELS..CHANNELS,
+        let is_alive = || match is_alive(&place, &view) {
+            true => Ok(place.side),
+            false => Err(Error::Gone),
         };
-        let (at, client) = claim(&file, ring(&map), channels)?;
+        let (at, client) = claim(&file, ring(&map), &is_alive)?;
         Ok(Connection {
             place,
             map,
@@ -121,11 +132,7 @@ impl Connection {
         }
         self.tag += 1;
         self.under_way += 1;
-        let ring = ring(&self.map);
-        ring.bell.fetch_add(1, AcqRel);
-        if self.place.side == Side::Host {
-            futex_wake(&ring.bell);
-        }
+        wake(ring(&self.map), self.place.side);
         Ok(Pending(tag))
     }
 
@@ -156,6 +163,7 @@ impl Connection {
         let mut pause = GUEST_LOOK;
         let mut limit = Instant::now() + GUEST_LIMIT;
         let mut under_way = self.under_way;
+        let mut life = Life::of(ring(&self.map));
         loop {
             let answered = ring(&self.map).answered.load(Acquire);
             if let Some(answer) = self.poll(pending)? {
@@ -169,6 +177,9 @@ impl Connection {
                     futex_wait(&ring(&self.map).answered, answered, Some(LOOK_NS));
                     if !self.is_alive() {
                         return self.poll(pending)?.ok_or(Error::Gone);
+                    }
+                    if life.is_over(ring(&self.map)) {
+                        return Err(Error::Silent(HOST_LIMIT.as_secs()));
                     }
                 }
                 Side::Guest => {
@@ -187,9 +198,13 @@ impl Connection {
 
     /// Whether the device's process still runs the image that we are connected to.
     pub fn is_alive(&self) -> bool {
-        let ended = self.view.stats().ended.load(Relaxed) != 0;
-        self.place.side == Side::Guest || !ended && is_running(self.place.pid)
+        is_alive(&self.place, &self.view)
     }
+}
+
+fn is_alive(place: &Place, view: &View) -> bool {
+    let ended = view.stats().ended.load(Relaxed) != 0;
+    place.side == Side::Guest || !ended && is_running(place.pid)
 }
 
 fn ring(map: &Mapping) -> &Ring {
@@ -197,40 +212,90 @@ fn ring(map: &Mapping) -> &Ring {
     unsafe { &*(map.addr() as *const Ring) }
 }
 
+/// What a client on the host has seen of a server that it waits for.
+struct Life {
+    beats: u64,
+    limit: Instant,
+}
+
+impl Life {
+    fn of(ring: &Ring) -> Life {
+        Life {
+            beats: ring.beats.load(Relaxed),
+            limit: Instant::now() + HOST_LIMIT,
+        }
+    }
+
+    /// Whether the server has done nothing for too long.
+    fn is_over(&mut self, ring: &Ring) -> bool {
+        if ring.beats.load(Relaxed) != self.beats {
+            *self = Life::of(ring);
+        }
+        Instant::now() > self.limit
+    }
+}
+
 fn check(place: &Place, ring: &Ring) -> Result<(), Error> {
     let version = ring.version.load(Relaxed);
-    if ring.magic.load(Acquire) == RING_MAGIC && version == u64::from(RING_VERSION) {
-        return Ok(());
-    }
-    Err(Error::Unusable {
-        path: place.ring.clone(),
-        why: format!(
+    let why = match ring.magic.load(Acquire) {
+        RING_MAGIC if version == u64::from(RING_VERSION) => return Ok(()),
+        RING_MAGIC => format!(
             "no control ring of version {RING_VERSION} (found {version}): the device was started \
              by another version of Sluice"
         ),
-    })
+        _ => "the control ring is damaged: somebody has written over its first word".to_owned(),
+    };
+    let path = place.ring.clone();
+    Err(Error::Unusable { path, why })
 }
 
-/// Takes the first channel whose lock is free. A client that dies gives it back that way.
-fn claim(file: &File, ring: &Ring, among: Range<usize>) -> Result<(usize, Client), Error> {
-    let count = among.len();
-    let limit = Instant::now() + ATTACH_LIMIT;
-    for at in among {
-        if !lock(file, at) {
-            continue;
-        }
+/// Tells the server that there is something. A guest cannot; its server looks by itself.
+fn wake(ring: &Ring, side: Side) {
+    if side == Side::Host {
+        ring.bell.fetch_add(1, AcqRel);
+        futex_wake(&ring.bell);
+    }
+}
+
+/// Takes the first channel whose lock is free and whose server hears us. A client that dies gives
+/// its channel back that way.
+fn claim(file: &File, ring: &Ring, is_alive: &dyn Fn() -> Result<Side, Error>) -> Claimed {
+    let (beats, limit) = (ring.beats.load(Relaxed), Instant::now() + ATTACH_LIMIT);
+    for at in (0..CHANNELS).filter(|at| lock(file, *at)) {
         let channel: &Channel = &ring.channels[at];
+        let mut hello = Hello::say(channel, fresh_number());
+        let patience = limit.min(Instant::now() + CHANNEL_LIMIT);
+        let mut answered = ring.answered.load(Acquire);
+        wake(ring, is_alive()?);
         loop {
-            if let Some(client) = Client::attach(channel) {
+            if let Some(client) = hello.welcomed(channel) {
                 return Ok((at, client));
             }
-            if Instant::now() > limit {
+            if Instant::now() > patience {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            match is_alive()? {
+                Side::Host => {
+                    futex_wait(&ring.answered, answered, Some(LOOK_NS));
+                }
+                Side::Guest => std::thread::sleep(GUEST_LOOK_MAX),
+            }
+            answered = ring.answered.load(Acquire);
         }
     }
-    Err(Error::Busy(count))
+    match ring.beats.load(Relaxed) == beats && Instant::now() > limit {
+        true => Err(Error::Silent(ATTACH_LIMIT.as_secs())),
+        false => Err(Error::Busy(CHANNELS)),
+    }
+}
+
+type Claimed = Result<(usize, Client), Error>;
+
+/// A number that no other client has said hello with.
+fn fresh_number() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let ns = now.map_or(0, |since| since.as_nanos() as u64);
+    ns ^ (u64::from(std::process::id()) << 48)
 }
 
 /// Locks a byte of the file for this open file, which a fork shares and an end releases.

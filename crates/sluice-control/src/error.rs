@@ -47,7 +47,7 @@ pub enum Error {
     #[error("the process whose device it is has ended")]
     Gone,
     /// No answer came in time.
-    #[error("no answer within {0} s: is the emulator of this guest stopped?")]
+    #[error("no answer within {0} s: is the process whose device it is stopped?")]
     Silent(u64),
     /// The answer makes no sense.
     #[error("the ring's answer makes no sense: somebody else has written to it")]

@@ -3,9 +3,14 @@
 use crate::error::Error;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// PCI vendor and device of QEMU's shared memory.
 const IVSHMEM: [&str; 2] = ["0x1af4", "0x1110"];
+
+/// How long the server may take to mend a guest's ring, and how often that is looked for.
+const MEND_LIMIT: Duration = Duration::from_secs(1);
+const MEND_LOOK: Duration = Duration::from_millis(2);
 
 /// From where a device is commanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,14 +105,22 @@ impl Place {
                 .find(|bar| first_word(bar) == Some(magic))
                 .cloned()
         };
-        match (of(sluice_abi::RING_MAGIC), of(sluice_abi::STATS_MAGIC)) {
-            (Some(ring), Some(view)) => Ok(Place {
-                ring,
-                view,
-                side: Side::Guest,
-                pid: 0,
-            }),
-            _ => Err(Error::NotHere),
+        let view = of(sluice_abi::STATS_MAGIC).ok_or(Error::NotHere)?;
+        let limit = Instant::now() + MEND_LIMIT;
+        loop {
+            if let Some(ring) = of(sluice_abi::RING_MAGIC) {
+                return Ok(Place {
+                    ring,
+                    view,
+                    side: Side::Guest,
+                    pid: 0,
+                });
+            }
+            // Somebody in this guest may have written over its first word, which its server mends.
+            if Instant::now() > limit {
+                return Err(Error::NotHere);
+            }
+            std::thread::sleep(MEND_LOOK);
         }
     }
 

@@ -136,6 +136,83 @@ fn what_cannot_change_is_refused_and_changes_nothing() {
     );
 }
 
+/// 70 GB were asked for by the thread that serves the control ring, which ended the program.
+#[test]
+fn a_table_out_of_proportion_is_refused_before_it_is_made() {
+    let most = [
+        ("256MiB", "16 is accepted"),
+        ("1GiB", "64 is accepted"),
+        ("64GiB", "1024 is accepted"),
+    ];
+    for (capacity, says) in most {
+        let mut raw = sluice_model::RawConfig::default();
+        raw.set("device.capacity", capacity).expect("a size");
+        raw.set("cache.capacity", "1MiB").expect("a size");
+        let mut device = Device::new(&raw.check().expect("a device"), 1).expect("a device");
+        let huge = [
+            ("prefetch.markov_pages", "268435456"),
+            ("prefetch.markov_followers", "64"),
+            ("prefetch.policy", "markov"),
+            ("prefetch.degree", "4"),
+        ];
+        let before = device.config().raw().clone();
+        let error = device.tune(&huge, 1).expect_err(capacity).to_string();
+        for part in ["prefetch.markov_pages = 268435456", "66560 MiB", says] {
+            assert!(error.contains(part), "{part} is not in {error}");
+        }
+        assert_eq!(*device.config().raw(), before);
+        // The largest table that is accepted: 64 bytes for each page.
+        let pages = |mib: u64| (mib << 20) / 64;
+        let mib = says
+            .split(' ')
+            .next()
+            .expect("a number")
+            .parse()
+            .expect("MiB");
+        for (pages, is_accepted) in [(pages(mib), true), (pages(mib) + 4, false)] {
+            let pages = pages.to_string();
+            let pairs = [
+                ("prefetch.markov_pages", pages.as_str()),
+                ("prefetch.markov_followers", "15"),
+                ("prefetch.policy", "markov"),
+                ("prefetch.degree", "4"),
+            ];
+            assert_eq!(device.tune(&pairs, 1).is_ok(), is_accepted, "{pages}");
+        }
+        // The same at the start.
+        for (key, value) in huge {
+            raw.set(key, value).expect("a value of its kind");
+        }
+        assert_eq!(raw.check().expect_err(capacity).to_string(), error);
+    }
+}
+
+#[test]
+fn a_guest_gives_no_parameter_a_time_that_only_its_host_may_give() {
+    let mut device = device(&[]);
+    let longest = Ps::from_ms(100);
+    for key in [
+        "nand.read",
+        "nand.erase",
+        "nand.program",
+        "device.protocol_latency",
+    ] {
+        let error = device.tune_within(&[(key, "100001us")], 1, longest);
+        let error = error.expect_err(key).to_string();
+        for part in [key, "100001us", "at most 100ms"] {
+            assert!(error.contains(part), "{part} is not in {error}");
+        }
+        assert_eq!(device.tune_within(&[(key, "100ms")], 1, longest), Ok(true));
+        assert_eq!(device.tune(&[(key, "10s")], 1), Ok(true), "the host may");
+    }
+    let hint = [("device.hint_threshold", "10s")];
+    assert_eq!(
+        device.tune_within(&hint, 1, longest),
+        Ok(true),
+        "nothing waits for it"
+    );
+}
+
 #[test]
 fn every_tunable_key_is_a_parameter() {
     for entry in sluice_model::TUNABLE {

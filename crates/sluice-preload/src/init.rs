@@ -53,10 +53,13 @@ static DESTRUCTOR: extern "C" fn() = destruct;
 extern "C" fn construct() {
     let heap = match std::env::var_os(sluice_abi::SESSION_VAR) {
         None => Heap::Next,
-        Some(dir) => match start(Path::new(&dir)) {
-            Ok(heap) => heap,
-            Err(e) => refuse_session(Path::new(&dir), &e.0),
-        },
+        Some(dir) => {
+            sluice_runtime::fatal::on_panic();
+            match start(Path::new(&dir)) {
+                Ok(heap) => heap,
+                Err(e) => refuse_session(Path::new(&dir), &e.0),
+            }
+        }
     };
     SOURCE.store(heap as u8, Release);
 }

@@ -4,14 +4,14 @@
 //! library allocates comes from one reserved range, by which `free` also tells its pointers from
 //! the program's.
 
-use crate::large::Pieces;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr::{copy_nonoverlapping, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_region::{PAGE, dont_need, is_valgrind, raw_mmap};
-use sluice_runtime::Lock;
+use sluice_runtime::fatal::no_memory;
+use sluice_runtime::{Lock, Spare};
 
 /// Address space set aside; pages are used as they are needed.
 const RANGE_BYTES: usize = 1 << 36;
@@ -25,13 +25,14 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 static RANGE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static HEAP: Lock<Dlmalloc<Range>> = Lock::new(Dlmalloc::new_with_allocator(Range));
-/// Large pieces that were given back. Under the heap's lock, which a fork holds.
-static FREE: Shared = Shared(UnsafeCell::new(Pieces::new()));
+/// Addresses of large allocations that have been given back.
+static SPARE: Held = Held(UnsafeCell::new(Spare::new()));
 
-struct Shared(UnsafeCell<Pieces>);
+/// What only the holder of the heap's lock may use.
+struct Held(UnsafeCell<Spare>);
 
-// SAFETY: reached only under the heap's lock.
-unsafe impl Sync for Shared {}
+// SAFETY: see its note.
+unsafe impl Sync for Held {}
 
 /// Hands out the reserved range from its start and takes nothing back.
 struct Range;
@@ -60,28 +61,29 @@ fn base() -> usize {
     0
 }
 
-/// Whole pages of zeros that nobody had before; null when there are none left.
+/// Whole pages of zeros that nobody has. Ends the program when there are none left: no part of this
+/// library could go on without, and the standard library's way to say so may hang in here.
 fn fresh(size: usize) -> *mut u8 {
     let base = base();
-    if base == 0 {
-        return null_mut();
+    // SAFETY: only the holder of the heap's lock comes here.
+    if let Some(start) = unsafe { (*SPARE.0.get()).take(size) } {
+        return start as *mut u8;
     }
-    let at = NEXT.fetch_add(size, AcqRel);
-    if at + size > RANGE.load(Acquire) {
-        NEXT.fetch_sub(size, AcqRel);
-        return null_mut();
+    let at = NEXT.load(Relaxed);
+    match at.checked_add(size) {
+        Some(end) if base != 0 && end <= RANGE.load(Acquire) => {
+            NEXT.store(end, Relaxed);
+            (base + at) as *mut u8
+        }
+        _ => no_memory(size),
     }
-    (base + at) as *mut u8
 }
 
 // SAFETY: ranges handed out are distinct, zeroed and never taken back.
 unsafe impl Allocator for Range {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let size = size.next_multiple_of(PAGE);
-        match fresh(size) {
-            pages if pages.is_null() => (null_mut(), 0, 0),
-            pages => (pages, size, 0),
-        }
+        (fresh(size), size, 0)
     }
     fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
         null_mut()
@@ -127,11 +129,8 @@ fn is_large(layout: Layout) -> bool {
 unsafe impl GlobalAlloc for Internal {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
-            let size = layout.size().next_multiple_of(PAGE);
             let _only = HEAP.lock();
-            // SAFETY: the lock is held.
-            let again = unsafe { (*FREE.0.get()).take(size) };
-            return again.map_or_else(|| fresh(size), |start| start as *mut u8);
+            return fresh(layout.size().next_multiple_of(PAGE));
         }
         // SAFETY: any size and alignment are allowed.
         unsafe { HEAP.lock().malloc(layout.size(), layout.align()) }
@@ -146,13 +145,12 @@ unsafe impl GlobalAlloc for Internal {
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         if is_large(layout) {
-            let (start, size) = (pointer as usize, layout.size().next_multiple_of(PAGE));
+            let (start, len) = (pointer as usize, layout.size().next_multiple_of(PAGE));
             let _only = HEAP.lock();
-            // SAFETY: whole pages of the caller's, which read as zeros from now on, and the lock is
-            // held. A piece that kept its contents is not handed out again.
+            // SAFETY: as above, under the lock. Pages that are not zeros are not handed out again.
             unsafe {
-                if dont_need(start, size).is_ok() {
-                    (*FREE.0.get()).give(start, size);
+                if dont_need(start, len).is_ok() {
+                    (*SPARE.0.get()).give(start, len);
                 }
             }
             return;

@@ -16,7 +16,6 @@ mod init;
 mod internal;
 mod io;
 mod kin;
-mod large;
 mod load;
 mod locked;
 mod malloc;

@@ -34,29 +34,43 @@ pub fn set_own_descriptors(asked: fn() -> bool) {
     HAS_OWN_DESCRIPTORS.store(asked as *mut (), Release);
 }
 
-/// Ends the process with status 2 and one line on the program's standard error.
-///
-/// Running on without what is missing would give wrong data, or measure something else.
-pub fn fatal(why: Arguments<'_>) -> ! {
+/// Writes one line to the program's standard error, without an allocation.
+pub fn say(what: Arguments<'_>) {
+    let line = line(what);
+    let fd = match has_own_descriptors() {
+        true => programs_errors().unwrap_or(2),
+        false => 2,
+    };
+    // SAFETY: a live buffer.
+    let _ = unsafe { sys!(libc::SYS_write, fd, line.bytes.as_ptr(), line.len) };
+}
+
+/// One line, with the message's own line ends as blanks.
+fn line(what: Arguments<'_>) -> Line {
     let mut line = Line {
         bytes: [0; ROOM],
         len: 0,
     };
     // A line that is too long is cut.
-    let _ = write!(line, "sluice: {why}");
+    let _ = write!(line, "sluice: {what}");
+    for byte in &mut line.bytes[..line.len] {
+        if *byte == b'\n' {
+            *byte = b' ';
+        }
+    }
     line.bytes[line.len] = b'\n';
     line.len += 1;
-    // SAFETY: a live buffer and a static path; `exit_group` runs nothing of the program's.
-    unsafe {
-        let fd = if has_own_descriptors() {
-            programs_errors().unwrap_or(2)
-        } else {
-            2
-        };
-        let _ = sys!(libc::SYS_write, fd, line.bytes.as_ptr(), line.len);
-        loop {
-            let _ = sys!(libc::SYS_exit_group, STATUS);
-        }
+    line
+}
+
+/// Ends the process with status 2 and one line on the program's standard error.
+///
+/// Running on without what is missing would give wrong data, or measure something else.
+pub fn fatal(why: Arguments<'_>) -> ! {
+    say(why);
+    loop {
+        // SAFETY: no pointers. It runs nothing of the program's.
+        let _ = unsafe { sys!(libc::SYS_exit_group, STATUS) };
     }
 }
 
@@ -103,12 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_where_it_is_too_long() {
-        let mut line = Line {
-            bytes: [0; ROOM],
-            len: 0,
-        };
-        write!(line, "{}", "x".repeat(2 * ROOM)).unwrap();
-        assert_eq!(line.len, ROOM - 1);
+    fn a_message_is_one_line_however_long() {
+        for (text, len) in [("a\nb", 12), ("x".repeat(2 * ROOM).as_str(), ROOM)] {
+            let line = line(format_args!("{text}"));
+            assert_eq!(line.len, len);
+            let text = core::str::from_utf8(&line.bytes[..len]).expect("text");
+            assert!(
+                text.starts_with("sluice: ") && text.ends_with('\n'),
+                "{text}"
+            );
+            assert_eq!(text.lines().count(), 1);
+        }
     }
 }

@@ -20,7 +20,7 @@ mod valgrind;
 pub use call::call;
 pub use cpu::{CpuSet, LibraryCount, ThreadCount, cpu_now, raise_priority, thread_id};
 pub(crate) use fatal::Lost;
-pub use fatal::{fatal, set_own_descriptors};
+pub use fatal::{fatal, say, set_own_descriptors};
 pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly};
 pub use map::{
     Mapping, dont_need, fallocate, file_identity, is_memory_file, memfd, no_huge_pages,

@@ -4,7 +4,7 @@
 //! are there, and evicted by dropping them in all mappings.
 
 use crate::private::{Left, zero_page};
-use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need};
+use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, sys};
 
 /// Mappings of the file that may exist at once.
 pub const MAX_MAPPINGS: usize = 64;
@@ -21,6 +21,41 @@ impl Window {
         let at = lpn.checked_sub(self.first_lpn)? as usize * PAGE;
         (at < self.len).then(|| self.start + at)
     }
+}
+
+/// Whether an address of a range is not mapped.
+fn has_hole(start: usize, len: usize) -> bool {
+    // SAFETY: looks at mappings only: memory shared by a file has nothing to be written anywhere.
+    unsafe { sys!(libc::SYS_msync, start, len, libc::MS_ASYNC) } == Err(libc::ENOMEM)
+}
+
+/// The text of `/proc/self/maps`, by raw calls: those of the C library may be hooked, and the hooks
+/// want the lock that is held here.
+fn read_maps() -> Result<Vec<u8>, i32> {
+    let path = c"/proc/self/maps";
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: a live path.
+    let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags)? };
+    let (mut text, mut part) = (Vec::new(), [0u8; 4096]);
+    let result = loop {
+        // SAFETY: an open descriptor and a live buffer.
+        match unsafe { sys!(libc::SYS_read, fd, part.as_mut_ptr(), part.len()) } {
+            Ok(0) => break Ok(text),
+            Ok(len) => text.extend_from_slice(&part[..len]),
+            Err(errno) => break Err(errno),
+        }
+    };
+    // SAFETY: opened above, and nobody else's.
+    let _ = unsafe { sys!(libc::SYS_close, fd) };
+    result
+}
+
+/// The addresses of a line of `/proc/self/maps`.
+fn range(line: &[u8]) -> Option<(usize, usize)> {
+    let (from, rest) = core::str::from_utf8(line).ok()?.split_once('-')?;
+    let (to, _) = rest.split_once(' ')?;
+    let number = |digits| usize::from_str_radix(digits, 16).ok();
+    Some((number(from)?, number(to)?))
 }
 
 /// The file and its mappings in this process.
@@ -47,10 +82,39 @@ impl SharedBacking {
         self.identity
     }
 
-    /// Registers all mappings with a new descriptor.
-    pub fn register(&self, uffd: &Uffd) -> Result<(), i32> {
+    /// In the child of a fork: registers the mappings with its descriptor. It has not what the
+    /// program told the kernel to keep from children (`MADV_DONTFORK`, as QEMU does with a guest's
+    /// memory), and may map something else there.
+    pub fn register(&mut self, uffd: &Uffd) -> Result<(), i32> {
+        if self.windows.iter().any(|w| has_hole(w.start, w.len)) {
+            self.forget_holes(&read_maps()?)?;
+        }
         for window in &self.windows {
             uffd.register_shared(window.start, window.len)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps of each mapping what is mapped, as `/proc/self/maps` says.
+    fn forget_holes(&mut self, maps: &[u8]) -> Result<(), i32> {
+        for at in (0..self.windows.len()).rev() {
+            let window = self.windows.swap_remove(at);
+            let end = window.start + window.len;
+            let mut kept: Option<(usize, usize)> = None;
+            for (from, to) in maps.split(|byte| *byte == b'\n').filter_map(range) {
+                let (from, to) = (from.max(window.start), to.min(end));
+                kept = match kept {
+                    _ if from >= to => continue,
+                    Some((first, last)) if last == from => Some((first, to)),
+                    Some((first, last)) => {
+                        self.keep(window, first, last)?;
+                        Some((from, to))
+                    }
+                    None => Some((from, to)),
+                };
+            }
+            let (first, last) = kept.unwrap_or_default();
+            self.keep(window, first, last)?;
         }
         Ok(())
     }
@@ -155,5 +219,43 @@ impl SharedBacking {
             }
         }
         if written { Left::Written } else { Left::Clean }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_child_has_not_is_forgotten() {
+        let mut shared = SharedBacking::new((0, 0)).expect("a page");
+        let window = |start, len, first_lpn| Window {
+            start,
+            len,
+            first_lpn,
+        };
+        shared.windows.push(window(0x10000, 0x8000, 100));
+        shared.windows.push(window(0x30000, 0x4000, 0));
+        shared.windows.push(window(0x50000, 0x2000, 7));
+        // The first with a hole and in two pieces that touch; the second is gone.
+        let maps = b"8000-11000 rw-s 0 00:01 5 /x\n13000-14000 rw-s 0 00:01 5 /x\n\
+            14000-15000 r--s 0 00:01 5 /x\n50000-52000 rw-s 0 00:01 5 /path with-a dash\nnonsense";
+        shared.forget_holes(maps).expect("room");
+        let mut found: Vec<_> = shared.windows.iter().collect();
+        found.sort_by_key(|window| window.start);
+        let found: Vec<_> = found
+            .iter()
+            .map(|w| (w.start, w.len, w.first_lpn))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (0x10000, 0x1000, 100),
+                (0x13000, 0x2000, 103),
+                (0x50000, 0x2000, 7)
+            ]
+        );
+        assert_eq!(shared.lpn(0x11000), None);
+        assert_eq!(shared.lpn(0x14000), Some(104));
     }
 }

@@ -183,6 +183,10 @@ impl Machine {
     }
 }
 
+/// Arguments by which a guest whose kernel panics, and says so, ends QEMU with a failure. The
+/// device is on the ISA bus: another on the PCI bus would change the names of the user's own.
+pub const ON_PANIC: [&str; 4] = ["-device", "pvpanic", "-action", "panic=exit-failure"];
+
 /// A command line being written.
 #[derive(Default)]
 struct Arguments(Vec<String>);

@@ -112,6 +112,7 @@ impl<'a> Vm<'a> {
         machine.check()?;
         let mut command = vec![args.qemu.clone()];
         command.extend(machine.arguments());
+        command.extend(machine::ON_PANIC.map(str::to_owned));
         command.extend(given.rest.iter().cloned());
         let live = Live {
             args: &args.live,

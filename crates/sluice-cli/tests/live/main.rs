@@ -8,6 +8,7 @@ mod cpus;
 mod exec;
 mod fork;
 mod graph;
+mod kept;
 mod lossless;
 mod memory;
 mod output;

@@ -1,5 +1,7 @@
 //! What can be wrong with a configuration. Each message is one line.
 
+use sluice_units::Ps;
+
 /// A key, a value or a combination that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -51,6 +53,16 @@ pub enum ConfigError {
         key: String,
         /// Those that can change.
         valid: &'static [&'static str],
+    },
+    /// A guest gives a parameter a time that only its host may give it.
+    #[error("bad value for `{key}`: {value:?}; from a guest expected at most {longest}")]
+    TooLong {
+        /// The parameter.
+        key: String,
+        /// The value as given.
+        value: String,
+        /// The longest time.
+        longest: Ps,
     },
     /// Each value is valid, but not all of them together.
     #[error("impossible configuration: {}: {message}", pairs(settings))]

@@ -107,6 +107,14 @@ impl RawConfig {
         }
     }
 
+    /// The value of any key, if it is a time.
+    pub(crate) fn time_of(&self, key: &str) -> Option<Ps> {
+        match self.index_of(key).map(|index| &self.values[index]) {
+            Some(Value::Time(time)) => Some(*time),
+            _ => None,
+        }
+    }
+
     /// The value of a key that takes a whole number.
     pub fn count(&self, key: &'static str) -> u64 {
         match self.value(key) {

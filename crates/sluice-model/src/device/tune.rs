@@ -3,6 +3,7 @@
 use super::Device;
 use crate::config::{ConfigError, DeviceConfig};
 use crate::prefetch::Prefetcher;
+use sluice_units::Ps;
 
 /// What can change: keys, and with a star all keys that begin so.
 pub const TUNABLE: &[&str] = &[
@@ -49,6 +50,20 @@ impl Device {
     /// what cannot change and [`ConfigError::Plugin`] for a policy that is a shared object.
     /// Nothing is changed then.
     pub fn tune(&mut self, pairs: &[(&str, &str)], seed: u64) -> Result<bool, ConfigError> {
+        self.tune_within(pairs, seed, Ps::MAX)
+    }
+
+    /// The same for somebody who may give no parameter a longer time than `longest`, but for
+    /// `device.hint_threshold`, which nothing waits for.
+    ///
+    /// # Errors
+    /// As for [`Device::tune`], and [`ConfigError::TooLong`].
+    pub fn tune_within(
+        &mut self,
+        pairs: &[(&str, &str)],
+        seed: u64,
+        longest: Ps,
+    ) -> Result<bool, ConfigError> {
         let mut raw = self.config.raw().clone();
         let mut changed = Vec::new();
         for (key, value) in pairs {
@@ -62,6 +77,14 @@ impl Device {
             if !is_tunable(key) || is_banked {
                 let (key, valid) = ((*key).to_owned(), TUNABLE);
                 return Err(ConfigError::Fixed { key, valid });
+            }
+            if raw.time_of(key) > Some(longest) && *key != "device.hint_threshold" {
+                let (key, value) = ((*key).to_owned(), (*value).to_owned());
+                return Err(ConfigError::TooLong {
+                    key,
+                    value,
+                    longest,
+                });
             }
             changed.push(*key);
         }

@@ -58,6 +58,11 @@ impl Markov {
     }
 }
 
+/// Bytes of the table for so many pages with so many followers each.
+pub(crate) fn table_bytes(pages: u64, followers: u64) -> u64 {
+    pages.next_multiple_of(WAYS as u64) * (1 + followers) * size_of::<u32>() as u64
+}
+
 impl Prefetch for Markov {
     const INFO: PolicyInfo = PolicyInfo {
         name: "markov",

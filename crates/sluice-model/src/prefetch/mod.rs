@@ -12,6 +12,7 @@ mod throttle;
 mod unit;
 
 pub use crate::cache::PolicyInfo;
+pub(crate) use markov::table_bytes as markov_table_bytes;
 pub(crate) use unit::Prefetcher;
 
 use crate::config::Settings;

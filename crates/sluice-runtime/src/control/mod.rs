@@ -1,10 +1,15 @@
 //! The control ring's server: commands of the program itself, of others on this host, and of a
 //! guest, carried out beside the program's faults.
 //!
-//! A thread of its own sleeps on the ring's bell and costs nothing until somebody rings it. It
-//! takes the engine's lock for moments only, so that faults never wait long for a command. Guests
-//! cannot ring; for them it looks by itself, more often while they are busy.
+//! A thread of its own sleeps on the host ring's bell and costs nothing until somebody rings it. It
+//! takes the engine's lock for moments only, so that faults never wait long for a command. A guest
+//! has a ring of its own and cannot ring; for it the thread looks by itself, more often while the
+//! guest is busy.
+//!
+//! Whoever writes a ring is hostile. Each turn of the server does a bounded piece of work for each
+//! channel ([`lanes`]), so that no command keeps another channel waiting for its end.
 
+mod lanes;
 mod pages;
 mod serve;
 
@@ -12,9 +17,9 @@ use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::thread;
 use core::sync::atomic::Ordering::*;
-use pages::Arrivals;
-use sluice_abi::{CHANNELS, RING_MAGIC, RING_VERSION, Ring, Server};
-use sluice_region::{Descriptors, Mapping, futex_wait, futex_wake, name_thread};
+use lanes::Lanes;
+use sluice_abi::Ring;
+use sluice_region::{Descriptors, Mapping, futex_wait, name_thread};
 
 /// After a command the server looks this often for a while, if it has to look by itself.
 const BUSY_POLL_NS: u64 = 100_000;
@@ -27,29 +32,36 @@ const IDLE_SHARE: u64 = 16;
 const IDLE_PERIODS: u64 = 8;
 /// A bell that rings for nothing is answered more and more slowly, at most this much.
 const PAUSE_MAX_NS: u64 = 5_000_000;
+/// With a command under way the server shows at least this often that it is there.
+const BEAT_NS: u64 = 500_000_000;
 
-/// The mapped ring of a process.
+/// The mapped rings of a process.
 #[derive(Debug)]
 pub struct ControlRing {
-    map: Mapping,
+    host: Mapping,
+    guest: Option<Mapping>,
 }
 
 impl ControlRing {
-    /// An empty ring over a mapping of [`sluice_abi::RING_BYTES`], marked as ready.
-    pub fn new(map: Mapping, poll_ns: u64) -> ControlRing {
-        let made = ControlRing { map };
-        let ring = made.ring();
-        ring.version.store(u64::from(RING_VERSION), Relaxed);
-        ring.pid.store(u64::from(std::process::id()), Relaxed);
-        ring.poll_ns.store(poll_ns, Relaxed);
-        ring.magic.store(RING_MAGIC, Release);
+    /// Empty rings over mappings of [`sluice_abi::RING_BYTES`], marked as ready: the host's, and
+    /// one that a guest may write.
+    pub fn new(host: Mapping, guest: Option<Mapping>, poll_ns: u64) -> ControlRing {
+        let made = ControlRing { host, guest };
+        ring(&made.host).publish(own_pid(), poll_ns);
+        if let Some(guest) = &made.guest {
+            ring(guest).publish(0, poll_ns);
+        }
         made
     }
+}
 
-    fn ring(&self) -> &Ring {
-        // SAFETY: the mapping is page-aligned, long enough, and all fields are atomics.
-        unsafe { &*(self.map.addr() as *const Ring) }
-    }
+fn own_pid() -> u64 {
+    u64::from(std::process::id())
+}
+
+fn ring(map: &Mapping) -> &Ring {
+    // SAFETY: the mapping is page-aligned, long enough, and all fields are atomics.
+    unsafe { &*(map.addr() as *const Ring) }
 }
 
 /// Starts the server, if the session has a ring.
@@ -69,20 +81,20 @@ extern "C" fn main(engine: *mut libc::c_void) -> ! {
     name_thread(c"sluice-control");
     // SAFETY: given by `start`.
     let engine = unsafe { &*engine.cast::<Engine>() };
-    let ring = engine.core().ring.as_ref().map(|ring| {
-        // SAFETY: the mapping lasts as long as this process: only the child of a fork replaces it,
-        // and there this thread does not exist.
-        unsafe { &*core::ptr::from_ref(ring.ring()) }
+    // SAFETY: the mappings last as long as this process: only the child of a fork replaces them,
+    // and there this thread does not exist.
+    let lasting = |map: &Mapping| unsafe { &*core::ptr::from_ref(ring(map)) };
+    let rings = engine.core().ring.as_ref().map(|rings| {
+        let guest = rings.guest.as_ref().map(lasting);
+        (lasting(&rings.host), guest)
     });
-    let Some(ring) = ring else {
+    let Some((host, guest)) = rings else {
         sluice_region::fatal(format_args!("the control ring is gone"));
     };
     sluice_region::sleep_exactly();
     let mut control = Control {
-        engine,
-        ring,
-        channels: [Server::default(); CHANNELS],
-        arrivals: Arrivals::new(),
+        host: Lanes::new(engine, host, false),
+        guest: guest.map(|guest| Lanes::new(engine, guest, true)),
         poll_ns: engine.session.ring_poll_ns,
         served_ns: now_ns().saturating_sub(BUSY_FOR_NS),
         empty_bells: 0,
@@ -93,42 +105,42 @@ extern "C" fn main(engine: *mut libc::c_void) -> ! {
 }
 
 struct Control {
-    engine: &'static Engine,
-    ring: &'static Ring,
-    channels: [Server; CHANNELS],
-    arrivals: Arrivals,
+    host: Lanes,
+    guest: Option<Lanes>,
     poll_ns: u64,
+    /// When the guest was last served.
     served_ns: u64,
     empty_bells: u32,
 }
 
 impl Control {
-    /// Serves what is there, one entry a channel, or waits until there may be something.
+    /// Does a piece of what is to be done, or waits until there may be something.
     fn turn(&mut self) {
-        let rung = self.ring.bell.load(Acquire);
-        let mut served = false;
-        for at in 0..CHANNELS {
-            let channel = &self.ring.channels[at];
-            let Some(words) = self.channels[at].next(channel) else {
-                continue;
-            };
-            let answer = self.serve(&words);
-            self.channels[at].answer(channel, &answer);
-            self.ring.answered.fetch_add(1, AcqRel);
-            futex_wake(&self.ring.answered);
-            served = true;
+        let rung = self.host.bell().load(Acquire);
+        let mut next = self.host.turn();
+        if let Some(guest) = &mut self.guest {
+            let guests_next = guest.turn();
+            if guests_next.is_some() {
+                self.served_ns = now_ns();
+            }
+            next = earlier(next, guests_next);
         }
-        if served {
-            self.empty_bells = 0;
-            self.served_ns = now_ns();
-        } else {
-            self.wait(rung);
+        match next {
+            None => self.wait(rung),
+            Some(at_ns) => {
+                self.empty_bells = 0;
+                let wait_ns = at_ns.saturating_sub(now_ns()).min(BEAT_NS);
+                if wait_ns > 0 {
+                    let look_ns = self.guest.as_ref().map_or(wait_ns, |_| BUSY_POLL_NS);
+                    futex_wait(self.host.bell(), rung, Some(wait_ns.min(look_ns)));
+                }
+            }
         }
     }
 
     fn wait(&mut self, rung: u32) {
         let idle_ns = now_ns() - self.served_ns;
-        if futex_wait(&self.ring.bell, rung, look_again_ns(self.poll_ns, idle_ns)) {
+        if futex_wait(self.host.bell(), rung, look_again_ns(self.poll_ns, idle_ns)) {
             // Either somebody has submitted something by now, or rings for nothing.
             self.empty_bells = (self.empty_bells + 1).min(16);
             if self.empty_bells > 4 {
@@ -137,6 +149,11 @@ impl Control {
             }
         }
     }
+}
+
+/// The earlier of two times, where there are any.
+fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.into_iter().chain(b).min()
 }
 
 /// When to look without a bell, after so long without a command; never if there is no period.

@@ -1,6 +1,6 @@
 //! Commands for ranges of pages: a few pages at a time, so that faults get in between.
 
-use super::Control;
+use super::lanes::Lanes;
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::Engine;
 use crate::host::{MAPPED, OFF_DEVICE, PENDING, SAMPLED};
@@ -8,7 +8,7 @@ use crate::lock::Guard;
 use crate::state::Core;
 use core::cmp::Reverse;
 use core::ops::{Deref, DerefMut};
-use sluice_abi::{Completion, Counter, Operation, Reason, Status};
+use sluice_abi::{CHANNELS, Completion, Counter, Operation, Reason, Status};
 use sluice_model::{Command, Done, Refused};
 use sluice_region::PAGE;
 use sluice_units::{Lpn, Ps};
@@ -16,7 +16,8 @@ use std::collections::BinaryHeap;
 
 /// The engine's lock is held this long at a time, and for one page more.
 const HOLD_NS: u64 = 15_000;
-/// Pages that may be on their way at once; a command waits before it sends for more.
+/// Pages that may be on their way at once for all commands of a ring; they wait before they send
+/// for more.
 const ARRIVALS_MAX: usize = 1024;
 /// A fault that sleeps meanwhile gets this long to take the lock.
 const GIVE_WAY_NS: u64 = 50_000;
@@ -27,25 +28,45 @@ const AGAIN_NS: u64 = 20_000;
 /// And given up after so long without any of the command's pages getting anywhere.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Pages that commands sent for, by the time at which they will be there.
-pub(super) struct Arrivals(BinaryHeap<Reverse<(u64, u64)>>);
+/// Pages that commands of a ring sent for, by the time at which they will be there.
+pub(super) struct Arrivals {
+    /// Time, page and channel.
+    pages: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    /// How many each channel's command waits for.
+    of: [usize; CHANNELS],
+}
 
 impl Arrivals {
     pub fn new() -> Arrivals {
-        Arrivals(BinaryHeap::with_capacity(ARRIVALS_MAX))
+        Arrivals {
+            pages: BinaryHeap::with_capacity(ARRIVALS_MAX),
+            of: [0; CHANNELS],
+        }
+    }
+
+    /// How many pages a channel's command waits for.
+    pub fn of(&self, channel: usize) -> usize {
+        self.of[channel]
     }
 
     fn next_ns(&self) -> Option<u64> {
-        self.0.peek().map(|Reverse((at_ns, _))| *at_ns)
+        self.pages.peek().map(|Reverse((at_ns, _, _))| *at_ns)
     }
 
     fn is_full(&self) -> bool {
-        self.0.len() >= ARRIVALS_MAX
+        self.pages.len() >= ARRIVALS_MAX
+    }
+
+    fn push(&mut self, at_ns: u64, lpn: u64, channel: usize) {
+        self.of[channel] += 1;
+        self.pages.push(Reverse((at_ns, lpn, channel)));
     }
 
     fn due(&mut self, now_ns: u64) -> Option<u64> {
         self.next_ns().filter(|at_ns| *at_ns <= now_ns)?;
-        self.0.pop().map(|Reverse((_, lpn))| lpn)
+        let Reverse((_, lpn, channel)) = self.pages.pop()?;
+        self.of[channel] -= 1;
+        Some(lpn)
     }
 }
 
@@ -85,20 +106,53 @@ impl DerefMut for Unasked<'_> {
     }
 }
 
+/// Lets go of the core. Faults that wait for it get it: one that sleeps needs a moment to wake up,
+/// one that spins needs none.
+pub(super) fn give_way(core: Guard<'_, Core>) {
+    let is_waited_for = core.is_waited_for();
+    drop(core);
+    match is_waited_for {
+        true => sleep_until(now_ns() + GIVE_WAY_NS),
+        false => (0..GAP_SPINS).for_each(|_| core::hint::spin_loop()),
+    }
+}
+
 /// A command on its way through its range.
-struct Job {
+pub(super) struct Job {
     operation: Operation,
     next: u64,
     end: u64,
     /// Pages that may be brought in before they would push each other out.
     room: u64,
     answer: Completion,
-    /// When the last page got anywhere.
-    moved_ns: u64,
+    /// Until when the next page cannot be had; 0 if it can.
+    until_ns: u64,
+    /// Since when no page got anywhere.
+    stuck_ns: Option<u64>,
 }
 
 impl Job {
-    fn count(&mut self, step: &Step, now_ns: u64) {
+    /// When there is something to do for it.
+    pub fn next_ns(&self, arrivals: &Arrivals) -> u64 {
+        let until_ns = if self.next < self.end {
+            self.until_ns
+        } else {
+            u64::MAX
+        };
+        arrivals.next_ns().unwrap_or(u64::MAX).min(until_ns)
+    }
+
+    /// Whether all its pages have been dealt with, and those that it waits for are there.
+    pub fn is_done(&self, waits_for: usize) -> bool {
+        self.next == self.end && waits_for == 0
+    }
+
+    /// Whether it has waited for too long for its next page.
+    fn is_out_of_patience(&mut self, now_ns: u64) -> bool {
+        now_ns > *self.stuck_ns.get_or_insert(now_ns) + PATIENCE_NS
+    }
+
+    fn count(&mut self, step: &Step) {
         let counted = match step {
             Step::Changed(_) => &mut self.answer.changed,
             Step::Already => &mut self.answer.already,
@@ -113,10 +167,10 @@ impl Job {
             self.answer.first_refused = self.next * PAGE as u64;
         }
         self.next += 1;
-        self.moved_ns = now_ns;
+        self.stuck_ns = None;
     }
 
-    fn finish(mut self) -> Completion {
+    pub fn finish(mut self) -> Completion {
         let a = &mut self.answer;
         a.status = match (a.changed, a.already, a.refused) {
             (0, _, 0) => Status::Nothing,
@@ -128,11 +182,10 @@ impl Job {
     }
 }
 
-impl Control {
-    /// Carries out a command for pages of the device. It is done when those that it brings in are
-    /// there.
-    pub(super) fn carry_out(&mut self, operation: Operation, first: u64, pages: u64) -> Completion {
-        let mut job = Job {
+impl Lanes {
+    /// A command for pages of the device. It is done when those that it brings in are there.
+    pub(super) fn job(&self, operation: Operation, first: u64, pages: u64) -> Job {
+        Job {
             operation,
             next: first,
             end: first + pages,
@@ -141,67 +194,45 @@ impl Control {
                 pages,
                 ..Completion::new(0, Status::Done)
             },
-            moved_ns: now_ns(),
-        };
-        while job.next < job.end {
-            match self.some_pages(&mut job) {
-                Some(until_ns) => sleep_until(until_ns),
-                // One that spins needs none.
-                None => (0..GAP_SPINS).for_each(|_| core::hint::spin_loop()),
-            }
+            until_ns: 0,
+            stuck_ns: None,
         }
-        while let Some(at_ns) = self.arrivals.next_ns() {
-            sleep_until(at_ns);
-            let mut core = Unasked::new(self.engine);
-            self.land(&mut core);
-            core.publish();
-        }
-        job.finish()
     }
 
-    /// Goes on with a command for a moment. Returns until when it has to wait, if it has to.
-    fn some_pages(&mut self, job: &mut Job) -> Option<u64> {
-        let mut core = Unasked::new(self.engine);
+    /// Goes on with a channel's command for a moment.
+    pub(super) fn some_pages(&mut self, channel: usize, job: &mut Job) {
+        let engine = self.engine;
+        let mut core = Unasked::new(engine);
         let began_ns = now_ns();
-        let mut until_ns = None;
-        while job.next < job.end && until_ns.is_none() {
+        job.until_ns = 0;
+        loop {
             let now = now_ns();
             if now > began_ns + HOLD_NS {
                 break;
             }
-            self.land(&mut core);
+            if let Some(lpn) = self.arrivals.due(now) {
+                core.arrive(lpn, engine.device_time(now));
+                continue;
+            }
+            if job.next == job.end {
+                break;
+            }
             let mut step = self.step(&mut core, job, now);
             if let Step::NotBefore(at_ns) = step {
-                if now < job.moved_ns + PATIENCE_NS {
-                    until_ns = Some(
-                        self.arrivals
-                            .next_ns()
-                            .map_or(at_ns, |next| next.min(at_ns)),
-                    );
-                } else {
-                    step = Step::Refused(Reason::NoRoom);
+                if !job.is_out_of_patience(now) {
+                    job.until_ns = at_ns;
+                    break;
                 }
+                step = Step::Refused(Reason::NoRoom);
             }
             if let Step::Changed(Some(at_ns)) = step {
-                self.arrivals.0.push(Reverse((at_ns, job.next)));
+                self.arrivals.push(at_ns, job.next, channel);
             }
             core.show(job.next);
-            job.count(&step, now);
+            job.count(&step);
         }
         core.publish();
-        // Faults that wait for the lock get it: one that sleeps needs a moment to wake up.
-        if until_ns.is_none() && core.0.is_waited_for() {
-            until_ns = Some(now_ns() + GIVE_WAY_NS);
-        }
-        until_ns
-    }
-
-    /// Maps what has arrived.
-    fn land(&mut self, core: &mut Core) {
-        let now = now_ns();
-        while let Some(lpn) = self.arrivals.due(now) {
-            core.arrive(lpn, self.engine.device_time(now));
-        }
+        give_way(core.0);
     }
 
     fn step(&self, core: &mut Core, job: &Job, now_ns: u64) -> Step {

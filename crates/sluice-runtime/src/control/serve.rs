@@ -1,49 +1,26 @@
-//! From an entry of the ring to its answer.
+//! What an entry of the ring asks for: the pages of a range, and settings.
 
-use super::Control;
-use crate::clock::now_ns;
-use core::sync::atomic::Ordering::*;
-use sluice_abi::{Completion, Counter, Range, Request, Status, Submission, Text, Words};
+use super::lanes::Lanes;
+use sluice_abi::{Completion, Counter, Range, Status, Text};
 use sluice_region::PAGE;
+use sluice_units::Ps;
 
-impl Control {
-    /// Carries out what an entry says, whatever that is.
-    pub(super) fn serve(&mut self, words: &Words) -> Words {
-        let mut answer = match Submission::from_words(words) {
-            Err(status) => Completion::new(words[1], status),
-            Ok(submission) => {
-                let mut answer = match submission.request {
-                    Request::Stats => Completion::new(0, Status::Done),
-                    Request::Set(text) => self.set(&text),
-                    Request::Pages(operation, range) => match self.pages_of(&range) {
-                        Some((first, count)) => self.carry_out(operation, first, count),
-                        None => Completion::new(0, Status::BadRange),
-                    },
-                };
-                answer.tag = submission.tag;
-                answer
-            }
-        };
-        let now = now_ns();
-        answer.done_ns = now.saturating_sub(self.engine.started_ns);
-        let refused = !matches!(
-            answer.status,
-            Status::Done | Status::Nothing | Status::Partly
-        );
-        let mut core = self.engine.core();
-        core.device.advance(self.engine.device_time(now), &mut ());
-        let block = core.live.change();
-        block.add(Counter::Commands, 1);
-        block.add(Counter::CommandsRefused, u64::from(refused));
-        core.publish();
-        drop(block);
-        drop(core);
-        core::sync::atomic::fence(Release);
-        answer.to_words()
+/// The longest time that a guest may give a parameter. No NAND needs as long for an erase, and who
+/// waits for a page that takes seconds is not only the guest: QEMU's own threads touch its memory.
+const GUESTS_TIME_MAX: Ps = Ps::from_ms(100);
+
+impl Lanes {
+    /// First page and number of pages of a range, if all of it is on the device. A guest has no
+    /// business with addresses of the process that emulates it: whether one is on the device would
+    /// tell it where QEMU's memory is.
+    pub(super) fn pages_of(&self, range: &Range) -> Result<(u64, u64), Status> {
+        match range.is_address && self.is_guest {
+            true => Err(Status::BadReserved),
+            false => self.pages_in(range).ok_or(Status::BadRange),
+        }
     }
 
-    /// First page and number of pages of a range, if all of it is on the device.
-    fn pages_of(&self, range: &Range) -> Option<(u64, u64)> {
+    fn pages_in(&self, range: &Range) -> Option<(u64, u64)> {
         let core = self.engine.core();
         let (start, len) = (range.start, range.len);
         let last = start.checked_add(len - 1)?;
@@ -58,7 +35,7 @@ impl Control {
     }
 
     /// Gives parameters other values.
-    fn set(&mut self, text: &Text) -> Completion {
+    pub(super) fn set(&self, text: &Text) -> Completion {
         let mut pairs = Vec::new();
         for word in text.as_str().split_whitespace() {
             match word.split_once('=') {
@@ -69,8 +46,14 @@ impl Control {
         if pairs.is_empty() {
             return refused("no KEY=VALUE is given");
         }
+        let longest = if self.is_guest {
+            GUESTS_TIME_MAX
+        } else {
+            Ps::MAX
+        };
         let mut core = self.engine.core();
-        match core.device.tune(&pairs, self.engine.session.seed) {
+        let seed = self.engine.session.seed;
+        match core.device.tune_within(&pairs, seed, longest) {
             Ok(true) => {
                 core.live.change().add(Counter::Tunes, 1);
                 Completion::new(0, Status::Done)

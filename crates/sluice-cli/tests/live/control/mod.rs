@@ -1,5 +1,6 @@
 //! `sluice ctl`: commands for a running device have the effects they say.
 
+mod hostile;
 pub mod programs;
 mod rig;
 
@@ -287,40 +288,6 @@ fn processes_that_cannot_be_commanded() {
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     let _ = child.wait();
     assert!(said.contains("--control on"), "{said}");
-}
-
-/// Whatever is written into a ring, the device goes on, and so do its other clients.
-#[test]
-fn a_ring_full_of_nonsense() {
-    let mut rig = Rig::start("event", &[]);
-    rig.tell(&format!("write 0 {PAGES}"));
-    let place = sluice_control::Place::of_process(rig.pid as u32).expect("a ring");
-    let (before, misses) = (cached(&rig), rig.counter("misses"));
-    let mut state = 1u64;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    for round in 0..200 {
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .open(&place.ring)
-            .expect("our own");
-        // All of the last channel: its counts, its entries.
-        let bytes: Vec<u8> = (0..8320).map(|_| next() as u8).collect();
-        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 64 + 15 * 8320).expect("room");
-        // And the bell.
-        let bell = (round as u32).to_ne_bytes();
-        std::os::unix::fs::FileExt::write_all_at(&file, &bell, 32).expect("room");
-        if round % 50 == 0 {
-            assert_eq!(rig.counter("misses"), misses, "it still answers");
-        }
-    }
-    assert!(cached(&rig) == before, "nothing well-formed was in there");
-    rig.tell(&format!("read 0 {PAGES}"));
-    rig.quit();
 }
 
 #[test]

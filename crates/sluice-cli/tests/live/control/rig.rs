@@ -4,7 +4,7 @@ use crate::build::helper;
 use crate::sluice::{Outcome, Sluice, finish};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Pages of the program, and of the cache that is there for them.
 pub const PAGES: u64 = 4096;
@@ -24,6 +24,15 @@ pub struct Rig {
 
 impl Rig {
     pub fn start(trap: &str, settings: &[(&str, &str)]) -> Rig {
+        Rig::start_by(trap, settings, |command| command)
+    }
+
+    /// The same with the command changed before it starts.
+    pub fn start_by(
+        trap: &str,
+        settings: &[(&str, &str)],
+        change: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Rig {
         let mut sluice = Sluice::run(trap).args(["--control", "on"]).cache("4MiB");
         for (key, value) in settings {
             sluice = sluice.set(key, value);
@@ -34,7 +43,7 @@ impl Rig {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn().expect("a command that starts");
+        let mut child = change(&mut command).spawn().expect("a command that starts");
         let input = child.stdin.take().expect("a pipe");
         let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();

@@ -94,3 +94,48 @@ fn qemu_arguments_that_would_undo_the_machine_are_refused() {
         &["--with", "no-such-program"],
     );
 }
+
+/// The device's statistics, or the rings, had no room: QEMU was killed by SIGBUS, and the result
+/// said that nothing had trapped.
+#[test]
+fn a_full_shared_memory_is_told_before_qemu_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let qemu = fake_qemu(folder.path(), "QEMU emulator version 7.2.0");
+    let script = "mount -t tmpfs -o size=256k none /dev/shm || exit 77; \
+                  exec \"$0\" vm --set device.capacity=4GiB --qemu \"$1\"";
+    let sluice = Sluice::command();
+    let mut command = std::process::Command::new("unshare");
+    command
+        .args(["-m", "sh", "-c", script])
+        .arg(sluice.get_program())
+        .arg(&qemu);
+    for (name, value) in sluice.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let out = crate::sluice::finish(&mut command);
+    if out.stderr.contains("unshare") || out.status.code() == Some(77) {
+        println!("not tested: needs root and a kernel with mount namespaces");
+        return;
+    }
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    for part in [
+        ".stats: 2097152 bytes are needed",
+        "left",
+        "device.capacity",
+    ] {
+        assert!(out.stderr.contains(part), "no {part}: {out:#?}");
+    }
+    assert_eq!(out.stderr.lines().count(), 1, "{out:#?}");
+    assert!(!folder.path().join("mark").exists(), "it was started");
+}
+
+#[test]
+fn a_guest_s_panic_is_to_end_qemu_with_a_failure() {
+    let mut command = Sluice::command();
+    let out = crate::sluice::finish(command.args(["vm", "--dry-run"]));
+    assert!(
+        out.stdout
+            .contains("-device pvpanic -action panic=exit-failure"),
+        "{out:#?}"
+    );
+}

@@ -147,7 +147,7 @@ impl DeviceConfig {
             memory,
             dram,
             cache: cache.with_dram(dram.as_ref()),
-            prefetch: PrefetchSettings::new(raw)?,
+            prefetch: PrefetchSettings::new(raw, u64::from(pages) * page_bytes)?,
             write_log: WriteLogSettings::new(raw, page_bytes)?,
             nand,
             ftl,

@@ -3,8 +3,17 @@
 use super::take::{choice, count, impossible, named, share};
 use crate::config::error::ConfigError;
 use crate::config::raw::RawConfig;
-use crate::prefetch::{PREFETCHES, PrefetchEntry};
+use crate::prefetch::{PREFETCHES, PrefetchEntry, markov_table_bytes};
 use sluice_units::Ratio;
+
+const TABLE_KEYS: [&str; 2] = ["prefetch.markov_pages", "prefetch.markov_followers"];
+
+/// The Markov prefetcher's table takes this part of the device at most ..
+const TABLE_SHARE: u64 = 16;
+/// .. but so much on the smallest, ..
+const TABLE_MIN: u64 = 16 << 20;
+/// .. and no more than so much on the largest.
+const TABLE_MAX: u64 = 1 << 30;
 
 /// The prefetcher's checked values.
 #[derive(Clone, Debug)]
@@ -57,7 +66,8 @@ pub struct ThrottleSettings {
 }
 
 impl PrefetchSettings {
-    pub(super) fn new(raw: &RawConfig) -> Result<PrefetchSettings, ConfigError> {
+    pub(super) fn new(raw: &RawConfig, device: u64) -> Result<PrefetchSettings, ConfigError> {
+        check_table(raw, device)?;
         let number = |key| count(raw, key) as u32;
         Ok(PrefetchSettings {
             policy: named(raw, "prefetch.policy", PREFETCHES, |entry| entry.info.name),
@@ -76,6 +86,23 @@ impl PrefetchSettings {
             throttle: throttle(raw)?,
         })
     }
+}
+
+/// Refuses a table out of all proportion to its device of so many bytes. Whoever commands a device
+/// while it runs, a guest too, could make its host allocate that much.
+fn check_table(raw: &RawConfig, device: u64) -> Result<(), ConfigError> {
+    if choice(raw, "prefetch.policy") != "markov" {
+        return Ok(());
+    }
+    let [pages, followers] = TABLE_KEYS.map(|key| count(raw, key));
+    let bytes = markov_table_bytes(pages, followers);
+    let most = (device / TABLE_SHARE).clamp(TABLE_MIN, TABLE_MAX);
+    if bytes > most {
+        let [mib, most] = [bytes, most].map(|bytes| bytes >> 20);
+        let message = format!("a table of {mib} MiB; at most {most} is accepted for this device");
+        return Err(impossible(raw, &TABLE_KEYS, message));
+    }
+    Ok(())
 }
 
 fn degree(raw: &RawConfig) -> Result<u32, ConfigError> {

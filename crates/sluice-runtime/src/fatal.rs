@@ -1,0 +1,55 @@
+//! The end of a program whose device cannot go on: a bug of ours, or no memory for our own tables.
+//!
+//! The standard library's way would hang here. It allocates and reads debug information, perhaps
+//! with a lock held that every fault of the program needs; and a program's own handler of SIGABRT
+//! would run in memory that nobody serves any more.
+
+use sluice_region::{sys, thread_id};
+use std::panic::PanicHookInfo;
+
+/// From now on a panic ends the program with one line and SIGABRT, and allocates nothing for it.
+pub fn on_panic() {
+    std::panic::set_hook(Box::new(panicked));
+}
+
+/// Ends the program because nothing is left of the memory set aside for this library.
+pub fn no_memory(bytes: usize) -> ! {
+    end(format_args!(
+        "no memory for {bytes} bytes of its own; raise `ulimit -v`, or lower device.capacity and \
+         cache.capacity"
+    ))
+}
+
+fn panicked(info: &PanicHookInfo<'_>) {
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("no reason given");
+    match info.location() {
+        Some(at) => end(format_args!(
+            "internal error, please report it: {}:{}: {text}",
+            at.file(),
+            at.line()
+        )),
+        None => end(format_args!("internal error, please report it: {text}")),
+    }
+}
+
+fn end(why: core::fmt::Arguments<'_>) -> ! {
+    sluice_region::say(why);
+    // SAFETY: live buffers. Zeros are the kernel's way to write SIG_DFL, and an empty set of 8
+    // bytes.
+    unsafe {
+        // The memory of a device is terabytes perhaps: nobody wants that in a file.
+        let _ = sys!(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0);
+        let (default, none) = ([0u64; 4], 0u64);
+        let (action, mask) = (&raw const default, &raw const none);
+        let _ = sys!(libc::SYS_rt_sigaction, libc::SIGABRT, action, 0, 8);
+        let _ = sys!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, mask, 0, 8);
+        let process = sys!(libc::SYS_getpid).unwrap_or(0);
+        let _ = sys!(libc::SYS_tgkill, process, thread_id(), libc::SIGABRT);
+        // Never reached, unless somebody keeps signals away from us.
+        let _ = sys!(libc::SYS_exit_group, 128 + libc::SIGABRT);
+    }
+    unreachable!("exit_group does not return")
+}
