@@ -26,7 +26,8 @@ impl Window {
 /// Whether an address of a range is not mapped.
 fn has_hole(start: usize, len: usize) -> bool {
     // SAFETY: looks at mappings only: memory shared by a file has nothing to be written anywhere.
-    unsafe { sys!(libc::SYS_msync, start, len, libc::MS_ASYNC) } == Err(libc::ENOMEM)
+    let asked = unsafe { sys!(libc::SYS_msync, start, len, libc::MS_ASYNC) };
+    asked == Err(libc::ENOMEM)
 }
 
 /// The text of `/proc/self/maps`, by raw calls: those of the C library may be hooked, and the hooks
