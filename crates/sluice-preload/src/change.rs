@@ -80,6 +80,13 @@ pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) 
     let inside = engine().and_then(|e| Some((e, mapped(e, addr as usize, len)?)));
     status(match inside {
         Some((engine, Ok(part))) => advise_in_arena(engine, part, advice, pass),
+        // The kernel drops what is mapped of a range with holes, and says that there are some.
+        Some((engine, Err(errno))) if matches!(advice, libc::MADV_DONTNEED) => {
+            if let Some(part) = of_arena(engine, addr as usize, len) {
+                engine.discard(part.addr, part.len);
+            }
+            Err(errno)
+        }
         Some((_, Err(errno))) => Err(errno),
         None => pass(),
     })
@@ -106,10 +113,13 @@ fn advise_in_arena(
         | libc::MADV_PAGEOUT
         | libc::MADV_DONTFORK
         | libc::MADV_DOFORK => Ok(()),
-        // These would change pages behind the device's back. A kernel without them says this.
-        libc::MADV_WIPEONFORK | libc::MADV_MERGEABLE | MADV_GUARD_INSTALL | MADV_GUARD_REMOVE => {
-            Err(libc::EINVAL)
+        // A child finds zeros there. That is the kernel's doing, for memory off the device.
+        libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK => {
+            engine.leave_device(part.addr, part.len);
+            pass()
         }
+        // These would change pages behind the device's back. A kernel without them says this.
+        libc::MADV_MERGEABLE | MADV_GUARD_INSTALL | MADV_GUARD_REMOVE => Err(libc::EINVAL),
         _ => pass(),
     }
 }

@@ -149,8 +149,13 @@ unsafe impl Allocator for Arena {
         let size = size.next_multiple_of(PAGE);
         take(size).map_or((null_mut(), 0, 0), |addr| (addr as *mut u8, size, 0))
     }
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        null_mut()
+    fn remap(&self, start: *mut u8, old: usize, new: usize, _: bool) -> *mut u8 {
+        if new < old {
+            give(start as usize + new, old - new);
+        } else if new > old && !grow_in_place(start as usize + old, new - old) {
+            return null_mut();
+        }
+        start
     }
     fn free_part(&self, start: *mut u8, old: usize, new: usize) -> bool {
         give(start as usize + new, old - new);

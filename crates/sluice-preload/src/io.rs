@@ -20,12 +20,7 @@ fn whole(
     let mut done = with_pages((buf, n), || call(buf, n));
     while done > 0 && (done as size_t) < n {
         let (at, left) = (buf.wrapping_byte_add(done as usize), n - done as size_t);
-        // A pipe takes whole pages of its own, and stops short of the missing one.
-        let page = (at as usize).next_multiple_of(PAGE);
-        let met_missing_page = page < at as usize + left
-            && signal_engine().is_some_and(|engine| on_device(engine, page))
-            && is_missing(page);
-        if !met_missing_page || !goes_on(fd) {
+        if !stopped_at_missing_page(at as usize, left) || !goes_on(fd) {
             break;
         }
         match with_pages((at, left), || call(at, left)) {
@@ -107,6 +102,19 @@ macro_rules! hooks {
 
 /// Parts of a vector that are tried at once behind a missing page.
 const PARTS: usize = 64;
+/// Parts that may begin within what a call moves at once.
+const AHEAD: usize = 9;
+
+/// Whether a page is missing where a call stopped, or soon behind: a pipe takes whole pages of its
+/// own, and a socket pieces of up to 32 KiB, which end before the missing one.
+fn stopped_at_missing_page(at: usize, left: size_t) -> bool {
+    const AHEAD: usize = 9;
+    let Some(engine) = signal_engine() else {
+        return false;
+    };
+    let mut pages = (at & !(PAGE - 1)..at + left).step_by(PAGE).take(AHEAD);
+    pages.any(|page| on_device(engine, page) && is_missing(page))
+}
 
 /// Moves the parts of a vector until the kernel stops for another reason than a missing page: see
 /// [`whole`].
@@ -128,15 +136,11 @@ fn whole_vector(
             iov_len: 0,
         }; PARTS];
         let count = behind(parts, done as size_t, &mut rest);
-        let at = rest[0].iov_base as usize;
-        // The kernel stops at the missing page, or a page of a pipe's before it.
-        let is_missing_page = |page: usize| {
-            signal_engine().is_some_and(|engine| on_device(engine, page)) && is_missing(page)
-        };
-        let next = at.next_multiple_of(PAGE);
-        let met_missing_page = count > 0
-            && (is_missing_page(at) || next < at + rest[0].iov_len && is_missing_page(next));
-        if !met_missing_page || !goes_on(fd) {
+        let parts_left = rest[..count].iter();
+        let is_at_missing_page = parts_left
+            .take(AHEAD)
+            .any(|part| stopped_at_missing_page(part.iov_base as usize, part.iov_len));
+        if !is_at_missing_page || !goes_on(fd) {
             return done;
         }
         let (rest, count) = (rest.as_ptr(), count as c_int);
@@ -204,6 +208,39 @@ vectors! {
     pwritev64v2 as next_pwritev64v2 c"pwritev64v2" (from: off_t; flags), blocks;
 }
 
+next!(next_send: c"send"
+    (fd: c_int, buf: *const c_void, n: size_t, flags: c_int) -> ssize_t);
+next!(next_recv: c"recv"
+    (fd: c_int, buf: *mut c_void, n: size_t, flags: c_int) -> ssize_t);
+
+/// # Safety
+/// C contract of `send`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn send(fd: c_int, buf: *const c_void, n: size_t, flags: c_int) -> ssize_t {
+    let goes_on = match flags & libc::MSG_DONTWAIT {
+        0 => blocks,
+        _ => |_| false,
+    };
+    // SAFETY: passed on, from where the call before stopped.
+    whole(fd, (buf, n), goes_on, |at, left| unsafe {
+        next_send(fd, at, left, flags)
+    })
+}
+
+/// # Safety
+/// C contract of `recv`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recv(fd: c_int, buf: *mut c_void, n: size_t, flags: c_int) -> ssize_t {
+    let goes_on = match flags & libc::MSG_WAITALL {
+        0 => |_| false,
+        _ => blocks,
+    };
+    // SAFETY: passed on, from where the call before stopped.
+    whole(fd, (buf, n), goes_on, |at, left| unsafe {
+        next_recv(fd, at.cast_mut(), left, flags)
+    })
+}
+
 hooks! {
     process_vm_readv as next_process_read c"process_vm_readv"
         (pid: pid_t, own: *const iovec, n: c_ulong, other: *const iovec, m: c_ulong,
@@ -213,10 +250,6 @@ hooks! {
         (pid: pid_t, own: *const iovec, n: c_ulong, other: *const iovec, m: c_ulong,
          flags: c_ulong),
         ((own, n as c_int), (other, if is_own(pid) { m as c_int } else { 0 }));
-    recv as next_recv c"recv"
-        (fd: c_int, buf: *mut c_void, n: size_t, flags: c_int), (buf.cast_const(), n);
-    send as next_send c"send"
-        (fd: c_int, buf: *const c_void, n: size_t, flags: c_int), (buf, n);
     recvfrom as next_recvfrom c"recvfrom"
         (fd: c_int, buf: *mut c_void, n: size_t, flags: c_int, from: *mut sockaddr,
          len: *mut socklen_t), (buf.cast_const(), n);

@@ -234,11 +234,18 @@ impl Engine {
         seen_ns: u64,
         thread: impl Fn() -> u32,
     ) -> Option<Plan> {
-        let mut core = self.enter(thread)?;
-        Some(self.trap_in(&mut core, addr, write, seen_ns))
+        let mut core = self.enter(&thread)?;
+        Some(self.trap_in(&mut core, addr, write, seen_ns, thread))
     }
 
-    fn trap_in(&self, core: &mut Core, addr: usize, write: bool, seen_ns: u64) -> Plan {
+    fn trap_in(
+        &self,
+        core: &mut Core,
+        addr: usize,
+        write: bool,
+        seen_ns: u64,
+        thread: impl Fn() -> u32,
+    ) -> Plan {
         if self.calibration.owns(addr) {
             self.calibration.see(seen_ns);
             return Plan::Wait(self.calibration.wait(addr, seen_ns));
@@ -259,7 +266,8 @@ impl Engine {
             access_ns = access_ns.max(core.arrived_ns);
         }
         core.host.ask_alone();
-        core.host.progress.trapped(lpn);
+        let thread = (!core.host.alone).then(thread);
+        core.host.progress.trapped(lpn, thread, seen_ns);
         core.sweep_orphans(self.device_time(access_ns));
         core.sample(access_ns);
         let state = core.host.state[lpn as usize];

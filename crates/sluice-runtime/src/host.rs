@@ -191,7 +191,7 @@ impl Host {
         }
         let is_mapped = self.map(lpn, addr).is_ok();
         if !is_mapped {
-            self.unmappable = addr & !(PAGE - 1);
+            self.not_mapped(addr);
             self.state[lpn as usize] &= !PENDING;
         }
         is_mapped
@@ -215,6 +215,11 @@ impl Host {
             Backing::Private(b) => b.is_limbo(addr),
             Backing::Shared(_) => false,
         }
+    }
+
+    /// A page could not be mapped: its next fault is looked at more closely.
+    pub fn not_mapped(&mut self, addr: usize) {
+        self.unmappable = addr & !(PAGE - 1);
     }
 
     /// Whether a page is not there because the device file ends before it. Asked again and again

@@ -185,6 +185,7 @@ impl Core {
             self.host.state[lpn as usize] &= !STASHED;
         }
         if self.host.map(lpn, addr).is_err() {
+            self.host.not_mapped(addr);
             self.host.uffd.wake(addr & !(PAGE - 1));
         }
         self.host.state[lpn as usize] = was;
