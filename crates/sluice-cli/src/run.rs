@@ -9,6 +9,7 @@ use crate::session::SessionDir;
 use crate::summary;
 use crate::warn;
 use serde_json::Value;
+use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
 use sluice_output::{Exit, Folder, Run, Timeline, read_processes, write_config};
 use sluice_region::{UffdKind, probe};
@@ -107,8 +108,9 @@ impl<'a> Live<'a> {
             Some(path) => Some(program::out_folder(path)?),
             None => None,
         };
-        let session = SessionDir::create()?;
+        let session = SessionDir::create(self.session_bytes())?;
         self.describe(session.path())?;
+        let library = library.map(|path| session.preload(&path)).transpose()?;
         Ok(Ready {
             live: self,
             library,
@@ -138,10 +140,16 @@ impl<'a> Live<'a> {
                 .or(self.poll)
                 .map_or(0, |period| period.as_ns()),
             device: self.config.clone(),
+            hold: Default::default(),
         };
-        let text = session.to_text(&self.config.raw().to_pairs());
-        std::fs::write(dir.join(sluice_abi::SESSION_FILE), text)
-            .map_err(|e| Error::at("writing the session", e))
+        session.save().map_err(|e| Error::new(e.to_string()))
+    }
+
+    /// What the files of the program's first process may take.
+    fn session_bytes(&self) -> u64 {
+        let record = self.args.record_traps.saturating_mul(8);
+        let fixed = view_bytes(self.config.pages.into()) + RING_BYTES;
+        record.saturating_add(fixed as u64)
     }
 }
 
@@ -204,6 +212,7 @@ impl Ready<'_> {
         if processes.is_empty() && self.session.is_refused() {
             return Ok(ExitCode::from(2));
         }
+        warn::of_full(exit, &self.session, &self.live.place);
         let live = &self.live;
         let result = Run {
             device: &live.args.device.device,
@@ -220,6 +229,9 @@ impl Ready<'_> {
             pid: u64::from(child.id()),
             processes: &processes,
         };
+        if self.library.is_some() && result.main().is_none() {
+            check_entered(exit)?;
+        }
         let mut object = result.object();
         add(&result, &mut object, &mut exit);
         self.tell(&result, &object, &timeline)?;
@@ -399,6 +411,18 @@ fn check_host(trap: TrapArg) -> Result<(), Error> {
             )))
         }
         None => Ok(()),
+    }
+}
+
+/// A program without statistics of its own was never on the device, and figures of nothing look like
+/// those of a fast one. If it was killed that may have been before it could begin.
+fn check_entered(exit: Exit) -> Result<(), Error> {
+    match exit {
+        Exit::Signal(_) => Ok(()),
+        Exit::Code(code) => Err(Error::new(format!(
+            "the preload library did not start in the program, which ended with status {code}; \
+             nothing of it was on the device"
+        ))),
     }
 }
 
