@@ -121,10 +121,14 @@ fn of_somebody_else(path: &Path) -> Option<&'static str> {
     let is_there = |name: &&str| fs::symlink_metadata(path.join(name)).is_ok();
     let is_ours = |name: &str| {
         let begins = |part: &[u8], beginnings: &[&str]| {
-            beginnings.iter().any(|one| part.starts_with(one.as_bytes()))
+            beginnings
+                .iter()
+                .any(|one| part.starts_with(one.as_bytes()))
         };
         read_regular(&path.join(name)).is_some_and(|text| match name {
-            STATS => text.windows(SCHEMA.len()).any(|part| part == SCHEMA.as_bytes()),
+            STATS => text
+                .windows(SCHEMA.len())
+                .any(|part| part == SCHEMA.as_bytes()),
             _ => begins(&text, &[DEVICE_HEAD, SYSTEM_HEAD]),
         })
     };
@@ -255,7 +259,10 @@ mod tests {
         std::fs::write(at("notes.txt"), "mine").unwrap();
         std::fs::write(at("config.toml"), "[mine]\n").unwrap();
         refused("config.toml");
-        assert_eq!(std::fs::read_to_string(at("config.toml")).unwrap(), "[mine]\n");
+        assert_eq!(
+            std::fs::read_to_string(at("config.toml")).unwrap(),
+            "[mine]\n"
+        );
         std::fs::remove_file(at("config.toml")).unwrap();
         std::fs::write(at("traps.bin"), "mine").unwrap();
         refused("traps.bin");
