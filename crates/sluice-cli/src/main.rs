@@ -17,6 +17,7 @@ mod fabric_replay;
 mod forward;
 mod in_line;
 mod interrupt;
+mod placed;
 mod program;
 mod progress;
 mod qemu;

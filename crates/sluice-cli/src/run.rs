@@ -4,6 +4,7 @@ use crate::args::{LiveArgs, RunArgs, TrapArg};
 use crate::device;
 use crate::error::Error;
 use crate::forward;
+use crate::placed;
 use crate::program;
 use crate::session::SessionDir;
 use crate::summary;
@@ -16,7 +17,6 @@ use sluice_region::{UffdKind, probe};
 use sluice_runtime::{Place, Session, Trap};
 use sluice_units::PAGE_BYTES;
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     }
     let config = device::resolve(&args.live.device)?;
     check_live(&config)?;
-    let place = parse_place(&args.place)?;
+    let place = placed::parse(&args.place)?;
     let prog = program::check(&args.program[0])?;
     let live = Live {
         args: &args.live,
@@ -360,42 +360,6 @@ pub fn check_live(config: &DeviceConfig) -> Result<(), Error> {
     }
 }
 
-fn parse_place(text: &str) -> Result<Place, Error> {
-    if text == "heap" {
-        return Ok(Place::Heap);
-    }
-    let bad = |why: &str| Error::new(format!("bad value for --place: \"{text}\"; {why}"));
-    let path = text
-        .strip_prefix("dax:")
-        .ok_or_else(|| bad("expected heap or dax:PATH"))?;
-    let path = PathBuf::from(path);
-    if !path.is_file() {
-        return Err(bad(
-            "no such file; make it first, as long as the program needs it, for \
-                        example with `truncate -s 1G /dev/shm/device`",
-        ));
-    }
-    if !on_tmpfs(&path) {
-        return Err(bad(
-            "the file must be in memory (tmpfs), for example in /dev/shm",
-        ));
-    }
-    path.canonicalize()
-        .map(Place::Dax)
-        .map_err(|e| Error::at(path.display(), e))
-}
-
-fn on_tmpfs(path: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(path) else {
-        return false;
-    };
-    // SAFETY: statfs is plain data, for which zeros are valid.
-    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor and a live buffer.
-    let rc = unsafe { libc::fstatfs(file.as_raw_fd(), &mut fs) };
-    rc == 0 && fs.f_type == libc::TMPFS_MAGIC
-}
-
 fn check_host(trap: TrapArg) -> Result<(), Error> {
     let kind = if trap == TrapArg::Event {
         UffdKind::Events
@@ -414,8 +378,8 @@ fn check_host(trap: TrapArg) -> Result<(), Error> {
     }
 }
 
-/// A program without statistics of its own was never on the device, and figures of nothing look like
-/// those of a fast one. If it was killed that may have been before it could begin.
+/// A program without statistics of its own was never on the device, and figures of nothing look
+/// like those of a fast one. If it was killed that may have been before it could begin.
 fn check_entered(exit: Exit) -> Result<(), Error> {
     match exit {
         Exit::Signal(_) => Ok(()),

@@ -1,7 +1,7 @@
 //! Where sessions are: a folder of each user, and a folder of each session in it.
 //!
-//! The base of a home, such as `/dev/shm`, can be written by everybody, so a home may have been made
-//! by somebody else before. Nothing is believed that does not belong to the right user.
+//! The base of a home, such as `/dev/shm`, can be written by everybody, so a home may have been
+//! made by somebody else before. Nothing is believed that does not belong to the right user.
 
 use sluice_abi::{OWNER_FILE, SESSION_VAR};
 use sluice_region::{open_folder, open_regular, own_user, started_at, user_of};

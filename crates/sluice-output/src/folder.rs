@@ -115,8 +115,8 @@ fn create_new(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }
 
-/// A file in a folder that has the name of one of ours and is not ours. Results and settings say what
-/// they are; the others are if one of those is.
+/// A file in a folder that has the name of one of ours and is not ours. Results and settings say
+/// what they are; the others are ours if one of those is.
 fn of_somebody_else(path: &Path) -> Option<&'static str> {
     let is_there = |name: &&str| fs::symlink_metadata(path.join(name)).is_ok();
     let is_ours = |name: &str| {
@@ -246,8 +246,8 @@ mod tests {
         }
     }
 
-    /// `--out DIR` replaced a user's own `config.toml`, and truncated a file through a link that was
-    /// called `stats.json`.
+    /// `--out DIR` replaced a user's own `config.toml`, and truncated a file through a link that
+    /// was called `stats.json`.
     #[test]
     fn what_is_not_a_result_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ fn has_ended(stat: &str) -> bool {
     state.starts_with(['Z', 'X'])
 }
 
-/// Whether a process is stopped (by SIGSTOP, Ctrl-Z or a debugger) and does nothing until it goes on.
+/// Whether a process is stopped (by SIGSTOP, Ctrl-Z or a debugger): it does nothing meanwhile.
 pub fn is_stopped(pid: u32) -> bool {
     state_of(pid).is_some_and(|state| matches!(state, 'T' | 't'))
 }

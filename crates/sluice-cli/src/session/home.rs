@@ -70,8 +70,8 @@ fn whole(bytes: u64) -> Bytes {
     Bytes(bytes.div_ceil(1 << 20) << 20)
 }
 
-/// The home in a folder to which everybody may write. Somebody else may have taken its name; then it
-/// gets another one, which nobody can guess.
+/// The home in a folder to which everybody may write. Somebody else may have taken its name; then
+/// it gets another one, which nobody can guess.
 fn shared(base: &Path) -> Result<Home, Error> {
     let user = own_user();
     let usual = shared_name(user);

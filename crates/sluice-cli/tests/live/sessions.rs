@@ -42,8 +42,8 @@ fn end(running: Running) -> Outcome {
     running.finish()
 }
 
-/// A umask of 0 made the folder 0777 and `session.conf` 0666: another user's `cache.policy=./evil.so`
-/// was loaded into root's program.
+/// A umask of 0 made the folder 0777 and `session.conf` 0666: another user's
+/// `cache.policy=./evil.so` was loaded into root's program.
 #[test]
 fn nobody_else_can_open_anything_whatever_the_umask() {
     for mask in [0, 0o777] {
