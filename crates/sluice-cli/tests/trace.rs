@@ -316,8 +316,8 @@ fn what_cannot_be_is_one_line() {
     }
 }
 
-/// 48 KB of rows with times became hundreds of megabytes of instructions without memory, and what was
-/// there of them stayed when the command was killed.
+/// 48 KB of rows with times became hundreds of megabytes of instructions without memory, and what
+/// was there of them stayed when the command was killed.
 #[test]
 fn a_conversion_that_cannot_end_well_leaves_nothing() {
     let dir = TempDir::new().unwrap();
