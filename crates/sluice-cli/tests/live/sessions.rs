@@ -297,14 +297,22 @@ fn a_stopped_program_is_told_of() {
 /// A panic while printing, and another while printing that: status 101 or 134.
 #[test]
 fn nobody_who_reads_changes_no_status() {
-    for status in [0, 7] {
+    // With the object on standard output, and with a line on standard error.
+    for (status, flag) in [
+        (0, "--json"),
+        (7, "--json"),
+        (0, "--seed=1"),
+        (7, "--seed=1"),
+    ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
-        let mut command = Sluice::run("event").prepare(["sh", "-c", &format!("exit {status}")]);
+        let mut command = Sluice::command();
+        command.args(["run", flag]).args(SMALL.split(' '));
+        command.args(["--", "sh", "-c", &format!("exit {status}")]);
         let other = writer.try_clone().expect("a pipe");
         command.stdin(Stdio::null()).stdout(writer).stderr(other);
         let ended = command.status().expect("a command that starts");
-        assert_eq!(ended.code(), Some(status));
+        assert_eq!(ended.code(), Some(status), "{flag}");
     }
 }
 
