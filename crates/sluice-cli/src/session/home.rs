@@ -60,7 +60,7 @@ fn is_roomy(path: &Path, bytes: u64) -> bool {
     found.is_ok_and(|room| room.is_memory && room.free >= wanted)
 }
 
-fn room_at(path: &Path) -> Result<sluice_region::Room, Error> {
+fn room_at(path: &Path) -> Result<sluice_region::FileRoom, Error> {
     let found = open_folder(path, None).and_then(|folder| room(&folder));
     found.map_err(|e| Error::at(path.display(), e))
 }
