@@ -4,7 +4,7 @@
 //! holds its lock; of its files only those are removed that a session has.
 
 use sluice_abi::{
-    LOCK_FILE, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, RING_LINK, SESSION_FILE, SESSION_MARK,
+    GUEST_RING_LINK, LOCK_FILE, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE, SESSION_MARK,
     VIEW_LINK,
 };
 use sluice_control::home::{Home, is_session_name, session_of_process};
@@ -118,7 +118,7 @@ fn is_ours(name: &str) -> bool {
         OWNER_FILE,
         PRELOAD_LINK,
         REFUSAL_FILE,
-        RING_LINK,
+        GUEST_RING_LINK,
         SESSION_FILE,
         VIEW_LINK,
         PLUGIN_FILE,
@@ -127,7 +127,11 @@ fn is_ours(name: &str) -> bool {
     let is_of_process = || {
         let (pid, rest) = name.strip_prefix("proc-")?.split_once('-')?;
         let (image, kind) = rest.split_once('.')?;
-        Some(is_number(pid) && is_number(image) && ["stats", "cmd", "ring"].contains(&kind))
+        Some(
+            is_number(pid)
+                && is_number(image)
+                && ["stats", "cmd", "ring", "guest-ring"].contains(&kind),
+        )
     };
     let is_record = || {
         let pid = name.strip_prefix("traps-")?.strip_suffix(".bin")?;
