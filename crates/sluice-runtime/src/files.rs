@@ -93,8 +93,8 @@ pub struct Identity {
 }
 
 /// Makes the file of this process with its statistics and residency map, and beside it its command
-/// line and, if the session wants them, its control rings. Before that it locks the session, so that
-/// nobody removes it while this process runs.
+/// line and, if the session wants them, its control rings. Before that it locks the session, so
+/// that nobody removes it while this process runs.
 pub fn create(session: &Session, of: Identity) -> Result<(Live, Option<ControlRing>), StartError> {
     session.hold.take(&session.dir)?;
     let (path, file) = first_free_name(&session.dir)?;
