@@ -54,14 +54,15 @@ def test_a_program_that_runs_as_it_does_alone_is_well(tmp_path: Path) -> None:
         (PROGRAM + '"$@"; exit 5', "status 5"),
         (PROGRAM + '"$@"; echo more', "more"),
         (PROGRAM + 'sleep 300 & exec "$@"', "processes are left"),
-        (PROGRAM + '"$@"; mkdir /dev/shm/sluice-$$-0', "session folders are left"),
+        (PROGRAM + '"$@"; mkdir -p /dev/shm/sluice-user-$(id -u)/$$-0',
+         "session folders are left"),
         ("exec sleep 300", "did not end in 5 s"),
     ],
 )
 def test_what_is_wrong_is_told_and_can_be_repeated(tmp_path: Path, script: str, told: str) -> None:
     path = stand_in(tmp_path, script)
     out = torture("--sluice", path, "--round", ROUND, "--limit", "5", limit=120)
-    for left in re.findall(r"/dev/shm/sluice-[0-9]+-0", out.stdout):
+    for left in re.findall(r"/dev/shm/sluice-user-[0-9]+/[0-9]+-0", out.stdout):
         Path(left).rmdir()
     assert out.returncode == 1, out.stdout + out.stderr
     assert told in out.stdout and f"--round {ROUND}" in out.stdout, out.stdout

@@ -154,7 +154,7 @@ def _leftovers(mark: str, pid_of_session: int) -> str:
         trouble.kill(left)
         trouble.wait_until_gone(mark, GONE_SECONDS)
         return f"processes are left\n{where}"
-    folders = list(Path("/dev/shm").glob(f"sluice-{pid_of_session}-*"))
+    folders = trouble.sessions(pid_of_session)
     return f"session folders are left: {folders}" if folders else ""
 
 

@@ -135,9 +135,17 @@ def kill(pids: list[int]) -> None:
             continue
 
 
+def sessions(pid: int) -> list[Path]:
+    """Session folders of a `sluice run`."""
+    homes = list(Path("/dev/shm").glob(f"sluice-user-{os.geteuid()}*"))
+    if own := os.environ.get("XDG_RUNTIME_DIR"):
+        homes.append(Path(own) / "sluice")
+    return [folder for home in homes for folder in home.glob(f"{pid}-*")]
+
+
 def remove_sessions(pid: int) -> None:
     """Session folders of a `sluice run` that was killed with everything that would remove them."""
-    for folder in Path("/dev/shm").glob(f"sluice-{pid}-*"):
+    for folder in sessions(pid):
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -39,3 +39,12 @@ pub const REFUSAL_FILE: &str = "refused";
 pub const GUEST_RING_LINK: &str = "guest-ring";
 /// And of its statistics and residency map.
 pub const VIEW_LINK: &str = "view";
+/// A file in the session directory that everybody who uses the session keeps locked, shared. It
+/// begins with [`SESSION_MARK`].
+pub const LOCK_FILE: &str = "lock";
+/// What the lock file says: this folder is a session's, and may be removed when nobody holds it.
+pub const SESSION_MARK: &str = "sluice session 1\n";
+/// The command that made the session: its process id, when it was started and its PID namespace.
+pub const OWNER_FILE: &str = "owner";
+/// A link to the preload library, by a path that `LD_PRELOAD` can hold.
+pub const PRELOAD_LINK: &str = "libsluice_preload.so";

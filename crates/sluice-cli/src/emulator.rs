@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::forward;
 use crate::program;
 use crate::qemu::{self, Qemu, Version, tied_to_us};
-use crate::session::SessionDir;
+use crate::session::{PLUGIN_FILE, SessionDir};
 use serde_json::Value;
 use sluice_output::Exit;
 use std::ffi::{OsStr, OsString};
@@ -75,8 +75,10 @@ pub fn start(
     adjust: impl FnOnce(&mut Command),
     passed_on: &'static [i32],
 ) -> Result<Started, Error> {
-    let session = SessionDir::create()?;
-    let said = session.path().join("plugin.json");
+    let session = SessionDir::create(0)?;
+    let said = session.path().join(PLUGIN_FILE);
+    // The plugin writes into it. What it makes itself could be read by others.
+    sluice_region::create_private(&said).map_err(|e| Error::at(said.display(), e))?;
     plugin.set("result", &said.to_string_lossy());
     let mut command = Command::new(&qemu.path);
     if qemu.version == INTERFACE_6 {

@@ -1,5 +1,9 @@
 //! The `sluice` command.
 
+// Its macros are for all that follow.
+#[macro_use]
+mod say;
+
 mod args;
 mod ctl;
 mod device;
@@ -13,6 +17,7 @@ mod fabric_replay;
 mod forward;
 mod in_line;
 mod interrupt;
+mod placed;
 mod program;
 mod progress;
 mod qemu;
@@ -28,10 +33,9 @@ mod vm;
 mod warn;
 
 use clap::Parser;
+use say::NO_OUTPUT;
+use sluice_units::printable;
 use std::process::ExitCode;
-
-/// What `println!` panics with on a full disk.
-const NO_OUTPUT: &str = "failed printing to stdout: ";
 
 fn main() -> ExitCode {
     tell_full_disk();
@@ -83,7 +87,8 @@ fn run() -> ExitCode {
         args::Command::Reproduce(args) => external::run("sluice-reproduce", &args.arguments),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("sluice: {error}");
+        // Names of files and programs are in it, which can have any characters.
+        eprintln!("sluice: {}", printable(&error.to_string()));
         ExitCode::from(2)
     })
 }

@@ -4,18 +4,19 @@ use crate::args::{LiveArgs, RunArgs, TrapArg};
 use crate::device;
 use crate::error::Error;
 use crate::forward;
+use crate::placed;
 use crate::program;
 use crate::session::SessionDir;
 use crate::summary;
 use crate::warn;
 use serde_json::Value;
+use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
 use sluice_output::{Exit, Folder, Run, Timeline, read_processes, write_config};
 use sluice_region::{UffdKind, probe};
 use sluice_runtime::{Place, Session, Trap};
 use sluice_units::PAGE_BYTES;
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -32,7 +33,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     }
     let config = device::resolve(&args.live.device)?;
     check_live(&config)?;
-    let place = parse_place(&args.place)?;
+    let place = placed::parse(&args.place)?;
     let prog = program::check(&args.program[0])?;
     let live = Live {
         args: &args.live,
@@ -107,8 +108,9 @@ impl<'a> Live<'a> {
             Some(path) => Some(program::out_folder(path)?),
             None => None,
         };
-        let session = SessionDir::create()?;
+        let session = SessionDir::create(self.session_bytes())?;
         self.describe(session.path())?;
+        let library = library.map(|path| session.preload(&path)).transpose()?;
         Ok(Ready {
             live: self,
             library,
@@ -138,10 +140,16 @@ impl<'a> Live<'a> {
                 .or(self.poll)
                 .map_or(0, |period| period.as_ns()),
             device: self.config.clone(),
+            hold: Default::default(),
         };
-        let text = session.to_text(&self.config.raw().to_pairs());
-        std::fs::write(dir.join(sluice_abi::SESSION_FILE), text)
-            .map_err(|e| Error::at("writing the session", e))
+        session.save().map_err(|e| Error::new(e.to_string()))
+    }
+
+    /// What the files of the program's first process may take.
+    fn session_bytes(&self) -> u64 {
+        let record = self.args.record_traps.saturating_mul(8);
+        let fixed = view_bytes(self.config.pages.into()) + RING_BYTES;
+        record.saturating_add(fixed as u64)
     }
 }
 
@@ -204,6 +212,7 @@ impl Ready<'_> {
         if processes.is_empty() && self.session.is_refused() {
             return Ok(ExitCode::from(2));
         }
+        warn::of_full(exit, &self.session, &self.live.place);
         let live = &self.live;
         let result = Run {
             device: &live.args.device.device,
@@ -220,6 +229,9 @@ impl Ready<'_> {
             pid: u64::from(child.id()),
             processes: &processes,
         };
+        if self.library.is_some() && result.main().is_none() {
+            check_entered(exit)?;
+        }
         let mut object = result.object();
         add(&result, &mut object, &mut exit);
         self.tell(&result, &object, &timeline)?;
@@ -348,42 +360,6 @@ pub fn check_live(config: &DeviceConfig) -> Result<(), Error> {
     }
 }
 
-fn parse_place(text: &str) -> Result<Place, Error> {
-    if text == "heap" {
-        return Ok(Place::Heap);
-    }
-    let bad = |why: &str| Error::new(format!("bad value for --place: \"{text}\"; {why}"));
-    let path = text
-        .strip_prefix("dax:")
-        .ok_or_else(|| bad("expected heap or dax:PATH"))?;
-    let path = PathBuf::from(path);
-    if !path.is_file() {
-        return Err(bad(
-            "no such file; make it first, as long as the program needs it, for \
-                        example with `truncate -s 1G /dev/shm/device`",
-        ));
-    }
-    if !on_tmpfs(&path) {
-        return Err(bad(
-            "the file must be in memory (tmpfs), for example in /dev/shm",
-        ));
-    }
-    path.canonicalize()
-        .map(Place::Dax)
-        .map_err(|e| Error::at(path.display(), e))
-}
-
-fn on_tmpfs(path: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(path) else {
-        return false;
-    };
-    // SAFETY: statfs is plain data, for which zeros are valid.
-    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor and a live buffer.
-    let rc = unsafe { libc::fstatfs(file.as_raw_fd(), &mut fs) };
-    rc == 0 && fs.f_type == libc::TMPFS_MAGIC
-}
-
 fn check_host(trap: TrapArg) -> Result<(), Error> {
     let kind = if trap == TrapArg::Event {
         UffdKind::Events
@@ -399,6 +375,18 @@ fn check_host(trap: TrapArg) -> Result<(), Error> {
             )))
         }
         None => Ok(()),
+    }
+}
+
+/// A program without statistics of its own was never on the device, and figures of nothing look
+/// like those of a fast one. If it was killed that may have been before it could begin.
+fn check_entered(exit: Exit) -> Result<(), Error> {
+    match exit {
+        Exit::Signal(_) => Ok(()),
+        Exit::Code(code) => Err(Error::new(format!(
+            "the preload library did not start in the program, which ended with status {code}; \
+             nothing of it was on the device"
+        ))),
     }
 }
 

@@ -1,7 +1,32 @@
 //! What a user should know although all went well.
 
+use crate::session::{SessionDir, is_full};
 use sluice_abi::Counter;
-use sluice_output::Run;
+use sluice_output::{Exit, Run};
+use sluice_runtime::Place;
+use sluice_units::printable;
+use std::path::Path;
+
+/// A program that stores to a file in memory for which there is none gets a SIGBUS, and nobody says
+/// why.
+pub fn of_full(exit: Exit, session: &SessionDir, place: &Place) {
+    if exit != Exit::Signal(libc::SIGBUS) {
+        return;
+    }
+    let file = match place {
+        Place::Dax(path) => is_full(path).then_some(path.as_path()),
+        Place::Heap => None,
+    };
+    let session = session.is_full().then(|| session.path());
+    if let Some(path) = file.or(session) {
+        let at = path.parent().unwrap_or(Path::new("/"));
+        eprintln!(
+            "sluice: warning: the file system of {} is full, which ends a program that stores to \
+             a file there by this signal (SIGBUS); make room, or let the file be smaller",
+            printable(&at.to_string_lossy())
+        );
+    }
+}
 
 /// What a user should know although the program may have ended well.
 pub fn of_run(result: &Run<'_>) {
@@ -44,7 +69,7 @@ fn of_nothing(traps: u64, place: &str) {
     // A guest may leave its device alone.
     if traps == 0 && !place.starts_with("guest") {
         let why = match place.strip_prefix("dax:") {
-            Some(path) => format!("nobody touched a shared mapping of {path}"),
+            Some(path) => format!("nobody touched a shared mapping of {}", printable(path)),
             None => "it used no memory that can be placed there".into(),
         };
         eprintln!("sluice: warning: nothing of the program was on the device: {why}");

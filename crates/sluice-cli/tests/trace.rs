@@ -315,3 +315,50 @@ fn what_cannot_be_is_one_line() {
         assert!(text.contains(": damaged trace: byte"), "{text}");
     }
 }
+
+/// 48 KB of rows with times became hundreds of megabytes of instructions without memory, and what
+/// was there of them stayed when the command was killed.
+#[test]
+fn a_conversion_that_cannot_end_well_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (rows, out) = (at("a.csv"), at("out.champsim"));
+    let row = |n: u64| format!("{},host,0,Read,{},4096,0\n", 10_000_000 * n, 4096 * n);
+    std::fs::write(&rows, (0..1000).map(row).collect::<String>()).unwrap();
+    let why = refusal(&["trace", "convert", &rows, &out]);
+    for word in ["--instructions-per-second", "--max-fill", "bytes"] {
+        assert!(why.contains(word), "{why}");
+    }
+    let files = || std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(files(), 1);
+    let slower = ["--instructions-per-second", "1000"];
+    let told = sluice(&[&["trace", "convert", &rows, &out][..], &slower].concat());
+    assert!(told.status.success() && files() == 2, "{told:?}");
+    // Again, over the one that is there.
+    let told = sluice(&[&["trace", "convert", &rows, &out][..], &slower].concat());
+    assert!(told.status.success() && files() == 2, "{told:?}");
+}
+
+#[test]
+fn a_conversion_that_is_killed_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    let out = dir.path().join("out.trace");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command
+        .args(["trace", "convert", "--from", "msr-csv", "-"])
+        .arg(&out);
+    command
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut rows = child.stdin.take().unwrap();
+    // It has its file when it has taken more than a pipe holds.
+    for n in 0..100_000u64 {
+        let row = format!("{n},host,0,Read,{},4096,0\n", 4096 * n);
+        std::io::Write::write_all(&mut rows, row.as_bytes()).unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

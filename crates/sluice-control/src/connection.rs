@@ -2,13 +2,13 @@
 
 use crate::error::Error;
 use crate::place::{Place, Side};
-use crate::view::{View, map};
+use crate::view::{View, map_opened, open};
 use sluice_abi::{
     CHANNELS, Channel, Client, Completion, ENTRIES, Hello, RING_BYTES, RING_MAGIC, RING_VERSION,
     Request, Ring, Submission,
 };
-use sluice_region::{Mapping, futex_wait, futex_wake, is_running};
-use std::fs::{File, OpenOptions};
+use sluice_region::{Mapping, futex_wait, futex_wake, is_running, is_stopped};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -23,6 +23,8 @@ const GUEST_LOOK_MAX: Duration = Duration::from_millis(1);
 const GUEST_LIMIT: Duration = Duration::from_secs(120);
 /// A client on the host gives up after so long without a sign of life of the server.
 const HOST_LIMIT: Duration = Duration::from_secs(20);
+/// And when the process was stopped for so long.
+const STOPPED_LIMIT: Duration = Duration::from_secs(2);
 /// How long the server may take to finish with a channel's last client.
 const ATTACH_LIMIT: Duration = Duration::from_secs(5);
 /// And how long for one channel, before another is tried.
@@ -69,7 +71,8 @@ impl Connection {
     /// If the files are not what they should be, or no channel is free.
     pub fn open(place: Place) -> Result<Connection, Error> {
         let view = View::open(&place)?;
-        let map = map(&place.ring, true, RING_BYTES)?;
+        let file = open(&place.ring, place.owner, true, RING_BYTES)?;
+        let map = map_opened(&place.ring, &file, true, RING_BYTES)?;
         let limit = Instant::now() + MEND_LIMIT;
         while let Err(why) = check(&place, ring(&map)) {
             if place.side == Side::Host || Instant::now() > limit {
@@ -77,16 +80,16 @@ impl Connection {
             }
             std::thread::sleep(GUEST_LOOK_MAX);
         }
-        let file = OpenOptions::new().read(true).write(true).open(&place.ring);
-        let file = file.map_err(|why| Error::Unusable {
-            path: place.ring.clone(),
-            why: why.to_string(),
-        })?;
         let is_alive = || match is_alive(&place, &view) {
             true => Ok(place.side),
             false => Err(Error::Gone),
         };
-        let (at, client) = claim(&file, ring(&map), &is_alive)?;
+        let claimed = claim(&file, ring(&map), &is_alive);
+        let (at, client) = claimed.map_err(|why| match place.side {
+            // A server that is stopped does not finish with a channel's last client.
+            Side::Host if is_stopped(place.pid) => Error::Stopped(place.pid),
+            _ => why,
+        })?;
         Ok(Connection {
             place,
             map,
@@ -164,6 +167,7 @@ impl Connection {
         let mut limit = Instant::now() + GUEST_LIMIT;
         let mut under_way = self.under_way;
         let mut life = Life::of(ring(&self.map));
+        let mut stop = Stop::default();
         loop {
             let answered = ring(&self.map).answered.load(Acquire);
             if let Some(answer) = self.poll(pending)? {
@@ -177,6 +181,9 @@ impl Connection {
                     futex_wait(&ring(&self.map).answered, answered, Some(LOOK_NS));
                     if !self.is_alive() {
                         return self.poll(pending)?.ok_or(Error::Gone);
+                    }
+                    if stop.is_too_long(self.place.pid) {
+                        return Err(Error::Stopped(self.place.pid));
                     }
                     if life.is_over(ring(&self.map)) {
                         return Err(Error::Silent(HOST_LIMIT.as_secs()));
@@ -205,6 +212,24 @@ impl Connection {
 fn is_alive(place: &Place, view: &View) -> bool {
     let ended = view.stats().ended.load(Relaxed) != 0;
     place.side == Side::Guest || !ended && is_running(place.pid)
+}
+
+/// How long a process has been stopped.
+#[derive(Default)]
+struct Stop {
+    since: Option<Instant>,
+}
+
+impl Stop {
+    /// Whether it was stopped at each look for too long.
+    fn is_too_long(&mut self, pid: u32) -> bool {
+        if !is_stopped(pid) {
+            self.since = None;
+            return false;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        since.elapsed() > STOPPED_LIMIT
+    }
 }
 
 fn ring(map: &Mapping) -> &Ring {

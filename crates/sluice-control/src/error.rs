@@ -49,6 +49,9 @@ pub enum Error {
     /// No answer came in time.
     #[error("no answer within {0} s: is the process whose device it is stopped?")]
     Silent(u64),
+    /// The process was stopped.
+    #[error("process {0} is stopped and answers nothing; let it go on with `kill -CONT {0}`")]
+    Stopped(u32),
     /// The answer makes no sense.
     #[error("the ring's answer makes no sense: somebody else has written to it")]
     Garbled,

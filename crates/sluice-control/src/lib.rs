@@ -9,6 +9,7 @@ mod connection;
 mod error;
 mod guest;
 mod handle;
+pub mod home;
 mod place;
 mod view;
 

@@ -1,7 +1,11 @@
 //! Where the ring and the view of a device are.
 
 use crate::error::Error;
+use crate::home::{Session, session_of_command, session_of_process};
+use sluice_region::{open_folder, own_user, user_of};
+use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,6 +36,8 @@ pub struct Place {
     pub side: Side,
     /// The process, on the host.
     pub pid: u32,
+    /// The user whose files they are; none in a guest.
+    pub owner: Option<u32>,
 }
 
 impl Place {
@@ -40,13 +46,16 @@ impl Place {
     /// # Errors
     /// Why it has none that can be commanded.
     pub fn of_process(pid: u32) -> Result<Place, Error> {
-        let environ = Path::new("/proc").join(pid.to_string()).join("environ");
-        let text = std::fs::read(environ).map_err(|why| match why.kind() {
+        let session = session_of_process(pid).map_err(|why| match why.kind() {
             ErrorKind::NotFound => Error::NoProcess(pid),
             _ => Error::Denied { pid, why },
         })?;
-        match value_of(&text, sluice_abi::SESSION_VAR) {
-            Some(dir) => Place::in_session(&dir, pid),
+        match session {
+            Some(dir) => {
+                // The environment is the process's own affair: it can name anything.
+                let user = user_of(pid).ok_or(Error::NoProcess(pid))?;
+                Place::in_session(&dir, pid, user)
+            }
             None => Place::of_command(pid),
         }
     }
@@ -68,7 +77,7 @@ impl Place {
     /// [`Error::NotHere`] if there is none.
     pub fn own() -> Result<Place, Error> {
         match std::env::var_os(sluice_abi::SESSION_VAR) {
-            Some(dir) => Place::in_session(Path::new(&dir), std::process::id()),
+            Some(dir) => Place::in_session(Path::new(&dir), std::process::id(), own_user()),
             None => Place::of_guest(),
         }
     }
@@ -114,6 +123,7 @@ impl Place {
                     view,
                     side: Side::Guest,
                     pid: 0,
+                    owner: None,
                 });
             }
             // Somebody in this guest may have written over its first word, which its server mends.
@@ -126,27 +136,38 @@ impl Place {
 
     /// The first process of a `sluice` command's session.
     fn of_command(pid: u32) -> Result<Place, Error> {
-        let bases = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
-        let name = format!("sluice-{pid}-0");
-        let dirs = bases.iter().map(|base| base.join(&name));
-        let first = |dir: PathBuf| {
-            let view = std::fs::read_link(dir.join(sluice_abi::VIEW_LINK)).ok()?;
-            let name = view.file_name()?.to_str()?.strip_prefix("proc-")?;
-            Some((dir, name.split('-').next()?.parse().ok()?))
+        let Some(Session { path, user, .. }) = session_of_command(pid) else {
+            return Err(Error::NotUnderSluice(pid));
         };
-        match dirs.into_iter().find_map(first) {
-            Some((dir, first)) => Place::in_session(&dir, first),
+        let first = || {
+            let view = std::fs::read_link(path.join(sluice_abi::VIEW_LINK)).ok()?;
+            let name = view.file_name()?.to_str()?.strip_prefix("proc-")?;
+            name.split('-').next()?.parse().ok()
+        };
+        match first() {
+            Some(first) => Place::in_session(&path, first, user),
             None => Err(Error::NotUnderSluice(pid)),
         }
     }
 
-    /// The last image of a process in a session's directory.
-    fn in_session(dir: &Path, pid: u32) -> Result<Place, Error> {
+    /// The last image of a process in a session's directory, which must be the process's user's.
+    /// Root's will do as well: a program that root started may have changed its user.
+    fn in_session(dir: &Path, pid: u32, user: u32) -> Result<Place, Error> {
         let prefix = format!("proc-{pid}-");
-        let files = std::fs::read_dir(dir).map_err(|why| Error::Unusable {
+        let unusable = |why: std::io::Error| Error::Unusable {
             path: dir.to_owned(),
             why: why.to_string(),
-        })?;
+        };
+        let folder: File = open_folder(dir, None).map_err(unusable)?;
+        let owner = folder.metadata().map_err(unusable)?.uid();
+        if owner != user && owner != 0 {
+            let why = format!(
+                "the session that process {pid} names belongs to user {owner}, and the process to \
+                 user {user}"
+            );
+            return Err(unusable(std::io::Error::other(why)));
+        }
+        let files = std::fs::read_dir(dir).map_err(unusable)?;
         let images = files.flatten().filter_map(|file| {
             let name = file.file_name();
             let rest = name.to_str()?.strip_prefix(&prefix)?;
@@ -164,36 +185,14 @@ impl Place {
             view,
             side,
             pid,
+            owner: Some(owner),
         })
     }
 }
 
-/// The value of a variable in a process's environment, as the kernel shows it.
-fn value_of(environ: &[u8], name: &str) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
-    let mut entries = environ.split(|byte| *byte == 0);
-    let value =
-        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-    Some(PathBuf::from(std::ffi::OsStr::from_bytes(value)))
-}
-
 /// The first word of a BAR, which can be mapped and not read.
 fn first_word(bar: &Path) -> Option<u64> {
-    let map = crate::view::map(bar, false, sluice_region::PAGE).ok()?;
+    let map = crate::view::map(bar, None, false, sluice_region::PAGE).ok()?;
     // SAFETY: a mapped page.
     Some(unsafe { (map.addr() as *const u64).read_volatile() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_is_found_by_its_whole_name() {
-        let environ = b"A=1\0NOT_SLUICE_SESSION=/no\0SLUICE_SESSION=/dev/shm/s=1\0B=2\0";
-        let found = value_of(environ, "SLUICE_SESSION");
-        assert_eq!(found, Some(PathBuf::from("/dev/shm/s=1")));
-        assert_eq!(value_of(b"SLUICE_SESSIONS=/x\0", "SLUICE_SESSION"), None);
-        assert_eq!(value_of(b"", "SLUICE_SESSION"), None);
-    }
 }

@@ -3,38 +3,63 @@
 use crate::error::Error;
 use crate::place::Place;
 use sluice_abi::{Counter, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock, view_bytes};
-use sluice_region::Mapping;
-use std::fs::OpenOptions;
+use sluice_region::{Mapping, open_regular};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering::*};
 
-/// Maps the first bytes of a file, or of a PCI BAR.
-pub(crate) fn map(path: &Path, write: bool, len: usize) -> Result<Mapping, Error> {
-    let unusable = |why: std::io::Error| Error::Unusable {
+/// No file of a device is longer: a residency map of as many pages as there are numbers.
+const MAX_BYTES: u64 = 1 << 33;
+
+/// Opens a file of a device, or a PCI BAR, that has so many bytes.
+pub(crate) fn open(
+    path: &Path,
+    owner: Option<u32>,
+    write: bool,
+    len: usize,
+) -> Result<File, Error> {
+    let file = open_regular(path, write, owner).map_err(|why| unusable(path, &why))?;
+    let size = file.metadata().map_err(|why| unusable(path, &why))?.len();
+    if size < len as u64 || size > MAX_BYTES {
+        let why = format!("{size} bytes, and {len} to {MAX_BYTES} are expected");
+        let path = path.to_owned();
+        return Err(Error::Unusable { path, why });
+    }
+    Ok(file)
+}
+
+pub(crate) fn unusable(path: &Path, why: &std::io::Error) -> Error {
+    Error::Unusable {
         path: path.to_owned(),
         why: why.to_string(),
-    };
-    let file = OpenOptions::new()
-        .read(true)
-        .write(write)
-        .open(path)
-        .map_err(unusable)?;
-    let size = file.metadata().map_err(unusable)?.len();
-    if size < len as u64 {
-        let why = format!("{size} bytes, and {len} are needed");
-        return Err(Error::Unusable {
-            path: path.to_owned(),
-            why,
-        });
     }
+}
+
+/// Maps the first bytes of a file of a device, or of a PCI BAR.
+pub(crate) fn map(
+    path: &Path,
+    owner: Option<u32>,
+    write: bool,
+    len: usize,
+) -> Result<Mapping, Error> {
+    map_opened(path, &open(path, owner, write, len)?, write, len)
+}
+
+/// The same of a file that is open.
+pub(crate) fn map_opened(
+    path: &Path,
+    file: &File,
+    write: bool,
+    len: usize,
+) -> Result<Mapping, Error> {
     let fd = file.as_raw_fd();
     let mapped = if write {
         Mapping::shared(fd, len)
     } else {
         Mapping::shared_read_only(fd, len)
     };
-    mapped.map_err(|errno| unusable(std::io::Error::from_raw_os_error(errno)))
+    mapped.map_err(|errno| unusable(path, &std::io::Error::from_raw_os_error(errno)))
 }
 
 /// The mapped view.
@@ -51,7 +76,7 @@ impl View {
     /// If it is not there, or not of this version.
     pub fn open(place: &Place) -> Result<View, Error> {
         let path = &place.view;
-        let head = map(path, false, MAP_AT)?;
+        let head = map(path, place.owner, false, MAP_AT)?;
         let block = block(&head);
         let version = block.version.load(Relaxed);
         if block.magic.load(Acquire) != STATS_MAGIC || version != STATS_VERSION {
@@ -63,7 +88,8 @@ impl View {
             return Err(Error::Unusable { path, why });
         }
         let pages = block.pages.load(Relaxed);
-        let map = map(path, false, view_bytes(pages.min(u64::from(u32::MAX))))?;
+        let len = view_bytes(pages.min(u64::from(u32::MAX)));
+        let map = map(path, place.owner, false, len)?;
         Ok(View { map, pages })
     }
 

@@ -3,14 +3,19 @@
 use crate::latency::Latencies;
 use serde_json::{Value, json};
 use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use sluice_region::{open_folder, open_regular};
 use std::fs::File;
+use std::io::Read;
 use std::mem::offset_of;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{Ordering::*, fence};
 
 /// A copy is tried so often before one is taken that may be of several moments.
 const LOOKS: u32 = 100;
+
+/// Arguments of a program cannot be longer than this on Linux, with usual limits of its stack.
+const COMMAND_MAX: u64 = 6 << 20;
 
 /// One process, or one program image of it.
 #[derive(Clone, Debug)]
@@ -80,25 +85,36 @@ impl Process {
     }
 }
 
-/// Every process of a session, in order of start. Files that are not ready are left out.
+/// Every process of a session, in order of start. Files that are not ready are left out, and so is
+/// what is no file of the directory's user.
 pub fn read_processes(dir: &Path) -> Vec<Process> {
+    let owner = open_folder(dir, None).and_then(|folder| folder.metadata());
+    let Ok(owner) = owner.map(|found| found.uid()) else {
+        return Vec::new();
+    };
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let stats = entries
         .map(|e| e.path())
         .filter(|p| p.extension().is_some_and(|e| e == "stats"));
-    let mut all: Vec<Process> = stats.filter_map(|path| read_process(&path)).collect();
+    let mut all: Vec<Process> = stats
+        .filter_map(|path| read_process(&path, owner))
+        .collect();
     all.sort_by_key(|p| (p.started_ns, p.pid, p.image));
     all
 }
 
-fn read_process(path: &Path) -> Option<Process> {
-    let words = copy_at_rest(&File::open(path).ok()?).ok()?;
+fn read_process(path: &Path, owner: u32) -> Option<Process> {
+    let words = copy_at_rest(&open_regular(path, false, Some(owner)).ok()?).ok()?;
     // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
     let block = unsafe { &*words.as_ptr().cast::<StatsBlock>() };
     if block.magic.load(Relaxed) != STATS_MAGIC || block.version.load(Relaxed) != STATS_VERSION {
         return None;
     }
-    let command = std::fs::read(path.with_extension("cmd")).unwrap_or_default();
+    let mut command = Vec::new();
+    if let Ok(file) = open_regular(&path.with_extension("cmd"), false, Some(owner)) {
+        // What cannot be read is not told.
+        let _ = file.take(COMMAND_MAX).read_to_end(&mut command);
+    }
     let parts = command.split(|b| *b == 0).filter(|part| !part.is_empty());
     Some(Process {
         pid: block.pid.load(Relaxed),

@@ -72,7 +72,7 @@ extern "C" fn destruct() {
 
 /// The same before the program's `main`. The command that made the session need not tell it again.
 fn refuse_session(dir: &Path, why: &str) -> ! {
-    let _ = std::fs::write(dir.join(sluice_abi::REFUSAL_FILE), why);
+    Session::note_refusal(dir, why);
     refuse(&format!("{}: {why}", own_path()))
 }
 

@@ -7,6 +7,7 @@ mod call;
 mod cpu;
 mod fatal;
 mod futex;
+mod guard;
 mod map;
 mod pagemap;
 mod probe;
@@ -22,6 +23,9 @@ pub use cpu::{CpuSet, LibraryCount, ThreadCount, cpu_now, raise_priority, thread
 pub(crate) use fatal::Lost;
 pub use fatal::{fatal, say, set_own_descriptors};
 pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly};
+pub use guard::{
+    FileRoom, check_trusted, create_private, open_folder, open_regular, own_user, reserve, room,
+};
 pub use map::{
     Mapping, dont_need, fallocate, file_identity, is_memory_file, memfd, no_huge_pages,
     populate_write,
@@ -29,7 +33,7 @@ pub use map::{
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
-pub use process::is_running;
+pub use process::{is_running, is_stopped, started_at, user_of};
 pub use task::{Descriptors, Main, Room, call_on_stack, name_thread, own_nothing};
 pub use tls::{Modules, Storage};
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};

@@ -5,11 +5,13 @@ use crate::engine::StartError;
 use crate::record::Recorder;
 use crate::session::Session;
 use crate::stats::Live;
-use sluice_abi::{GUEST_RING_LINK, RING_BYTES, VIEW_LINK, view_bytes};
-use sluice_region::Mapping;
-use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use core::sync::atomic::{AtomicI32, Ordering::*};
+use sluice_abi::{GUEST_RING_LINK, LOCK_FILE, MAP_AT, RING_BYTES, VIEW_LINK, view_bytes};
+use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Write};
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Images a process may become by `exec` before their files run out of names.
@@ -17,6 +19,65 @@ const MAX_IMAGES: u32 = 10_000;
 
 /// How the name of a guest's ring ends.
 const GUEST: &str = "guest-ring";
+
+/// The lock's descriptor gets this number or a higher one: programs count on low ones.
+const LOCK_FD: i32 = 512;
+
+/// A process's shared lock on its session's directory: nobody removes that while one is held. The
+/// kernel gives it up when the process ends or becomes another image.
+#[derive(Debug)]
+pub struct Hold(AtomicI32);
+
+impl Default for Hold {
+    fn default() -> Hold {
+        Hold(AtomicI32::new(-1))
+    }
+}
+
+/// A copy of a session holds nothing.
+impl Clone for Hold {
+    fn clone(&self) -> Hold {
+        Hold::default()
+    }
+}
+
+impl Hold {
+    /// The descriptor that is locked, if there is one.
+    pub fn descriptor(&self) -> Option<i32> {
+        let fd = self.0.load(Relaxed);
+        (fd >= 0).then_some(fd)
+    }
+
+    /// Locks the directory. The child of a fork does so anew, and gives up what it inherited.
+    fn take(&self, dir: &Path) -> Result<(), StartError> {
+        let path = dir.join(LOCK_FILE);
+        let file = open_regular(&path, true, None).map_err(|e| failed(&path, &e))?;
+        let is_held = file.try_lock_shared().is_ok();
+        let found = file.metadata().map_err(|e| failed(&path, &e))?;
+        if !is_held || found.nlink() == 0 {
+            let why = "the session has ended and is being removed";
+            return Err(StartError(format!("{}: {why}", dir.display())));
+        }
+        // SAFETY: an open descriptor, no pointers. The lock belongs to both numbers.
+        let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOCK_FD) };
+        let taken = if high >= 0 { high } else { file.into_raw_fd() };
+        let before = self.0.swap(taken, Relaxed);
+        if before >= 0 && is_same_file(before, &found) {
+            // SAFETY: our own descriptor, which nobody uses any more.
+            unsafe { libc::close(before) };
+        }
+        Ok(())
+    }
+}
+
+/// Whether a number still is a descriptor of a file: the program may have closed it.
+fn is_same_file(fd: i32, file: &std::fs::Metadata) -> bool {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut found: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: a live buffer; a number that is no descriptor is told.
+    let is_open = unsafe { libc::fstat(fd, &mut found) } == 0;
+    is_open && (found.st_dev, found.st_ino) == (file.dev(), file.ino())
+}
 
 /// What the files of a process say of it.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +93,17 @@ pub struct Identity {
 }
 
 /// Makes the file of this process with its statistics and residency map, and beside it its command
-/// line and, if the session wants them, its control rings.
+/// line and, if the session wants them, its control rings. Before that it locks the session, so
+/// that nobody removes it while this process runs.
 pub fn create(session: &Session, of: Identity) -> Result<(Live, Option<ControlRing>), StartError> {
+    session.hold.take(&session.dir)?;
     let (path, file) = first_free_name(&session.dir)?;
-    let map = map_file(&path, &file, view_bytes(of.pages))?;
+    // The residency map behind the statistics is sparse, and most of it stays so.
+    let map = map_file(&path, &file, view_bytes(of.pages), &[(0, MAP_AT as u64)])?;
     let command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    std::fs::write(path.with_extension("cmd"), command).map_err(|e| failed(&path, &e))?;
+    let name = path.with_extension("cmd");
+    let written = create_private(&name).and_then(|mut file| file.write_all(&command));
+    written.map_err(|e| failed(&name, &e))?;
     let ring = match session.ring {
         true => Some(create_rings(session, &path)?),
         false => None,
@@ -65,15 +131,9 @@ fn create_rings(session: &Session, stats: &Path) -> Result<ControlRing, StartErr
 
 /// Only its owner may command a device.
 fn create_ring(path: &Path) -> Result<Mapping, StartError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
-    let file = options.open(path).map_err(|e| failed(path, &e))?;
-    let map = map_file(path, &file, RING_BYTES)?;
+    let file = create_private(path).map_err(|e| failed(path, &e))?;
     // It is small, and whoever writes it later cannot be told that there is no room.
-    match sluice_region::fallocate(file.as_raw_fd(), 0, RING_BYTES) {
-        Ok(()) | Err(libc::EOPNOTSUPP) => Ok(map),
-        Err(errno) => Err(failed(path, &std::io::Error::from_raw_os_error(errno))),
-    }
+    map_file(path, &file, RING_BYTES, &[(0, RING_BYTES as u64)])
 }
 
 /// Makes the trap record, if the session wants one.
@@ -81,11 +141,21 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
     if session.record == 0 {
         return Ok(None);
     }
-    let path = session
-        .dir
-        .join(format!("traps-{}.bin", std::process::id()));
-    let file = open_new(&path, false).map_err(|e| failed(&path, &e))?;
-    let map = map_file(&path, &file, Recorder::file_len(session.record))?;
+    let name = format!("traps-{}.bin", std::process::id());
+    let path = session.dir.join(name);
+    // An image made by `exec` begins the record of its process again.
+    let file = match create_private(&path) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            let file = open_regular(&path, true, Some(own_user()));
+            file.and_then(|file| file.set_len(0).map(|()| file))
+        }
+        made => made,
+    };
+    let file = file.map_err(|e| failed(&path, &e))?;
+    let len = Recorder::file_len(session.record);
+    // How many traps there will be is not known: the end of the run tells if there was no room.
+    let head = Recorder::file_len(0) as u64;
+    let map = map_file(&path, &file, len, &[(0, head)])?;
     Ok(Some(Recorder::new(map, session.record)))
 }
 
@@ -93,9 +163,9 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
 fn first_free_name(dir: &Path) -> Result<(PathBuf, File), StartError> {
     for image in 0..MAX_IMAGES {
         let path = dir.join(format!("proc-{}-{image}.stats", std::process::id()));
-        match open_new(&path, true) {
+        match create_private(&path) {
             Ok(file) => return Ok((path, file)),
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => return Err(failed(&path, &e)),
         }
     }
@@ -105,43 +175,42 @@ fn first_free_name(dir: &Path) -> Result<(PathBuf, File), StartError> {
     )))
 }
 
-fn open_new(path: &Path, must_be_new: bool) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    if must_be_new {
-        options.create_new(true)
-    } else {
-        options.create(true).truncate(true)
-    };
-    options.open(path)
-}
-
-fn map_file(path: &Path, file: &File, len: usize) -> Result<Mapping, StartError> {
+/// Maps a file of a length, of which some parts have their memory now.
+fn map_file(
+    path: &Path,
+    file: &File,
+    len: usize,
+    now: &[(u64, u64)],
+) -> Result<Mapping, StartError> {
     check_room(path, file, len)?;
     file.set_len(len as u64).map_err(|e| failed(path, &e))?;
-    Mapping::shared(file.as_raw_fd(), len)
-        .map_err(|e| failed(path, &std::io::Error::from_raw_os_error(e)))
+    for (at, len) in now {
+        reserve(file, *at, *len).map_err(|e| failed(path, &e))?;
+    }
+    Mapping::shared(file.as_raw_fd(), len).map_err(|e| failed(path, &Error::from_raw_os_error(e)))
 }
 
 /// Looks whether the file system has room for all of a file. A store to a page for which there is
 /// none would end the program by a SIGBUS that explains nothing.
 fn check_room(path: &Path, file: &File, len: usize) -> Result<(), StartError> {
-    // SAFETY: plain data, for which zeros are valid.
-    let mut fs: libc::statvfs = unsafe { core::mem::zeroed() };
-    // SAFETY: an open descriptor and a live buffer.
-    let known = unsafe { libc::fstatvfs(file.as_raw_fd(), &mut fs) } == 0;
-    let left = fs.f_bavail.saturating_mul(fs.f_frsize);
-    // A file system without a limit says that it has no blocks.
-    if !known || fs.f_blocks == 0 || left >= len as u64 {
-        return Ok(());
+    match room(file) {
+        // A file system without a limit says that it has no blocks.
+        Ok(found) if found.total > 0 && found.free < len as u64 => Err(StartError(format!(
+            "{}: {len} bytes are needed, and its file system has {} left: make room there, or \
+             lower device.capacity",
+            path.display(),
+            found.free
+        ))),
+        _ => Ok(()),
     }
-    Err(StartError(format!(
-        "{}: {len} bytes are needed, and its file system has {left} left: make room there, or \
-         lower device.capacity",
-        path.display()
-    )))
 }
 
-fn failed(path: &Path, e: &std::io::Error) -> StartError {
-    StartError(format!("{}: {e}", path.display()))
+fn failed(path: &Path, e: &Error) -> StartError {
+    StartError(match e.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!(
+            "{}: the file system of the session is full ({e}); make room there",
+            path.display()
+        ),
+        _ => format!("{}: {e}", path.display()),
+    })
 }

@@ -1,6 +1,11 @@
 //! What `sluice run` tells the library: a text file of `key=value` lines in the session directory.
 
+use crate::files::Hold;
 use sluice_model::{DeviceConfig, RawConfig};
+use sluice_region::{check_trusted, create_private, open_folder, open_regular};
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Version and sources of this build. A library takes no session of another's: keys, layouts and
@@ -51,6 +56,8 @@ pub struct Session {
     pub ring_poll_ns: u64,
     /// The device.
     pub device: DeviceConfig,
+    /// This process's lock on the directory, once it has files there.
+    pub hold: Hold,
 }
 
 /// Why a session cannot be used.
@@ -74,12 +81,38 @@ impl Session {
         handlers + usize::from(self.ring)
     }
 
-    /// Reads the session file of a directory.
+    /// Reads the session file of a directory. It names code that is loaded into this process, so
+    /// neither may be written by another user.
     pub fn load(dir: &Path) -> Result<Session, SessionError> {
         let path = dir.join(sluice_abi::SESSION_FILE);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| SessionError(format!("cannot read {}: {e}", path.display())))?;
+        let read = || {
+            check_trusted(&open_folder(dir, None)?)?;
+            let mut file = open_regular(&path, false, None)?;
+            check_trusted(&file)?;
+            let mut text = String::new();
+            file.read_to_string(&mut text).map(|_| text)
+        };
+        let text = read().map_err(|e: std::io::Error| cannot("read", &path, &e))?;
         Session::parse(dir, &text)
+    }
+
+    /// Writes the session file of the directory, which has none yet.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn save(&self) -> Result<(), SessionError> {
+        let path = self.dir.join(sluice_abi::SESSION_FILE);
+        let text = self.to_text(&self.device.raw().to_pairs());
+        let written = create_private(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|e| cannot("write", &path, &e))
+    }
+
+    /// Notes in a session's directory why the library refused it, for the command that made it.
+    pub fn note_refusal(dir: &Path, why: &str) {
+        // The command then says itself that the library did not start.
+        if let Ok(mut file) = create_private(&dir.join(sluice_abi::REFUSAL_FILE)) {
+            let _ = file.write_all(why.as_bytes());
+        }
     }
 
     /// Reads the text of a session file.
@@ -100,10 +133,13 @@ impl Session {
             let (key, value) = line
                 .split_once('=')
                 .ok_or_else(|| SessionError(format!("session line without '=': {line}")))?;
+            let bytes = decode(value);
+            let value = String::from_utf8_lossy(&bytes);
             match key.strip_prefix("live.") {
-                Some(key) => live.set(key, value)?,
+                Some("place") => live.place = Some(place(&bytes)?),
+                Some(key) => live.set(key, &value)?,
                 None => raw
-                    .set(key, value)
+                    .set(key, &value)
                     .map_err(|e| SessionError(e.to_string()))?,
             }
         }
@@ -120,11 +156,12 @@ impl Session {
             ring: live.ring,
             ring_poll_ns: live.ring_poll_ns,
             device,
+            hold: Hold::default(),
         })
     }
 
     /// The text that `parse` reads back.
-    pub fn to_text(&self, device: &[(&'static str, String)]) -> String {
+    fn to_text(&self, device: &[(&'static str, String)]) -> String {
         let trap = if self.trap == Trap::Event {
             "event"
         } else {
@@ -132,7 +169,7 @@ impl Session {
         };
         let place = match &self.place {
             Place::Heap => "heap".to_string(),
-            Place::Dax(path) => format!("dax:{}", path.display()),
+            Place::Dax(path) => format!("{DAX}{}", encode(path.as_os_str().as_bytes())),
         };
         let mut text = format!(
             "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\nlive.place={place}\n\
@@ -147,10 +184,58 @@ impl Session {
             self.ring_poll_ns
         );
         for (key, value) in device {
-            text.push_str(&format!("{key}={value}\n"));
+            text.push_str(&format!("{key}={}\n", encode(value.as_bytes())));
         }
         text
     }
+}
+
+/// What stands before the path of a file that is placed.
+const DAX: &str = "dax:";
+
+/// A value as it stands in a line: what is not a printable ASCII character, and the percent sign
+/// itself, as its number. A path may have a line break in it, and need not be UTF-8.
+fn encode(value: &[u8]) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value {
+        match byte {
+            b' '..=b'~' if *byte != b'%' => text.push(char::from(*byte)),
+            _ => text.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    text
+}
+
+/// The bytes that `encode` was given.
+fn decode(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let number = behind
+            .get(..2)
+            .and_then(|two| std::str::from_utf8(two).ok());
+        let number = number.and_then(|two| u8::from_str_radix(two, 16).ok());
+        (rest, _) = match number {
+            Some(byte) if *first == b'%' => (&behind[2..], bytes.push(byte)),
+            _ => (behind, bytes.push(*first)),
+        };
+    }
+    bytes
+}
+
+fn place(value: &[u8]) -> Result<Place, SessionError> {
+    match value.strip_prefix(DAX.as_bytes()) {
+        _ if value == b"heap" => Ok(Place::Heap),
+        Some(path) => Ok(Place::Dax(OsStr::from_bytes(path).into())),
+        None => Err(SessionError(format!(
+            "bad session value live.place={}",
+            encode(value)
+        ))),
+    }
+}
+
+fn cannot(what: &str, path: &Path, e: &std::io::Error) -> SessionError {
+    SessionError(format!("cannot {what} {}: {e}", path.display()))
 }
 
 #[derive(Default)]
@@ -174,11 +259,6 @@ impl Lines {
             ("build", _) => {}
             ("trap", "event") => self.trap = Some(Trap::Event),
             ("trap", "signal") => self.trap = Some(Trap::Signal),
-            ("place", "heap") => self.place = Some(Place::Heap),
-            ("place", v) => {
-                let path = v.strip_prefix("dax:").ok_or_else(bad)?;
-                self.place = Some(Place::Dax(path.into()));
-            }
             ("seed", _) => self.seed = number()?,
             ("mmap_min", _) => self.mmap_min = number()? as usize,
             ("record", _) => self.record = number()?,
@@ -209,5 +289,57 @@ mod tests {
             assert!(refused.contains(BUILD), "{refused}");
             assert!(refused.contains(&format!("build {build};")), "{refused}");
         }
+    }
+
+    /// `--place 'dax:/dev/shm/a\nlive.seed=9'` set the seed.
+    #[test]
+    fn no_value_adds_a_line() {
+        let device = RawConfig::default().check().expect("defaults");
+        let text = format!("live.build={BUILD}\n");
+        let mut session = Session::parse(Path::new("/"), &text).expect("a session");
+        for path in [
+            &b"/dev/shm/a\nlive.seed=9\ncache.policy=./evil.so"[..],
+            b"/100%/%0a/\xff\x80",
+            "/ä b\r=".as_bytes(),
+        ] {
+            session.place = Place::Dax(OsStr::from_bytes(path).into());
+            let pairs = [("cache.policy", "./a\nlive.seed=8%".to_owned())];
+            let text = session.to_text(&pairs);
+            assert_eq!(text.lines().count(), 11, "{text}");
+            assert!(text.chars().all(|c| c == '\n' || (' '..='~').contains(&c)));
+            let text = session.to_text(&device.raw().to_pairs());
+            let back = Session::parse(Path::new("/"), &text).expect("a session");
+            assert_eq!((back.place, back.seed), (session.place.clone(), 0));
+        }
+        assert_eq!(
+            decode(&encode(b"./a\nlive.seed=8%41")),
+            b"./a\nlive.seed=8%41"
+        );
+        assert_eq!(decode("%4"), b"%4");
+    }
+
+    /// A folder of mode 0777 let another user name code that ran as root.
+    #[test]
+    fn a_session_that_others_can_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = std::env::temp_dir().join(format!("sluice-trust-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("room");
+        let mode = |path: &Path, mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(path, mode).expect("our own");
+        };
+        let file = dir.join(sluice_abi::SESSION_FILE);
+        std::fs::write(&file, format!("live.build={BUILD}\n")).expect("room");
+        for (of_dir, of_file, is_well) in [
+            (0o700, 0o600, true),
+            (0o777, 0o600, false),
+            (0o700, 0o666, false),
+        ] {
+            mode(&dir, of_dir);
+            mode(&file, of_file);
+            let loaded = Session::load(&dir);
+            assert_eq!(loaded.is_ok(), is_well, "{of_dir:o} {of_file:o}");
+        }
+        std::fs::remove_dir_all(&dir).expect("our own");
     }
 }

@@ -8,6 +8,7 @@ mod buckets;
 mod bytes;
 mod count;
 mod page;
+mod printable;
 mod ratio;
 mod rng;
 mod text;
@@ -19,6 +20,7 @@ pub use buckets::{
 pub use bytes::Bytes;
 pub use count::parse_count;
 pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, Ppn};
+pub use printable::printable;
 pub use ratio::Ratio;
 pub use rng::Rng;
 pub use text::ParseUnitError;

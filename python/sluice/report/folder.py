@@ -17,6 +17,9 @@ from sluice.report.histogram import Histogram
 
 RUN_SCHEMA = "sluice.run/1"
 PROGRAM_SCHEMA = "sluice.workload/1"
+# No run counts so far. Larger numbers are damage, and some cannot be computed with.
+LARGEST = 1e30
+MAX_DIGITS = 32
 TIMELINE_REQUIRED = ("t_s", "traps", "misses", "soft")
 
 
@@ -210,7 +213,8 @@ def _read_text(path: Path) -> str:
 def _read_object(path: Path, schema: str) -> Table:
     text = _read_text(path)
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_int=_read_int,
+                           parse_float=_read_float)
     except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
@@ -223,6 +227,24 @@ def _read_object(path: Path, schema: str) -> Table:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _read_int(text: str) -> int:
+    if len(text) > MAX_DIGITS or abs(int(text)) > LARGEST:
+        raise _too_large(text)
+    return int(text)
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if abs(value) > LARGEST:
+        raise _too_large(text)
+    return value
+
+
+def _too_large(text: str) -> ValueError:
+    shown = text if len(text) <= 20 else f"{text[:20]}.. ({len(text)} characters)"
+    return ValueError(f"the number {shown} is too large, expected at most {LARGEST:g}")
 
 
 def _is_count(value: Any) -> bool:
@@ -277,7 +299,7 @@ def _number_rows(path: Path, rows: list[list[str]], width: int) -> Iterator[list
             numbers = [float(cell) for cell in row]
         except ValueError:
             numbers = []
-        if len(numbers) != width or not all(0 <= number < float("inf") for number in numbers):
+        if len(numbers) != width or not all(0 <= number <= LARGEST for number in numbers):
             shown = ",".join(row)[:40]
             raise RunFolderError(f"{path}:{line}: \"{shown}\" is not a row of {width} numbers")
         yield numbers

@@ -9,9 +9,11 @@ use crate::args::TopArgs;
 use crate::error::Error;
 use rates::{Row, rows};
 use serde_json::{Value, json};
+use sluice_control::home::sessions;
 use sluice_output::{Process, read_processes};
+use sluice_region::{is_running, own_user, user_of};
+use sluice_units::printable;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -49,7 +51,8 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
                 .iter()
                 .zip(Row::TITLES)
                 .map(|(cell, (_, n))| format!("{cell:>n$}"));
-            println!("{} {}", cells.collect::<Vec<_>>().join(" "), row.command);
+            let command = printable(&row.command);
+            println!("{} {command}", cells.collect::<Vec<_>>().join(" "));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -89,12 +92,12 @@ impl Watch {
 
 /// The images that run, of one process (or of the command that runs it) or of all.
 fn processes(pid: Option<u32>) -> Vec<Process> {
-    let all = sessions().into_iter().flat_map(|(owner, dir)| {
-        let all = read_processes(&dir);
+    let all = sessions().into_iter().flat_map(|session| {
+        let all = read_processes(&session.path);
         let last = |p: &Process| !all.iter().any(|q| q.pid == p.pid && q.image > p.image);
-        let runs = |p: &&Process| last(p) && sluice_region::is_running(p.pid as u32);
-        let wanted =
-            |p: &&Process| pid.is_none_or(|pid| u64::from(pid) == p.pid || Some(pid) == owner);
+        let runs = |p: &&Process| last(p) && is_of(p, session.user);
+        let of_command = pid.is_some() && session.command == pid;
+        let wanted = |p: &&Process| of_command || pid.is_none_or(|pid| u64::from(pid) == p.pid);
         all.iter()
             .filter(runs)
             .filter(wanted)
@@ -104,14 +107,12 @@ fn processes(pid: Option<u32>) -> Vec<Process> {
     all.collect()
 }
 
-/// The sessions of this host, with the commands that made them.
-fn sessions() -> Vec<(Option<u32>, PathBuf)> {
-    let bases = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
-    let entries = bases.iter().filter_map(|base| std::fs::read_dir(base).ok());
-    let dirs = entries.flatten().flatten().filter_map(|entry| {
-        let name = entry.file_name();
-        let owner = name.to_str()?.strip_prefix("sluice-")?.split('-').next()?;
-        Some((owner.parse().ok(), entry.path()))
-    });
-    dirs.collect()
+/// Whether the process that a file tells of runs and may be believed: another user can only tell of
+/// processes of their own. One that root started may have changed its user.
+fn is_of(process: &Process, user: u32) -> bool {
+    let Ok(pid) = u32::try_from(process.pid) else {
+        return false;
+    };
+    let is_trusted = [0, own_user()].contains(&user);
+    is_running(pid) && (is_trusted || user_of(pid) == Some(user))
 }

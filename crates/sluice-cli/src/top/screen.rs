@@ -8,6 +8,7 @@ use ratatui::layout::Constraint;
 use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Cell, Row as Line, Table};
 use ratatui::{DefaultTerminal, Frame};
+use sluice_units::printable;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ fn draw(frame: &mut Frame<'_>, rows: &[Row]) {
             .map(|(cell, (_, n))| format!("{cell:>n$}"));
         Line::new(
             cells
-                .chain([row.command.clone()])
+                .chain([printable(&row.command).into_owned()])
                 .map(Cell::from)
                 .collect::<Vec<_>>(),
         )

@@ -83,6 +83,10 @@ pub struct ConvertArgs {
     /// Instructions that stand for a second, where one format counts and the other has times
     #[arg(long, value_name = "I", default_value = "1G", value_parser = sluice_units::parse_count)]
     pub instructions_per_second: u64,
+    /// Most instructions without memory for each access in a trace of champsim, of which each takes
+    /// 64 bytes; more than that is refused once they are over a million
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = sluice_units::parse_count)]
+    pub max_fill: u64,
     /// Print the report as one JSON object, `sluice.trace-convert/1`
     #[arg(long)]
     pub json: bool,

@@ -31,6 +31,7 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         object,
         number_objects: args.number_objects,
         per_second: args.instructions_per_second,
+        max_fill: args.max_fill,
     };
     if args.json && args.output == Path::new("-") {
         let what = "--json: standard output has the trace already; name a file for OUT";

@@ -11,7 +11,7 @@ use std::process::Command;
 /// Runs a command that must refuse: one line that names what is wrong, status 2, and nothing else.
 pub fn refused(command: &mut Command, names: &[&str]) -> Outcome {
     let running = Running::start(command);
-    let session = format!("sluice-{}-", running.id());
+    let session = format!("{}-", running.id());
     let out = running.finish();
     assert_eq!(out.status.code(), Some(2), "{command:?}: {out:#?}");
     assert_eq!(out.stdout, "", "{command:?}");
@@ -23,9 +23,8 @@ pub fn refused(command: &mut Command, names: &[&str]) -> Outcome {
     for name in names {
         assert!(out.stderr.contains(name), "{name} in {}", out.stderr);
     }
-    let left = std::fs::read_dir("/dev/shm").expect("a folder in memory");
-    for entry in left.flatten() {
-        let name = entry.file_name();
+    for left in sluice_control::home::sessions() {
+        let name = left.path.file_name().expect("a name");
         assert!(
             !name.to_string_lossy().starts_with(&session),
             "{command:?} left {name:?}"

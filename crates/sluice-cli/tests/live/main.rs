@@ -15,6 +15,7 @@ mod output;
 mod outside;
 mod parity;
 mod real_programs;
+mod sessions;
 mod signals;
 mod sluice;
 mod table3;

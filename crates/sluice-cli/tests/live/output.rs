@@ -4,9 +4,7 @@ use crate::build::helper;
 use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish};
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// Promised of every measuring run.
 const FIELDS: &[&str] = &[
@@ -215,15 +213,7 @@ fn two_runs_do_not_share_a_folder() {
     };
     let first = Running::start(&mut sleep("60"));
     // It has the folder before its program starts.
-    let session = format!("/dev/shm/sluice-{}-0", first.id());
-    let started = Instant::now();
-    while !Path::new(&session).exists() {
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "it never started"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    first.await_session();
     let second = finish(&mut sleep("0"));
     assert_eq!(second.status.code(), Some(2), "{second:#?}");
     assert!(

@@ -2,6 +2,8 @@
 
 use crate::build::helper;
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
+use sluice_abi::Counter;
+use sluice_output::{Process, read_processes};
 use std::time::{Duration, Instant};
 
 /// The program, with a quarter of its memory as cache.
@@ -78,8 +80,11 @@ fn spinning(trap: &str) -> Running {
     let mut command = Sluice::run(trap).cache("2MiB").prepare([path, "spin"]);
     let running = Running::start(&mut command);
     await_it("nothing was started", || child_of(running.id()).is_some());
-    // The program fills its memory first; what happens meanwhile must do as well.
-    std::thread::sleep(Duration::from_millis(200));
+    let session = running.await_session();
+    let misses = |process: &Process| process.get(Counter::Misses) > 0;
+    await_it("nothing missed", || {
+        read_processes(&session).iter().any(misses)
+    });
     running
 }
 
@@ -137,15 +142,14 @@ fn a_request_to_end_is_passed_on() {
 fn a_program_that_is_killed_leaves_nothing_behind() {
     for trap in TRAPS {
         let running = spinning(trap);
-        let command = running.id();
-        let child = child_of(command).expect("the program runs");
+        let child = child_of(running.id()).expect("the program runs");
+        let session = running.await_session();
         // SAFETY: no pointers; the process is our own grandchild.
         unsafe { libc::kill(child, libc::SIGKILL) };
         let out = running.finish();
         assert_eq!(out.signal(), Some(libc::SIGKILL), "{out:#?}");
         assert!(out.number("/traps") > 0);
-        let session = format!("/dev/shm/sluice-{command}-0");
-        assert!(!std::path::Path::new(&session).exists(), "{session}");
+        assert!(!session.exists(), "{session:?}");
     }
 }
 
@@ -156,8 +160,8 @@ fn a_killed_command_leaves_its_session_to_its_program_and_no_longer() {
     let running = spinning("event");
     let command = running.id();
     let child = child_of(command).expect("the program runs");
-    let session = format!("/dev/shm/sluice-{command}-0");
-    let is_there = || std::path::Path::new(&session).exists();
+    let session = running.await_session();
+    let is_there = || session.exists();
     // SAFETY: no pointers; the process is our own child.
     unsafe { libc::kill(command, libc::SIGKILL) };
     std::thread::sleep(Duration::from_millis(300));

@@ -2,10 +2,11 @@
 
 use crate::build;
 use serde_json::Value;
+use sluice_control::home::session_of_command;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -155,6 +156,14 @@ pub struct Running {
 impl Running {
     pub fn start(command: &mut Command) -> Running {
         let what = format!("{command:?}");
+        // A shell's background job has SIGINT ignored, and so would all that is started here.
+        // SAFETY: a system call without pointers.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -175,6 +184,23 @@ impl Running {
     /// Process id of the command, which is that of its group.
     pub fn id(&self) -> i32 {
         self.child.id() as i32
+    }
+
+    /// The directory of its session, once there is one.
+    pub fn session(&self) -> Option<PathBuf> {
+        session_of_command(self.id() as u32).map(|session| session.path)
+    }
+
+    /// Waits for that.
+    pub fn await_session(&self) -> PathBuf {
+        let started = Instant::now();
+        loop {
+            if let Some(path) = self.session() {
+                return path;
+            }
+            assert!(started.elapsed() < LIMIT, "{} made no session", self.what);
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Sends a signal to every process of the group.

@@ -1,6 +1,6 @@
 //! A device with its server in this process, and a guest that writes what it likes into its ring.
 
-use sluice_abi::{GUEST_RING_LINK, RING_BYTES, Ring, VIEW_LINK};
+use sluice_abi::{GUEST_RING_LINK, LOCK_FILE, RING_BYTES, Ring, SESSION_MARK, VIEW_LINK};
 use sluice_control::{Connection, Error, Place as At, Side};
 use sluice_model::RawConfig;
 use sluice_region::Mapping;
@@ -32,7 +32,10 @@ impl Rig {
         for (key, value) in small.iter().chain(settings) {
             raw.set(key, value).expect("a value of its kind");
         }
+        let lock = folder.path().join(LOCK_FILE);
+        std::fs::write(lock, SESSION_MARK).expect("room");
         let session = Session {
+            hold: Default::default(),
             dir: folder.path().to_path_buf(),
             seed: 1,
             trap: Trap::Signal,
@@ -62,6 +65,7 @@ impl Rig {
             view,
             side,
             pid: std::process::id(),
+            owner: Some(sluice_region::own_user()),
         })
     }
 

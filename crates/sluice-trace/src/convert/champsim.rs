@@ -34,6 +34,8 @@ const FETCH_BYTES: u16 = 4;
 /// Where made-up instructions are: a loop of so many, of four bytes each.
 const LOOP_START: u64 = 0x40_0000;
 const LOOP_LENGTH: u64 = 1024;
+/// So many instructions without memory are always written: 64 MiB.
+const FILL_FREE: u64 = 1 << 20;
 /// Instructions read at a time.
 const BATCH: usize = 4096;
 
@@ -92,8 +94,11 @@ impl Source for Read {
     }
 }
 
-fn create(output: Output, _: &Header, _: &Options) -> Result<Box<dyn Sink>, Error> {
+fn create(output: Output, _: &Header, options: &Options) -> Result<Box<dyn Sink>, Error> {
     Ok(Box::new(Made {
+        max_fill: options.max_fill,
+        accesses: 0,
+        filled: 0,
         out: output.stream(),
         counts: Vec::new(),
         open: None,
@@ -137,6 +142,11 @@ impl Instruction {
 }
 
 struct Made {
+    /// Most instructions without memory for each access.
+    max_fill: u64,
+    accesses: u64,
+    /// Instructions without memory.
+    filled: u64,
     out: Box<dyn Write>,
     /// Instructions of each CPU that were written.
     counts: Vec<u64>,
@@ -165,6 +175,24 @@ impl Made {
         done.map_err(Error::io("writing a trace"))
     }
 
+    /// Refuses a result that would be next to nothing but instructions without memory: a second of
+    /// a trace with times is a thousand million of them, which are 64 GB.
+    fn check_fill(&self, more: u64) -> Result<(), Error> {
+        let all = self.filled.saturating_add(more);
+        let most = self.accesses.saturating_mul(self.max_fill);
+        if all <= most.max(FILL_FREE) {
+            return Ok(());
+        }
+        Err(Error::Output(format!(
+            "champsim: {} accesses would need {all} instructions without memory between them, more \
+             than {} for each: {} bytes; lower --instructions-per-second if the trace has times, \
+             or raise --max-fill",
+            self.accesses,
+            self.max_fill,
+            u128::from(all) * RECORD_BYTES as u128
+        )))
+    }
+
     /// Writes the instruction that is open, and those without memory before it.
     fn close(&mut self) -> Result<(), Error> {
         let Some(instruction) = self.open.take() else {
@@ -173,6 +201,9 @@ impl Made {
         let cpu = instruction.cpu as usize;
         let cpus = self.counts.len().max(cpu + 1);
         self.counts.resize(cpus, 0);
+        let filler = instruction.number.saturating_sub(self.counts[cpu]);
+        self.check_fill(filler)?;
+        self.filled += filler;
         for number in self.counts[cpu]..instruction.number {
             self.write(&Instruction::new(instruction.cpu, number))?;
         }
@@ -187,6 +218,7 @@ impl Sink for Made {
             self.at_zero += 1;
             return Ok(());
         }
+        self.accesses += 1;
         self.fetches += u64::from(access.kind == Kind::Fetch);
         let same =
             |open: &Instruction| (open.cpu, open.number) == (access.cpu, access.instructions);

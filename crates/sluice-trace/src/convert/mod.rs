@@ -69,6 +69,8 @@ pub struct Options {
     /// Instructions that stand for a second, between formats that count and formats that have
     /// times.
     pub per_second: u64,
+    /// Most instructions without memory for each access, where each takes room in the result.
+    pub max_fill: u64,
 }
 
 impl Default for Options {
@@ -79,6 +81,7 @@ impl Default for Options {
             object: 4096,
             number_objects: false,
             per_second: 1_000_000_000,
+            max_fill: 1000,
         }
     }
 }

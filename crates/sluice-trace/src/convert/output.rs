@@ -1,8 +1,10 @@
 //! What is written: a file that has its name only once it is whole, or a pipe.
 
 use crate::Error;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Names that promise a compression.
@@ -23,9 +25,12 @@ struct Place {
     name: String,
 }
 
-/// A file that is made under another name.
+/// A file that does not have its name yet.
 pub struct Pending {
-    part: PathBuf,
+    /// The file, which has no name at all, so that nothing stays of a command that is killed.
+    file: File,
+    /// The name that it has meanwhile, on a file system where every file must have one.
+    part: Option<PathBuf>,
     path: PathBuf,
 }
 
@@ -45,19 +50,14 @@ impl Output {
                 "{name}: what is written is not compressed; write to - and pipe it to {program}"
             )));
         }
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&part)
-            .map_err(Error::io(&name))?;
-        let place = Some(Place { file, name });
+        let (file, part) = make(path).map_err(Error::io(&name))?;
+        let to_write = file.try_clone().map_err(Error::io(&name))?;
+        let place = Some(Place {
+            file: to_write,
+            name,
+        });
         let path = path.to_owned();
-        Ok((Output { place }, Some(Pending { part, path })))
+        Ok((Output { place }, Some(Pending { file, part, path })))
     }
 
     /// For a format that is written from its beginning to its end.
@@ -80,24 +80,75 @@ impl Output {
 }
 
 impl Pending {
-    /// Gives the file its name.
+    /// Gives the file its name. A file that had the name before is replaced.
     ///
     /// # Errors
     /// When it cannot have it.
     pub fn keep(mut self) -> Result<(), Error> {
         let name = self.path.display().to_string();
-        std::fs::rename(&self.part, &self.path).map_err(Error::io(name))?;
-        self.part.clear();
-        Ok(())
+        self.name_it().map_err(Error::io(name))
+    }
+
+    fn name_it(&mut self) -> io::Result<()> {
+        let part = match self.part.take() {
+            Some(part) => part,
+            None => match self.link(&self.path) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                    let part = beside(&self.path);
+                    self.link(&part)?;
+                    part
+                }
+                done => return done,
+            },
+        };
+        std::fs::rename(&part, &self.path).inspect_err(|_| {
+            // Why it cannot have its name is told; that it stays would be no news.
+            let _ = std::fs::remove_file(&part);
+        })
+    }
+
+    fn link(&self, to: &Path) -> io::Result<()> {
+        let open = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        Ok(linkat(CWD, open, CWD, to, AtFlags::SYMLINK_FOLLOW)?)
     }
 }
 
 impl Drop for Pending {
     /// What is not whole is not kept.
     fn drop(&mut self) {
-        if !self.part.as_os_str().is_empty() {
+        if let Some(part) = self.part.take() {
             // Nobody is left to be told that it stays.
-            let _ = std::fs::remove_file(&self.part);
+            let _ = std::fs::remove_file(part);
         }
     }
+}
+
+/// A file in the folder of `path`, without a name where that can be.
+fn make(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mode = Mode::from_raw_mode(0o666);
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match openat(CWD, folder, flags, mode) {
+        Ok(file) => Ok((file.into(), None)),
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {
+            let part = beside(path);
+            let file = File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&part)?;
+            Ok((file, Some(part)))
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// A name in the folder of `path` that no other process takes.
+fn beside(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    part.into()
 }

@@ -2,7 +2,6 @@
 
 use super::my_turn;
 use crate::sluice::{Running, Sluice};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Far more than either takes, for a busy machine.
@@ -54,23 +53,21 @@ fn kill(pid: i32) {
 fn a_killed_qemu_leaves_nothing_behind() {
     let _turn = my_turn();
     let (running, qemu) = booting();
-    let session = format!("/dev/shm/sluice-{}-0", running.id());
-    assert!(Path::new(&session).exists(), "no {session}");
+    let session = running.await_session();
     kill(qemu);
     // Its end is that of everything that has its output, too.
     let out = running.finish();
     assert_eq!(out.signal(), Some(libc::SIGKILL), "{out:#?}");
     assert_eq!(out.json()["exit"]["signal"], libc::SIGKILL);
     assert_eq!(command_line(qemu), "");
-    assert!(!Path::new(&session).exists(), "{session}");
+    assert!(!session.exists(), "{session:?}");
 }
 
 #[test]
 fn qemu_ends_with_the_command_and_so_does_its_session() {
     let _turn = my_turn();
     let (running, qemu) = booting();
-    let session = format!("/dev/shm/sluice-{}-0", running.id());
-    assert!(Path::new(&session).exists(), "no {session}");
+    let session = running.await_session();
     kill(running.id());
     await_some(SOON, "QEMU lives on", || {
         command_line(qemu).is_empty().then_some(())
@@ -78,6 +75,6 @@ fn qemu_ends_with_the_command_and_so_does_its_session() {
     let out = running.finish();
     assert_eq!(out.signal(), Some(libc::SIGKILL), "{out:#?}");
     await_some(SOON, "its session is left", || {
-        (!Path::new(&session).exists()).then_some(())
+        (!session.exists()).then_some(())
     });
 }

@@ -1,0 +1,184 @@
+//! A session directory: what the runtime reads, and where it writes.
+//!
+//! Whoever uses a session holds a shared lock on a file in it: the command, its keeper, and every
+//! process of the program. Nobody removes it meanwhile.
+
+mod home;
+mod sweep;
+
+pub use sweep::PLUGIN_FILE;
+
+use crate::error::Error;
+use sluice_abi::{LOCK_FILE, OWNER_FILE, PRELOAD_LINK, SESSION_MARK};
+use sluice_control::home::{is_plain, owner_text, session_name};
+use sluice_region::{create_private, open_folder, open_regular, own_user, room};
+use std::fs::File;
+use std::io::{Error as IoError, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+use sweep::{Removal, remove, sweep};
+
+/// A keeper looks this often whether the processes of a killed command have ended.
+const LOOK: Duration = Duration::from_millis(50);
+/// Attempts at making a session, of which another command may remove one that has no lock yet.
+const ATTEMPTS: u32 = 100;
+/// A file system with less room than this is full.
+const FULL: u64 = 64 << 10;
+
+/// A directory in memory, removed when it is no longer needed.
+#[derive(Debug)]
+pub struct SessionDir {
+    path: PathBuf,
+    /// The session's lock, which this command holds.
+    lock: Option<File>,
+    /// Removes it if this command is killed. Without one a later command does.
+    keeper: Option<Child>,
+}
+
+impl SessionDir {
+    /// Makes a fresh directory whose files may take so many bytes, and removes sessions that nobody
+    /// uses any more.
+    pub fn create(bytes: u64) -> Result<SessionDir, Error> {
+        sweep();
+        let home = home::for_session(bytes)?;
+        for _ in 0..ATTEMPTS {
+            let path = home.path.join(session_name(std::process::id(), random()?));
+            match make(&path) {
+                Ok(lock) => {
+                    let keeper = start_keeper(&path).ok();
+                    let lock = Some(lock);
+                    return Ok(SessionDir { path, lock, keeper });
+                }
+                // The name was taken, or another command found the folder without its lock.
+                Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
+                Err(e) => {
+                    remove(&path);
+                    return Err(Error::at(path.display(), e));
+                }
+            }
+        }
+        Err(Error::at(home.path.display(), "no session can be made"))
+    }
+
+    /// Whether the library in the program refused the session, and said why.
+    pub fn is_refused(&self) -> bool {
+        self.path().join(sluice_abi::REFUSAL_FILE).exists()
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path of the preload library that `LD_PRELOAD` can hold. The loader takes spaces and colons
+    /// for the end of a path, and replaces what follows a dollar sign.
+    pub fn preload(&self, library: &Path) -> Result<PathBuf, Error> {
+        if library.is_absolute() && is_plain(library) {
+            return Ok(library.to_owned());
+        }
+        let failed = |e| Error::at(library.display(), e);
+        let target = std::path::absolute(library).map_err(failed)?;
+        let link = self.path.join(PRELOAD_LINK);
+        symlink(target, &link).map_err(failed)?;
+        Ok(link)
+    }
+
+    /// Whether the file system of the session has no room left.
+    pub fn is_full(&self) -> bool {
+        is_full(&self.path)
+    }
+
+    /// Ends the keeper, which is a child of this process: whoever waits for all others finds none.
+    pub fn dismiss_keeper(&mut self) {
+        if let Some(mut keeper) = self.keeper.take() {
+            // Before it can take the end of its line for the end of this command. One that somebody
+            // else has ended or stopped goes as well.
+            let _ = keeper.kill();
+            let _ = keeper.wait();
+        }
+    }
+}
+
+/// Whether the file system of a file has no room left.
+pub fn is_full(path: &Path) -> bool {
+    let of = File::options().read(true).open(path);
+    let found = of.and_then(|file| room(&file));
+    found.is_ok_and(|room| room.total > 0 && room.free < FULL)
+}
+
+/// A number that nobody can guess.
+fn random() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    // SAFETY: a live buffer of that length; so few bytes come whole.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    match got {
+        8 => Ok(u64::from_ne_bytes(bytes)),
+        _ => Err(Error::at("a random number", IoError::last_os_error())),
+    }
+}
+
+/// Makes a session's directory. Returns its lock, held.
+fn make(path: &Path) -> std::io::Result<File> {
+    home::make(path)?;
+    let mut lock = create_private(&path.join(LOCK_FILE))?;
+    lock.write_all(SESSION_MARK.as_bytes())?;
+    // Another command that sweeps may have been faster. It does not wait, and neither does this.
+    if lock.try_lock_shared().is_err() || lock.metadata()?.nlink() == 0 {
+        return Err(ErrorKind::NotFound.into());
+    }
+    if let Some(text) = owner_text(std::process::id()) {
+        let mut owner = create_private(&path.join(OWNER_FILE))?;
+        owner.write_all(text.as_bytes())?;
+    }
+    Ok(lock)
+}
+
+/// Starts a process that waits for the end of this one. It has a process group of its own, so that
+/// neither Ctrl-C nor a kill of ours reaches it.
+fn start_keeper(path: &Path) -> std::io::Result<Child> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("sluice").arg("keep-session").arg(path);
+    command.stdin(Stdio::piped()).process_group(0);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.env_clear().spawn()
+}
+
+/// `sluice keep-session`: waits for the end of the command that started it, which ends it if all
+/// goes well. Then the session goes when nobody uses it any more.
+pub fn keep(dir: &Path) -> ExitCode {
+    // What the command leaves open for its program is not for us.
+    // SAFETY: nothing here has opened a file yet.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    let lock = hold(dir);
+    let _ = std::io::stdin().read(&mut [0]);
+    drop(lock);
+    loop {
+        // A program that is just being started has no lock yet.
+        std::thread::sleep(LOOK);
+        match remove(dir) {
+            Removal::Done => return ExitCode::SUCCESS,
+            Removal::Used => {}
+            Removal::Refused => return ExitCode::FAILURE,
+        }
+    }
+}
+
+/// Takes a session's lock as one of several.
+fn hold(dir: &Path) -> Option<File> {
+    open_folder(dir, Some(own_user())).ok()?;
+    let lock = open_regular(&dir.join(LOCK_FILE), true, Some(own_user())).ok()?;
+    lock.try_lock_shared().ok()?;
+    Some(lock)
+}
+
+impl Drop for SessionDir {
+    fn drop(&mut self) {
+        self.dismiss_keeper();
+        self.lock = None;
+        // Left-over files in memory are a nuisance, not an error; the next command sweeps.
+        remove(&self.path);
+    }
+}

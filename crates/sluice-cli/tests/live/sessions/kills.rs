@@ -1,0 +1,116 @@
+//! The program, its command and the keeper of its session are killed at any moment, in any order.
+
+use super::await_it;
+use crate::sluice::{Running, Sluice};
+use sluice_control::home::{Home, session_name, sessions};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Rounds of kills: `SLUICE_KILL_ROUNDS` asks for more.
+const ROUNDS: u32 = 30;
+/// A program is well under way by then.
+const LATEST_US: u64 = 120_000;
+
+/// The processes that a process has started, itself not among them.
+fn children(of: i32) -> Vec<i32> {
+    let path = format!("/proc/{of}/task/{of}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|p| p.parse().ok())
+        .collect()
+}
+
+fn kill(pid: i32) {
+    // SAFETY: no pointers; started by this test a moment ago, so that nobody else has the number.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+/// Numbers that look random, the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// Starts a program, and kills it, its command and its keeper, or some of them.
+fn round(dice: &mut Dice) -> i32 {
+    let run = Sluice::run("event")
+        .set("device.capacity", "64MiB")
+        .cache("1MiB");
+    let running = Running::start(&mut run.prepare(["sleep", "60"]));
+    let command = running.id();
+    std::thread::sleep(Duration::from_micros(dice.below(LATEST_US)));
+    let mut all = children(command);
+    all.push(command);
+    // Any order, and any number of them.
+    for at in (1..all.len()).rev() {
+        all.swap(at, dice.below(at as u64 + 1) as usize);
+    }
+    all.truncate(1 + dice.below(all.len() as u64) as usize);
+    for pid in all {
+        kill(pid);
+        std::thread::sleep(Duration::from_micros(dice.below(2_000)));
+    }
+    // Whoever is left: a keeper that lives has a group of its own, and ends by itself.
+    running.signal_group(libc::SIGKILL);
+    running.finish();
+    command
+}
+
+/// The sessions of some commands.
+fn left(commands: &[i32]) -> Vec<PathBuf> {
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let pid = name.and_then(|name| name.split('-').next()?.parse().ok());
+        pid.is_some_and(|pid| commands.contains(&pid))
+    };
+    let all = sessions().into_iter().map(|session| session.path);
+    all.filter(is_ours).collect()
+}
+
+/// What looks like a session that was left, and is none.
+fn decoys() -> Vec<PathBuf> {
+    assert!(Sluice::run("event").program(["true"]).status.success());
+    let home = Home::own().into_iter().next().expect("a home").path;
+    let own = std::process::id();
+    let decoys = [
+        home.join(format!("sluice-{}-0", own + (1 << 30))),
+        home.join(session_name(1 << 30, u64::from(own) << 8)),
+    ];
+    for path in &decoys {
+        std::fs::create_dir(path).expect("room");
+        std::fs::write(path.join("proc-1073741824-0.stats"), "mine").expect("room");
+    }
+    decoys.into()
+}
+
+#[test]
+fn kills_leave_nothing_that_the_next_start_does_not_clean() {
+    let asked = std::env::var("SLUICE_KILL_ROUNDS").ok();
+    let rounds = asked.map_or(ROUNDS, |text| text.parse().expect("a number of rounds"));
+    let decoys = decoys();
+    let mut dice = Dice(0x5eed_5eed_5eed_5eed);
+    let mut commands = Vec::new();
+    let mut found = 0;
+    for _ in 0..rounds {
+        commands.push(round(&mut dice));
+        found += usize::from(!left(&commands).is_empty());
+    }
+    let before = left(&commands).len();
+    assert!(Sluice::run("event").program(["true"]).status.success());
+    let after = left(&commands).len();
+    await_it("sessions are left", || left(&commands).is_empty());
+    println!(
+        "{rounds} rounds: a session was left after {found} of them, {before} at the end, {after} \
+         right after the next start, none a moment later"
+    );
+    for path in decoys {
+        assert!(path.join("proc-1073741824-0.stats").exists(), "{path:?}");
+        std::fs::remove_dir_all(&path).expect("ours");
+    }
+}

@@ -1,0 +1,283 @@
+//! Where sessions are: a folder of each user, and a folder of each session in it.
+//!
+//! The base of a home, such as `/dev/shm`, can be written by everybody, so a home may have been
+//! made by somebody else before. Nothing is believed that does not belong to the right user.
+
+use sluice_abi::{OWNER_FILE, SESSION_VAR};
+use sluice_region::{open_folder, open_regular, own_user, started_at, user_of};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Name of a home in a folder that is the user's own.
+pub const HOME: &str = "sluice";
+/// What the name of a home in a folder of everybody begins with; the user's number follows.
+const SHARED_HOME: &str = "sluice-user-";
+/// Memory for everybody.
+pub const SHARED_MEMORY: &str = "/dev/shm";
+/// Where each user has a folder in memory, on most systems.
+const USERS: &str = "/run/user";
+/// An owner file is shorter.
+const OWNER_MAX: u64 = 128;
+
+/// A folder with the sessions of one user, who alone can write to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The folder.
+    pub path: PathBuf,
+    /// Its user.
+    pub user: u32,
+}
+
+/// The folder of a session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The folder.
+    pub path: PathBuf,
+    /// The user whose it and its files are.
+    pub user: u32,
+    /// The command that made it, if that still runs.
+    pub command: Option<u32>,
+}
+
+/// The name of a user's home in a folder of everybody.
+pub fn shared_name(user: u32) -> String {
+    format!("{SHARED_HOME}{user}")
+}
+
+/// `XDG_RUNTIME_DIR`, if it is a path that every user of it can work with.
+pub fn runtime_folder() -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
+    (path.is_absolute() && is_plain(&path)).then_some(path)
+}
+
+/// The folder for temporary files, on a path that every user of it can work with.
+pub fn temporary_folder() -> PathBuf {
+    let path = std::env::temp_dir();
+    match path.is_absolute() && is_plain(&path) {
+        true => path,
+        false => "/tmp".into(),
+    }
+}
+
+/// Whether a path has only characters that mean nothing to the dynamic loader, to QEMU or to a
+/// shell. Paths in a session are handed to all of them.
+pub fn is_plain(path: &Path) -> bool {
+    let mut bytes = path.as_os_str().as_bytes().iter();
+    bytes.all(|byte| byte.is_ascii_alphanumeric() || b"/._-+@".contains(byte))
+}
+
+impl Home {
+    /// The folder, if it is a user's own.
+    ///
+    /// # Errors
+    /// Why it is none, such as that somebody else made it.
+    pub fn open(path: &Path, user: u32) -> std::io::Result<Home> {
+        let path = path.to_owned();
+        open_folder(&path, Some(user)).map(|_| Home { path, user })
+    }
+
+    /// The homes of this user.
+    pub fn own() -> Vec<Home> {
+        let user = own_user();
+        let mut homes = Home::among(|of| of == user);
+        let mut add = |base: PathBuf| homes.extend(Home::open(&base.join(HOME), user));
+        runtime_folder().into_iter().for_each(&mut add);
+        homes.sort_by(|a, b| a.path.cmp(&b.path));
+        homes.dedup();
+        homes
+    }
+
+    /// The homes into which this user may look: for root those of all.
+    pub fn visible() -> Vec<Home> {
+        match own_user() {
+            0 => {
+                let mut homes = Home::own();
+                homes.extend(Home::among(|user| user != 0));
+                homes
+            }
+            _ => Home::own(),
+        }
+    }
+
+    /// The homes at the usual places of some users.
+    fn among(is_wanted: impl Fn(u32) -> bool) -> Vec<Home> {
+        let entries = |base: &Path| std::fs::read_dir(base).into_iter().flatten().flatten();
+        let shared = [PathBuf::from(SHARED_MEMORY), temporary_folder()];
+        let shared = shared
+            .iter()
+            .flat_map(|base| entries(base))
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                // A dot and something random follow where somebody else had taken the name.
+                let user = name
+                    .to_str()?
+                    .strip_prefix(SHARED_HOME)?
+                    .split('.')
+                    .next()?;
+                Some((entry.path(), user.parse().ok()?))
+            });
+        let users = entries(Path::new(USERS)).filter_map(|entry| {
+            let user = entry.file_name().to_str()?.parse().ok()?;
+            Some((entry.path().join(HOME), user))
+        });
+        let all = shared.chain(users).filter(|(_, user)| is_wanted(*user));
+        all.filter_map(|(path, user)| Home::open(&path, user).ok())
+            .collect()
+    }
+
+    /// Its sessions.
+    pub fn sessions(&self) -> Vec<Session> {
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten();
+        let paths = entries.flatten().filter(|entry| {
+            let name = entry.file_name();
+            name.to_str().is_some_and(is_session_name)
+        });
+        let user = self.user;
+        let own = |path: &PathBuf| open_folder(path, Some(user)).is_ok();
+        paths
+            .map(|entry| entry.path())
+            .filter(own)
+            .map(|path| Session {
+                command: running_owner(&path, user),
+                path,
+                user,
+            })
+            .collect()
+    }
+}
+
+/// The name of a session: the process that made it, for people, and a random number.
+pub fn session_name(pid: u32, number: u64) -> String {
+    format!("{pid}-{number:016x}")
+}
+
+/// Whether a name is one that [`session_name`] gives.
+pub fn is_session_name(name: &str) -> bool {
+    let is = |(pid, number): (&str, &str)| {
+        pid.parse::<u32>().is_ok()
+            && number.len() == 16
+            && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    name.split_once('-').is_some_and(is)
+}
+
+/// The sessions into which this user may look.
+pub fn sessions() -> Vec<Session> {
+    let homes = Home::visible();
+    homes.iter().flat_map(Home::sessions).collect()
+}
+
+/// The session that a running `sluice` command made.
+pub fn session_of_command(pid: u32) -> Option<Session> {
+    sessions()
+        .into_iter()
+        .find(|session| session.command == Some(pid))
+}
+
+/// What an owner file says of a process: its id, when it was started, and in which PID namespace
+/// that holds.
+pub fn owner_text(pid: u32) -> Option<String> {
+    let namespace = std::fs::metadata("/proc/self/ns/pid").ok()?.ino();
+    Some(format!("{pid} {} {namespace}\n", started_at(pid)?))
+}
+
+/// The command of a session. Another process that has its id now is not it, and neither is one of
+/// another user.
+fn running_owner(session: &Path, user: u32) -> Option<u32> {
+    let text = read_small(&session.join(OWNER_FILE), user, OWNER_MAX)?;
+    let pid = text.split(' ').next()?.parse().ok()?;
+    let is_it = owner_text(pid)? == text && user_of(pid) == Some(user);
+    (is_it && sluice_region::is_running(pid)).then_some(pid)
+}
+
+/// A text of a user's file, if it is one and not longer.
+fn read_small(path: &Path, user: u32, max: u64) -> Option<String> {
+    let file = open_regular(path, false, Some(user)).ok()?;
+    let mut text = String::new();
+    file.take(max).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// The session directory that a running process was started with.
+///
+/// # Errors
+/// Why the process does not tell.
+pub fn session_of_process(pid: u32) -> std::io::Result<Option<PathBuf>> {
+    let environ = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ"))?;
+    Ok(value_of(&environ, SESSION_VAR))
+}
+
+/// The value of a variable in a process's environment, as the kernel shows it.
+fn value_of(environ: &[u8], name: &str) -> Option<PathBuf> {
+    let mut entries = environ.split(|byte| *byte == 0);
+    let value =
+        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_variable_is_found_by_its_whole_name() {
+        let environ = b"A=1\0NOT_SLUICE_SESSION=/no\0SLUICE_SESSION=/dev/shm/s=1\0B=2\0";
+        let found = value_of(environ, "SLUICE_SESSION");
+        assert_eq!(found, Some(PathBuf::from("/dev/shm/s=1")));
+        assert_eq!(value_of(b"SLUICE_SESSIONS=/x\0", "SLUICE_SESSION"), None);
+        assert_eq!(value_of(b"", "SLUICE_SESSION"), None);
+    }
+
+    /// A folder that another user had made in `/dev/shm` fed false statistics to root's commands.
+    #[test]
+    fn only_what_belongs_to_the_right_user_is_a_home_or_a_session() {
+        let base = tempfile::tempdir().unwrap();
+        let (user, own) = (own_user(), std::process::id());
+        let at = base.path().join("home");
+        assert!(Home::open(&at, user).is_err());
+        std::fs::create_dir(&at).unwrap();
+        assert!(Home::open(&at, user + 1).is_err());
+        symlink(&at, base.path().join("link")).unwrap();
+        assert!(Home::open(&base.path().join("link"), user).is_err());
+        let home = Home::open(&at, user).unwrap();
+        let name = session_name(own, 7);
+        for name in [name.as_str(), "notes", "4000000", "12-xyz", "4000000-0"] {
+            std::fs::create_dir(at.join(name)).unwrap();
+        }
+        let found = home.sessions();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((&found[0].path, found[0].command), (&at.join(name), None));
+    }
+
+    #[test]
+    fn a_session_knows_its_command_and_no_other() {
+        let base = tempfile::tempdir().unwrap();
+        let user = own_user();
+        let own = std::process::id();
+        let file = base.path().join(OWNER_FILE);
+        let text = owner_text(own).unwrap();
+        std::fs::write(&file, &text).unwrap();
+        assert_eq!(running_owner(base.path(), user), Some(own));
+        assert_eq!(running_owner(base.path(), user + 1), None);
+        for wrong in [
+            text.replace(&format!("{own} "), "1 "),
+            text.replace(' ', " 1"),
+            String::new(),
+            "x".repeat(1 << 20),
+        ] {
+            std::fs::write(&file, &wrong).unwrap();
+            assert_eq!(running_owner(base.path(), user), None);
+        }
+    }
+
+    #[test]
+    fn paths_that_mean_something_to_the_loader_are_not_plain() {
+        assert!(is_plain(Path::new("/run/user/1000/sluice-1.2_3")));
+        for path in ["/a b", "/a:b", "/a$ORIGIN", "/a\nb", "/a,b", "/ä"] {
+            assert!(!is_plain(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Files and folders in places where another user may have been first.
+//!
+//! A reader opens nothing that could make it wait (a pipe), nothing behind a symbolic link, and
+//! nothing of a user whom it has no reason to believe.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{Error, Result};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// Mode bits with which somebody else could write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// The user as whom this process opens files.
+pub fn own_user() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::geteuid() }
+}
+
+/// Opens a regular file, for reading or for both. With an `owner` it must be that user's.
+///
+/// # Errors
+/// What the system says, or what else is there.
+pub fn open_regular(path: &Path, write: bool, owner: Option<u32>) -> Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(write).custom_flags(flags);
+    let file = file.open(path).map_err(explain)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(Error::other("not a regular file"));
+    }
+    check_owner(found.uid(), owner)?;
+    Ok(file)
+}
+
+/// Opens a folder that is no symbolic link. With an `owner` it must be that user's.
+///
+/// # Errors
+/// What the system says, or what else is there.
+pub fn open_folder(path: &Path, owner: Option<u32>) -> Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_NONBLOCK;
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let folder = folder.map_err(explain)?;
+    check_owner(folder.metadata()?.uid(), owner)?;
+    Ok(folder)
+}
+
+/// Makes a file that is not there yet, which nobody but its owner can open, whatever the umask.
+///
+/// # Errors
+/// What the system says; `AlreadyExists` also if a symbolic link of that name leads nowhere.
+pub fn create_private(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Whether a file or folder is this user's or root's, and nobody else can write to it: what it says
+/// may then decide what this process does.
+///
+/// # Errors
+/// Who else could have written it.
+pub fn check_trusted(file: &File) -> Result<()> {
+    let found = file.metadata()?;
+    if found.uid() != 0 {
+        check_owner(found.uid(), Some(own_user()))?;
+    }
+    if found.mode() & WRITABLE_BY_OTHERS != 0 {
+        let mode = found.mode() & 0o777;
+        return Err(Error::other(format!(
+            "other users can write to it (mode {mode:o})"
+        )));
+    }
+    Ok(())
+}
+
+/// Takes memory for a part of a file now. Otherwise a full file system is a SIGBUS at the first
+/// store. File systems that cannot do so are left alone.
+///
+/// # Errors
+/// What the system says, such as that there is no room.
+pub fn reserve(file: &File, at: u64, len: u64) -> Result<()> {
+    loop {
+        // SAFETY: an open descriptor, no pointers.
+        let rc = unsafe { libc::fallocate(file.as_raw_fd(), 0, at as i64, len as i64) };
+        match crate::errno() {
+            _ if rc == 0 => return Ok(()),
+            libc::EINTR => {}
+            libc::EOPNOTSUPP | libc::ENOSYS => return Ok(()),
+            errno => return Err(Error::from_raw_os_error(errno)),
+        }
+    }
+}
+
+/// A file system, as far as a user of it can tell.
+#[derive(Clone, Copy, Debug)]
+pub struct FileRoom {
+    /// Bytes that can be written.
+    pub free: u64,
+    /// Bytes that it has.
+    pub total: u64,
+    /// Whether it is in memory (tmpfs).
+    pub is_memory: bool,
+}
+
+/// How much room the file system has on which an open file or folder is.
+///
+/// # Errors
+/// What the system says.
+pub fn room(of: &File) -> Result<FileRoom> {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: an open descriptor and a live buffer.
+    if unsafe { libc::fstatfs(of.as_raw_fd(), &mut found) } != 0 {
+        return Err(Error::last_os_error());
+    }
+    let block = found.f_bsize as u64;
+    Ok(FileRoom {
+        free: found.f_bavail * block,
+        total: found.f_blocks * block,
+        is_memory: found.f_type == libc::TMPFS_MAGIC,
+    })
+}
+
+fn check_owner(found: u32, wanted: Option<u32>) -> Result<()> {
+    match wanted {
+        Some(wanted) if wanted != found => Err(Error::other(format!(
+            "it belongs to user {found} and not to user {wanted}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The kernel's names for what stands in the way are not plain.
+fn explain(error: Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::ELOOP) => Error::other("it is a symbolic link"),
+        Some(libc::ENXIO) => Error::other("not a regular file"),
+        Some(libc::ENOTDIR) => Error::other("not a folder, or a symbolic link to one"),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("sluice-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// `sluice top` waited for ever at a pipe that another user had put there.
+    #[test]
+    fn only_plain_files_are_opened() {
+        let at = folder("guard");
+        let path = at.join("pipe");
+        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+        // SAFETY: a terminated string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let refused = |path: &Path, owner| open_regular(path, false, owner).unwrap_err();
+        assert!(refused(&path, None).to_string().contains("not a regular"));
+        assert!(open_regular(&path, true, None).is_err());
+        std::fs::write(at.join("file"), "text").unwrap();
+        std::os::unix::fs::symlink(at.join("file"), at.join("link")).unwrap();
+        assert!(refused(&at.join("link"), None).to_string().contains("link"));
+        assert!(open_regular(&at, false, None).is_err());
+        assert!(open_regular(&at.join("file"), true, Some(own_user())).is_ok());
+        let other = Some(own_user() + 1);
+        assert!(
+            refused(&at.join("file"), other)
+                .to_string()
+                .contains("user")
+        );
+        assert!(open_folder(&at, Some(own_user())).is_ok());
+        assert!(open_folder(&at, other).is_err());
+        std::os::unix::fs::symlink(&at, at.join("back")).unwrap();
+        assert!(open_folder(&at.join("back"), None).is_err());
+        std::fs::remove_dir_all(&at).unwrap();
+    }
+
+    #[test]
+    fn what_others_can_write_is_not_trusted() {
+        let at = folder("trust");
+        let path = at.join("file");
+        let file = create_private(&path).unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+        assert!(check_trusted(&file).is_ok());
+        assert!(create_private(&path).is_err());
+        for mode in [0o620, 0o602, 0o666] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert!(check_trusted(&file).is_err(), "{mode:o}");
+        }
+        std::fs::remove_dir_all(&at).unwrap();
+    }
+}
