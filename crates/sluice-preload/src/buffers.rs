@@ -7,16 +7,16 @@ use crate::init::engine;
 use libc::{c_char, c_int, c_void, iovec, msghdr, size_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, errno, sys};
-use sluice_runtime::{Engine, Trap};
+use sluice_runtime::{Engine, Trap, is_calm};
 
 /// Other threads may evict a page between touch and call; so often in a row they do not.
 pub const MAX_TRIES: usize = 256;
 /// Pages of a buffer touched before a try. A buffer may be larger than the cache.
 const MAX_PAGES: usize = 64;
 
-/// The device, in signal mode.
+/// The device, in signal mode. What the runtime itself does is not the program's.
 pub fn signal_engine() -> Option<&'static Engine> {
-    engine().filter(|e| e.session.trap == Trap::Signal)
+    engine().filter(|e| e.session.trap == Trap::Signal && !is_calm())
 }
 
 /// Whether an address is one of the device's.

@@ -103,16 +103,18 @@ fn advise_in_arena(
             engine.discard(part.addr, part.len);
             Ok(())
         }
-        // Allowed to do nothing: contents may go later or never, pages stay small, and a child
-        // that has memory which it was not to have does not look at it.
+        // Allowed to do nothing: contents may go later or never, and pages stay small.
         libc::MADV_FREE
         | libc::MADV_HUGEPAGE
         | libc::MADV_NOHUGEPAGE
         | libc::MADV_WILLNEED
         | libc::MADV_COLD
-        | libc::MADV_PAGEOUT
-        | libc::MADV_DONTFORK
-        | libc::MADV_DOFORK => Ok(()),
+        | libc::MADV_PAGEOUT => Ok(()),
+        libc::MADV_DONTFORK => engine.withhold(part.addr, part.len),
+        libc::MADV_DOFORK => {
+            engine.withhold_no_more(part.addr, part.len);
+            Ok(())
+        }
         // A child finds zeros there. That is the kernel's doing, for memory off the device.
         libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK => {
             engine.leave_device(part.addr, part.len);

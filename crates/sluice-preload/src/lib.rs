@@ -5,6 +5,7 @@
 
 mod affinity;
 mod altstack;
+mod bounce;
 mod buffers;
 mod calls;
 mod change;

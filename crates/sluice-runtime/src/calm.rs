@@ -78,7 +78,7 @@ pub fn is_runtime_thread() -> bool {
 }
 
 /// Whether the caller is on a stack of the runtime's, and so is calm already.
-fn is_calm() -> bool {
+pub fn is_calm() -> bool {
     let start = START.load(Relaxed);
     let end = CALLS_FROM.load(Relaxed) + CALLS * STACK;
     (start..end).contains(&stack_pointer())

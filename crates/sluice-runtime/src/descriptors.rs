@@ -87,22 +87,29 @@ fn with_room<R>(call: impl FnOnce(u64) -> R) -> R {
 impl Engine {
     /// Moves what the runtime has opened out of the program's way.
     pub fn guard_descriptors(&self) -> Result<(), i32> {
-        calm(|| self.core.lock().host.each_descriptor(guard))
+        calm(|| {
+            self.core.lock().host.each_descriptor(guard)?;
+            self.session.hold.guard()
+        })
     }
 
     /// Leaves a number to the program, which wants just this one.
     pub fn give_up_number(&self, number: i32) -> Result<(), i32> {
         calm(|| {
-            self.core.lock().host.each_descriptor(|fd| {
-                if *fd != number {
-                    return Ok(());
-                }
-                let slot = GUARDED.iter().find(|slot| slot.load(Relaxed) == number);
-                if let Some(slot) = slot {
-                    slot.store(-1, Release);
-                }
-                guard(fd)
-            })
+            let slot = GUARDED.iter().find(|slot| slot.load(Relaxed) == number);
+            if let Some(slot) = slot {
+                slot.store(-1, Release);
+            }
+            if self.session.hold.descriptor() == Some(number) {
+                return self.session.hold.guard();
+            }
+            self.core
+                .lock()
+                .host
+                .each_descriptor(|fd| match *fd == number {
+                    true => guard(fd),
+                    false => Ok(()),
+                })
         })
     }
 }

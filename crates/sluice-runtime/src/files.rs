@@ -48,6 +48,14 @@ impl Hold {
         (fd >= 0).then_some(fd)
     }
 
+    /// Moves the descriptor to where hooks guard it.
+    pub fn guard(&self) -> Result<(), i32> {
+        let mut fd = self.0.load(Relaxed);
+        let guarded = crate::descriptors::guard(&mut fd);
+        self.0.store(fd, Relaxed);
+        guarded
+    }
+
     /// Locks the directory. The child of a fork does so anew, and gives up what it inherited.
     fn take(&self, dir: &Path) -> Result<(), StartError> {
         let path = dir.join(LOCK_FILE);

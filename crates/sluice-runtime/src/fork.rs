@@ -10,6 +10,7 @@ use crate::engine::{Engine, StartError, kind, no_descriptor, os};
 use crate::files;
 use crate::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
+use crate::private::keep_from_children;
 use crate::session::Trap;
 use crate::state::Core;
 use crate::thread;
@@ -36,12 +37,18 @@ impl Engine {
         // SAFETY: the lock is held by this thread, without a guard, until `after_fork_*`.
         let core = unsafe { self.core.get_held() };
         core.live.change().add(Counter::Forks, 1);
-        if let Backing::Private(b) = &core.host.backing
-            && let Err(errno) = b.give_to_children()
-        {
-            sluice_region::fatal(format_args!(
-                "the memory of a fork's child: errno {errno} of madvise"
-            ));
+        if let Backing::Private(b) = &core.host.backing {
+            match b.give_to_children() {
+                // Where the program has kept memory from this process, there is none.
+                Ok(()) | Err(libc::ENOMEM) => {}
+                Err(errno) => sluice_region::fatal(format_args!(
+                    "the memory of a fork's child: errno {errno} of madvise"
+                )),
+            }
+        }
+        for range in &core.host.withheld {
+            // What cannot be kept from a child was not there.
+            let _ = keep_from_children(range.start, range.len());
         }
     }
 
@@ -169,6 +176,9 @@ impl Core {
             forked: true,
         };
         (self.live, self.ring) = files::create(session, identity)?;
+        if session.trap == Trap::Signal {
+            session.hold.guard().map_err(os("moving a descriptor"))?;
+        }
         engine.set_block(self.live.block());
         self.host.residency = self.live.residency();
         let used = self.host.used.runs().flatten();

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::sample::{Sampler, Verdict};
 use crate::shared::SharedBacking;
 use crate::stats::Residency;
+use core::ops::Range;
 use sluice_abi::{Change, Counter};
 use sluice_model::Effects;
 use sluice_region::{Fill, PAGE, Pagemap, ThreadCount, Uffd};
@@ -73,6 +74,8 @@ pub struct Host {
     orphan_count: usize,
     pinned: u64,
     pinned_errno: i32,
+    /// Ranges of addresses that children are not to have.
+    pub withheld: Vec<Range<usize>>,
     /// The page that could not be mapped last, as an address.
     unmappable: usize,
 }
@@ -104,6 +107,7 @@ impl Host {
             pinned: 0,
             pinned_errno: 0,
             unmappable: 0,
+            withheld: Vec::new(),
         })
     }
 

@@ -38,7 +38,7 @@ mod thread;
 
 pub use affinity::choose as choose_cpus;
 pub use calibrate::Cost;
-pub use calm::{calm, hold_signals, restore_signals};
+pub use calm::{calm, hold_signals, is_calm, restore_signals};
 pub use clock::now_ns;
 pub use descriptors::{first_guarded, is_guarded};
 pub use engine::{Engine, StartError};

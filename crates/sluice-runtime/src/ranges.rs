@@ -90,12 +90,41 @@ impl Engine {
         core.live.change().add(Counter::HostPages, left);
     }
 
+    /// Keeps a range from the children of forks to come, as the program wants. It leaves the device.
+    pub fn withhold(&self, start: usize, len: usize) -> Result<(), i32> {
+        in_service(|| {
+            self.leave_device_now(start, len);
+            self.core.lock().host.withheld.push(start..start + len);
+        });
+        Ok(())
+    }
+
+    /// Lets children have a range again.
+    pub fn withhold_no_more(&self, start: usize, len: usize) {
+        calm(|| {
+            let withheld = &mut self.core.lock().host.withheld;
+            let rests: Vec<_> = withheld
+                .drain(..)
+                .flat_map(|range| {
+                    let (from, to) = (range.start, range.end);
+                    [
+                        from..to.min(start.max(from)),
+                        from.max((start + len).min(to))..to,
+                    ]
+                })
+                .filter(|rest| !rest.is_empty())
+                .collect();
+            *withheld = rests;
+        });
+    }
+
     /// Brings a range back under the device, empty. The caller has mapped it afresh.
     pub fn rejoin_device(&self, start: usize, len: usize) {
         in_service(|| self.rejoin_device_now(start, len));
     }
 
     fn rejoin_device_now(&self, start: usize, len: usize) {
+        self.withhold_no_more(start, len);
         let mut core = self.core.lock();
         let Some(first) = core.host.lpn(start) else {
             return;

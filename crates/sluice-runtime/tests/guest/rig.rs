@@ -4,7 +4,7 @@ use sluice_abi::{GUEST_RING_LINK, LOCK_FILE, RING_BYTES, Ring, SESSION_MARK, VIE
 use sluice_control::{Connection, Error, Place as At, Side};
 use sluice_model::RawConfig;
 use sluice_region::Mapping;
-use sluice_runtime::{Engine, Place, Session, Trap, start_control};
+use sluice_runtime::{Engine, Place, Session, Trap};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -48,9 +48,11 @@ impl Rig {
             ring_poll_ns: POLL_NS,
             device: raw.check().expect("a device"),
         };
-        let engine: &'static Engine =
-            Box::leak(Box::new(Engine::start(session).expect("a device")));
-        start_control(engine).expect("a thread");
+        // One server for each test, and each stays.
+        static ROOM: std::sync::OnceLock<()> = std::sync::OnceLock::new();
+        ROOM.get_or_init(|| sluice_runtime::prepare_threads(64).expect("memory"));
+        let engine = Engine::start(session).expect("a device");
+        engine.start_threads(0).expect("a thread");
         let ring = folder.path().join(GUEST_RING_LINK);
         let file = OpenOptions::new().read(true).write(true).open(ring);
         let file = file.expect("a guest's ring");
