@@ -4,6 +4,7 @@
 pub mod alloc;
 pub mod belady;
 pub mod build;
+pub mod child;
 pub mod host_rig;
 pub mod naive;
 pub mod naive_adaptive;

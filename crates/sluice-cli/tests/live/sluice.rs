@@ -2,6 +2,7 @@
 
 use crate::build;
 use serde_json::Value;
+use sluice_testkit::child;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -155,7 +156,7 @@ pub struct Running {
 impl Running {
     pub fn start(command: &mut Command) -> Running {
         let what = format!("{command:?}");
-        let mut child = command
+        let mut child = child::with_default_signals(command)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -31,6 +31,7 @@ fn ended_by_ctrl_c(line: &str) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    // The command ends after a while in any case, and the loop with it: see `child::bounded`.
     while !catches_ctrl_c(child.id()) {
         assert_eq!(child.try_wait().unwrap(), None, "{line}");
         std::thread::sleep(Duration::from_millis(20));
