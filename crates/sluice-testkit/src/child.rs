@@ -70,7 +70,7 @@ impl Watch {
         std::thread::Builder::new().spawn(move || {
             if is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 eprintln!("process group {group} hangs: {limit:?} are over");
-                // SAFETY: no pointers. The leader has not been waited for, so its number is its own.
+                // SAFETY: no pointers. Nobody has waited for the leader: its number is its own.
                 unsafe { libc::kill(-group, libc::SIGKILL) };
             }
         })?;
