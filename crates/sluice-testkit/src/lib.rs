@@ -6,6 +6,7 @@ pub mod belady;
 pub mod build;
 pub mod child;
 pub mod host_rig;
+pub mod mutate;
 pub mod naive;
 pub mod naive_adaptive;
 pub mod naive_queues;
