@@ -30,7 +30,7 @@ fn lines_of_pages_that_leave_are_those_used_since_they_came() {
     for step in 0..20_000 {
         // Some pages are walked through, of others a line or two is used.
         let lpn = rng.below(12);
-        let line = rng.below(if lpn % 3 == 0 { 64 } else { 2 });
+        let line = rng.below(if lpn.is_multiple_of(3) { 64 } else { 2 });
         let op = [Op::Read, Op::Write][usize::from(rng.below(4) == 0)];
         let mut host = Recorder::default();
         let addr = Lpn(lpn).addr() + line * 64;

@@ -114,6 +114,31 @@ fn latencies_are_those_of_the_requests() {
     near(sum, mean(&all), "parts");
 }
 
+/// Requests by the number of switches on their way, and their parts, make up all of them.
+#[test]
+fn groups_by_hops_make_up_the_whole() {
+    let ran = star(&[("topology.kind", "chain"), ("topology.per_switch", "2")]);
+    let hops = &ran.object["hops"];
+    let list = |place: &str| hops.pointer(place).unwrap().as_array().unwrap().clone();
+    let parts = hops["parts_ns"].as_object().unwrap();
+    let (mut requests, mut sum, mut groups) = (0.0, 0.0, 0);
+    for (index, count) in list("/requests").iter().enumerate() {
+        let latency = &list("/latency_ns")[index];
+        let Some(latency) = latency.as_f64() else {
+            assert_eq!(*count, 0);
+            continue;
+        };
+        let each: f64 = parts.values().filter_map(|part| part[index].as_f64()).sum();
+        near(each, latency, "parts of a group");
+        let count = count.as_f64().unwrap();
+        (requests, sum, groups) = (requests + count, sum + count * latency, groups + 1);
+    }
+    let all = ran.latencies.concat();
+    assert_eq!(requests, all.len() as f64);
+    near(sum / requests, mean(&all), "mean");
+    assert!(groups > 1, "{hops}");
+}
+
 /// A sum over requesters, and one that asked for nothing has no mean.
 #[test]
 fn each_requester_is_told_by_itself() {

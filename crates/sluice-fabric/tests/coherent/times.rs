@@ -191,3 +191,18 @@ fn counts_are_sums_over_caches_and_agents() {
     assert_eq!(two.map(|n| n * 3), six);
     assert!(two.iter().all(|n| *n > 0), "{two:?}");
 }
+
+/// A snoop for data leaves the line shared; only one that ends it counts as that.
+#[test]
+fn a_line_that_stays_shared_is_not_counted_as_taken_away() {
+    let mut fabric = fabric("2", &[]);
+    let invalidated = |fabric: &Fabric| fabric.coherence_stats().unwrap().caches.invalidated;
+    access(&mut fabric, 0, 0, true);
+    access(&mut fabric, 1, 0, false);
+    assert_eq!(fabric.coherence_stats().unwrap().caches.snoops, 1);
+    assert_eq!(invalidated(&fabric), 0, "both have it");
+    access(&mut fabric, 1, 0, true);
+    assert_eq!(invalidated(&fabric), 1, "one has it");
+    access(&mut fabric, 0, 0, false);
+    assert_eq!(invalidated(&fabric), 1);
+}

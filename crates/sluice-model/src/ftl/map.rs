@@ -80,7 +80,7 @@ impl Map {
 mod tests {
     use super::*;
     use sluice_units::Rng;
-    use std::collections::HashMap;
+    use std::collections::BTreeMap;
 
     /// Several logical pages share an owner's number where there are more than three bytes hold.
     fn map_of(lpns: u32) -> Map {
@@ -103,7 +103,7 @@ mod tests {
             assert_eq!(map.group, group, "{lpns} pages");
             let (pages, places) = (u64::from(lpns), map.owners.len() as u64);
             let mut rng = Rng::stream(u64::from(lpns), "owners");
-            let mut naive = HashMap::<u32, u32>::new();
+            let mut naive = BTreeMap::<u32, u32>::new();
             let mut used: Vec<u32> = Vec::new();
             for _ in 0..4_000 {
                 // The last pages of the device are a group that may not be full.
