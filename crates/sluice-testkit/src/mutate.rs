@@ -1,6 +1,11 @@
 //! Inputs that are nearly valid: valid ones with a few changes.
 
 use sluice_units::Rng;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// What a mutant makes takes milliseconds. The machine may be busy, so this is far more.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Numbers at which programs go wrong.
 const NUMBERS: &[&str] = &[
@@ -165,7 +170,7 @@ pub fn bytes(rng: &mut Rng, valid: &[u8]) -> Vec<u8> {
 }
 
 /// Gives so many mutants to a check, which says whether it took one as valid. Returns how many it
-/// did.
+/// did. One that takes longer than [`LIMIT`] ends the process.
 ///
 /// # Panics
 /// If a check does; what it was given is printed before.
@@ -177,11 +182,24 @@ pub fn each<T: std::fmt::Debug>(
     let mut taken = 0;
     for number in 0..count {
         let input = next();
+        let told = format!("mutant {number} of seed {}:\n{input:?}", seed());
+        let (over, is_over) = channel::<()>();
+        let watch = std::thread::spawn({
+            let told = told.clone();
+            move || {
+                if is_over.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+                    eprintln!("{LIMIT:?} are over for {told}");
+                    std::process::abort();
+                }
+            }
+        });
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| takes(&input)));
+        drop(over);
+        watch.join().expect("it only waits");
         match result {
             Ok(was_taken) => taken += u32::from(was_taken),
             Err(panic) => {
-                eprintln!("mutant {number} of seed {}:\n{input:?}", seed());
+                eprintln!("{told}");
                 std::panic::resume_unwind(panic);
             }
         }

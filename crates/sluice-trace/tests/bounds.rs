@@ -83,7 +83,7 @@ fn converted(from: &str, input: &Path, to: &str, output: &Path) -> Report {
     report
 }
 
-/// Requests whose time is before the one before, in time or before the first, are counted each once.
+/// Requests that go back in time, also behind the first of all, are counted each once.
 #[test]
 fn requests_that_go_back_in_time_are_counted() {
     let dir = tempfile::tempdir().unwrap();
