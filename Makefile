@@ -34,6 +34,15 @@ test-rust: build
 	$(say) "Rust tests"
 	@cargo test $(CARGO_FLAGS) --no-fail-fast
 
+# What computes, and what reads and writes files.
+CHECKED := sluice-units sluice-abi sluice-model sluice-fabric sluice-config sluice-trace \
+	sluice-workload sluice-output
+
+.PHONY: test-checked
+test-checked: system ## The tests of what computes, where an overflow or a broken assertion fails
+	$(say) "Rust tests with overflow checks and debug assertions"
+	@cargo test --profile checked --locked --no-fail-fast --quiet $(addprefix -p ,$(CHECKED))
+
 .PHONY: test-python
 test-python: setup
 	@scripts/system browser oracle
@@ -88,6 +97,14 @@ oracle: setup ## Compare the eviction policies with libCacheSim, to the last mis
 bench-policies: setup ## Requests a second of the eviction policies beside libCacheSim's
 	@$(PYTHON) tests/oracle/speed.py --traces $(CARGO_TARGET_DIR)/oracle
 
+.PHONY: mutants
+mutants: ## Change the code COUNT times at random, and count the changes that no test sees (hours)
+	@scripts/mutants --seed $(SEED) --count $(COUNT) $(CRATES)
+
+# Mutants to draw, and the crates to draw them from: by default those that need no live device.
+COUNT ?= 300
+CRATES ?=
+
 # How many times the inputs of the property tests, and where they begin.
 FUZZ ?= 10
 ifndef SEED
@@ -103,6 +120,9 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 		-p sluice-abi -p sluice-trace
 	@SLUICE_FUZZ=$(FUZZ) SLUICE_SEED=$(SEED) \
 		cargo test --release --locked -p sluice-runtime --test guest
+	$(say) "nearly valid files and traces: what is taken runs"
+	@SLUICE_FUZZ=$(FUZZ) PROPTEST_RNG_SEED=$(SEED) \
+		cargo test --release --locked -p sluice-testkit --test mutants -- --show-output
 
 # How long the torture takes. SEED draws its rounds, as it does for the property tests.
 MINUTES ?= 10

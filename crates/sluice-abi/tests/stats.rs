@@ -1,7 +1,9 @@
 //! Readers of a statistics block see figures of one moment.
 
 use sluice_abi::{Counter, StatsBlock};
+use sluice_testkit::child::LIMIT;
 use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::Instant;
 
 /// A block of zeros, as a fresh file is.
 fn block() -> Box<StatsBlock> {
@@ -26,8 +28,8 @@ fn a_reader_never_sees_half_a_change() {
                 outer.add(Counter::FlashReads, 1);
             }
         });
-        let mut found = 0;
-        while found < 20_000 {
+        let (mut found, started) = (0, Instant::now());
+        while found < 20_000 && started.elapsed() < LIMIT {
             let (figures, sequence) = block.at_rest(|block| {
                 let counters = [Counter::Traps, Counter::Misses, Counter::FlashReads];
                 let [traps, misses, reads] = counters.map(|one| block.get(one));
@@ -39,6 +41,7 @@ fn a_reader_never_sees_half_a_change() {
             }
         }
         is_over.store(true, Relaxed);
+        assert!(found == 20_000, "at rest {found} times in {LIMIT:?}");
     });
 }
 

@@ -1,6 +1,7 @@
 //! Programs in C and C++ drive a fabric, built as their first lines say.
 
 use serde_json::Value;
+use sluice_testkit::child;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -38,7 +39,7 @@ fn build(compiler: &str, standard: &str, source: &Path, program: &Path) {
 }
 
 fn run(program: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(program);
+    let mut command = child::program(program);
     command.args(arguments).output().expect("a program")
 }
 

@@ -1,10 +1,11 @@
 //! `sluice fabric`: the command as one uses it.
 
 use serde_json::Value;
-use std::process::{Command, Output};
+use sluice_testkit::child;
+use std::process::Output;
 
 fn sluice(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let mut command = child::program(env!("CARGO_BIN_EXE_sluice"));
     command.args(words).output().expect("the command starts")
 }
 

@@ -1,14 +1,14 @@
 //! Commands that only print end quietly when nobody reads any more, as in `sluice .. | head`.
 
+use sluice_testkit::child;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 
 const SIGPIPE: i32 = 13;
 
 fn printing(arguments: &[&str]) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let child = Command::new(env!("CARGO_BIN_EXE_sluice"))
+    let child = child::program(env!("CARGO_BIN_EXE_sluice"))
         .args(arguments)
         .stdout(writer)
         .output()
@@ -56,7 +56,7 @@ fn a_full_disk_is_told_in_one_line() {
         &["sim", "--workload", "chase:size=1MiB"],
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full");
-        let out = Command::new(env!("CARGO_BIN_EXE_sluice"))
+        let out = child::program(env!("CARGO_BIN_EXE_sluice"))
             .args(arguments)
             .stdout(full.unwrap())
             .output()

@@ -1,14 +1,15 @@
 //! `sluice trace`, and traces as workloads of `sluice sim`, as a user runs them.
 
 use serde_json::Value;
+use sluice_testkit::child;
 use sluice_trace::{Access, Header, Kind, Writer};
 use sluice_workload::parse_spec;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
 
 fn sluice(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let mut command = child::program(env!("CARGO_BIN_EXE_sluice"));
     command.args(words).output().expect("the command starts")
 }
 

@@ -245,6 +245,22 @@ fn a_discard_ends_a_pin() {
     assert_eq!(command(&mut device, 2, Command::Pin(Lpn(2))), Ok(true));
 }
 
+/// A store to a page on its way: what it left can be programmed once the rest of the page is there.
+#[test]
+fn a_flush_of_a_page_on_its_way_waits_for_the_rest() {
+    const PROGRAM: Ps = Ps::from_us(200);
+    let mut device = device(&[("nand.channels", "1"), ("nand.dies", "1")]);
+    let there = write(&mut device, now(1), 5).done_at;
+    assert_eq!(there, now(1) + MISS);
+    let soon = now(1) + Ps::from_us(1);
+    let done = device.command(soon, Command::Flush(Lpn(5)), &mut ());
+    assert!(done.is_ok_and(|done| done.changed));
+    // The one die is busy with the program, and with nothing else.
+    let next = read(&mut device, soon, 9).done_at;
+    assert_eq!(next, there + PROGRAM + READ + HIT);
+    assert_eq!(device.stats().flushes, 1);
+}
+
 fn block(op: BlockOp, lpn: u64, count: u64) -> BlockRequest {
     BlockRequest::new(op, Lpn(lpn), count)
 }
@@ -369,6 +385,14 @@ fn a_write_goes_to_the_plane_that_the_host_names() {
     let mut own = device(&geometry);
     let refused = own.block(now(0), write_to(place(0, 0)), &mut ());
     assert_eq!(refused, Err(Refused::DevicePlaces));
+    // Where pages are read from or end is no question of placement.
+    for op in [BlockOp::Read, BlockOp::Trim] {
+        let request = BlockRequest {
+            op,
+            ..write_to(place(9, 9))
+        };
+        assert!(own.block(now(0), request, &mut ()).is_ok(), "{op:?}");
+    }
 
     let mut managed = device(&[&geometry[..], &[("ftl.placement", "host")]].concat());
     let beyond = managed.block(now(0), write_to(place(2, 0)), &mut ());

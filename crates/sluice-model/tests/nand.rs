@@ -38,6 +38,50 @@ fn the_order_and_suspension_decide_what_a_read_waits_for() {
     assert_eq!(parts.flash_service, READ);
 }
 
+/// The pages of a cell take turns, each with the time of its type.
+#[test]
+fn a_cell_has_as_many_types_of_pages_as_bits() {
+    let all = [
+        ("nand.read", "10us"),
+        ("nand.read_csb", "20us"),
+        ("nand.read_msb", "30us"),
+        ("nand.read_tsb", "40us"),
+    ];
+    for (cell, types) in [
+        ("slc", &[0][..]),
+        ("mlc", &[0, 2]),
+        ("tlc", &[0, 1, 2]),
+        ("qlc", &[0, 1, 2, 3]),
+    ] {
+        let mut given = vec![("nand.cell", cell), ("prefetch.policy", "none")];
+        given.extend(types.iter().map(|place| all[*place]));
+        let mut device = device(&[&ONE_DIE[..], &given].concat());
+        // Pages that are written one after the other lie so in their block.
+        (0..24).for_each(|lpn| device.write_back(Ps::from_ms(lpn), Lpn(lpn)));
+        let time = |lpn| {
+            let at = Ps::from_ms(1_000 + lpn);
+            (read(&mut device, at, lpn).done_at - at - HIT).as_us()
+        };
+        let times: Vec<u64> = (0..24).map(time).collect();
+        let expected: Vec<u64> = types.iter().map(|place| 10 * (1 + *place as u64)).collect();
+        let turns = |from: usize| {
+            let cycle = expected.iter().cycle().skip(from);
+            cycle.take(24).copied().collect::<Vec<u64>>()
+        };
+        assert!(
+            (0..types.len()).any(|from| times == turns(from)),
+            "{cell}: {times:?}"
+        );
+        // A type that it has not cannot be given.
+        for (place, (key, value)) in all.iter().enumerate() {
+            let mut raw = RawConfig::default();
+            raw.set("nand.cell", cell).unwrap();
+            raw.set(key, value).unwrap();
+            assert_eq!(raw.check().is_ok(), types.contains(&place), "{cell} {key}");
+        }
+    }
+}
+
 #[test]
 fn retries_are_counted() {
     let mut device = device(&[&ONE_DIE[..], &[("nand.retry_reads", "1")]].concat());

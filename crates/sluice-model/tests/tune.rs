@@ -3,11 +3,11 @@
 
 use proptest::prelude::*;
 use sluice_model::{
-    Command, ConfigError, Device, EVICTIONS, PARAMS, PREFETCHES, ServedBy, is_tunable,
+    Command, ConfigError, Device, EVICTIONS, Op, PARAMS, PREFETCHES, Request, ServedBy, is_tunable,
 };
 use sluice_testkit::cases;
 use sluice_testkit::rig::{MISS, Recorder, device, read};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, Ps, Rng};
 
 const HIT: Ps = Ps::from_ns(150);
 
@@ -254,6 +254,62 @@ proptest! {
                 read(&mut device, now, lpn);
             }
             prop_assert_eq!(device.balance(), Ok(()));
+        }
+    }
+}
+
+/// A policy that is switched to before anything was cached is served as in a device made with it.
+/// Some variants have to be told of hits, which a device otherwise does not look at.
+#[test]
+fn a_policy_switched_to_is_told_what_it_has_to_know() {
+    let settings = [
+        &[][..],
+        &[("dram.model", "ddr5-4800")],
+        &[("cache.track_lines", "yes")],
+        &[("cache.write", "through")],
+    ];
+    for entry in EVICTIONS {
+        let name = entry.info.name;
+        let key = format!("cache.{name}_variant");
+        let variants = PARAMS.iter().find(|param| param.key == key);
+        let variants = variants.map_or(vec![None], |param| match param.kind {
+            sluice_model::Kind::Choice(all) => all().into_iter().map(Some).collect(),
+            _ => panic!("{key} is a choice"),
+        });
+        for (variant, more) in variants.iter().flat_map(|v| settings.map(|more| (v, more))) {
+            let of = |policy| {
+                let mut given = vec![("cache.capacity", "64KiB"), ("cache.policy", policy)];
+                given.extend(variant.map(|variant| (&key[..], variant)));
+                given.extend(more);
+                device(&given)
+            };
+            let (mut made, mut switched) = (of(name), of("fifo"));
+            let changed = switched.tune(&[("cache.policy", name)], 1);
+            assert_eq!(changed, Ok(name != "fifo"));
+            let mut rng = Rng::stream(2, "switched");
+            let mut hosts = [Recorder::default(), Recorder::default()];
+            for step in 0..1_500 {
+                let lpn = Lpn(rng.below(60).min(rng.below(60)));
+                let op = [Op::Read, Op::Write][usize::from(rng.below(5) == 0)];
+                let request = Request {
+                    addr: lpn.addr(),
+                    op,
+                };
+                let [expected, ours] = [&mut made, &mut switched]
+                    .into_iter()
+                    .zip(&mut hosts)
+                    .map(|(device, host)| device.access(Ps::from_us(100 * step), request, host))
+                    .collect::<Vec<_>>()[..]
+                else {
+                    panic!("two devices");
+                };
+                assert_eq!(ours, expected, "{name} {variant:?} {more:?}, step {step}");
+            }
+            assert!(hosts[0].unmapped.len() > 150);
+            assert_eq!(
+                hosts[0].unmapped, hosts[1].unmapped,
+                "{name} {variant:?} {more:?}"
+            );
         }
     }
 }

@@ -225,6 +225,9 @@ fn a_kvm_guest_faults_once_for_each_page_that_is_away() {
         Ok(kvm) => kvm,
         Err(why) => return eprintln!("skipped: /dev/kvm: {why}"),
     };
+    // A fault that nobody answers stops its thread for ever; the signal ends the process then.
+    // SAFETY: no pointers.
+    unsafe { libc::alarm(300) };
     let device = Device::new();
     for page in 0..PAGES {
         // SAFETY: mapped and aligned, and nobody else's yet.

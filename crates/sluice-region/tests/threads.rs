@@ -3,6 +3,10 @@
 use libc::{CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM};
 use sluice_region::{LibraryCount, Mapping, ThreadCount};
 use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
+
+/// Far more than a thread needs to end, for a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
 
 static ENDS: AtomicBool = AtomicBool::new(false);
 
@@ -32,7 +36,9 @@ fn is_noticed(count: &mut ThreadCount, flags: i32, is_own: bool) -> bool {
     let are_more = !count.is_one();
     ENDS.store(true, Release);
     count.set_own(0);
+    let started = Instant::now();
     while !count.is_one() {
+        assert!(started.elapsed() < LIMIT, "the thread never ended");
         std::thread::yield_now();
     }
     are_more

@@ -4,7 +4,9 @@
 pub mod alloc;
 pub mod belady;
 pub mod build;
+pub mod child;
 pub mod host_rig;
+pub mod mutate;
 pub mod naive;
 pub mod naive_adaptive;
 pub mod naive_queues;

@@ -9,11 +9,12 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{json, text, workload};
+use sluice_testkit::child;
 
 /// A server of its own for each test, stopped when the test ends.
 struct Server {
@@ -27,7 +28,7 @@ impl Server {
     fn start(dir: tempfile::TempDir) -> Option<Self> {
         // A server that was killed leaves its socket behind.
         let _ = std::fs::remove_file(dir.path().join("redis.sock"));
-        let child = Command::new("redis-server")
+        let child = child::program("redis-server")
             .args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""])
             .current_dir(dir.path())
             .stdout(Stdio::null())

@@ -3,6 +3,7 @@
 use crate::build;
 use serde_json::Value;
 use sluice_control::home::session_of_command;
+use sluice_testkit::child;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -156,15 +157,7 @@ pub struct Running {
 impl Running {
     pub fn start(command: &mut Command) -> Running {
         let what = format!("{command:?}");
-        // A shell's background job has SIGINT ignored, and so would all that is started here.
-        // SAFETY: a system call without pointers.
-        unsafe {
-            command.pre_exec(|| {
-                libc::signal(libc::SIGINT, libc::SIG_DFL);
-                Ok(())
-            });
-        }
-        let mut child = command
+        let mut child = child::with_default_signals(command)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

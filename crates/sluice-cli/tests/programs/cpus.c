@@ -28,9 +28,10 @@ static void *misses(void *unused) {
     return NULL;
 }
 
-/* The device may hold the thread a little longer than its miss. */
+/* The device may hold the thread a little longer than its miss, and on a busy machine its own
+ * thread waits for a CPU before it lets go: half a minute is long enough for that. */
 static int has(pthread_t thread, const cpu_set_t *chosen) {
-    for (int look = 0; look < 1000; look++) {
+    for (int look = 0; look < 30000; look++) {
         cpu_set_t now;
         CHECK(pthread_getaffinity_np(thread, sizeof now, &now) == 0);
         if (CPU_EQUAL(&now, chosen))

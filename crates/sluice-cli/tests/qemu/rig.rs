@@ -1,6 +1,6 @@
 //! The command, the plugin beside it, and programs to run.
 
-use sluice_testkit::build;
+use sluice_testkit::{build, child};
 use sluice_trace::{Access, Reader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ pub fn plugin() -> &'static Path {
 
 /// The bare command.
 pub fn sluice() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let mut command = child::program(env!("CARGO_BIN_EXE_sluice"));
     command.env("SLUICE_QEMU_PLUGIN", plugin());
     command
 }

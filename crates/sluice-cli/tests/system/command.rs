@@ -1,6 +1,7 @@
 //! The command, and what it prints.
 
 use serde_json::Value;
+use sluice_testkit::child;
 use std::process::{Command, Output};
 
 /// A program of 64 MB, a million instructions.
@@ -16,7 +17,7 @@ pub const SMALL: [&str; 8] = [
 ];
 
 pub fn sluice() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_sluice"))
+    child::program(env!("CARGO_BIN_EXE_sluice"))
 }
 
 pub fn sim(system: &str, more: &[&str]) -> Output {

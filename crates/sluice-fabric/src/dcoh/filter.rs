@@ -318,6 +318,63 @@ mod tests {
         None
     }
 
+    /// Holds a filter against the list of its lines, step by step.
+    fn follow(
+        policy: &'static Victim,
+        blocks: Blocks,
+        steps: Vec<(u64, u8)>,
+    ) -> Result<(), TestCaseError> {
+        let mut filter = Filter::new(ENTRIES, 1, policy, blocks, LINES);
+        let (mut held, mut counts) = (Vec::<Held>::new(), vec![0u32; LINES as usize]);
+        for (step, (line, what)) in steps.into_iter().enumerate() {
+            match (
+                filter.find(line),
+                held.iter_mut().find(|it| it.line == line),
+                what,
+            ) {
+                (None, None, _) => {
+                    if filter.insert(line).is_some() {
+                        let idle = false;
+                        held.push(Held {
+                            line,
+                            inserted: step,
+                            touched: step,
+                            idle,
+                        });
+                        counts[line as usize] += 1;
+                    }
+                }
+                (Some(entry), Some(it), 0) if it.idle => {
+                    filter.set_busy(entry);
+                    it.idle = false;
+                }
+                (Some(entry), Some(_), 0) => {
+                    filter.remove(entry);
+                    held.retain(|it| it.line != line);
+                }
+                (Some(entry), Some(it), 1) if !it.idle => {
+                    filter.touch(entry);
+                    it.touched = step;
+                }
+                (Some(entry), Some(it), _) if !it.idle => {
+                    filter.set_idle(entry);
+                    it.idle = true;
+                }
+                (entry, naive, _) => prop_assert_eq!(entry.is_some(), naive.is_some()),
+            }
+            let chosen = filter.choose();
+            let expected = naive(&held, &counts, policy.name, blocks);
+            prop_assert_eq!(chosen.map(|it| (it.line, it.length)), expected);
+            if let Some(chosen) = chosen {
+                let lines = chosen.entries[..chosen.length as usize].iter();
+                let lines: Vec<u64> = lines.map(|entry| filter.line(*entry)).collect();
+                let run = chosen.line..chosen.line + u64::from(chosen.length);
+                prop_assert!(lines.into_iter().eq(run));
+            }
+        }
+        Ok(())
+    }
+
     proptest! {
         #[test]
         fn every_policy_chooses_as_looking_at_everything_does(
@@ -326,47 +383,18 @@ mod tests {
             aligned in any::<bool>(),
             steps in prop::collection::vec((0..LINES, 0u8..4), 1..200),
         ) {
-            let policy = VICTIMS[policy];
-            let blocks = Blocks { lines_max, aligned };
-            let mut filter = Filter::new(ENTRIES, 1, policy, blocks, LINES);
-            let (mut held, mut counts) = (Vec::<Held>::new(), vec![0u32; LINES as usize]);
-            for (step, (line, what)) in steps.into_iter().enumerate() {
-                match (filter.find(line), held.iter_mut().find(|it| it.line == line), what) {
-                    (None, None, _) => {
-                        if filter.insert(line).is_some() {
-                            let idle = false;
-                            held.push(Held { line, inserted: step, touched: step, idle });
-                            counts[line as usize] += 1;
-                        }
-                    }
-                    (Some(entry), Some(it), 0) if it.idle => {
-                        filter.set_busy(entry);
-                        it.idle = false;
-                    }
-                    (Some(entry), Some(_), 0) => {
-                        filter.remove(entry);
-                        held.retain(|it| it.line != line);
-                    }
-                    (Some(entry), Some(it), 1) if !it.idle => {
-                        filter.touch(entry);
-                        it.touched = step;
-                    }
-                    (Some(entry), Some(it), _) if !it.idle => {
-                        filter.set_idle(entry);
-                        it.idle = true;
-                    }
-                    (entry, naive, _) => prop_assert_eq!(entry.is_some(), naive.is_some()),
-                }
-                let chosen = filter.choose();
-                let expected = naive(&held, &counts, policy.name, blocks);
-                prop_assert_eq!(chosen.map(|it| (it.line, it.length)), expected);
-                if let Some(chosen) = chosen {
-                    let lines = chosen.entries[..chosen.length as usize].iter();
-                    let lines: Vec<u64> = lines.map(|entry| filter.line(*entry)).collect();
-                    let run = chosen.line..chosen.line + u64::from(chosen.length);
-                    prop_assert!(lines.into_iter().eq(run));
-                }
-            }
+            follow(VICTIMS[policy], Blocks { lines_max, aligned }, steps)?;
+        }
+
+        /// Lines that are all adjacent, from the first one on, and mostly idle: runs join and
+        /// break at every distance.
+        #[test]
+        fn runs_join_and_break_as_looking_at_everything_says(
+            aligned in any::<bool>(),
+            steps in prop::collection::vec((0..u64::from(ENTRIES), 0u8..4), 1..300),
+        ) {
+            let blocks = Blocks { lines_max: BLOCK_LINES_MAX, aligned };
+            follow(victim("block").expect("it is there"), blocks, steps)?;
         }
     }
 

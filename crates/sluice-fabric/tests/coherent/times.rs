@@ -125,3 +125,84 @@ fn a_requester_without_a_cache_reads_what_the_others_wrote() {
     assert_eq!(access(&mut fabric, 0, 0, true).latency, read);
     assert_eq!(access(&mut fabric, 0, 0, false).latency, read);
 }
+
+/// Lines 1 to 3 are a run, and only its last two are an aligned pair.
+#[test]
+fn the_shape_of_blocks_is_the_one_chosen() {
+    for (shape, leave) in [("any", 3), ("aligned", 2)] {
+        let set = [
+            ("coherence.victim", "block"),
+            ("coherence.block_lines", "4"),
+            ("coherence.block_shape", shape),
+        ];
+        let mut fabric = fabric("1", &set);
+        for line in [1, 2, 3, 20, 40] {
+            access(&mut fabric, 0, line, false);
+        }
+        let stats = fabric.coherence_stats().unwrap();
+        assert_eq!(stats.agents.eviction_snoops, 1, "{shape}");
+        assert_eq!(stats.agents.evictions, leave, "{shape}");
+        assert_eq!(stats.caches.invalidated, leave, "{shape}");
+        // A snoop of a block is one of each of its lines.
+        assert_eq!(stats.caches.snoops, 1, "{shape}");
+    }
+}
+
+/// Counts of all caches and agents are the sums over them: each host does the same with lines of
+/// its own, so that all of them together do so often what one does.
+#[test]
+fn counts_are_sums_over_caches_and_agents() {
+    let count = |hosts: u32| {
+        let mut fabric = fabric(&hosts.to_string(), &[("coherence.entries", "64")]);
+        for host in 0..hosts {
+            let first = u64::from(host) * 16;
+            // Misses, hits, an upgrade, and lines that leave the cache of four lines.
+            for (line, is_write) in [(0, false), (0, false), (0, true), (1, true), (2, true)] {
+                access(&mut fabric, host, first + line, is_write);
+            }
+            for line in 3..9 {
+                access(&mut fabric, host, first + line, line % 2 == 0);
+            }
+        }
+        // Each host takes a line from the next one.
+        for host in 0..hosts {
+            let of_next = u64::from((host + 1) % hosts) * 16 + 8;
+            access(&mut fabric, host, of_next, true);
+        }
+        let stats = fabric.coherence_stats().unwrap();
+        let (caches, agents) = (stats.caches, stats.agents);
+        // Nine lines through a cache of four; of the lines taken from others, all but the first
+        // find the place of a line that was taken away.
+        assert_eq!(caches.evictions, 5 * u64::from(hosts) + 1);
+        [
+            caches.hits,
+            caches.misses,
+            caches.snoops,
+            caches.invalidated,
+            caches.write_backs,
+            agents.requests,
+            agents.hits,
+            agents.conflict_snoops,
+            agents.write_backs,
+        ]
+    };
+    // With one host nobody is snooped.
+    let (two, six) = (count(2), count(6));
+    assert_eq!(two.map(|n| n * 3), six);
+    assert!(two.iter().all(|n| *n > 0), "{two:?}");
+}
+
+/// A snoop for data leaves the line shared; only one that ends it counts as that.
+#[test]
+fn a_line_that_stays_shared_is_not_counted_as_taken_away() {
+    let mut fabric = fabric("2", &[]);
+    let invalidated = |fabric: &Fabric| fabric.coherence_stats().unwrap().caches.invalidated;
+    access(&mut fabric, 0, 0, true);
+    access(&mut fabric, 1, 0, false);
+    assert_eq!(fabric.coherence_stats().unwrap().caches.snoops, 1);
+    assert_eq!(invalidated(&fabric), 0, "both have it");
+    access(&mut fabric, 1, 0, true);
+    assert_eq!(invalidated(&fabric), 1, "one has it");
+    access(&mut fabric, 0, 0, false);
+    assert_eq!(invalidated(&fabric), 1);
+}

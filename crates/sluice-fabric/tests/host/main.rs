@@ -1,5 +1,6 @@
 //! A simulated host against closed forms.
 
+mod books;
 mod closed_forms;
 mod naive;
 mod one_bank;

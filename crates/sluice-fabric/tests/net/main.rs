@@ -2,9 +2,11 @@
 
 mod bounds;
 mod ceilings;
+mod choices;
 mod duplex;
 mod elements;
 mod hierarchy;
 mod idle;
 mod refused;
 mod rig;
+mod routing;

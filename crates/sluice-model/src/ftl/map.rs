@@ -75,3 +75,62 @@ impl Map {
         self.places[lpn as usize] = NOWHERE;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_units::Rng;
+    use std::collections::BTreeMap;
+
+    /// Several logical pages share an owner's number where there are more than three bytes hold.
+    fn map_of(lpns: u32) -> Map {
+        let geometry = Geometry {
+            lpns,
+            pools: 4,
+            width: 2,
+            lines_per_pool: lpns / 1_000,
+            line_pages: 512,
+            first_block: 0,
+        };
+        Map::new(&geometry, Fresh::Empty)
+    }
+
+    /// Pages that move about, neighbours and others, against a plain list of what is where.
+    #[test]
+    fn owners_are_found_however_many_pages_there_are() {
+        for (lpns, group) in [(300_000, 0), (24_000_001, 1), (50_000_003, 2)] {
+            let mut map = map_of(lpns);
+            assert_eq!(map.group, group, "{lpns} pages");
+            let (pages, places) = (u64::from(lpns), map.owners.len() as u64);
+            let mut rng = Rng::stream(u64::from(lpns), "owners");
+            let mut naive = BTreeMap::<u32, u32>::new();
+            let mut used: Vec<u32> = Vec::new();
+            for _ in 0..4_000 {
+                // The last pages of the device are a group that may not be full.
+                let lpn = match rng.below(4) {
+                    0 => rng.below(pages),
+                    1 => pages - 1 - rng.below(20),
+                    _ => 1_000 + rng.below(500),
+                } as u32;
+                if rng.below(8) == 0 {
+                    map.clear(lpn);
+                    naive.remove(&lpn);
+                    continue;
+                }
+                // A place is written once until it is erased, which nobody does here.
+                let place = used.len() as u32 * 1_021 % places as u32;
+                used.push(place);
+                map.set(lpn, place);
+                naive.insert(lpn, place);
+                let back = used[rng.below(used.len() as u64) as usize];
+                let owner = map.owner_of(back);
+                let expected = naive.iter().find(|(_, place)| **place == back);
+                assert_eq!(owner, expected.map(|(lpn, _)| *lpn), "{lpns} pages: {back}");
+            }
+            for (lpn, place) in &naive {
+                assert_eq!(map.place_of(*lpn), Some(*place));
+                assert_eq!(map.owner_of(*place), Some(*lpn));
+            }
+        }
+    }
+}

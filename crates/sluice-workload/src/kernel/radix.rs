@@ -220,6 +220,7 @@ impl Radix {
         for thread in 0..self.options.threads {
             (0..self.plan.buckets()).for_each(|bucket| _ = self.find_rank(thread, bucket));
         }
+        self.share.skip_all();
         self.begin(Phase::Permute);
         let parts: Vec<_> = (0..self.options.threads)
             .map(|thread| {
@@ -229,6 +230,7 @@ impl Radix {
                 skipped..part.end
             })
             .collect();
+        self.share.skip_all();
         self.share
             .begin_own(|thread| parts[thread as usize].clone());
     }

@@ -61,6 +61,12 @@ impl Share {
         self.next = self.items.min(items);
     }
 
+    /// Leaves out all of a phase, whose work was done otherwise.
+    pub(crate) fn skip_all(&mut self) {
+        self.mine.fill(0..0);
+        self.next = self.items;
+    }
+
     /// A thread that found nothing is at the barrier; whether it is the last one.
     pub(crate) fn arrive(&mut self) -> bool {
         self.arrived += 1;

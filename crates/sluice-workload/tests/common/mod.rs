@@ -1,11 +1,12 @@
 //! Running the built program.
 
-use std::process::{Command, Output};
+use sluice_testkit::child;
+use std::process::Output;
 
 /// Runs `sluice-workload` with flags separated by blanks.
 pub fn workload(flags: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_sluice-workload");
-    Command::new(program)
+    child::program(program)
         .args(flags.split_whitespace())
         .output()
         .expect("the program was built")

@@ -3,7 +3,9 @@
 use crate::build::helper;
 use crate::sluice::{Outcome, Sluice, finish};
 use serde_json::Value;
+use sluice_testkit::child::{self, Watch};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Pages of the program, and of the cache that is there for them.
@@ -16,6 +18,7 @@ pub struct Rig {
     pub child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    _watch: Watch,
     /// The process to command.
     pub pid: u64,
     /// Where its memory is, and which pages of the device that are.
@@ -42,8 +45,12 @@ impl Rig {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = change(&mut command).spawn().expect("a command that starts");
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = child::with_default_signals(change(&mut command))
+            .spawn()
+            .expect("a command that starts");
+        let watch = Watch::over(&child, child::LIMIT).expect("a thread");
         let input = child.stdin.take().expect("a pipe");
         let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
@@ -55,6 +62,7 @@ impl Rig {
             child,
             input,
             output,
+            _watch: watch,
             pid: words[0].parse().expect("a pid"),
             memory: memory.expect("an address"),
         }

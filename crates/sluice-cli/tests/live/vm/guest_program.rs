@@ -5,7 +5,9 @@ use super::my_turn;
 use crate::sluice::{Sluice, finish};
 use serde_json::{Value, json};
 use sluice_testkit::build;
+use sluice_testkit::child::{self, Watch};
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Stdio};
 
 /// What the guest does, on a DAX device that nobody has mapped any more: its statistics stand still
@@ -88,6 +90,7 @@ const SAID: [&str; 26] = [
 struct Guest {
     child: Child,
     lines: BufReader<ChildStdout>,
+    _watch: Watch,
 }
 
 impl Guest {
@@ -105,14 +108,20 @@ impl Guest {
         for setting in ["cache.capacity=8MiB", "nand.read=20us", "nand.program=1us"] {
             command.args(["--set", setting]);
         }
-        let mut child = command
+        let mut child = child::with_default_signals(&mut command)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()
             .expect("a command that starts");
         let lines = BufReader::new(child.stdout.take().expect("a pipe"));
-        Guest { child, lines }
+        let _watch = Watch::over(&child, child::LIMIT).expect("a thread");
+        Guest {
+            child,
+            lines,
+            _watch,
+        }
     }
 
     fn line(&mut self) -> String {

@@ -94,16 +94,17 @@ impl Shape {
 }
 
 // Heap is malloc's: a multiple of 16 bytes with its header, and no less than 32. The strings of a
-// statement's record have 120 characters, but the ten S_DIST of STOCK, which have none.
-pub(super) const ITEM: Shape = Shape::new((2, 1, 2), 1, (288, 128, 128));
-pub(super) const WAREHOUSE: Shape = Shape::new((1, 2, 6), 2, (864, 256, 192));
-pub(super) const DISTRICT: Shape = Shape::new((3, 2, 6), 3, (864, 256, 208));
-pub(super) const CUSTOMER: Shape = Shape::new((5, 5, 11), 5, (1_584, 992, 352));
-pub(super) const ORDERS: Shape = Shape::new((7, 1, 0), 2, (0, 0, 160));
-pub(super) const ORDER_LINE: Shape = Shape::new((7, 2, 1), 2, (144, 48, 192));
-pub(super) const NEW_ORDER: Shape = Shape::new((3, 0, 0), 1, (0, 0, 96));
-pub(super) const HISTORY: Shape = Shape::new((5, 2, 1), 2, (0, 48, 160));
-pub(super) const STOCK: Shape = Shape::new((6, 0, 11), 4, (464, 560, 272));
+// statement's record have 120 characters, but the ten S_DIST of STOCK, which have none. A shape is
+// known by its address, which only a static has.
+pub(super) static ITEM: Shape = Shape::new((2, 1, 2), 1, (288, 128, 128));
+pub(super) static WAREHOUSE: Shape = Shape::new((1, 2, 6), 2, (864, 256, 192));
+pub(super) static DISTRICT: Shape = Shape::new((3, 2, 6), 3, (864, 256, 208));
+pub(super) static CUSTOMER: Shape = Shape::new((5, 5, 11), 5, (1_584, 992, 352));
+pub(super) static ORDERS: Shape = Shape::new((7, 1, 0), 2, (0, 0, 160));
+pub(super) static ORDER_LINE: Shape = Shape::new((7, 2, 1), 2, (144, 48, 192));
+pub(super) static NEW_ORDER: Shape = Shape::new((3, 0, 0), 1, (0, 0, 96));
+pub(super) static HISTORY: Shape = Shape::new((5, 2, 1), 2, (0, 48, 160));
+pub(super) static STOCK: Shape = Shape::new((6, 0, 11), 4, (464, 560, 272));
 
 /// All of them, in the order of N-Store's tables.
 pub(super) const SHAPES: [&Shape; 9] = [

@@ -1,0 +1,59 @@
+//! Lines of pages that were used, against sets of lines.
+
+use sluice_model::{Op, Request};
+use sluice_testkit::rig::{Recorder, device};
+use sluice_units::{Lpn, Ps, Rng};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines of a page of 4 KiB.
+const LINES: usize = 64;
+
+#[derive(Default)]
+struct Page {
+    touched: BTreeSet<u64>,
+    written: BTreeSet<u64>,
+}
+
+/// Four pages of cache: slots are used again and again by pages of which more or less is used.
+#[test]
+fn lines_of_pages_that_leave_are_those_used_since_they_came() {
+    let settings = [
+        ("cache.capacity", "16KiB"),
+        ("cache.policy", "fifo"),
+        ("cache.track_lines", "yes"),
+        ("prefetch.policy", "none"),
+    ];
+    let mut device = device(&settings);
+    let mut rng = Rng::stream(5, "lines");
+    let mut cached = BTreeMap::<u64, Page>::new();
+    let (mut touched, mut written) = (vec![0u64; LINES + 1], vec![0u64; LINES + 1]);
+    for step in 0..20_000 {
+        // Some pages are walked through, of others a line or two is used.
+        let lpn = rng.below(12);
+        let line = rng.below(if lpn.is_multiple_of(3) { 64 } else { 2 });
+        let op = [Op::Read, Op::Write][usize::from(rng.below(4) == 0)];
+        let mut host = Recorder::default();
+        let addr = Lpn(lpn).addr() + line * 64;
+        device.access(Ps::from_ms(step), Request { addr, op }, &mut host);
+        for left in host.unmapped {
+            let page = cached.remove(&left).expect("what leaves was cached");
+            touched[page.touched.len()] += 1;
+            if !page.written.is_empty() {
+                written[page.written.len()] += 1;
+            }
+        }
+        let page = cached.entry(lpn).or_default();
+        page.touched.insert(line);
+        if op == Op::Write {
+            page.written.insert(line);
+        }
+        assert!(cached.len() <= 4, "{step}");
+    }
+    let lines = device.lines().expect("they are tracked");
+    assert_eq!(lines.touched_of_evicted(), touched);
+    assert_eq!(lines.written_of_programmed(), written);
+    assert!(
+        touched.iter().filter(|n| **n > 0).count() > 5,
+        "{touched:?}"
+    );
+}
