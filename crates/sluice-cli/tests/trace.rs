@@ -344,7 +344,7 @@ fn a_conversion_that_cannot_end_well_leaves_nothing() {
 fn a_conversion_that_is_killed_leaves_nothing() {
     let dir = TempDir::new().unwrap();
     let out = dir.path().join("out.trace");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let mut command = child::program(env!("CARGO_BIN_EXE_sluice"));
     command
         .args(["trace", "convert", "--from", "msr-csv", "-"])
         .arg(&out);
