@@ -4,7 +4,9 @@
 //! cannot be.
 
 use crate::buffers::set_errno;
-use crate::heap::{claim, close, closed_in, empty, give, grow_in_place, is_in_use, open, take};
+use crate::heap::{
+    claim, close, closed_in, empty, give, grow_in_place, in_use_from, is_in_use, open, take,
+};
 use crate::init::engine;
 use crate::map::{READ_WRITE, mmap, pointer};
 use crate::parts::{Part, of_arena, whole};
@@ -133,7 +135,16 @@ pub unsafe extern "C" fn mprotect(addr: *mut c_void, len: size_t, prot: c_int) -
     let inside = engine().and_then(|e| Some((e, mapped(e, addr as usize, len)?)));
     status(match inside {
         Some((engine, Ok(part))) => protect_in_arena(engine, part.addr, part.len, prot),
-        Some((_, Err(errno))) => Err(errno),
+        // The kernel protects what is mapped before the hole, and says that there is one.
+        Some((engine, Err(errno))) => {
+            let before = of_arena(engine, addr as usize, len)
+                .filter(|part| part.addr == addr as usize)
+                .map_or(0, |part| in_use_from(engine, part.addr, part.len));
+            match before {
+                0 => Err(errno),
+                bytes => protect_in_arena(engine, addr as usize, bytes, prot).and(Err(errno)),
+            }
+        }
         // SAFETY: the program's own request.
         None => unsafe { raw_mprotect(addr as usize, len, prot) },
     })

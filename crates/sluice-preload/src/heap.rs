@@ -123,6 +123,18 @@ pub fn is_in_use(engine: &Engine, addr: usize, len: usize) -> bool {
     })
 }
 
+/// Bytes from the start of a range on that are the program's, without a gap.
+pub fn in_use_from(engine: &Engine, addr: usize, len: usize) -> usize {
+    let (first, count) = pages(engine, addr, len);
+    calm(|| {
+        let space = SPACE.lock();
+        space.as_ref().map_or(0, |space| {
+            let run = (0..count).take_while(|n| space.used_in(first + n, 1) == 1);
+            run.count() * PAGE
+        })
+    })
+}
+
 /// The first page of a range of the arena, and how many it has.
 fn pages(engine: &Engine, addr: usize, len: usize) -> (usize, usize) {
     ((addr - engine.arena().0) / PAGE, len / PAGE)

@@ -17,7 +17,7 @@ use crate::thread;
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
-use sluice_region::{PAGE, Pagemap, Uffd, cpu_now, dont_need};
+use sluice_region::{PAGE, Pagemap, Uffd, cpu_now, dont_need, raw_mmap};
 
 impl Engine {
     /// Before a fork: takes the locks, and lets the child have the heap.
@@ -151,6 +151,7 @@ impl Core {
             .calibration
             .register(&uffd)
             .map_err(os("registering a page"))?;
+        self.plug_holes();
         self.keep_from_children();
         let pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
         let threads = session.threads() as u64;
@@ -187,6 +188,19 @@ impl Core {
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());
         Ok(())
+    }
+
+    /// Where the program kept memory from its children, the kernel must not map anything else: what
+    /// lies in the arena is taken for the arena's.
+    fn plug_holes(&self) {
+        let flags = libc::MAP_PRIVATE
+            | libc::MAP_ANONYMOUS
+            | libc::MAP_NORESERVE
+            | libc::MAP_FIXED_NOREPLACE;
+        for range in &self.host.withheld {
+            // SAFETY: the kernel maps nothing where something is.
+            let _ = unsafe { raw_mmap(range.start, range.len(), libc::PROT_NONE, flags, -1, 0) };
+        }
     }
 
     /// Until now nothing served this process's faults. Who looked at a missing page meanwhile, a
