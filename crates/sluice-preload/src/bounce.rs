@@ -1,8 +1,8 @@
 //! Bytes by way of memory that is off the device, for signal mode.
 //!
-//! The kernel cannot wait for a page there. A call that meets a missing one stops in the middle, and
-//! a datagram that it has taken from its socket is lost. So where a buffer lies on the device, the
-//! kernel reads and writes memory of this library, and the program's own thread copies.
+//! The kernel cannot wait for a page there. A call that meets a missing one stops in the middle,
+//! and a datagram that it has taken from its socket is lost. So where a buffer lies on the device,
+//! the kernel reads and writes memory of this library, and the program's own thread copies.
 
 use crate::buffers::{on_device, signal_engine};
 use crate::internal::Internal;
@@ -55,8 +55,8 @@ fn is_on_device(buffer: *const c_void, bytes: size_t) -> bool {
     on_device(engine, first) || on_device(engine, last)
 }
 
-/// Makes a call for one buffer. `goes_on` says whether a call that moved all that it was given is to
-/// be followed by another for the rest.
+/// Makes a call for one buffer. `goes_on` says whether a call that moved all that it was given is
+/// to be followed by another for the rest.
 pub fn whole(
     (buffer, bytes): (*const c_void, size_t),
     way: Way,

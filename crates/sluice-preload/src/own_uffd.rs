@@ -1,5 +1,5 @@
-//! A userfaultfd of the program's own. The kernel takes one for a range, and for memory on the device
-//! that is the runtime's: what the program wants to serve itself leaves the device.
+//! A userfaultfd of the program's own. The kernel takes one for a range, and for memory on the
+//! device that is the runtime's: what the program wants to serve itself leaves the device.
 
 use crate::change::mapped;
 use crate::init::engine;

@@ -127,6 +127,20 @@ impl Mapping {
         Ok(Mapping { addr, len })
     }
 
+    /// Moves to the addresses of another mapping of the same length, which goes.
+    pub fn take_place_of(&mut self, other: Mapping) {
+        if self.len != other.len {
+            return;
+        }
+        let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        let (from, to, len) = (self.addr, other.addr, self.len);
+        // SAFETY: both are ours alone. What is at the new place is replaced.
+        if unsafe { sys!(libc::SYS_mremap, from, len, len, how, to) }.is_ok() {
+            self.addr = to;
+            core::mem::forget(other);
+        }
+    }
+
     /// First address.
     pub fn addr(&self) -> usize {
         self.addr

@@ -5,7 +5,7 @@
 
 use crate::calm;
 use crate::clock::now_ns;
-use crate::control::start as start_control;
+use crate::control::{ControlRing, start as start_control};
 use crate::engine::{Engine, StartError, kind, no_descriptor, os};
 use crate::files;
 use crate::handler::start as start_handlers;
@@ -13,6 +13,7 @@ use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
 use crate::private::keep_from_children;
 use crate::session::Trap;
 use crate::state::Core;
+use crate::stats::Live;
 use crate::thread;
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
@@ -176,7 +177,7 @@ impl Core {
             started_ns: now_ns(),
             forked: true,
         };
-        (self.live, self.ring) = files::create(session, identity)?;
+        self.take_files(files::create(session, identity)?);
         if session.trap == Trap::Signal {
             session.hold.guard().map_err(os("moving a descriptor"))?;
         }
@@ -188,6 +189,17 @@ impl Core {
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());
         Ok(())
+    }
+
+    /// Puts new files where the parent's were. Elsewhere they might lie where the program has kept
+    /// memory from its children, and expects nothing.
+    fn take_files(&mut self, (live, ring): (Live, Option<ControlRing>)) {
+        let old = core::mem::replace(&mut self.live, live);
+        self.live.take_place_of(old);
+        let old = core::mem::replace(&mut self.ring, ring);
+        if let (Some(ring), Some(old)) = (&mut self.ring, old) {
+            ring.take_place_of(old);
+        }
     }
 
     /// Where the program kept memory from its children, the kernel must not map anything else: what

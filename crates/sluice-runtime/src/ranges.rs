@@ -90,7 +90,8 @@ impl Engine {
         core.live.change().add(Counter::HostPages, left);
     }
 
-    /// Keeps a range from the children of forks to come, as the program wants. It leaves the device.
+    /// Keeps a range from the children of forks to come, as the program wants. It leaves the
+    /// device.
     pub fn withhold(&self, start: usize, len: usize) -> Result<(), i32> {
         in_service(|| {
             self.leave_device_now(start, len);

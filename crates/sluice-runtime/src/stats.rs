@@ -55,6 +55,11 @@ impl Live {
         live
     }
 
+    /// In the child of a fork: stands where the parent's copy stood.
+    pub fn take_place_of(&mut self, parents: Live) {
+        self.map.take_place_of(parents.map);
+    }
+
     /// The block itself.
     pub fn block(&self) -> &StatsBlock {
         // SAFETY: the mapping is page-aligned, long enough, and all fields are atomics.

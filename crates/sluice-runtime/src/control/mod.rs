@@ -43,6 +43,14 @@ pub struct ControlRing {
 }
 
 impl ControlRing {
+    /// In the child of a fork: stands where the parent's stood.
+    pub fn take_place_of(&mut self, parents: ControlRing) {
+        self.host.take_place_of(parents.host);
+        if let (Some(own), Some(parents)) = (&mut self.guest, parents.guest) {
+            own.take_place_of(parents);
+        }
+    }
+
     /// Empty rings over mappings of [`sluice_abi::RING_BYTES`], marked as ready: the host's, and
     /// one that a guest may write.
     pub fn new(host: Mapping, guest: Option<Mapping>, poll_ns: u64) -> ControlRing {
