@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
-use sluice_region::{Mapping, PAGE, call_on_stack, raw_mprotect, sys};
+use sluice_region::{Mapping, PAGE, call_on_stack, raw_madvise, sys};
 
 /// Stack for one call, with a page that nobody may touch at its lower end.
 const STACK: usize = 16 * PAGE;
@@ -18,6 +18,8 @@ const STACK: usize = 16 * PAGE;
 const CALLS: usize = 256;
 /// Stack of a thread of the runtime, with room for what policies from outside need.
 const THREAD_STACK: usize = 1 << 20;
+/// A page that ends who touches it, without a mapping of its own.
+const MADV_GUARD_INSTALL: i32 = 102;
 /// Who finds no stack looks again after this.
 const PAUSE_NS: u64 = 20_000;
 
@@ -46,8 +48,10 @@ pub fn make_stacks(threads: usize) -> Result<(), i32> {
     memory.keep_from_core_files();
     let calls_from = memory.addr() + threads * THREAD_STACK;
     for lowest in (0..CALLS).map(|n| calls_from + n * STACK) {
+        // Not by `mprotect`: hundreds of mappings double what a fork costs. A kernel before 6.13
+        // has no such guards.
         // SAFETY: our own memory, which nobody uses yet.
-        unsafe { raw_mprotect(lowest, PAGE, libc::PROT_NONE)? };
+        let _ = unsafe { raw_madvise(lowest, PAGE, MADV_GUARD_INSTALL) };
     }
     CALLS_FROM.store(calls_from, Release);
     START.store(memory.addr(), Release);

@@ -72,13 +72,14 @@ impl Engine {
         if is_event {
             thread::start_service().map_err(os("starting the service thread"))?;
         }
+        // At once, for every wait of one thread for another costs a fork's time again.
         thread::in_service(|| {
             // SAFETY: the forking thread holds the lock, and waits for this.
-            unsafe { self.core.get_held() }.renew(self)
-        })?;
-        self.core.release();
-        self.forking.store(0, Release);
-        self.start_threads(cpu)
+            unsafe { self.core.get_held() }.renew(self)?;
+            self.core.release();
+            self.forking.store(0, Release);
+            self.start_threads(cpu)
+        })
     }
 
     /// Starts the handlers of event mode, the first on a CPU, and the server of the control ring.
