@@ -146,11 +146,14 @@ fn answer(result: Result<usize, i32>) -> c_long {
 /// parent is.
 unsafe fn forks(number: c_long, args: &[usize; 6]) -> bool {
     const CLONE_VM: u64 = libc::CLONE_VM as u64;
+    /// The first version of the record of `clone3`.
+    const SHORTEST_RECORD: usize = 64;
     match number {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_fork => true,
         libc::SYS_clone => args[0] as u64 & CLONE_VM == 0 && args[1] == 0,
-        libc::SYS_clone3 => {
+        // What is shorter, or not there, is the kernel's to refuse.
+        libc::SYS_clone3 if args[0] != 0 && args[1] >= SHORTEST_RECORD => {
             // SAFETY: the program's record: flags first, the stack behind four more words.
             let (flags, stack) = unsafe {
                 let record = args[0] as *const u64;

@@ -74,7 +74,10 @@ pub unsafe fn spawn(
 ) -> Result<(), i32> {
     let crew = crew().ok_or(libc::ENOMEM)?;
     let n = RUNNING.fetch_add(1, AcqRel);
-    let room = crew.rooms.get(n).ok_or(libc::EAGAIN)?;
+    let Some(room) = crew.rooms.get(n) else {
+        RUNNING.fetch_sub(1, AcqRel);
+        return Err(libc::EAGAIN);
+    };
     room.clear(&crew.modules);
     let mut before = 0u64;
     // It inherits the mask of its maker, so signals are blocked from its first instruction on.

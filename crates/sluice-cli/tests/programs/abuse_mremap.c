@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define PAGES 1024u
+#define PAGES 2048u
 #define BYTES (PAGES * PAGE)
 
 static void *space(size_t bytes, int protection) {
