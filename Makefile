@@ -118,8 +118,8 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 		cargo test --release --locked --no-fail-fast \
 		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config \
 		-p sluice-abi -p sluice-trace
-	@SLUICE_FUZZ=$(FUZZ) SLUICE_SEED=$(SEED) \
-		cargo test --release --locked -p sluice-runtime --test guest
+	@SLUICE_FUZZ=$(FUZZ) SLUICE_SEED=$(SEED) PROPTEST_RNG_SEED=$(SEED) \
+		cargo test --release --locked -p sluice-runtime --test guest --test sessions
 	$(say) "nearly valid files and traces: what is taken runs"
 	@SLUICE_FUZZ=$(FUZZ) PROPTEST_RNG_SEED=$(SEED) \
 		cargo test --release --locked -p sluice-testkit --test mutants -- --show-output

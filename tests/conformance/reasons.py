@@ -6,6 +6,7 @@ LIMIT = "a documented limit"
 
 # Suite, case, mode: the reason as it stands in the table.
 REASONS: dict[tuple[str, str, str], str] = {
+    ("cpython", "test_subprocess", "signal"): f"{LIMIT}: the runtime's descriptors are listed",
     ("stress-ng", "vm-rw", "signal"): f"{LIMIT}: the kernel's own accesses (process_vm_readv)",
     ("stress-ng", "futex", "signal"): f"{LIMIT}: locks that wait",
     ("stress-ng", "sem", "signal"): f"{LIMIT}: locks that wait",

@@ -270,9 +270,17 @@ void leave_to_the_last_thread(void) {
     pthread_exit(NULL);
 }
 
+/* A call for processes with one thread only. The runtime's threads go and come again. */
+static void step_part(void) {
+    tell_call("unshare", unshare(CLONE_SIGHAND | CLONE_VM));
+    struct region *region = any_region();
+    check_region(region, 0, region->pages);
+}
+
 const struct step thread_steps[] = {
     {"workers-start", step_workers_start, 2, 0}, {"workers-stop", stop_workers, 1, 0},
     {"churn", step_churn, 3, 0},                 {"detach", step_detach, 1, 0},
     {"heap-stack", step_stack, 1, 0},            {"futex", step_futex, 1, 0},
-    {"locks", step_locks, 1, 0},                 {0},
+    {"locks", step_locks, 1, 0},                 {"part", step_part, 2, 1},
+    {0},
 };

@@ -315,3 +315,17 @@ proptest! {
         }
     }
 }
+
+/// The name of an object that cannot be used may be a misspelt policy.
+#[test]
+fn what_a_policy_may_be_is_told_with_an_object_that_is_none() {
+    let error = ConfigError::Plugin {
+        path: "./lru.so".to_owned(),
+        why: "there is no such file".to_owned(),
+    };
+    let (message, policies) = (error.to_string(), sluice_model::EVICTIONS);
+    assert!(message.starts_with("bad value for `cache.policy`: \"./lru.so\": "));
+    for policy in policies {
+        assert!(message.contains(policy.info.name), "{message}");
+    }
+}

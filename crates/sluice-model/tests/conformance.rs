@@ -283,3 +283,70 @@ fn names_are_unique_and_facts_are_there() {
     assert_eq!(names.len(), EVICTIONS.len());
     assert!(infos().all(|info| !info.meaning.is_empty() && !info.source.is_empty()));
 }
+
+/// Misses of a policy by the trait alone, with a place for each page that is never given twice.
+fn misses_by_the_trait(
+    entry: &sluice_model::cache::EvictionEntry,
+    space: &Space,
+    pages: &[u32],
+) -> u64 {
+    let mut policy = (entry.build)(space);
+    let mut held = BTreeMap::new();
+    let mut free: BTreeSet<u32> = (0..space.sets * space.ways).collect();
+    let mut misses = 0;
+    for &page in pages {
+        let set = page % space.sets;
+        let of_set = set * space.ways..(set + 1) * space.ways;
+        if let Some(&slot) = held.get(&page) {
+            policy.hit(set, slot);
+            while let Some(gone) = policy.surplus(set, |other| other != slot) {
+                held.retain(|_, slot| *slot != gone);
+                assert!(free.insert(gone), "{} gave {gone} twice", entry.info.name);
+            }
+            continue;
+        }
+        misses += 1;
+        policy.miss(set, page);
+        let empty = free.range(of_set).next().copied();
+        let slot = empty.unwrap_or_else(|| policy.victim(set, |_| true).expect("a full set"));
+        free.remove(&slot);
+        held.retain(|_, held| *held != slot);
+        held.insert(page, slot);
+        policy.insert(set, slot, page);
+    }
+    misses
+}
+
+/// Those that give a place up at a hit are told apart from those that do not.
+#[test]
+fn the_fast_count_of_misses_is_that_of_the_trait() {
+    let mut rng = Rng::stream(1, "pages");
+    let pages: Vec<u32> = (0..4_000)
+        .map(|_| (rng.below(10) * rng.below(10)) as u32)
+        .collect();
+    let mut others = RawConfig::default();
+    for variant in ["twoq", "slru", "lirs", "wtinylfu"] {
+        let key = format!("cache.{variant}_variant");
+        let name = if variant == "twoq" {
+            "cxl-ssd-sim"
+        } else {
+            "libcachesim"
+        };
+        others.set(&key, name).unwrap();
+    }
+    let others = others.check().unwrap().cache.policy;
+    for (entry, policy) in EVICTIONS
+        .iter()
+        .flat_map(|entry| [(entry, space(1, 1).policy), (entry, others)])
+    {
+        for (sets, ways) in [(1, 16), (2, 8), (4, 4)] {
+            let space = Space {
+                policy,
+                ..space(sets, ways)
+            };
+            let found = (entry.misses)(&space, &pages);
+            let expected = misses_by_the_trait(entry, &space, &pages);
+            assert_eq!(found, expected, "{}: {sets} x {ways}", entry.info.name);
+        }
+    }
+}

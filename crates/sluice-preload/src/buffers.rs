@@ -4,7 +4,7 @@
 //! Hooks touch such a buffer, which traps as any access of the program does, and try again.
 
 use crate::init::engine;
-use libc::{c_char, c_int, c_void, iovec, msghdr, size_t};
+use libc::{c_char, c_int, c_void, iovec, msghdr, size_t, socklen_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, errno, sys};
 use sluice_runtime::{Engine, Trap, is_calm};
@@ -84,6 +84,11 @@ pub fn is_missing(at: usize) -> bool {
     read == Err(libc::EFAULT)
 }
 
+/// Whether the program could read at an address. A call that failed may have been given any.
+fn is_readable(engine: &Engine, at: usize) -> bool {
+    at != 0 && (on_device(engine, at) || !is_missing(at))
+}
+
 /// One value, null or live.
 pub struct One<T>(pub *const T);
 
@@ -98,12 +103,26 @@ pub struct Text(pub *const c_char);
 
 impl Buffers for Text {
     fn touch(&self, engine: &Engine) -> bool {
-        if self.0.is_null() {
+        if !is_readable(engine, self.0 as usize) {
             return false;
         }
         // SAFETY: the program's string.
         let bytes = unsafe { libc::strlen(self.0) } + 1;
         (self.0.cast::<c_void>(), bytes).touch(engine)
+    }
+}
+
+/// Memory for an answer, and where the program keeps its length.
+pub struct Room(pub *mut c_void, pub *const socklen_t);
+
+impl Buffers for Room {
+    fn touch(&self, engine: &Engine) -> bool {
+        if !is_readable(engine, self.1 as usize) {
+            return false;
+        }
+        // SAFETY: the program's length, which can be read.
+        let bytes = unsafe { *self.1 } as size_t;
+        One(self.1).touch(engine) | (self.0.cast_const(), bytes).touch(engine)
     }
 }
 

@@ -1,11 +1,12 @@
 //! System calls that read or write the program's memory besides the bytes of files: names, lists of
 //! descriptors, status. See [`crate::buffers`].
 
-use crate::buffers::{Buffers, One, Text, on_device, signal_engine, with_pages};
+use crate::buffers::{Buffers, One, Room, Text, signal_engine, with_pages};
 use crate::next;
 use crate::system::for_system;
-use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, nfds_t, off_t, pollfd};
-use libc::{size_t, socklen_t, ssize_t, stat as Stat, statfs as Statfs, statx as Statx};
+use libc::{c_char, c_int, c_uint, c_void, epoll_event, mode_t, off_t, rusage, size_t};
+use libc::{sockaddr, socklen_t, ssize_t, stat as Stat, statfs as Statfs, statx as Statx};
+use libc::{timespec, utsname};
 
 macro_rules! hooks {
     ($($symbol:literal $name:ident = $next:ident
@@ -97,6 +98,26 @@ hooks! {
     c"setsockopt" setsockopt = next_setsockopt
         (fd: c_int, level: c_int, name: c_int, value: *const c_void, n: socklen_t) -> c_int,
         (value, n as size_t);
+    c"getsockopt" getsockopt = next_getsockopt
+        (fd: c_int, level: c_int, name: c_int, value: *mut c_void, n: *mut socklen_t) -> c_int,
+        Room(value, n);
+    c"getsockname" getsockname = next_getsockname
+        (fd: c_int, to: *mut sockaddr, n: *mut socklen_t) -> c_int, Room(to.cast(), n);
+    c"getpeername" getpeername = next_getpeername
+        (fd: c_int, to: *mut sockaddr, n: *mut socklen_t) -> c_int, Room(to.cast(), n);
+    c"socketpair" socketpair = next_socketpair
+        (domain: c_int, kind: c_int, protocol: c_int, to: *mut c_int) -> c_int,
+        One(to.cast::<[c_int; 2]>());
+    c"pipe" pipe = next_pipe(to: *mut c_int) -> c_int, One(to.cast::<[c_int; 2]>());
+    c"pipe2" pipe2 = next_pipe2(to: *mut c_int, flags: c_int) -> c_int,
+        One(to.cast::<[c_int; 2]>());
+    c"getrusage" getrusage = next_getrusage(who: c_int, to: *mut rusage) -> c_int, One(to);
+    c"uname" uname = next_uname(to: *mut utsname) -> c_int, One(to);
+    c"utimensat" utimensat = next_utimensat
+        (dir: c_int, path: *const c_char, times: *const timespec, flags: c_int) -> c_int,
+        (Text(path), One(times.cast::<[timespec; 2]>()));
+    c"futimens" futimens = next_futimens(fd: c_int, times: *const timespec) -> c_int,
+        One(times.cast::<[timespec; 2]>());
     c"getrandom" getrandom = next_getrandom
         (to: *mut c_void, n: size_t, flags: c_uint) -> ssize_t, (to.cast_const(), n);
 }
@@ -144,65 +165,4 @@ makes! {
     c"mkostemp64" mkostemp64 = next_mkostemp64(name, flags: c_int) -> c_int;
     c"mkstemps" mkstemps = next_mkstemps(name, behind: c_int) -> c_int;
     c"mkdtemp" mkdtemp = next_mkdtemp(name) -> *mut c_char;
-}
-
-/// Descriptors that are watched by way of the stack; more are touched and tried again.
-const ON_STACK: usize = 512;
-
-next!(next_poll: c"poll"(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int);
-
-/// The kernel writes the answer after the wait, when the page may have gone again. On the stack it
-/// does not, and no wait is longer than was asked for.
-///
-/// # Safety
-/// C contract of `poll`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn poll(fds: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int {
-    let count = n as usize;
-    let placed = signal_engine().is_some_and(|engine| on_device(engine, fds as usize));
-    if !placed || count > ON_STACK {
-        let bytes = (
-            fds.cast::<c_void>().cast_const(),
-            count.saturating_mul(size_of::<pollfd>()),
-        );
-        // SAFETY: passed on.
-        return with_pages(bytes, || unsafe { next_poll(fds, n, timeout) });
-    }
-    let mut copy = [pollfd {
-        fd: -1,
-        events: 0,
-        revents: 0,
-    }; ON_STACK];
-    // SAFETY: the program's list, of the length it gave, which is not longer than the copy.
-    unsafe {
-        core::ptr::copy_nonoverlapping(fds, copy.as_mut_ptr(), count);
-        let result = next_poll(copy.as_mut_ptr(), n, timeout);
-        for (at, watched) in copy[..count].iter().enumerate() {
-            (*fds.add(at)).revents = watched.revents;
-        }
-        result
-    }
-}
-
-next!(next_poll_chk: c"__poll_chk"
-    (fds: *mut pollfd, n: nfds_t, timeout: c_int, room: size_t) -> c_int);
-
-/// `poll` of programs built with `_FORTIFY_SOURCE`.
-///
-/// # Safety
-/// C contract of the function of this name.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __poll_chk(
-    fds: *mut pollfd,
-    n: nfds_t,
-    timeout: c_int,
-    room: size_t,
-) -> c_int {
-    // SAFETY: passed on; the C library's ends the program when the list is too small.
-    unsafe {
-        if n as usize > room / size_of::<pollfd>() {
-            return next_poll_chk(fds, n, timeout, room);
-        }
-        poll(fds, n, timeout)
-    }
 }

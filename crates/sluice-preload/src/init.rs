@@ -141,9 +141,17 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));
     ENGINE.store(core::ptr::from_ref(engine).cast_mut(), Release);
-    Ok(if place == Place::Heap && !own_allocator {
-        Heap::Device
-    } else {
-        Heap::Next
-    })
+    if place != Place::Heap || own_allocator {
+        return Ok(Heap::Next);
+    }
+    move_break();
+    Ok(Heap::Device)
+}
+
+/// Moves the program's break as the C library's allocator does when it is first asked, which nobody
+/// will do now. Programs that use the break themselves find memory before it.
+fn move_break() {
+    const FIRST_BYTES: libc::intptr_t = 33 * sluice_region::PAGE as libc::intptr_t;
+    // SAFETY: new memory, which nobody uses. Where there is none, the break stays.
+    unsafe { libc::sbrk(FIRST_BYTES) };
 }

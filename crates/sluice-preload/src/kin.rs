@@ -12,6 +12,7 @@ use crate::fork::{child, parent, prepare, touch_pages};
 use crate::init::engine;
 use crate::map::mmap;
 use crate::mask::by_number;
+use crate::namespaces::{chroot, seccomp, setns, unshare};
 use crate::next;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -211,6 +212,10 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_close_range => close_range(a as u32, b as u32, c as c_int).into(),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_dup2 => dup2(a as c_int, b as c_int).into(),
+            libc::SYS_unshare => unshare(a as c_int).into(),
+            libc::SYS_setns => setns(a as c_int, b as c_int).into(),
+            libc::SYS_chroot => chroot(at.cast_const().cast()).into(),
+            libc::SYS_seccomp => answer(seccomp(args)),
             libc::SYS_dup3 => dup3(a as c_int, b as c_int, c as c_int).into(),
             _ => pass(),
         }

@@ -22,13 +22,16 @@ mod locked;
 mod malloc;
 mod map;
 mod mask;
+mod namespaces;
 mod next;
 mod old_signals;
+mod own_threads;
 mod own_uffd;
 mod parts;
 mod shared;
 mod streams;
 mod system;
+mod waits;
 mod wishes;
 
 #[global_allocator]

@@ -136,7 +136,10 @@ pub fn disposition(handler: sighandler_t, flags: c_int) -> sighandler_t {
 }
 
 /// The program's set without SIGBUS, when it would block that.
-unsafe fn without_bus(how: c_int, new: *const sigset_t) -> Option<sigset_t> {
+///
+/// # Safety
+/// Null or the program's set.
+pub unsafe fn without_bus(how: c_int, new: *const sigset_t) -> Option<sigset_t> {
     if how == libc::SIG_UNBLOCK || !signal_is_ours() {
         return None;
     }

@@ -7,6 +7,7 @@
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
 use crate::exec::{bring_for_shell, started};
 use crate::next;
+use crate::own_threads::leave_out_own_threads;
 use crate::system::in_signal_mode;
 use libc::{DIR, FILE, c_char, c_int, c_void, size_t};
 use sluice_region::errno;
@@ -234,7 +235,8 @@ pub unsafe extern "C" fn setbuf(f: *mut FILE, buf: *mut c_char) {
 
 macro_rules! opens {
     ($($symbol:literal $name:ident = $next:ident
-       ($($arg:ident: $type:ty),*) -> $ret:ty, $buffers:expr;)+) => {$(
+       ($($arg:ident: $type:ty),*) -> $ret:ty, $buffers:expr
+       $(, then |$stream:ident| $then:expr)?;)+) => {$(
         next!($next: $symbol($($arg: $type),*) -> $ret);
 
         /// # Safety
@@ -242,7 +244,13 @@ macro_rules! opens {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
             // SAFETY: passed on.
-            with_pages($buffers, || in_signal_mode(|| unsafe { $next($($arg),*) }))
+            let opened = with_pages($buffers, || in_signal_mode(|| unsafe { $next($($arg),*) }));
+            $(
+                let $stream = opened;
+                // SAFETY: the path is the program's, and the stream nobody's yet.
+                unsafe { $then }
+            )?
+            opened
         }
     )+};
 }
@@ -251,9 +259,9 @@ macro_rules! opens {
 // a directory's the kernel writes its entries.
 opens! {
     c"fopen" fopen = next_fopen(path: *const c_char, mode: *const c_char) -> *mut FILE,
-        Text(path);
+        Text(path), then |stream| leave_out_own_threads(path, stream);
     c"fopen64" fopen64 = next_fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE,
-        Text(path);
+        Text(path), then |stream| leave_out_own_threads(path, stream);
     c"fdopen" fdopen = next_fdopen(fd: c_int, mode: *const c_char) -> *mut FILE, Text(mode);
     c"opendir" opendir = next_opendir(path: *const c_char) -> *mut DIR, Text(path);
     c"fdopendir" fdopendir = next_fdopendir(fd: c_int) -> *mut DIR, ();

@@ -249,7 +249,11 @@ fn read_stat() -> Option<[u8; 1024]> {
     Some(text)
 }
 
-fn stat(fd: i32) -> Result<libc::stat, i32> {
+/// What the kernel says of an open file.
+///
+/// # Errors
+/// The kernel's.
+pub fn stat(fd: i32) -> Result<libc::stat, i32> {
     // SAFETY: stat is plain data, for which zeros are valid.
     let mut told: libc::stat = unsafe { core::mem::zeroed() };
     // SAFETY: the buffer is a live stat.
@@ -267,6 +271,24 @@ fn memory_is_callers_alone() -> Option<bool> {
         Ok(_) => Some(true),
         Err(errno) => (errno == libc::EINVAL).then_some(false),
     }
+}
+
+/// Lets other threads that wait for this CPU run first.
+pub fn yield_cpu() {
+    // SAFETY: no pointers.
+    let _ = unsafe { sys!(libc::SYS_sched_yield) };
+}
+
+/// Threads of this process, the runtime's among them.
+///
+/// # Errors
+/// The kernel's, where `/proc` is out of reach.
+pub fn threads_of_process() -> Result<u64, i32> {
+    let fd = open_tasks()?;
+    let told = stat(fd);
+    // SAFETY: opened above, and nobody else's.
+    let _ = unsafe { sys!(libc::SYS_close, fd) };
+    told.map(|told| told.st_nlink.saturating_sub(2))
 }
 
 fn open_tasks() -> Result<i32, i32> {

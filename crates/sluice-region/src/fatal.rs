@@ -94,6 +94,40 @@ fn programs_errors() -> Option<usize> {
     unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) }.ok()
 }
 
+/// An error of the system's in words, told without a lock or an allocation of the C library's: the
+/// child of a fork may need the words while its parent's locks are held.
+pub struct Told(i32);
+
+impl Told {
+    /// An error by its number.
+    pub fn number(errno: i32) -> Told {
+        Told(errno)
+    }
+}
+
+impl core::fmt::Display for Told {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        unsafe extern "C" {
+            fn strerrordesc_np(errno: core::ffi::c_int) -> *const core::ffi::c_char;
+        }
+        // SAFETY: no pointers go in; null or one of the C library's constants comes out.
+        let words = unsafe {
+            let words = strerrordesc_np(self.0);
+            (!words.is_null()).then(|| core::ffi::CStr::from_ptr(words))
+        };
+        let words = words.and_then(|words| words.to_str().ok());
+        write!(f, "{} (os error {})", words.unwrap_or("unknown"), self.0)
+    }
+}
+
+/// The text of an error, as [`Told`] tells it if the system gave it.
+pub fn text_of(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(errno) => Told(errno).to_string(),
+        None => error.to_string(),
+    }
+}
+
 /// A descriptor of the runtime's that is gone.
 pub(crate) struct Lost;
 
@@ -115,6 +149,20 @@ impl Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_reads_as_the_standard_librarys_does() {
+        for errno in [libc::ENOSPC, libc::EPERM, libc::EMFILE] {
+            let theirs = std::io::Error::from_raw_os_error(errno);
+            assert_eq!(Told::number(errno).to_string(), theirs.to_string());
+            assert_eq!(text_of(&theirs), theirs.to_string());
+        }
+        assert_eq!(
+            Told::number(100_000).to_string(),
+            "unknown (os error 100000)"
+        );
+        assert_eq!(text_of(&std::io::Error::other("a pipe")), "a pipe");
+    }
 
     #[test]
     fn a_message_is_one_line_however_long() {

@@ -19,9 +19,12 @@ mod uffd;
 mod valgrind;
 
 pub use call::call;
-pub use cpu::{CpuSet, LibraryCount, ThreadCount, cpu_now, raise_priority, thread_id};
+pub use cpu::{
+    CpuSet, LibraryCount, ThreadCount, cpu_now, raise_priority, stat, thread_id,
+    threads_of_process, yield_cpu,
+};
 pub(crate) use fatal::Lost;
-pub use fatal::{fatal, say, set_own_descriptors};
+pub use fatal::{Told, fatal, say, set_own_descriptors, text_of};
 pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly};
 pub use guard::{
     FileRoom, check_trusted, create_private, open_folder, open_regular, own_user, reserve, room,
@@ -34,7 +37,9 @@ pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
 pub use process::{is_running, is_stopped, started_at, user_of};
-pub use task::{Descriptors, Main, Room, call_on_stack, name_thread, own_nothing};
+pub use task::{
+    Descriptors, Main, Room, call_on_stack, close_all, end_thread, name_thread, own_nothing,
+};
 pub use tls::{Modules, Storage};
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
 pub use valgrind::is_valgrind;

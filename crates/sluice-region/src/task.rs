@@ -124,17 +124,27 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, pointer: usize) -> isize 
     );
 }
 
-/// Leaves the calling thread without any descriptor of the program's, in a table of its own.
+/// Leaves the calling thread without any descriptor of the program's, in a table of its own. One
+/// number above 2 may be `kept`.
 ///
 /// The first three numbers are then taken by something that no write can harm.
 ///
 /// # Errors
 /// The kernel's.
-pub fn own_nothing() -> Result<(), i32> {
+pub fn own_nothing(kept: Option<u32>) -> Result<(), i32> {
     const CLOSE_RANGE_UNSHARE: usize = 2;
     // SAFETY: no pointers but a static path. The descriptors are this thread's copies.
     unsafe {
-        sys!(libc::SYS_close_range, 0, u32::MAX, CLOSE_RANGE_UNSHARE)?;
+        if let Some(kept) = kept {
+            sys!(
+                libc::SYS_close_range,
+                kept + 1,
+                u32::MAX,
+                CLOSE_RANGE_UNSHARE
+            )?;
+        }
+        let last = kept.map_or(u32::MAX, |kept| kept - 1);
+        sys!(libc::SYS_close_range, 0, last, CLOSE_RANGE_UNSHARE)?;
         for _ in 0..3 {
             sys!(
                 libc::SYS_eventfd2,
@@ -146,6 +156,20 @@ pub fn own_nothing() -> Result<(), i32> {
         let _ = sys!(libc::SYS_chdir, c"/".as_ptr());
     }
     Ok(())
+}
+
+/// Closes all descriptors of the calling thread's table.
+pub fn close_all() {
+    // SAFETY: no pointers. The table is the runtime's own.
+    let _ = unsafe { sys!(libc::SYS_close_range, 0, u32::MAX, 0) };
+}
+
+/// Ends the calling thread, and no other.
+pub fn end_thread() -> ! {
+    loop {
+        // SAFETY: no pointers.
+        let _ = unsafe { sys!(libc::SYS_exit, 0) };
+    }
 }
 
 /// Calls a function on another stack, whose upper end is `top`.

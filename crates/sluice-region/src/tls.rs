@@ -4,7 +4,7 @@
 //! that were loaded at the start. The layout is the one that the ELF specification for thread-local
 //! storage prescribes, with the C library's table of modules (glibc's `dtv`) beside it.
 
-use crate::{Mapping, PAGE};
+use crate::{Mapping, PAGE, dont_need};
 use core::ffi::c_void;
 use core::ptr::{copy_nonoverlapping, null_mut};
 
@@ -90,8 +90,11 @@ impl Modules {
         // SAFETY: the storage is ours, was made for these modules, and no thread has it yet. The
         // image is the module's own, which stays loaded.
         unsafe {
-            let start = storage.memory.addr() as *mut u8;
-            start.write_bytes(0, storage.memory.len());
+            let (start, len) = (storage.memory.addr(), storage.memory.len());
+            // In a forked child a store of zeros would copy each page first.
+            if dont_need(start, len).is_err() {
+                (start as *mut u8).write_bytes(0, len);
+            }
             let (entries, unset) = (table.add(1), UNALLOCATED);
             for id in 1..=self.highest {
                 entries.add(id).write(Entry {

@@ -3,6 +3,7 @@
 use crate::sys::*;
 use crate::valgrind::is_valgrind;
 use crate::{Lost, PAGE, sys};
+use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// Who answers a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +100,7 @@ impl Uffd {
             return Err(OpenError::Valgrind);
         }
         let mut uffd = Uffd::of(open_descriptor(kind)?);
-        let offered = Self::offered_features()?;
+        let offered = Self::offered_once()?;
         let needed = Self::needed(kind);
         if offered & needed != needed {
             return Err(OpenError::Features(needed & !offered));
@@ -120,6 +121,15 @@ impl Uffd {
         Uffd {
             fd,
             events: EventSource { fd, nowait },
+        }
+    }
+
+    /// The same kernel answers once: a forked child has no time to ask again.
+    fn offered_once() -> Result<Features, OpenError> {
+        static OFFERED: AtomicU64 = AtomicU64::new(0);
+        match OFFERED.load(Relaxed) {
+            0 => Self::offered_features().inspect(|offered| OFFERED.store(*offered, Relaxed)),
+            known => Ok(known),
         }
     }
 
@@ -247,6 +257,28 @@ impl Uffd {
         };
         // The only failures are bad ranges, which the callers rule out.
         let _ = self.ioctl(UFFDIO_WAKE, &mut range);
+    }
+
+    /// Gives the descriptor a number that is not below this one. Before anybody reads events.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn moved_up(mut self, lowest: i32) -> Result<Uffd, i32> {
+        // SAFETY: no pointers.
+        let fd = unsafe { sys!(libc::SYS_fcntl, self.fd, libc::F_DUPFD_CLOEXEC, lowest)? } as i32;
+        let old = core::mem::replace(&mut self.fd, fd);
+        self.events.fd = fd;
+        // SAFETY: our own descriptor, which has another number now.
+        let _ = unsafe { sys!(libc::SYS_close, old) };
+        Ok(self)
+    }
+
+    /// The same number in another table of descriptors, where it is the same file.
+    pub fn same_elsewhere(&self) -> Uffd {
+        Uffd {
+            fd: self.fd,
+            events: self.events,
+        }
     }
 
     /// The descriptor, for its owner to move it. Where no thread reads events only.

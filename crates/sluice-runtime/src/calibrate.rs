@@ -92,6 +92,11 @@ impl Calibration {
         Cost { entry_ns, exit_ns }
     }
 
+    /// Takes one fault, which a handler answers, so that it looks around.
+    pub fn rouse(&self) {
+        self.round();
+    }
+
     /// One fault: its entry and its exit.
     fn round(&self) -> [u64; 2] {
         let before = now_ns();
@@ -105,5 +110,21 @@ impl Calibration {
             self.seen_ns.load(Acquire).saturating_sub(before),
             after.saturating_sub(acted),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_region::UffdKind;
+
+    /// Otherwise it never faults, and a trap seems to cost nothing.
+    #[test]
+    fn its_page_is_registered() {
+        let uffd = Uffd::open(UffdKind::Signal).unwrap();
+        let calibration = Calibration::new(&uffd).unwrap();
+        assert!(calibration.owns(calibration.page.addr()));
+        assert!(calibration.bring(&uffd), "faults come from elsewhere only");
+        assert!(!calibration.bring(&uffd), "it is there");
     }
 }

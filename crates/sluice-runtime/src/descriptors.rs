@@ -46,14 +46,19 @@ pub fn guard(fd: &mut i32) -> Result<(), i32> {
     Ok(())
 }
 
-/// Forgets all: in the child of a fork its parent's are closed.
-pub fn forget_all() {
-    GUARDED.iter().for_each(|slot| slot.store(-1, Release));
+/// Forgets all but one: in the child of a fork its parent's are closed.
+pub fn forget_all_but(kept: Option<i32>) {
+    for slot in &GUARDED {
+        if Some(slot.load(Relaxed)) != kept {
+            slot.store(-1, Release);
+        }
+    }
 }
 
-/// Calls with the number from which a high one is to be sought, and with room for it. The program's
-/// limit is raised for that moment where it may be: numbers above it stay valid, and the program
-/// cannot use them.
+/// Calls with the number from which a high one is to be sought, and with room for it.
+///
+/// The program's limit is raised for that moment, as far as it may be: numbers above it stay valid,
+/// and the program cannot use them, but may have some from before it lowered its limit.
 fn with_room<R>(call: impl FnOnce(u64) -> R) -> R {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -70,7 +75,7 @@ fn with_room<R>(call: impl FnOnce(u64) -> R) -> R {
     let from = limit.rlim_cur.min(FROM);
     let enough = from + ROOM;
     let raised = libc::rlimit {
-        rlim_cur: enough,
+        rlim_cur: limit.rlim_max,
         ..limit
     };
     if enough <= limit.rlim_cur {
@@ -133,7 +138,7 @@ mod tests {
         assert_eq!((read, value), (Ok(8), 7));
         // SAFETY: our own descriptor.
         unsafe { sys!(libc::SYS_close, fd) }.unwrap();
-        forget_all();
+        forget_all_but(None);
         assert!(!is_guarded(fd));
     }
 }

@@ -4,7 +4,7 @@ use crate::calibrate::{Calibration, Cost};
 use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::files;
-use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING};
+use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
 use crate::private::PrivateBacking;
 use crate::sample::Sampler;
@@ -16,7 +16,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::{Device, Stats};
-use sluice_region::{EventSource, LibraryCount, OpenError, PAGE, Uffd, UffdKind};
+use sluice_region::{EventSource, LibraryCount, OpenError, PAGE, Told, Uffd, UffdKind};
 use sluice_units::Ps;
 
 /// A miss that ends later than this after its deadline is late.
@@ -58,7 +58,7 @@ unsafe impl Sync for Engine {}
 
 pub(crate) fn os(what: &str) -> impl Fn(i32) -> StartError + '_ {
     move |errno| {
-        let text = std::io::Error::from_raw_os_error(errno);
+        let text = Told::number(errno);
         StartError(format!("{what}: {text}"))
     }
 }
@@ -250,11 +250,8 @@ impl Engine {
             self.calibration.see(seen_ns);
             return Plan::Wait(self.calibration.wait(addr, seen_ns));
         }
-        if core
-            .host
-            .is_behind_end(addr, self.session.trap == Trap::Signal)
-        {
-            return Plan::Outside;
+        if let Some(obstacle) = core.host.obstacle(addr) {
+            return self.stopped_by(obstacle, core, addr);
         }
         let Some(lpn) = core.host.lpn(addr) else {
             return self.outside(core, addr);
@@ -275,6 +272,17 @@ impl Engine {
             return core.map_again(lpn, addr);
         }
         core.request(self, addr, lpn, write, access_ns)
+    }
+
+    /// A fault on a page that cannot be there: the program gets its SIGBUS, as without a device.
+    fn stopped_by(&self, obstacle: Obstacle, core: &Core, addr: usize) -> Plan {
+        match (self.session.trap, obstacle) {
+            (Trap::Signal, _) => return Plan::Outside,
+            // The kernel looks for the end before it asks anybody.
+            (Trap::Event, Obstacle::End) => core.host.wake(addr),
+            (Trap::Event, Obstacle::Full) => core.host.leave_to_kernel(addr),
+        }
+        Plan::Done
     }
 
     /// A fault on an address that is the runtime's own, or behind the device's end: there are

@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::stats::Live;
 use core::sync::atomic::{AtomicI32, Ordering::*};
 use sluice_abi::{GUEST_RING_LINK, LOCK_FILE, MAP_AT, RING_BYTES, VIEW_LINK, view_bytes};
-use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
+use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room, text_of};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write};
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -56,8 +56,17 @@ impl Hold {
         guarded
     }
 
+    /// Unlocks the directory.
+    pub fn give_up(&self) {
+        let fd = self.0.swap(-1, Relaxed);
+        if fd >= 0 {
+            // SAFETY: our own descriptor, which nobody uses any more.
+            unsafe { libc::close(fd) };
+        }
+    }
+
     /// Locks the directory. The child of a fork does so anew, and gives up what it inherited.
-    fn take(&self, dir: &Path) -> Result<(), StartError> {
+    pub fn take(&self, dir: &Path) -> Result<(), StartError> {
         let path = dir.join(LOCK_FILE);
         let file = open_regular(&path, true, None).map_err(|e| failed(&path, &e))?;
         let is_held = file.try_lock_shared().is_ok();
@@ -70,7 +79,8 @@ impl Hold {
         let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOCK_FD) };
         let taken = if high >= 0 { high } else { file.into_raw_fd() };
         let before = self.0.swap(taken, Relaxed);
-        if before >= 0 && is_same_file(before, &found) {
+        // In a table of the runtime's own the number before may be that of the new one.
+        if before >= 0 && before != taken && is_same_file(before, &found) {
             // SAFETY: our own descriptor, which nobody uses any more.
             unsafe { libc::close(before) };
         }
@@ -216,9 +226,10 @@ fn check_room(path: &Path, file: &File, len: usize) -> Result<(), StartError> {
 fn failed(path: &Path, e: &Error) -> StartError {
     StartError(match e.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!(
-            "{}: the file system of the session is full ({e}); make room there",
-            path.display()
+            "{}: the file system of the session is full ({}); make room there",
+            path.display(),
+            text_of(e)
         ),
-        _ => format!("{}: {e}", path.display()),
+        _ => format!("{}: {}", path.display(), text_of(e)),
     })
 }

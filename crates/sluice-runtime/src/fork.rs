@@ -14,7 +14,7 @@ use crate::private::keep_from_children;
 use crate::session::Trap;
 use crate::state::Core;
 use crate::stats::Live;
-use crate::thread;
+use crate::{root, thread};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
 use sluice_abi::Counter;
@@ -68,18 +68,22 @@ impl Engine {
         calm::after_fork_in_child();
         thread::after_fork_in_child();
         let cpu = cpu_now();
-        let is_event = self.session.trap == Trap::Event;
-        if is_event {
-            thread::start_service().map_err(os("starting the service thread"))?;
+        match self.session.trap {
+            // The service thread is at the old root.
+            Trap::Event => {
+                let begun = thread::start_service_for(None, || self.begin_in_child(cpu));
+                begun.map_err(os("starting the service thread"))?
+            }
+            Trap::Signal => calm::calm(|| root::visit(|| self.begin_in_child(cpu))),
         }
-        // At once, for every wait of one thread for another costs a fork's time again.
-        thread::in_service(|| {
-            // SAFETY: the forking thread holds the lock, and waits for this.
-            unsafe { self.core.get_held() }.renew(self)?;
-            self.core.release();
-            self.forking.store(0, Release);
-            self.start_threads(cpu)
-        })
+    }
+
+    fn begin_in_child(&'static self, cpu: usize) -> Result<(), StartError> {
+        // SAFETY: the forking thread holds the lock, and waits for this.
+        unsafe { self.core.get_held() }.renew(self)?;
+        self.core.release();
+        self.forking.store(0, Release);
+        self.start_threads(cpu)
     }
 
     /// Starts the handlers of event mode, the first on a CPU, and the server of the control ring.
@@ -99,6 +103,50 @@ impl Core {
             // What it was before, so it is possible.
             let _ = b.keep_from_children();
         }
+    }
+
+    /// Registers all memory of the device with another descriptor than before.
+    fn register(&mut self, engine: &Engine, uffd: &Uffd) -> Result<(), StartError> {
+        match &mut self.host.backing {
+            Backing::Private(b) => b.register_limbo(uffd).map_err(os("registering a page"))?,
+            Backing::Shared(b) => b.register(uffd).map_err(os("registering the file"))?,
+        }
+        if engine.arena.1 > 0 {
+            let taken = self.take_over(uffd, engine.arena);
+            taken.map_err(os("registering the heap"))?;
+        }
+        let registered = engine.calibration.register(uffd);
+        registered.map_err(os("registering a page"))
+    }
+
+    /// Serves by another descriptor than before, with which all memory is registered. No handler
+    /// exists yet.
+    fn use_descriptor(&mut self, engine: &Engine, uffd: Uffd) -> Result<(), StartError> {
+        let session = &engine.session;
+        let is_signal = session.trap == Trap::Signal;
+        let pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
+        self.host
+            .replace_descriptors(uffd, pagemap, session.threads() as u64, is_signal)
+            .map_err(os("opening /proc/self/task"))?;
+        if is_signal {
+            crate::descriptors::forget_all_but(root::number());
+            let guarded = self.host.each_descriptor(crate::descriptors::guard);
+            guarded.map_err(os("moving a descriptor"))?;
+        }
+        // SAFETY: no handler exists yet that reads it.
+        unsafe { *engine.events.get() = self.host.uffd.events() };
+        self.forget_kernels_notes();
+        self.drop_what_nobody_brought(engine.arena.0);
+        self.waiting = 0;
+        Ok(())
+    }
+
+    /// Goes on in the same process by another descriptor, after all of the runtime's threads were
+    /// gone for a moment.
+    pub fn resume(&mut self, engine: &Engine, uffd: Uffd) -> Result<(), StartError> {
+        self.register(engine, &uffd)?;
+        self.use_descriptor(engine, uffd)?;
+        engine.session.hold.take(&engine.session.dir)
     }
 
     /// Registers the arena.
@@ -141,35 +189,10 @@ impl Core {
     fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
         let session = &engine.session;
         let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
-        match &mut self.host.backing {
-            Backing::Private(b) => b.register_limbo(&uffd).map_err(os("registering a page"))?,
-            Backing::Shared(b) => b.register(&uffd).map_err(os("registering the file"))?,
-        }
-        if engine.arena.1 > 0 {
-            let taken = self.take_over(&uffd, engine.arena);
-            taken.map_err(os("registering the heap"))?;
-        }
-        engine
-            .calibration
-            .register(&uffd)
-            .map_err(os("registering a page"))?;
+        self.register(engine, &uffd)?;
         self.plug_holes();
         self.keep_from_children();
-        let pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
-        let threads = session.threads() as u64;
-        self.host
-            .replace_descriptors(uffd, pagemap, threads, session.trap == Trap::Signal)
-            .map_err(os("opening /proc/self/task"))?;
-        if session.trap == Trap::Signal {
-            crate::descriptors::forget_all();
-            let guarded = self.host.each_descriptor(crate::descriptors::guard);
-            guarded.map_err(os("moving a descriptor"))?;
-        }
-        // SAFETY: no handler exists yet that reads it.
-        unsafe { *engine.events.get() = self.host.uffd.events() };
-        self.forget_parents_threads();
-        self.drop_what_nobody_brought(engine.arena.0);
-        self.waiting = 0;
+        self.use_descriptor(engine, uffd)?;
         self.inherited = *self.device.stats();
         self.recorder = None;
         let identity = files::Identity {
@@ -235,9 +258,9 @@ impl Core {
         }
     }
 
-    /// The threads that waited exist in the parent only. Of what is mapped the kernel's notes are
-    /// the parent's as well.
-    fn forget_parents_threads(&mut self) {
+    /// Nobody waits any more. Of what is mapped, the kernel's notes went with the descriptor
+    /// before.
+    fn forget_kernels_notes(&mut self) {
         let is_private = matches!(self.host.backing, Backing::Private(_));
         for run in self.host.used.runs() {
             for state in &mut self.host.state[run] {
@@ -249,3 +272,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,8 +25,12 @@ struct Handler {
     engine: &'static Engine,
     cpu: usize,
     own: u32,
-    waiting: Box<[Option<Pending>]>,
+    /// Never longer than its first capacity: nothing is allocated while a fault waits. It has no
+    /// entries that were never used, whose memory each forked child would have to get.
+    waiting: Vec<Option<Pending>>,
     count: usize,
+    /// Whether it was roused for its end.
+    leaves: bool,
     deferred: [Option<(Event, u64)>; BATCH],
 }
 
@@ -86,14 +90,22 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
         engine: start.engine,
         cpu: start.cpu,
         own: sluice_region::thread_id(),
-        waiting: vec![None; MAX_WAITING].into(),
+        waiting: Vec::with_capacity(MAX_WAITING),
         count: 0,
+        leaves: false,
         deferred: [None; BATCH],
     };
     drop(start);
-    loop {
+    while !handler.leaves || handler.count > 0 {
         handler.turn();
     }
+    drop(handler);
+    thread::leave()
+}
+
+/// How many events may be read: each may have to be deferred again, or becomes a wait.
+fn room(deferred: usize, waiting: usize) -> usize {
+    (BATCH - deferred).min(MAX_WAITING - waiting - deferred)
 }
 
 impl Handler {
@@ -106,7 +118,7 @@ impl Handler {
         }; BATCH];
         self.retry_deferred();
         let deferred = self.deferred.iter().flatten().count();
-        let room = (BATCH - deferred).min(MAX_WAITING - self.count - deferred);
+        let room = room(deferred, self.count);
         let idle = self.count + deferred == 0;
         let n = self.engine.events().read(&mut events[..room], idle);
         let seen_ns = now_ns();
@@ -163,10 +175,11 @@ impl Handler {
                     stage: Stage::Begun,
                 };
                 // There is room: no more events are read than fit.
-                if let Some(slot) = self.waiting.iter_mut().find(|w| w.is_none()) {
-                    *slot = Some(pending);
-                    self.count += 1;
+                match self.waiting.iter_mut().find(|w| w.is_none()) {
+                    Some(slot) => *slot = Some(pending),
+                    None => self.waiting.push(Some(pending)),
                 }
+                self.count += 1;
             }
             Some(Plan::Done | Plan::Outside) => {}
         }
@@ -202,6 +215,8 @@ impl Handler {
             if let Stage::Ready(Some(held)) = p.stage {
                 held.let_go();
             }
+            let roused = self.engine.calibration.owns(p.wait.addr);
+            self.leaves |= roused && thread::is_leaving();
         }
     }
 
@@ -227,6 +242,26 @@ impl Pending {
         match self.stage {
             Stage::Begun => self.wait.bring_ns,
             Stage::Ready(_) => self.wait.act_ns.saturating_sub(NEAR_NS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event that is read and finds no place would be lost, and its thread wait for ever.
+    #[test]
+    fn as_many_events_are_read_as_there_is_a_place_for() {
+        for deferred in 0..=BATCH {
+            for waiting in 0..=MAX_WAITING - deferred {
+                let all = room(deferred, waiting) + deferred;
+                assert!(all <= BATCH && all + waiting <= MAX_WAITING);
+                assert!(
+                    all == BATCH || all + waiting == MAX_WAITING,
+                    "room for more"
+                );
+            }
         }
     }
 }

@@ -1,5 +1,9 @@
 //! The host's side of the model: which pages are mapped, and how they come and go.
 
+mod obstacle;
+
+pub use obstacle::Obstacle;
+
 use crate::groups::Groups;
 use crate::private::{Left, Notes, PrivateBacking};
 use crate::progress::Progress;
@@ -210,53 +214,6 @@ impl Host {
         match &self.backing {
             Backing::Private(b) => b.map(&self.uffd, lpn, state & STASHED != 0, fill),
             Backing::Shared(b) => b.map(&self.uffd, addr & !(PAGE - 1), fill),
-        }
-    }
-
-    /// Whether faults at an address are served although no page of the device is there.
-    pub fn is_own(&self, addr: usize) -> bool {
-        match &self.backing {
-            Backing::Private(b) => b.is_limbo(addr),
-            Backing::Shared(_) => false,
-        }
-    }
-
-    /// A page could not be mapped: its next fault is looked at more closely.
-    pub fn not_mapped(&mut self, addr: usize) {
-        self.unmappable = addr & !(PAGE - 1);
-    }
-
-    /// Whether a page is not there because the device file ends before it. Asked again and again
-    /// only of a page that could not be mapped the last time; in event mode the kernel asks itself.
-    pub fn is_behind_end(&mut self, addr: usize, is_signal: bool) -> bool {
-        let page = addr & !(PAGE - 1);
-        if !is_signal || self.unmappable != page {
-            return false;
-        }
-        self.unmappable = 0;
-        let fill = Fill::NOTICED;
-        matches!(&self.backing, Backing::Shared(b)
-            if matches!(b.map(&self.uffd, page, fill), Err(libc::EFAULT | libc::EINVAL)))
-    }
-
-    /// Maps zeros at a page that is registered and not the device's. Where that cannot be, its
-    /// faults are the kernel's business from now on.
-    pub fn map_zeros(&self, page: usize) {
-        let fill = Fill {
-            protect: false,
-            wake: true,
-        };
-        let mapped = match &self.backing {
-            Backing::Private(b) => b.map_zeros(&self.uffd, page),
-            Backing::Shared(b) => b.map(&self.uffd, page, fill),
-        };
-        match mapped {
-            Ok(()) => {}
-            Err(libc::EEXIST) => self.wake(page),
-            Err(_) => {
-                let _ = self.uffd.unregister(page, PAGE);
-                self.wake(page);
-            }
         }
     }
 

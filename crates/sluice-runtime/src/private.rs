@@ -182,6 +182,12 @@ impl PrivateBacking {
         }
     }
 
+    /// Limbo pages that are not free.
+    #[cfg(test)]
+    pub fn in_limbo(&self) -> usize {
+        self.limbo_next
+    }
+
     fn free_limbo(&mut self) {
         // SAFETY: every limbo page has been read.
         let _ = unsafe { dont_need(self.limbo.addr(), self.limbo_next * PAGE) };
@@ -265,6 +271,7 @@ mod tests {
         let uffd = Uffd::open(UffdKind::Signal).unwrap();
         let mut backing = PrivateBacking::new(PAGES).unwrap();
         backing.register(&uffd).unwrap();
+        backing.keep_from_children().unwrap();
         (uffd, Pagemap::open().unwrap(), backing)
     }
 
@@ -354,5 +361,33 @@ mod tests {
             backing.unmap(&uffd, &pagemap, 1, false, Notes::Kept, true),
             Left::Absent
         );
+    }
+
+    /// Its pages would stay in the cache for as long as the child lives.
+    #[test]
+    fn a_page_that_a_child_shares_leaves_all_the_same() {
+        let (uffd, pagemap, mut backing) = world();
+        store(&uffd, &backing, 13);
+        backing.give_to_children().unwrap();
+        // SAFETY: the child makes system calls alone, until it is ended.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            loop {
+                // SAFETY: no pointers.
+                unsafe { libc::pause() };
+            }
+        }
+        assert!(child > 0);
+        let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
+        let refused = uffd.move_page(limbo, backing.page(1));
+        let left = backing.unmap(&uffd, &pagemap, 1, false, Notes::Unknown, true);
+        // SAFETY: our own child, and nobody asks how it ended.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, core::ptr::null_mut(), 0);
+        }
+        assert_eq!(refused, Err(libc::EBUSY), "or this shows nothing");
+        assert_eq!(left, Left::Written);
+        assert_eq!(load_back(&uffd, &backing), 13);
     }
 }

@@ -199,3 +199,6 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,3 +41,21 @@ impl Recorder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn past_its_capacity_only_the_count_goes_on() {
+        let map = Mapping::anonymous(sluice_region::PAGE).unwrap();
+        let entries = map.addr() + Recorder::file_len(0);
+        let recorder = Recorder::new(map, 3);
+        (0..6).for_each(|n| recorder.push(100 + n));
+        assert_eq!(recorder.header().count.load(Relaxed), 6);
+        // SAFETY: within the page that the recorder has mapped; atomics only.
+        let words = unsafe { core::slice::from_raw_parts(entries as *const AtomicU64, 6) };
+        let found: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
+        assert_eq!(found, [100, 101, 102, 0, 0, 0]);
+    }
+}

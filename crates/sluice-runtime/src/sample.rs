@@ -149,4 +149,26 @@ mod tests {
         }
         assert_eq!(sampler.turn(SLOTS as u64, 0, |_| true).0, None);
     }
+
+    /// One of several: the verdict on each of the others stays what it is.
+    #[test]
+    fn one_of_many_pages_is_touched_and_another_forgotten() {
+        let mut sampler = Sampler::new(1_000, 1);
+        let mut one = |n| {
+            sampler
+                .turn(n, 1 << 40, |_| true)
+                .1
+                .expect("all are mapped")
+        };
+        let taken = [0, 1, 2, 3].map(&mut one);
+        sampler.touched(taken[1]);
+        sampler.forget(taken[2]);
+        for n in 4..SLOTS as u64 {
+            sampler.turn(n, 0, |_| true);
+        }
+        let judged: Vec<_> = (0..4)
+            .map(|n| sampler.turn(1_000 + n, 0, |_| true).0.map(|it| it.touched))
+            .collect();
+        assert_eq!(judged, [Some(false), Some(true), None, Some(false)]);
+    }
 }

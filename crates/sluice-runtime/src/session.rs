@@ -124,15 +124,13 @@ impl Session {
             return Err(SessionError(format!(
                 "this preload library is of build {BUILD} and the command of build {}; build both \
                  from the same sources (`cargo build --release`)",
-                build.unwrap_or("none")
+                build.unwrap_or("none").escape_debug()
             )));
         }
         let mut raw = RawConfig::default();
         let mut live = Lines::default();
         for line in text.lines().filter(|l| !l.is_empty()) {
-            let (key, value) = line
-                .split_once('=')
-                .ok_or_else(|| SessionError(format!("session line without '=': {line}")))?;
+            let (key, value) = line.split_once('=').ok_or_else(|| without_equals(line))?;
             let bytes = decode(value);
             let value = String::from_utf8_lossy(&bytes);
             match key.strip_prefix("live.") {
@@ -223,6 +221,11 @@ fn decode(text: &str) -> Vec<u8> {
     bytes
 }
 
+fn without_equals(line: &str) -> SessionError {
+    let line = line.escape_debug();
+    SessionError(format!("session line without '=': {line}"))
+}
+
 fn place(value: &[u8]) -> Result<Place, SessionError> {
     match value.strip_prefix(DAX.as_bytes()) {
         _ if value == b"heap" => Ok(Place::Heap),
@@ -253,7 +256,10 @@ struct Lines {
 
 impl Lines {
     fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
-        let bad = || SessionError(format!("bad session value live.{key}={value}"));
+        let bad = || {
+            let (key, value) = (key.escape_debug(), value.escape_debug());
+            SessionError(format!("bad session value live.{key}={value}"))
+        };
         let number = || value.parse::<u64>().map_err(|_| bad());
         match (key, value) {
             ("build", _) => {}

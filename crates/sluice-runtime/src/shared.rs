@@ -259,4 +259,72 @@ mod tests {
         assert_eq!(shared.lpn(0x11000), None);
         assert_eq!(shared.lpn(0x14000), Some(104));
     }
+
+    const PAGES: usize = 8;
+
+    /// Eight pages of a file, mapped twice, of which pages 2 and 5 were written by the first.
+    fn mapped_twice() -> (Uffd, Pagemap, SharedBacking, [Mapping; 2]) {
+        let uffd = Uffd::open(sluice_region::UffdKind::Signal).expect("a descriptor");
+        let fd = sluice_region::memfd(PAGES * PAGE).expect("memory");
+        let mut shared = SharedBacking::new((0, 0)).expect("a page");
+        let maps = [0, 1].map(|_| Mapping::shared(fd, PAGES * PAGE).expect("a mapping"));
+        // SAFETY: our own descriptor, which the mappings do not need.
+        unsafe { libc::close(fd) };
+        for map in &maps {
+            shared.add(&uffd, map.addr(), map.len(), 100).expect("room");
+        }
+        for at in 0..PAGES {
+            let page = maps[0].addr() + at * PAGE;
+            shared.map(&uffd, page, Fill::NOTICED).expect("memory");
+            if at == 2 || at == 5 {
+                // SAFETY: just mapped, writable.
+                unsafe { (page as *mut u64).write_volatile(1) };
+            }
+        }
+        (uffd, Pagemap::open().expect("a page map"), shared, maps)
+    }
+
+    #[test]
+    fn a_cut_tells_what_was_written_there_and_keeps_both_sides() {
+        let (_uffd, pagemap, mut shared, [first, second]) = mapped_twice();
+        let (at, page) = (first.addr(), |n: usize| n * PAGE);
+        let mut written = Vec::new();
+        let cut = shared.cut(at + page(1), page(3), &pagemap, |lpn| written.push(lpn));
+        assert_eq!((cut, &written[..]), (Ok(()), &[102][..]));
+        for n in 0..PAGES {
+            let kept = (!(1..4).contains(&n)).then_some(100 + n as u64);
+            assert_eq!(shared.lpn(at + page(n)), kept, "page {n}");
+            assert_eq!(shared.lpn(second.addr() + page(n)), Some(100 + n as u64));
+        }
+        assert_eq!(shared.windows.len(), 3);
+        // What reaches beyond both ends takes the rest.
+        let cut = shared.cut(at, page(PAGES), &pagemap, |lpn| written.push(lpn));
+        assert_eq!((cut, &written[..]), (Ok(()), &[102, 105][..]));
+        assert_eq!(shared.windows.len(), 1);
+        assert!(shared.is_one(second.addr(), second.addr() + page(PAGES) - 1));
+        // Beside a mapping nothing is cut.
+        let (low, high) = (second.addr() - page(1), second.addr() + page(PAGES));
+        for beside in [low, high] {
+            shared.cut(beside, page(1), &pagemap, |_| ()).expect("room");
+        }
+        assert_eq!(shared.windows.len(), 1);
+    }
+
+    /// A page is unmapped, and mapped unasked, in each.
+    #[test]
+    fn every_address_of_a_page_is_found_once() {
+        let (_uffd, _, shared, maps) = mapped_twice();
+        for (lpn, of_page) in [(100, 0), (103, 3 * PAGE), (107, 7 * PAGE)] {
+            let (mut at, mut found) = (0, Vec::new());
+            while let Some((addr, next)) = shared.address_of(lpn, at) {
+                assert!(next > at, "it goes round");
+                at = next;
+                found.push(addr);
+            }
+            let expected: Vec<usize> = maps.iter().map(|map| map.addr() + of_page).collect();
+            assert_eq!(found, expected, "page {lpn}");
+        }
+        assert_eq!(shared.address_of(99, 0), None);
+        assert_eq!(shared.address_of(108, 0), None);
+    }
 }

@@ -186,7 +186,7 @@ impl Core {
         }
         if self.host.map(lpn, addr).is_err() {
             self.host.not_mapped(addr);
-            self.host.uffd.wake(addr & !(PAGE - 1));
+            self.host.wake(addr);
         }
         self.host.state[lpn as usize] = was;
         Plan::Done
@@ -234,3 +234,6 @@ impl Core {
         self.host.residency.set(lpn, bits);
     }
 }
+
+#[cfg(test)]
+mod tests;

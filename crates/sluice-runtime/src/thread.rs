@@ -9,16 +9,18 @@ use crate::calm::{calm, is_runtime_thread, make_stacks, set_mask, thread_stack};
 use crate::lock::Lock;
 use core::cell::Cell;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
 use sluice_region::{
-    Descriptors, Main, Modules, Room, futex_wait, futex_wake, name_thread, own_nothing,
-    raise_priority, set_own_descriptors,
+    Descriptors, Main, Modules, Room, close_all, end_thread, futex_wait, futex_wake, name_thread,
+    own_nothing, raise_priority, set_own_descriptors, yield_cpu,
 };
 
 /// The mask of a thread of the runtime.
 const ALL_SIGNALS: u64 = u64::MAX;
-/// Looks at a word before sleeping on it.
+/// Looks at a word before giving the CPU away ..
 const LOOKS: u32 = 2_000;
+/// .. and before sleeping on it, from which a thread wakes up late.
+const YIELDS: u32 = 300;
 
 /// What all threads need, made once.
 struct Crew {
@@ -29,6 +31,8 @@ struct Crew {
 static CREW: AtomicPtr<Crew> = AtomicPtr::new(core::ptr::null_mut());
 /// Threads that run in this process.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// Whether they are to end.
+static LEAVING: AtomicBool = AtomicBool::new(false);
 
 /// Makes room for so many threads. By a thread of the program's, once.
 pub fn prepare(threads: usize) -> Result<(), i32> {
@@ -59,6 +63,28 @@ pub fn running() -> usize {
 pub fn after_fork_in_child() {
     RUNNING.store(0, Release);
     SERVICE.after_fork_in_child();
+}
+
+/// Says whether all of them are to end.
+pub fn set_leaving(leaving: bool) {
+    LEAVING.store(leaving, Release);
+}
+
+/// Whether the calling thread of the runtime is to end.
+pub fn is_leaving() -> bool {
+    LEAVING.load(Acquire)
+}
+
+/// Ends the calling thread of the runtime, which has nothing left to free.
+pub fn leave() -> ! {
+    RUNNING.fetch_sub(1, AcqRel);
+    SERVICE.ring();
+    end_thread()
+}
+
+/// Makes the service thread look whether it is to end.
+pub fn ring_service() {
+    SERVICE.ring();
 }
 
 /// Starts a thread that nobody waits for.
@@ -110,8 +136,7 @@ struct Service {
 }
 
 const ABSENT: u32 = 0;
-const STARTING: u32 = 1;
-const READY: u32 = 2;
+const READY: u32 = 1;
 /// An error number is told above this.
 const FAILED: u32 = 1 << 16;
 
@@ -125,16 +150,33 @@ static SERVICE: Service = Service {
 
 /// Starts the service thread and waits until it has its own descriptors.
 pub fn start_service() -> Result<(), i32> {
+    start_service_for(None, || ())
+}
+
+/// The same; the thread begins with a piece of work, as [`in_service`] hands it over. It may have
+/// one of the caller's descriptors, under its number, which is above 2.
+pub fn start_service_for<F: FnOnce() -> R, R>(kept: Option<u32>, function: F) -> Result<R, i32> {
     set_own_descriptors(has_own_descriptors);
     crate::leader::note();
-    SERVICE.state.store(STARTING, Release);
-    // SAFETY: the argument is not used.
-    unsafe { spawn(serve, core::ptr::null_mut(), Descriptors::Copied)? };
-    await_other(&SERVICE.state, STARTING);
-    match SERVICE.state.load(Acquire) {
-        READY => Ok(()),
-        failed => Err((failed - FAILED) as i32),
-    }
+    calm(move || {
+        let call = Call::of(function);
+        let mut job = call.job();
+        let done = SERVICE.done.load(Acquire);
+        SERVICE.job.store(&raw mut job, Release);
+        let kept = core::ptr::without_provenance_mut(kept.unwrap_or(0) as usize);
+        // SAFETY: the argument is a number.
+        let spawned = unsafe { spawn(serve, kept, Descriptors::Copied) };
+        if let Err(errno) = spawned {
+            SERVICE.job.store(core::ptr::null_mut(), Release);
+            return Err(errno);
+        }
+        // One wait for all: each costs a fork's time again.
+        await_other(&SERVICE.done, done);
+        let state = SERVICE.state.load(Acquire);
+        call.result
+            .take()
+            .ok_or_else(|| state.saturating_sub(FAILED) as i32)
+    })
 }
 
 /// Whether there is a service thread, so that the runtime's descriptors are not the program's.
@@ -155,19 +197,12 @@ pub fn in_service<F: FnOnce() -> R, R>(function: F) -> R {
         return calm(function);
     }
     calm(move || {
-        let call = Call {
-            function: Cell::new(Some(function)),
-            result: Cell::new(None),
-        };
-        let mut job = Job {
-            run: perform::<F, R>,
-            argument: (&raw const call).cast_mut().cast(),
-        };
+        let call = Call::of(function);
+        let mut job = call.job();
         let _only = SERVICE.only.lock();
         let done = SERVICE.done.load(Acquire);
         SERVICE.job.store(&raw mut job, Release);
-        SERVICE.bell.fetch_add(1, AcqRel);
-        futex_wake(&SERVICE.bell);
+        SERVICE.ring();
         await_other(&SERVICE.done, done);
         match call.result.take() {
             Some(result) => result,
@@ -188,6 +223,26 @@ pub fn after_fork_in_parent() {
 }
 
 impl Service {
+    fn ring(&self) {
+        self.bell.fetch_add(1, AcqRel);
+        futex_wake(&self.bell);
+    }
+
+    /// Does what was posted, if anything was.
+    fn work(&self) {
+        let job = self.job.swap(core::ptr::null_mut(), AcqRel);
+        // SAFETY: whoever posted it waits until it is done.
+        if let Some(job) = unsafe { job.as_ref() } {
+            (job.run)(job.argument);
+            self.tell_done();
+        }
+    }
+
+    fn tell_done(&self) {
+        self.done.fetch_add(1, AcqRel);
+        futex_wake(&self.done);
+    }
+
     fn after_fork_in_child(&self) {
         self.job.store(core::ptr::null_mut(), Release);
         self.state.store(ABSENT, Release);
@@ -200,6 +255,23 @@ struct Call<F, R> {
     result: Cell<Option<R>>,
 }
 
+impl<F: FnOnce() -> R, R> Call<F, R> {
+    fn of(function: F) -> Call<F, R> {
+        Call {
+            function: Cell::new(Some(function)),
+            result: Cell::new(None),
+        }
+    }
+
+    /// To be posted as long as the call stays where it is.
+    fn job(&self) -> Job {
+        Job {
+            run: perform::<F, R>,
+            argument: (&raw const *self).cast_mut().cast(),
+        }
+    }
+}
+
 /// A panic in here cannot unwind out of an `extern "C"` function: it aborts the program, loudly.
 extern "C" fn perform<F: FnOnce() -> R, R>(call: *mut c_void) {
     // SAFETY: the caller of `in_service` waits until this is done.
@@ -209,26 +281,32 @@ extern "C" fn perform<F: FnOnce() -> R, R>(call: *mut c_void) {
     }
 }
 
-extern "C" fn serve(_: *mut c_void) -> ! {
+extern "C" fn serve(kept: *mut c_void) -> ! {
     name_thread(c"sluice-service");
-    let state = match own_nothing() {
+    crate::root::go_back();
+    let kept = Some(kept.addr() as u32).filter(|&number| number > 0);
+    let state = match own_nothing(kept) {
         Ok(()) => READY,
         Err(errno) => FAILED + errno as u32,
     };
     raise_priority();
-    let mut rung = SERVICE.bell.load(Acquire);
     SERVICE.state.store(state, Release);
-    futex_wake(&SERVICE.state);
+    if state != READY {
+        SERVICE.job.store(core::ptr::null_mut(), Release);
+        SERVICE.tell_done();
+        leave();
+    }
+    let mut rung = SERVICE.bell.load(Acquire);
     loop {
+        SERVICE.work();
+        if is_leaving() && running() == 1 {
+            // The other threads of this table have left it.
+            close_all();
+            SERVICE.state.store(ABSENT, Release);
+            leave();
+        }
         crate::leader::wait(&SERVICE.bell, rung, running() as u64);
         rung = SERVICE.bell.load(Acquire);
-        let job = SERVICE.job.swap(core::ptr::null_mut(), AcqRel);
-        // SAFETY: whoever posted it waits until it is done.
-        if let Some(job) = unsafe { job.as_ref() } {
-            (job.run)(job.argument);
-            SERVICE.done.fetch_add(1, AcqRel);
-            futex_wake(&SERVICE.done);
-        }
     }
 }
 
@@ -239,6 +317,12 @@ fn await_other(word: &AtomicU32, value: u32) {
             return;
         }
         core::hint::spin_loop();
+    }
+    for _ in 0..YIELDS {
+        if word.load(Acquire) != value {
+            return;
+        }
+        yield_cpu();
     }
     while word.load(Acquire) == value {
         futex_wait(word, value, None);

@@ -46,7 +46,7 @@ pub fn seed() -> u64 {
 }
 
 /// One of a list.
-fn any<'a, T>(rng: &mut Rng, all: &'a [T]) -> &'a T {
+pub fn any<'a, T>(rng: &mut Rng, all: &'a [T]) -> &'a T {
     &all[rng.below(all.len() as u64) as usize]
 }
 

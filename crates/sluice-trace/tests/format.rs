@@ -197,6 +197,7 @@ fn blocks_are_full_and_every_one_of_them_is_checked() {
     let bytes = file(&accesses, 64, &[]);
     let mut reader = reader(&bytes).unwrap();
     assert_eq!(reader.blocks(), 3);
+    assert_eq!(reader.bytes(), bytes.len() as u64);
     let mut lengths = Vec::new();
     while let Some(block) = reader.next_block().unwrap() {
         lengths.push(block.len());

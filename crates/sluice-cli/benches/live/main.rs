@@ -1,10 +1,11 @@
 //! What live emulation costs and how exact it is, each against a baseline of the same run.
 //!
-//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits]..`; without a name, all.
+//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life]..`; all without a name.
 //! `SLUICE_BENCH_ROUNDS` sets the pairs (default 7). As a test it runs once, small.
 
 mod bare;
 mod chase;
+mod life;
 
 use bare::{Answer, Backing, Bare, Calls};
 use chase::Chase;
@@ -16,6 +17,13 @@ struct Pairs {
 }
 
 impl Pairs {
+    fn none() -> Pairs {
+        Pairs {
+            base: vec![],
+            ours: vec![],
+        }
+    }
+
     fn median(values: &[f64]) -> f64 {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -98,11 +106,7 @@ fn overhead(smoke: bool) {
 }
 
 fn overhead_of(lines: &[Line], backing: Backing, mib: usize, rounds: usize) {
-    let none = || Pairs {
-        base: vec![],
-        ours: vec![],
-    };
-    let mut pairs: Vec<Pairs> = lines.iter().map(|_| none()).collect();
+    let mut pairs: Vec<Pairs> = lines.iter().map(|_| Pairs::none()).collect();
     for _ in 0..rounds {
         let chase = Chase {
             trap: lines[0].trap,
@@ -220,10 +224,7 @@ fn hits(smoke: bool) {
     println!("a pointer chase within the cache, ns an access:");
     let mib = if smoke { 4 } else { 32 };
     for stride in [64, 4096] {
-        let mut pairs = Pairs {
-            base: vec![],
-            ours: vec![],
-        };
+        let mut pairs = Pairs::none();
         for _ in 0..rounds(smoke) {
             pairs.base.push(chase::batch_ns(mib, stride, false));
             pairs.ours.push(chase::batch_ns(mib, stride, true));
@@ -233,6 +234,7 @@ fn hits(smoke: bool) {
 }
 
 fn main() {
+    life::fork_if_told();
     let args: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test` passes no `--bench`: a smoke run keeps the code alive.
     let smoke = !args.iter().any(|a| a == "--bench");
@@ -241,6 +243,7 @@ fn main() {
         ("overhead", overhead as fn(bool)),
         ("fidelity", fidelity),
         ("hits", hits),
+        ("life", life::life),
     ] {
         if names.is_empty() || names.iter().any(|n| *n == name) {
             part(smoke);

@@ -2,13 +2,13 @@
 //!
 //! Each program ends itself after 25 to 28 seconds, and each run is killed after 30.
 
-use crate::build::helper;
+use crate::build::{compile, helper};
 use crate::control::programs::c_program;
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 /// A run that takes longer hangs.
@@ -122,6 +122,21 @@ fn a_shell_reads_its_own_descriptor_three() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+/// Signal mode puts its own descriptors above the limit, and found no number there.
+#[test]
+fn a_program_may_have_descriptors_above_its_limit() {
+    let script = "for n in {29..60}; do eval \"exec $n</dev/null\"; done; ulimit -Sn 29; \
+                  bash -c '(:) && [[ -e /proc/self/fd/60 ]] && echo well'";
+    let mut wrong = String::new();
+    for trap in TRAPS {
+        let out = within_limit(&mut small(trap).prepare(["bash", "-c", script]));
+        if let Some(what) = fault(&out) {
+            writeln!(wrong, "{trap}: {what}").expect("a string grows");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
 #[test]
 fn python_closes_a_range_of_descriptors() {
     let script = "
@@ -200,6 +215,19 @@ fn a_socket_is_received_as_a_whole() {
     all_well(helper!("abuse_transfers.c"), &["recv", "recvmsg"]);
 }
 
+/// Erlang waits by `ppoll`.
+#[test]
+fn what_a_call_waited_for_is_told_where_no_page_is() {
+    let parts = ["descriptors", "events", "children", "connections", "times"];
+    all_well(helper!("abuse_waits.c"), &parts);
+}
+
+/// A mask for the time of a wait held SIGBUS back, and so the handler's pages.
+#[test]
+fn handlers_may_miss_while_a_call_waits() {
+    all_well(helper!("abuse_waits.c"), &["signals"]);
+}
+
 fn stacks() -> &'static Path {
     helper!("abuse_stacks.c")
 }
@@ -219,6 +247,20 @@ fn stacks_may_lie_on_the_heap() {
 fn a_program_sees_no_action_but_its_own() {
     let parts = ["name none", "name stack", "alias none", "alias stack"];
     all_well(helper!("abuse_sigaction.c"), &parts);
+}
+
+/// Erlang wraps `sigaction` by way of the next `__sigaction`, which called the wrapper again.
+#[test]
+fn a_program_may_wrap_functions_of_the_c_library() {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| compile("abuse_wrappers.c", &["-rdynamic"]));
+    all_well(program, &[""]);
+}
+
+/// A stressor of `stress-ng` reads the page before the first that it gets, and died of it.
+#[test]
+fn there_is_memory_below_the_break() {
+    all_well(helper!("abuse_break.c"), &[""]);
 }
 
 #[test]
@@ -265,4 +307,44 @@ fn a_policy_can_be_switched_a_thousand_times() {
         .cache("32GiB");
     let out = within_limit(&mut run.prepare([program.to_str().expect("plain letters"), "1200"]));
     assert_eq!(fault(&out), None, "{out:#?}");
+}
+
+/// The runtime's threads are none of the program's to the kernel either, where that matters.
+#[test]
+fn a_program_with_one_thread_may_have_what_only_such_a_one_gets() {
+    let parts = ["parts", "user", "user-and-pid", "threads", "count"];
+    all_well(helper!("abuse_namespaces.c"), &parts);
+}
+
+#[test]
+fn a_program_may_fork_at_another_root() {
+    all_well(helper!("abuse_namespaces.c"), &["chroot"]);
+}
+
+/// A filter for all threads forbids `ioctl`, without which no page can be served.
+#[test]
+fn a_filter_for_all_threads_of_a_program_with_one_binds_that_one() {
+    let program = helper!("abuse_namespaces.c")
+        .to_str()
+        .expect("plain letters");
+    let out = within_limit(&mut small("event").prepare([program, "filter"]));
+    assert!(fault(&out).is_none(), "{out:#?}");
+    out.evicted();
+}
+
+/// The words of the error came from the C library, which allocates for a program with a language:
+/// the child waited for its own lock.
+#[test]
+fn a_child_that_is_refused_says_why_and_ends() {
+    let script = "import locale, os, resource; locale.setlocale(locale.LC_ALL, ''); \
+                  resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)); child = os.fork(); \
+                  child or os._exit(0); print(os.waitpid(child, 0)[1] >> 8)";
+    let mut command = small("signal").prepare(["/usr/bin/python3", "-c", script]);
+    let out = within_limit(command.env("LC_ALL", "C.UTF-8"));
+    assert!(out.status.success(), "{out:#?}");
+    assert_eq!(out.own_stdout(), "2\n", "{out:#?}");
+    assert!(
+        out.stderr.contains("Too many open files (os error 24)"),
+        "{out:#?}"
+    );
 }

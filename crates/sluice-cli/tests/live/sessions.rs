@@ -2,8 +2,8 @@
 
 mod kills;
 
-use crate::build;
-use crate::sluice::{Outcome, Running, Sluice, finish};
+use crate::build::{self, helper};
+use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish};
 use sluice_control::home::{Home, session_name, sessions};
 use sluice_region::own_user;
 use std::ffi::{CString, OsStr};
@@ -359,6 +359,25 @@ fn full_memory_is_named() {
             out.stderr.contains(said) && out.stderr.contains("is full"),
             "{out:#?}"
         );
+    }
+}
+
+/// A store to a device's file for which there was no room was tried again for ever.
+#[test]
+fn a_full_file_system_of_the_devices_file_is_a_bus_error() {
+    let program = helper!("abuse_full.c").display();
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().display();
+    for trap in TRAPS {
+        let script = format!(
+            "mount -t tmpfs -o size=8m none {at} && head -c 1m /dev/zero >{at}/fill && \
+             truncate -s 16m {at}/device && \
+             \"$1\" run {SMALL} --trap {trap} --place dax:{at}/device -- \
+             timeout -s KILL 30 {program} {at}/device {at}/fill"
+        );
+        if let Some(out) = with_memory("64m", &script) {
+            assert!(out.stdout.ends_with("well\n"), "{trap}: {out:#?}");
+        }
     }
 }
 

@@ -338,3 +338,34 @@ proptest! {
         prop_assert!(checked.unwrap() > 100);
     }
 }
+
+/// A walk ends when nothing is under way, which a request of a host alone is.
+#[test]
+fn a_cache_whose_request_is_not_answered_is_not_quiet() {
+    let mut cache = Cache::new(&CacheSetup {
+        lines: 4,
+        ways: 2,
+        replacement: Replacement::Lru,
+        notify: true,
+        accesses: 1,
+        watched: true,
+    });
+    let mut out = HostOut::default();
+    assert!(cache.is_quiet());
+    assert!(matches!(cache.access(0, 7, None, &mut out), Access::Waits));
+    assert!(!cache.is_quiet());
+    let asked = out.send[0];
+    for what in [ToHost::Done(State::Exclusive), ToHost::Data] {
+        assert!(!cache.is_quiet());
+        let answer = Message {
+            what,
+            peer: 0,
+            line: 7,
+            tag: asked.tag,
+            data: 5,
+        };
+        cache.receive(answer, &mut out);
+    }
+    assert!(cache.is_quiet());
+    assert_eq!(out.done, [(0, 5)]);
+}

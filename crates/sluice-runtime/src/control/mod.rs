@@ -19,7 +19,7 @@ use crate::thread;
 use core::sync::atomic::Ordering::*;
 use lanes::Lanes;
 use sluice_abi::Ring;
-use sluice_region::{Descriptors, Mapping, futex_wait, name_thread};
+use sluice_region::{Descriptors, Mapping, futex_wait, futex_wake, name_thread};
 
 /// After a command the server looks this often for a while, if it has to look by itself.
 const BUSY_POLL_NS: u64 = 100_000;
@@ -107,8 +107,18 @@ extern "C" fn main(engine: *mut libc::c_void) -> ! {
         served_ns: now_ns().saturating_sub(BUSY_FOR_NS),
         empty_bells: 0,
     };
-    loop {
-        control.turn();
+    while !control.turn() {}
+    drop(control);
+    thread::leave()
+}
+
+/// Makes the server look whether it is to end.
+pub fn rouse(engine: &Engine) {
+    let core = engine.core();
+    if let Some(rings) = &core.ring {
+        let bell = &ring(&rings.host).bell;
+        bell.fetch_add(1, AcqRel);
+        futex_wake(bell);
     }
 }
 
@@ -122,8 +132,9 @@ struct Control {
 }
 
 impl Control {
-    /// Does a piece of what is to be done, or waits until there may be something.
-    fn turn(&mut self) {
+    /// Does a piece of what is to be done, or waits until there may be something. Says whether the
+    /// thread is to end, with no command half done.
+    fn turn(&mut self) -> bool {
         let rung = self.host.bell().load(Acquire);
         let mut next = self.host.turn();
         if let Some(guest) = &mut self.guest {
@@ -134,6 +145,7 @@ impl Control {
             next = earlier(next, guests_next);
         }
         match next {
+            None if thread::is_leaving() => return true,
             None => self.wait(rung),
             Some(at_ns) => {
                 self.empty_bells = 0;
@@ -144,6 +156,7 @@ impl Control {
                 }
             }
         }
+        false
     }
 
     fn wait(&mut self, rung: u32) {

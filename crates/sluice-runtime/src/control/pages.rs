@@ -339,3 +339,6 @@ impl Core {
         self.show(lpn);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,3 +67,69 @@ fn a_store_to_a_page_mapped_ahead_is_noticed() {
     assert!(host.unmap(Lpn(1)), "written");
     assert_eq!(host.state[1], STASHED);
 }
+
+/// Maps page 1 and gives it back its thread.
+fn bring(host: &mut Host) -> usize {
+    let (addr, _) = host.address_of(1, 0).unwrap();
+    host.state[1] |= PENDING;
+    assert!(host.settle(1, addr, false));
+    host.arrived(1);
+    addr
+}
+
+fn store(addr: usize, value: u64) {
+    // SAFETY: a page that the caller has just mapped, writable.
+    unsafe { (addr as *mut u64).write_volatile(value) };
+}
+
+/// Whether it was written is asked of its contents, and they are compared with what it had.
+#[test]
+fn a_page_that_comes_and_goes_as_it_was_is_clean() {
+    let mut host = host();
+    store(bring(&mut host), 7);
+    assert!(host.take_away(1), "written");
+    for _ in 0..2 {
+        bring(&mut host);
+        assert!(!host.take_away(1), "as it came, from the stash");
+        assert_eq!(host.state[1], STASHED);
+    }
+}
+
+/// What the program dropped itself reads as zeros: what the stash had is no longer the page's.
+#[test]
+fn a_page_that_the_program_dropped_is_zeros_when_it_comes_back() {
+    let mut host = host();
+    store(bring(&mut host), 7);
+    assert!(host.take_away(1), "written");
+    let addr = bring(&mut host);
+    // SAFETY: our own page, whose contents may go.
+    unsafe { sluice_region::dont_need(addr, PAGE).unwrap() };
+    assert!(!host.take_away(1));
+    assert_eq!(host.state[1], 0);
+    let addr = bring(&mut host);
+    // SAFETY: just mapped.
+    assert_eq!(unsafe { (addr as *const u64).read_volatile() }, 0);
+    assert!(!host.take_away(1), "zeros, as it came");
+    assert_eq!((host.state[1], host.mapped()), (0, 0));
+}
+
+/// Others have a use for the page, or it is not the device's.
+#[test]
+fn only_a_page_that_is_mapped_and_no_more_is_set_aside() {
+    for (flags, is_aside) in [
+        (0, true),
+        (STASHED, true),
+        (WRITTEN, true),
+        (PENDING, false),
+        (ORPHAN, false),
+        (OFF_DEVICE, false),
+    ] {
+        let mut host = host();
+        let addr = bring(&mut host);
+        host.state[1] |= flags;
+        assert_eq!(host.set_aside(1), is_aside, "{flags:#b}");
+        assert_eq!(host.pagemap.is_present(addr), !is_aside, "{flags:#b}");
+        assert_eq!(host.state[1] & MAPPED != 0, !is_aside, "{flags:#b}");
+        assert!(!host.set_aside(2), "it is not mapped");
+    }
+}

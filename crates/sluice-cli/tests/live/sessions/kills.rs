@@ -1,9 +1,10 @@
 //! The program, its command and the keeper of its session are killed at any moment, in any order.
 
 use super::await_it;
-use crate::sluice::{Running, Sluice};
+use crate::sluice::{Running, Sluice, TRAPS};
 use sluice_control::home::{Home, session_name, sessions};
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Rounds of kills: `SLUICE_KILL_ROUNDS` asks for more.
@@ -112,5 +113,40 @@ fn kills_leave_nothing_that_the_next_start_does_not_clean() {
     for path in decoys {
         assert!(path.join("proc-1073741824-0.stats").exists(), "{path:?}");
         std::fs::remove_dir_all(&path).expect("ours");
+    }
+}
+
+/// The child of a fork gave up its own lock on the session as soon as it had it.
+#[test]
+fn a_forked_child_alone_keeps_its_session() {
+    for trap in TRAPS {
+        let script = "import os, time; os.fork(); time.sleep(60)";
+        let run = Sluice::run(trap).prepare(["/usr/bin/python3", "-c", script]);
+        let running = Running::start(&mut { run });
+        let session = running.await_session();
+        let has_two = || {
+            let entries = session.read_dir().into_iter().flatten().flatten();
+            entries
+                .filter(|e| e.path().extension() == Some("stats".as_ref()))
+                .count()
+                == 2
+        };
+        await_it("no child", has_two);
+        let command = running.id();
+        let of_command = children(command);
+        let forked: Vec<i32> = of_command.iter().flat_map(|&pid| children(pid)).collect();
+        assert_eq!(forked.len(), 1, "{of_command:?}");
+        for pid in of_command.into_iter().chain([command]) {
+            kill(pid);
+        }
+        let lock = session.join("lock");
+        let is_free = || File::open(&lock).is_ok_and(|file| file.try_lock().is_ok());
+        let is_running = || Path::new(&format!("/proc/{}", forked[0])).exists();
+        // The killed ones are gone when only the child has the device.
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(is_running() && !is_free(), "{trap}: {:?}", session.exists());
+        kill(forked[0]);
+        await_it("the lock stays", || !session.exists() || is_free());
+        running.finish();
     }
 }

@@ -1,0 +1,82 @@
+//! Calls that change what a process sees of the system, or what it may ask of the kernel.
+
+use crate::buffers::set_errno;
+use crate::init::engine;
+use crate::next;
+use libc::{c_char, c_int, c_long};
+use sluice_region::{call, errno, say};
+use sluice_runtime::{is_programs_only_thread, keep_root};
+
+next!(next_unshare: c"unshare"(flags: c_int) -> c_int);
+next!(next_setns: c"setns"(fd: c_int, kind: c_int) -> c_int);
+next!(next_chroot: c"chroot"(path: *const c_char) -> c_int);
+
+/// Makes a call, and again without the runtime's threads if the kernel refuses it because of them.
+fn with_one_thread(call: impl Fn() -> c_int) -> c_int {
+    let result = call();
+    if result == 0 || errno() != libc::EINVAL {
+        return result;
+    }
+    let again = || (call(), errno());
+    let again = engine().and_then(|engine| engine.with_one_thread(again));
+    let (result, errno) = again.unwrap_or((result, libc::EINVAL));
+    // What the runtime did before and after it left another one.
+    if result != 0 {
+        set_errno(errno);
+    }
+    result
+}
+
+/// # Safety
+/// C contract of `unshare`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unshare(flags: c_int) -> c_int {
+    // SAFETY: passed on.
+    let part = |flags| with_one_thread(|| unsafe { next_unshare(flags) });
+    let both = libc::CLONE_NEWUSER | libc::CLONE_NEWPID;
+    if flags & both != both {
+        return part(flags);
+    }
+    // In the second state a process can begin no thread, so the runtime's are there before it.
+    match part(flags & !libc::CLONE_NEWPID) {
+        0 => part(libc::CLONE_NEWPID),
+        failed => failed,
+    }
+}
+
+/// # Safety
+/// C contract of `setns`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn setns(fd: c_int, kind: c_int) -> c_int {
+    // SAFETY: passed on.
+    with_one_thread(|| unsafe { next_setns(fd, kind) })
+}
+
+/// # Safety
+/// C contract of `chroot`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chroot(path: *const c_char) -> c_int {
+    if engine().is_some() {
+        keep_root();
+    }
+    // SAFETY: passed on.
+    unsafe { next_chroot(path) }
+}
+
+/// A filter of system calls. One for all threads would bind the runtime's as well, which need calls
+/// that the program forbids itself. A program with one thread means just that one.
+pub fn seccomp(mut args: [usize; 6]) -> Result<usize, i32> {
+    const SET_MODE_FILTER: usize = 1;
+    let tsync = libc::SECCOMP_FILTER_FLAG_TSYNC as usize;
+    if args[0] == SET_MODE_FILTER && args[1] & tsync != 0 && engine().is_some() {
+        match is_programs_only_thread() {
+            true => args[1] &= !tsync,
+            false => say(format_args!(
+                "the program sets a filter of system calls for all of its threads, which binds the \
+                 emulation's threads as well: if it forbids one of their calls, the program ends"
+            )),
+        }
+    }
+    // SAFETY: what the program asked for.
+    unsafe { call(libc::SYS_seccomp as c_long, args) }
+}

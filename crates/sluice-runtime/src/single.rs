@@ -1,0 +1,124 @@
+//! Calls that the kernel grants only to a process with one thread, such as the one for a user
+//! namespace.
+//!
+//! A program with one thread may make them. The runtime's threads end for the moment of the call,
+//! and others begin after it. Nobody else can miss meanwhile: the program's one thread is here.
+
+use crate::calm::calm;
+use crate::clock::{now_ns, sleep_until};
+use crate::control;
+use crate::engine::{Engine, StartError, kind, os};
+use crate::files::Hold;
+use crate::session::Trap;
+use crate::thread;
+use sluice_region::{Uffd, cpu_now, fatal, threads_of_process};
+
+/// Below are numbers that mean something to the C library.
+const LOWEST_NUMBER: i32 = 16;
+/// How often to look whether a thread is gone.
+const LOOK_NS: u64 = 20_000;
+/// After so many looks the server of the ring is roused again: it may not have slept yet.
+const ROUSE_AFTER: u32 = 50;
+/// The kernel ends a thread within this time. A thread that it does not end is a bug here or there.
+const LOOKS_MAX: u32 = 500_000;
+
+/// What must not be lost while no thread of the runtime has it: in event mode, the descriptor that
+/// serves afterwards and the lock on the session.
+struct Meanwhile {
+    uffd: Uffd,
+    hold: Hold,
+}
+
+impl Meanwhile {
+    fn open(engine: &Engine) -> Option<Meanwhile> {
+        let uffd = Uffd::open(kind(Trap::Event)).ok()?;
+        let uffd = uffd.moved_up(LOWEST_NUMBER).ok()?;
+        let hold = Hold::default();
+        hold.take(&engine.session.dir).ok()?;
+        Some(Meanwhile { uffd, hold })
+    }
+}
+
+/// Whether the program has no thread but the caller.
+pub fn is_programs_only_thread() -> bool {
+    threads_of_process() == Ok(1 + thread::running() as u64)
+}
+
+impl Engine {
+    /// Makes a call while this process has one thread. Nothing is called, and `None` is the answer,
+    /// if the program has several, the runtime none, or if the device could not go on after it.
+    pub fn with_one_thread<R>(&'static self, call: impl FnOnce() -> R) -> Option<R> {
+        calm(|| {
+            if thread::running() == 0 || !is_programs_only_thread() {
+                return None;
+            }
+            let meanwhile = match self.session.trap {
+                Trap::Event => Some(Meanwhile::open(self)?),
+                Trap::Signal => None,
+            };
+            let cpu = cpu_now();
+            self.end_threads();
+            let result = call();
+            if let Err(e) = self.begin_again(meanwhile, cpu) {
+                fatal(format_args!("{e}, after a call for one thread only"));
+            }
+            Some(result)
+        })
+    }
+
+    /// Ends the runtime's threads: the ring's server, the handlers one by one, and the service
+    /// thread, whose table of descriptors ends with it.
+    fn end_threads(&self) {
+        thread::set_leaving(true);
+        let has_service = thread::has_service();
+        let handlers = match self.session.trap {
+            Trap::Event => self.session.handlers,
+            Trap::Signal => 0,
+        };
+        let others = handlers + usize::from(has_service);
+        await_that(|look| {
+            if look % ROUSE_AFTER == 0 && thread::running() > others {
+                control::rouse(self);
+            }
+            thread::running() <= others
+        });
+        for left in (0..handlers).rev() {
+            // Whichever handler answers this fault ends. There is one as long as one is counted.
+            self.calibration.rouse();
+            await_that(|_| thread::running() <= left + usize::from(has_service));
+        }
+        if has_service {
+            thread::ring_service();
+        }
+        // It is counted until the kernel has forgotten it.
+        await_that(|_| thread::running() == 0 && threads_of_process() == Ok(1));
+        thread::set_leaving(false);
+    }
+
+    fn begin_again(
+        &'static self,
+        meanwhile: Option<Meanwhile>,
+        cpu: usize,
+    ) -> Result<(), StartError> {
+        if let Some(Meanwhile { mut uffd, hold }) = meanwhile {
+            let number = *uffd.descriptor();
+            // The service thread has the same file under the same number, in its own table.
+            let theirs = uffd.same_elsewhere();
+            let resume = || self.core().resume(self, theirs);
+            let resumed = thread::start_service_for(Some(number as u32), resume);
+            resumed.map_err(os("starting the service thread"))??;
+            hold.give_up();
+        }
+        self.start_threads(cpu)
+    }
+}
+
+fn await_that(mut is_so: impl FnMut(u32) -> bool) {
+    for look in 0..LOOKS_MAX {
+        if is_so(look) {
+            return;
+        }
+        sleep_until(now_ns() + LOOK_NS);
+    }
+    fatal(format_args!("a thread of the runtime has not ended"));
+}
