@@ -122,7 +122,9 @@ static void step_daemon(void) {
     if (is_deep())
         return;
     note_workers();
-    board->done = 0;
+    /* What lives in the daemon may make another one. */
+    atomic_int *done = &board->done[now.depth];
+    *done = 0;
     pid_t child = fork();
     if (child == 0) {
         setsid();
@@ -132,12 +134,12 @@ static void step_daemon(void) {
             close(number);
         MUST(open("/dev/null", O_RDWR) == 0 && dup(0) == 1 && dup(0) == 2);
         life();
-        board->done = 1;
+        *done = 1;
         _exit(0);
     }
     wait_for(child, "the first of two forks");
     parent_writes();
-    wait_for_flag(&board->done, "the daemon's end");
+    wait_for_flag(done, "the daemon's end");
     tell("the daemon was well");
 }
 

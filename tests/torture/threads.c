@@ -272,7 +272,13 @@ void leave_to_the_last_thread(void) {
 
 /* A call for processes with one thread only. The runtime's threads go and come again. */
 static void step_part(void) {
-    tell_call("unshare", unshare(CLONE_SIGHAND | CLONE_VM));
+    int failed = unshare(CLONE_SIGHAND | CLONE_VM);
+    /* A thread that has been joined is the kernel's for a moment longer. */
+    for (int n = 0; failed && !now.workers && n < 200; n++) {
+        usleep(1000);
+        failed = unshare(CLONE_SIGHAND | CLONE_VM);
+    }
+    tell_call("unshare", failed);
     struct region *region = any_region();
     check_region(region, 0, region->pages);
 }

@@ -4,7 +4,7 @@
 //! nothing of a user whom it has no reason to believe.
 
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -93,6 +93,52 @@ pub fn reserve(file: &File, at: u64, len: u64) -> Result<()> {
             libc::EOPNOTSUPP | libc::ENOSYS => return Ok(()),
             errno => return Err(Error::from_raw_os_error(errno)),
         }
+    }
+}
+
+/// Locks one byte of an open file for all who have this opening of it, and says whether nobody else
+/// has it. The lock ends with the last descriptor of the opening.
+///
+/// # Errors
+/// If the file system has no such locks.
+pub fn lock_byte(fd: i32, at: u64) -> Result<bool> {
+    match set_lock(fd, at, libc::F_WRLCK) {
+        Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+/// Gives a locked byte back.
+pub fn unlock_byte(fd: i32, at: u64) {
+    // Without a lock there is nothing to give back.
+    let _ = set_lock(fd, at, libc::F_UNLCK);
+}
+
+fn set_lock(fd: i32, at: u64, kind: i32) -> Result<()> {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // An offset has no sign; half of the inodes of a file system with such numbers share a byte.
+    lock.l_start = (at & (i64::MAX >> 1) as u64) as i64;
+    lock.l_len = 1;
+    // SAFETY: a live request; a number that is no descriptor is told.
+    match unsafe { libc::fcntl(fd, libc::F_OFD_SETLK, &raw const lock) } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// Gives a file's memory back from an offset on, for so many bytes; they read as zeros then.
+///
+/// # Errors
+/// What the system says.
+pub fn punch(file: &File, at: u64, len: u64) -> Result<()> {
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: an open descriptor, no pointers.
+    match unsafe { libc::fallocate(file.as_raw_fd(), how, at as i64, len as i64) } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
     }
 }
 

@@ -5,9 +5,11 @@ use crate::engine::StartError;
 use crate::record::Recorder;
 use crate::session::Session;
 use crate::stats::Live;
-use core::sync::atomic::{AtomicI32, Ordering::*};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};
 use sluice_abi::{GUEST_RING_LINK, LOCK_FILE, MAP_AT, RING_BYTES, VIEW_LINK, view_bytes};
-use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room, text_of};
+use sluice_region::{
+    Mapping, create_private, lock_byte, open_regular, own_user, reserve, room, text_of,
+};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write};
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -25,12 +27,21 @@ const LOCK_FD: i32 = 512;
 
 /// A process's shared lock on its session's directory: nobody removes that while one is held. The
 /// kernel gives it up when the process ends or becomes another image.
+///
+/// With it goes the lock of one byte, which says that the process's own files are in use.
 #[derive(Debug)]
-pub struct Hold(AtomicI32);
+pub struct Hold {
+    fd: AtomicI32,
+    /// Inode of the process's statistics: the byte that is locked. 0 until there are any.
+    file: AtomicU64,
+}
 
 impl Default for Hold {
     fn default() -> Hold {
-        Hold(AtomicI32::new(-1))
+        Hold {
+            fd: AtomicI32::new(-1),
+            file: AtomicU64::new(0),
+        }
     }
 }
 
@@ -44,21 +55,21 @@ impl Clone for Hold {
 impl Hold {
     /// The descriptor that is locked, if there is one.
     pub fn descriptor(&self) -> Option<i32> {
-        let fd = self.0.load(Relaxed);
+        let fd = self.fd.load(Relaxed);
         (fd >= 0).then_some(fd)
     }
 
     /// Moves the descriptor to where hooks guard it.
     pub fn guard(&self) -> Result<(), i32> {
-        let mut fd = self.0.load(Relaxed);
+        let mut fd = self.fd.load(Relaxed);
         let guarded = crate::descriptors::guard(&mut fd);
-        self.0.store(fd, Relaxed);
+        self.fd.store(fd, Relaxed);
         guarded
     }
 
     /// Unlocks the directory.
     pub fn give_up(&self) {
-        let fd = self.0.swap(-1, Relaxed);
+        let fd = self.fd.swap(-1, Relaxed);
         if fd >= 0 {
             // SAFETY: our own descriptor, which nobody uses any more.
             unsafe { libc::close(fd) };
@@ -78,12 +89,29 @@ impl Hold {
         // SAFETY: an open descriptor, no pointers. The lock belongs to both numbers.
         let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOCK_FD) };
         let taken = if high >= 0 { high } else { file.into_raw_fd() };
-        let before = self.0.swap(taken, Relaxed);
+        let before = self.fd.swap(taken, Relaxed);
         // In a table of the runtime's own the number before may be that of the new one.
         if before >= 0 && before != taken && is_same_file(before, &found) {
             // SAFETY: our own descriptor, which nobody uses any more.
             unsafe { libc::close(before) };
         }
+        Ok(())
+    }
+
+    /// Says that this process uses the files of the statistics with this inode. Tells whether
+    /// nobody else says so.
+    fn claim(&self, file: u64) -> bool {
+        self.file.store(file, Relaxed);
+        let locked = self.descriptor().map(|fd| lock_byte(fd, file));
+        // Where there are no such locks, nobody looks for one.
+        !matches!(locked, Some(Ok(false)))
+    }
+
+    /// Locks the directory anew, and the byte with it.
+    pub fn renew(&self, dir: &Path) -> Result<(), StartError> {
+        self.take(dir)?;
+        // If the keeper looks just now, it finds the files as they are and takes nothing.
+        self.claim(self.file.load(Relaxed));
         Ok(())
     }
 }
@@ -115,7 +143,7 @@ pub struct Identity {
 /// that nobody removes it while this process runs.
 pub fn create(session: &Session, of: Identity) -> Result<(Live, Option<ControlRing>), StartError> {
     session.hold.take(&session.dir)?;
-    let (path, file) = first_free_name(&session.dir)?;
+    let (path, file) = first_free_name(session)?;
     // The residency map behind the statistics is sparse, and most of it stays so.
     let map = map_file(&path, &file, view_bytes(of.pages), &[(0, MAP_AT as u64)])?;
     let command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
@@ -178,11 +206,18 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
 }
 
 /// `proc-<pid>-<n>.stats`: an image made by `exec` has the pid of the one before it.
-fn first_free_name(dir: &Path) -> Result<(PathBuf, File), StartError> {
+fn first_free_name(session: &Session) -> Result<(PathBuf, File), StartError> {
+    let dir = &session.dir;
     for image in 0..MAX_IMAGES {
         let path = dir.join(format!("proc-{}-{image}.stats", std::process::id()));
         match create_private(&path) {
-            Ok(file) => return Ok((path, file)),
+            Ok(file) => {
+                let inode = file.metadata().map_err(|e| failed(&path, &e))?.ino();
+                if session.hold.claim(inode) {
+                    return Ok((path, file));
+                }
+                // The keeper looks just now whether the file is in use.
+            }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => return Err(failed(&path, &e)),
         }

@@ -146,20 +146,17 @@ impl Core {
     pub fn resume(&mut self, engine: &Engine, uffd: Uffd) -> Result<(), StartError> {
         self.register(engine, &uffd)?;
         self.use_descriptor(engine, uffd)?;
-        engine.session.hold.take(&engine.session.dir)
+        engine.session.hold.renew(&engine.session.dir)
     }
 
-    /// Registers the arena.
+    /// Registers what the arena has on the device.
     fn take_over(&self, uffd: &Uffd, (base, len): (usize, usize)) -> Result<(), i32> {
         let register = |pages: Range<usize>| {
             uffd.register_private(base + pages.start * PAGE, pages.len() * PAGE)
         };
-        let all = 0..len / PAGE;
-        // Files, which the program may have mapped in the arena, cannot be registered.
-        match register(all.clone()) {
-            Err(libc::EINVAL) => self.each_run_on_device(all, self.host.used.runs(), register),
-            other => other,
-        }
+        // What is off the device is the kernel's: files that the program has mapped there, and
+        // stacks for signals, to which the kernel writes without waiting for a page.
+        self.each_run_on_device(0..len / PAGE, self.host.used.runs(), register)
     }
 
     /// Calls `each` with each run of pages that is on the device. Only in `used` may there be some

@@ -1,8 +1,10 @@
 //! A session directory: what the runtime reads, and where it writes.
 //!
 //! Whoever uses a session holds a shared lock on a file in it: the command, its keeper, and every
-//! process of the program. Nobody removes it meanwhile.
+//! process of the program. Nobody removes it meanwhile. The keeper gives back the memory of processes
+//! that have ended.
 
+mod ended;
 mod home;
 mod sweep;
 
@@ -13,7 +15,7 @@ use sluice_abi::{LOCK_FILE, OWNER_FILE, PRELOAD_LINK, SESSION_MARK};
 use sluice_control::home::{is_plain, owner_text, session_name};
 use sluice_region::{create_private, open_folder, open_regular, own_user, room};
 use std::fs::File;
-use std::io::{Error as IoError, ErrorKind, Read, Write};
+use std::io::{Error as IoError, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,8 @@ use sweep::{Removal, remove, sweep};
 
 /// A keeper looks this often whether the processes of a killed command have ended.
 const LOOK: Duration = Duration::from_millis(50);
+/// And which processes of a session have ended: this often while some do, and otherwise.
+const LOOK_FOR_ENDED_MS: (i32, i32) = (100, 500);
 /// Attempts at making a session, of which another command may remove one that has no lock yet.
 const ATTEMPTS: u32 = 100;
 /// A file system with less room than this is full.
@@ -153,8 +157,15 @@ pub fn keep(dir: &Path) -> ExitCode {
     // SAFETY: nothing here has opened a file yet.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
     let lock = hold(dir);
-    let _ = std::io::stdin().read(&mut [0]);
-    drop(lock);
+    let mut ended = ended::Ended::new(dir);
+    let mut found = false;
+    while !is_over_after(match found {
+        true => LOOK_FOR_ENDED_MS.0,
+        false => LOOK_FOR_ENDED_MS.1,
+    }) {
+        found = ended.as_mut().is_some_and(|ended| ended.look(dir));
+    }
+    drop((lock, ended));
     loop {
         // A program that is just being started has no lock yet.
         std::thread::sleep(LOOK);
@@ -164,6 +175,18 @@ pub fn keep(dir: &Path) -> ExitCode {
             Removal::Refused => return ExitCode::FAILURE,
         }
     }
+}
+
+/// Waits a while for the end of the command, which is at the other end of the standard input.
+fn is_over_after(ms: i32) -> bool {
+    let mut input = libc::pollfd {
+        fd: libc::STDIN_FILENO,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one live request.
+    let got = unsafe { libc::poll(&raw mut input, 1, ms) };
+    got > 0 || (got < 0 && IoError::last_os_error().kind() != ErrorKind::Interrupted)
 }
 
 /// Takes a session's lock as one of several.

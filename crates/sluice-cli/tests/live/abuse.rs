@@ -239,7 +239,8 @@ fn nothing_below_a_small_stack_is_written() {
 
 #[test]
 fn stacks_may_lie_on_the_heap() {
-    all_well(stacks(), &["heap", "alternate", "raw-alternate"]);
+    let parts = ["heap", "alternate", "raw-alternate", "alternate-of-a-child"];
+    all_well(stacks(), &parts);
 }
 
 /// Erlang installs every action again that it finds, with an alternate stack.

@@ -381,6 +381,17 @@ fn a_full_file_system_of_the_devices_file_is_a_bus_error() {
     }
 }
 
+/// Each program that a script ran kept its rings in memory until the script's end.
+#[test]
+fn a_script_of_many_programs_needs_no_more_memory_than_a_few() {
+    let script = "n=0; while [ $n -lt 250 ]; do /bin/true || exit 3; n=$((n+1)); done; echo well";
+    let run = format!("\"$1\" run {SMALL} -- sh -c '{script}'");
+    if let Some(out) = with_memory("24m", &run) {
+        assert!(out.stdout.ends_with("well\n"), "{out:#?}");
+        assert!(out.status.success(), "{out:#?}");
+    }
+}
+
 /// A home that cannot be used is not an error as long as there is another.
 #[test]
 fn a_users_own_folder_is_used_if_it_is_in_memory() {

@@ -90,6 +90,21 @@ static void alternate(int raw) {
     CHECK(before.ss_sp == stack.ss_sp && before.ss_size == bytes && before.ss_flags == 0);
 }
 
+/* An alternate stack of which nobody has touched a page, in the child of a fork. */
+static void alternate_of_a_child(void) {
+    size_t bytes = 64 << 10;
+    stack_t stack = {.ss_size = bytes, .ss_sp = malloc(bytes)};
+    CHECK(stack.ss_sp && sigaltstack(&stack, NULL) == 0);
+    for (int raw = 0; raw < 2; raw++) {
+        pid_t child = raw ? (pid_t)syscall(SYS_fork) : fork();
+        if (child == 0) {
+            limit(10);
+            _exit(wrong(words, PAGES) != 0);
+        }
+        child_was_well(child);
+    }
+}
+
 int main(int count, char **arguments) {
     limit(25);
     CHECK(count == 2);
@@ -102,6 +117,8 @@ int main(int count, char **arguments) {
         alternate(0);
     else if (strcmp(arguments[1], "raw-alternate") == 0)
         alternate(1);
+    else if (strcmp(arguments[1], "alternate-of-a-child") == 0)
+        alternate_of_a_child();
     else
         return 2;
     puts("well");
