@@ -10,11 +10,23 @@ static volatile uint32_t *counters;
 static volatile uint32_t counted[COUNTERS];
 static volatile uint64_t ticks;
 
+static volatile sig_atomic_t period;
+
+/* One tick: the next begins when its handler is done. A device may be slower than any interval, and
+   ticks that come faster than they are handled leave the program no time. */
+static void set_timer(int microseconds) {
+    period = microseconds;
+    struct itimerval once = {{0, 0}, {0, microseconds}};
+    MUST(setitimer(ITIMER_REAL, &once, NULL) == 0);
+}
+
 static void on_tick(int signal) {
     (void)signal;
     size_t n = mix(++ticks) % COUNTERS;
     counters[n * (PAGE / 4)]++;
     counted[n]++;
+    if (now.ticking)
+        set_timer(period);
 }
 
 static void mask_ticks(int how) {
@@ -22,11 +34,6 @@ static void mask_ticks(int how) {
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     MUST(sigprocmask(how, &alarm, NULL) == 0);
-}
-
-static void set_timer(int microseconds) {
-    struct itimerval every = {{0, microseconds}, {0, microseconds}};
-    MUST(setitimer(ITIMER_REAL, &every, NULL) == 0);
 }
 
 static void step_tick(void) {
@@ -84,9 +91,10 @@ void check_ticks(void) {
 }
 
 void stop_ticking(void) {
-    if (now.ticking)
-        set_timer(0);
+    int was_ticking = (int)now.ticking;
     now.ticking = 0;
+    if (was_ticking)
+        set_timer(0);
     check_ticks();
 }
 
