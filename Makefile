@@ -35,8 +35,9 @@ test-rust: build
 	@cargo test $(CARGO_FLAGS) --no-fail-fast
 
 # What computes, and what reads and writes files.
-CHECKED := sluice-units sluice-abi sluice-model sluice-fabric sluice-config sluice-trace \
-	sluice-workload sluice-output
+CHECKED := sluice-units sluice-lists sluice-events sluice-stats sluice-abi sluice-model sluice-cxl \
+	sluice-host sluice-net sluice-driver sluice-config sluice-trace sluice-streams sluice-kernels \
+	sluice-replay sluice-workload sluice-simulation sluice-results
 
 .PHONY: test-checked
 test-checked: system ## The tests of what computes, where an overflow or a broken assertion fails
@@ -116,7 +117,8 @@ fuzz: system ## Random requests, files and bits against plain models, from a new
 	$(say) "$(FUZZ) times the inputs of the tests; SEED=$(SEED) draws the same again"
 	@SLUICE_FUZZ=$(FUZZ) PROPTEST_CASES=$$((256 * $(FUZZ))) PROPTEST_RNG_SEED=$(SEED) \
 		cargo test --release --locked --no-fail-fast \
-		-p sluice-units -p sluice-model -p sluice-fabric -p sluice-config \
+		-p sluice-units -p sluice-events -p sluice-model -p sluice-cxl -p sluice-host -p sluice-net \
+		-p sluice-kernels -p sluice-config \
 		-p sluice-abi -p sluice-trace
 	@SLUICE_FUZZ=$(FUZZ) SLUICE_SEED=$(SEED) PROPTEST_RNG_SEED=$(SEED) \
 		cargo test --release --locked -p sluice-runtime --test guest --test sessions

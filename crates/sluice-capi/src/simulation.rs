@@ -5,9 +5,7 @@ use crate::api::{
 };
 use core::ffi::c_void;
 use sluice_config::{describe_fabric, parse_fabric};
-use sluice_fabric::net::{
-    Access, Completed, Fabric, FabricConfig, FabricSpec, Refusal, RequesterSettings,
-};
+use sluice_net::{Access, Completed, Fabric, FabricConfig, FabricSpec, Refusal, RequesterSettings};
 use sluice_units::{LINE_BYTES, Ps};
 use std::cell::{Cell, RefCell};
 use std::ffi::CString;
@@ -45,7 +43,7 @@ impl Inner {
 
     fn new(spec: &FabricSpec, seed: u64) -> Result<Inner, String> {
         let config = FabricConfig::new(spec, seed).map_err(|error| error.to_string())?;
-        let fabric = sluice_plugin::fabric(&config).map_err(|error| error.to_string())?;
+        let fabric = sluice_plugin_memory::fabric(&config).map_err(|error| error.to_string())?;
         Ok(Inner {
             fabric: RefCell::new(fabric),
             config,
@@ -214,6 +212,6 @@ impl Inner {
     pub fn statistics(&self) -> String {
         let mut fabric = self.fabric.borrow_mut();
         fabric.end();
-        sluice_output::fabric_statistics(&fabric, &self.config).to_string()
+        sluice_simulation::fabric_statistics(&fabric, &self.config).to_string()
     }
 }

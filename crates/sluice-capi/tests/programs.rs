@@ -105,8 +105,8 @@ fn a_program_in_cpp_loads_a_fabric_as_its_own_requesters_do() {
 
     let own = LOOP.replace("external", "stream");
     let spec = sluice_config::parse_fabric(&own, "own.toml").unwrap();
-    let config = sluice_fabric::net::FabricConfig::new(&spec, 1).unwrap();
-    let mut fabric = sluice_fabric::net::Fabric::new(&config).unwrap();
+    let config = sluice_net::FabricConfig::new(&spec, 1).unwrap();
+    let mut fabric = sluice_net::Fabric::new(&config).unwrap();
     for us in [10, 100] {
         fabric.begin();
         fabric

@@ -7,7 +7,7 @@ use crate::program;
 use crate::qemu::{self, Qemu, Version, tied_to_us};
 use crate::session::{PLUGIN_FILE, SessionDir};
 use serde_json::Value;
-use sluice_output::Exit;
+use sluice_results::Exit;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

@@ -37,10 +37,10 @@ macro_rules! from {
 from!(
     sluice_model::ConfigError,
     sluice_config::Error,
-    sluice_fabric::net::FabricError,
-    sluice_output::FabricRunError,
-    sluice_output::SystemError,
-    sluice_workload::SpecError,
+    sluice_net::FabricError,
+    sluice_simulation::FabricRunError,
+    sluice_simulation::SystemError,
+    sluice_kernels::WorkloadError,
     sluice_control::Error,
     sluice_ctl::CtlError
 );

@@ -8,11 +8,11 @@ use crate::program;
 use crate::progress::Progress;
 use serde_json::{Value, json};
 use sluice_config::{describe_fabric, fabrics};
-use sluice_fabric::net::{
+use sluice_driver::recording::SPREADS;
+use sluice_net::{
     ENDPOINTS, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
-use sluice_fabric::recording::SPREADS;
-use sluice_output::FabricPlan;
+use sluice_simulation::FabricPlan;
 use std::process::ExitCode;
 use std::time::Instant;
 

@@ -4,12 +4,13 @@ use crate::error::Error;
 use crate::sim::{open_trace, trace_failed};
 use crate::trace;
 use clap::Args;
-use sluice_fabric::host::Program;
-use sluice_fabric::recording::{CacheSize, Recording, SPREADS, SpreadInfo};
-use sluice_output::Recorded;
+use sluice_driver::recording::{Recording, SPREADS, SpreadInfo};
+use sluice_host::CacheSize;
+use sluice_host::Program;
+use sluice_kernels::{KernelOptions, parse_kernel};
+use sluice_replay::Placement;
+use sluice_simulation::Recorded;
 use sluice_units::{Bytes, LINE_BYTES, Ps};
-use sluice_workload::kernel::{KernelOptions, parse_kernel};
-use sluice_workload::replay::Placement;
 use std::path::PathBuf;
 
 /// Caches between a program and its memory, where nothing else is said.

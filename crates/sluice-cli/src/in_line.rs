@@ -10,7 +10,7 @@ use crate::sim_system;
 use clap::Args;
 use serde_json::Value;
 use sluice_config::System;
-use sluice_output::{Exit, Folder};
+use sluice_results::{Exit, Folder};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -160,7 +160,7 @@ impl Ready<'_> {
         add(&mut object);
         if let Some(folder) = self.folder {
             let (scale, seed) = (asked.args.scale, asked.device.seed);
-            let config = sluice_output::write_system(&self.system, scale, seed);
+            let config = sluice_results::write_system(&self.system, scale, seed);
             sim_system::keep(&folder, &config, &object)
                 .map_err(|e| Error::at("writing the output folder", e))?;
         }

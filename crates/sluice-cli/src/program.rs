@@ -2,7 +2,7 @@
 
 use crate::entry;
 use crate::error::Error;
-use sluice_output::Folder;
+use sluice_results::Folder;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;

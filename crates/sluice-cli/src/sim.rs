@@ -7,10 +7,11 @@ use crate::progress::Progress;
 use crate::warn::{of_refusals, of_wear};
 use crate::{device, interrupt, trace};
 use serde_json::Value;
-use sluice_fabric::Visibility;
-use sluice_output::{Folder, Plan, STOP_EVERY, write_config};
-use sluice_workload::replay::{Placement, Replay};
-use sluice_workload::{Spec, Stream};
+use sluice_driver::Visibility;
+use sluice_replay::{Placement, Replay};
+use sluice_results::{Folder, write_config};
+use sluice_simulation::{Plan, STOP_EVERY};
+use sluice_streams::{Spec, Stream};
 use std::cell::Cell;
 use std::path::Path;
 use std::process::ExitCode;
@@ -93,7 +94,7 @@ impl<'a> Workload<'a> {
         let text = args.workload.as_deref().unwrap_or_default();
         Ok(Workload::Pattern(
             text,
-            sluice_workload::parse_spec(text, args.device.seed)?,
+            sluice_kernels::parse_stream(text, args.device.seed)?,
         ))
     }
 

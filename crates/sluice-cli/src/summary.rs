@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sluice_abi::Counter;
-use sluice_output::{Process, Run};
+use sluice_results::{Process, Run};
 
 /// The figures of the program itself.
 pub fn line(object: &Value) -> String {

@@ -2,7 +2,7 @@
 
 use crate::session::{SessionDir, is_full};
 use sluice_abi::Counter;
-use sluice_output::{Exit, Run};
+use sluice_results::{Exit, Run};
 use sluice_runtime::Place;
 use sluice_units::printable;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! `sluice trace`, and traces as workloads of `sluice sim`, as a user runs them.
 
 use serde_json::Value;
+use sluice_streams::parse_spec;
 use sluice_testkit::child;
 use sluice_trace::{Access, Header, Kind, Writer};
-use sluice_workload::parse_spec;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use tempfile::TempDir;

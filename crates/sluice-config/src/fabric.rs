@@ -6,7 +6,7 @@ use crate::file::Source;
 use crate::read::{restate, source_of};
 use crate::shelf::{BASE, Shelf};
 use crate::system::beside;
-use sluice_fabric::net::{
+use sluice_net::{
     FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
 };
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use crate::file::Source;
 use crate::read::{Described, describe, restate, source_of};
 use crate::shelf::{BASE, Shelf};
 use crate::systems::systems;
-use sluice_fabric::host::{HOST_PARAMS, HostConfig};
+use sluice_host::{HOST_PARAMS, HostConfig};
 use sluice_model::{ConfigError, DeviceConfig, PARAMS, Param, RawConfig};
 use sluice_units::PAGE_BYTES;
 use std::collections::BTreeMap;

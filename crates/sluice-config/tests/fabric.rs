@@ -1,7 +1,7 @@
 //! Are fabrics read as they are written, and mistakes found with their place?
 
 use sluice_config::{describe_fabric, fabrics, parse_fabric};
-use sluice_fabric::net::FabricConfig;
+use sluice_net::FabricConfig;
 
 #[test]
 fn every_fabric_that_comes_along_can_be() {

@@ -1,7 +1,7 @@
 //! CXL-SSDs with write logs behind a two-level fabric, shared by eight coherent hosts.
 
 use sluice_config::describe_fabric;
-use sluice_fabric::net::{Fabric, FabricConfig, Length, Part};
+use sluice_net::{Fabric, FabricConfig, Length, Part};
 
 fn pool(set: &[(&str, &str)], warmup: u64, requests: u64) -> Fabric {
     let mut spec = describe_fabric("skybyte-pool-64th").unwrap().spec;

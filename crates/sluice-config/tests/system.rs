@@ -1,7 +1,7 @@
 //! Systems load, files build on them, one factor scales them, and every mistake says where it is.
 
 use sluice_config::{Preset, System, describe_system, load_system, parse_system, systems};
-use sluice_fabric::host::{HostDram, Migration};
+use sluice_host::{HostDram, Migration};
 use sluice_model::Op;
 use sluice_units::{Bytes, Ps};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use sluice_abi::{Counter, StatsBlock};
-use sluice_output::{Latencies, Summary, share};
+use sluice_stats::{Latencies, Summary, share};
 use std::fmt::{Display, Write};
 
 /// Figures that belong together.

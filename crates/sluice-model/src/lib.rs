@@ -12,13 +12,11 @@
 
 pub mod cache;
 pub mod config;
-pub mod cxl;
 mod device;
 pub mod dram;
 mod ftl;
 mod index;
 mod layout;
-pub mod lists;
 mod mshr;
 mod nand;
 mod parts;

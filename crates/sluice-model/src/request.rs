@@ -1,6 +1,5 @@
 //! What goes into the device and what comes out.
 
-use crate::cxl::NdrOp;
 use sluice_units::{Lpn, Ps};
 
 /// Load or store.
@@ -35,23 +34,14 @@ pub enum ServedBy {
     WriteLog,
 }
 
-/// What the device tells the host about the wait (SkyByte section III-A's long-delay message).
+/// What the device tells the host about the wait: the long-delay message of SkyByte section III-A,
+/// a No Data Response of CXL.mem before the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing: wait for the data.
     None,
     /// The wait is longer than `device.hint_threshold`: doing something else may pay.
     LongDelay,
-}
-
-impl Hint {
-    /// The opcode of the CXL.mem No Data Response that carries it, if one is sent before the data.
-    pub fn ndr_opcode(self) -> Option<NdrOp> {
-        match self {
-            Hint::None => None,
-            Hint::LongDelay => Some(NdrOp::SkyByteDelay),
-        }
-    }
 }
 
 /// The device's answer to an access.

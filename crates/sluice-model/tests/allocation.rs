@@ -1,8 +1,5 @@
 //! The model runs inside a page-fault handler: after `new` it must not allocate.
 
-use sluice_model::cxl::{
-    DevLoad, Direction, Drs, DrsOp, FlitMode, Message, Meta, Packer, Unpacker,
-};
 use sluice_model::{Device, EVICTIONS, Effects, GC_VICTIMS, Op, PREFETCHES, RawConfig, Request};
 use sluice_testkit::alloc::CountingAlloc;
 use sluice_units::{Lpn, Ps, Rng};
@@ -244,30 +241,4 @@ fn the_write_log_and_the_hint_allocate_nothing_either() {
         log.compactions > 10 && log.stalls > 10 && log.dropped > 10,
         "not busy: {log:?}"
     );
-}
-
-#[test]
-fn packing_flits_allocates_nothing() {
-    let message = Message::Drs(Drs {
-        opcode: DrsOp::MemData,
-        meta: Meta::NONE,
-        tag: 1,
-        poison: false,
-        load: DevLoad::Light,
-        ld_id: 0,
-        dpid: 0,
-        data: [3; 64],
-    });
-    for mode in FlitMode::ALL {
-        let mut packer = Packer::new(mode, Direction::S2m, 16);
-        let mut unpacker = Unpacker::new(mode, Direction::S2m);
-        let (before, mut come) = (ALLOC.counts(), 0);
-        for _ in 0..1000 {
-            while packer.push(&message).is_ok() {}
-            let flit = packer.next_flit().unwrap();
-            unpacker.take(&flit, &mut |_| come += 1).unwrap();
-        }
-        assert_eq!(ALLOC.counts(), before, "{mode:?} allocates");
-        assert!(come > 800, "not busy: {come}");
-    }
 }

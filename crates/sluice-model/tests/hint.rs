@@ -1,6 +1,5 @@
 //! The long-delay hint by SkyByte's Algorithm 1, with both sides of the threshold pinned.
 
-use sluice_model::cxl::NdrOp;
 use sluice_model::{Device, Hint, Op, ServedBy};
 use sluice_testkit::rig::{MISS, access, device, read};
 use sluice_units::{Lpn, Ps, Rng};
@@ -126,12 +125,4 @@ fn what_waits_for_no_flash_gives_no_hint() {
 fn a_page_that_was_never_written_gives_no_hint() {
     let mut device = hinting(Ps::ZERO, &[("ftl.precondition", "none")]);
     assert_eq!(read(&mut device, Ps::ZERO, 0).hint, Hint::None);
-}
-
-#[test]
-fn the_hint_travels_as_a_reserved_opcode() {
-    assert_eq!(Hint::LongDelay.ndr_opcode(), Some(NdrOp::SkyByteDelay));
-    assert_eq!(Hint::None.ndr_opcode(), None);
-    // SkyByte Figure 8.
-    assert_eq!(NdrOp::SkyByteDelay.bits(), 0b111);
 }

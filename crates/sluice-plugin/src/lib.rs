@@ -1,14 +1,11 @@
-//! Devices whose eviction policy, and fabrics whose memories, may be shared objects.
+//! Devices whose eviction policy may be a shared object.
 //!
 //! The model is pure and loads nothing. [`device`] makes a device from any configuration: it loads
-//! the object that `cache.policy` names and hands the model a policy that calls it. [`fabric`] does
-//! the same for endpoints of type `external`.
+//! the object that `cache.policy` names and hands the model a policy that calls it.
 
-mod library;
-mod memory;
+pub mod library;
 mod object;
 
-use sluice_fabric::net::{Fabric, FabricConfig, FabricError, MemorySettings};
 use sluice_model::{ConfigError, Device, DeviceConfig, EVICTIONS, RawConfig};
 
 /// A device as [`Device::new`] makes it, with its policy loaded if that is a shared object.
@@ -23,35 +20,6 @@ pub fn device(config: &DeviceConfig, seed: u64) -> Result<Device, ConfigError> {
             Device::with_policy(config, seed, Box::new(policy))
         }
     }
-}
-
-/// A fabric as [`Fabric::new`] makes it, with the memory models of its external endpoints.
-///
-/// # Errors
-/// What [`Fabric::new`] finds, [`FabricError::Library`] if an object cannot be used and
-/// [`FabricError::NoLibrary`] if an external endpoint names none.
-pub fn fabric(config: &FabricConfig) -> Result<Fabric, FabricError> {
-    let mut fabric = Fabric::new(config)?;
-    for (index, settings) in config.endpoints.iter().enumerate() {
-        let MemorySettings::External(library) = &settings.memory else {
-            continue;
-        };
-        let name = &config.graph.names[config.graph.requesters as usize + index];
-        let endpoint = name.clone();
-        let Some(library) = library else {
-            return Err(FabricError::NoLibrary { endpoint });
-        };
-        let seed = config.seed ^ index as u64;
-        let (path, capacity) = (&library.path, settings.capacity);
-        let memory = memory::load(path, &library.argument, capacity, seed);
-        let memory = memory.map_err(|why| FabricError::Library {
-            endpoint,
-            path: path.clone(),
-            why,
-        })?;
-        fabric.attach(index as u32, Box::new(memory));
-    }
-    Ok(fabric)
 }
 
 /// Makes the path of a shared object in `cache.policy` absolute, so that it means the same

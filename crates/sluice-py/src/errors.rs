@@ -3,11 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::Error;
-use sluice_fabric::net::FabricError;
+use sluice_kernels::WorkloadError;
 use sluice_model::{ConfigError, DeviceConfig};
-use sluice_output::{FabricRunError, SystemError};
+use sluice_net::FabricError;
+use sluice_simulation::{FabricRunError, SystemError};
+use sluice_streams::SpecError;
 use sluice_units::Bytes;
-use sluice_workload::SpecError;
 
 /// What a configuration error says besides its message.
 #[derive(Default)]
@@ -82,22 +83,17 @@ pub fn policy(py: Python<'_>, message: &str) -> PyErr {
 }
 
 /// The exception for a workload that is none.
-pub fn workload(py: Python<'_>, error: &SpecError) -> PyErr {
+pub fn workload(py: Python<'_>, error: &WorkloadError) -> PyErr {
     let (key, value, expected) = match error {
-        SpecError::Kind(kind) | SpecError::NoHost(kind) => (None, Some(kind.clone()), None),
-        SpecError::Kernel { name, kernels } => (None, Some(name.clone()), Some(kernels.clone())),
-        SpecError::Form { part, keys, .. } => (None, Some(part.clone()), Some(keys.clone())),
-        SpecError::Key { key, keys, .. } => (Some(key.clone()), None, Some(keys.clone())),
-        SpecError::Twice { key, .. } => (Some(key.clone()), None, None),
-        SpecError::Parameter { source, .. } => {
+        WorkloadError::NoHost(kind) => (None, Some(kind.clone()), None),
+        WorkloadError::Kernel { name, kernels } => {
+            (None, Some(name.clone()), Some(kernels.clone()))
+        }
+        WorkloadError::Parameter { source, .. } => {
             let told = details(source);
             (told.key, told.value, told.expected)
         }
-        SpecError::Value { source, .. } => (
-            Some(source.key.to_owned()),
-            Some(source.value.clone()),
-            Some(source.expected.clone()),
-        ),
+        WorkloadError::Spec(error) => stream(error),
     };
     let details = Details {
         class: "WorkloadError",
@@ -106,6 +102,21 @@ pub fn workload(py: Python<'_>, error: &SpecError) -> PyErr {
         expected,
     };
     raise(py, &error.to_string(), &details)
+}
+
+/// Key, value and what was expected, of a stream that is none.
+fn stream(error: &SpecError) -> (Option<String>, Option<String>, Option<String>) {
+    match error {
+        SpecError::Kind(kind) => (None, Some(kind.clone()), None),
+        SpecError::Form { part, keys, .. } => (None, Some(part.clone()), Some(keys.clone())),
+        SpecError::Key { key, keys, .. } => (Some(key.clone()), None, Some(keys.clone())),
+        SpecError::Twice { key, .. } => (Some(key.clone()), None, None),
+        SpecError::Value { source, .. } => (
+            Some(source.key.to_owned()),
+            Some(source.value.clone()),
+            Some(source.expected.clone()),
+        ),
+    }
 }
 
 /// The exception for a workload that does not fit on its device.

@@ -4,8 +4,8 @@ use crate::{detached, errors, texts};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::fabrics;
-use sluice_fabric::net::Length;
-use sluice_output::FabricPlan;
+use sluice_net::Length;
+use sluice_simulation::FabricPlan;
 
 pub fn all(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let all = fabrics().iter();

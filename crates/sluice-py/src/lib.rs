@@ -10,11 +10,11 @@ use policy::{PyPolicy, Raised};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sluice_fabric::Visibility;
-use sluice_fabric::host::HOST_PARAMS;
-use sluice_fabric::net::{FABRIC_PARAMS, Length};
+use sluice_driver::Visibility;
+use sluice_host::HOST_PARAMS;
 use sluice_model::cache::Space;
 use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
+use sluice_net::{FABRIC_PARAMS, Length};
 use std::cell::RefCell;
 use std::time::Instant;
 
@@ -223,12 +223,12 @@ mod _core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = raw.check().map_err(|error| errors::config(py, &error))?;
-        let spec = sluice_workload::parse_spec(workload, seed)
+        let spec = sluice_kernels::parse_stream(workload, seed)
             .map_err(|error| errors::workload(py, &error))?;
         if spec.footprint_bytes() > config.capacity().0 {
             return Err(errors::too_large(py, &config, spec.footprint_bytes()));
         }
-        let plan = sluice_output::Plan {
+        let plan = sluice_simulation::Plan {
             device,
             config: &config,
             workload,
@@ -263,7 +263,7 @@ mod _core {
         let Made { mut device, raised } = Made::new(py, &config, seed, policy)?;
         let start = Instant::now();
         detached(py, |stop| {
-            sluice_fabric::replay(&mut device, &pages, || raised.is_some() || stop())
+            sluice_driver::replay(&mut device, &pages, || raised.is_some() || stop())
         })?;
         let seconds = start.elapsed().as_secs_f64();
         settle(py, &raised, policy.is_some(), device.stats().policy_refused)?;
@@ -296,7 +296,7 @@ mod _core {
                 "whole sets of 1 way or more",
             ));
         }
-        Ok(py.detach(|| sluice_fabric::optimum(&pages, cache_pages / ways, ways)))
+        Ok(py.detach(|| sluice_driver::optimum(&pages, cache_pages / ways, ways)))
     }
 
     /// Misses of a device's eviction policy on a trace of pages, without the rest of the device.
@@ -397,8 +397,8 @@ fn settle(py: Python<'_>, raised: &Raised, is_class: bool, refused: u64) -> PyRe
 
 fn simulate_detached(
     py: Python<'_>,
-    plan: &sluice_output::Plan<'_>,
-    spec: &sluice_workload::Spec,
+    plan: &sluice_simulation::Plan<'_>,
+    spec: &sluice_streams::Spec,
     made: Made,
     is_class: bool,
 ) -> PyResult<String> {
@@ -419,7 +419,7 @@ fn simulate_detached(
 fn visibility(py: Python<'_>, hits: &str) -> PyResult<Visibility> {
     let all = [Visibility::All, Visibility::Misses];
     all.into_iter()
-        .find(|one| sluice_output::visible(*one) == hits)
+        .find(|one| sluice_simulation::visible(*one) == hits)
         .ok_or_else(|| errors::bad_value(py, "hits", hits, "one of all, misses"))
 }
 

@@ -4,10 +4,10 @@ use crate::{detached, errors, texts};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::System;
-use sluice_fabric::host::RunLength;
-use sluice_output::{SystemPlan, SystemRun};
+use sluice_host::RunLength;
+use sluice_kernels::parse_kernel;
+use sluice_simulation::{SystemPlan, SystemRun};
 use sluice_units::Ps;
-use sluice_workload::kernel::parse_kernel;
 
 /// The arguments of `simulate_system`.
 pub struct Asked<'a> {

@@ -5,7 +5,7 @@
 //! working. The hash says that two builds did the same thing: compare times only if it is equal.
 
 use sluice_model::{Device, EVICTIONS, Op, RawConfig, Request};
-use sluice_units::{Lpn, Ps, Rng};
+use sluice_units::{Fnv, Lpn, Ps, Rng};
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
@@ -71,21 +71,24 @@ fn once(policy: &str, pages: u64, accesses: u64) -> (u64, u64) {
     let mut rng = Rng::stream(1, "bench");
     let order: Vec<u64> = (0..1 << 16).map(|_| Lpn(rng.below(pages)).addr()).collect();
     let mut now = Ps::ZERO;
-    let mut drive = |device: &mut Device, count: u64, hash: &mut u64| {
+    let mut drive = |device: &mut Device, count: u64, hash: &mut Fnv| {
         for addr in order.iter().cycle().take(count as usize) {
             let req = Request {
                 addr: *addr,
                 op: Op::Read,
             };
             now = device.access(now, req, &mut ()).done_at;
-            *hash = (*hash ^ now.0).wrapping_mul(0x0000_0100_0000_01b3);
+            hash.word(now.0);
         }
     };
-    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut hash = Fnv::default();
     drive(&mut device, order.len() as u64, &mut hash);
     let start = Instant::now();
     drive(&mut device, accesses, &mut hash);
-    (start.elapsed().as_nanos() as u64 * 1_000 / accesses, hash)
+    (
+        start.elapsed().as_nanos() as u64 * 1_000 / accesses,
+        hash.value(),
+    )
 }
 
 fn device(pairs: &[(&str, &str)]) -> Device {

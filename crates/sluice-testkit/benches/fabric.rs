@@ -5,8 +5,8 @@
 //! `cargo bench -p sluice-testkit --bench fabric` measures; `cargo test` runs a small size so that
 //! it keeps working. The hash says that two builds did the same thing.
 
-use sluice_fabric::Wheel;
-use sluice_fabric::net::{Fabric, FabricConfig, FabricSpec, Length};
+use sluice_events::Wheel;
+use sluice_net::{Fabric, FabricConfig, FabricSpec, Length};
 use sluice_units::{Ps, Rng};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

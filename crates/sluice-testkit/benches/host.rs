@@ -4,11 +4,11 @@
 //! size. The hash says that two builds did the same thing: compare speeds only if it is equal.
 
 use sluice_config::load_system;
-use sluice_fabric::host::{HostStats, RunLength, simulate};
+use sluice_host::{HostStats, RunLength, simulate};
+use sluice_kernels::{KERNELS, KernelInfo, KernelOptions};
 use sluice_model::Device;
 use sluice_model::RawConfig;
 use sluice_units::Ps;
-use sluice_workload::kernel::{KERNELS, KernelInfo, KernelOptions};
 use std::time::Instant;
 
 const SYSTEMS: [&str; 3] = ["skybyte-full", "base-cssd", "dram-only"];

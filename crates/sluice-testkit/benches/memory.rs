@@ -4,7 +4,7 @@
 //! `cargo bench -p sluice-testkit --bench memory` measures; `cargo test` runs a small size. The
 //! hash says that two builds did the same thing: compare times only if it is equal.
 
-use sluice_fabric::host::{Adaptive, AstriFlash, HostConfig, Memory, Migration, Sampling, Tpp};
+use sluice_host::{Adaptive, AstriFlash, HostConfig, Memory, Migration, Sampling, Tpp};
 use sluice_testkit::host_rig::{device, host};
 use sluice_units::{Ps, Rng};
 use std::time::Instant;

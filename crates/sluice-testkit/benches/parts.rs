@@ -4,13 +4,13 @@
 //! `cargo bench -p sluice-testkit --bench parts` measures; `cargo test` runs a small size. The
 //! hash says that two builds did the same thing: compare times only if it is equal.
 
-use sluice_model::cxl::{
+use sluice_cxl::{
     DECODER_ALIGNMENT, DevLoad, Direction, Drs, DrsOp, FlitMode, HomeAgent, Message, Meta, Packer,
     Unpacker, Window,
 };
 use sluice_model::dram::{Dram, DramLayout, STANDARDS};
 use sluice_model::{Device, Op, PREFETCHES, RawConfig, Request};
-use sluice_units::{Bytes, Lpn, Ps, Rng};
+use sluice_units::{Bytes, Fnv, Lpn, Ps, Rng};
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
@@ -148,11 +148,14 @@ fn device(pairs: &[(&str, &str)], count: u64, pages: u64) -> (u64, u64) {
 }
 
 fn timed(count: u64, mut access: impl FnMut(u64, Ps) -> Ps) -> (u64, u64) {
-    let (mut now, mut hash) = (Ps::ZERO, 0xcbf2_9ce4_8422_2325u64);
+    let (mut now, mut hash) = (Ps::ZERO, Fnv::default());
     let start = Instant::now();
     for turn in 0..count {
         now = access(turn, now);
-        hash = (hash ^ now.0).wrapping_mul(0x0000_0100_0000_01b3);
+        hash.word(now.0);
     }
-    (start.elapsed().as_nanos() as u64 * 1_000 / count, hash)
+    (
+        start.elapsed().as_nanos() as u64 * 1_000 / count,
+        hash.value(),
+    )
 }

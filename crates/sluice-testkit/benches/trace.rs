@@ -4,10 +4,10 @@
 //! `cargo bench -p sluice-testkit --bench trace` measures; `cargo test` runs a small size. The hash
 //! of the file says that two builds did the same thing: compare times only if it is equal.
 
-use sluice_fabric::host::{Instr, MemOp, Step};
+use sluice_host::{Instr, MemOp, Step};
+use sluice_kernels::{KernelOptions, parse_kernel};
 use sluice_trace::filter::{Filter, Levels, Passed};
 use sluice_trace::{Access, Header, Kind, Reader, Writer};
-use sluice_workload::kernel::{KernelOptions, parse_kernel};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Cursor;
 

@@ -1,6 +1,6 @@
 //! A small host in front of a small SkyByte device, to try things on.
 
-use sluice_fabric::host::{
+use sluice_host::{
     Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest,
     Scheduling, Start, Switching, Tlb,
 };

@@ -10,6 +10,7 @@ pub mod mutate;
 pub mod naive;
 pub mod naive_adaptive;
 pub mod naive_queues;
+pub mod objects;
 pub mod parity;
 pub mod rig;
 pub mod traces;

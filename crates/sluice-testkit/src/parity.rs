@@ -5,7 +5,7 @@
 //! through the simulated device first, so that both devices are in the same state when the
 //! accesses that are known begin.
 
-use sluice_fabric::{Access, Options, Visibility, run};
+use sluice_driver::{Access, Options, Visibility, run};
 use sluice_model::{Device, DeviceConfig};
 use sluice_units::PAGE_BYTES;
 

@@ -1,6 +1,6 @@
 //! Is the bound the bound it says? Against a plain implementation, set by set.
 
-use sluice_fabric::optimum;
+use sluice_driver::optimum;
 use sluice_testkit::{belady, traces};
 
 /// The example of Belady's paper as textbooks give it: 3 frames, 9 faults in 20 references.

@@ -1,4 +1,4 @@
-//! Units of the device model: picoseconds, bytes, page numbers, ratios, and seeded random streams.
+//! Units of the device model: picoseconds, bytes, page numbers, ratios, seeded random streams.
 //!
 //! Everything here is an integer. Text with units (`40us`, `4.8GB`, `5%`) is read and written
 //! with integer arithmetic, so a value survives a trip through text exactly.
@@ -7,6 +7,7 @@
 mod buckets;
 mod bytes;
 mod count;
+mod hash;
 mod page;
 mod printable;
 mod ratio;
@@ -19,6 +20,7 @@ pub use buckets::{
 };
 pub use bytes::Bytes;
 pub use count::parse_count;
+pub use hash::Fnv;
 pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, Ppn};
 pub use printable::printable;
 pub use ratio::Ratio;

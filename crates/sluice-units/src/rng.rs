@@ -1,5 +1,7 @@
 //! Seeded random streams, one for each component.
 
+use crate::hash::Fnv;
+
 /// xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64.
 ///
 /// A component takes its own stream by name, so a new component does not change another's draws.
@@ -13,11 +15,7 @@ impl Rng {
     ///
     /// The name enters as its FNV-1a hash, so the stream is a function of the two alone.
     pub fn stream(seed: u64, name: &str) -> Rng {
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        for byte in name.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        Rng::from_splitmix(seed ^ hash)
+        Rng::from_splitmix(seed ^ Fnv::of(name.as_bytes()))
     }
 
     /// A generator whose state is four draws of splitmix64 from `seed`.

@@ -12,10 +12,11 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::Buffer;
-use crate::order::{Order, VisitHash};
-use crate::plan::{PASSES_MAX, Plan, THREADS_MAX};
 use crate::timer::Timer;
 use part::{Damage, Part, Timed, Untimed, Wrong};
+use sluice_streams::order::Order;
+use sluice_streams::plan::{PASSES_MAX, Plan, THREADS_MAX};
+use sluice_units::Fnv;
 
 static PASSES: [Histogram; PASSES_MAX] = [const { Histogram::new() }; PASSES_MAX];
 static THREADS: [Histogram; THREADS_MAX] = [const { Histogram::new() }; THREADS_MAX];
@@ -186,7 +187,7 @@ impl Crew<'_> {
             )?;
         }
         part.verify()?;
-        Ok((build_ns, part.hash.0))
+        Ok((build_ns, part.hash.value()))
     }
 
     fn pass(
@@ -194,15 +195,15 @@ impl Crew<'_> {
         part: &mut Part,
         thread: usize,
         pass: usize,
-        first: &mut Option<VisitHash>,
+        first: &mut Option<Fnv>,
     ) -> Result<(), Damage> {
         if self.measure == Measure::Loads {
             part.follow_alone(self.measure.laps(self.plan))?;
             // The chain was checked, and is as it was.
-            part.hash.visit(first.unwrap_or_default().0);
+            part.hash.word(first.unwrap_or_default().value());
             return Ok(());
         }
-        let mut seen = VisitHash::default();
+        let mut seen = Fnv::default();
         let timed = Timed {
             timer: self.timer,
             hist: &THREADS[thread],
@@ -212,7 +213,7 @@ impl Crew<'_> {
             Measure::Revisits => part.revisit(&timed, &mut seen)?,
             Measure::Passes | Measure::Loads => part.visit_all(&Untimed, &mut seen)?,
         }
-        part.hash.visit(seen.0);
+        part.hash.word(seen.value());
         match self.plan.parameters().order {
             Order::Uniform => Ok(()),
             Order::Sequential | Order::Cycle => same_way(part, pass, first, seen),
@@ -221,19 +222,14 @@ impl Crew<'_> {
 }
 
 /// A pass that is not measured, in which each pointer is checked before it is followed.
-fn checked(part: &mut Part, pass: usize, first: &mut Option<VisitHash>) -> Result<(), Damage> {
-    let mut seen = VisitHash::default();
+fn checked(part: &mut Part, pass: usize, first: &mut Option<Fnv>) -> Result<(), Damage> {
+    let mut seen = Fnv::default();
     part.visit_all(&Untimed, &mut seen)?;
     same_way(part, pass, first, seen)
 }
 
 /// Passes go the way of the first.
-fn same_way(
-    part: &Part,
-    pass: usize,
-    first: &mut Option<VisitHash>,
-    seen: VisitHash,
-) -> Result<(), Damage> {
+fn same_way(part: &Part, pass: usize, first: &mut Option<Fnv>, seen: Fnv) -> Result<(), Damage> {
     if *first.get_or_insert(seen) != seen {
         return Err(part.damage(0, Wrong::Pass { pass: pass + 1 }));
     }
@@ -243,8 +239,8 @@ fn same_way(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access;
-    use crate::plan::Parameters;
+    use sluice_streams::access;
+    use sluice_streams::plan::Parameters;
 
     fn plan(order: Order, write: bool, threads: u64) -> Plan {
         let (size, stride, passes, seed) = (64 << 10, 64, 3, 7);
@@ -277,16 +273,16 @@ mod tests {
         let mut sum = 0_u64;
         for thread in 0..p.threads {
             let mut visits = access::visits(plan, thread);
-            let mut hash = VisitHash::default();
+            let mut hash = Fnv::default();
             for _ in 0..p.passes {
-                let mut seen = VisitHash::default();
+                let mut seen = Fnv::default();
                 visits
                     .by_ref()
                     .take(plan.nodes() as usize)
-                    .for_each(|n| seen.visit(n * p.stride));
-                hash.visit(seen.0);
+                    .for_each(|n| seen.word(n * p.stride));
+                hash.word(seen.value());
             }
-            sum = sum.wrapping_add(hash.0);
+            sum = sum.wrapping_add(hash.value());
         }
         sum
     }

@@ -50,17 +50,6 @@ pub fn run(command: WorkloadCommand) -> ExitCode {
     }
 }
 
-/// A size with a unit, or a bare number of bytes.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    match text.parse::<u64>() {
-        Ok(bytes) => Ok(bytes),
-        Err(_) => text
-            .parse::<Bytes>()
-            .map(|bytes| bytes.0)
-            .map_err(|error| error.to_string()),
-    }
-}
-
 /// A mapping that could not be had, by name.
 fn mapping(len: u64, file: Option<&std::path::Path>) -> impl FnOnce(std::io::Error) -> Error {
     let what = match file {

@@ -5,12 +5,12 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::hist::Histogram;
-use crate::order::thread_rng;
-use crate::plan::THREADS_MAX;
 use crate::store::{Record, Store};
 use crate::timer::Timer;
 use crate::value::{self, Mismatch};
-use crate::ycsb::{Chooser, Distribution, Mix, Op, SCAN_MAX};
+use sluice_streams::order::thread_rng;
+use sluice_streams::plan::THREADS_MAX;
+use sluice_streams::ycsb::{Chooser, Distribution, Mix, Op, SCAN_MAX};
 
 const OPS_STREAM: &str = "kv.ops";
 const KINDS: usize = Op::ALL.len();

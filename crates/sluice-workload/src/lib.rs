@@ -1,7 +1,6 @@
-//! Plain programs and access generators that know nothing of the emulator.
+//! Plain programs that know nothing of the emulator.
 //!
-//! The programs measure and check memory or a server that they believe to be ordinary. The
-//! access streams describe the same programs without running them: [`parse_spec`].
+//! They measure and check memory or a server that they believe to be ordinary.
 //!
 //! # JSON
 //!
@@ -29,30 +28,20 @@
 //!   where it was not asked for. Edges a second count an edge once in a search, as Graph500 does,
 //!   and in both directions in an iteration.
 
-mod access;
 mod chase;
 mod command;
 mod error;
 mod graph;
 mod hist;
-pub mod kernel;
 mod kv;
 mod memory;
-mod order;
 mod pattern;
-mod plan;
 mod redis;
-pub mod replay;
 mod report;
 mod resp;
-mod spec;
 mod store;
 mod timer;
 mod value;
-mod ycsb;
-mod zipf;
 
-pub use access::{Access, Stream};
 pub use command::{WorkloadCommand, run};
-pub use error::{BadValue, Error};
-pub use spec::{Spec, SpecError, parse_spec};
+pub use error::Error;

@@ -11,8 +11,8 @@ use sluice_units::{LINE_BYTES, PAGE_BYTES, Rng};
 
 use crate::error::Error;
 use crate::memory::{Buffer, Scratch};
-use crate::order::thread_rng;
 use crate::value::mix;
+use sluice_streams::order::thread_rng;
 
 const STREAM: &str = "pattern.order";
 const LINES: u64 = PAGE_BYTES / LINE_BYTES;

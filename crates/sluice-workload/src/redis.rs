@@ -15,10 +15,10 @@ pub use conn::{Address, Connection};
 
 use crate::error::Error;
 use crate::hist::Histogram;
-use crate::order::thread_rng;
 use crate::resp::Reply;
 use crate::value::{self, Mismatch};
-use crate::ycsb::{Chooser, Distribution, Mix, Op};
+use sluice_streams::order::thread_rng;
+use sluice_streams::ycsb::{Chooser, Distribution, Mix, Op};
 use versions::Versions;
 
 const OPS_STREAM: &str = "redis.ops";

@@ -1,8 +1,8 @@
 //! A session directory: what the runtime reads, and where it writes.
 //!
 //! Whoever uses a session holds a shared lock on a file in it: the command, its keeper, and every
-//! process of the program. Nobody removes it meanwhile. The keeper gives back the memory of processes
-//! that have ended.
+//! process of the program. Nobody removes it meanwhile. The keeper gives back the memory of
+//! processes that have ended.
 
 mod ended;
 mod home;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use sluice_abi::Counter;
-use sluice_output::{Process, share};
+use sluice_results::Process;
+use sluice_stats::share;
 
 /// What a process did in a while, and what it is now.
 #[derive(Debug)]

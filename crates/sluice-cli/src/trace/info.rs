@@ -3,7 +3,7 @@
 use super::{args::InfoArgs, at, open};
 use crate::error::Error;
 use serde_json::{Value, json};
-use sluice_output::share;
+use sluice_stats::share;
 use sluice_trace::footprint::{Footprint, LINE_BYTES, PAGE_BYTES};
 use sluice_trace::{Kind, Reader, Reuse};
 use std::io::{Read, Seek};

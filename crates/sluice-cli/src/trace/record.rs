@@ -94,7 +94,7 @@ impl Recording<'_> {
     fn tell(&self, said: &Value, wall_s: f64) {
         let count = |key: &str| said[key].as_u64().unwrap_or(0);
         let (seen, accesses, bytes) = (count("accesses_seen"), count("accesses"), count("bytes"));
-        let per_access = sluice_output::share(bytes, accesses);
+        let per_access = sluice_stats::share(bytes, accesses);
         if self.json {
             let object = json!({
                 "schema": "sluice.trace-record/1",

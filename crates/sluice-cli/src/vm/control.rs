@@ -2,7 +2,7 @@
 
 use super::demo::Progress;
 use crate::error::Error;
-use sluice_output::Process;
+use sluice_results::Process;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

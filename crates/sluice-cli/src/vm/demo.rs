@@ -17,7 +17,7 @@ use crate::run::{check_live, pick_figures};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use sluice_model::DeviceConfig;
-use sluice_output::{Exit, Folder, Process, Run, read_processes};
+use sluice_results::{Exit, Folder, Process, Run, read_processes};
 use sluice_units::Bytes;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Read, Write};

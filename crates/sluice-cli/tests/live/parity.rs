@@ -2,7 +2,7 @@
 
 use crate::sluice::{Outcome, Sluice, TRAPS};
 use sluice_abi::{RECORD_MAGIC, RecordHeader};
-use sluice_fabric::Access;
+use sluice_driver::Access;
 use sluice_model::{DeviceConfig, EVICTIONS};
 use sluice_testkit::parity::{Record, Simulated};
 use sluice_units::{Bytes, PAGE_BYTES};
@@ -80,7 +80,7 @@ impl Case<'_> {
             "chase:size={SIZE},stride={},passes=3{}",
             self.stride, self.keys
         );
-        let stream = sluice_workload::parse_spec(&spec, 1)
+        let stream = sluice_streams::parse_spec(&spec, 1)
             .expect("a workload")
             .streams()
             .remove(0);

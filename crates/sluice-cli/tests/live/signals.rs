@@ -3,7 +3,7 @@
 use crate::build::helper;
 use crate::sluice::{Outcome, Running, Sluice, TRAPS};
 use sluice_abi::Counter;
-use sluice_output::{Process, read_processes};
+use sluice_results::{Process, read_processes};
 use std::time::{Duration, Instant};
 
 /// The program, with a quarter of its memory as cache.

@@ -20,36 +20,14 @@ pub(super) struct Back {
     pub contents: Contents,
 }
 
-/// The flash array that the FTL works on.
-#[cfg(not(test))]
-macro_rules! flash {
-    ($back:expr) => {
-        &mut $back.nand
-    };
-}
-
-/// The same, watched.
-#[cfg(test)]
-macro_rules! flash {
-    ($back:expr) => {
-        &mut super::contents::Watched {
-            layout: $back.ftl.layout(),
-            nand: &mut $back.nand,
-            contents: &mut $back.contents,
-        }
-    };
-}
-
 impl Back {
     pub fn new(settings: &Settings, seed: u64) -> Back {
-        let back = Back {
-            ftl: Ftl::new(settings, seed),
+        let ftl = Ftl::new(settings, seed);
+        Back {
+            contents: Contents::of(&ftl, settings, seed),
             nand: Nand::new(settings, seed),
-            contents: Contents::new(),
-        };
-        #[cfg(test)]
-        let back = back.filled(settings, seed);
-        back
+            ftl,
+        }
     }
 
     /// See [`Nand::retime`].
@@ -57,28 +35,13 @@ impl Back {
         self.nand.retime(settings);
     }
 
-    /// With the contents of a device that is preconditioned.
-    #[cfg(test)]
-    fn filled(mut self, settings: &Settings, seed: u64) -> Back {
-        self.contents.map_blocks = self.ftl.translation_blocks();
-        self.contents.bad_blocks = crate::ftl::factory_bad_blocks(settings, seed);
-        for lpn in 0..settings.pages {
-            if let Some(ppn) = self.ftl.ppn_of(lpn) {
-                self.contents.preset(ppn, Contents::initial(lpn));
-            }
-        }
-        for ppn in self.ftl.translation_ppns() {
-            self.contents.preset(ppn, 0);
-        }
-        self
-    }
-
     /// Nothing will be asked for before `now`. What idle dies had the time for until then is done
     /// in the background.
     #[inline]
     pub fn pass(&mut self, now: Ps, stats: &mut Stats) {
         if self.ftl.is_due(now) {
-            self.ftl.advance(now, flash!(self), stats);
+            self.ftl
+                .advance(now, &mut self.contents.over(&mut self.nand), stats);
         }
         self.nand.pass(now);
     }
@@ -90,9 +53,14 @@ impl Back {
 
     /// When the page, asked for at `at`, is out of the flash array. Adds what it waited for.
     pub fn read(&mut self, at: Ps, lpn: u32, parts: &mut Parts, stats: &mut Stats) -> Ps {
-        #[cfg(test)]
         self.contents.forget_read();
-        let served = self.ftl.read(at, lpn, Origin::Host, flash!(self), stats);
+        let served = self.ftl.read(
+            at,
+            lpn,
+            Origin::Host,
+            &mut self.contents.over(&mut self.nand),
+            stats,
+        );
         parts.flash_queue += served.queue;
         parts.flash_gc += served.gc;
         parts.flash_service += served.service;
@@ -123,18 +91,28 @@ impl Back {
 
     /// The same, to where the host wants it.
     pub fn write_to(&mut self, at: Ps, lpn: u32, placement: Placement, stats: &mut Stats) {
-        #[cfg(test)]
         self.contents.lift(lpn);
         // A refusal is counted, and `is_read_only` says so from then on.
-        let _ = self
-            .ftl
-            .write(at, lpn, placement, Origin::Host, flash!(self), stats);
+        let _ = self.ftl.write(
+            at,
+            lpn,
+            placement,
+            Origin::Host,
+            &mut self.contents.over(&mut self.nand),
+            stats,
+        );
         self.nand.count(stats);
     }
 
     /// When the page is out of the flash array for compaction of the write log.
     pub fn read_for_log(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Ps {
-        let served = self.ftl.read(at, lpn, Origin::Log, flash!(self), stats);
+        let served = self.ftl.read(
+            at,
+            lpn,
+            Origin::Log,
+            &mut self.contents.over(&mut self.nand),
+            stats,
+        );
         self.nand.count(stats);
         served.done_at
     }
@@ -142,9 +120,14 @@ impl Back {
     /// Writes the page for compaction of the write log. A refusal is counted, as for the host.
     pub fn write_for_log(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Programmed {
         let placement = Placement::default();
-        let written = self
-            .ftl
-            .write(at, lpn, placement, Origin::Log, flash!(self), stats);
+        let written = self.ftl.write(
+            at,
+            lpn,
+            placement,
+            Origin::Log,
+            &mut self.contents.over(&mut self.nand),
+            stats,
+        );
         self.nand.count(stats);
         let ppn = self.ftl.ppn_of(lpn).filter(|_| written.is_ok());
         Programmed {
@@ -160,7 +143,8 @@ impl Back {
 
     /// The page has no contents any more.
     pub fn trim(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
-        self.ftl.trim(at, lpn, flash!(self), stats);
+        self.ftl
+            .trim(at, lpn, &mut self.contents.over(&mut self.nand), stats);
     }
 
     /// Whether the flash array has such a plane.

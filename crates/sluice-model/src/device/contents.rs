@@ -1,39 +1,78 @@
 //! What each page holds, as a number. Only tests have contents: elsewhere this is nothing at all.
 
-/// Contents do not exist outside of tests, and following them costs nothing.
 #[cfg(not(test))]
-pub(in crate::device) struct Contents;
+pub(in crate::device) use nothing::Contents;
+#[cfg(test)]
+pub(in crate::device) use watched::{Contents, ZEROS};
 
 #[cfg(not(test))]
-impl Contents {
-    pub fn new() -> Contents {
-        Contents
+mod nothing {
+    use crate::config::Settings;
+    use crate::ftl::Ftl;
+    use crate::nand::Nand;
+    use crate::write_log::WriteLog;
+
+    /// Contents do not exist outside of tests, and following them costs nothing.
+    pub struct Contents;
+
+    impl Contents {
+        pub fn of(_ftl: &Ftl, _settings: &Settings, _seed: u64) -> Contents {
+            Contents
+        }
+
+        /// The array that the translation layer works on.
+        #[inline]
+        pub fn over<'a>(&'a mut self, nand: &'a mut Nand) -> &'a mut Nand {
+            nand
+        }
+
+        /// The page came into the cache, with what was read last.
+        #[inline]
+        pub fn fill(&mut self, _lpn: u32) {}
+
+        /// What was read last goes to the host, past the cache.
+        #[inline]
+        pub fn pass(&mut self) {}
+
+        /// The host's data goes to the cached page.
+        #[inline]
+        pub fn store(&mut self, _lpn: u32) {}
+
+        /// The page has left the cache.
+        #[inline]
+        pub fn leave(&mut self, _lpn: u32) {}
+
+        /// The host's data goes to a place of the write log.
+        #[inline]
+        pub fn append(&mut self, _place: u32) {}
+
+        /// The page is about to be programmed with these lines of the write log.
+        #[inline]
+        pub fn lift_logged<L>(&mut self, _lpn: u32, _is_cached: bool, lines: L) -> L {
+            lines
+        }
+
+        /// The page that came into the cache takes its newest line from the write log.
+        #[inline]
+        pub fn merge(&mut self, _lpn: u32, _log: Option<&WriteLog>, _lines: u32) {}
+
+        /// A page without a place in flash will read as zeros.
+        #[inline]
+        pub fn forget_read(&mut self) {}
+
+        /// The page is about to be programmed: from the cache, or with what the host sends.
+        #[inline]
+        pub fn lift(&mut self, _lpn: u32) {}
     }
-
-    /// The page came into the cache, with what was read last.
-    #[inline]
-    pub fn fill(&mut self, _lpn: u32) {}
-
-    /// What was read last goes to the host, past the cache.
-    #[inline]
-    pub fn pass(&mut self) {}
-
-    /// The host's data goes to the cached page.
-    #[inline]
-    pub fn store(&mut self, _lpn: u32) {}
-
-    /// The page has left the cache.
-    #[inline]
-    pub fn leave(&mut self, _lpn: u32) {}
 }
 
 #[cfg(test)]
-pub(in crate::device) use watched::{Contents, Watched, ZEROS};
-
-#[cfg(test)]
 mod watched {
+    use crate::config::Settings;
+    use crate::ftl::Ftl;
     use crate::layout::Layout;
     use crate::nand::{BadBlock, Flash, Nand, Origin, Served};
+    use crate::write_log::WriteLog;
     use sluice_units::Ps;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +80,6 @@ mod watched {
     pub const ZEROS: u64 = 0;
 
     /// Versions of pages, by where they are. A preconditioned page holds its own number's version.
-    #[derive(Default)]
     pub struct Contents {
         /// By PPN; `None` after an erase.
         flash: BTreeMap<u32, Option<u64>>,
@@ -59,11 +97,40 @@ mod watched {
         pub map_blocks: BTreeSet<u32>,
         /// Blocks that were bad from the factory.
         pub bad_blocks: BTreeSet<u32>,
+        layout: Layout,
     }
 
     impl Contents {
-        pub fn new() -> Contents {
-            Contents::default()
+        /// With those of a device that is preconditioned.
+        pub fn of(ftl: &Ftl, settings: &Settings, seed: u64) -> Contents {
+            let mut contents = Contents {
+                flash: BTreeMap::new(),
+                cached: BTreeMap::new(),
+                logged: BTreeMap::new(),
+                incoming: 0,
+                last_read: 0,
+                passed: 0,
+                moving: 0,
+                map_blocks: ftl.translation_blocks(),
+                bad_blocks: crate::ftl::factory_bad_blocks(settings, seed),
+                layout: ftl.layout(),
+            };
+            for lpn in 0..settings.pages {
+                if let Some(ppn) = ftl.ppn_of(lpn) {
+                    contents.preset(ppn, Contents::initial(lpn));
+                }
+            }
+            for ppn in ftl.translation_ppns() {
+                contents.preset(ppn, 0);
+            }
+            contents
+        }
+
+        pub fn over<'a>(&'a mut self, nand: &'a mut Nand) -> Watched<'a> {
+            Watched {
+                nand,
+                contents: self,
+            }
         }
 
         /// What every page of a preconditioned device holds.
@@ -93,7 +160,6 @@ mod watched {
             self.cached.remove(&lpn);
         }
 
-        /// The host's data goes to a place of the write log.
         pub fn append(&mut self, place: u32) {
             self.logged.insert(place, self.incoming);
         }
@@ -103,7 +169,6 @@ mod watched {
             self.logged[&place]
         }
 
-        /// The page is about to be programmed with these lines of the write log.
         pub fn lift_logged(
             &mut self,
             lpn: u32,
@@ -120,25 +185,24 @@ mod watched {
             lines.into_iter()
         }
 
-        /// The page that came into the cache takes its newest line from the write log.
-        pub fn merge(&mut self, lpn: u32, place: u32) {
+        pub fn merge(&mut self, lpn: u32, log: Option<&WriteLog>, lines: u32) {
+            let Some(place) = log.and_then(|log| log.find(lpn, lpn % lines)) else {
+                return;
+            };
             let logged = self.logged[&place];
             let cached = self.cached.insert(lpn, logged);
             assert!(cached <= Some(logged), "the log has L{lpn} as it was");
         }
 
-        /// A page without a place in flash will read as zeros.
         pub fn forget_read(&mut self) {
             self.last_read = ZEROS;
         }
 
-        /// The page is about to be programmed: from the cache, or with what the host sends.
         pub fn lift(&mut self, lpn: u32) {
             self.moving = self.of_cached(lpn).unwrap_or(self.incoming);
         }
 
-        /// What a preconditioned device holds there.
-        pub fn preset(&mut self, ppn: u32, version: u64) {
+        fn preset(&mut self, ppn: u32, version: u64) {
             let before = self.flash.insert(ppn, Some(version));
             assert_eq!(before, None, "P{ppn} belongs to two pages");
         }
@@ -157,7 +221,6 @@ mod watched {
     pub struct Watched<'a> {
         pub nand: &'a mut Nand,
         pub contents: &'a mut Contents,
-        pub layout: Layout,
     }
 
     impl Watched<'_> {
@@ -167,7 +230,7 @@ mod watched {
         }
 
         fn put(&mut self, ppn: u32, version: u64) {
-            self.assert_good(self.layout.block_of(ppn));
+            self.assert_good(self.contents.layout.block_of(ppn));
             let before = self.contents.at(ppn);
             assert_eq!(before, None, "P{ppn} is programmed twice");
             self.contents.flash.insert(ppn, Some(version));
@@ -176,7 +239,7 @@ mod watched {
 
     impl Flash for Watched<'_> {
         fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
-            let block = self.layout.block_of(ppn);
+            let block = self.contents.layout.block_of(ppn);
             self.assert_good(block);
             let found = self.contents.at(ppn);
             let found = found.expect("only a programmed page is read");
@@ -199,7 +262,7 @@ mod watched {
 
         fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
             self.assert_good(block);
-            for ppn in self.layout.pages_of(block) {
+            for ppn in self.contents.layout.pages_of(block) {
                 self.contents.flash.insert(ppn, None);
             }
             self.nand.erase(now, block, origin)

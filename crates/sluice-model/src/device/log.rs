@@ -43,7 +43,6 @@ impl Behind for Rest<'_> {
         if is_cached {
             self.cache.set_dirty(lpn, false);
         }
-        #[cfg(test)]
         let lines = self.back.contents.lift_logged(lpn, is_cached, lines);
         if self.dram.is_some() || self.lines.is_some() {
             self.merge(at, lpn, is_cached, lines);
@@ -100,7 +99,6 @@ impl Device {
         if req.op == Op::Write {
             let (log, mut rest, stats) = self.log_and_rest()?;
             let (appended_at, place) = log.append(at, lpn, line as u32, &mut rest, stats);
-            #[cfg(test)]
             self.back.contents.append(place);
             parts.stall = appended_at - at;
             if self.config.write_log.as_ref()?.indexes_behind {
@@ -170,13 +168,6 @@ impl Device {
     pub(super) fn logged_place(&self, lpn: u32) -> Option<u32> {
         let lines = (self.config.page_bytes() / LINE_BYTES) as u32;
         self.log.as_ref()?.find(lpn, lpn % lines)
-    }
-
-    #[cfg(test)]
-    pub(super) fn merge_logged(&mut self, lpn: u32) {
-        if let Some(place) = self.logged_place(lpn) {
-            self.back.contents.merge(lpn, place);
-        }
     }
 
     /// Lets the log's background work go on up to `now`.

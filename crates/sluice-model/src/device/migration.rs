@@ -122,7 +122,6 @@ impl Device {
             };
             let (appended_at, place) = log.append(last, lpn, line, &mut rest, stats);
             stats.write_log.given += 1;
-            #[cfg(test)]
             self.back.contents.append(place);
             last = appended_at;
             let time = match &mut self.dram {
@@ -178,7 +177,7 @@ impl Device {
         (done_at, ServedBy::CacheHit)
     }
 
-    fn lines_per_page(&self) -> u64 {
+    pub(super) fn lines_per_page(&self) -> u64 {
         self.config.page_bytes() / LINE_BYTES
     }
 }

@@ -214,8 +214,8 @@ impl Device {
         self.cache.insert(slot, lpn, ready_at, fill);
         self.stats.fills += 1;
         self.back.contents.fill(lpn);
-        #[cfg(test)]
-        self.merge_logged(lpn);
+        let lines = self.lines_per_page() as u32;
+        self.back.contents.merge(lpn, self.log.as_ref(), lines);
         if let Some(dram) = &mut self.dram {
             dram.move_page(ready_at, slot, Op::Write);
         }

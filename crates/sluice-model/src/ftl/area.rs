@@ -10,9 +10,9 @@ use super::precondition;
 use super::turn::Turn;
 use super::victim::GcSpace;
 use crate::config::{Precondition, Settings};
-use crate::lists::Lists;
 use crate::nand::{BadBlock, Flash, Origin, Served};
 use crate::stats::Stats;
+use sluice_lists::Lists;
 use sluice_units::{Ps, Rng};
 
 /// The moment, the flash array and the counters that an operation works with.

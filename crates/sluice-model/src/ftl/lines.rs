@@ -4,7 +4,7 @@ use super::WearReport;
 use super::geometry::{Blocks, Geometry};
 use super::victim::{AnyGcVictim, GcSpace};
 use crate::config::{Settings, Wear};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -7,8 +7,8 @@
 use super::area::{Area, Io, Moved, Plan, Route};
 use super::factory::Factory;
 use crate::config::Settings;
-use crate::lists::Lists;
 use crate::nand::{Flash, Origin, Served};
+use sluice_lists::Lists;
 
 /// The cached mapping table (CMT) and what is behind it.
 pub(super) struct Translation {

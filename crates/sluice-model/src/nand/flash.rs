@@ -89,3 +89,30 @@ pub(crate) trait Flash {
     /// When the block's die has done all that it was asked for.
     fn idle_at(&self, block: u32) -> Ps;
 }
+
+impl<F: Flash> Flash for &mut F {
+    #[inline]
+    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+        (**self).read(now, ppn, origin)
+    }
+
+    #[inline]
+    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock> {
+        (**self).program(now, ppn, origin)
+    }
+
+    #[inline]
+    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
+        (**self).copy(now, from, to, origin)
+    }
+
+    #[inline]
+    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
+        (**self).erase(now, block, origin)
+    }
+
+    #[inline]
+    fn idle_at(&self, block: u32) -> Ps {
+        (**self).idle_at(block)
+    }
+}

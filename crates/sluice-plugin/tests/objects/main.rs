@@ -1,6 +1,4 @@
 //! Shared objects in C do what the built-in thing of their kind does, and what is none is refused
 //! in one line.
 
-mod build;
-mod memory;
 mod policy;

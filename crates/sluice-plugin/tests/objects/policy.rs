@@ -1,8 +1,8 @@
 //! A policy in C does what the built-in one of its name does, and an object that is none is refused
 //! in one line.
 
-use crate::build::{self, object, root};
 use sluice_model::{ConfigError, Device, DeviceConfig, Op, RawConfig, Request};
+use sluice_testkit::objects::{self, object, root};
 use sluice_testkit::rig::Recorder;
 use sluice_testkit::traces;
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
@@ -87,7 +87,7 @@ const RIGHT: [&str; 6] = [
 
 /// An object with one thing wrong.
 fn wrong(folder: &Path, define: &str) -> String {
-    build::wrong(folder, WRONG, &RIGHT, define)
+    objects::wrong(folder, WRONG, &RIGHT, define)
 }
 
 fn refusal(path: &str) -> String {

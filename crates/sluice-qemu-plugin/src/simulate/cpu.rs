@@ -4,7 +4,7 @@ use super::depend::{Change, From, REGISTERS};
 use super::pages::{Full, Near, Pages};
 use crate::access::What;
 use crate::pipe::{BATCH, Pipe};
-use sluice_fabric::host::{Instr, MemOp};
+use sluice_host::{Instr, MemOp};
 use sluice_units::LINE_BYTES;
 use std::ptr;
 

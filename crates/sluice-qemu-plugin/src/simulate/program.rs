@@ -1,7 +1,7 @@
 //! The guest as a program of the simulated host: what its CPUs do, as it comes.
 
 use crate::pipe::{Message, Pipe};
-use sluice_fabric::host::{Instr, Program, Step};
+use sluice_host::{Instr, Program, Step};
 use sluice_units::{Bytes, Ps};
 use std::collections::VecDeque;
 use std::sync::Arc;

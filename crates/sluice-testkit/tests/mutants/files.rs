@@ -1,9 +1,9 @@
 //! Device, system and fabric files, and workloads. What is taken runs for a moment.
 
 use sluice_config::{fabrics, parse, parse_fabric, parse_system, presets, systems};
-use sluice_fabric::host::{Instr, MemOp, Program, RunLength, Step, simulate};
-use sluice_fabric::net::{Fabric, FabricConfig, Length};
+use sluice_host::{Instr, MemOp, Program, RunLength, Step, simulate};
 use sluice_model::{Command, Device, DeviceConfig, Op, Request};
+use sluice_net::{Fabric, FabricConfig, Length};
 use sluice_testkit::mutate::{each, reaches, seed, text};
 use sluice_units::{Bytes, Lpn, Ps, Rng};
 
@@ -215,7 +215,7 @@ fn workloads() {
     ];
     let count = sluice_testkit::cases(600);
     let run = |text: &String| {
-        let spec = match sluice_workload::parse_spec(text.trim(), 1) {
+        let spec = match sluice_streams::parse_spec(text.trim(), 1) {
             Err(error) => return in_one_line(error),
             Ok(spec) => spec,
         };

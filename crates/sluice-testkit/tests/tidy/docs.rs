@@ -1,9 +1,9 @@
 //! Rules for pages.
 
 use crate::tree::Tree;
-use sluice_fabric::host::HOST_PARAMS;
-use sluice_fabric::net::FABRIC_PARAMS;
+use sluice_host::HOST_PARAMS;
 use sluice_model::{EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES};
+use sluice_net::FABRIC_PARAMS;
 
 /// Pages that a visitor starts from.
 const ROOTS: &[&str] = &["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];

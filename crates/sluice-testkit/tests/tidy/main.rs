@@ -3,6 +3,7 @@
 mod code;
 mod docs;
 mod tree;
+mod walls;
 
 use tree::Tree;
 
@@ -94,9 +95,23 @@ fn the_reference_has_every_parameter_policy_and_counter() {
     );
 }
 
+#[test]
+fn crates_know_what_stands_above_them_and_small_ones_no_simulator() {
+    none("dependencies", walls::downward(&Tree::read()));
+    none("simulators in small crates", walls::heavy(&Tree::read()));
+}
+
+#[test]
+fn no_function_is_another_one_in_tests() {
+    none("cfg(test) in functions", walls::two_programs(&Tree::read()));
+}
+
 /// A tree in which every rule is broken at least once.
 fn broken_tree() -> Tree {
-    let long = format!("fn long() {{\n{}}}\n", "    x();\n".repeat(80));
+    let long = format!(
+        "fn long() {{\n{}        #[cfg(test)]\n}}\n",
+        "    x();\n".repeat(80)
+    );
     let wide = format!("// {}\n", "w".repeat(100));
     let rows = "| 1 | a promise | nothing |\n".repeat(9);
     let later = concat!("// TO", "DO\n");
@@ -105,7 +120,19 @@ fn broken_tree() -> Tree {
         ("Cargo.toml", String::new()),
         (
             "crates/sluice-model/Cargo.toml",
-            "[dependencies]\nrand = \"1\"\n".into(),
+            "[dependencies]\nrand = \"1\"\nsluice-net = \"1\"\n".into(),
+        ),
+        (
+            "crates/sluice-preload/Cargo.toml",
+            "[dependencies]\nsluice-model = \"1\"\n".into(),
+        ),
+        (
+            "crates/sluice-ctl/Cargo.toml",
+            "[dependencies]\nsluice-model = \"1\"\n".into(),
+        ),
+        (
+            "ARCHITECTURE.md",
+            "| `sluice-model` |\n| `sluice-net` |\n| `sluice-preload` |\n".into(),
         ),
         (
             "crates/sluice-model/src/lib.rs",
@@ -126,7 +153,7 @@ fn broken_tree() -> Tree {
 
 #[test]
 fn every_rule_finds_its_offence() {
-    let rules: [fn(&Tree) -> Vec<String>; 12] = [
+    let rules: [fn(&Tree) -> Vec<String>; 15] = [
         code::long_lines,
         code::long_functions,
         code::long_files,
@@ -139,6 +166,9 @@ fn every_rule_finds_its_offence() {
         docs::lonely_pages,
         docs::broken_pointers,
         docs::undocumented,
+        walls::downward,
+        walls::heavy,
+        walls::two_programs,
     ];
     let tree = broken_tree();
     let silent = rules

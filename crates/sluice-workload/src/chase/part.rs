@@ -6,9 +6,10 @@ use super::REVISIT;
 use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::{Buffer, Scratch};
-use crate::order::{self, Order, UniformWalk, VisitHash, uniform_tag};
-use crate::plan::Plan;
 use crate::timer::Timer;
+use sluice_streams::order::{self, Order, UniformWalk, uniform_tag};
+use sluice_streams::plan::Plan;
+use sluice_units::Fnv;
 
 const COUNTER: u64 = 8;
 /// Loads in a row: few enough that a compiler unrolls them.
@@ -101,7 +102,7 @@ pub(super) struct Part<'a> {
     walk: UniformWalk,
     loaded: u64,
     /// Hash of the hashes of the passes so far.
-    pub hash: VisitHash,
+    pub hash: Fnv,
 }
 
 impl<'a> Part<'a> {
@@ -114,7 +115,7 @@ impl<'a> Part<'a> {
             base: buffer.base() as u64 + thread as u64 * parameters.size,
             walk: UniformWalk::new(parameters.seed, thread as u64, plan.nodes()),
             loaded: 0,
-            hash: VisitHash::default(),
+            hash: Fnv::default(),
         }
     }
 
@@ -163,7 +164,7 @@ impl<'a> Part<'a> {
     }
 
     /// One pass.
-    pub fn visit_all(&mut self, probe: &impl Probe, seen: &mut VisitHash) -> Result<(), Damage> {
+    pub fn visit_all(&mut self, probe: &impl Probe, seen: &mut Fnv) -> Result<(), Damage> {
         let parameters = self.plan.parameters();
         match (parameters.order == Order::Uniform, parameters.write) {
             (false, false) => self.follow::<false>(probe, seen),
@@ -174,11 +175,7 @@ impl<'a> Part<'a> {
     }
 
     /// Follows the pointers once around.
-    fn follow<const WRITE: bool>(
-        &self,
-        probe: &impl Probe,
-        seen: &mut VisitHash,
-    ) -> Result<(), Damage> {
+    fn follow<const WRITE: bool>(&self, probe: &impl Probe, seen: &mut Fnv) -> Result<(), Damage> {
         let mut at = self.base;
         for _ in 0..self.plan.nodes() {
             let leads = |at| self.damage(at, Wrong::Pointer { leads: at });
@@ -188,7 +185,7 @@ impl<'a> Part<'a> {
             } else {
                 None
             };
-            seen.visit(at - self.base);
+            seen.word(at - self.base);
             at = probe.around(|| {
                 let next = node.load(Relaxed);
                 counter.inspect(|counter| counter.store(counter.load(Relaxed) + 1, Relaxed));
@@ -203,13 +200,13 @@ impl<'a> Part<'a> {
     }
 
     /// Follows the pointers once around, and after each comes back to an earlier node, timed.
-    pub fn revisit(&self, timed: &Timed, seen: &mut VisitHash) -> Result<(), Damage> {
+    pub fn revisit(&self, timed: &Timed, seen: &mut Fnv) -> Result<(), Damage> {
         let mut earlier = [self.base; REVISIT];
         let mut at = self.base;
         for visit in 0..self.plan.nodes() as usize {
             let leads = |at| self.damage(at, Wrong::Pointer { leads: at });
             let node = self.buffer.word_at(at).ok_or_else(|| leads(at))?;
-            seen.visit(at - self.base);
+            seen.word(at - self.base);
             let next = node.load(Relaxed);
             let again = std::mem::replace(&mut earlier[visit % REVISIT], at);
             if visit >= REVISIT {
@@ -250,7 +247,7 @@ impl<'a> Part<'a> {
     fn roam<const WRITE: bool>(
         &mut self,
         probe: &impl Probe,
-        seen: &mut VisitHash,
+        seen: &mut Fnv,
     ) -> Result<(), Damage> {
         for _ in 0..self.plan.nodes() {
             let node = self.walk.next_node(self.loaded);
@@ -258,7 +255,7 @@ impl<'a> Part<'a> {
             let offset = at as usize - self.buffer.base();
             let word = self.buffer.word(offset);
             let counter = WRITE.then(|| self.buffer.word(offset + COUNTER as usize));
-            seen.visit(at - self.base);
+            seen.word(at - self.base);
             let found = probe.around(|| {
                 let found = word.load(Relaxed);
                 counter.inspect(|counter| counter.store(counter.load(Relaxed) + 1, Relaxed));
@@ -308,7 +305,7 @@ impl<'a> Part<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Parameters;
+    use sluice_streams::plan::Parameters;
 
     fn plan(order: Order) -> Plan {
         let parameters = Parameters {
@@ -329,8 +326,7 @@ mod tests {
             let mut part = Part::new(&plan, &buffer, 0);
             part.build().unwrap();
             buffer.word(0).store(0, Relaxed);
-            let lost =
-                (0..20).try_for_each(|_| part.visit_all(&Untimed, &mut VisitHash::default()));
+            let lost = (0..20).try_for_each(|_| part.visit_all(&Untimed, &mut Fnv::default()));
             let message = Error::from(lost.unwrap_err()).to_string();
             assert!(message.contains("thread 0"), "{message}");
         }
@@ -345,7 +341,7 @@ mod tests {
         buffer
             .word(64 * 5)
             .store(buffer.base() as u64 + 64 * 7, Relaxed);
-        let closed = part.visit_all(&Untimed, &mut VisitHash::default());
+        let closed = part.visit_all(&Untimed, &mut Fnv::default());
         let message = Error::from(closed.unwrap_err()).to_string();
         assert!(
             message.contains("offset 0x40: the pass ended here"),
@@ -362,7 +358,7 @@ mod tests {
             let buffer = Buffer::anonymous(plan.total_bytes() as usize).unwrap();
             let mut part = Part::new(&plan, &buffer, 0);
             part.build().unwrap();
-            (0..3).for_each(|_| part.visit_all(&Untimed, &mut VisitHash::default()).unwrap());
+            (0..3).for_each(|_| part.visit_all(&Untimed, &mut Fnv::default()).unwrap());
             part.verify().unwrap();
             let counter = buffer.word(64 * 100 + 8);
             counter.store(counter.load(Relaxed) + 1, Relaxed);

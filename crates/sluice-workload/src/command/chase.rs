@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use serde::Serialize;
 use sluice_units::Bytes;
 
-use super::{mapping, size};
+use super::mapping;
 use crate::chase::{self, Measure, Measured};
 use crate::error::Error;
 use crate::memory::Buffer;
-use crate::order::Order;
-use crate::plan::{Parameters, Plan};
 use crate::report::{Output, Pass, Report, Sink};
+use sluice_streams::order::Order;
+use sluice_streams::plan::{Parameters, Plan};
+use sluice_streams::size;
 
 /// Flags of the chase.
 #[derive(Debug, clap::Args)]

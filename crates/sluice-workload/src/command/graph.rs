@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use crate::error::{BadValue, Error};
+use crate::error::Error;
 use crate::graph::{self, Load, Measured, Searched};
 use crate::hist::Histogram;
-use crate::plan::{THREADS_MAX, within};
 use crate::report::{Output, Pass, Report, Sink};
+use sluice_streams::BadValue;
+use sluice_streams::plan::{THREADS_MAX, within};
 
 /// Graph500's searches.
 const SOURCES_MAX: u64 = 64;

@@ -4,13 +4,14 @@ use serde::Serialize;
 use sluice_units::Bytes;
 
 use super::ops::{OpReport, op_reports};
-use super::size;
-use crate::error::{BadValue, Error};
+use crate::error::Error;
 use crate::hist::Histogram;
 use crate::kv::{self, Load, Measured};
-use crate::plan::{THREADS_MAX, within};
 use crate::report::{Output, Pass, Report, Sink};
-use crate::ycsb::{Distribution, Mix};
+use sluice_streams::BadValue;
+use sluice_streams::plan::{THREADS_MAX, within};
+use sluice_streams::size;
+use sluice_streams::ycsb::{Distribution, Mix};
 
 /// Flags of the store.
 #[derive(Debug, clap::Args)]

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use sluice_units::Bytes;
 
-use crate::error::{BadValue, Error};
+use crate::error::Error;
 use crate::hist::{Histogram, Summary};
 use crate::value::{Mismatch, VALUE_BYTES_MAX, VALUE_BYTES_MIN};
-use crate::ycsb::Op;
+use sluice_streams::BadValue;
+use sluice_streams::ycsb::Op;
 
 /// Latencies of one kind of operation.
 #[derive(Serialize)]

@@ -6,13 +6,15 @@ use std::time::Duration;
 use serde::Serialize;
 use sluice_units::{Bytes, PAGE_BYTES};
 
-use super::{mapping, size};
-use crate::error::{BadValue, Error};
+use super::mapping;
+use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::Buffer;
 use crate::pattern::{self, Found, Load, THREADS_MAX};
-use crate::plan::within;
 use crate::report::{Output, Pass, Report, Sink};
+use sluice_streams::BadValue;
+use sluice_streams::plan::within;
+use sluice_streams::size;
 
 /// Flags of the pattern.
 #[derive(Debug, clap::Args)]

@@ -7,13 +7,14 @@ use serde::Serialize;
 use sluice_units::{Bytes, Ratio};
 
 use super::ops::{self, OpReport};
-use super::size;
-use crate::error::{BadValue, Error};
+use crate::error::Error;
 use crate::hist::Histogram;
-use crate::plan::{THREADS_MAX, within};
 use crate::redis::{self, Address, Load, Measured, Save};
 use crate::report::{Output, Pass, Report, Sink};
-use crate::ycsb::{Distribution, Mix};
+use sluice_streams::BadValue;
+use sluice_streams::plan::{THREADS_MAX, within};
+use sluice_streams::size;
+use sluice_streams::ycsb::{Distribution, Mix};
 
 /// Flags of the load generator.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use super::remembered::Remembered;
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Two LRU lists of cached pages, T1 for those seen once lately and T2 for the rest, each with
 /// a list of the addresses that left it, B1 and B2. What comes back soon after it left moves the

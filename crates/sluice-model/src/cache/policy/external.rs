@@ -1,7 +1,7 @@
 //! Policies from outside this crate: a shared object's, or a class of another language.
 
 use super::Eviction;
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// A policy that the caller brings along. The rules are those of [`super::Eviction`], but that
 /// this one may be wrong: [`Watched`] checks what it answers.

@@ -1,7 +1,7 @@
 //! The pages that left last, in the order in which they left.
 
 use super::remembered::Remembered;
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// A FIFO of page addresses for each set, of a fixed length.
 pub(super) struct Ghost {

@@ -1,7 +1,7 @@
 //! Least frequently recently used (Bilal and Kang, IEEE Access 2017).
 
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Accesses beyond this count no more.
 const COUNT_MAX: u32 = 15;

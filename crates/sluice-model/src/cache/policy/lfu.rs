@@ -1,7 +1,7 @@
 //! Least frequently used.
 
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Evicts the page with the fewest accesses since it came in; of several, the one that has had
 /// so many for longest. Counts end with the page's stay.

@@ -1,7 +1,7 @@
 //! Last in, first out.
 
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Evicts the page that came in last. One list per set, the newest in front.
 pub struct Lifo(Lists);

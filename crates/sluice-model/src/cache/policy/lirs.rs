@@ -3,7 +3,7 @@
 use super::remembered::Remembered;
 use super::{Eviction, PolicyInfo, Space};
 use crate::config::LirsVariant;
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// A page used twice within a short span is LIR and stays; the rest, HIR, pass through a small
 /// queue. The span is measured by a stack of recent accesses, LIR at its bottom.

@@ -1,7 +1,7 @@
 //! Least recently used.
 
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Evicts the page whose last access is longest ago. One list per set, the latest in front.
 pub struct Lru(Lists);

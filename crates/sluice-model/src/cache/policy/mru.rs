@@ -1,7 +1,7 @@
 //! Most recently used.
 
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Evicts the page that was accessed last. One list per set, the latest in front.
 pub struct Mru(Lists);

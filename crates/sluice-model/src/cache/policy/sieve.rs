@@ -1,7 +1,7 @@
 //! SIEVE (Zhang et al., NSDI 2024).
 
 use super::{Eviction, PolicyInfo, Space};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// FIFO order that is never changed: a hand goes from the oldest to the newest, lets pages pass
 /// that were accessed since it last came by, and evicts the first that was not.

@@ -2,7 +2,7 @@
 
 use super::{Eviction, PolicyInfo, Space};
 use crate::config::Variant;
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// LRU lists in a row. A hit moves a page to the front of the next one; what this pushes out at
 /// the back falls to the front of the one before; the lowest one's back leaves.

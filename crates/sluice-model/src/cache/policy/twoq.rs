@@ -3,7 +3,7 @@
 use super::ghost::Ghost;
 use super::{Eviction, PolicyInfo, Space};
 use crate::config::TwoQVariant;
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Newcomers wait in a FIFO (A1in), in which accesses change nothing. Its evicted pages are
 /// remembered (A1out); one that comes back while it is goes to an LRU list (Am).

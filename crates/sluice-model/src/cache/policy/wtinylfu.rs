@@ -3,7 +3,7 @@
 use super::sketch::Sketch;
 use super::{Eviction, PolicyInfo, Space};
 use crate::config::WTinyLfuVariant;
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// A small LRU window for newcomers before a segmented LRU main part. When a page must leave, the
 /// oldest of the window meets the main part's next victim, and the one that the sketch has counted

@@ -1,7 +1,7 @@
 //! What a line gives for what it costs, times how long it has been left alone.
 
 use super::{GcInfo, GcSpace, GcVictim};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Lines by their number of stale pages, each list in the order of the last change.
 ///

@@ -1,7 +1,7 @@
 //! The line with the most to gain.
 
 use super::{GcInfo, GcSpace, GcVictim};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Lines by their number of stale pages. One without any is in no list.
 pub struct Greedy {

@@ -1,7 +1,7 @@
 //! The line with the most to gain among those filled first.
 
 use super::{GcInfo, GcSpace, GcVictim};
-use crate::lists::Lists;
+use sluice_lists::Lists;
 
 /// Lines in the order in which they were filled.
 pub struct Windowed {

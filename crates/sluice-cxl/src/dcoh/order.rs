@@ -1,0 +1,90 @@
+//! Which line of a host's cache leaves.
+
+use sluice_lists::Lists;
+
+/// Replacement in a host's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Replacement {
+    /// The line whose last use is longest ago.
+    Lru,
+    /// The line that came in first.
+    Fifo,
+}
+
+/// Every replacement, by its name.
+pub static REPLACEMENTS: &[(&str, Replacement)] =
+    &[("lru", Replacement::Lru), ("fifo", Replacement::Fifo)];
+
+/// The places of each set: those never used or empty, and the others in order.
+#[derive(Clone)]
+pub(super) struct Order {
+    used: Lists,
+    /// Empty places.
+    empty: Lists,
+    ways: u32,
+    sets: u32,
+    replacement: Replacement,
+}
+
+impl Order {
+    pub fn new(lines: u32, ways: u32, replacement: Replacement) -> Order {
+        let sets = lines / ways;
+        let mut empty = Lists::new(sets as usize, lines as usize);
+        for place in 0..lines {
+            empty.push_front(place / ways, place);
+        }
+        Order {
+            used: Lists::new(sets as usize, lines as usize),
+            empty,
+            ways,
+            sets,
+            replacement,
+        }
+    }
+
+    /// The set of a line.
+    pub fn set_of(&self, line: u64) -> usize {
+        (line % u64::from(self.sets)) as usize
+    }
+
+    /// Places in a set.
+    pub fn ways(&self) -> u32 {
+        self.ways
+    }
+
+    /// The line in a place was used.
+    #[inline]
+    pub fn touch(&mut self, place: u32) {
+        if self.replacement == Replacement::Lru {
+            self.used.move_to_front(place / self.ways, place);
+        }
+    }
+
+    /// A place for `line`, empty or the first to leave; it is in no list until `enter`. None if
+    /// all of the set are held.
+    pub fn place(&mut self, line: u64, held: impl Fn(u32) -> bool) -> Option<u32> {
+        let set = self.set_of(line) as u32;
+        self.empty.pop_back(set).or_else(|| {
+            let place = self.used.oldest(set, |place| !held(place))?;
+            self.used.remove(set, place);
+            Some(place)
+        })
+    }
+
+    /// A line is in its place.
+    pub fn enter(&mut self, place: u32) {
+        self.used.push_front(place / self.ways, place);
+    }
+
+    /// A place became empty.
+    pub fn leave(&mut self, place: u32) {
+        let set = place / self.ways;
+        self.used.remove(set, place);
+        self.empty.push_front(set, place);
+    }
+
+    /// The places in use, those of one set from the newest to the oldest.
+    pub fn in_order(&self) -> impl Iterator<Item = u32> {
+        (0..self.sets).flat_map(|set| self.used.iter(set))
+    }
+}

@@ -1,0 +1,230 @@
+//! Requesters that each wait for their access before they issue the next.
+
+use crate::mmu::Mmu;
+use sluice_events::Wheel;
+use sluice_model::{Completion, Device, Op, Request, ServedBy};
+use sluice_stats::Histogram;
+use sluice_units::{Fnv, Lpn, Ps};
+
+/// One load or store of a requester.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Byte address on the device.
+    pub addr: u64,
+    /// A store, not a load.
+    pub write: bool,
+}
+
+/// What the device sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// Every access.
+    All,
+    /// Only accesses to pages that are not mapped: those that trap when a program runs live. The
+    /// rest take `cache.hit_latency` and leave no trace in the device.
+    Misses,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What the device sees.
+    pub visibility: Visibility,
+    /// If not 0, counts are also kept for each stretch of this many accesses.
+    pub interval: u64,
+    /// Time a requester spends between an access and the next.
+    pub think: Ps,
+    /// Whether to keep the page of every access, for [`crate::optimum`].
+    pub keep_pages: bool,
+}
+
+impl Default for Options {
+    /// Every access visible, no intervals, no pause.
+    fn default() -> Options {
+        Options {
+            visibility: Visibility::All,
+            interval: 0,
+            think: Ps::ZERO,
+            keep_pages: false,
+        }
+    }
+}
+
+/// Counts of one stretch of accesses, in the order in which they were issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// Accesses issued.
+    pub accesses: u64,
+    /// Those that did not go behind the cache: mapped pages, hits and merges.
+    pub hits: u64,
+    /// Those that did.
+    pub misses: u64,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimResult {
+    /// When the last access was done.
+    pub sim_time: Ps,
+    /// Accesses of all requesters.
+    pub accesses: u64,
+    /// Accesses to mapped pages, which the device did not see.
+    pub mapped_hits: u64,
+    /// Accesses that went behind the cache.
+    pub misses: u64,
+    /// The LPN of every access that a live run would trap on, in order. With every access visible
+    /// these are the misses and merges; with misses only, all that the device saw.
+    pub traps: Vec<u64>,
+    /// The LPN of every access, in the order of issue, if [`Options::keep_pages`] asked for them.
+    pub pages: Vec<u32>,
+    /// Latencies of all accesses.
+    pub latency: Histogram,
+    /// Latencies of the traps alone.
+    pub trap_latency: Histogram,
+    /// Counts per stretch, if [`Options::interval`] asked for them. The last may be shorter.
+    pub intervals: Vec<Interval>,
+    /// FNV-1a, a word at a time, over the requester, end and place of every access: equal runs
+    /// have equal hashes.
+    pub hash: Fnv,
+}
+
+impl SimResult {
+    /// Accesses that did not go behind the cache.
+    pub fn hits(&self) -> u64 {
+        self.accesses - self.misses
+    }
+}
+
+/// Runs every stream to its end, each with one access outstanding, from time zero of a device
+/// that nobody else uses. Requesters issue in order of time, then in order of their last issue.
+///
+/// # Panics
+/// If an address is not on the device.
+pub fn run<I>(device: &mut Device, streams: Vec<I>, options: Options) -> SimResult
+where
+    I: Iterator<Item = Access>,
+{
+    let mut state = Loop::new(device.pages(), options, streams.len());
+    let mut streams = streams;
+    let mut events = Wheel::with_capacity(streams.len());
+    (0..streams.len()).for_each(|requester| events.push(Ps::ZERO, requester));
+    while let Some((now, requester)) = events.pop() {
+        state.arrive(device, requester);
+        if let Some(access) = streams[requester].next() {
+            let done_at = state.issue(device, now, requester, access);
+            events.push(done_at + options.think, requester);
+        }
+    }
+    state.result
+}
+
+struct Loop {
+    options: Options,
+    /// The page table, if mapped pages are out of the device's sight.
+    mmu: Option<Mmu>,
+    /// Per requester: the trapped access that is mapped when it is done.
+    pending: Vec<Option<Access>>,
+    result: SimResult,
+}
+
+impl Loop {
+    fn new(pages: u64, options: Options, requesters: usize) -> Loop {
+        let mmu = (options.visibility == Visibility::Misses).then(|| Mmu::new(pages));
+        let result = SimResult {
+            sim_time: Ps::ZERO,
+            accesses: 0,
+            mapped_hits: 0,
+            misses: 0,
+            traps: Vec::new(),
+            pages: Vec::new(),
+            latency: Histogram::default(),
+            trap_latency: Histogram::default(),
+            intervals: Vec::new(),
+            hash: Fnv::default(),
+        };
+        Loop {
+            options,
+            mmu,
+            pending: vec![None; requesters],
+            result,
+        }
+    }
+
+    /// Ends a requester's trap: the page is mapped, if it has not left the cache meanwhile.
+    fn arrive(&mut self, device: &Device, requester: usize) {
+        if let (Some(mmu), Some(access)) = (&mut self.mmu, self.pending[requester].take()) {
+            let lpn = device.config().lpn_of(access.addr);
+            if device.is_cached(lpn) {
+                mmu.map(lpn, access.write);
+            }
+        }
+    }
+
+    fn issue(&mut self, device: &mut Device, now: Ps, requester: usize, access: Access) -> Ps {
+        let lpn = device.config().lpn_of(access.addr);
+        if self.options.keep_pages {
+            self.result.pages.push(lpn.0 as u32);
+        }
+        let op = if access.write { Op::Write } else { Op::Read };
+        let req = Request {
+            addr: access.addr,
+            op,
+        };
+        let Some(mmu) = &mut self.mmu else {
+            let completion = device.access(now, req, &mut ());
+            let trapped = completion.served_by != ServedBy::CacheHit;
+            return self.served(now, requester, lpn, completion, trapped);
+        };
+        if mmu.touch(lpn, access.write) {
+            self.result.mapped_hits += 1;
+            let done_at = now + device.config().hit_time(op);
+            self.count(requester, now, done_at, ServedBy::CacheHit);
+            return done_at;
+        }
+        self.pending[requester] = Some(access);
+        let completion = device.access(now, req, mmu);
+        self.served(now, requester, lpn, completion, true)
+    }
+
+    fn served(
+        &mut self,
+        now: Ps,
+        requester: usize,
+        lpn: Lpn,
+        completion: Completion,
+        trapped: bool,
+    ) -> Ps {
+        let Completion {
+            done_at, served_by, ..
+        } = completion;
+        if trapped {
+            self.result.traps.push(lpn.0);
+            self.result.trap_latency.record(done_at - now);
+        }
+        self.count(requester, now, done_at, served_by);
+        done_at
+    }
+
+    fn count(&mut self, requester: usize, now: Ps, done_at: Ps, served_by: ServedBy) {
+        let miss = served_by == ServedBy::Flash;
+        let result = &mut self.result;
+        let every = self.options.interval;
+        if every > 0 {
+            if result.accesses.is_multiple_of(every) {
+                result.intervals.push(Interval::default());
+            }
+            if let Some(last) = result.intervals.last_mut() {
+                last.accesses += 1;
+                last.misses += u64::from(miss);
+                last.hits += u64::from(!miss);
+            }
+        }
+        result.accesses += 1;
+        result.misses += u64::from(miss);
+        result.latency.record(done_at - now);
+        result.sim_time = result.sim_time.max(done_at);
+        for word in [requester as u64, done_at.0, served_by as u64] {
+            result.hash.word(word);
+        }
+    }
+}

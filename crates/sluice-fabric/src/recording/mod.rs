@@ -1,9 +1,0 @@
-//! What a program asks memory for, recorded behind its caches, and given to a fabric's requesters.
-
-mod caches;
-mod record;
-mod spread;
-
-pub use caches::{CacheSize, Caches};
-pub use record::{Recorded, Recorder, Recording};
-pub use spread::{SPREADS, Spread, SpreadInfo};

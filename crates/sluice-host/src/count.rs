@@ -1,0 +1,109 @@
+//! What a host counts.
+
+use super::config::Rest;
+use super::core::Core;
+use super::stats::{CoreTime, HostStats, LevelStats, Sample};
+use super::system::Host;
+use sluice_units::Ps;
+
+impl Host<'_> {
+    /// Counting begins here.
+    pub(super) fn reset(&mut self) {
+        self.began = self.now;
+        for core in &mut self.cores {
+            core.stats = Default::default();
+        }
+        for (core, spent) in self.cores.iter().zip(&mut self.spent) {
+            (spent.switching, spent.idle) = (Ps::ZERO, Ps::ZERO);
+            if core.thread.is_none() {
+                spent.since = self.now;
+            }
+        }
+        match self.config.rest {
+            Rest::Never => {}
+            Rest::End => self.memory.settle(),
+            Rest::Before => self.memory.compact_log(),
+        }
+        self.l3.stats = LevelStats::default();
+        self.memory.reset_stats();
+        self.device_began = *self.memory.device().stats();
+        (self.switches, self.shootdowns) = (0, 0);
+        self.sampled = self.totals();
+        self.forget_phases();
+    }
+
+    /// Ends stretches of the timeline that are over.
+    pub(super) fn sample(&mut self, every: Ps) {
+        while self.now.saturating_sub(self.sampled.at) >= every {
+            let totals = Sample {
+                at: self.sampled.at + every,
+                ..self.totals()
+            };
+            let before = std::mem::replace(&mut self.sampled, totals);
+            self.timeline.push(totals.since(&before, self.began));
+        }
+    }
+
+    /// Counts since counting began.
+    pub(super) fn totals(&self) -> Sample {
+        let requests = &self.memory.stats().requests;
+        Sample {
+            at: self.now,
+            instructions: self.cores.iter().map(|core| core.stats.instructions).sum(),
+            accesses: requests.total(),
+            flash: requests.device_read_misses,
+            switches: self.switches,
+            promotions: self.memory.stats().migration.promotions,
+            programs: self.memory.device().stats().flash_programs,
+        }
+    }
+
+    pub(super) fn tell(&self) -> HostStats {
+        let time = self.now.saturating_sub(self.began);
+        let sum = |of: fn(&Core) -> u64| self.cores.iter().map(of).sum();
+        let mut levels = [LevelStats::default(), LevelStats::default(), self.l3.stats];
+        for core in &self.cores {
+            levels[0].add(&core.stats.levels[0]);
+            levels[1].add(&core.stats.levels[1]);
+        }
+        let mut memory = self.memory.stats().clone();
+        memory.migration.shootdowns = self.shootdowns;
+        HostStats {
+            instructions: sum(|core| core.stats.instructions),
+            loads: sum(|core| core.stats.loads),
+            stores: sum(|core| core.stats.stores),
+            time,
+            cores: self.core_time(time),
+            levels,
+            tlb_misses: sum(|core| core.stats.tlb_misses),
+            switches: self.switches,
+            squashed: sum(|core| core.stats.squashed),
+            memory,
+            device: self.memory.device().stats().since(&self.device_began),
+            timeline: self.timeline.clone(),
+            phases: self.phase.told.clone(),
+            hash: self.hash.value(),
+        }
+    }
+
+    /// Where the time of the cores went: what is neither computation, switching nor idle is
+    /// memory.
+    fn core_time(&self, time: Ps) -> CoreTime {
+        let mut total = CoreTime::default();
+        for (core, spent) in self.cores.iter().zip(&self.spent) {
+            let mut idle = spent.idle;
+            if core.thread.is_none() {
+                idle += self.now.saturating_sub(spent.since);
+            }
+            let idle = idle.min(time);
+            let switching = spent.switching.min(time.saturating_sub(idle));
+            let busy = time.saturating_sub(idle).saturating_sub(switching);
+            let compute = core.compute().min(busy);
+            total.idle += idle;
+            total.switching += switching;
+            total.compute += compute;
+            total.memory += busy.saturating_sub(compute);
+        }
+        total
+    }
+}

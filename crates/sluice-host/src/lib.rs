@@ -1,0 +1,43 @@
+//! A host in front of the device: cores, caches, threads, a scheduler, host memory.
+//!
+//! [`simulate`] runs a [`Program`] on it. What the model of a core leaves out: branch prediction
+//! and wrong paths, instruction fetch, functional units and their latencies, hardware prefetchers,
+//! coherence traffic between the cores, and page walks that use the caches. What each means for
+//! results stands in ARCHITECTURE.md.
+#![forbid(unsafe_code)]
+
+mod caches;
+mod check;
+mod config;
+mod core;
+mod count;
+mod fill;
+mod flush;
+mod l3;
+mod memory;
+mod miss;
+mod params;
+mod phase;
+mod sched;
+mod stats;
+mod stores;
+mod stream;
+mod system;
+mod tags;
+mod tlb;
+mod turns;
+mod window;
+
+pub use caches::{CacheSize, Caches};
+pub use config::{
+    Adaptive, AstriFlash, Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Migration,
+    Others, Rest, RunLength, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+};
+pub use memory::{Answer, Memory, Moved};
+pub use params::HOST_PARAMS;
+pub use stats::{
+    AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, PhaseStats, Requests,
+    Sample,
+};
+pub use stream::{Instr, MemOp, Program, Step};
+pub use system::{MEMORY_MAX, simulate};

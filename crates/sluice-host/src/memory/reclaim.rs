@@ -1,0 +1,213 @@
+//! Which pages go back to the device, and how: two lists as Linux has them, and a copy in the
+//! background.
+
+use super::bus::{Bus, LINES};
+use super::pages::{Due, Frame, Place, Tiers, pace};
+use crate::config::Demotion;
+use sluice_model::Op;
+use sluice_units::Ps;
+use std::collections::VecDeque;
+
+/// The active and the inactive list. A page comes in as inactive, becomes active if it was
+/// accessed when its turn comes to leave, and inactive again when there are more active pages
+/// than inactive ones.
+pub(super) struct Lists {
+    /// Oldest first.
+    inactive: VecDeque<u32>,
+    active: VecDeque<u32>,
+}
+
+impl Lists {
+    pub fn new(frames: u32) -> Lists {
+        Lists {
+            inactive: VecDeque::with_capacity(frames as usize),
+            active: VecDeque::with_capacity(frames as usize),
+        }
+    }
+
+    /// A frame that has come in.
+    pub fn add(&mut self, frame: u32) {
+        self.inactive.push_back(frame);
+    }
+
+    /// Takes out the frame that leaves next: an inactive one that was not accessed.
+    pub fn victim(&mut self, frames: &mut [Frame]) -> Option<u32> {
+        // Each round clears an accessed bit, and nobody sets one meanwhile.
+        for _ in 0..=self.inactive.len() + self.active.len() {
+            while self.active.len() > self.inactive.len() {
+                let frame = self.active.pop_front()?;
+                frames[frame as usize].referenced = false;
+                self.add(frame);
+            }
+            let frame = self.inactive.pop_front()?;
+            if !std::mem::take(&mut frames[frame as usize].referenced) {
+                return Some(frame);
+            }
+            self.active.push_back(frame);
+        }
+        None
+    }
+}
+
+/// Pages that leave together, with one shootdown for those that need no copy: as in Linux
+/// (SWAP_CLUSTER_MAX).
+const BATCH: u32 = 32;
+
+/// Pages on their way back, one after the other.
+pub(super) struct Reclaim {
+    /// How a page that was written goes back.
+    pub demotion: Demotion,
+    /// Frames to be kept free: at least the one that the next page needs.
+    spare: u32,
+    line: Ps,
+    leaving: VecDeque<u32>,
+    /// Pages of the first one that were copied.
+    copied: u64,
+}
+
+impl Reclaim {
+    pub fn new(spare: u32, line: Ps) -> Reclaim {
+        Reclaim {
+            demotion: Demotion::Copy,
+            spare: spare.max(1),
+            line,
+            leaving: VecDeque::new(),
+            copied: 0,
+        }
+    }
+
+    /// Frames that it keeps free.
+    pub fn spare(&self) -> u32 {
+        self.spare
+    }
+}
+
+impl Tiers {
+    /// If too few frames are free or will be, sends pages back: a batch, or as many as it takes.
+    pub fn reclaim(&mut self, bus: &mut Bus, now: Ps) {
+        let spare = self.reclaim.spare;
+        if self.sets.is_some() || self.frames_to_come() >= spare {
+            return;
+        }
+        let enough = spare + BATCH.min(spare) - 1;
+        let mut shootdown = true;
+        while self.frames_to_come() < enough {
+            let Some(frame) = self.lists.victim(&mut self.frames) else {
+                return;
+            };
+            if self.frames[frame as usize].dirty && self.reclaim.demotion == Demotion::Copy {
+                self.frames[frame as usize].leaving = true;
+                self.reclaim.leaving.push_back(frame);
+                if self.reclaim.leaving.len() == 1 {
+                    self.copy_back(bus, now);
+                }
+            } else {
+                // Flash still has it, or gets it at once: only the translation changes.
+                self.drop_frame(bus, now, frame, std::mem::take(&mut shootdown));
+            }
+        }
+    }
+
+    /// Frames that are free, or will be once their pages have been copied.
+    fn frames_to_come(&self) -> u32 {
+        self.free_frames() + self.reclaim.leaving.len() as u32
+    }
+
+    /// Sends the pages of a frame back at once, for others that take their place. Their lines use
+    /// the link, and nobody waits for them.
+    pub(super) fn displace(&mut self, bus: &mut Bus, now: Ps, frame: u32) {
+        let Frame { unit, dirty, .. } = self.frames[frame as usize];
+        if !dirty || self.reclaim.demotion != Demotion::Copy {
+            return self.drop_frame(bus, now, frame, true);
+        }
+        for (page, frame_page) in self.pages_of(bus, unit).zip(self.frame_page(frame)..) {
+            bus.host_page(now, frame_page, Op::Read);
+            for _ in 0..LINES {
+                bus.line_returns(now, now);
+            }
+            bus.give_page(now, page, frame_page);
+        }
+        bus.stats.migration.dirty_demotions += 1;
+        self.left(bus, frame, true);
+    }
+
+    /// Gives a frame up whose pages the device has, or gets without a copy.
+    fn drop_frame(&mut self, bus: &mut Bus, now: Ps, frame: u32, shootdown: bool) {
+        let Frame { unit, dirty, .. } = self.frames[frame as usize];
+        let first = self.frame_page(frame);
+        bus.stats.migration.dirty_demotions += u64::from(dirty);
+        for (page, frame_page) in self.pages_of(bus, unit).zip(first..) {
+            match (dirty, self.reclaim.demotion) {
+                (false, _) => bus.versions.dropped(page, frame_page),
+                (true, Demotion::Program) => bus.program_page(now, page, frame_page),
+                (true, _) => bus.versions.given(page, frame_page),
+            }
+        }
+        self.left(bus, frame, shootdown);
+    }
+
+    /// The frame's pages are on the device again.
+    fn left(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
+        let Frame { unit, dirty, .. } = self.frames[frame as usize];
+        if let Some(pages) = &mut self.went_back {
+            pages.push((unit, dirty));
+        }
+        self.put(unit, Place::Device);
+        self.moves(bus, unit, shootdown);
+        self.free_frame(frame);
+        bus.stats.migration.demotions += 1;
+    }
+
+    /// Begins to copy the next page of the frame whose turn it is.
+    fn copy_back(&mut self, bus: &mut Bus, now: Ps) {
+        let Some(frame) = self.reclaim.leaving.front() else {
+            return;
+        };
+        let page = self.frame_page(*frame) + self.reclaim.copied;
+        bus.host_page(now, page, Op::Read);
+        let ready_at = self.frames[*frame as usize].ready_at;
+        let start = now.max(ready_at);
+        let (_, end) = pace(start, self.reclaim.line, |at| bus.line_returns(now, at));
+        self.events.push(end, Due::Leave);
+    }
+
+    /// A page of the frame whose turn it is was copied.
+    pub fn leave(&mut self, bus: &mut Bus, now: Ps) {
+        let Some(frame) = self.reclaim.leaving.front().copied() else {
+            return;
+        };
+        self.reclaim.copied += 1;
+        let it = self.frames[frame as usize];
+        let pages = self.pages_of(bus, it.unit);
+        if self.reclaim.copied == pages.end - pages.start || it.rewritten {
+            self.reclaim.leaving.pop_front();
+            self.reclaim.copied = 0;
+            let it = &mut self.frames[frame as usize];
+            it.leaving = false;
+            if std::mem::take(&mut it.rewritten) {
+                // The copy is not what the page is now. One that is written is not cold: it stays,
+                // and its accessed bit makes it active at the next look.
+                self.lists.add(frame);
+            } else {
+                for (page, frame_page) in pages.zip(self.frame_page(frame)..) {
+                    bus.give_page(now, page, frame_page);
+                }
+                bus.stats.migration.dirty_demotions += 1;
+                self.left(bus, frame, true);
+            }
+            self.reclaim_more(bus, now);
+        } else {
+            self.copy_back(bus, now);
+        }
+    }
+
+    /// Goes on with those that wait, and with more if they are not enough.
+    fn reclaim_more(&mut self, bus: &mut Bus, now: Ps) {
+        if self.reclaim.leaving.is_empty() {
+            self.reclaim(bus, now);
+        } else {
+            self.copy_back(bus, now);
+            self.reclaim(bus, now);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Parameters: cores, caches, address translation.
+
+use super::TIME;
+use crate::miss::STORES_MAX;
+use crate::window::SLOTS;
+use sluice_model::{Kind, Param};
+
+const TABLE_2: &str = "SkyByte Table II";
+
+const LATENCY: &str = "assumed, Table II has none; in cycles of 4 GHz: 4, 14 and 40 for L1, L2 \
+                       and L3, about what processors of its kind have";
+
+const fn entries(max: u64) -> Kind {
+    Kind::Count { min: 1, max }
+}
+
+/// Zero is a value, to be refused by the constructor with what it would mean.
+const MSHRS: Kind = Kind::Count {
+    min: 0,
+    max: 65_536,
+};
+
+fn long_delays() -> Vec<&'static str> {
+    vec!["drop", "fill"]
+}
+
+fn store_misses() -> Vec<&'static str> {
+    vec!["fetch", "write"]
+}
+
+fn inclusions() -> Vec<&'static str> {
+    vec!["l1", "none"]
+}
+
+fn write_backs() -> Vec<&'static str> {
+    vec!["all", "own"]
+}
+
+const WAYS: Kind = entries(1_024);
+
+const fn cache(
+    key: &'static str,
+    kind: Kind,
+    default: &'static str,
+    meaning: &'static str,
+    source: &'static str,
+) -> Param {
+    Param {
+        key,
+        kind,
+        default,
+        meaning,
+        source,
+    }
+}
+
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        key: "cpu.cores",
+        kind: entries(256),
+        default: "8",
+        meaning: "cores",
+        source: TABLE_2,
+    },
+    Param {
+        key: "cpu.threads",
+        kind: entries(4_096),
+        default: "8",
+        meaning: "threads of the program, one for each core at least",
+        source: "SkyByte section VI-A: 8 without coordinated context switches, 24 with",
+    },
+    Param {
+        key: "cpu.cycle",
+        kind: TIME,
+        default: "250ps",
+        meaning: "time of a cycle",
+        source: "SkyByte Table II: 4.0 GHz",
+    },
+    Param {
+        key: "cpu.width",
+        kind: entries(64),
+        default: "4",
+        meaning: "instructions issued, and retired, in a cycle",
+        source: "assumed: not stated; as Intel's cores had up to 2019",
+    },
+    Param {
+        key: "cpu.window",
+        kind: entries(SLOTS),
+        default: "256",
+        meaning: "entries of the reorder window of each core",
+        source: TABLE_2,
+    },
+    Param {
+        key: "cpu.scheduler",
+        kind: entries(65_536),
+        default: "97",
+        meaning: "instructions that find room behind one that waits for its data: all are taken to \
+                  need it, and to hold a place in the scheduler until it comes",
+        source: "assumed: not stated; as Intel's Skylake has",
+    },
+    Param {
+        key: "cpu.store_buffer",
+        kind: Kind::Count {
+            min: 0,
+            max: STORES_MAX,
+        },
+        default: "56",
+        meaning: "stores of a core that have retired and are not yet in its cache; 0: none retires \
+                  before its line is there",
+        source: "assumed: not stated; as Intel's Skylake has. SkyByte's artifact has none \
+                 (def/core.param.def: use_wb; src/retire.cc)",
+    },
+    cache(
+        "l1.capacity",
+        Kind::Size,
+        "32KiB",
+        "bytes of each core's L1 data cache",
+        TABLE_2,
+    ),
+    cache("l1.ways", WAYS, "8", "lines of a set of the L1", TABLE_2),
+    cache(
+        "l1.latency",
+        TIME,
+        "1ns",
+        "from an access to its data in the L1",
+        LATENCY,
+    ),
+    cache(
+        "l1.mshrs",
+        MSHRS,
+        "8",
+        "misses of an L1 under way at once",
+        TABLE_2,
+    ),
+    cache(
+        "l2.capacity",
+        Kind::Size,
+        "512KiB",
+        "bytes of each core's L2",
+        TABLE_2,
+    ),
+    cache("l2.ways", WAYS, "32", "lines of a set of the L2", TABLE_2),
+    cache(
+        "l2.latency",
+        TIME,
+        "3500ps",
+        "from an access to its data in the L2, L1 included",
+        LATENCY,
+    ),
+    cache(
+        "l2.mshrs",
+        MSHRS,
+        "128",
+        "misses of an L2 under way at once",
+        TABLE_2,
+    ),
+    cache(
+        "l2.inclusion",
+        Kind::Choice(inclusions),
+        "l1",
+        "what an L2 is sure to have. l1: what its L1 has, so that a line that leaves the L2 leaves \
+         both; none: nothing, and the L1 keeps its line. An L2 does not see what the L1 finds \
+         itself: beside a long stream l1 costs a line that is always used its place, ever again",
+        "l1: as before there was a choice. Intel's L2 have none, and SkyByte's artifact (\
+         src/memory.cc: process_fill_queue)",
+    ),
+    cache(
+        "l3.capacity",
+        Kind::SizeOrNone,
+        "16MiB",
+        "bytes of the L3 that all cores share; none: there is none, and what misses the L2 goes to \
+         memory",
+        TABLE_2,
+    ),
+    cache("l3.ways", WAYS, "16", "lines of a set of the L3", TABLE_2),
+    cache(
+        "l3.latency",
+        TIME,
+        "10ns",
+        "from an access to its data in the L3, L1 and L2 included",
+        LATENCY,
+    ),
+    cache(
+        "l3.stop",
+        TIME,
+        "0ps",
+        "what an access of the L3, or of memory, takes longer by each core between its own and the \
+         last one, whose time is l3.latency: cores stand in a row",
+        "0: every core is as near. SkyByte's artifact has its cores one after another on a ring, \
+         4 ns from stop to stop (src/network_ring.cc); under SkyByte-W radix's threads take 7.95 \
+         ns longer for each access by each core (figure_drawing/all.dat)",
+    ),
+    cache(
+        "l3.mshrs",
+        MSHRS,
+        "1024",
+        "misses of the L3, or of all L2 without one, under way at once",
+        TABLE_2,
+    ),
+    cache(
+        "l3.store_miss",
+        Kind::Choice(store_misses),
+        "fetch",
+        "what a store does whose line no cache has. fetch: memory is read, and written when the \
+         line leaves (fetch on write); write: the line is written to memory at once, and not read, \
+         with all that is stored of it until it leaves the L1, as if one store wrote all of it. \
+         Programs that send lines to memory themselves fetch in any case",
+        "fetch on write is what processors do. In SkyByte's artifact such a store reaches the \
+         memory controller as a write, its line comes back as memory has it, and stores of the \
+         line that wait in the window meanwhile are part of it (src/dram_ctrl.cc, src/memory.cc); \
+         its counters have each line that is only stored written once",
+    ),
+    cache(
+        "l3.write_back",
+        Kind::Choice(write_backs),
+        "all",
+        "which written lines the last cache writes to memory when they leave it. all; own: those \
+         that a store found there, for what leaves an L2 is lost, as in no processor",
+        "all is what processors do. SkyByte's artifact sends what leaves an L2 to a level between \
+         it and the last, which is off and drops it (src/memory.cc: llc_decoupled_network_c, \
+         process_fill_queue). So figure_drawing/all.dat has 136,249 writes of radix for 2,130 \
+         pages whose lines are stored to eight times, each line written once",
+    ),
+    cache(
+        "l3.long_delay",
+        Kind::Choice(long_delays),
+        "drop",
+        "what the caches have of a line whose access is answered with a long delay. drop: nothing, \
+         and the access asks again; fill: the line, before flash was read, as no processor could",
+        "SkyByte section III-A: the message has no data, and the access is issued again. In its \
+         artifact the line fills all caches when the message comes, and who asks again finds it \
+         there (src/dram_ctrl.cc, src/memory.cc: receive_packet, done)",
+    ),
+    Param {
+        key: "tlb.entries",
+        kind: entries(1 << 20),
+        default: "1536",
+        meaning: "pages that each core's TLB holds, its two levels taken as one",
+        source: "assumed: not stated; the second level of Intel's Skylake",
+    },
+    Param {
+        key: "tlb.ways",
+        kind: WAYS,
+        default: "12",
+        meaning: "pages of a set of the TLB",
+        source: "assumed: as tlb.entries",
+    },
+    Param {
+        key: "tlb.walk",
+        kind: TIME,
+        default: "20ns",
+        meaning: "time that a miss of the TLB adds to its access",
+        source: "assumed: the last level of the page table, found in a cache more often than not; \
+                 SkyByte section VI-A keeps page tables in host memory",
+    },
+    Param {
+        key: "tlb.shootdown",
+        kind: TIME,
+        default: "100ns",
+        meaning: "time that every core loses when a page has moved",
+        source: "assumed: refilling an entry; SkyByte section V has shootdowns, not their cost, \
+                 and its artifact gives them none",
+    },
+];

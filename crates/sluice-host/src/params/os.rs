@@ -1,0 +1,72 @@
+//! Parameters: the operating system's scheduler and its context switches.
+
+use super::{TIME, no_or_yes, on_or_off};
+use sluice_model::{Kind, Param};
+
+/// Names of the ways to choose the next thread.
+pub(crate) const SCHEDULERS: [&str; 3] = ["rr", "random", "cfs"];
+
+fn resumes() -> Vec<&'static str> {
+    vec!["ask", "wait"]
+}
+
+fn schedulers() -> Vec<&'static str> {
+    SCHEDULERS.to_vec()
+}
+
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        key: "os.scheduler",
+        kind: Kind::Choice(schedulers),
+        default: "cfs",
+        meaning: "which thread runs next; rr: the one that has waited longest; random: any; cfs: \
+                  the one that has run least",
+        source: "SkyByte section III-A: CFS unless stated otherwise",
+    },
+    Param {
+        key: "os.slice",
+        kind: TIME,
+        default: "3ms",
+        meaning: "longest time that a thread runs while others wait",
+        source: "assumed: not stated; the least that Linux's CFS gives a thread on 8 cores",
+    },
+    Param {
+        key: "os.switching",
+        kind: Kind::Choice(on_or_off),
+        default: "off",
+        meaning: "on: a long delay ends in a context switch; off: the core waits for its data",
+        source: "SkyByte section VI-A: off in Base-CSSD",
+    },
+    Param {
+        key: "os.resume",
+        kind: Kind::Choice(resumes),
+        default: "ask",
+        meaning: "what a thread does first that has a core again after a long delay. ask: its \
+                  access goes to the device again, and ends in another switch if that still takes \
+                  long; wait: it keeps the core until its data is there",
+        source: "SkyByte section III-A: threads may switch again as soon as they are scheduled. \
+                 Its artifact fetches nothing before the data is there (src/frontend.cc)",
+    },
+    Param {
+        key: "os.switch_cost",
+        kind: TIME,
+        default: "2us",
+        meaning: "from the exception to the first instruction of the next thread",
+        source: "SkyByte Table II",
+    },
+    Param {
+        key: "os.mispredict_cost",
+        kind: TIME,
+        default: "100ns",
+        meaning: "time that a thread loses to mispredicted branches after a switch",
+        source: "assumed: twenty branches of 20 cycles; SkyByte section V has the effect, not its \
+                 size",
+    },
+    Param {
+        key: "os.switch_flush_l1",
+        kind: Kind::Choice(no_or_yes),
+        default: "no",
+        meaning: "whether a switch leaves the L1 empty; the threads contend for it in any case",
+        source: "assumed: SkyByte section V has contention",
+    },
+];

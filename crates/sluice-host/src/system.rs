@@ -1,0 +1,441 @@
+//! The event loop of a host.
+
+use super::config::{HostConfig, Rest, RunLength, Start};
+use super::core::{Core, Pause};
+use super::flush::Sent;
+use super::l3::{Found, SharedCache};
+use super::memory::Memory;
+use super::miss::Miss;
+use super::phase::Phase;
+use super::sched::Scheduler;
+use super::stats::{HostStats, Sample};
+use super::stream::{Program, Step};
+use super::tags::LINES_MAX;
+use sluice_events::Wheel;
+use sluice_model::{Device, Stats};
+use sluice_units::{Bytes, Fnv, LINE_BYTES, PAGE_BYTES, Ps};
+
+/// Most memory that a program can have.
+pub const MEMORY_MAX: Bytes = Bytes(LINES_MAX * LINE_BYTES / PAGE_BYTES * PAGE_BYTES);
+/// How far a core runs ahead of the common clock in what only it sees.
+const AHEAD: Ps = Ps::from_us(1);
+/// Events between two calls of the caller's watch.
+const WATCH_EVERY: u64 = 1 << 14;
+
+#[derive(Clone, Copy)]
+pub(super) enum Event {
+    /// A core goes on.
+    Run(u32),
+    /// A miss of a core has left its L2. Means nothing after a squash.
+    Access { core: u32, miss: u32, epoch: u32 },
+    /// A line that a program sends to memory has left a core's L2.
+    Flush { core: u32, sent: Sent },
+    /// An MSHR is free for the first of a core's misses that wait for one.
+    Retry { core: u32, epoch: u32 },
+    /// An instruction with a long delay is at retirement.
+    Delay(u32),
+    /// A core has no more work before a barrier, a sleep, its thread's end or the end of its time
+    /// slice.
+    Drained(u32),
+    /// A thread has slept.
+    Wake(u32),
+}
+
+/// Time of a core that is not in its own counters.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Spent {
+    pub switching: Ps,
+    pub idle: Ps,
+    /// Since when its thread has run, or it has been idle.
+    pub since: Ps,
+    /// It stops as soon as it can, because its time slice is over.
+    pub yields: bool,
+}
+
+pub(super) struct Host<'a> {
+    pub config: &'a HostConfig,
+    pub program: &'a mut dyn Program,
+    pub now: Ps,
+    pub events: Wheel<Event>,
+    pub cores: Vec<Core>,
+    pub spent: Vec<Spent>,
+    pub l3: SharedCache,
+    pub memory: Memory,
+    pub sched: Scheduler,
+    /// Instructions retired since the beginning.
+    pub retired: u64,
+    /// When counting began.
+    pub began: Ps,
+    /// The device's counters then.
+    pub device_began: Stats,
+    pub switches: u64,
+    pub shootdowns: u64,
+    pub timeline: Vec<Sample>,
+    pub sampled: Sample,
+    pub hash: Fnv,
+    pub phase: Phase,
+    /// Lines on their way from an L2 to the L3.
+    pub write_backs: Vec<u32>,
+}
+
+/// Runs a program on a host with a device that nobody has used.
+///
+/// `watch` is told from time to time how many instructions have retired, and says whether to go
+/// on. The device comes back with its own counters, which cover the warm-up too; those of the
+/// measured part are in the statistics.
+///
+/// # Panics
+/// If the program's memory is larger than the device, or it has not as many threads as the host.
+pub fn simulate(
+    config: &HostConfig,
+    device: Device,
+    program: &mut dyn Program,
+    length: RunLength,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> (HostStats, Device) {
+    let footprint = program.footprint().0;
+    let others = config.pages_of_others(device.config().cache.pages);
+    assert!(footprint + others * PAGE_BYTES <= device.config().capacity().0);
+    assert!(footprint <= MEMORY_MAX.0);
+    assert_eq!(program.threads(), config.threads);
+    let mut host = Host::new(config, device, program);
+    host.memory.scan(footprint.div_ceil(PAGE_BYTES));
+    match config.start {
+        Start::Empty => {}
+        Start::Full(most) => host.memory.fill(host.program, most),
+        Start::Others(given) => host.memory.fill_with_others(others, given),
+    }
+    host.start();
+    if config.rest == Rest::Before {
+        let before = length.warmup.saturating_sub(length.measured);
+        host.run(before, Ps::ZERO, watch);
+        host.memory.settle();
+    }
+    host.run(length.warmup, Ps::ZERO, watch);
+    host.reset();
+    let end = length.warmup.saturating_add(length.measured);
+    host.run(end, length.sample_every, watch);
+    let stats = host.tell();
+    (stats, host.memory.into_device())
+}
+
+impl<'a> Host<'a> {
+    fn new(config: &'a HostConfig, device: Device, program: &'a mut dyn Program) -> Host<'a> {
+        let cores = 0..config.cpu.cores;
+        let mut memory = Memory::new(config, device);
+        if config.local_in_host {
+            memory.keep(program.local());
+        }
+        let phase = Phase::new(program);
+        Host {
+            config,
+            program,
+            now: Ps::ZERO,
+            events: Wheel::with_capacity(4096),
+            spent: vec![Spent::default(); config.cpu.cores as usize],
+            cores: cores
+                .map(|_| Core::new(&config.cpu, config.coordinated))
+                .collect(),
+            l3: SharedCache::new(&config.cpu),
+            memory,
+            sched: Scheduler::new(config.threads, config.scheduling, config.seed),
+            retired: 0,
+            began: Ps::ZERO,
+            device_began: Stats::default(),
+            switches: 0,
+            shootdowns: 0,
+            timeline: Vec::new(),
+            sampled: Sample::default(),
+            hash: Fnv::default(),
+            phase,
+            write_backs: Vec::new(),
+        }
+    }
+
+    fn start(&mut self) {
+        for thread in 0..self.config.threads {
+            if let Some(time) = self.program.sleeps_first(thread)
+                && self.sched.put_to_sleep(thread)
+            {
+                self.events.push(time, Event::Wake(thread));
+            }
+        }
+        for core in 0..self.cores.len() {
+            if let Some(thread) = self.sched.pick() {
+                self.give(core, thread, Ps::ZERO);
+            }
+        }
+    }
+
+    /// Until so many instructions have retired, or the program has ended.
+    fn run(&mut self, end: u64, sample_every: Ps, watch: &mut dyn FnMut(u64) -> bool) {
+        let mut count = 0u64;
+        while self.retired < end {
+            let Some((at, event)) = self.events.pop() else {
+                break;
+            };
+            self.run_memory(at);
+            self.now = at;
+            self.handle(event);
+            if sample_every > Ps::ZERO {
+                self.sample(sample_every);
+            }
+            count += 1;
+            if count.is_multiple_of(WATCH_EVERY) && !watch(self.retired) {
+                break;
+            }
+        }
+    }
+
+    /// What memory does on its own up to this time.
+    fn run_memory(&mut self, until: Ps) {
+        while let Some(at) = self.memory.next_event().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.memory.run(at);
+            self.shoot_down();
+        }
+    }
+
+    /// Cores lose the translations that have changed, and time.
+    fn shoot_down(&mut self) {
+        while let Some(moved) = self.memory.take_moved() {
+            let cost = match moved.shootdown {
+                true => self.config.cpu.tlb.shootdown,
+                false => Ps::ZERO,
+            };
+            self.shootdowns += u64::from(moved.shootdown);
+            for core in &mut self.cores {
+                core.shoot_down(moved.first, moved.pages, cost);
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Run(core) => self.advance(core as usize),
+            Event::Access { core, miss, epoch } => {
+                if self.cores[core as usize].epoch == epoch {
+                    self.access(core as usize, miss);
+                }
+            }
+            Event::Flush { core, sent } => self.flush(core as usize, sent),
+            Event::Retry { core, epoch } => {
+                if self.cores[core as usize].epoch == epoch {
+                    self.retry(core as usize);
+                }
+            }
+            Event::Delay(core) => self.switch(core as usize),
+            Event::Drained(core) => self.drained(core as usize),
+            Event::Wake(thread) => self.wake_up(thread),
+        }
+    }
+
+    pub(super) fn note(&mut self, what: u64) {
+        for word in [self.now.0, what] {
+            self.hash.word(word);
+        }
+    }
+
+    /// A core runs on as far as it can.
+    fn advance(&mut self, number: usize) {
+        let Some(thread) = self.cores[number].thread else {
+            return;
+        };
+        self.preempt(number);
+        let before = self.cores[number].stats.instructions;
+        let limit = self.now + AHEAD;
+        let pause = loop {
+            let core = &mut self.cores[number];
+            let pause = match self.spent[number].yields {
+                true => core.drain(),
+                false => {
+                    let thread = &self.sched.threads[thread as usize];
+                    core.run(self.now, limit, thread, &mut self.memory)
+                }
+            };
+            if pause != Pause::Starved {
+                break pause;
+            }
+            let state = &mut self.sched.threads[thread as usize];
+            if state.after() != Step::More {
+                break core.drain();
+            }
+            state.head = core.head();
+            state.refill(self.program, thread);
+        };
+        self.retired += self.cores[number].stats.instructions - before;
+        self.let_go(number);
+        let core = number as u32;
+        match pause {
+            Pause::Later(at) => self.events.push(at.max(self.now), Event::Run(core)),
+            Pause::Delayed(at) => self.events.push(at.max(self.now), Event::Delay(core)),
+            Pause::Drained(at) => self.events.push(at.max(self.now), Event::Drained(core)),
+            Pause::Blocked | Pause::Starved => {}
+        }
+    }
+
+    /// A thread that has had its slice makes room for one that waits.
+    fn preempt(&mut self, number: usize) {
+        let over = self.now.saturating_sub(self.spent[number].since) > self.config.slice;
+        if over && self.sched.waiting() {
+            self.spent[number].yields = true;
+        }
+    }
+
+    /// Misses that have left the L2 become events.
+    fn let_go(&mut self, number: usize) {
+        let core = &mut self.cores[number];
+        if core.left.is_empty() && core.sent.is_empty() && core.passed.is_empty() {
+            return;
+        }
+        let epoch = core.epoch;
+        for (at, miss) in core.left.drain(..) {
+            let core = number as u32;
+            self.events
+                .push(at.max(self.now), Event::Access { core, miss, epoch });
+        }
+        for (at, sent) in core.sent.drain(..) {
+            let core = number as u32;
+            self.events
+                .push(at.max(self.now), Event::Flush { core, sent });
+        }
+        while let Some(line) = self.cores[number].passed.pop() {
+            self.write_back(Some(line), self.now + self.l3.latency(number));
+        }
+    }
+
+    /// A miss has left the L2, and takes an MSHR or waits for one.
+    fn access(&mut self, number: usize, miss: u32) {
+        let misses = &mut self.cores[number].misses;
+        let (mshr, free_at) = misses.first_mshr();
+        if misses.waits() || free_at > self.now {
+            if misses.wait_for_mshr(miss) {
+                self.retry_at(number, free_at);
+            }
+            return;
+        }
+        self.look_up(number, miss, mshr);
+    }
+
+    /// The first miss that waits takes an MSHR.
+    fn retry(&mut self, number: usize) {
+        let core = &mut self.cores[number];
+        let Some(miss) = core.misses.next_waiting() else {
+            return;
+        };
+        let (mshr, _) = core.misses.first_mshr();
+        self.look_up(number, miss, mshr);
+        let misses = &self.cores[number].misses;
+        if misses.waits() {
+            let (_, free_at) = misses.first_mshr();
+            self.retry_at(number, free_at);
+        }
+    }
+
+    fn retry_at(&mut self, number: usize, at: Ps) {
+        let core = &mut self.cores[number];
+        let wait = at.saturating_sub(self.now);
+        core.stats.levels[0].mshr_wait += wait;
+        let (core, epoch) = (number as u32, core.epoch);
+        self.events
+            .push(at.max(self.now), Event::Retry { core, epoch });
+    }
+
+    /// A miss is at the L3.
+    fn look_up(&mut self, number: usize, miss: u32, mshr: usize) {
+        let line = self.cores[number].misses.get(miss).line;
+        let at = self.now + self.l3.latency(number);
+        match self.l3.find(self.now, line, at) {
+            Found::Busy(until) => {
+                let (core, epoch) = (number as u32, self.cores[number].epoch);
+                self.events.push(until, Event::Access { core, miss, epoch });
+            }
+            Found::Line(ready) => {
+                self.cores[number].misses.take_mshr(mshr, ready);
+                let core = &mut self.cores[number];
+                if core.misses.stop_write(miss) && !(core.written(line) && self.writes_back()) {
+                    self.put(line, at);
+                }
+                self.answer(number, miss, ready, at);
+            }
+            Found::Nothing => self.fetch(number, miss, mshr, at),
+        }
+    }
+
+    /// A line comes from outside the processor, or a message that it will not come soon.
+    fn fetch(&mut self, number: usize, miss: u32, mshr: usize, at: Ps) {
+        let Miss { line, writes, .. } = *self.cores[number].misses.get(miss);
+        let can_delay = self.config.coordinated && !self.is_patient(number);
+        let addr = u64::from(line) * 64;
+        let answer = match writes {
+            true => self.memory.store(at, addr, can_delay),
+            false => self.memory.read(at, addr, can_delay),
+        };
+        self.l3.take_mshr(answer.done_at);
+        self.cores[number].misses.take_mshr(mshr, answer.done_at);
+        self.note(answer.done_at.0);
+        self.shoot_down();
+        if (!answer.delayed || self.config.cpu.fills_delayed)
+            && let Some(victim) = self.l3.fill(line, answer.done_at)
+        {
+            self.leave(victim, at);
+        }
+        if !answer.delayed {
+            return self.answer(number, miss, answer.done_at, at);
+        }
+        let write_back = self.cores[number].misses.get(miss).write_back;
+        self.cores[number].delay(miss, answer.done_at, answer.data_at);
+        self.write_back(write_back, at);
+        self.wake(number);
+    }
+
+    /// Whether a core's thread waits for its oldest instruction whatever comes.
+    fn is_patient(&self, number: usize) -> bool {
+        let core = &self.cores[number];
+        let thread = core
+            .thread
+            .map(|thread| &self.sched.threads[thread as usize]);
+        thread.is_some_and(|thread| thread.waits_for(core.head()))
+    }
+
+    /// A core gets its line.
+    fn answer(&mut self, number: usize, miss: u32, ready: Ps, at: Ps) {
+        let core = &mut self.cores[number];
+        let write_back = core.misses.get(miss).write_back;
+        core.resolve(self.now, miss, ready, &mut self.memory);
+        self.write_back(write_back, at);
+        self.let_go(number);
+        self.wake(number);
+    }
+
+    /// A written line leaves an L2.
+    pub(super) fn write_back(&mut self, line: Option<u32>, at: Ps) {
+        if let Some(line) = line
+            && self.writes_back()
+        {
+            self.put(line, at);
+        }
+    }
+
+    fn writes_back(&self) -> bool {
+        self.config.cpu.writes_back
+    }
+
+    /// The L3 gets a written line.
+    fn put(&mut self, line: u32, at: Ps) {
+        if let Some(victim) = self.l3.take(line) {
+            self.leave(victim, at);
+        }
+    }
+
+    /// A written line leaves the last cache.
+    fn leave(&mut self, victim: u32, at: Ps) {
+        self.memory.write(at, u64::from(victim) * 64);
+    }
+
+    pub(super) fn wake(&mut self, number: usize) {
+        if self.cores[number].blocked {
+            self.advance(number);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Threads: switches on long delays, barriers, schedulers.
+
+use crate::rig::*;
+use sluice_host::{HostConfig, HostStats, Instr, Program, RunLength, Scheduling, Step, simulate};
+use sluice_model::Device;
+use sluice_units::{Bytes, Ps};
+
+/// A CXL-SSD whose every new page is a miss of 30 us.
+fn flash(hint_threshold: &str) -> Device {
+    let settings = [
+        ("device.capacity", "1GiB"),
+        ("cache.capacity", "256MiB"),
+        ("cache.policy", "lru"),
+        ("device.hint_threshold", hint_threshold),
+        ("nand.read", "30us"),
+        ("prefetch.policy", "none"),
+    ];
+    Device::new(&config(&settings), 1).expect("a device")
+}
+
+/// The same with one die.
+fn one_die() -> Device {
+    let settings = [
+        ("device.capacity", "1GiB"),
+        ("cache.capacity", "256MiB"),
+        ("device.hint_threshold", "2us"),
+        ("nand.read", "30us"),
+        ("nand.channels", "1"),
+        ("nand.chips", "1"),
+        ("nand.dies", "1"),
+        ("nand.planes", "1"),
+        ("prefetch.policy", "none"),
+    ];
+    Device::new(&config(&settings), 1).expect("a device")
+}
+
+fn switching(threads: u32) -> HostConfig {
+    let mut host = host();
+    host.threads = threads;
+    host.coordinated = true;
+    host
+}
+
+/// A new page each round.
+fn pages(threads: u32, rounds: u64) -> Loop {
+    Loop::new(threads, vec![load(0, 10, 1)], 4096, rounds)
+}
+
+#[test]
+fn threads_take_turns_while_pages_come() {
+    let rounds = 200;
+    let alone = run(&host(), flash("2us"), pages(1, rounds));
+    assert_eq!((alone.switches, alone.memory.long_delays), (0, 0));
+    let many = run(&switching(8), flash("2us"), pages(8, rounds));
+    assert_eq!(many.instructions, 8 * alone.instructions);
+    // Eight times the work: switching hides most of the waiting.
+    assert!(
+        many.time.0 < 2 * alone.time.0,
+        "{} {}",
+        many.time,
+        alone.time
+    );
+    assert!(many.switches >= 8 * rounds, "{}", many.switches);
+    let switched = Ps(2_000_000) * many.switches;
+    assert_eq!(many.cores.switching, switched);
+    let at_ends = 7;
+    assert_eq!(many.switches, many.memory.long_delays + at_ends);
+}
+
+#[test]
+fn a_threshold_above_the_wait_switches_never() {
+    let stats = run(&switching(8), flash("100us"), pages(8, 50));
+    assert_eq!(
+        (stats.memory.long_delays, stats.switches),
+        (0, 7),
+        "at the ends of threads only"
+    );
+}
+
+#[test]
+fn one_thread_switches_to_itself_until_its_page_is_there() {
+    let stats = run(&switching(1), flash("2us"), pages(1, 100));
+    let waits = run(&host(), flash("2us"), pages(1, 100));
+    assert!(stats.switches > 100 && stats.time.0 >= waits.time.0);
+    assert_eq!(stats.instructions, waits.instructions);
+}
+
+/// A thread that is back issues nothing before its data is there: a page, a switch.
+#[test]
+fn who_waits_asks_once_more() {
+    // Seven parts of memory do not begin on the same channel.
+    let (threads, rounds) = (7, 50);
+    let mut host = switching(threads);
+    host.switching.waits = true;
+    let stats = run(&host, flash("2us"), pages(threads, rounds));
+    let misses = u64::from(threads) * rounds;
+    let at_ends = u64::from(threads) - 1;
+    assert_eq!(stats.memory.long_delays, misses);
+    assert_eq!(stats.switches, misses + at_ends);
+    let requests = &stats.memory.requests;
+    let (hits, reads) = (requests.device_read_hits, requests.device_read_misses);
+    assert_eq!((hits, reads), (misses, misses));
+    // A page takes 30 us, and a round of all threads 7 switches of 2 us: they wait for the rest.
+    let alone = run(&host, flash("2us"), pages(threads, 1)).time;
+    let round = (stats.time - alone).0 / (rounds - 1);
+    assert!((30_000_000..32_000_000).contains(&round), "{round} ps");
+}
+
+/// Pages of one die come one after the other, and who fills its caches with lines of both waits for
+/// the first alone.
+#[test]
+fn filled_lines_are_not_waited_for() {
+    let rounds = 40;
+    let both = || vec![load(0, 300, 0), load(1 << 20, 0, 0)];
+    let mut times = Vec::new();
+    for fills in [false, true] {
+        let mut host = switching(1);
+        (host.switching.waits, host.cpu.fills_delayed) = (true, fills);
+        let stats = run(&host, one_die(), Loop::new(1, both(), 4096, rounds));
+        assert_eq!(stats.instructions, rounds * 302);
+        let requests = &stats.memory.requests;
+        let reads = requests.device_read_hits + requests.device_read_misses;
+        match fills {
+            true => {
+                assert_eq!((reads, stats.switches), (2 * rounds, rounds));
+                // Who comes again finds both in the L1.
+                assert_eq!(stats.levels[2].hits, 0);
+            }
+            false => assert!(reads >= 4 * rounds && stats.switches == 2 * rounds),
+        }
+        times.push(stats.time.0 / rounds);
+    }
+    assert!((60_000_000..64_000_000).contains(&times[0]), "{times:?}");
+    assert!((30_000_000..64_000_000).contains(&times[1]), "{times:?}");
+}
+
+#[test]
+fn every_scheduler_lets_everybody_finish() {
+    for scheduling in [Scheduling::RoundRobin, Scheduling::Random, Scheduling::Fair] {
+        let mut host = switching(6);
+        host.scheduling = scheduling;
+        host.cpu.cores = 2;
+        let stats = run(&host, flash("2us"), pages(6, 100));
+        assert_eq!(stats.instructions, 6 * 100 * 11, "{scheduling:?}");
+        let whole = stats.cores;
+        let sum = whole.compute + whole.memory + whole.switching + whole.idle;
+        assert_eq!(sum, stats.time * 2, "{scheduling:?}");
+    }
+}
+
+#[test]
+fn a_barrier_waits_for_the_last() {
+    let mut host = host();
+    (host.threads, host.cpu.cores) = (4, 4);
+    let mut program = Loop::new(4, vec![work(1000)], 0, 10);
+    program.barrier = 1;
+    let stats = run(&host, expander(), program);
+    let alone = Ps(10 * 1000 * CYCLE.0 / WIDTH);
+    assert_eq!((stats.time, stats.switches), (alone, 0));
+    assert_eq!(stats.cores.idle, Ps::ZERO);
+}
+
+#[test]
+fn a_slice_ends_a_turn() {
+    let mut host = host();
+    (host.threads, host.slice) = (2, Ps::from_us(100));
+    let program = Loop::new(2, vec![work(1000)], 0, 10_000);
+    let stats = run(&host, expander(), program);
+    let busy = Ps(2 * 10_000 * 1000 * CYCLE.0 / WIDTH);
+    let turns = busy.0 / host.slice.0;
+    assert!(
+        stats.switches.abs_diff(turns) <= 1,
+        "{} of {turns}",
+        stats.switches
+    );
+    let spent = busy + Ps::from_us(2) * stats.switches;
+    assert_eq!(stats.time, spent);
+}
+
+fn hash_of(seed: u64, policy: Scheduling) -> (HostStats, u64) {
+    let mut host = switching(6);
+    (host.cpu.cores, host.seed, host.scheduling) = (2, seed, policy);
+    let stats = run(&host, flash("2us"), pages(6, 100));
+    let hash = stats.hash;
+    (stats, hash)
+}
+
+#[test]
+fn equal_runs_are_equal() {
+    let (first, second) = (
+        hash_of(1, Scheduling::Random),
+        hash_of(1, Scheduling::Random),
+    );
+    assert_eq!(first, second);
+    assert_ne!(first.1, hash_of(2, Scheduling::Random).1);
+}
+
+#[test]
+fn counting_begins_after_the_warm_up() {
+    let mut program = Loop::new(1, vec![work(1000)], 0, 10_000);
+    let length = RunLength {
+        warmup: 1_000_000,
+        measured: 2_000_000,
+        sample_every: Ps::from_us(10),
+    };
+    let (stats, _) = simulate(&host(), expander(), &mut program, length, &mut |_| true);
+    // A core runs up to a microsecond ahead: 16,000 instructions.
+    assert!(
+        stats.instructions.abs_diff(2_000_000) <= 17_000,
+        "{}",
+        stats.instructions
+    );
+    assert!(
+        stats.time.0.abs_diff(125_000_000) <= 2_000_000,
+        "{}",
+        stats.time
+    );
+    assert_eq!(stats.timeline.len() as u64, stats.time.0 / 10_000_000);
+    let counted: u64 = stats.timeline.iter().map(|s| s.instructions).sum();
+    assert!(counted <= stats.instructions && counted > stats.instructions * 9 / 10);
+}
+
+#[test]
+fn threads_get_on_with_less_cache_than_threads() {
+    let settings = [
+        ("device.capacity", "1GiB"),
+        ("cache.capacity", "16KiB"),
+        ("cache.policy", "lru"),
+        ("nand.read", "30us"),
+        ("prefetch.policy", "none"),
+    ];
+    let device = Device::new(&config(&settings), 1).expect("a device");
+    let stats = run(&switching(24), device, pages(24, 20));
+    assert_eq!(stats.instructions, 24 * 20 * 11);
+}
+
+/// Threads that compute for a microsecond, sleep for `sleeps` microseconds, and so on.
+struct Sleepers {
+    sleeps: Vec<u64>,
+    rounds: u64,
+    /// Of each thread: rounds, and naps of a microsecond left before the next.
+    at: Vec<(u64, u64)>,
+}
+
+impl Program for Sleepers {
+    fn footprint(&self) -> Bytes {
+        Bytes(1 << 20)
+    }
+
+    fn threads(&self) -> u32 {
+        self.sleeps.len() as u32
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        let (round, naps) = &mut self.at[thread as usize];
+        if *naps > 0 {
+            *naps -= 1;
+            return Step::Sleep(Ps::from_us(1));
+        }
+        if *round == self.rounds {
+            return Step::End;
+        }
+        *round += 1;
+        *naps = self.sleeps[thread as usize] - 1;
+        // Four instructions in a cycle of 250 ps.
+        out.push(work(16_000));
+        Step::Sleep(Ps::from_us(1))
+    }
+}
+
+fn sleep(sleeps: &[u64], rounds: u64) -> HostStats {
+    let mut program = Sleepers {
+        sleeps: sleeps.to_vec(),
+        rounds,
+        at: vec![(0, 0); sleeps.len()],
+    };
+    let length = RunLength {
+        warmup: 0,
+        measured: u64::MAX,
+        sample_every: Ps::ZERO,
+    };
+    let host = switching(sleeps.len() as u32);
+    simulate(&host, flash("2us"), &mut program, length, &mut |_| true).0
+}
+
+#[test]
+fn a_sleeper_leaves_its_core_for_as_long_as_it_says() {
+    let alone = sleep(&[5], 10);
+    assert_eq!((alone.instructions, alone.switches), (160_000, 0));
+    assert_eq!(alone.time, Ps::from_us(10 * (1 + 5)));
+    assert_eq!(alone.cores.idle, Ps::from_us(10 * 5));
+    // One computes while the other sleeps; each change costs a switch of 2 us.
+    let both = sleep(&[7, 7], 10);
+    assert_eq!(both.instructions, 320_000);
+    assert_eq!(
+        both.switches,
+        2 * 10 - 1,
+        "the end of a sleeper takes no core"
+    );
+    // The first one's last turn ends after 9 * (2 + 1 + 7) + 1 us, the other's 2 + 1 later.
+    assert_eq!(both.time, Ps::from_us(9 * (2 + 1 + 7) + 1 + 2 + 1 + 7));
+}

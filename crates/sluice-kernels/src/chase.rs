@@ -1,0 +1,256 @@
+//! Dependent loads: the latency of memory as membench and lmbench measure it.
+//!
+//! Each line of the data holds the number of the next, in one cycle through all of them in random
+//! order (Sattolo 1986), so that no load begins before the one before it has ended. With more than
+//! one chain as many loads are under way at once. A round is as many loads as there are lines.
+
+use super::share::digest;
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
+use sluice_host::{Instr, Program, Step};
+use sluice_model::{Kind, Param};
+use sluice_units::{Bytes, LINE_BYTES, Rng};
+
+/// Loads in a stretch.
+const STRETCH: u64 = 4096;
+
+const PARAMS: &[Param] = &[
+    Param {
+        key: "bytes",
+        kind: Kind::Size,
+        default: "8MB",
+        meaning: "bytes of all threads' data",
+        source: "CXL-SSD-Sim section III-B: 8 MB for bandwidth, not clearly for latency",
+    },
+    Param {
+        key: "chains",
+        kind: Kind::Count { min: 1, max: 64 },
+        default: "1",
+        meaning: "loads of a thread that do not wait for each other",
+        source: "assumed: latency is that of one",
+    },
+];
+
+pub(super) const INFO: KernelInfo = KernelInfo {
+    name: "chase",
+    meaning: "dependent loads in random order, for the latency of memory",
+    source: "CXL-SSD-Sim section III-B, membench",
+    published: None,
+    thread_bytes: |_| 0,
+    params: PARAMS,
+    make,
+};
+
+struct Walk {
+    /// Where each chain is.
+    at: Vec<u32>,
+    done: u64,
+    round: u64,
+}
+
+struct Chase {
+    options: KernelOptions,
+    lines: Array,
+    footprint: Bytes,
+    /// The cycle; every thread has one of its own, of the same form.
+    next: Vec<u32>,
+    walks: Vec<Walk>,
+    waiting: u32,
+    rounds: u64,
+    ended: bool,
+}
+
+fn make(options: &KernelOptions) -> Box<dyn Kernel> {
+    Box::new(chase(options))
+}
+
+/// One cycle through `0..len`.
+fn cycle(len: usize, seed: u64) -> Vec<u32> {
+    let mut rng = Rng::stream(seed, "kernel.chase");
+    let mut next: Vec<u32> = (0..len as u32).collect();
+    for last in (1..len).rev() {
+        next.swap(last, rng.below(last as u64) as usize);
+    }
+    next
+}
+
+fn chase(options: &KernelOptions) -> Chase {
+    let bytes = options.bytes();
+    let chains = options.given.count("chains");
+    let lines = (bytes / LINE_BYTES / u64::from(options.threads)).max(chains);
+    let mut arena = Arena::default();
+    let place = arena.array(lines * u64::from(options.threads), LINE_BYTES);
+    let next = cycle(lines as usize, options.seed);
+    let starts: Vec<u32> = (0..chains).map(|c| (c * lines / chains) as u32).collect();
+    let walk = || Walk {
+        at: starts.clone(),
+        done: 0,
+        round: 0,
+    };
+    Chase {
+        options: options.clone(),
+        lines: place,
+        footprint: arena.footprint(),
+        walks: (0..options.threads).map(|_| walk()).collect(),
+        next,
+        waiting: 0,
+        rounds: 0,
+        ended: false,
+    }
+}
+
+impl Chase {
+    fn len(&self) -> u64 {
+        self.next.len() as u64
+    }
+
+    /// The last thread to come ends the round.
+    fn arrive(&mut self) {
+        self.waiting += 1;
+        if self.waiting == self.options.threads {
+            self.waiting = 0;
+            self.rounds += 1;
+            self.ended = self.rounds == self.options.rounds;
+        }
+    }
+}
+
+impl Program for Chase {
+    fn footprint(&self) -> Bytes {
+        self.footprint
+    }
+
+    fn threads(&self) -> u32 {
+        self.options.threads
+    }
+
+    fn phases(&self) -> &'static [&'static str] {
+        &["chase"]
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        if self.ended {
+            return Step::End;
+        }
+        let lines = self.len();
+        let walk = &mut self.walks[thread as usize];
+        if walk.done == lines * (walk.round + 1) {
+            walk.round += 1;
+            self.arrive();
+            return Step::Barrier;
+        }
+        let mut rec = Recorder::new(out);
+        let mut loaded: Vec<Option<Loaded>> = vec![None; walk.at.len()];
+        let first = u64::from(thread) * lines;
+        let steps = STRETCH.min(lines * (walk.round + 1) - walk.done);
+        for _ in 0..steps {
+            let chain = (walk.done % walk.at.len() as u64) as usize;
+            let addr = self.lines.at(first + u64::from(walk.at[chain]));
+            loaded[chain] = Some(match loaded[chain] {
+                Some(before) => rec.load_after(addr, before),
+                None => rec.load(addr),
+            });
+            walk.at[chain] = self.next[walk.at[chain] as usize];
+            walk.done += 1;
+        }
+        Step::More
+    }
+}
+
+impl Kernel for Chase {
+    fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// A chain is where so many steps lead; the cycle is walked once, and looked up in.
+    fn check(&self) -> Result<(), String> {
+        let mut order = Vec::with_capacity(self.next.len());
+        let mut at = 0;
+        for _ in 0..self.len() {
+            order.push(at);
+            at = self.next[at as usize];
+        }
+        let mut rank = vec![0; order.len()];
+        for (number, line) in (0_u64..).zip(&order) {
+            rank[*line as usize] = number;
+        }
+        let chains = self.options.given.count("chains");
+        for (thread, walk) in self.walks.iter().enumerate() {
+            let due = (0..chains).map(|chain| {
+                let steps = (walk.done + chains - 1 - chain) / chains;
+                let start = rank[(chain * self.len() / chains) as usize];
+                order[((start + steps) % self.len()) as usize]
+            });
+            let due: Vec<u32> = due.collect();
+            if due != walk.at {
+                let [is, due] = [&walk.at, &due].map(|at| digest(at.iter().map(|a| (*a).into())));
+                return Err(format!("thread {thread} is at {is:x}, expected {due:x}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drive::{options, run};
+    use super::*;
+    use proptest::prelude::*;
+    use sluice_host::MemOp;
+    use sluice_model::RawConfig;
+
+    fn of(threads: u32, bytes: u64, chains: u64, rounds: u64) -> KernelOptions {
+        let mut given = RawConfig::of(PARAMS);
+        for (key, value) in [
+            ("bytes", format!("{bytes}B")),
+            ("chains", chains.to_string()),
+        ] {
+            given.set(key, &value).expect("a value");
+        }
+        KernelOptions {
+            given,
+            ..options(threads, 1, rounds)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_is_loaded_once_a_round(
+            threads in 1u32..4, lines in 1u64..300, chains in 1u64..5, rounds in 1u64..4,
+        ) {
+            let bytes = lines * u64::from(threads) * LINE_BYTES;
+            let mut kernel = chase(&of(threads, bytes, chains, rounds));
+            let told = run(&mut kernel, 3);
+            let lines = lines.max(chains);
+            prop_assert_eq!(told.loads, lines * rounds * u64::from(threads));
+            prop_assert_eq!(told.instructions, told.loads);
+            prop_assert_eq!(kernel.check(), Ok(()));
+            kernel.walks[0].at[0] = (kernel.walks[0].at[0] + 1) % lines as u32;
+            prop_assert_eq!(kernel.check().is_err(), lines > 1);
+        }
+    }
+
+    #[test]
+    fn one_cycle_goes_through_every_line() {
+        let next = cycle(1_000, 7);
+        let mut at = 0;
+        for step in 1..=1_000 {
+            at = next[at as usize];
+            assert_eq!(at == 0, step == 1_000, "after {step}");
+        }
+    }
+
+    #[test]
+    fn a_load_waits_for_the_one_before_it_in_its_chain() {
+        for chains in [1, 3] {
+            let mut kernel = make(&of(1, 64 * 1_000, chains, 1));
+            let mut out = Vec::new();
+            kernel.fill(0, &mut out);
+            assert_eq!(out.len(), 1_000);
+            for (place, instr) in out.iter().enumerate() {
+                let free = (place as u64) < chains;
+                assert_eq!(u64::from(instr.after), if free { 0 } else { chains });
+                assert_eq!(instr.op, MemOp::Load);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Programs that really compute, and write down the instructions that they execute.
+//!
+//! The seven workloads of SkyByte's Table I, those that CXL-SSD-Sim measures memories with, and
+//! those that ESF replays traces of, with two that stand in for programs of SPEC CPU2017. Each
+//! holds its data in ordinary memory, computes with it, and tells the loads, stores and
+//! computation of every step, with addresses in a memory of its own that begins at 0. What one
+//! leaves out of the program it is named after stands in its file.
+#![forbid(unsafe_code)]
+
+mod arena;
+mod bc;
+mod bfs;
+mod btree;
+mod chase;
+mod compiler;
+mod dlrm;
+#[cfg(test)]
+mod drive;
+mod kronecker;
+mod linear;
+mod network_simplex;
+mod radix;
+mod record;
+mod redis;
+mod series;
+mod share;
+mod silo;
+mod spec;
+mod srad;
+mod store;
+mod stream;
+mod tpcc;
+mod viper;
+mod xsbench;
+mod ycsb;
+
+pub use arena::{Arena, Array};
+pub use record::{Loaded, Recorder};
+pub use spec::{KernelSpec, WorkloadError, parse_kernel, parse_stream};
+
+use sluice_host::Program;
+use sluice_model::{Param, RawConfig};
+
+/// A program that can tell whether what it computed is right.
+pub trait Kernel: Program + Send {
+    /// Rounds finished by all threads: a search, a sort, an epoch, some thousand transactions.
+    fn rounds(&self) -> u64;
+
+    /// Compares the results of the last finished round with those of a plain sequential
+    /// computation.
+    ///
+    /// # Errors
+    /// The first difference, in one line.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// How to make a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelOptions {
+    /// Threads that share out its work.
+    pub threads: u32,
+    /// Its memory is that of Table I, or of its parameters, divided by this.
+    pub scale: u32,
+    /// Seed of its data and choices.
+    pub seed: u64,
+    /// Ends after so many rounds; never, if 0.
+    pub rounds: u64,
+    /// A value for each of the kernel's own parameters.
+    pub given: RawConfig,
+}
+
+impl KernelOptions {
+    /// Its parameter `bytes`, divided by the scale.
+    fn bytes(&self) -> u64 {
+        self.given.bytes("bytes").unwrap_or_default().0 / u64::from(self.scale)
+    }
+}
+
+/// An entry of the registry.
+pub struct KernelInfo {
+    /// The name used to ask for it.
+    pub name: &'static str,
+    /// What it computes, in one line.
+    pub meaning: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What SkyByte's Table I says of it: memory in MB, write ratio in percent, LLC misses in
+    /// 10,000 instructions; nothing if it is none of that table.
+    pub published: Option<(u32, u32, u32)>,
+    /// What a thread uses all the time and no scale divides, such as a network's weights, if that
+    /// is more than an L1 has; or 0. By its own parameters.
+    pub thread_bytes: fn(&RawConfig) -> u64,
+    /// What it takes beside `seed` and `rounds`.
+    pub params: &'static [Param],
+    /// Makes one.
+    pub make: fn(&KernelOptions) -> Box<dyn Kernel>,
+}
+
+impl KernelInfo {
+    /// Bytes of memory in Table I; none for a kernel that is not in it.
+    pub fn table_1_bytes(&self) -> u64 {
+        self.published
+            .map_or(0, |(mb, _, _)| u64::from(mb) * 1_000_000)
+    }
+}
+
+/// Every kernel: those of Table I in its order, those of CXL-SSD-Sim, those of ESF.
+pub static KERNELS: &[KernelInfo] = &[
+    bfs::INFO,
+    bc::INFO,
+    radix::INFO,
+    srad::INFO,
+    ycsb::INFO,
+    tpcc::INFO,
+    dlrm::INFO,
+    stream::INFO,
+    chase::INFO,
+    viper::INFO,
+    btree::INFO,
+    linear::INFO,
+    redis::INFO,
+    silo::INFO,
+    xsbench::INFO,
+    compiler::INFO,
+    network_simplex::INFO,
+];
+
+/// Memory within 5 % of Table I, at every scale that matters, without making the kernel.
+#[cfg(test)]
+fn assert_footprint(info: &KernelInfo, footprint: impl Fn(u32) -> sluice_units::Bytes) {
+    for scale in [1, 8, 32, 64, 128] {
+        let published = info.table_1_bytes() / u64::from(scale);
+        let ours = footprint(scale).0;
+        assert!(
+            ours.abs_diff(published) * 20 <= published,
+            "{} at 1:{scale}: {ours} bytes for {published}",
+            info.name
+        );
+    }
+}

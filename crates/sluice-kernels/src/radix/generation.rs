@@ -1,0 +1,314 @@
+//! The section that SkyByte's artifact (doi:10.5281/zenodo.14660184) has of radix: while five
+//! threads of eight still generate keys, three have theirs and count them.
+//!
+//! The pages of its runs (output/warmup_traces) say so. Three stretches of 11,157 begin where a
+//! thread's part of the keys does, parts of 2^26 keys of 8 bytes; five stretches of 426 lie in the
+//! five other parts, at 68 to 97 % of them. By the counters (figure_drawing/all.dat) each line of
+//! the long ones is read once, and each of the short ones is written. Before the sort there is a
+//! barrier: threads that were waiting at it when the traces began have the count in theirs, and the
+//! others the end of the generation. Replayed, all begin at once.
+//!
+//! A thread has 40 million instructions of those traces, as many as 11,157 pages of keys take at 7
+//! each and 426 at 184, which is what a compiler makes of both loops with -O2. Then Table I's 7.1
+//! misses are the artifact's 2,278,398 accesses in 320 million instructions, and its 29 % of
+//! writes the stores of both loops.
+//!
+//! Here the section is run through again and again, each time with the keys that follow; a thread
+//! that has done its part waits for the others. At the end of a part of the array it begins anew.
+
+use super::super::share::{self, Phased, Share, compare, digest};
+use super::super::{Arena, Array, Kernel, KernelOptions, Recorder};
+use super::{INFO, PIECE, Plan};
+use sluice_host::{Instr, Program, Step};
+use sluice_units::Bytes;
+use std::ops::Range;
+
+/// Of so many threads these count.
+const OF_THREADS: u64 = 8;
+const COUNTING: [u64; 3] = [3, 5, 6];
+/// Instructions of a section, in all threads together.
+const INSTRUCTIONS: u64 = OF_THREADS * 40_000_000;
+/// The share of its keys that a thread which generates has at first, in percent: the mean of the
+/// five.
+const GENERATED: u64 = 80;
+
+/// For a key that is generated: four products modulo 2^46, each a call which loads four constants,
+/// the largest key, and the store.
+const GENERATE: u64 = 184;
+const PRODUCTS: u32 = 4;
+const CONSTANTS: u64 = 4;
+/// Of a product those without memory.
+const WORK_PRODUCT: u32 = 39;
+/// Of the rest.
+const WORK_GENERATE: u32 = GENERATE as u32 - 2 - PRODUCTS * (WORK_PRODUCT + CONSTANTS as u32 + 2);
+/// For a key that is counted: its load, the addition to memory of its bucket, which is a load and a
+/// store and one instruction, and five without memory.
+const COUNT: u64 = 7;
+const WORK_COUNT: u32 = COUNT as u32 - 3;
+
+struct Places {
+    keys: Array,
+    counts: Array,
+    /// A line of constants, and another of return addresses for each thread.
+    constants: Array,
+    stacks: Array,
+    footprint: Bytes,
+}
+
+/// The kernel with `section=generation`.
+pub(super) struct Generation {
+    options: KernelOptions,
+    plan: Plan,
+    places: Places,
+    keys: Vec<u32>,
+    /// For each thread, of each bucket.
+    counts: Vec<u32>,
+    share: Share,
+    rounds: u64,
+    digest: u64,
+}
+
+impl Places {
+    /// As much memory as Table I says: what is over beyond two arrays of keys, ranks and counts is
+    /// not known, and nobody touches it.
+    fn new(plan: &Plan, options: &KernelOptions) -> Places {
+        let threads = u64::from(options.threads);
+        let mut arena = Arena::default();
+        let [keys, _sorted] = [plan.keys; 2].map(|keys| arena.array(keys, 8));
+        let [counts, _ranks] = [threads * plan.buckets(); 2].map(|slots| arena.array(slots, 8));
+        let (constants, stacks) = (arena.array(CONSTANTS + 1, 8), arena.array(threads * 8, 8));
+        let published = INFO.table_1_bytes() / u64::from(options.scale);
+        arena.array(published.saturating_sub(arena.footprint().0), 1);
+        Places {
+            keys,
+            counts,
+            constants,
+            stacks,
+            footprint: arena.footprint(),
+        }
+    }
+}
+
+/// As many keys as the original's power of two: the parts of the artifact's eight threads have
+/// 2^26.
+fn plan(scale: u32) -> Plan {
+    let plan = Plan::new(scale);
+    let keys = 1 << plan.keys.ilog2();
+    Plan { keys, ..plan }
+}
+
+/// Whether the thread counts: three of each eight, those of the cores that take ten times as long
+/// there. Where a core stands on the artifact's ring says how long its accesses take.
+fn counts(thread: u64) -> bool {
+    COUNTING.contains(&(thread % OF_THREADS))
+}
+
+impl Generation {
+    pub(super) fn new(options: &KernelOptions) -> Generation {
+        let plan = plan(options.scale);
+        let mut generation = Generation {
+            options: options.clone(),
+            places: Places::new(&plan, options),
+            keys: vec![0; plan.keys as usize],
+            counts: vec![0; options.threads as usize * plan.buckets() as usize],
+            plan,
+            share: Share::new(options.threads, 0, 1),
+            rounds: 0,
+            digest: 0,
+        };
+        for thread in (0..options.threads.into()).filter(|thread| counts(*thread)) {
+            let start = thread * generation.part();
+            let keys = start as usize..(start + generation.part()) as usize;
+            let (plan, seed) = (generation.plan, options.seed);
+            plan.generate_from(start, seed, 0, &mut generation.keys[keys]);
+        }
+        generation.begin();
+        generation
+    }
+
+    /// Keys of a thread.
+    fn part(&self) -> u64 {
+        self.plan.keys / u64::from(self.options.threads)
+    }
+
+    /// Keys of a thread in a section.
+    fn section(&self, thread: u64) -> u64 {
+        let of_all = u64::from(self.options.scale) * u64::from(self.options.threads);
+        INSTRUCTIONS / of_all / if counts(thread) { COUNT } else { GENERATE }
+    }
+
+    /// Which key a thread's item of a round's section is.
+    fn key(&self, round: u64, thread: u64, item: u64) -> u64 {
+        let first = if counts(thread) { 0 } else { GENERATED };
+        let at = self.part() * first / 100 + round * self.section(thread) + item;
+        thread * self.part() + at % self.part()
+    }
+
+    fn begin(&mut self) {
+        let sections: Vec<_> = (0..u64::from(self.options.threads))
+            .map(|thread| 0..self.section(thread))
+            .collect();
+        self.share
+            .begin_own(|thread| sections[thread as usize].clone());
+    }
+
+    /// Of the counts, and of the keys that a round's threads generated.
+    fn digest_of(&self, round: u64, keys: &[u32], of_buckets: &[u32]) -> u64 {
+        let threads = 0..u64::from(self.options.threads);
+        let generated = threads
+            .filter(|thread| !counts(*thread))
+            .flat_map(|thread| {
+                (0..self.section(thread)).map(move |item| self.key(round, thread, item))
+            });
+        let values = generated.map(|key| keys[key as usize]);
+        digest(values.chain(of_buckets.iter().copied()).map(u64::from))
+    }
+
+    fn count(&mut self, thread: u64, key: u64, to: &mut Recorder) {
+        let bucket = self.plan.bucket(self.keys[key as usize], 0);
+        let slot = thread * self.plan.buckets() + bucket;
+        self.counts[slot as usize] += 1;
+        let loaded = to.load(self.places.keys.at(key));
+        to.work(WORK_COUNT);
+        to.load_after(self.places.counts.at(slot), loaded);
+        to.store_after(self.places.counts.at(slot), loaded);
+    }
+
+    fn generate(&mut self, thread: u64, key: u64, to: &mut Recorder) {
+        let (at, seed) = (key as usize, self.options.seed);
+        let into = &mut self.keys[at..=at];
+        self.plan.generate_from(key, seed, 0, into);
+        let stack = self.places.stacks.at(thread * 8);
+        for _ in 0..PRODUCTS {
+            to.store(stack);
+            (0..CONSTANTS).for_each(|constant| _ = to.load(self.places.constants.at(constant)));
+            to.work(WORK_PRODUCT);
+            to.load(stack);
+        }
+        to.load(self.places.constants.at(CONSTANTS));
+        to.work(WORK_GENERATE);
+        to.store(self.places.keys.at(key));
+    }
+}
+
+impl Program for Generation {
+    fn footprint(&self) -> Bytes {
+        self.places.footprint
+    }
+
+    fn threads(&self) -> u32 {
+        self.options.threads
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        share::fill(self, PIECE, thread, out)
+    }
+}
+
+impl Phased for Generation {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
+        let thread = u64::from(thread);
+        for item in items {
+            let key = self.key(self.rounds, thread, item);
+            if counts(thread) {
+                self.count(thread, key, to);
+            } else {
+                self.generate(thread, key, to);
+            }
+        }
+    }
+
+    fn advance(&mut self) {
+        self.digest = self.digest_of(self.rounds, &self.keys, &self.counts);
+        self.rounds += 1;
+        self.share.ended = self.rounds == self.options.rounds;
+        self.begin();
+    }
+}
+
+impl Kernel for Generation {
+    fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// All keys in one sequence, and for each thread a count of those of its sections.
+    fn check(&self) -> Result<(), String> {
+        let Some(last) = self.rounds.checked_sub(1) else {
+            return Ok(());
+        };
+        let mut keys = vec![0; self.keys.len()];
+        self.plan.generate(self.options.seed, 0, &mut keys);
+        let mut of_buckets = vec![0; self.counts.len()];
+        for thread in (0..self.options.threads.into()).filter(|thread| counts(*thread)) {
+            let start = (thread * self.part()) as usize;
+            let part = keys[start..start + self.part() as usize].iter();
+            let counted = (self.rounds * self.section(thread)) as usize;
+            for key in part.cycle().take(counted) {
+                let bucket = u64::from(*key) & (self.plan.buckets() - 1);
+                of_buckets[(thread * self.plan.buckets() + bucket) as usize] += 1;
+            }
+        }
+        let plain = self.digest_of(last, &keys, &of_buckets);
+        compare("radix", self.rounds, self.digest, plain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::drive::{given, run};
+    use super::*;
+
+    fn section(threads: u32, scale: u32, rounds: u64) -> Generation {
+        let set = [("section", "generation")];
+        Generation::new(&given(&INFO, threads, rounds, &set, scale))
+    }
+
+    #[test]
+    fn any_number_of_threads_counts_what_was_generated() {
+        for (threads, scale) in [(1, 4_000), (3, 4_000), (8, 4_000), (24, 2_000)] {
+            // Further than to the end of a part.
+            let mut kernel = section(threads, scale, 14);
+            let told = run(&mut kernel, 1 + threads as usize % 3);
+            assert_eq!((kernel.rounds, kernel.check()), (14, Ok(())), "{threads}");
+            let whole = 14 * INSTRUCTIONS / u64::from(scale);
+            assert!(told.instructions <= whole && told.instructions * 20 > whole * 19);
+            kernel.counts[usize::from(threads > 1) * 3] += 1;
+            kernel.digest = kernel.digest_of(13, &kernel.keys, &kernel.counts);
+            assert!(kernel.check().is_err());
+        }
+    }
+
+    /// The pages of the artifact's eight threads, and Table I's misses and writes.
+    #[test]
+    fn a_section_is_that_of_the_artifact() {
+        let scale = 1024;
+        let mut kernel = section(8, scale, 1);
+        assert_eq!(kernel.part(), (1 << 26) / u64::from(scale));
+        let keys = |thread| kernel.section(thread) * u64::from(scale) / 512;
+        let counting: Vec<_> = (0..8).filter(|thread| counts(*thread)).collect();
+        assert_eq!(counting, COUNTING);
+        assert!(counting.iter().all(|t| keys(*t).abs_diff(11_157) < 10));
+        assert!([0, 1, 2, 4, 7].iter().all(|t| keys(*t).abs_diff(426) < 5));
+        let told = run(&mut kernel, 1);
+        let lines = INSTRUCTIONS / u64::from(scale) * 71 / 10_000;
+        let read = 3 * kernel.section(3) / 8 + 5 * kernel.section(0) / 8;
+        assert!(
+            lines.abs_diff(read) * 50 < lines,
+            "{read} lines for {lines}"
+        );
+        let writes = told.stores * 100 / (told.loads + told.stores);
+        assert!(writes.abs_diff(29) <= 1, "{writes} %");
+    }
+
+    #[test]
+    fn footprint_is_that_of_table_1() {
+        super::super::super::assert_footprint(&INFO, |scale| {
+            let options = given(&INFO, 24, 0, &[], scale);
+            Places::new(&plan(scale), &options).footprint
+        });
+    }
+}

@@ -1,0 +1,475 @@
+//! Speckle-reducing anisotropic diffusion, after Rodinia's `srad_v2` (OpenMP).
+//!
+//! A picture J is smoothed along its edges: an iteration takes the statistics of a region of
+//! interest, computes for each pixel four differences and a diffusion coefficient, and then adds to
+//! each pixel what its own and two neighbours' coefficients let through. Arrays of four bytes a
+//! pixel as in the original: J, c, dN, dS, dW, dE and the input I, which only the start reads.
+//!
+//! Different from the original: a thread takes the next row instead of a block of rows fixed
+//! before; the region's rows are summed by all threads and put together in order; I is drawn from
+//! a seed, and it is a memory region that nobody reads, because a run begins after the start.
+//!
+//! A run begins near the end of the first pass of the first iteration and goes on to the second, so
+//! that SkyByte's section (its lengths divided by the scale) has as many pixels of either: the
+//! counters of its artifact have 10,090 pages that are only written and 13,741 that are only read,
+//! each line once, which are 2,000 pages of pixels in the first pass (one array read and five
+//! written) and 2,000 in the second (six read). How its threads share them is in `section`.
+
+mod section;
+
+use super::share::{self, Phased, Share, compare, digest};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use sluice_host::{Instr, Program, Step};
+use sluice_model::{Kind, Param};
+use sluice_units::{Bytes, Rng};
+use std::ops::Range;
+
+const PARAMS: &[Param] = &[Param {
+    key: "section",
+    kind: Kind::Choice(|| vec!["iteration", "passes"]),
+    default: "iteration",
+    meaning: "where a run begins: `iteration` near the end of the first pass, and the smoothing \
+              goes on; `passes` where six of eight threads are in the first pass and two in the \
+              second already, over and over",
+    source: "passes: the traces of SkyByte's artifact, by their pages and counters \
+             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
+}];
+
+/// What the registry says.
+pub(super) const INFO: KernelInfo = KernelInfo {
+    name: "srad",
+    meaning: "speckle-reducing anisotropic diffusion: two stencil passes over six arrays",
+    source: "Rodinia, srad_v2",
+    published: Some((8160, 24, 75)),
+    thread_bytes: |_| 0,
+    params: PARAMS,
+    make: |options| match options.given.choice("section") {
+        "passes" => Box::new(section::Section::new(options)),
+        _ => Box::new(Srad::new(options)),
+    },
+};
+
+/// I, J, c and the four differences.
+const ARRAYS: u64 = 7;
+/// Side of the region of interest, as in Rodinia's run script.
+const REGION: u64 = 128;
+const LAMBDA: f32 = 0.5;
+/// The part of the first pass that a run leaves behind.
+const SKIP: (u64, u64) = (89, 100);
+/// Pixels in a stretch.
+const PIECE: u64 = 128;
+
+/// Instructions for a pixel of the statistics that touch no memory: two additions, a
+/// multiplication, the loop.
+const WORK_REGION: u32 = 5;
+/// Instructions for a pixel of the first pass that touch no memory. The gradient takes 4
+/// subtractions, 8 multiplications, 6 additions and a division; the Laplacian 3 and 1; the
+/// coefficient 20, with 4 more divisions and 9 conversions, as its constants are doubles; the
+/// clamp 4; addresses and the loop 8.
+const WORK_FIRST: u32 = 52;
+/// The same of the second pass: a multiplication and 3 additions for the divergence (the other 3
+/// have an array's pixel as their operand), 5 with the conversions for the update, 5 for addresses
+/// and the loop. As the first pass, what g++ -O2 makes of it, as Rodinia's build has it.
+const WORK_SECOND: u32 = 14;
+
+/// The data, and one iteration of it pixel by pixel.
+struct Image {
+    rows: u64,
+    cols: u64,
+    j: Vec<f32>,
+    c: Vec<f32>,
+    d: [Vec<f32>; 4],
+}
+
+/// Where it lies.
+struct Places {
+    j: Array,
+    c: Array,
+    d: [Array; 4],
+    west: Array,
+    east: Array,
+    footprint: Bytes,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Statistics,
+    First,
+    Second,
+}
+
+struct Srad {
+    options: KernelOptions,
+    image: Image,
+    places: Places,
+    phase: Phase,
+    share: Share,
+    /// Sum and sum of squares of each row of the region.
+    sums: Vec<(f32, f32)>,
+    q0: f32,
+    rounds: u64,
+    digest: u64,
+}
+
+/// Rows and columns of the square picture whose arrays have Table I's size.
+fn side(scale: u32) -> u64 {
+    let pixels = INFO.table_1_bytes() / u64::from(scale) / (ARRAYS * 4);
+    pixels.isqrt().max(16)
+}
+
+impl Places {
+    fn new(rows: u64, cols: u64) -> Places {
+        let mut arena = Arena::default();
+        let mut pixels = || arena.array(rows * cols, 4);
+        let (_, j, c) = (pixels(), pixels(), pixels());
+        let d = [pixels(), pixels(), pixels(), pixels()];
+        // The rows' neighbours are loaded once a row, and left out here as they stay in L1.
+        let (west, east) = (arena.array(cols, 4), arena.array(cols, 4));
+        Places {
+            j,
+            c,
+            d,
+            west,
+            east,
+            footprint: arena.footprint(),
+        }
+    }
+
+    /// What the first pass does for a pixel.
+    fn first(&self, k: u64, col: u64, around: [u64; 4], to: &mut Recorder) {
+        let Places { j, c, d, .. } = self;
+        let [north, south, west, east] = around.map(|at| j.at(at));
+        to.load(j.at(k));
+        to.load(north);
+        to.store(d[0].at(k));
+        to.load(south);
+        to.store(d[1].at(k));
+        let index = to.load(self.west.at(col));
+        to.load_after(west, index);
+        to.store(d[2].at(k));
+        let index = to.load(self.east.at(col));
+        to.load_after(east, index);
+        to.store(d[3].at(k));
+        // A compiler cannot know that the four arrays are apart, so it loads again those that it
+        // stored before the last.
+        for array in &d[..3] {
+            to.load(array.at(k));
+        }
+        to.work(WORK_FIRST);
+        to.store(c.at(k));
+    }
+
+    /// What the second pass does for a pixel.
+    fn second(&self, k: u64, col: u64, [_, south, _, east]: [u64; 4], to: &mut Recorder) {
+        let Places { j, c, d, .. } = self;
+        to.load(c.at(k));
+        to.load(c.at(south));
+        let index = to.load(self.east.at(col));
+        to.load_after(c.at(east), index);
+        for array in d {
+            to.load(array.at(k));
+        }
+        to.load(j.at(k));
+        to.work(WORK_SECOND);
+        to.store(j.at(k));
+    }
+}
+
+impl Image {
+    fn new(rows: u64, cols: u64, seed: u64) -> Image {
+        let mut rng = Rng::stream(seed, "srad");
+        let pixels = (rows * cols) as usize;
+        let zeros = || vec![0.0; pixels];
+        Image {
+            rows,
+            cols,
+            j: (0..pixels).map(|_| exp(rng.next_u64())).collect(),
+            c: zeros(),
+            d: [zeros(), zeros(), zeros(), zeros()],
+        }
+    }
+
+    fn region(&self) -> u64 {
+        REGION.min(self.rows).min(self.cols)
+    }
+
+    fn sums(&self, row: u64) -> (f32, f32) {
+        let start = (row * self.cols) as usize;
+        let pixels = &self.j[start..start + self.region() as usize];
+        let add = |(sum, squares): (f32, f32), j: &f32| (sum + j, squares + j * j);
+        pixels.iter().fold((0.0, 0.0), add)
+    }
+
+    fn q0(&self, sums: &[(f32, f32)]) -> f32 {
+        let add = |a: (f32, f32), b: &(f32, f32)| (a.0 + b.0, a.1 + b.1);
+        let (sum, squares) = sums.iter().fold((0.0, 0.0), add);
+        let pixels = (self.region() * self.region()) as f32;
+        let mean = sum / pixels;
+        let variance = squares / pixels - mean * mean;
+        variance / (mean * mean)
+    }
+
+    /// Indices of the pixels north, south, west and east; the border is its own neighbour.
+    fn around(&self, row: u64, col: u64) -> [u64; 4] {
+        let at = |row: u64, col: u64| row * self.cols + col;
+        [
+            at(row.saturating_sub(1), col),
+            at((row + 1).min(self.rows - 1), col),
+            at(row, col.saturating_sub(1)),
+            at(row, (col + 1).min(self.cols - 1)),
+        ]
+    }
+
+    fn first(&mut self, k: usize, around: [u64; 4], q0: f32) {
+        let here = self.j[k];
+        let d = around.map(|at| self.j[at as usize] - here);
+        for (array, value) in self.d.iter_mut().zip(d) {
+            array[k] = value;
+        }
+        let squares = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + d[3] * d[3];
+        let gradient = squares / (here * here);
+        let laplacian = (d[0] + d[1] + d[2] + d[3]) / here;
+        let above = 0.5 * gradient - (1.0 / 16.0) * (laplacian * laplacian);
+        let below = 1.0 + 0.25 * laplacian;
+        let q = above / (below * below);
+        let c = 1.0 / (1.0 + (q - q0) / (q0 * (1.0 + q0)));
+        self.c[k] = c.clamp(0.0, 1.0);
+    }
+
+    fn second(&mut self, k: usize, around: [u64; 4]) {
+        self.j[k] = self.smoothed(k, around);
+    }
+
+    /// What the second pass makes of a pixel.
+    fn smoothed(&self, k: usize, [_, south, _, east]: [u64; 4]) -> f32 {
+        let (here, south, east) = (self.c[k], self.c[south as usize], self.c[east as usize]);
+        let [n, s, w, e] = &self.d;
+        let divergence = here * n[k] + south * s[k] + here * w[k] + east * e[k];
+        self.j[k] + 0.25 * LAMBDA * divergence
+    }
+
+    /// Of the region of interest as it is.
+    fn speckle(&self) -> f32 {
+        let sums: Vec<_> = (0..self.region()).map(|row| self.sums(row)).collect();
+        self.q0(&sums)
+    }
+
+    /// A whole iteration, one step after the other.
+    fn iterate(&mut self) {
+        let q0 = self.speckle();
+        for second in [false, true] {
+            for k in 0..self.j.len() {
+                let around = self.around(k as u64 / self.cols, k as u64 % self.cols);
+                match second {
+                    false => self.first(k, around, q0),
+                    true => self.second(k, around),
+                }
+            }
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        digest(self.j.iter().map(|j| u64::from(j.to_bits())))
+    }
+}
+
+/// e to a number from 0 to 1, by arithmetic that is the same on every machine.
+fn exp(bits: u64) -> f32 {
+    let mut power = 1.0 + (bits >> 40) as f64 / f64::from(1 << 24) / 1024.0;
+    for _ in 0..10 {
+        power *= power;
+    }
+    power as f32
+}
+
+impl Srad {
+    fn new(options: &KernelOptions) -> Srad {
+        let side = side(options.scale);
+        let image = Image::new(side, side, options.seed);
+        let rows = image.region();
+        let mut srad = Srad {
+            options: options.clone(),
+            places: Places::new(side, side),
+            phase: Phase::Statistics,
+            share: Share::new(options.threads, rows, 1),
+            sums: vec![(0.0, 0.0); rows as usize],
+            q0: 0.0,
+            rounds: 0,
+            digest: image.digest(),
+            image,
+        };
+        srad.skip_to_section();
+        srad
+    }
+
+    /// Does all before the section without a trace: the statistics, and most of the first pass.
+    fn skip_to_section(&mut self) {
+        for (row, sums) in (0..).zip(&mut self.sums) {
+            *sums = self.image.sums(row);
+        }
+        self.advance();
+        let pixels = self.image.rows * SKIP.0 / SKIP.1 * self.image.cols;
+        for k in 0..pixels {
+            self.first_pixel(k);
+        }
+        self.share.skip(pixels);
+    }
+
+    fn statistics(&mut self, row: u64, to: &mut Recorder) {
+        self.sums[row as usize] = self.image.sums(row);
+        for col in 0..self.image.region() {
+            to.load(self.places.j.at(row * self.image.cols + col));
+            to.work(WORK_REGION);
+        }
+    }
+
+    /// Computes a pixel of the first pass. Returns its column, and those around it.
+    fn first_pixel(&mut self, k: u64) -> (u64, [u64; 4]) {
+        let (row, col) = (k / self.image.cols, k % self.image.cols);
+        let around = self.image.around(row, col);
+        self.image.first(k as usize, around, self.q0);
+        (col, around)
+    }
+
+    fn first(&mut self, k: u64, to: &mut Recorder) {
+        let (col, around) = self.first_pixel(k);
+        self.places.first(k, col, around, to);
+    }
+
+    fn second(&mut self, k: u64, to: &mut Recorder) {
+        let (row, col) = (k / self.image.cols, k % self.image.cols);
+        let around = self.image.around(row, col);
+        self.image.second(k as usize, around);
+        self.places.second(k, col, around, to);
+    }
+}
+
+impl Program for Srad {
+    fn footprint(&self) -> Bytes {
+        self.places.footprint
+    }
+
+    fn threads(&self) -> u32 {
+        self.options.threads
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        share::fill(self, PIECE, thread, out)
+    }
+}
+
+impl Phased for Srad {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn work(&mut self, _: u32, items: Range<u64>, to: &mut Recorder) {
+        for item in items {
+            match self.phase {
+                Phase::Statistics => self.statistics(item, to),
+                Phase::First => self.first(item, to),
+                Phase::Second => self.second(item, to),
+            }
+        }
+    }
+
+    fn advance(&mut self) {
+        let (rows, cols) = (self.image.rows, self.image.cols);
+        self.phase = match self.phase {
+            Phase::Statistics => {
+                self.q0 = self.image.q0(&self.sums);
+                self.share.begin(rows * cols, cols);
+                Phase::First
+            }
+            Phase::First => {
+                self.share.begin(rows * cols, cols);
+                Phase::Second
+            }
+            Phase::Second => {
+                self.rounds += 1;
+                self.share.ended = self.rounds == self.options.rounds;
+                self.digest = self.image.digest();
+                self.share.begin(self.image.region(), 1);
+                Phase::Statistics
+            }
+        };
+    }
+}
+
+impl Kernel for Srad {
+    fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut image = Image::new(self.image.rows, self.image.cols, self.options.seed);
+        (0..self.rounds).for_each(|_| image.iterate());
+        compare("srad", self.rounds, self.digest, image.digest())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn footprint_is_that_of_table_1() {
+        super::super::assert_footprint(&INFO, |scale| {
+            Places::new(side(scale), side(scale)).footprint
+        });
+    }
+
+    /// The published equations (Yu and Acton, 2002) in doubles, pixel by pixel.
+    fn diffused(j: &[f64], side: usize) -> Vec<f64> {
+        let region = REGION.min(side as u64) as usize;
+        let inside = || (0..region * region).map(|at| j[at / region * side + at % region]);
+        let mean = inside().sum::<f64>() / (region * region) as f64;
+        let squares = inside().map(|x| x * x).sum::<f64>() / (region * region) as f64;
+        let q0 = squares / (mean * mean) - 1.0;
+        let at = |row: isize, col: isize| {
+            let clamp = |x: isize| x.clamp(0, side as isize - 1) as usize;
+            clamp(row) * side + clamp(col)
+        };
+        let pixel = |k: usize| ((k / side) as isize, (k % side) as isize);
+        let coefficient = |k: usize| {
+            let (row, col) = pixel(k);
+            let around = [
+                (row - 1, col),
+                (row + 1, col),
+                (row, col - 1),
+                (row, col + 1),
+            ];
+            let slopes = around.map(|(row, col)| (j[at(row, col)] - j[k]) / j[k]);
+            let gradient = slopes.iter().map(|slope| slope * slope).sum::<f64>();
+            let laplacian = slopes.iter().sum::<f64>();
+            let q =
+                (gradient / 2.0 - laplacian * laplacian / 16.0) / (1.0 + laplacian / 4.0).powi(2);
+            (1.0 / (1.0 + (q - q0) / (q0 * (1.0 + q0)))).clamp(0.0, 1.0)
+        };
+        let c: Vec<f64> = (0..j.len()).map(coefficient).collect();
+        let update = |k: usize| {
+            let (row, col) = pixel(k);
+            let flow = |by: usize, to: usize| c[by] * (j[to] - j[k]);
+            let (south, east) = (at(row + 1, col), at(row, col + 1));
+            let back = flow(k, at(row - 1, col)) + flow(k, at(row, col - 1));
+            j[k] + 0.5 / 4.0 * (back + flow(south, south) + flow(east, east))
+        };
+        (0..j.len()).map(update).collect()
+    }
+
+    #[test]
+    fn smooths_as_the_published_equations_do() {
+        for side in [16, 150] {
+            let mut image = Image::new(side, side, 1);
+            let mut plain: Vec<_> = image.j.iter().map(|j| f64::from(*j)).collect();
+            for _ in 0..3 {
+                image.iterate();
+                plain = diffused(&plain, side as usize);
+            }
+            let pairs = image.j.iter().zip(&plain);
+            let worst = pairs.map(|(ours, theirs)| (f64::from(*ours) - theirs).abs());
+            let worst = worst.fold(0.0, f64::max);
+            assert!(worst < 1e-3, "{worst} off in a picture of {side} rows");
+        }
+    }
+}

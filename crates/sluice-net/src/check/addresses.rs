@@ -1,0 +1,246 @@
+//! Which requester sees which memory at which address.
+
+use super::hierarchy::Reach;
+use super::nodes::Nodes;
+use super::wiring::valid;
+use crate::config::Logical;
+use crate::endpoint::EndpointSettings;
+use crate::error::FabricError;
+use crate::requester::RequesterSettings;
+use crate::spec::{FabricSpec, RangeSpec};
+use sluice_cxl::{GRANULARITIES, HomeAgent, WAYS, Window};
+use sluice_units::{Bytes, LINE_BYTES};
+use std::collections::BTreeMap;
+
+/// The logical devices of all endpoints.
+pub(super) struct Devices {
+    pub logical: Vec<Logical>,
+    pub sizes: Vec<Bytes>,
+    /// An endpoint of several logical devices has one name for each.
+    pub names: Vec<String>,
+}
+
+pub(super) fn devices(endpoints: &Nodes<EndpointSettings>) -> Devices {
+    let mut devices = Devices {
+        logical: Vec::new(),
+        sizes: Vec::new(),
+        names: Vec::new(),
+    };
+    for (endpoint, settings) in endpoints.settings.iter().enumerate() {
+        let name = &endpoints.names[endpoint];
+        for id in 0..settings.logical_devices {
+            devices.logical.push(Logical {
+                endpoint: endpoint as u16,
+                id: id as u8,
+                base: u64::from(id) * settings.each(),
+            });
+            devices.sizes.push(Bytes(settings.each()));
+            devices.names.push(match settings.logical_devices {
+                1 => name.clone(),
+                _ => format!("{name}.{id}"),
+            });
+        }
+    }
+    devices
+}
+
+/// Address maps, and who has which.
+pub(super) struct Map {
+    pub homes: Vec<HomeAgent>,
+    pub home_of: Vec<u32>,
+    pub mapped: Vec<u64>,
+}
+
+pub(super) fn map(
+    spec: &FabricSpec,
+    requesters: &Nodes<RequesterSettings>,
+    devices: &Devices,
+    reach: &Reach,
+) -> Result<Map, FabricError> {
+    let mapper = Mapper {
+        spec,
+        requesters,
+        devices,
+        reach,
+        granularity: spec.raw.bytes("map.granularity").map_or(0, |bytes| bytes.0),
+    };
+    let mut map = Map {
+        homes: Vec::new(),
+        home_of: Vec::new(),
+        mapped: Vec::new(),
+    };
+    let hosts = &requesters.names;
+    for range in &spec.ranges {
+        if let Some(name) = range.hosts.iter().find(|name| !hosts.contains(name)) {
+            return Err(unknown(range, "requester", name, hosts));
+        }
+    }
+    // Hosts that reach the same by the same ranges share a map.
+    let mut known = BTreeMap::new();
+    for (requester, settings) in requesters.settings.iter().enumerate() {
+        let key = (reach.of[requester], mapper.ranges(requester));
+        let home = match known.get(&key) {
+            Some(home) => *home,
+            None => {
+                let (home, mapped) = mapper.home(requester, &key.1)?;
+                map.homes.push(home);
+                map.mapped.push(mapped);
+                let home = map.homes.len() as u32 - 1;
+                known.insert(key, home);
+                home
+            }
+        };
+        map.home_of.push(home);
+        let mapped = map.mapped[home as usize];
+        let footprint = settings.footprint.unwrap_or(mapped);
+        if footprint > mapped || footprint < 2 * LINE_BYTES {
+            return mapper.wrong(format!(
+                "`{}`: requester.footprint is {}, but {} are mapped without a gap from address 0; \
+                 give it from 128B to that",
+                requesters.names[requester],
+                Bytes(footprint),
+                Bytes(mapped)
+            ));
+        }
+    }
+    Ok(map)
+}
+
+fn unknown(range: &RangeSpec, what: &'static str, name: &str, names: &[String]) -> FabricError {
+    FabricError::Unknown {
+        element: format!("range `{}`", range.name),
+        what,
+        name: name.to_owned(),
+        valid: valid(names),
+    }
+}
+
+struct Mapper<'a> {
+    spec: &'a FabricSpec,
+    requesters: &'a Nodes<RequesterSettings>,
+    devices: &'a Devices,
+    reach: &'a Reach,
+    granularity: u64,
+}
+
+impl Mapper<'_> {
+    fn wrong<T>(&self, message: String) -> Result<T, FabricError> {
+        Err(FabricError::Addresses { message })
+    }
+
+    /// The file's ranges that a requester has, by number.
+    fn ranges(&self, requester: usize) -> Vec<usize> {
+        let name = &self.requesters.names[requester];
+        let all = self.spec.ranges.iter().enumerate();
+        all.filter(|(_, range)| range.hosts.is_empty() || range.hosts.contains(name))
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    fn home(&self, requester: usize, ranges: &[usize]) -> Result<(HomeAgent, u64), FabricError> {
+        let set = &self.reach.sets[self.reach.of[requester] as usize];
+        let name = &self.requesters.names[requester];
+        if set.is_empty() {
+            return self.wrong(format!("`{name}` reaches no device"));
+        }
+        let windows = if self.spec.ranges.is_empty() {
+            self.one_after_the_other(set)
+        } else if ranges.is_empty() {
+            return self.wrong(format!("no range has `{name}` among its hosts"));
+        } else {
+            let named = |number: &usize| self.window(requester, &self.spec.ranges[*number]);
+            ranges.iter().map(named).collect::<Result<_, _>>()?
+        };
+        let alignment = Bytes(self.granularity.min(GRANULARITIES[0]));
+        let home = HomeAgent::new(&windows, &self.devices.sizes, alignment);
+        let home = home.map_err(|error| FabricError::Addresses {
+            message: error.to_string(),
+        })?;
+        Ok((home, without_a_gap(&windows)))
+    }
+
+    /// Ranges over a set of devices, each over as many neighbours of one size as can be.
+    fn one_after_the_other(&self, set: &[u16]) -> Vec<Window> {
+        let ways_max = self.spec.raw.count("map.ways");
+        let (mut windows, mut base, mut rest) = (Vec::new(), 0, set);
+        while let [first, ..] = rest {
+            let size = |device: &u16| self.devices.sizes[usize::from(*device)];
+            let alike = rest.iter().take_while(|other| size(other) == size(first));
+            let most = alike.count().min(ways_max as usize);
+            let ways = WAYS.iter().map(|ways| usize::from(*ways));
+            let ways = ways.filter(|ways| *ways <= most).max().unwrap_or(1);
+            let each = size(first).0 / self.granularity.max(1) * self.granularity;
+            windows.push(Window {
+                name: format!("range {}", windows.len()),
+                base,
+                size: Bytes(each * ways as u64),
+                granularity: self.granularity,
+                targets: rest[..ways].to_vec(),
+            });
+            base += each * ways as u64;
+            rest = &rest[ways..];
+        }
+        windows
+    }
+
+    /// A range of the file's.
+    fn window(&self, requester: usize, range: &RangeSpec) -> Result<Window, FabricError> {
+        let names = &self.devices.names;
+        let set = &self.reach.sets[self.reach.of[requester] as usize];
+        let mut targets = Vec::new();
+        for name in &range.targets {
+            let place = names.iter().position(|known| known == name);
+            let place = place.ok_or_else(|| unknown(range, "endpoint", name, names))? as u16;
+            if !set.contains(&place) {
+                return self.elsewhere(requester, range, place);
+            }
+            targets.push(place);
+        }
+        Ok(Window {
+            name: range.name.clone(),
+            base: range.base,
+            size: Bytes(range.size),
+            granularity: self.granularity,
+            targets,
+        })
+    }
+
+    /// A host would have an address of a device that is not in its hierarchy.
+    fn elsewhere<T>(
+        &self,
+        requester: usize,
+        range: &RangeSpec,
+        place: u16,
+    ) -> Result<T, FabricError> {
+        let owner = self.reach.vcs.iter();
+        let mut owner = owner.filter(|vcs| vcs.vppbs.iter().any(|vppb| vppb.place == place));
+        let bound = match owner.next() {
+            Some(vcs) => format!("is bound to vcs `{}`", vcs.name),
+            None => "is bound to none".to_owned(),
+        };
+        let host = &self.requesters.names[requester];
+        let has = match self.reach.of[requester] {
+            0 => "no vcs".to_owned(),
+            set => format!("vcs `{}`", self.reach.vcs[set as usize - 1].name),
+        };
+        self.wrong(format!(
+            "range `{}`: `{host}` has {has} and cannot reach `{}`, which {bound}; name the \
+             range's hosts, or bind it to theirs",
+            range.name,
+            self.devices.names[usize::from(place)]
+        ))
+    }
+}
+
+/// Where the first address is that no range has.
+fn without_a_gap(windows: &[Window]) -> u64 {
+    let mut ranges: Vec<(u64, u64)> = windows.iter().map(|w| (w.base, w.size.0)).collect();
+    ranges.sort_unstable();
+    let mut end = 0;
+    for (base, size) in ranges {
+        if base == end {
+            end = base + size;
+        }
+    }
+    end
+}

@@ -1,0 +1,92 @@
+//! The one constructor that turns a description into a fabric that can be.
+
+mod addresses;
+mod coherence;
+mod hierarchy;
+mod nodes;
+mod wiring;
+
+use super::config::FabricConfig;
+use super::error::FabricError;
+use super::packet::Sizes;
+use super::pattern::PATTERNS;
+use super::routing::{ROUTINGS, Table, Unreachable};
+use super::spec::FabricSpec;
+use sluice_cxl::FlitMode;
+use sluice_model::{ConfigError, RawConfig};
+use sluice_units::LINE_BYTES;
+
+impl FabricConfig {
+    /// Checks a description. Nothing else validates.
+    ///
+    /// # Errors
+    /// [`FabricError`], for the first thing that cannot be.
+    pub fn new(spec: &FabricSpec, seed: u64) -> Result<FabricConfig, FabricError> {
+        let raw = &spec.raw;
+        let requesters = nodes::requesters(spec)?;
+        let endpoints = nodes::endpoints(spec)?;
+        let wiring = wiring::wire(spec, &requesters, &endpoints)?;
+        let graph = wiring.graph;
+        let devices = addresses::devices(&endpoints);
+        let reach = hierarchy::reach(spec, &graph, &devices)?;
+        let unreachable = |Unreachable { from, to }| FabricError::Disconnected {
+            from: graph.names[from as usize].clone(),
+            to: graph.names[to as usize].clone(),
+        };
+        let table = Table::shortest(&graph, &|requester, endpoint| {
+            reach.needs(requester, endpoint)
+        });
+        let mut table = table.map_err(unreachable)?;
+        wiring::route(spec, &graph, &mut table)?;
+        let name = raw.choice("routing.policy");
+        let routing = ROUTINGS.iter().find(|routing| routing.name == name);
+        let map = addresses::map(spec, &requesters, &devices, &reach)?;
+        let pattern = |name| PATTERNS.iter().find(|pattern| pattern.name == name);
+        let patterns = requesters.settings.iter().map(|r| pattern(r.pattern));
+        let patterns: Option<Vec<_>> = patterns.collect();
+        Ok(FabricConfig {
+            sizes: sizes(raw)?,
+            coherence: coherence::coherence(raw),
+            is_checked: cfg!(debug_assertions),
+            routing: routing.expect("a choice comes from its registry"),
+            seed,
+            switches: wiring.switches,
+            is_bus: wiring.is_bus,
+            homes: map.homes,
+            home_of: map.home_of,
+            mapped: map.mapped,
+            logical: devices.logical,
+            vcs: reach.vcs,
+            table,
+            patterns: patterns.expect("a choice comes from its registry"),
+            graph,
+            requesters: requesters.settings,
+            endpoints: endpoints.settings,
+        })
+    }
+}
+
+/// Bytes of packets: as given, or of flits.
+fn sizes(raw: &RawConfig) -> Result<Sizes, ConfigError> {
+    let count = |key| raw.count(key) as u32;
+    let given = Sizes::new(
+        count("packet.payload"),
+        count("packet.header"),
+        count("packet.data_header"),
+    );
+    let name = raw.choice("packet.flits");
+    let Some(mode) = FlitMode::ALL.into_iter().find(|mode| mode.name() == name) else {
+        return Ok(given);
+    };
+    if given.payload_bytes() != LINE_BYTES as u32 {
+        let message = "a message of CXL.mem carries a line of 64 bytes; give packet.payload = 64";
+        let keys = ["packet.flits", "packet.payload"];
+        return Err(raw.impossible(&keys, message.to_owned()));
+    }
+    if mode == FlitMode::B68 && raw.choice("coherence.filter") != "none" {
+        let message = "68-byte flits carry no back-invalidation; choose longer ones";
+        let keys = ["packet.flits", "coherence.filter"];
+        return Err(raw.impossible(&keys, message.to_owned()));
+    }
+    Ok(Sizes::of_flits(mode))
+}

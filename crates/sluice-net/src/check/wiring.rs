@@ -1,0 +1,307 @@
+//! Switches and links, from a topology or from a list, and the routes that a file changes.
+
+use super::nodes::{Nodes, expand};
+use crate::endpoint::EndpointSettings;
+use crate::error::FabricError;
+use crate::graph::{Graph, HalfDuplex, Link, LinkSettings};
+use crate::requester::RequesterSettings;
+use crate::routing::Table;
+use crate::spec::{FabricSpec, LinkSpec, with};
+use crate::topology::{Shape, TOPOLOGIES};
+use sluice_model::RawConfig;
+use sluice_units::Ps;
+
+/// Nodes and links, with what the switches take.
+pub(super) struct Wiring {
+    pub graph: Graph,
+    pub switches: Vec<Ps>,
+    pub is_bus: bool,
+}
+
+/// A link that is none: its ends are one place.
+const SAME_PLACE: LinkSettings = LinkSettings {
+    bandwidth: None,
+    latency: Ps::ZERO,
+    port_latency: Ps::ZERO,
+    half: None,
+    credits: None,
+};
+
+pub(super) fn wire(
+    spec: &FabricSpec,
+    requesters: &Nodes<RequesterSettings>,
+    endpoints: &Nodes<EndpointSettings>,
+) -> Result<Wiring, FabricError> {
+    let raw = &spec.raw;
+    let names = requesters.names.iter().chain(&endpoints.names);
+    let graph = Graph {
+        names: names.cloned().collect(),
+        requesters: requesters.names.len() as u32,
+        endpoints: endpoints.names.len() as u32,
+        links: Vec::new(),
+    };
+    let ports: Vec<&Set> = requesters.links.iter().chain(&endpoints.links).collect();
+    let wirer = Wirer {
+        spec,
+        ports,
+        alike: settings(raw),
+    };
+    let mut wiring = match raw.choice("topology.kind") {
+        "list" => wirer.listed(graph)?,
+        kind => wirer.built(kind, graph)?,
+    };
+    wiring.graph.check(raw.count("switch.ports") as u32)?;
+    Ok(wiring)
+}
+
+/// Parameters of a link that differ.
+type Set = Vec<(String, String)>;
+
+struct Wirer<'a> {
+    spec: &'a FabricSpec,
+    /// What differs in the links of each requester and each endpoint.
+    ports: Vec<&'a Set>,
+    /// Links with which nothing differs.
+    alike: LinkSettings,
+}
+
+impl Wirer<'_> {
+    fn built(&self, kind: &'static str, mut graph: Graph) -> Result<Wiring, FabricError> {
+        let raw = &self.spec.raw;
+        if !self.spec.switches.is_empty() {
+            let message = "it makes its own; for [[switches]] give topology.kind = \"list\"";
+            let message = message.to_owned();
+            return Err(FabricError::Topology { kind, message });
+        }
+        let count = |key| raw.count(key) as u32;
+        let topology = TOPOLOGIES.iter().find(|topology| topology.name == kind);
+        let topology = topology.expect("a choice comes from its registry");
+        let skeleton = (topology.build)(&Shape {
+            requesters: graph.requesters,
+            endpoints: graph.endpoints,
+            per_switch: count("topology.per_switch"),
+            alternates: raw.choice("topology.placement") == "alternate",
+            spines: count("topology.spines"),
+            arity: count("topology.arity"),
+        });
+        let first = graph.edges();
+        let names = (0..skeleton.switches).map(|index| format!("s{index}"));
+        graph.names.extend(names);
+        let places = (0..).zip(&skeleton.places);
+        let ends = places.map(|(edge, leaf)| [edge, first + leaf]);
+        let joins = skeleton.joins.iter().map(|join| join.map(|at| first + at));
+        for ends in ends.chain(joins) {
+            let is_place = skeleton.is_bus && ends[0] < first;
+            graph.links.push(Link {
+                ends,
+                ports: [None; 2],
+                settings: match is_place {
+                    true => SAME_PLACE,
+                    false => self.link(&graph, ends, &Set::new())?,
+                },
+            });
+        }
+        for changed in &self.spec.links {
+            let changed = self.listed_link(&graph, changed)?;
+            self.change(kind, &mut graph, &changed)?;
+        }
+        let latency = if skeleton.is_bus {
+            Ps::ZERO
+        } else {
+            raw.time("switch.latency")
+        };
+        Ok(Wiring {
+            graph,
+            switches: vec![latency; skeleton.switches as usize],
+            is_bus: skeleton.is_bus,
+        })
+    }
+
+    /// Changes the links between two nodes of a topology that makes its own.
+    fn change(
+        &self,
+        kind: &'static str,
+        graph: &mut Graph,
+        changed: &Link,
+    ) -> Result<(), FabricError> {
+        let [a, b] = changed.ends;
+        let mut found = false;
+        for link in &mut graph.links {
+            let is_same = link.ends == [a, b];
+            if (is_same || link.ends == [b, a]) && link.settings != SAME_PLACE {
+                let [first, second] = changed.ports;
+                link.ports = if is_same {
+                    [first, second]
+                } else {
+                    [second, first]
+                };
+                link.settings = changed.settings;
+                found = true;
+            }
+        }
+        if found {
+            return Ok(());
+        }
+        let [a, b] = changed.ends.map(|end| &graph.names[end as usize]);
+        let message = format!(
+            "it makes its own links, and none joins `{a}` and `{b}`; for [[links]] of your own \
+             give topology.kind = \"list\""
+        );
+        Err(FabricError::Topology { kind, message })
+    }
+
+    fn listed(&self, mut graph: Graph) -> Result<Wiring, FabricError> {
+        let raw = &self.spec.raw;
+        let mut latencies = Vec::new();
+        if !self.spec.switches.is_empty() {
+            let make = |raw: &RawConfig, _: &_| Ok(raw.time("switch.latency"));
+            let switches = expand(raw, "switch", "s", &self.spec.switches, make)?;
+            graph.names.extend(switches.names);
+            latencies = switches.settings;
+        }
+        for link_spec in &self.spec.links {
+            let made = self.listed_link(&graph, link_spec)?;
+            graph.links.push(made);
+        }
+        Ok(Wiring {
+            graph,
+            switches: latencies,
+            is_bus: false,
+        })
+    }
+
+    fn listed_link(&self, graph: &Graph, spec: &LinkSpec) -> Result<Link, FabricError> {
+        let unknown = |what, name: &str, valid| FabricError::Unknown {
+            element: format!("link {}-{}", spec.ends[0], spec.ends[1]),
+            what,
+            name: name.to_owned(),
+            valid,
+        };
+        let (mut ends, mut ports) = ([0; 2], [None; 2]);
+        for (side, end) in spec.ends.iter().enumerate() {
+            let (name, port) = match end.split_once(':') {
+                Some((name, port)) => (name, Some(port)),
+                None => (end.as_str(), None),
+            };
+            let node = node(graph, name);
+            ends[side] = node.ok_or_else(|| unknown("node", name, valid(&graph.names)))?;
+            if let Some(port) = port {
+                let number = port
+                    .parse()
+                    .map_err(|_| unknown("port", port, "whole numbers from 0".to_owned()))?;
+                ports[side] = Some(number);
+            }
+        }
+        Ok(Link {
+            ends,
+            ports,
+            settings: self.link(graph, ends, &spec.set)?,
+        })
+    }
+
+    /// The settings of a link: the fabric's, changed by its ends' groups, then by its own.
+    fn link(&self, graph: &Graph, ends: [u32; 2], own: &Set) -> Result<LinkSettings, FabricError> {
+        let ports = ends.iter().filter_map(|end| self.ports.get(*end as usize));
+        let set: Set = ports
+            .flat_map(|set| set.iter())
+            .chain(own)
+            .cloned()
+            .collect();
+        if set.is_empty() {
+            return Ok(self.alike);
+        }
+        let raw = with(&self.spec.raw, "link", &set).map_err(|source| FabricError::Element {
+            element: format!(
+                "link {}-{}",
+                graph.names[ends[0] as usize], graph.names[ends[1] as usize]
+            ),
+            source,
+        })?;
+        Ok(settings(&raw))
+    }
+}
+
+fn settings(raw: &RawConfig) -> LinkSettings {
+    let is_half = raw.choice("link.duplex") == "half";
+    let credits = raw.count_or_word("link.credits");
+    LinkSettings {
+        bandwidth: raw.count_or_word("link.bandwidth"),
+        latency: raw.time("link.latency"),
+        port_latency: raw.time("link.port_latency"),
+        half: is_half.then(|| HalfDuplex {
+            turnaround: raw.time("link.turnaround"),
+            burst: raw.count("link.burst") as u32,
+        }),
+        credits: credits.map(|credits| credits as u32),
+    }
+}
+
+pub(super) fn node(graph: &Graph, name: &str) -> Option<u32> {
+    let place = graph.names.iter().position(|known| known == name);
+    place.map(|place| place as u32)
+}
+
+/// Names for a message: all of a few, the first of many.
+pub(super) fn valid(names: &[String]) -> String {
+    const SHOWN: usize = 16;
+    let more = if names.len() > SHOWN { ", .." } else { "" };
+    let shown = &names[..names.len().min(SHOWN)];
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Changes the routing tables as the file says, and looks for circles.
+pub(super) fn route(
+    spec: &FabricSpec,
+    graph: &Graph,
+    table: &mut Table,
+) -> Result<(), FabricError> {
+    for route in &spec.routes {
+        let element = format!("route at {} to {}", route.at, route.to);
+        let (edges, switches) = graph.names.split_at(graph.edges() as usize);
+        let unknown = |what, name: &str, names: &[String]| FabricError::Unknown {
+            element: element.clone(),
+            what,
+            name: name.to_owned(),
+            valid: valid(names),
+        };
+        let at = node(graph, &route.at).filter(|at| graph.forwards(*at));
+        let at = at.ok_or_else(|| unknown("switch", &route.at, switches))?;
+        let to = node(graph, &route.to).filter(|to| !graph.forwards(*to));
+        let to = to.ok_or_else(|| unknown("requester or endpoint", &route.to, edges))?;
+        let leaving = &graph.leaving()[at as usize];
+        let mut ways = Vec::new();
+        for via in &route.via {
+            let next = node(graph, via);
+            let found = leaving.iter().copied().filter(|direction| {
+                let end = graph.direction(*direction).1;
+                Some(end) == next && (end == to || graph.forwards(end))
+            });
+            let before = ways.len();
+            ways.extend(found);
+            if ways.len() == before {
+                let ends = leaving.iter().map(|way| graph.direction(*way).1);
+                let names: Vec<String> =
+                    ends.map(|end| graph.names[end as usize].clone()).collect();
+                return Err(unknown("neighbour on the way", via, &names));
+            }
+        }
+        table.set(at, to, &ways);
+    }
+    let mut targets: Vec<u32> = spec
+        .routes
+        .iter()
+        .filter_map(|r| node(graph, &r.to))
+        .collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for to in targets {
+        if let Some(circle) = table.circle(graph, to) {
+            let names: Vec<&str> = circle.iter().map(|n| &*graph.names[*n as usize]).collect();
+            return Err(FabricError::Loop {
+                to: graph.names[to as usize].clone(),
+                path: names.join(" to "),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Parameters: requesters' caches and the agents that keep them coherent.
+
+use super::TIME;
+use crate::coherent::FILTERS;
+use sluice_cxl::dcoh::{BLOCK_LINES_MAX, REPLACEMENTS, TRACKERS_MAX, VICTIMS};
+use sluice_model::{Kind, Param};
+
+fn victims() -> Vec<&'static str> {
+    VICTIMS.iter().map(|victim| victim.name).collect()
+}
+
+fn replacements() -> Vec<&'static str> {
+    REPLACEMENTS.iter().map(|(name, _)| *name).collect()
+}
+
+fn filters() -> Vec<&'static str> {
+    FILTERS.iter().map(|filter| filter.name).collect()
+}
+
+fn clean() -> Vec<&'static str> {
+    vec!["silent", "notified"]
+}
+
+fn shapes() -> Vec<&'static str> {
+    vec!["aligned", "any"]
+}
+
+const LINES_MAX: u64 = 1 << 24;
+
+pub(super) const CACHE: &[Param] = &[
+    Param {
+        key: "requester.cache_lines",
+        kind: Kind::CountOr {
+            word: "none",
+            min: 1,
+            max: LINES_MAX,
+        },
+        default: "none",
+        meaning: "lines of 64 bytes in the coherent local cache; needs coherence.filter",
+        source: "ESF section V-B: a fifth of the footprint's lines",
+    },
+    Param {
+        key: "requester.cache_ways",
+        kind: Kind::CountOr {
+            word: "full",
+            min: 1,
+            max: LINES_MAX,
+        },
+        default: "full",
+        meaning: "lines in a set of the local cache",
+        source: "assumed: not stated",
+    },
+    Param {
+        key: "requester.cache_replacement",
+        kind: Kind::Choice(replacements),
+        default: "lru",
+        meaning: "which line of a full set leaves",
+        source: "assumed: not stated",
+    },
+    Param {
+        key: "requester.cache_clean",
+        kind: Kind::Choice(clean),
+        default: "silent",
+        meaning: "whether the device is told of clean lines that leave (MemClnEvct)",
+        source: "assumed: not stated",
+    },
+];
+
+pub(super) const COHERENCE: &[Param] = &[
+    Param {
+        key: "coherence.filter",
+        kind: Kind::Choice(filters),
+        default: "none",
+        meaning: "snoop filters: device-managed coherence (HDM-DB) is on if there are any",
+        source: "ESF section III-D: of a device, or of a group of endpoints",
+    },
+    Param {
+        key: "coherence.entries",
+        kind: Kind::Count {
+            min: 1,
+            max: LINES_MAX,
+        },
+        default: "4096",
+        meaning: "entries of each filter, a line each",
+        source: "ESF section V-B: as many as the local cache has lines",
+    },
+    Param {
+        key: "coherence.victim",
+        kind: Kind::Choice(victims),
+        default: "fifo",
+        meaning: "which entry of a full filter leaves",
+        source: "ESF section V-B, the baseline",
+    },
+    Param {
+        key: "coherence.block_lines",
+        kind: Kind::Count {
+            min: 1,
+            max: BLOCK_LINES_MAX as u64,
+        },
+        default: "4",
+        meaning: "most lines that one snoop of the victims `block` takes away",
+        source: "ESF section V-C: 2 to 4",
+    },
+    Param {
+        key: "coherence.block_shape",
+        kind: Kind::Choice(shapes),
+        default: "aligned",
+        meaning: "aligned pairs and fours, which CXL encodes, or any run of adjacent lines",
+        source: "CXL 3.1, BISnp-Blk",
+    },
+    Param {
+        key: "coherence.trackers",
+        kind: Kind::Count {
+            min: 1,
+            max: TRACKERS_MAX as u64,
+        },
+        default: "64",
+        meaning: "requests that an agent works on at once; the others wait in turn",
+        source: "assumed: not stated",
+    },
+    Param {
+        key: "coherence.lookup",
+        kind: TIME,
+        default: "12ns",
+        meaning: "looking into the filter, once for each message to the agent",
+        source: "assumed: as the local cache, ESF Table III",
+    },
+];

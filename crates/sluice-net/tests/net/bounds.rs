@@ -1,0 +1,63 @@
+//! What else bounds bandwidth: credits of a link, and the shares of logical devices.
+
+use crate::rig::{bandwidth, fabric, run, spec};
+use sluice_net::{Length, RangeSpec};
+
+const LENGTH: Length = Length {
+    warmup: 1_000,
+    requests: 10_000,
+};
+
+#[test]
+fn credits_are_worth_a_round_trip_each() {
+    // A line's credit is away while the line is sent (1 ns), carried (1 ns) and received (25 ns),
+    // and while word of it comes back (1 ns): 28 ns.
+    for credits in [1, 4, 16] {
+        let text = credits.to_string();
+        let fabric = run(
+            &[
+                ("topology.kind", "bus"),
+                ("requester.count", "1"),
+                ("endpoint.count", "4"),
+                ("requester.depth", "1024"),
+                ("link.credits", &text),
+            ],
+            LENGTH,
+        );
+        let measured = bandwidth(fabric.stats(), 64);
+        let expected = f64::from(credits) * 64_000.0 / 28.0;
+        assert!(
+            (measured / expected - 1.0).abs() < 0.01,
+            "{credits}: {measured}, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_logical_device_has_its_share() {
+    let set = [
+        ("topology.kind", "bus"),
+        ("requester.count", "1"),
+        ("endpoint.count", "1"),
+        ("endpoint.bandwidth", "6400"),
+        ("endpoint.logical_devices", "2"),
+    ];
+    for (targets, expected) in [(&["m0.0", "m0.1"][..], 6_400.0), (&["m0.1"], 3_200.0)] {
+        let mut spec = spec(&set);
+        spec.ranges = vec![RangeSpec {
+            name: "all".to_owned(),
+            base: 0,
+            size: 512 << 20,
+            targets: targets.iter().map(|name| (*name).to_owned()).collect(),
+            hosts: Vec::new(),
+        }];
+        let mut fabric = fabric(&spec);
+        fabric.run(LENGTH, &mut |_| true).unwrap();
+        fabric.balance().unwrap();
+        let measured = bandwidth(fabric.stats(), 64);
+        assert!(
+            (measured / expected - 1.0).abs() < 0.02,
+            "{targets:?}: {measured}, not {expected}"
+        );
+    }
+}

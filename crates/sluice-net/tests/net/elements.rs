@@ -1,0 +1,128 @@
+//! Links of which each has values of its own.
+
+use crate::rig::{drain, fabric, refused, spec};
+use sluice_net::{Access, FabricSpec, Group, Length, LinkSpec};
+use sluice_units::Ps;
+
+fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    set.iter().map(pair).collect()
+}
+
+fn link(a: &str, b: &str, set: &[(&str, &str)]) -> LinkSpec {
+    LinkSpec {
+        ends: [a.to_owned(), b.to_owned()],
+        set: pairs(set),
+    }
+}
+
+fn group(name: &str, count: &str, link: &[(&str, &str)]) -> Group {
+    Group {
+        name: name.to_owned(),
+        set: pairs(&[("count", count)]),
+        link: pairs(link),
+        ..Group::default()
+    }
+}
+
+/// One switch; each host reads, so that its own link, or its memory's, bounds it.
+fn star() -> FabricSpec {
+    let mut spec = spec(&[
+        ("topology.kind", "star"),
+        ("link.bandwidth", "64000"),
+        ("packet.header", "0"),
+        ("endpoint.count", "2"),
+    ]);
+    spec.requesters = vec![
+        group("fast", "1", &[("bandwidth", "8000")]),
+        group("slow", "1", &[("bandwidth", "2000")]),
+    ];
+    spec
+}
+
+fn bandwidths(spec: &FabricSpec) -> Vec<f64> {
+    let mut fabric = fabric(spec);
+    let length = Length {
+        warmup: 2_000,
+        requests: 20_000,
+    };
+    fabric.run(length, &mut |_| true).unwrap();
+    fabric.balance().unwrap();
+    let time = fabric.stats().time().0 as f64;
+    let each = fabric.requester_stats();
+    let each = each.map(|stats| (stats.completed * 64) as f64 / time * 1e6);
+    each.collect()
+}
+
+fn near(measured: f64, expected: f64) {
+    let ratio = measured / expected;
+    assert!((ratio - 1.0).abs() < 0.02, "{measured}, not {expected}");
+}
+
+#[test]
+fn each_group_has_the_bandwidth_of_its_links() {
+    let [fast, slow] = bandwidths(&star())[..] else {
+        panic!("two hosts");
+    };
+    near(fast, 8_000.0);
+    near(slow, 2_000.0);
+    // The command line changes a group's.
+    let mut spec = star();
+    spec.set("slow.link.bandwidth", "4000").unwrap();
+    near(bandwidths(&spec)[1], 4_000.0);
+    let error = spec.set("slow.link.bandwidht", "4000").unwrap_err();
+    assert!(error.to_string().contains("link.bandwidht"), "{error}");
+}
+
+#[test]
+fn one_link_of_a_topology_has_values_of_its_own() {
+    let mut spec = star();
+    spec.links = vec![link("s0", "slow", &[("bandwidth", "1000")])];
+    near(bandwidths(&spec)[1], 1_000.0);
+    // The memories' links bound both hosts together; one of them is worth half as much.
+    spec.links = vec![
+        link("m0", "s0", &[("bandwidth", "1000")]),
+        link("m1", "s0", &[("bandwidth", "1000")]),
+    ];
+    let sum: f64 = bandwidths(&spec).into_iter().sum();
+    near(sum, 2_000.0);
+}
+
+/// The latency of one link is in the sum, and that of the others is not.
+#[test]
+fn one_link_has_a_latency_of_its_own() {
+    let latency = |links: Vec<LinkSpec>| {
+        let mut spec = star();
+        spec.raw.set("requester.pattern", "external").unwrap();
+        spec.links = links;
+        let mut fabric = fabric(&spec);
+        let access = Access {
+            addr: 0,
+            is_write: false,
+        };
+        fabric.send(Ps::ZERO, 0, access, 0).unwrap();
+        drain(&mut fabric)[0].latency
+    };
+    let plain = latency(Vec::new());
+    let far = link("fast", "s0", &[("bandwidth", "8000"), ("latency", "101ns")]);
+    assert_eq!(latency(vec![far]), plain + Ps::from_ns(200));
+    let other = link("slow", "s0", &[("latency", "101ns")]);
+    assert_eq!(latency(vec![other]), plain);
+}
+
+#[test]
+fn a_link_that_the_topology_has_not() {
+    let mut spec = star();
+    spec.links = vec![link("fast", "slow", &[])];
+    assert_eq!(
+        refused(&spec).to_string(),
+        "topology `star`: it makes its own links, and none joins `fast` and `slow`; for [[links]] \
+         of your own give topology.kind = \"list\""
+    );
+    let mut spec = star();
+    spec.requesters[1].link = pairs(&[("duplex", "both")]);
+    assert_eq!(
+        refused(&spec).to_string(),
+        "link slow-s0: bad value for `link.duplex`: \"both\"; expected one of full, half"
+    );
+}

@@ -1,0 +1,229 @@
+//! What cannot be is refused with one line that names it.
+
+use crate::rig::{refused, spec};
+use sluice_net::{FabricSpec, Group, LinkSpec, RangeSpec, RouteSpec};
+
+fn group(name: &str, count: u32) -> Group {
+    Group {
+        name: name.to_owned(),
+        set: vec![("count".to_owned(), count.to_string())],
+        ..Group::default()
+    }
+}
+
+/// Two requesters and two memories around a triangle of switches.
+fn triangle() -> FabricSpec {
+    let mut spec = spec(&[("topology.kind", "list")]);
+    spec.requesters = vec![group("host", 2)];
+    spec.endpoints = vec![group("mem", 2)];
+    spec.switches = vec![group("sw", 3)];
+    for (a, b) in [
+        ("host0", "sw0:0"),
+        ("host1", "sw1:0"),
+        ("mem0", "sw2:0"),
+        ("mem1", "sw2:1"),
+        ("sw0", "sw1"),
+        ("sw1", "sw2"),
+        ("sw2", "sw0"),
+    ] {
+        spec.links.push(link(a, b));
+    }
+    spec
+}
+
+fn link(a: &str, b: &str) -> LinkSpec {
+    LinkSpec {
+        ends: [a.to_owned(), b.to_owned()],
+        set: Vec::new(),
+    }
+}
+
+fn route(at: &str, to: &str, via: &str) -> RouteSpec {
+    RouteSpec {
+        at: at.to_owned(),
+        to: to.to_owned(),
+        via: vec![via.to_owned()],
+    }
+}
+
+fn range(name: &str, base: u64, target: &str) -> RangeSpec {
+    RangeSpec {
+        name: name.to_owned(),
+        base,
+        size: 1 << 30,
+        targets: vec![target.to_owned()],
+        hosts: Vec::new(),
+    }
+}
+
+fn says(spec: &FabricSpec, message: &str) {
+    assert_eq!(refused(spec).to_string(), message);
+}
+
+#[test]
+fn the_triangle_itself_can_be() {
+    crate::rig::fabric(&triangle());
+}
+
+#[test]
+fn a_disconnected_graph() {
+    let mut spec = triangle();
+    spec.links.retain(|link| link.ends[0] != "mem1");
+    says(
+        &spec,
+        "`mem1` cannot reach `host0`: no chain of links and switches joins them",
+    );
+}
+
+#[test]
+fn endpoints_do_not_pass_packets_on() {
+    let mut spec = triangle();
+    spec.links.retain(|link| link.ends[0] != "mem1");
+    spec.links.push(link("mem1", "mem0"));
+    says(
+        &spec,
+        "`mem1` cannot reach `host0`: no chain of links and switches joins them",
+    );
+}
+
+#[test]
+fn a_routing_loop() {
+    let mut spec = triangle();
+    spec.routes = vec![route("sw0", "mem0", "sw1"), route("sw1", "mem0", "sw0")];
+    says(
+        &spec,
+        "routing loop: packets for `mem0` go sw0 to sw1 to sw0; change one of the routes",
+    );
+}
+
+#[test]
+fn a_detour_is_no_loop() {
+    let mut spec = triangle();
+    spec.routes = vec![route("sw0", "mem0", "sw1")];
+    crate::rig::fabric(&spec);
+}
+
+#[test]
+fn a_route_by_no_neighbour() {
+    let mut spec = triangle();
+    spec.routes = vec![route("sw0", "mem0", "host1")];
+    says(
+        &spec,
+        "route at sw0 to mem0: there is no neighbour on the way `host1`; there are host0, sw1, sw2",
+    );
+}
+
+#[test]
+fn flits_that_do_not_carry_what_is_asked() {
+    let mut spec = triangle();
+    spec.raw.set("packet.flits", "68b").unwrap();
+    spec.raw.set("coherence.filter", "shared").unwrap();
+    says(
+        &spec,
+        "impossible configuration: packet.flits = 68b, coherence.filter = shared: 68-byte flits \
+         carry no back-invalidation; choose longer ones",
+    );
+    let mut spec = triangle();
+    spec.raw.set("packet.flits", "256b").unwrap();
+    spec.raw.set("packet.payload", "256").unwrap();
+    says(
+        &spec,
+        "impossible configuration: packet.flits = 256b, packet.payload = 256: a message of CXL.mem \
+         carries a line of 64 bytes; give packet.payload = 64",
+    );
+}
+
+#[test]
+fn overlapping_ranges() {
+    let mut spec = triangle();
+    spec.ranges = vec![range("low", 0, "mem0"), range("high", 0x3000_0000, "mem1")];
+    says(
+        &spec,
+        "hdm: decoders `low` and `high` overlap: `low` ends at 0x40000000, `high` begins at \
+         0x30000000",
+    );
+}
+
+#[test]
+fn a_range_over_no_endpoint() {
+    let mut spec = triangle();
+    spec.ranges = vec![range("low", 0, "mem7")];
+    says(
+        &spec,
+        "range `low`: there is no endpoint `mem7`; there are mem0, mem1",
+    );
+}
+
+#[test]
+fn a_port_used_twice() {
+    let mut spec = triangle();
+    spec.links[3] = link("mem1", "sw2:0");
+    says(
+        &spec,
+        "port 0 of `sw2` is used twice: by link mem0-sw2 and by link mem1-sw2",
+    );
+}
+
+#[test]
+fn a_port_that_the_switch_has_not() {
+    let mut spec = triangle();
+    spec.raw.set("switch.ports", "3").unwrap();
+    says(
+        &spec,
+        "`sw2` has 3 ports, but link sw2-sw0 needs port 3; raise switch.ports",
+    );
+}
+
+#[test]
+fn an_unknown_device_type() {
+    let mut spec = triangle();
+    let typed = ("type".to_owned(), "dramm".to_owned());
+    spec.endpoints[0].set.push(typed);
+    says(
+        &spec,
+        "endpoint group `mem`: bad value for `endpoint.type`: \"dramm\" (did you mean dram?); \
+         expected one of fixed, dram, device, external",
+    );
+}
+
+#[test]
+fn a_link_to_nobody_and_one_to_itself() {
+    let mut spec = triangle();
+    spec.links.push(link("host0", "sw9"));
+    says(
+        &spec,
+        "link host0-sw9: there is no node `sw9`; there are host0, host1, mem0, mem1, sw0, sw1, sw2",
+    );
+    spec.links.pop();
+    spec.links.push(link("sw1", "sw1"));
+    says(&spec, "link sw1-sw1: it joins a node with itself");
+}
+
+#[test]
+fn two_nodes_of_one_name() {
+    let mut spec = triangle();
+    spec.switches.push(group("host0", 1));
+    says(
+        &spec,
+        "two nodes are called `host0`: give each group of nodes a name of its own",
+    );
+}
+
+#[test]
+fn more_edge_ports_than_12_bits_number() {
+    let spec = spec(&[("requester.count", "1000"), ("endpoint.count", "3097")]);
+    says(
+        &spec,
+        "4097 requesters and endpoints, but port ids have 12 bits: 4096 at most",
+    );
+}
+
+#[test]
+fn switches_of_a_topology_that_makes_its_own() {
+    let mut spec = spec(&[("topology.kind", "ring")]);
+    spec.switches = vec![group("sw", 1)];
+    says(
+        &spec,
+        "topology `ring`: it makes its own; for [[switches]] give topology.kind = \"list\"",
+    );
+}

@@ -1,0 +1,147 @@
+//! A shared object with a memory model in it: loaded, checked, called.
+
+use core::ffi::c_void;
+use libloading::os::unix::Library;
+use sluice_abi::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
+use sluice_net::{Answer, ExternalMemory, MemoryRequest};
+use sluice_plugin::library::{self, Loaded};
+use sluice_units::Ps;
+use std::ffi::CString;
+
+type OnRequest = unsafe extern "C" fn(*mut c_void, u64, u32, u64, bool) -> u64;
+type NextAt = unsafe extern "C" fn(*mut c_void) -> u64;
+type OnDone = unsafe extern "C" fn(*mut c_void, u32);
+type OnAdvance = unsafe extern "C" fn(*mut c_void, u64, Option<OnDone>, *mut c_void);
+
+/// A memory model made by an object. Its answers are checked: what cannot be is counted, and the
+/// nearest that can be is taken.
+pub struct ObjectMemory {
+    state: *mut c_void,
+    destroy: unsafe extern "C" fn(*mut c_void),
+    request: OnRequest,
+    next_at: Option<NextAt>,
+    advance: Option<OnAdvance>,
+    /// By id: whether the model owes an answer.
+    owed: Vec<bool>,
+    refused: u64,
+    /// Keeps the code mapped.
+    _library: Library,
+}
+
+/// Loads an object and makes its memory model.
+///
+/// # Errors
+/// What is wrong with it, on one line.
+pub fn load(path: &str, argument: &str, capacity: u64, seed: u64) -> Result<ObjectMemory, String> {
+    let loaded = library::load::<Memory>(path, "memory", SLUICE_MEMORY_ABI)?;
+    let memory = loaded.symbol;
+    let lacks = |name: &str| loaded.lacks(name);
+    let build = memory.build.ok_or_else(|| lacks("build"))?;
+    let destroy = memory.destroy.ok_or_else(|| lacks("destroy"))?;
+    let request = memory.request.ok_or_else(|| lacks("request"))?;
+    let (next_at, advance) = (memory.next_at, memory.advance);
+    if next_at.is_some() != advance.is_some() {
+        return Err("has one of `next_at` and `advance`; they go together".to_owned());
+    }
+    let text = CString::new(argument).map_err(|_| "`argument` has a zero in it".to_owned())?;
+    let space = MemorySpace {
+        capacity,
+        seed,
+        argument: text.as_ptr(),
+    };
+    // SAFETY: the interface: a live space, read during the call.
+    let state = unsafe { build(&space) };
+    if state.is_null() {
+        return Err("its build function failed".to_owned());
+    }
+    let Loaded { library, .. } = loaded;
+    Ok(ObjectMemory {
+        state,
+        destroy,
+        request,
+        next_at,
+        advance,
+        owed: Vec::new(),
+        refused: 0,
+        _library: library,
+    })
+}
+
+impl ExternalMemory for ObjectMemory {
+    fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer {
+        let MemoryRequest { id, addr, is_write } = request;
+        // SAFETY: the interface: a state that `build` made, not destroyed yet.
+        let at = unsafe { (self.request)(self.state, now.0, id, addr, is_write) };
+        if at != SLUICE_NEVER {
+            self.refused += u64::from(at < now.0);
+            return Answer::At(now.max(Ps(at)));
+        }
+        if self.advance.is_none() {
+            // Nothing would ever tell: done at once is all that is left.
+            self.refused += 1;
+            return Answer::At(now);
+        }
+        let index = id as usize;
+        if index >= self.owed.len() {
+            self.owed.resize(index + 1, false);
+        }
+        self.owed[index] = true;
+        Answer::Later
+    }
+
+    fn next_at(&self) -> Option<Ps> {
+        let next_at = self.next_at?;
+        // SAFETY: as in `request`.
+        let at = unsafe { next_at(self.state) };
+        (at != SLUICE_NEVER).then_some(Ps(at))
+    }
+
+    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(u32)) {
+        let Some(advance) = self.advance else { return };
+        let mut context = Context {
+            owed: &mut self.owed,
+            refused: &mut self.refused,
+            done,
+        };
+        let context = (&raw mut context).cast::<c_void>();
+        // SAFETY: as in `request`; the context lives until the call returns, and `on_done` is the
+        // function that takes it for what it is.
+        unsafe { advance(self.state, now.0, Some(on_done), context) }
+    }
+
+    fn answers_at_once(&self) -> bool {
+        self.advance.is_none()
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+/// What `on_done` works on.
+struct Context<'a> {
+    owed: &'a mut Vec<bool>,
+    refused: &'a mut u64,
+    done: &'a mut dyn FnMut(u32),
+}
+
+/// What a model calls for each request that is done.
+unsafe extern "C" fn on_done(context: *mut c_void, id: u32) {
+    // SAFETY: the context that `advance` gave, during its call.
+    let context = unsafe { &mut *context.cast::<Context<'_>>() };
+    match context.owed.get_mut(id as usize) {
+        Some(owed) if *owed => {
+            *owed = false;
+            (context.done)(id);
+        }
+        // Not one of its requests, or told before.
+        _ => *context.refused += 1,
+    }
+}
+
+impl Drop for ObjectMemory {
+    fn drop(&mut self) {
+        // SAFETY: made by `build` of the same object, and not used again.
+        unsafe { (self.destroy)(self.state) }
+    }
+}

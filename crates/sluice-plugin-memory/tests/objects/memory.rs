@@ -1,0 +1,216 @@
+//! A memory model in C gives what the built-in one of its kind gives, and an object that is none is
+//! refused in one line.
+
+use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length, Library, Part};
+use sluice_testkit::objects::{self, object, root};
+use std::path::Path;
+
+/// Four requesters and four memories on switches, with reads and writes.
+fn spec(set: &[(&str, &str)], library: Option<Library>) -> FabricSpec {
+    let mut spec = FabricSpec::default();
+    for (key, value) in [
+        ("requester.count", "4"),
+        ("requester.depth", "16"),
+        ("requester.reads", "60%"),
+        ("endpoint.count", "4"),
+        ("endpoint.controller", "41ns"),
+        ("topology.kind", "ring"),
+        ("link.bandwidth", "7919"),
+    ]
+    .iter()
+    .chain(set)
+    {
+        spec.raw.set(key, value).unwrap();
+    }
+    if library.is_some() {
+        spec.endpoints.push(Group {
+            name: "m".to_owned(),
+            set: vec![("type".to_owned(), "external".to_owned())],
+            library,
+            ..Group::default()
+        });
+    }
+    spec
+}
+
+fn run(spec: &FabricSpec) -> Fabric {
+    let config = FabricConfig::new(spec, 7).unwrap();
+    let mut fabric = sluice_plugin_memory::fabric(&config).unwrap();
+    let length = Length {
+        warmup: 1_000,
+        requests: 20_000,
+    };
+    fabric.run(length, &mut |_| true).unwrap();
+    fabric.balance().unwrap();
+    fabric
+}
+
+fn library(path: &str, argument: &str) -> Option<Library> {
+    Some(Library {
+        path: path.to_owned(),
+        argument: argument.to_owned(),
+    })
+}
+
+/// The same fabric with the built-in memory and with the one in C.
+fn both(define: &str, depth: &[(&str, &str)], read: u64, write: u64) -> [Fabric; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("examples/memory-c/fixed.c");
+    let path = object(folder.path(), &source, &[define]);
+    let [read_ns, write_ns] = [read, write].map(|ns| format!("{ns}ns"));
+    let times = [("endpoint.read", &*read_ns), ("endpoint.write", &*write_ns)];
+    let built_in = run(&spec(&[depth, &times].concat(), None));
+    let argument = format!("{} {}", read * 1000, write * 1000);
+    let own = run(&spec(depth, library(&path, &argument)));
+    assert_eq!(own.refused(), 0);
+    [built_in, own]
+}
+
+const TIMES: [(u64, u64); 3] = [(100, 101), (97, 251), (300, 20)];
+
+#[test]
+fn a_fixed_memory_in_c_is_the_built_in_one() {
+    for (read, write) in TIMES {
+        // At once, under load; and told later, one request after the other.
+        let one = [("requester.count", "1"), ("requester.depth", "1")];
+        for [built_in, own] in [
+            both("-DAT_ONCE", &[], read, write),
+            both("-DLATER", &one, read, write),
+        ] {
+            let [built_in, own] = [&built_in, &own].map(Fabric::stats);
+            assert_eq!(own.hash, built_in.hash, "{read} and {write} ns");
+            assert_eq!(own.parts(), built_in.parts());
+            assert_eq!((own.completed(), own.time()), (20_000, built_in.time()));
+        }
+    }
+}
+
+/// Told later, under load: of two events at the same picosecond another one may be the first, and
+/// nothing else differs.
+#[test]
+fn a_fixed_memory_that_tells_later_is_as_fast() {
+    let later = TIMES.map(|(read, write)| ("-DLATER", read, write));
+    // Built in, memory that takes the same time for reads and writes needs fewer events, so that
+    // here too another one may be the first.
+    for (define, read, write) in later.into_iter().chain([("-DAT_ONCE", 100, 100)]) {
+        let [built_in, own] = both(define, &[], read, write);
+        let [mean, expected] = [&own, &built_in].map(|f| f.stats().latency.mean().0);
+        assert!(
+            mean.abs_diff(expected) < expected / 1000,
+            "{mean} instead of {expected} ps"
+        );
+        let part = |f: &Fabric| f.stats().parts()[Part::Memory];
+        let [memory, expected] = [&own, &built_in].map(|f| part(f).0 / f.stats().completed());
+        assert!(
+            memory.abs_diff(expected) < expected / 100,
+            "{memory} instead of {expected} ps"
+        );
+    }
+}
+
+const WRONG: &str = r#"
+#include <stddef.h>
+#include "sluice_memory.h"
+static int state;
+static uint32_t last;
+static uint64_t due = SLUICE_NEVER;
+static void *build(const struct sluice_memory_space *s) { (void)s; return BUILT; }
+static void destroy(void *s) { (void)s; }
+static uint64_t request(void *s, uint64_t now, uint32_t id, uint64_t addr, bool w) {
+  (void)s; (void)addr; (void)w; (void)state;
+  last = id; due = now + 1000;
+  return ANSWER;
+}
+static uint64_t next_at(void *s) { (void)s; return due; }
+static void advance(void *s, uint64_t now, void (*done)(void *, uint32_t), void *context) {
+  (void)s; (void)now;
+  if (due <= now) { due = SLUICE_NEVER; done(context, last); done(context, last + 77); }
+}
+const struct sluice_memory NAME = { .abi = ABI, .size = SIZE, .build = build,
+  .destroy = destroy, .request = REQUEST, .next_at = NEXT, .advance = advance };
+"#;
+
+/// What is right of it.
+const RIGHT: [&str; 7] = [
+    "BUILT=&state",
+    "ANSWER=now",
+    "NAME=sluice_memory",
+    "ABI=SLUICE_MEMORY_ABI",
+    "SIZE=sizeof(struct sluice_memory)",
+    "REQUEST=request",
+    "NEXT=next_at",
+];
+
+/// An object with one thing wrong.
+fn wrong(folder: &Path, define: &str) -> String {
+    objects::wrong(folder, WRONG, &RIGHT, define)
+}
+
+fn refusal(library: Option<Library>) -> String {
+    let mut spec = spec(&[], library);
+    if spec.endpoints.is_empty() {
+        spec.raw.set("endpoint.type", "external").unwrap();
+    }
+    let config = FabricConfig::new(&spec, 7).unwrap();
+    let text = sluice_plugin_memory::fabric(&config)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(text.starts_with("`m0`") && !text.contains('\n'), "{text}");
+    text
+}
+
+#[test]
+fn what_is_no_memory_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (define, says) in [
+        ("ABI=7", "is of memory ABI 7, this Sluice takes 1"),
+        ("SIZE=40", "`sluice_memory` says it has 40 bytes instead of"),
+        ("REQUEST=NULL", "`sluice_memory.request` is a null pointer"),
+        (
+            "NEXT=NULL",
+            "has one of `next_at` and `advance`; they go together",
+        ),
+        (
+            "NAME=slice_memory",
+            "defines no `sluice_memory`; sluice_memory.h declares it",
+        ),
+        ("BUILT=NULL", "its build function failed"),
+    ] {
+        let path = wrong(folder.path(), define);
+        let text = refusal(library(&path, ""));
+        assert!(
+            text.contains(says) && text.contains(&path),
+            "{define}: {text}"
+        );
+    }
+    let example = object(
+        folder.path(),
+        &root().join("examples/memory-c/fixed.c"),
+        &[],
+    );
+    let text = refusal(library(&example, "fast"));
+    assert!(text.contains("its build function failed"), "{text}");
+    let text = refusal(library("./no/such.so", ""));
+    assert!(
+        text.contains("cannot be loaded") && text.contains("No such file"),
+        "{text}"
+    );
+    let none = "`m0` is of type external and has no model; give library = \"./model.so\"";
+    assert_eq!(refusal(None), none);
+}
+
+/// A model that says that a request was done before it came: it is done at once, and counted. One
+/// that tells of requests it never had, or twice: they are counted and ignored.
+#[test]
+fn nonsense_is_refused_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = wrong(folder.path(), "ANSWER=now/2");
+    let fabric = run(&spec(&[("requester.depth", "1")], library(&path, "")));
+    assert!(fabric.refused() > 20_000);
+    // The one constant state of four endpoints serves one request at a time.
+    let path = wrong(folder.path(), "ANSWER=SLUICE_NEVER");
+    let one = [("requester.count", "1"), ("requester.depth", "1")];
+    let fabric = run(&spec(&one, library(&path, "")));
+    assert!(fabric.refused() > 20_000);
+}

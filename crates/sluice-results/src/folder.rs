@@ -1,0 +1,285 @@
+//! The files of an output folder: everything a run needs to be repeated and drawn.
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use serde_json::Value;
+use sluice_config::System;
+use sluice_model::DeviceConfig;
+use sluice_region::open_regular;
+use sluice_stats::Latencies;
+use sluice_units::bucket_middle;
+use std::fmt::Write as _;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Largest latency the HDR files hold, ns: an hour.
+const HDR_MAX_NS: u64 = 3_600_000_000_000;
+
+/// An output folder, of one run at a time.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// The folder itself, locked: of two runs each would overwrite some of the other's files.
+    _lock: Arc<File>,
+}
+
+impl Folder {
+    /// Makes the folder, with those above it, and removes what an earlier run left of ours. That it
+    /// can be written to is found now, not at the end of a long run.
+    ///
+    /// # Errors
+    /// If it cannot be written to, or holds a file of a result's name that no run of ours made.
+    pub fn create(path: &Path) -> io::Result<Folder> {
+        fs::create_dir_all(path)?;
+        let lock = File::open(path)?;
+        // A file system may have no locks.
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            return Err(io::Error::other("another run writes there"));
+        }
+        if let Some(name) = of_somebody_else(path) {
+            return Err(io::Error::other(format!(
+                "it holds {name}, which is not the result of a run; name another folder, or move \
+                 the file"
+            )));
+        }
+        for name in OURS {
+            match fs::remove_file(path.join(name)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+        create_new(&path.join(OURS[0]))?;
+        fs::remove_file(path.join(OURS[0]))?;
+        Ok(Folder {
+            path: path.to_path_buf(),
+            _lock: Arc::new(lock),
+        })
+    }
+
+    /// Writes a file whole. There is none of that name, unless somebody made it since the start; it
+    /// stays then.
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> io::Result<()> {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
+        let mut file = create_new(&self.path.join(name)).map_err(named)?;
+        file.write_all(contents.as_ref()).map_err(named)
+    }
+
+    /// Writes the object.
+    pub fn write_stats(&self, object: &Value) -> io::Result<()> {
+        self.write(STATS, format!("{object:#}\n"))
+    }
+
+    /// Writes a distribution as CSV, from the pairs of a value and its count.
+    pub fn write_distribution(&self, name: &str, pairs: &[Value]) -> io::Result<()> {
+        let mut text = String::from("latency_ns,count\n");
+        for pair in pairs {
+            let _ = writeln!(text, "{},{}", pair[0], pair[1]);
+        }
+        self.write(name, text)
+    }
+
+    /// Writes objects with equal fields as CSV.
+    pub fn write_rows(&self, name: &str, rows: &[Value]) -> io::Result<()> {
+        let fields = |row: &Value| row.as_object().cloned().unwrap_or_default();
+        let head = rows.first().map(fields).unwrap_or_default();
+        let mut names: Vec<&str> = head.keys().map(String::as_str).collect();
+        names.sort_by_key(|name| *name != "t_s");
+        let mut text = names.join(",") + "\n";
+        for row in rows {
+            let cells: Vec<String> = names.iter().map(|name| row[name].to_string()).collect();
+            text += &(cells.join(",") + "\n");
+        }
+        self.write(name, text)
+    }
+
+    /// Writes both distributions: as CSV for people, as HDR histograms for tools.
+    pub fn write_latencies(&self, modelled: &Latencies, achieved: &Latencies) -> io::Result<()> {
+        let mut text = String::from("latency_ns,modelled,achieved\n");
+        for bucket in 0..sluice_abi::BUCKETS {
+            let (m, a) = (modelled.at(bucket), achieved.at(bucket));
+            if m + a > 0 {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{},{m},{a}", bucket_middle(bucket));
+            }
+        }
+        self.write("latency.csv", text)?;
+        self.write("latency_modelled.hdr", hdr(modelled)?)?;
+        self.write("latency_achieved.hdr", hdr(achieved)?)
+    }
+}
+
+/// Makes a file that is not there: neither a file of somebody else is opened nor a link followed.
+fn create_new(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
+}
+
+/// A file in a folder that has the name of one of ours and is not ours. Results and settings say
+/// what they are; the others are ours if one of those is.
+fn of_somebody_else(path: &Path) -> Option<&'static str> {
+    let is_there = |name: &&str| fs::symlink_metadata(path.join(name)).is_ok();
+    let is_ours = |name: &str| {
+        let begins = |part: &[u8], beginnings: &[&str]| {
+            beginnings
+                .iter()
+                .any(|one| part.starts_with(one.as_bytes()))
+        };
+        read_regular(&path.join(name)).is_some_and(|text| match name {
+            STATS => text
+                .windows(SCHEMA.len())
+                .any(|part| part == SCHEMA.as_bytes()),
+            _ => begins(&text, &[DEVICE_HEAD, SYSTEM_HEAD]),
+        })
+    };
+    let told = [STATS, CONFIG].into_iter().filter(is_there);
+    let mut is_result = false;
+    for name in told {
+        if !is_ours(name) {
+            return Some(name);
+        }
+        is_result = true;
+    }
+    let mut others = OURS.iter().copied().filter(is_there);
+    others.find(|name| !is_result || read_regular(&path.join(name)).is_none())
+}
+
+/// The contents of a regular file, as far as they could be a result's.
+fn read_regular(path: &Path) -> Option<Vec<u8>> {
+    let file = open_regular(path, false, None).ok()?;
+    let mut bytes = Vec::new();
+    file.take(STATS_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+const STATS: &str = "stats.json";
+const CONFIG: &str = "config.toml";
+/// No object of a run is longer.
+const STATS_MAX: u64 = 256 << 20;
+/// What every object of a run has in it, indented as it is in a folder.
+const SCHEMA: &str = "\"schema\": \"sluice.";
+/// How the settings of a device and of a system begin.
+const DEVICE_HEAD: &str = "# Device as resolved; run it again with ";
+const SYSTEM_HEAD: &str = "# System as resolved, at full size; run it again with ";
+
+/// Files that a run makes.
+const OURS: &[&str] = &[
+    STATS,
+    CONFIG,
+    "latency.csv",
+    "latency_modelled.hdr",
+    "latency_achieved.hdr",
+    "timeline.csv",
+    "traps.bin",
+    "flash_read.csv",
+    "console.log",
+    "guest.out",
+];
+
+fn hdr(latencies: &Latencies) -> io::Result<Vec<u8>> {
+    let mut histogram = Histogram::<u64>::new_with_max(HDR_MAX_NS, 3).map_err(io::Error::other)?;
+    for (value, count) in latencies.buckets() {
+        histogram
+            .record_n(value.clamp(1, HDR_MAX_NS), count)
+            .map_err(io::Error::other)?;
+    }
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(&histogram, &mut bytes)
+        .map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+/// The settings as a device file that `--device` reads back.
+pub fn write_config(config: &DeviceConfig, seed: u64) -> String {
+    let first = format!("{DEVICE_HEAD}`--device FILE --seed {seed}`.\n");
+    first + &tables(&config.raw().to_pairs())
+}
+
+/// A system's settings at full size, as a file that `--system` reads back.
+pub fn write_system(system: &System, scale: u32, seed: u64) -> String {
+    let first = format!("{SYSTEM_HEAD}`--system FILE --scale {scale} --seed {seed}`.\n");
+    first + &tables(&system.to_pairs())
+}
+
+fn tables(pairs: &[(&str, String)]) -> String {
+    let (mut text, mut table) = (String::new(), "");
+    for (key, value) in pairs {
+        let (group, name) = key.split_once('.').unwrap_or(("", key));
+        if group != table {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n[{group}]\n");
+            table = group;
+        }
+        let plain = value.parse::<u64>().is_ok();
+        let _ = if plain {
+            writeln!(text, "{name} = {value}")
+        } else {
+            writeln!(text, "{name} = {value:?}")
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_written_device_reads_back_the_same() {
+        for preset in sluice_config::presets() {
+            let raw = sluice_config::load(preset.name).unwrap();
+            let config = raw.check().unwrap();
+            let text = write_config(&config, 7);
+            let back = sluice_config::parse(&text, "config.toml").unwrap();
+            assert_eq!(back.to_pairs(), config.raw().to_pairs(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_written_system_reads_back_the_same() {
+        for preset in sluice_config::systems() {
+            let system = sluice_config::load_system(preset.name).unwrap();
+            let text = write_system(&system, 8, 7);
+            let back = sluice_config::parse_system(&text, "config.toml").unwrap();
+            assert_eq!(back, system, "{text}");
+        }
+    }
+
+    /// `--out DIR` replaced a user's own `config.toml`, and truncated a file through a link that
+    /// was called `stats.json`.
+    #[test]
+    fn what_is_not_a_result_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let refused = |name: &str| {
+            let why = Folder::create(folder.path()).unwrap_err().to_string();
+            assert!(why.contains(&format!("it holds {name},")), "{name}: {why}");
+        };
+        std::fs::write(at("notes.txt"), "mine").unwrap();
+        std::fs::write(at("config.toml"), "[mine]\n").unwrap();
+        refused("config.toml");
+        assert_eq!(
+            std::fs::read_to_string(at("config.toml")).unwrap(),
+            "[mine]\n"
+        );
+        std::fs::remove_file(at("config.toml")).unwrap();
+        std::fs::write(at("traps.bin"), "mine").unwrap();
+        refused("traps.bin");
+        std::fs::remove_file(at("traps.bin")).unwrap();
+        std::os::unix::fs::symlink(at("notes.txt"), at("stats.json")).unwrap();
+        refused("stats.json");
+        std::fs::remove_file(at("stats.json")).unwrap();
+        let object = serde_json::json!({ "a": 1, "schema": "sluice.run/1" });
+        let run = Folder::create(folder.path()).unwrap();
+        run.write_stats(&object).unwrap();
+        run.write("traps.bin", "ours").unwrap();
+        drop(run);
+        let run = Folder::create(folder.path()).unwrap();
+        assert!(!at("stats.json").exists() && !at("traps.bin").exists());
+        // Somebody is faster than the end of the run.
+        std::os::unix::fs::symlink(at("notes.txt"), at("stats.json")).unwrap();
+        assert!(run.write_stats(&object).is_err());
+        assert_eq!(std::fs::read_to_string(at("notes.txt")).unwrap(), "mine");
+    }
+}

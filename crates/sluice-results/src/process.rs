@@ -1,0 +1,162 @@
+//! Statistics of the processes of a session, read from its directory while they run or after.
+
+use serde_json::{Value, json};
+use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use sluice_region::{open_folder, open_regular};
+use sluice_stats::Latencies;
+use std::fs::File;
+use std::io::Read;
+use std::mem::offset_of;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::atomic::{Ordering::*, fence};
+
+/// A copy is tried so often before one is taken that may be of several moments.
+const LOOKS: u32 = 100;
+
+/// Arguments of a program cannot be longer than this on Linux, with usual limits of its stack.
+const COMMAND_MAX: u64 = 6 << 20;
+
+/// One process, or one program image of it.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Process id.
+    pub pid: u64,
+    /// Number of the image: `exec` makes the next.
+    pub image: u64,
+    /// Command line.
+    pub command: Vec<String>,
+    /// Start, ns of CLOCK_MONOTONIC.
+    pub started_ns: u64,
+    /// It ran to its end; otherwise it was killed, or became another image.
+    pub ended: bool,
+    /// It came from a fork without exec.
+    pub forked: bool,
+    /// It became another program by `exec`.
+    pub replaced: bool,
+    /// Programs that it started without a fork that copies it.
+    pub started: u64,
+    counters: Vec<u64>,
+    /// Latency the model asked for.
+    pub modelled: Latencies,
+    /// Latency the program saw.
+    pub achieved: Latencies,
+}
+
+impl Process {
+    /// A counter.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize]
+    }
+
+    /// What happened after an earlier look at the same process.
+    pub fn since(&self, earlier: &Process) -> Process {
+        let counters = self.counters.iter().zip(&earlier.counters);
+        Process {
+            counters: counters
+                .map(|(now, then)| now.wrapping_sub(*then))
+                .collect(),
+            modelled: self.modelled.since(&earlier.modelled),
+            achieved: self.achieved.since(&earlier.achieved),
+            ..self.clone()
+        }
+    }
+
+    /// The line of `processes` in the object.
+    pub fn brief(&self) -> Value {
+        json!({
+            "pid": self.pid,
+            "image": self.image,
+            "command": self.command,
+            "forked": self.forked,
+            "ended": self.ended,
+            "traps": self.get(Counter::Traps),
+            "misses": self.get(Counter::Misses),
+            "late": self.get(Counter::Late),
+            "evictions": self.get(Counter::Evictions),
+            "dirty_evictions": self.get(Counter::DirtyEvictions),
+            "placed_bytes": self.get(Counter::PlacedBytes),
+            "shared_bytes": self.get(Counter::SharedBytes),
+            "latency_ns": {
+                "modelled": self.modelled.summary(),
+                "achieved": self.achieved.summary(),
+            },
+        })
+    }
+}
+
+/// Every process of a session, in order of start. Files that are not ready are left out, and so is
+/// what is no file of the directory's user.
+pub fn read_processes(dir: &Path) -> Vec<Process> {
+    let owner = open_folder(dir, None).and_then(|folder| folder.metadata());
+    let Ok(owner) = owner.map(|found| found.uid()) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let stats = entries
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "stats"));
+    let mut all: Vec<Process> = stats
+        .filter_map(|path| read_process(&path, owner))
+        .collect();
+    all.sort_by_key(|p| (p.started_ns, p.pid, p.image));
+    all
+}
+
+fn read_process(path: &Path, owner: u32) -> Option<Process> {
+    let words = copy_at_rest(&open_regular(path, false, Some(owner)).ok()?).ok()?;
+    // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
+    let block = unsafe { &*words.as_ptr().cast::<StatsBlock>() };
+    if block.magic.load(Relaxed) != STATS_MAGIC || block.version.load(Relaxed) != STATS_VERSION {
+        return None;
+    }
+    let mut command = Vec::new();
+    if let Ok(file) = open_regular(&path.with_extension("cmd"), false, Some(owner)) {
+        // What cannot be read is not told.
+        let _ = file.take(COMMAND_MAX).read_to_end(&mut command);
+    }
+    let parts = command.split(|b| *b == 0).filter(|part| !part.is_empty());
+    Some(Process {
+        pid: block.pid.load(Relaxed),
+        image: image_number(path)?,
+        command: parts
+            .map(|p| String::from_utf8_lossy(p).into_owned())
+            .collect(),
+        started_ns: block.started_ns.load(Relaxed),
+        ended: block.ended.load(Relaxed) == 1,
+        forked: block.forked.load(Relaxed) == 1,
+        replaced: block.replaced.load(Relaxed) == 1,
+        started: block.started.load(Relaxed),
+        counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),
+        modelled: Latencies::copy(&block.modelled),
+        achieved: Latencies::copy(&block.achieved),
+    })
+}
+
+/// The words of a block as they were at one moment, if its writer is ever at rest; one that was
+/// killed may not be. What follows in the file is the residency map.
+fn copy_at_rest(file: &File) -> std::io::Result<Box<[u64]>> {
+    let mut bytes = vec![0; size_of::<StatsBlock>()];
+    let sequence = || {
+        let mut word = [0; 8];
+        let at = offset_of!(StatsBlock, sequence) as u64;
+        file.read_exact_at(&mut word, at)?;
+        fence(SeqCst);
+        Ok::<_, std::io::Error>(u64::from_ne_bytes(word))
+    };
+    for _ in 0..LOOKS {
+        let before = sequence()?;
+        file.read_exact_at(&mut bytes, 0)?;
+        fence(SeqCst);
+        if before.is_multiple_of(2) && sequence()? == before {
+            break;
+        }
+    }
+    let words = bytes.as_chunks().0.iter();
+    Ok(words.map(|word| u64::from_ne_bytes(*word)).collect())
+}
+
+/// The last number of `proc-<pid>-<image>.stats`.
+fn image_number(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.rsplit('-').next()?.parse().ok()
+}

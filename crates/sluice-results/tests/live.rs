@@ -1,0 +1,220 @@
+//! What is told of live processes, from statistics that a test wrote.
+
+use serde_json::Value;
+use sluice_abi::{Counter, Hist, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes};
+use sluice_stats::Latencies;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A block of zeros that is ready.
+fn block(pid: u64, started_ns: u64) -> Box<StatsBlock> {
+    // SAFETY: all fields are atomics of integers, for which zeros are valid.
+    let block: Box<StatsBlock> = Box::new(unsafe { std::mem::zeroed() });
+    block.magic.store(STATS_MAGIC, Relaxed);
+    block.version.store(STATS_VERSION, Relaxed);
+    block.pid.store(pid, Relaxed);
+    block.started_ns.store(started_ns, Relaxed);
+    block
+}
+
+fn set(block: &StatsBlock, counters: &[(Counter, u64)]) {
+    for (counter, value) in counters {
+        block.counters[*counter as usize].store(*value, Relaxed);
+    }
+}
+
+fn write(dir: &Path, image: u64, block: &StatsBlock) {
+    let pid = block.pid.load(Relaxed);
+    let length = size_of::<StatsBlock>();
+    // SAFETY: the block is that long, initialised, and nobody writes to it meanwhile.
+    let bytes = unsafe { std::slice::from_raw_parts((&raw const *block).cast::<u8>(), length) };
+    std::fs::write(dir.join(format!("proc-{pid}-{image}.stats")), bytes).unwrap();
+}
+
+/// Latencies of a long tail, some of them large.
+fn values(count: u64, from: u64) -> Vec<u64> {
+    let tail = |n: u64| if n.is_multiple_of(50) { n * 90 } else { 0 };
+    (0..count)
+        .map(|n| from + n * 7_919 % count + tail(n))
+        .collect()
+}
+
+fn record(hist: &Hist, values: &[u64]) {
+    values.iter().for_each(|value| hist.record(*value));
+}
+
+fn read(dir: &Path) -> Vec<Process> {
+    read_processes(dir)
+}
+
+/// Two images of one process, and its child.
+fn family(dir: &Path) {
+    for (pid, image, traps) in [(10, 0, 100), (10, 1, 20), (11, 0, 3)] {
+        let block = block(pid, pid * 100 + image);
+        set(
+            &block,
+            &[(Counter::Traps, traps), (Counter::Misses, traps / 2)],
+        );
+        record(&block.modelled, &values(traps, 40_000));
+        record(&block.achieved, &values(traps, 41_000));
+        write(dir, image, &block);
+    }
+}
+
+#[test]
+fn a_timeline_is_of_all_images_of_one_process() {
+    let dir = tempfile::tempdir().unwrap();
+    family(dir.path());
+    let mut timeline = Timeline::default();
+    timeline.sample(0.5, 10, &read(dir.path()));
+    timeline.sample(1.25, 11, &read(dir.path()));
+    let csv = timeline.to_csv();
+    let mut lines = csv.lines();
+    assert!(lines.next().unwrap().starts_with("t_s,traps,misses,"));
+    assert!(lines.next().unwrap().starts_with("0.500,120,60,"), "{csv}");
+    assert!(lines.next().unwrap().starts_with("1.250,3,1,"), "{csv}");
+}
+
+fn summary_is_of(summary: &Value, mut values: Vec<u64>) {
+    values.sort_unstable();
+    let count = values.len();
+    assert_eq!(summary["count"], count);
+    for (name, per_mille) in [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)] {
+        let exact = values[(count * per_mille).div_ceil(1_000) - 1] as f64;
+        let ours = summary[name].as_f64().unwrap();
+        assert!(
+            (ours - exact).abs() <= exact * 0.005,
+            "{name}: {ours}, not {exact}"
+        );
+    }
+    assert_eq!(summary["max"], values[count - 1]);
+    let mean = values.iter().sum::<u64>() as f64 / count as f64;
+    assert!((summary["mean"].as_f64().unwrap() - mean).abs() < 1e-6 * mean);
+}
+
+fn object(dir: &Path, pid: u64) -> Value {
+    let raw = sluice_config::load("cylon").unwrap();
+    let (config, processes) = (raw.check().unwrap(), read(dir));
+    let run = Run {
+        device: "cylon",
+        config: &config,
+        seed: 1,
+        command: &[],
+        trap_mode: "event",
+        place: "heap",
+        exit: Exit::Code(0),
+        wall_s: 1.0,
+        pid,
+        processes: &processes,
+    };
+    run.object()
+}
+
+#[test]
+fn percentiles_of_a_run_are_those_of_its_misses() {
+    let dir = tempfile::tempdir().unwrap();
+    let block = block(10, 1);
+    let (modelled, achieved) = (values(20_000, 40_000), values(19_000, 45_000));
+    record(&block.modelled, &modelled);
+    record(&block.achieved, &achieved);
+    write(dir.path(), 0, &block);
+    let object = object(dir.path(), 10);
+    for told in [&object, &object["processes"][0]] {
+        summary_is_of(&told["latency_ns"]["modelled"], modelled.clone());
+        summary_is_of(&told["latency_ns"]["achieved"], achieved.clone());
+    }
+    let told = &object["latency_ns"]["modelled"];
+    let ns = |name: &str| told[name].as_f64().unwrap();
+    assert!(
+        ns("p50") * 1.01 < ns("p90") && ns("p90") * 1.01 < ns("p99"),
+        "{told}"
+    );
+    assert!(ns("p99") * 1.01 < ns("p999"), "{told}");
+}
+
+/// 300 samples of windows of 2 ms, 6 pages used in each of 50 mapped.
+#[test]
+fn the_hit_ratio_of_samples_is_pages_used_over_pages_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let block = block(10, 1);
+    let (samples, window_ns, mapped) = (300, 2_000_000, 50);
+    set(
+        &block,
+        &[
+            (Counter::SampledPages, samples),
+            (Counter::SampledTouched, 36),
+            (Counter::SampledMapped, samples * mapped),
+            (Counter::SampledWindowNs, samples * window_ns),
+            (Counter::LastTrapNs, 500 * window_ns),
+            (Counter::Misses, 1_000),
+        ],
+    );
+    write(dir.path(), 0, &block);
+    let object = object(dir.path(), 10);
+    let told = &object["cache"]["sampled"];
+    let near = |key: &str, expected: f64| {
+        let ours = told[key]
+            .as_f64()
+            .unwrap_or_else(|| panic!("no {key}: {object:#}"));
+        assert!(
+            (ours - expected).abs() < 1e-9,
+            "{key}: {ours}, not {expected}"
+        );
+    };
+    // 36 of 300 samples were used, so of 50 pages six.
+    near("cached_pages_used_per_window", 6.0);
+    near("misses_per_window", 2.0);
+    near("hit_ratio", 6.0 / 8.0);
+    near("window_s", 0.002);
+}
+
+#[test]
+fn what_happened_since_a_look_is_what_happened_after_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let block = block(10, 1);
+    let (before, after) = (values(500, 90_000), values(300, 10_000));
+    set(&block, &[(Counter::Traps, 500)]);
+    record(&block.modelled, &before);
+    record(&block.achieved, &before);
+    write(dir.path(), 0, &block);
+    let first = read(dir.path()).remove(0);
+    set(&block, &[(Counter::Traps, 800)]);
+    record(&block.modelled, &after[..200]);
+    record(&block.achieved, &after);
+    write(dir.path(), 0, &block);
+    let since = read(dir.path()).remove(0).since(&first);
+    assert_eq!(since.get(Counter::Traps), 300);
+    let mean = |values: &[u64]| values.iter().sum::<u64>() as f64 / values.len() as f64;
+    for (of, values) in [(&since.modelled, &after[..200]), (&since.achieved, &after)] {
+        let summary = of.summary();
+        assert_eq!(
+            (summary.count, summary.mean),
+            (values.len() as u64, mean(values))
+        );
+        assert!(summary.max < 90_000);
+    }
+}
+
+/// A latency that one of the two had alone is in the file as well.
+#[test]
+fn a_folder_has_every_latency_of_either_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    let block = block(10, 1);
+    record(&block.modelled, &[100, 100, 5_000]);
+    record(&block.achieved, &[100, 70_000]);
+    let [modelled, achieved] = [&block.modelled, &block.achieved].map(Latencies::copy);
+    let folder = Folder::create(&dir.path().join("out")).unwrap();
+    folder.write_latencies(&modelled, &achieved).unwrap();
+    let text = std::fs::read_to_string(dir.path().join("out/latency.csv")).unwrap();
+    let mut rows = text.lines().skip(1).map(|line| {
+        let cells = line.split(',').map(|cell| cell.parse().unwrap());
+        cells.collect::<Vec<u64>>()
+    });
+    for (ns, modelled, achieved) in [(100, 2, 1), (5_000, 1, 0), (70_000, 0, 1)] {
+        let row = rows.next().unwrap_or_else(|| panic!("no {ns} in {text}"));
+        assert!(row[0].abs_diff(ns) * 200 <= ns, "{text}");
+        assert_eq!(row[1..], [modelled, achieved], "{text}");
+    }
+    assert_eq!(rows.next(), None, "{text}");
+}

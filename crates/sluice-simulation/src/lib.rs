@@ -1,0 +1,14 @@
+//! Simulations, from checked settings to the object that tells what came of them.
+
+mod device;
+mod fabric;
+mod recorded;
+mod replay;
+mod simulation;
+mod system;
+
+pub use fabric::{FabricPlan, FabricRunError, fabric_statistics};
+pub use recorded::Recorded;
+pub use replay::TracePlan;
+pub use simulation::{Plan, STOP_EVERY, visible};
+pub use system::{RanSystem, ReadySystem, SystemError, SystemPlan, SystemRun};

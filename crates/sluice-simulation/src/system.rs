@@ -1,0 +1,500 @@
+//! A program on a simulated host with its device, told as one JSON object.
+
+use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, parts, served, summary, write_log};
+use serde_json::{Map, Value, json};
+use sluice_config::System;
+use sluice_host::{
+    HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, Program, Requests,
+    RunLength, simulate,
+};
+use sluice_kernels::{KernelOptions, KernelSpec};
+use sluice_model::{ConfigError, Device};
+use sluice_results::SCHEMA;
+use sluice_stats::share;
+use sluice_units::{Bytes, PAGE_BYTES, Ps};
+
+/// Instructions of the traces that SkyByte replays (section VI-A): 100 million at least for each
+/// of 8 threads.
+const INSTRUCTIONS: u64 = 800_000_000;
+
+/// Which system, for how long, and what the record says of its program.
+pub struct SystemRun<'a> {
+    /// The system's name, for the record.
+    pub name: &'a str,
+    /// Its settings at full size.
+    pub system: &'a System,
+    /// What its capacities and the program's memory are divided by.
+    pub scale: u32,
+    /// The workload as it was given, for the record.
+    pub workload: &'a str,
+    /// How long.
+    pub length: RunLength,
+    /// The seed of every random stream but the program's.
+    pub seed: u64,
+}
+
+/// A kernel on a system.
+pub struct SystemPlan<'a> {
+    /// Where it runs.
+    pub run: SystemRun<'a>,
+    /// The kernel.
+    pub kernel: KernelSpec,
+    /// Whether the kernel's last finished round is compared with a plain computation at the end.
+    pub check: bool,
+}
+
+/// Why a system could not run its program.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SystemError {
+    /// The settings cannot be.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The program needs more memory than there is.
+    #[error(
+        "workload: {kernel} uses {footprint} at scale {scale}, but {key} is {room}; give a larger \
+         {key}, or a larger scale"
+    )]
+    TooLarge {
+        /// The program.
+        kernel: String,
+        /// The scale.
+        scale: u32,
+        /// Its memory.
+        footprint: Bytes,
+        /// The capacity that bounds it.
+        key: &'static str,
+        /// What that is.
+        room: Bytes,
+    },
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] sluice_trace::Error),
+    /// The program computed something wrong.
+    #[error("workload: {kernel} computed something wrong: {message}")]
+    Wrong {
+        /// The program.
+        kernel: &'static str,
+        /// The first difference.
+        message: String,
+    },
+}
+
+impl SystemPlan<'_> {
+    /// How long to run a kernel, with what was not asked for: as many instructions as give each
+    /// page of the smaller program as many accesses as at full size, or a kernel's own end.
+    pub fn length(
+        scale: u32,
+        kernel: &KernelSpec,
+        warmup: Option<u64>,
+        measured: Option<u64>,
+    ) -> RunLength {
+        let instructions = INSTRUCTIONS / u64::from(scale.max(1));
+        let to_the_end = match kernel.rounds {
+            0 => instructions,
+            _ => u64::MAX,
+        };
+        RunLength {
+            warmup: warmup.unwrap_or(instructions),
+            measured: measured.unwrap_or(to_the_end),
+            sample_every: Ps::ZERO,
+        }
+    }
+
+    /// Runs until the length or the program's end. `watch` is told now and then how many
+    /// instructions are done, of none once the program is made, and says whether to go on: if not,
+    /// there is no result.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, SystemError> {
+        let ready = self.run.prepare_for(self.kernel.thread_bytes())?;
+        let threads = ready.host.threads;
+        let mut kernel = (self.kernel.info.make)(&KernelOptions {
+            threads,
+            scale: self.run.scale,
+            seed: self.kernel.seed,
+            rounds: self.kernel.rounds,
+            given: self.kernel.given.clone(),
+        });
+        ready.fits(self.kernel.info.name, kernel.footprint(), self.run.scale)?;
+        if !watch(0) {
+            return Ok(None);
+        }
+        let Some(ran) = ready.run(&mut *kernel, self.run.length, watch) else {
+            return Ok(None);
+        };
+        if self.check {
+            kernel.check().map_err(|message| SystemError::Wrong {
+                kernel: self.kernel.info.name,
+                message,
+            })?;
+        }
+        let given = self.kernel.given.to_pairs().into_iter();
+        let parameters: Map<String, Value> = given
+            .map(|(key, value)| (key.to_owned(), value.into()))
+            .collect();
+        let program = json!({
+            "kernel": self.kernel.info.name,
+            "seed": self.kernel.seed,
+            "threads": threads,
+            "footprint_bytes": kernel.footprint().0,
+            "rounds": kernel.rounds(),
+            "checked": self.check,
+            "parameters": parameters,
+        });
+        Ok(Some(self.run.object(&ran, program, kernel.phases())))
+    }
+}
+
+/// A system that has not run yet.
+pub struct ReadySystem {
+    system: System,
+    device: Device,
+    /// The host.
+    pub host: HostConfig,
+}
+
+/// A system that has run.
+pub struct RanSystem {
+    system: System,
+    device: Device,
+    host: HostConfig,
+    stats: HostStats,
+}
+
+impl ReadySystem {
+    /// Most memory that a program can have, and the key that bounds it.
+    pub fn room(&self) -> (&'static str, Bytes) {
+        let capacity = self.device.config().capacity();
+        let memory = self.system.host.bytes("host.memory").unwrap_or_default();
+        let others = self.host.pages_of_others(self.device.config().cache.pages);
+        let (key, room) = match self.host.migration {
+            Migration::AllHost if memory < capacity => ("host.memory", memory),
+            _ if others > 0 => {
+                let left = capacity.0.saturating_sub(others * PAGE_BYTES);
+                ("device.capacity (less host.start = others)", Bytes(left))
+            }
+            _ => ("device.capacity", capacity),
+        };
+        (key, room.min(MEMORY_MAX))
+    }
+
+    /// Whether the program has room.
+    ///
+    /// # Errors
+    /// [`SystemError::TooLarge`].
+    pub fn fits(&self, program: &str, footprint: Bytes, scale: u32) -> Result<(), SystemError> {
+        let (key, room) = self.room();
+        match footprint <= room {
+            true => Ok(()),
+            false => Err(SystemError::TooLarge {
+                kernel: program.to_owned(),
+                scale,
+                footprint,
+                key,
+                room,
+            }),
+        }
+    }
+
+    /// Runs a program until the length or its end; there is no result if `watch` says to stop.
+    ///
+    /// # Panics
+    /// If the program does not fit, or has other threads than the host.
+    pub fn run(
+        self,
+        program: &mut dyn Program,
+        length: RunLength,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Option<RanSystem> {
+        let mut stopped = false;
+        let mut watch = |instructions| {
+            stopped |= !watch(instructions);
+            !stopped
+        };
+        let (stats, device) = simulate(&self.host, self.device, program, length, &mut watch);
+        if stopped {
+            return None;
+        }
+        // Counters that contradict each other are a bug of ours, not of the input.
+        device.balance().expect("the device's books balance");
+        Some(RanSystem {
+            system: self.system,
+            device,
+            host: self.host,
+            stats,
+        })
+    }
+}
+
+impl SystemRun<'_> {
+    /// Makes the host and its device.
+    ///
+    /// # Errors
+    /// [`SystemError::Config`].
+    pub fn prepare(&self) -> Result<ReadySystem, SystemError> {
+        self.prepare_for(0)
+    }
+
+    /// As [`System::scaled_with`].
+    ///
+    /// # Errors
+    /// [`SystemError::Config`].
+    pub fn prepare_for(&self, thread_bytes: u64) -> Result<ReadySystem, SystemError> {
+        let system = self.system.scaled_with(self.scale, thread_bytes)?;
+        let (device, host) = system.check(self.seed)?;
+        let device = sluice_plugin::device(&device, self.seed)?;
+        Ok(ReadySystem {
+            system,
+            device,
+            host,
+        })
+    }
+
+    /// The result. `program` says what ran, `phases` the names of what it was measured in.
+    pub fn object(&self, ran: &RanSystem, program: Value, phases: &[&str]) -> Value {
+        let mut object = self.header(ran, program);
+        object.extend(of_host(&ran.stats, &ran.host));
+        object.insert("phases".to_owned(), of_phases(phases, &ran.stats.phases));
+        object.extend(of_device(&ran.stats, &ran.device));
+        Value::Object(object)
+    }
+
+    fn header(&self, ran: &RanSystem, program: Value) -> Map<String, Value> {
+        let pairs = ran.system.to_pairs().into_iter();
+        let settings = pairs.map(|(key, value)| (key.to_owned(), value.into()));
+        let settings: Map<String, Value> = settings.collect();
+        map(json!({
+            "schema": SCHEMA,
+            "kind": "system",
+            "system": self.name,
+            "scale": self.scale,
+            "config": settings,
+            "start": ran.host.start_name(),
+            "workload": self.workload,
+            "program": program,
+            "seed": self.seed,
+            "version": env!("CARGO_PKG_VERSION"),
+            "warmup_instructions": self.length.warmup,
+        }))
+    }
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn ns(time: Ps) -> f64 {
+    time.0 as f64 / PS_PER_NS
+}
+
+fn seconds(time: Ps) -> f64 {
+    time.0 as f64 / PS_PER_S
+}
+
+/// Everything of which the host's counters tell.
+fn of_host(stats: &HostStats, host: &HostConfig) -> Map<String, Value> {
+    let [l1, l2, l3] = &stats.levels;
+    let level = |of| level(of, stats.instructions);
+    let core_time = stats.time * u64::from(host.cpu.cores);
+    let accesses = stats.loads + stats.stores;
+    map(json!({
+        "instructions": stats.instructions,
+        "loads": stats.loads,
+        "stores": stats.stores,
+        "write_ratio": share(stats.stores, accesses),
+        "time_s": seconds(stats.time),
+        "ipc": share(stats.instructions * host.cpu.cycle.0, core_time.0),
+        "bound": bound(stats),
+        "levels": {"l1": level(l1), "l2": level(l2), "l3": level(l3)},
+        "tlb": {"misses": stats.tlb_misses, "mpki": mpki(stats.tlb_misses, stats.instructions)},
+        "requests": requests(&stats.memory.requests),
+        "amat_ns": amat(stats),
+        "latency_ns": distribution(&stats.memory.latency),
+        "flash_read_ns": distribution(&stats.memory.flash_read),
+        "link": link(stats),
+        "switches": stats.switches,
+        "long_delays": stats.memory.long_delays,
+        "squashed": stats.squashed,
+        "migration": migration(stats),
+        "timeline": timeline(stats),
+        "hash": format!("{:016x}", stats.hash),
+    }))
+}
+
+/// Everything that the device counted in the measured part; wear and lines are of all its life.
+fn of_device(stats: &HostStats, device: &Device) -> Map<String, Value> {
+    let measured = &stats.device;
+    map(json!({
+        "cache": {
+            "hits": measured.hits,
+            "misses": measured.misses,
+            "evictions": measured.evictions,
+            "dirty_evictions": measured.dirty_evictions,
+            "clean_write_backs": measured.clean_write_backs,
+            "policy_refused": measured.policy_refused,
+            "prefetch_issued": measured.prefetch_issued,
+            "prefetch_used": measured.prefetch_used,
+            "prefetch_late": measured.prefetch_late,
+            "prefetch_unused": measured.prefetch_unused,
+            "prefetch_dropped": measured.prefetch_dropped,
+        },
+        "latency_parts_ns": parts(measured),
+        "served": served(measured),
+        "write_log": write_log(measured, device),
+        "lines": lines(device),
+        "flash": flash(measured, device),
+    }))
+}
+
+fn mpki(misses: u64, instructions: u64) -> Option<f64> {
+    share(misses, instructions).map(|share| share * 1e3)
+}
+
+fn level(stats: &LevelStats, instructions: u64) -> Value {
+    json!({
+        "hits": stats.hits,
+        "misses": stats.misses,
+        "merges": stats.merges,
+        "write_backs": stats.write_backs,
+        "mpki": mpki(stats.misses, instructions),
+        "mshr_wait_ns": ns(stats.mshr_wait),
+    })
+}
+
+/// Where the cores' time went, as shares of it.
+fn bound(stats: &HostStats) -> Value {
+    let cores = &stats.cores;
+    let all = cores.compute + cores.memory + cores.switching + cores.idle;
+    let part = |time: Ps| share(time.0, all.0);
+    json!({
+        "compute": part(cores.compute),
+        "memory": part(cores.memory),
+        "switching": part(cores.switching),
+        "idle": part(cores.idle),
+    })
+}
+
+/// Accesses that left the processor, by the names of SkyByte's Figure 16.
+fn requests(requests: &Requests) -> Value {
+    let kinds = [
+        ("h_r", requests.host_reads),
+        ("h_w", requests.host_writes),
+        ("s_r_h", requests.device_read_hits),
+        ("s_r_m", requests.device_read_misses),
+        ("s_w", requests.device_writes),
+    ];
+    let total = requests.total();
+    let shares = kinds.map(|(name, count)| (name.to_owned(), json!(share(count, total))));
+    let mut object: Map<String, Value> = kinds
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), count.into()))
+        .collect();
+    object.insert("total".to_owned(), total.into());
+    object.insert(
+        "shares".to_owned(),
+        Value::Object(shares.into_iter().collect()),
+    );
+    Value::Object(object)
+}
+
+/// The rows of SkyByte's Figure 17, of one access.
+fn amat(stats: &HostStats) -> Value {
+    let time = &stats.memory.access_time;
+    let of_one = |part: Ps| share(part.0, time.accesses).map(|ps| ps / PS_PER_NS);
+    json!({
+        "accesses": time.accesses,
+        "host_dram": of_one(time.host_dram),
+        "host_demand": share(time.host_demand.0, time.host_demands)
+            .map(|ps| ps / PS_PER_NS),
+        "protocol": of_one(time.protocol),
+        "indexing": of_one(time.indexing),
+        "device_dram": of_one(time.device_dram),
+        "flash": of_one(time.flash),
+        "total": of_one(time.total()),
+    })
+}
+
+/// A distribution's summary, with the middle and count of every bucket that has any.
+fn distribution(histogram: &sluice_stats::Histogram) -> Value {
+    let mut object = map(summary(histogram));
+    let buckets: Vec<Value> = histogram
+        .buckets()
+        .map(|(ns, count)| json!([ns, count]))
+        .collect();
+    object.insert("histogram".to_owned(), buckets.into());
+    Value::Object(object)
+}
+
+fn link(stats: &HostStats) -> Value {
+    let [to, from] = stats.memory.link_bytes;
+    // Bytes in a nanosecond are GB in a second.
+    let gb_s = |bytes: u64| share(bytes, stats.time.0).map(|per_ps| per_ps * PS_PER_NS);
+    json!({
+        "bytes_to_device": to,
+        "bytes_from_device": from,
+        "gb_s_to_device": gb_s(to),
+        "gb_s_from_device": gb_s(from),
+    })
+}
+
+fn migration(stats: &HostStats) -> Value {
+    let moved = &stats.memory.migration;
+    let device = &stats.device.migration;
+    json!({
+        "promotions": moved.promotions,
+        "demotions": moved.demotions,
+        "dirty_demotions": moved.dirty_demotions,
+        "buffer_full": moved.buffer_full,
+        "no_room": moved.no_room,
+        "buffer_device": moved.buffer_device,
+        "buffer_host": moved.buffer_host,
+        "shootdowns": moved.shootdowns,
+        "samples": moved.samples,
+        "device": {
+            "taken": device.taken,
+            "taken_dirty": device.taken_dirty,
+            "given": device.given,
+            "fills": device.fills,
+            "programs": device.programs,
+        },
+    })
+}
+
+/// The program's phases by name.
+fn of_phases(names: &[&str], told: &[PhaseStats]) -> Value {
+    let phases = names.iter().zip(told).map(|(name, phase)| {
+        let lookups = phase.cache_hits + phase.cache_misses;
+        let told = json!({
+            "times": phase.times,
+            "time_s": seconds(phase.time),
+            "shortest_s": seconds(phase.shortest),
+            "instructions": phase.instructions,
+            "requests": requests(&phase.requests),
+            "cache_hits": phase.cache_hits,
+            "cache_misses": phase.cache_misses,
+            "cache_hit_ratio": share(phase.cache_hits, lookups),
+        });
+        ((*name).to_owned(), told)
+    });
+    Value::Object(phases.collect())
+}
+
+fn timeline(stats: &HostStats) -> Value {
+    let samples = stats.timeline.iter().map(|sample| {
+        json!({
+            "t_s": seconds(sample.at),
+            "instructions": sample.instructions,
+            "accesses": sample.accesses,
+            "flash": sample.flash,
+            "switches": sample.switches,
+            "promotions": sample.promotions,
+            "programs": sample.programs,
+        })
+    });
+    samples.collect()
+}

@@ -1,0 +1,106 @@
+//! The instructions of every kernel, by each of its parameters.
+
+use crate::book::Book;
+use crate::vary::variants;
+use serde_json::{Value, json};
+use sluice_host::{Instr, Step};
+use sluice_kernels::{KERNELS, Kernel, KernelInfo, KernelOptions};
+use sluice_model::RawConfig;
+use sluice_units::Fnv;
+
+const SCALE: u32 = 512;
+const THREADS: u32 = 3;
+/// Entries of a kernel that does not end before.
+const ENTRIES: usize = 150_000;
+
+#[test]
+fn kernels_give_the_instructions_they_gave() {
+    let mut book = Book::new("kernels.txt");
+    for info in KERNELS {
+        let plain = RawConfig::of(info.params);
+        for (what, rounds) in [("", 0), (" for a round", 1), (" for three rounds", 3)] {
+            let options = options(&plain, rounds);
+            book.add(format!("{}{what}", info.name), Ok(run(info, &options)));
+        }
+        let one = KernelOptions {
+            threads: 1,
+            seed: 2,
+            scale: SCALE * 4,
+            ..options(&plain, 2)
+        };
+        book.add(format!("{} of one thread", info.name), Ok(run(info, &one)));
+        for other in info.params.iter().flat_map(variants) {
+            let name = format!("{} {}", info.name, other.row);
+            let mut given = plain.clone();
+            let set = given
+                .set(other.key, &other.value)
+                .map_err(|error| error.to_string());
+            book.add(name, set.map(|()| run(info, &options(&given, 1))));
+        }
+    }
+    book.close();
+}
+
+fn options(given: &RawConfig, rounds: u64) -> KernelOptions {
+    KernelOptions {
+        threads: THREADS,
+        scale: SCALE,
+        seed: 1,
+        rounds,
+        given: given.clone(),
+    }
+}
+
+/// Takes a stretch of each thread in turn, until the end or for so many entries.
+fn run(info: &KernelInfo, options: &KernelOptions) -> Value {
+    let mut kernel = (info.make)(options);
+    let mut steps = vec![Step::More; options.threads as usize];
+    let mut out: Vec<Instr> = Vec::new();
+    let (mut entries, mut sum) = (0, 0u64);
+    let mut phases = vec![kernel.phase()];
+    while entries < ENTRIES && steps.iter().any(|step| *step != Step::End) {
+        if steps.iter().all(|step| *step != Step::More) {
+            let waiting = steps.iter_mut().filter(|step| **step == Step::Barrier);
+            waiting.for_each(|step| *step = Step::More);
+            phases.push(kernel.phase());
+        }
+        for (thread, step) in (0..).zip(&mut steps) {
+            if *step == Step::More {
+                out.clear();
+                *step = kernel.fill(thread, &mut out);
+                entries += out.len();
+                sum = sum.rotate_left(9) ^ Fnv::of(&bytes(&out));
+            }
+        }
+    }
+    told(&*kernel, sum, entries, &phases)
+}
+
+fn bytes(out: &[Instr]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(out.len() * 16);
+    for instr in out {
+        bytes.extend(instr.addr.to_le_bytes());
+        bytes.extend(instr.work.to_le_bytes());
+        bytes.extend(instr.after.to_le_bytes());
+        bytes.push(instr.op as u8);
+    }
+    bytes
+}
+
+fn told(kernel: &dyn Kernel, sum: u64, entries: usize, phases: &[usize]) -> Value {
+    let places = (0..kernel.footprint().0).step_by(1 << 16);
+    json!({
+        "footprint": kernel.footprint().0,
+        "local": kernel.local().0,
+        "threads": kernel.threads(),
+        "sleeps": (0..kernel.threads()).map(|it| kernel.sleeps_first(it).map(|time| time.0))
+            .collect::<Vec<_>>(),
+        "rewrites": places.map(|at| kernel.rewrites(at)).collect::<Vec<_>>(),
+        "phases": kernel.phases(),
+        "phase": phases,
+        "rounds": kernel.rounds(),
+        "check": kernel.check().is_ok(),
+        "entries": entries,
+        "stream": sum,
+    })
+}
