@@ -9,7 +9,7 @@ use sluice_model::RawConfig;
 use sluice_units::Fnv;
 
 const SCALE: u32 = 512;
-const THREADS: u32 = 3;
+const THREADS: u32 = 8;
 /// Entries of a kernel that does not end before.
 const ENTRIES: usize = 150_000;
 

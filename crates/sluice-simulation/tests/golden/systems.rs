@@ -41,7 +41,7 @@ fn parameters_give_the_results_they_gave() {
             let set = system
                 .set(other.key, &other.value)
                 .map_err(|error| error.to_string());
-            let result = set.and_then(|()| run(&system, workload, 20_000));
+            let result = set.and_then(|()| run(&system, workload, 40_000));
             book.add(format!("{name} {workload} {}", other.row), result);
         }
     }
