@@ -1,5 +1,6 @@
 //! Is the repository what its rules say? See CONTRIBUTING.md.
 
+mod circles;
 mod code;
 mod docs;
 mod tree;
@@ -106,6 +107,11 @@ fn no_function_is_another_one_in_tests() {
     none("cfg(test) in functions", walls::two_programs(&Tree::read()));
 }
 
+#[test]
+fn no_file_needs_another_one_that_needs_it() {
+    none("circles of files", circles::circles(&Tree::read()));
+}
+
 /// A tree in which every rule is broken at least once.
 fn broken_tree() -> Tree {
     let long = format!(
@@ -139,6 +145,11 @@ fn broken_tree() -> Tree {
             long + &wide + later + place,
         ),
         ("crates/sluice-model/src/orphan.rs", "\n".repeat(501)),
+        ("crates/yard/src/hen.rs", "use super::egg::Egg;".into()),
+        (
+            "crates/yard/src/egg.rs",
+            "struct Egg(crate::hen::Hen);".into(),
+        ),
         (
             "docs/lonely.md",
             "[gone](gone.md) `crates/gone.rs::gone`".into(),
@@ -153,7 +164,8 @@ fn broken_tree() -> Tree {
 
 #[test]
 fn every_rule_finds_its_offence() {
-    let rules: [fn(&Tree) -> Vec<String>; 15] = [
+    let rules: [fn(&Tree) -> Vec<String>; 16] = [
+        circles::circles,
         code::long_lines,
         code::long_functions,
         code::long_files,

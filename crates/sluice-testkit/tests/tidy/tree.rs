@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold what was built, not what was written.
+/// What was built or is the version control's, not what was written.
 const BUILT: &[&str] = &[
     ".git",
     ".venv",
@@ -33,10 +33,11 @@ impl Tree {
                     .unwrap_or_default()
                     .to_string_lossy()
                     .into_owned();
+                if BUILT.contains(&name.as_str()) || name.ends_with("_cache") {
+                    continue;
+                }
                 if path.is_dir() {
-                    if !BUILT.contains(&name.as_str()) && !name.ends_with("_cache") {
-                        folders.push(path);
-                    }
+                    folders.push(path);
                 } else if let Ok(text) = fs::read_to_string(&path) {
                     let short = path.strip_prefix(&root).expect("inside the root");
                     files.insert(short.to_string_lossy().into_owned(), text);
