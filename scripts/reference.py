@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import crates
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference"
 MADE_BY = "<!-- Made by scripts/reference.py (`make docs`); do not edit. -->\n\n"
@@ -150,6 +152,7 @@ def main() -> int:
         "fabrics.md": fabrics(options.sluice),
         "policies.md": policies(options.sluice),
         "commands.md": commands(options.sluice),
+        "crates.md": crates.page(MADE_BY),
     }
     stale = False
     for name, text in pages.items():
