@@ -7,11 +7,13 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-INTRODUCTION = """What each crate is, and which crates of ours it needs, as the manifests say. An arrow leads from a
-crate to one that it needs; those that it has by way of another one are left out of the drawing, and
-stand in the table. What a crate may do is in [ARCHITECTURE.md](../../ARCHITECTURE.md).
+INTRODUCTION = """
+What each crate is, and which crates of ours it needs, as the manifests say. An arrow leads from a
+crate to one that it needs. Crates that it has by way of another one are left out of the drawing,
+and stand in the table. What a crate may do is in [ARCHITECTURE.md](../../ARCHITECTURE.md).
 """
 
+MADE_BY = "<!-- Made by scripts/crates.py (`make docs`); do not edit. -->"
 Needs = dict[str, set[str]]
 
 
@@ -63,7 +65,7 @@ def short(name: str) -> str:
     return name.removeprefix("sluice-")
 
 
-def page(made_by: str) -> str:
+def page() -> str:
     """The whole page."""
     descriptions, needs = crates()
     rows = layers(needs)
@@ -79,5 +81,5 @@ def page(made_by: str) -> str:
             far = sorted(all_of(name, needs) - set(direct(name, needs)))
             lines.append(f"| `{name}` | {descriptions[name]} | {others} |"
                          f" {', '.join(map(short, far)) or 'none'} |")
-    return (f"# Crates\n\n{made_by}{INTRODUCTION}\n" + "\n".join(drawing) + "\n\n"
+    return (f"# Crates\n\n{MADE_BY}\n{INTRODUCTION}\n" + "\n".join(drawing) + "\n\n"
             + "\n".join(lines) + "\n")

@@ -152,7 +152,7 @@ def main() -> int:
         "fabrics.md": fabrics(options.sluice),
         "policies.md": policies(options.sluice),
         "commands.md": commands(options.sluice),
-        "crates.md": crates.page(MADE_BY),
+        "crates.md": crates.page(),
     }
     stale = False
     for name, text in pages.items():
