@@ -8,8 +8,6 @@ pub mod child;
 pub mod host_rig;
 pub mod mutate;
 pub mod naive;
-pub mod naive_adaptive;
-pub mod naive_queues;
 pub mod objects;
 pub mod parity;
 pub mod rig;

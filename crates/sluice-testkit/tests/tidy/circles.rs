@@ -22,7 +22,6 @@ const OPEN: &[&str] = &[
     "sluice-py",
     "sluice-runtime",
     "sluice-simulation",
-    "sluice-testkit",
     "sluice-workload",
 ];
 

@@ -288,7 +288,7 @@ mod tests {
                     false => target.lower(*other, *own),
                 }
             }
-            let expected = sluice_testkit::naive_adaptive::arc_target(ways, &steps);
+            let expected = sluice_testkit::naive::arc_target(ways, &steps);
             prop_assert_eq!(target.0, expected);
         }
     }

@@ -1,11 +1,10 @@
 //! SIEVE, 2Q, SLRU, LFU, LFRU and the paper's S3-FIFO as plain lists, the oldest in front.
 
-use crate::naive::Naive;
+use super::Naive;
 use std::collections::VecDeque;
 
 /// The plain cache of a policy at its default parameters, or `None` if it is not one of these.
-/// A variant follows its policy's name after a space.
-pub fn cache(policy: &str, capacity: usize) -> Option<Box<dyn Naive>> {
+pub(super) fn cache(policy: &str, capacity: usize) -> Option<Box<dyn Naive>> {
     Some(match policy {
         "sieve" => Box::new(Sieve {
             pages: Vec::new(),

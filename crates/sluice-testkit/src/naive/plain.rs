@@ -1,18 +1,10 @@
-//! Caches as plain lists of page numbers, one for each deterministic policy.
+//! FIFO, LIFO, LRU, MRU, CLOCK and S3-FIFO as plain lists.
 
+use super::Naive;
 use std::collections::VecDeque;
 
-/// A fully associative cache, or one set of it. No time: every fill is complete at once.
-pub trait Naive {
-    /// Accesses a page. Returns whether it was there, and the page that had to leave.
-    fn access(&mut self, page: u64) -> (bool, Option<u64>);
-
-    /// Drops a page.
-    fn discard(&mut self, page: u64);
-}
-
-/// The plain cache of a policy, or `None` if there is none (a random policy).
-pub fn cache(policy: &str, capacity: usize, s3fifo_small: usize) -> Option<Box<dyn Naive>> {
+/// The plain cache of a policy, or `None` if it is not one of these.
+pub(super) fn cache(policy: &str, capacity: usize, s3fifo_small: usize) -> Option<Box<dyn Naive>> {
     let pages = VecDeque::new();
     Some(match policy {
         "fifo" => Box::new(Queue {
@@ -42,10 +34,7 @@ pub fn cache(policy: &str, capacity: usize, s3fifo_small: usize) -> Option<Box<d
             capacity,
         }),
         "s3fifo" => Box::new(S3Fifo::new(capacity, s3fifo_small)),
-        other => {
-            let queues = crate::naive_queues::cache(other, capacity);
-            return queues.or_else(|| crate::naive_adaptive::cache(other, capacity));
-        }
+        _ => return None,
     })
 }
 

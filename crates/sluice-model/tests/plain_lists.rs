@@ -1,9 +1,9 @@
-//! SIEVE, 2Q, SLRU, LFU, LFRU and S3-FIFO at sizes where every queue is in use: hit for hit and
-//! victim for victim what plain lists do, in each variant.
+//! Policies at sizes where every queue is in use do hit for hit and victim for victim what plain
+//! lists do, in each variant.
 
 use sluice_model::{Op, Request, ServedBy};
 use sluice_testkit::rig::{self, Recorder};
-use sluice_testkit::{naive, naive_queues, traces};
+use sluice_testkit::{naive, traces};
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
 
 fn follows(plain_name: &str, settings: &[(&str, &str)], cache_pages: u64) {
@@ -15,9 +15,7 @@ fn follows(plain_name: &str, settings: &[(&str, &str)], cache_pages: u64) {
             ("cache.capacity", &*cache_size),
         ];
         let mut device = rig::device(&[&sizes[..], settings].concat());
-        let plain = naive_queues::cache(plain_name, cache_pages as usize);
-        let mut plain =
-            plain.unwrap_or_else(|| naive::cache(plain_name, cache_pages as usize, 10).unwrap());
+        let mut plain = naive::cache(plain_name, cache_pages as usize, 10).unwrap();
         let mut now = Ps::ZERO;
         for (index, page) in trace.pages[..7_000].iter().enumerate() {
             let mut host = Recorder::default();
@@ -80,5 +78,33 @@ fn s3fifo() {
     }
     for pages in [10, 100, 400] {
         follows("s3fifo", &[policy], pages);
+    }
+}
+
+#[test]
+fn arc() {
+    for pages in [1, 2, 99, 400] {
+        follows("arc", &[("cache.policy", "arc")], pages);
+    }
+}
+
+#[test]
+fn lirs() {
+    let policy = ("cache.policy", "lirs");
+    let theirs = ("cache.lirs_variant", "libcachesim");
+    for pages in [1, 2, 99, 400] {
+        follows("lirs", &[policy], pages);
+        follows("lirs libcachesim", &[policy, theirs], pages);
+    }
+}
+
+#[test]
+fn w_tinylfu() {
+    let policy = ("cache.policy", "wtinylfu");
+    let theirs = ("cache.wtinylfu_variant", "libcachesim");
+    // 298 pages leave segments that do not add up to the main part.
+    for pages in [1, 2, 99, 298] {
+        follows("wtinylfu", &[policy], pages);
+        follows("wtinylfu libcachesim", &[policy, theirs], pages);
     }
 }

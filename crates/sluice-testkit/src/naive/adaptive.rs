@@ -1,11 +1,10 @@
 //! The adaptive policies as plain lists: ARC, LIRS and W-TinyLFU, the oldest of a list in front.
 
-use crate::naive::Naive;
+use super::Naive;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The plain cache of a policy at its default parameters, or `None` if it is not one of these.
-/// A variant follows its policy's name after a space.
-pub fn cache(policy: &str, capacity: usize) -> Option<Box<dyn Naive>> {
+pub(super) fn cache(policy: &str, capacity: usize) -> Option<Box<dyn Naive>> {
     Some(match policy {
         "arc" => Box::new(Arc {
             capacity,
