@@ -2,38 +2,26 @@
 
 // Its macros are for all that follow.
 #[macro_use]
-mod say;
+mod output;
 
-mod args;
-mod ctl;
-mod device;
-mod doctor;
+mod child;
+mod commands;
 mod emulator;
-mod entry;
 mod error;
-mod external;
-mod fabric;
-mod fabric_replay;
-mod forward;
-mod in_line;
-mod interrupt;
-mod placed;
+mod listing;
+mod live;
 mod program;
 mod progress;
-mod qemu;
-mod run;
 mod session;
-mod sim;
-mod sim_system;
-mod summary;
-mod system;
-mod top;
-mod trace;
-mod vm;
+mod settings;
+mod signals;
+mod system_result;
+mod traces;
 mod warn;
 
 use clap::Parser;
-use say::NO_OUTPUT;
+use commands::{Cli, Command, WorkloadArgs};
+use output::NO_OUTPUT;
 use sluice_units::printable;
 use std::process::ExitCode;
 
@@ -48,49 +36,26 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    // A workload is a program to be measured: what the other commands say of themselves has no
-    // place in its heap.
-    let mut words = std::env::args_os().skip(1).peekable();
-    if words.peek().is_some_and(|word| word == "workload") {
-        end_with_the_reader();
-        return sluice_workload::run(args::Workload::parse_from(words).command);
-    }
-    let command = args::Cli::parse().command;
+    let command = parse();
     // A run has a session to end, whoever still reads what it prints.
-    let runs = matches!(
-        &command,
-        args::Command::Run(_)
-            | args::Command::Vm(_)
-            | args::Command::Trace {
-                command: trace::TraceCommand::Record(_)
-            }
-    );
-    if !runs {
+    if !command.has_session() {
         end_with_the_reader();
     }
-    let result = match command {
-        args::Command::Run(args) => run::run(&args),
-        args::Command::Ctl(args) => ctl::run(&args),
-        args::Command::Top(args) => top::run(&args),
-        args::Command::Vm(args) => vm::run(&args),
-        args::Command::KeepSession { dir } => return session::keep(&dir),
-        args::Command::Sim(args) => sim::run(&args),
-        args::Command::Workload { command } => return sluice_workload::run(command),
-        args::Command::Doctor(args) => doctor::run(&args),
-        args::Command::Device { command } => device::run(&command),
-        args::Command::System { command } => system::run(&command),
-        args::Command::Fabric { command } => fabric::run(&command),
-        args::Command::Trace { command } => trace::run(&command),
-        args::Command::Policy { command } => device::policies(&command),
-        args::Command::Report(args) => external::run("sluice-report", &args.arguments),
-        args::Command::Sweep(args) => external::run("sluice-sweep", &args.arguments),
-        args::Command::Reproduce(args) => external::run("sluice-reproduce", &args.arguments),
-    };
-    result.unwrap_or_else(|error| {
+    command.run().unwrap_or_else(|error| {
         // Names of files and programs are in it, which can have any characters.
         eprintln!("sluice: {}", printable(&error.to_string()));
         ExitCode::from(2)
     })
+}
+
+/// Reads the command line. A workload is a program to be measured: what the other commands say of
+/// themselves has no place in its heap.
+fn parse() -> Command {
+    let mut words = std::env::args_os().skip(1).peekable();
+    match words.peek().is_some_and(|word| word == "workload") {
+        true => Command::Workload(WorkloadArgs::parse_from(words)),
+        false => Cli::parse().command,
+    }
 }
 
 /// Makes a full disk behind standard output an error told as others are.

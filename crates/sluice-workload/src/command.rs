@@ -33,8 +33,8 @@ pub enum WorkloadCommand {
 /// The status is 0 when all is right, 1 when memory or a server gave back something else than
 /// was stored, and 2 when the run could not be started.
 #[must_use]
-pub fn run(command: WorkloadCommand) -> ExitCode {
-    let (name, result) = match &command {
+pub fn run(command: &WorkloadCommand) -> ExitCode {
+    let (name, result) = match command {
         WorkloadCommand::Chase(args) => ("chase", chase::run(args)),
         WorkloadCommand::Graph(args) => ("graph", graph::run(args)),
         WorkloadCommand::Kv(args) => ("kv", kv::run(args)),

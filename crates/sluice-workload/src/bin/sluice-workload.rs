@@ -14,5 +14,5 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    sluice_workload::run(Arguments::parse().command)
+    sluice_workload::run(&Arguments::parse().command)
 }

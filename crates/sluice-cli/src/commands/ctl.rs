@@ -1,0 +1,26 @@
+//! `sluice ctl`: commands for the device of a running process.
+
+use crate::error::Error;
+use clap::Args;
+use sluice_control::{Connection, Place};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The exit status is 0 if the command was carried out, also if nothing was to be \
+                  done; 1 if the device refused it or a part of it; 2 if it could not be sent. See \
+                  docs/control-ring.md."
+)]
+pub struct CtlArgs {
+    /// Process on the device: a program under `sluice run`, or the `sluice` that runs it
+    #[arg(value_name = "PID")]
+    pub pid: u32,
+    #[command(subcommand)]
+    pub command: sluice_ctl::CtlCommand,
+}
+
+/// Sends one command and tells what became of it.
+pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
+    let mut connection = Connection::open(Place::of_process(args.pid)?)?;
+    Ok(sluice_ctl::run(&mut connection, &args.command)?)
+}

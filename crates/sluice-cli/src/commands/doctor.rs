@@ -1,0 +1,169 @@
+//! `sluice doctor`: what this host can do.
+
+use crate::emulator::kvm::{Kvm, probe_kvm};
+use crate::emulator::{self, qemu};
+use crate::error::Error;
+use crate::program;
+use clap::Args;
+use serde_json::{Value, json};
+use sluice_region::{UffdKind, probe};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print the findings as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+struct Finding {
+    name: String,
+    found: String,
+    mend: Option<String>,
+    needed_for: &'static str,
+}
+
+/// Looks, prints, and fails when a live run in event mode, the default, cannot work.
+pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
+    let probe = probe();
+    let mut findings: Vec<Finding> = probe
+        .checks
+        .iter()
+        .map(|c| Finding {
+            name: c.name.to_string(),
+            found: c.found.clone(),
+            mend: c.mend.clone(),
+            needed_for: match c.need {
+                sluice_region::Need::Live => "sluice run",
+                sluice_region::Need::Event => "sluice run --trap event",
+                sluice_region::Need::Signal => "sluice run --trap signal",
+            },
+        })
+        .collect();
+    findings.extend([preload(), kvm(), qemu(), emulator()]);
+    let modes = [("event", UffdKind::Events), ("signal", UffdKind::Signal)]
+        .map(|(name, kind)| (name, probe.blocker(kind).is_none()));
+    if args.json {
+        print_json(&findings, &modes);
+    } else {
+        print_text(&findings, &modes);
+    }
+    Ok(if modes[0].1 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+fn print_json(findings: &[Finding], modes: &[(&str, bool)]) {
+    let checks: Vec<Value> = findings
+        .iter()
+        .map(|f| {
+            json!({
+                "name": f.name, "ok": f.mend.is_none(), "found": f.found, "mend": f.mend,
+                "needed_for": f.needed_for,
+            })
+        })
+        .collect();
+    let modes: serde_json::Map<String, Value> = modes
+        .iter()
+        .map(|(name, ok)| ((*name).to_string(), (*ok).into()))
+        .collect();
+    println!(
+        "{}",
+        json!({ "schema": "sluice.doctor/1", "modes": modes, "checks": checks })
+    );
+}
+
+fn print_text(findings: &[Finding], modes: &[(&str, bool)]) {
+    for f in findings {
+        let mark = if f.mend.is_none() { "ok  " } else { "MISS" };
+        println!("{mark} {:<28} {}", f.name, f.found);
+        if let Some(mend) = &f.mend {
+            println!("     {:<28} for {}: {mend}", "", f.needed_for);
+        }
+    }
+    println!();
+    for (name, ok) in modes {
+        println!(
+            "sluice run --trap {name:<7} {}",
+            if *ok { "ready" } else { "cannot run here" }
+        );
+    }
+}
+
+fn preload() -> Finding {
+    let found = program::preload_library();
+    let mend = found
+        .is_err()
+        .then(|| "cargo build --release -p sluice-preload".to_string());
+    Finding {
+        name: "preload library".into(),
+        found: found.map_or_else(|e| e.to_string(), |p| p.display().to_string()),
+        mend,
+        needed_for: "sluice run",
+    }
+}
+
+fn kvm() -> Finding {
+    let mend = "guests run without it, in QEMU's translator";
+    let (found, mend) = match probe_kvm() {
+        Kvm::Runs { loop_ns } => (
+            format!("runs guests on the processor ({loop_ns:.2} ns a loop)"),
+            None,
+        ),
+        Kvm::Interprets { loop_ns } => (
+            format!(
+                "opens, but interprets what a guest executes ({loop_ns:.0} ns a loop): slower \
+                 than QEMU's translator"
+            ),
+            Some(format!("a host with hardware virtualisation; {mend}")),
+        ),
+        Kvm::Missing(why) => (
+            why,
+            Some(format!(
+                "`modprobe kvm_intel` (or kvm_amd), and join group kvm; {mend}"
+            )),
+        ),
+    };
+    Finding {
+        name: "KVM".into(),
+        found,
+        mend,
+        needed_for: "sluice vm at full speed",
+    }
+}
+
+fn qemu() -> Finding {
+    let qemu = qemu::find(qemu::SYSTEM, qemu::PACKAGE);
+    Finding {
+        name: "QEMU".into(),
+        mend: qemu
+            .is_err()
+            .then(|| format!("apt-get install {}", qemu::PACKAGE)),
+        found: match qemu {
+            Ok(qemu) => format!("{}, {}", qemu.path.display(), qemu.version),
+            Err(error) => error.to_string(),
+        },
+        needed_for: "sluice vm",
+    }
+}
+
+fn emulator() -> Finding {
+    let qemu = emulator::find();
+    Finding {
+        name: "QEMU for single programs".into(),
+        mend: qemu.is_err().then(|| {
+            format!(
+                "apt-get install {} of Debian 12, or another {} with plugins, first in PATH",
+                emulator::PACKAGE,
+                emulator::USER
+            )
+        }),
+        found: match qemu {
+            Ok(qemu) => format!("{}, {}, with plugins", qemu.path.display(), qemu.version),
+            Err(error) => error.to_string(),
+        },
+        needed_for: "sluice trace record, sluice run --simulate",
+    }
+}

@@ -1,0 +1,50 @@
+//! Commands that another package installs, as git and cargo do: `sluice report` is
+//! `sluice-report`.
+
+use crate::error::Error;
+use crate::program;
+use clap::Args;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+#[derive(Debug, Args)]
+pub struct ExternalArgs {
+    /// Arguments of the command of the Python package; it has a `--help` of its own
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Tells the external command which `sluice` started it, as cargo does with `CARGO`.
+const OWN_PATH: &str = "SLUICE";
+
+/// Becomes the external command; returns only when there is none.
+pub fn run(name: &str, args: &ExternalArgs) -> Result<ExitCode, Error> {
+    let path = beside_checkout(name)
+        .or_else(|| program::find(name))
+        .ok_or_else(|| {
+            Error::new(format!(
+                "no {name} found; the Python package installs it: `make setup` in a checkout, or \
+             `pip install sluice`"
+            ))
+        })?;
+    let mut command = Command::new(&path);
+    command.args(&args.arguments);
+    if let Ok(own) = std::env::current_exe() {
+        command.env(OWN_PATH, own);
+    }
+    let error = command.exec();
+    Err(Error::at(path.display(), error))
+}
+
+/// From a checkout: `.venv/bin` beside `target/release/sluice`.
+fn beside_checkout(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let candidates = own
+        .ancestors()
+        .skip(1)
+        .take(3)
+        .map(|dir| dir.join(".venv/bin").join(name));
+    candidates.into_iter().find(|p| p.is_file())
+}

@@ -1,0 +1,150 @@
+//! `sluice fabric run --workload` and `--trace`: what the requesters replay.
+
+use crate::error::Error;
+use crate::traces;
+use clap::Args;
+use sluice_driver::recording::{Recording, SPREADS, SpreadInfo};
+use sluice_host::CacheSize;
+use sluice_host::Program;
+use sluice_kernels::{KernelOptions, parse_kernel};
+use sluice_replay::Placement;
+use sluice_simulation::Recorded;
+use sluice_units::{Bytes, LINE_BYTES, Ps};
+use std::path::PathBuf;
+
+/// Caches between a program and its memory, where nothing else is said.
+const CACHES: &str = "32KiB:8,1MiB:16";
+
+/// What the requesters ask for, instead of `requester.pattern`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// Replay what a kernel asks memory for, such as silo:start=empty (see `sluice sim --help`)
+    #[arg(long, value_name = "KERNEL", conflicts_with = "trace")]
+    workload: Option<String>,
+    /// Replay a trace of `sluice trace`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Divide the memory of the kernel
+    #[arg(long, value_name = "N", requires = "workload", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    scale: u32,
+    /// Threads of the kernel
+    #[arg(long, value_name = "T", requires = "workload", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    threads: u32,
+    /// Accesses to memory that are recorded and replayed, fewer if the program ends
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = sluice_units::parse_count)]
+    accesses: u64,
+    /// Caches of each CPU, size:ways from the first level on, or none; by default
+    /// 32KiB:8,1MiB:16, and none if a trace was filtered already
+    #[arg(long, value_name = "LIST")]
+    caches: Option<String>,
+    /// How the accesses go to the requesters: each (all of them, in memory of its own), dealt (one
+    /// after the other to the next) or cpus (those of a CPU or thread to one)
+    #[arg(long, value_name = "WAY", default_value = "each", value_parser = spread)]
+    spread: &'static SpreadInfo,
+    /// Time of an instruction between two accesses, such as 250ps
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    instruction: Ps,
+}
+
+fn spread(text: &str) -> Result<&'static SpreadInfo, String> {
+    let known = SPREADS.iter().find(|one| one.name == text);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = SPREADS.iter().map(|one| one.name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+impl ReplayArgs {
+    /// Records what was asked for; nothing if the requesters have patterns of their own.
+    pub fn record(&self, seed: u64) -> Result<Option<Recorded>, Error> {
+        let (workload, recording) = if let Some(text) = &self.workload {
+            let spec = parse_kernel(text, seed)?;
+            let mut kernel = (spec.info.make)(&KernelOptions {
+                threads: self.threads,
+                scale: self.scale,
+                seed: spec.seed,
+                rounds: spec.rounds,
+                given: spec.given,
+            });
+            (text.clone(), self.recording(&mut *kernel, CACHES)?)
+        } else if let Some(path) = &self.trace {
+            let replay = traces::open_replay(path, Placement::Touch)?;
+            let default = if replay.header().filter.is_some() {
+                "none"
+            } else {
+                CACHES
+            };
+            let program = replay.program(replay.cpus());
+            let mut program = program.map_err(|error| traces::at(path, error))?;
+            let recording = self.recording(&mut program, default)?;
+            traces::failed(path, &replay)?;
+            (path.display().to_string(), recording)
+        } else {
+            return Ok(None);
+        };
+        if recording.is_empty() {
+            return Err(Error::at(
+                workload,
+                "asks memory for nothing behind these caches",
+            ));
+        }
+        Ok(Some(Recorded {
+            workload,
+            recording,
+            spread: self.spread,
+            instruction: self.instruction,
+        }))
+    }
+
+    fn recording(&self, program: &mut dyn Program, default: &str) -> Result<Recording, Error> {
+        let caches = caches(self.caches.as_deref().unwrap_or(default))?;
+        Ok(Recording::of(program, &caches, self.accesses))
+    }
+}
+
+/// Reads `32KiB:8,1MiB:16`.
+fn caches(text: &str) -> Result<Vec<CacheSize>, Error> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    text.split(',').map(cache).collect()
+}
+
+fn cache(text: &str) -> Result<CacheSize, Error> {
+    let wrong = || {
+        Error::new(format!(
+            "--caches: \"{text}\" is not accepted; expected size:ways such as 32KiB:8, with a \
+             power of two of sets of lines of {LINE_BYTES} B, or none"
+        ))
+    };
+    let (size, ways) = text.split_once(':').ok_or_else(wrong)?;
+    let bytes: Bytes = size.parse().map_err(|_| wrong())?;
+    let ways: u32 = ways.parse().map_err(|_| wrong())?;
+    let lines = u32::try_from(bytes.0 / LINE_BYTES).map_err(|_| wrong())?;
+    let set = LINE_BYTES * u64::from(ways);
+    let is_whole = ways > 0 && lines > 0 && bytes.0.is_multiple_of(set);
+    if !is_whole || !(lines / ways).is_power_of_two() || lines >= 1 << 26 {
+        return Err(wrong());
+    }
+    Ok(CacheSize { lines, ways })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_have_sizes_and_ways() {
+        let due = [(512, 8), (16_384, 16)].map(|(lines, ways)| CacheSize { lines, ways });
+        assert_eq!(caches(CACHES).ok(), Some(due.to_vec()));
+        assert_eq!(caches("none").ok(), Some(Vec::new()));
+        for wrong in [
+            "", "32KiB", "32KiB:0", "32KiB:5", "33:1", "x:8", "32KiB:8,", "1TiB:16",
+        ] {
+            let message = caches(wrong).expect_err(wrong).to_string();
+            assert!(message.contains("expected size:ways"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The commands. Each has its arguments, what it does and what it prints in a module of its own;
+//! what several commands need is beside this folder.
+
+mod ctl;
+mod device;
+mod doctor;
+mod external;
+mod fabric;
+mod keep_session;
+mod policy;
+mod run;
+mod sim;
+mod system;
+mod top;
+mod trace;
+mod vm;
+mod workload;
+
+pub use workload::WorkloadArgs;
+
+use crate::error::Error;
+use clap::{Parser, Subcommand};
+use external::ExternalArgs;
+use std::process::ExitCode;
+
+/// Run real programs on an emulated CXL-SSD, and simulate the ones that do not exist yet.
+#[derive(Debug, Parser)]
+#[command(name = "sluice", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an unmodified program with its memory on the device
+    Run(run::RunArgs),
+    /// Command the device of a running program: pin, prefetch, evict, change its policy
+    Ctl(ctl::CtlArgs),
+    /// Show what the devices of this host's programs are doing, second by second
+    Top(top::TopArgs),
+    /// Run an unmodified guest on unmodified QEMU, with the device as memory of the guest
+    Vm(vm::VmArgs),
+    /// Simulate a workload on the device, in virtual time
+    Sim(sim::SimArgs),
+    /// Remove the session of a command that is killed
+    #[command(hide = true)]
+    KeepSession(keep_session::KeepSessionArgs),
+    /// Run a plain program that knows nothing of Sluice
+    Workload(WorkloadArgs),
+    /// Say what this host can do, and what would mend what it cannot
+    Doctor(doctor::DoctorArgs),
+    /// List, show and check devices
+    #[command(subcommand)]
+    Device(device::DeviceCommand),
+    /// List, show and check systems: simulated hosts with their devices
+    #[command(subcommand)]
+    System(system::SystemCommand),
+    /// Run, list, show and check fabrics: requesters and memories on CXL switches
+    #[command(subcommand)]
+    Fabric(fabric::FabricCommand),
+    /// Record, convert and look into traces of memory accesses
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
+    /// List eviction and prefetch policies
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    /// Write an HTML report of one or more output folders
+    #[command(disable_help_flag = true)]
+    Report(ExternalArgs),
+    /// Run one command with every combination of some values, as a table and pictures
+    #[command(disable_help_flag = true)]
+    Sweep(ExternalArgs),
+    /// Run published experiments and compute whether they come out
+    #[command(disable_help_flag = true)]
+    Reproduce(ExternalArgs),
+}
+
+impl Command {
+    /// Carries the command out. Returns the exit status.
+    pub fn run(&self) -> Result<ExitCode, Error> {
+        match self {
+            Command::Run(args) => run::run(args),
+            Command::Ctl(args) => ctl::run(args),
+            Command::Top(args) => top::run(args),
+            Command::Vm(args) => vm::run(args),
+            Command::Sim(args) => sim::run(args),
+            Command::KeepSession(args) => keep_session::run(args),
+            Command::Workload(args) => workload::run(args),
+            Command::Doctor(args) => doctor::run(args),
+            Command::Device(command) => device::run(command),
+            Command::System(command) => system::run(command),
+            Command::Fabric(command) => fabric::run(command),
+            Command::Trace(command) => trace::run(command),
+            Command::Policy(command) => policy::run(command),
+            Command::Report(args) => external::run("sluice-report", args),
+            Command::Sweep(args) => external::run("sluice-sweep", args),
+            Command::Reproduce(args) => external::run("sluice-reproduce", args),
+        }
+    }
+
+    /// Whether the command runs a program and has a session to end in order, even when nobody
+    /// reads any more what it prints.
+    pub fn has_session(&self) -> bool {
+        match self {
+            Command::Run(_) | Command::Vm(_) => true,
+            Command::Trace(command) => matches!(command, trace::TraceCommand::Record(_)),
+            _ => false,
+        }
+    }
+}

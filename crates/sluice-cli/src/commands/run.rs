@@ -1,0 +1,131 @@
+//! `sluice run`: an unmodified program with its memory on the device.
+
+use crate::emulator::{
+    self,
+    simulate::{SimulateArgs, Simulation},
+};
+use crate::error::Error;
+use crate::live::args::{LiveArgs, TrapArg};
+use crate::live::{Live, check_live};
+use crate::{program, settings, signals};
+use clap::Args;
+use sluice_runtime::Place;
+use std::ffi::OsString;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The program's own output is untouched. With --json one object follows on the \
+                  last line of standard output. Sluice ends with the program's status."
+)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// How a miss reaches the device. `event` is always right; `signal` is faster, for programs
+    /// that keep system calls off device memory
+    #[arg(long, conflicts_with = "simulate", value_enum, default_value_t = TrapArg::Event)]
+    pub trap: TrapArg,
+    /// What lives on the device: `heap` (malloc and large anonymous mappings), or `dax:PATH`
+    /// (every shared mapping of a file in /dev/shm)
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        default_value = "heap",
+        value_name = "heap|dax:PATH"
+    )]
+    pub place: String,
+    /// Place anonymous mappings from this size up
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        value_name = "SIZE",
+        default_value = "128KiB"
+    )]
+    pub mmap_min: sluice_units::Bytes,
+    #[command(flatten)]
+    pub in_line: SimulateArgs,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    pub program: Vec<OsString>,
+}
+
+/// Runs the program and tells what the device did. Everything that can be wrong is found before
+/// the program starts.
+pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
+    if args.in_line.simulate {
+        return simulate(args);
+    }
+    let config = settings::resolve(&args.live.device)?;
+    check_live(&config)?;
+    let place = parse_place(&args.place)?;
+    let prog = program::check(&args.program[0])?;
+    let live = Live {
+        args: &args.live,
+        config,
+        trap: args.trap,
+        place,
+        place_name: args.place.clone(),
+        mmap_min: args.mmap_min.0 as usize,
+        command: args.program.clone(),
+        poll: None,
+        is_emulated: true,
+    };
+    let ready = live.prepare()?;
+    let running = ready.start(&prog, |_| {}, &signals::ENDING)?;
+    ready.finish(running, |_, _, _| {})
+}
+
+/// Runs the program, and tells what the simulated host and device did.
+fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
+    let command = program::told(&args.program);
+    let ready = Simulation {
+        device: &args.live.device,
+        args: &args.in_line,
+        settings: Vec::new(),
+        json: args.live.json,
+        out: args.live.out.as_deref(),
+        command: &command,
+    }
+    .prepare()?;
+    let emulated = emulator::run(&emulator::find()?, ready.plugin.clone(), &args.program)?;
+    ready.finish(emulated, |_| ())
+}
+
+/// What `--place` names, checked.
+fn parse_place(text: &str) -> Result<Place, Error> {
+    if text == "heap" {
+        return Ok(Place::Heap);
+    }
+    let bad = |why: &str| Error::new(format!("bad value for --place: \"{text}\"; {why}"));
+    let path = text
+        .strip_prefix("dax:")
+        .ok_or_else(|| bad("expected heap or dax:PATH"))?;
+    let path = PathBuf::from(path);
+    if !path.is_file() {
+        return Err(bad(
+            "no such file; make it first, as long as the program needs it, for \
+                        example with `truncate -s 1G /dev/shm/device`",
+        ));
+    }
+    if !on_tmpfs(&path) {
+        return Err(bad(
+            "the file must be in memory (tmpfs), for example in /dev/shm",
+        ));
+    }
+    path.canonicalize()
+        .map(Place::Dax)
+        .map_err(|e| Error::at(path.display(), e))
+}
+
+fn on_tmpfs(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else {
+        return false;
+    };
+    // SAFETY: statfs is plain data, for which zeros are valid.
+    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: an open descriptor and a live buffer.
+    let rc = unsafe { libc::fstatfs(file.as_raw_fd(), &mut fs) };
+    rc == 0 && fs.f_type == libc::TMPFS_MAGIC
+}

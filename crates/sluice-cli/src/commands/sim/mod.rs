@@ -1,0 +1,134 @@
+//! `sluice sim`: a workload in virtual time, on a device or on a host with its device.
+
+mod device;
+mod system;
+
+use crate::error::Error;
+use crate::program;
+use crate::settings::DeviceArgs;
+use crate::traces;
+use clap::{Args, ValueEnum};
+use sluice_replay::{Placement, Replay};
+use sluice_results::Folder;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(after_help = sim_help())]
+pub struct SimArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A host with its device: a name of `sluice system list`, or the path of a .toml file
+    #[arg(long, value_name = "SYSTEM", conflicts_with = "device")]
+    pub system: Option<String>,
+    /// Access pattern, such as "chase:size=64MiB,stride=4096,passes=4"; with --system a kernel
+    #[arg(long, value_name = "SPEC", required_unless_present = "trace")]
+    pub workload: Option<String>,
+    /// A trace of `sluice trace` instead: on the device, a requester for each of its CPUs; with
+    /// --system, a thread for each, with the instructions between its accesses
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    pub trace: Option<PathBuf>,
+    /// Where the pages of the trace lie on the device, one after another
+    #[arg(long, value_enum, default_value_t = PlaceArg::Touch, requires = "trace")]
+    pub place: PlaceArg,
+    #[command(flatten)]
+    pub host: HostArgs,
+    /// What the device sees: every access, or only those that would trap in a live run
+    #[arg(long, value_enum, default_value_t = HitsArg::All, conflicts_with = "system")]
+    pub hits: HitsArg,
+    /// Also tell the fewest misses that any policy could have (Belady's optimum); keeps 4 bytes
+    /// for each access, and as much again while it counts
+    #[arg(long, conflicts_with = "system")]
+    pub bound: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Keep settings and statistics in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Every kernel with its keys.
+fn sim_help() -> String {
+    let mut text = "With --system, a kernel runs on a simulated host, such as srad:seed=3 or \
+                    stream:bytes=64MB. Without, one requester for each thread of a pattern drives \
+                    the device alone.\n\nKernels; each has the keys seed and rounds (0: without \
+                    end):"
+        .to_owned();
+    let kernels = sluice_kernels::KERNELS;
+    let width = kernels.iter().map(|kernel| kernel.name.len()).max();
+    for kernel in kernels {
+        let name = format!("{:<1$}", kernel.name, width.unwrap_or(0));
+        text += &format!("\n  {name}  {}", kernel.meaning);
+        for param in kernel.params {
+            text += &format!("\n    {}={}: {}", param.key, param.default, param.meaning);
+        }
+    }
+    text
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlaceArg {
+    /// As they are touched first in the file
+    Touch,
+    /// By their addresses
+    Address,
+}
+
+/// How a kernel runs on a simulated host.
+#[derive(Debug, Args)]
+pub struct HostArgs {
+    /// Divide the memory of the program, and the capacities that must keep their ratio to it; of a
+    /// trace, only these [default: 8; of a trace, 1]. An L2 keeps room for what no scale divides:
+    /// dlrm's networks
+    #[arg(long, value_name = "N", requires = "system",
+          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub scale: Option<u32>,
+    /// Threads of the program, as cpu.threads
+    #[arg(long, value_name = "T", requires = "system", conflicts_with = "trace")]
+    pub threads: Option<u32>,
+    /// Instructions of all threads before counting begins, such as 100M [default: 800M / scale; of
+    /// a trace, 0]
+    #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
+    pub warmup: Option<u64>,
+    /// Instructions counted [default: 800M / scale, or to the end of a kernel with rounds, or of a
+    /// trace]
+    #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
+    pub instructions: Option<u64>,
+    /// Also tell what went on in each stretch of this much simulated time, such as 100us
+    #[arg(long, value_name = "PERIOD", requires = "system")]
+    pub timeline: Option<sluice_units::Ps>,
+    /// Compare what the kernel's last finished round computed with a plain computation
+    #[arg(long, requires = "system", conflicts_with = "trace")]
+    pub check: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HitsArg {
+    /// Every access
+    All,
+    /// Only accesses to unmapped pages
+    Misses,
+}
+
+/// Simulates and prints.
+pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
+    match &args.system {
+        Some(system) => system::run(system, args),
+        None => device::run(args),
+    }
+}
+
+/// Reads a trace and says what a user should know of it.
+pub fn trace(path: &Path, args: &SimArgs) -> Result<Replay, Error> {
+    let placement = match args.place {
+        PlaceArg::Touch => Placement::Touch,
+        PlaceArg::Address => Placement::Address,
+    };
+    traces::open_replay(path, placement)
+}
+
+/// The folder that was asked for, empty of what an earlier run left.
+pub fn folder(args: &SimArgs) -> Result<Option<Folder>, Error> {
+    args.out.as_deref().map(program::out_folder).transpose()
+}

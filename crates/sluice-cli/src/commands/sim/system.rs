@@ -1,0 +1,178 @@
+//! `sluice sim --system`: a kernel or a trace on a simulated host.
+
+use super::{HostArgs, SimArgs};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::settings::key_and_value;
+use crate::system_result::{keep, number, print_table};
+use crate::{signals, traces, warn};
+use serde_json::Value;
+use sluice_config::System;
+use sluice_host::RunLength;
+use sluice_kernels::{KernelSpec, parse_kernel};
+use sluice_replay::Replay;
+use sluice_results::write_system;
+use sluice_simulation::{SystemError, SystemPlan, SystemRun, TracePlan};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// What a kernel's memory is divided by if nothing is said.
+const KERNEL_SCALE: u32 = 8;
+
+/// What a host runs.
+enum Source<'a> {
+    Kernel(KernelSpec),
+    Trace(&'a Path, Replay),
+}
+
+impl<'a> Source<'a> {
+    fn read(args: &'a SimArgs) -> Result<Source<'a>, Error> {
+        match &args.trace {
+            Some(path) => Ok(Source::Trace(path, super::trace(path, args)?)),
+            None => {
+                let text = args.workload.as_deref().unwrap_or_default();
+                Ok(Source::Kernel(parse_kernel(text, args.device.seed)?))
+            }
+        }
+    }
+
+    /// What the record calls it.
+    fn name(&self, args: &SimArgs) -> String {
+        match self {
+            Source::Kernel(_) => args.workload.clone().unwrap_or_default(),
+            Source::Trace(path, _) => traces::name_of(path),
+        }
+    }
+
+    fn length(&self, host: &HostArgs, scale: u32) -> RunLength {
+        let length = match self {
+            Source::Kernel(kernel) => {
+                SystemPlan::length(scale, kernel, host.warmup, host.instructions)
+            }
+            Source::Trace(..) => TracePlan::length(host.warmup, host.instructions),
+        };
+        RunLength {
+            sample_every: host.timeline.unwrap_or_default(),
+            ..length
+        }
+    }
+
+    fn run(
+        self,
+        run: SystemRun,
+        check: bool,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Value>, Error> {
+        match self {
+            Source::Kernel(kernel) => Ok(SystemPlan { run, kernel, check }.run(watch)?),
+            Source::Trace(path, replay) => {
+                let replay = &replay;
+                let result = TracePlan { run, replay }.run(watch);
+                result.map_err(|error| match error {
+                    SystemError::Trace(error) => traces::at(path, error),
+                    other => other.into(),
+                })
+            }
+        }
+    }
+}
+
+/// Simulates and prints.
+pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
+    let source = Source::read(args)?;
+    let system = resolve(name, args, &source)?;
+    let usual = match source {
+        Source::Kernel(_) => KERNEL_SCALE,
+        Source::Trace(..) => 1,
+    };
+    let scale = args.host.scale.unwrap_or(usual);
+    let length = source.length(&args.host, scale);
+    let workload = source.name(args);
+    let run = SystemRun {
+        name,
+        system: &system,
+        scale,
+        workload: &workload,
+        length,
+        seed: args.device.seed,
+    };
+    let folder = super::folder(args)?;
+    signals::await_interrupt();
+    let all = length.warmup.checked_add(length.measured);
+    let progress = Progress::new(all, "instructions");
+    let (start, mut made, mut done) = (Instant::now(), None, 0);
+    let result = source.run(run, args.host.check, &mut |instructions| {
+        made.get_or_insert_with(Instant::now);
+        done = instructions;
+        progress.show(instructions);
+        !signals::is_interrupted()
+    });
+    progress.end();
+    let Some(object) = result? else {
+        eprintln!("sluice: stopped after {done} instructions");
+        return Ok(ExitCode::from(signals::INTERRUPT_STATUS));
+    };
+    // Skipping to the part of a kernel that is simulated can take longer than simulating it.
+    let made = made.unwrap_or(start);
+    let (made_s, wall_s) = ((made - start).as_secs_f64(), made.elapsed().as_secs_f64());
+    if let Some(folder) = folder {
+        let config = write_system(&system, scale, args.device.seed);
+        keep(&folder, &config, &object).map_err(|e| Error::at("writing the output folder", e))?;
+    }
+    warn::of_result(&object);
+    let instructions = length.warmup as f64 + number(&object, "/instructions");
+    let mips = instructions / wall_s / 1e6;
+    if args.json {
+        println!("{object}");
+        eprintln!(
+            "sluice: {wall_s:.1} s, {mips:.1} million simulated instructions a second, and \
+             {made_s:.1} s for making the program"
+        );
+    } else {
+        print_table(&object);
+        println!("{:<18} {made_s:.1} s", "program made in");
+        println!("{:<18} {wall_s:.1} s, {mips:.1} MIPS", "simulated in");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The system that was asked for, at full size, with its changed settings.
+fn resolve(name: &str, args: &SimArgs, source: &Source) -> Result<System, Error> {
+    let mut system = sluice_config::load_system(name)?;
+    if let Source::Trace(..) = source {
+        sluice_config::begin_from_nothing(&mut system);
+    }
+    for pair in &args.device.set {
+        let (key, value) = key_and_value(pair)?;
+        system.set(key, value)?;
+    }
+    if let Some(threads) = args.host.threads {
+        system.set("cpu.threads", &threads.to_string())?;
+    }
+    if let Source::Trace(_, replay) = source {
+        set_threads(&mut system, args, replay)?;
+    }
+    sluice_plugin::make_absolute(&mut system.device)?;
+    let (device, _) = system.check(args.device.seed)?;
+    sluice_plugin::check(&device)?;
+    Ok(system)
+}
+
+/// A thread for each CPU of a trace; cores that are left have one that ends at once.
+fn set_threads(system: &mut System, args: &SimArgs, replay: &Replay) -> Result<(), Error> {
+    let given = args
+        .device
+        .set
+        .iter()
+        .find(|pair| pair.starts_with("cpu.threads"));
+    if let Some(given) = given {
+        return Err(Error::new(format!(
+            "--set {given}: a trace has its own threads, and this one {}",
+            replay.cpus()
+        )));
+    }
+    let cores = system.host.count("cpu.cores");
+    let threads = cores.max(u64::from(replay.cpus()));
+    Ok(system.set("cpu.threads", &threads.to_string())?)
+}

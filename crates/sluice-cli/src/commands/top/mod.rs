@@ -1,0 +1,135 @@
+//! `sluice top`: what the devices on this host are doing, second by second.
+//!
+//! It reads the statistics that every process on a device writes, and asks nobody for anything.
+
+mod rates;
+mod screen;
+
+use crate::error::Error;
+use clap::Args;
+use rates::{Row, rows};
+use serde_json::{Value, json};
+use sluice_control::home::sessions;
+use sluice_region::{is_running, own_user, user_of};
+use sluice_results::{Process, read_processes};
+use sluice_units::printable;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Args)]
+#[command(after_help = "q, Escape or Ctrl-C ends it. In a pipe it prints once.")]
+pub struct TopArgs {
+    /// One process, or the `sluice` that runs it, instead of all
+    #[arg(value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Print the rates of one interval and end
+    #[arg(long)]
+    pub once: bool,
+    /// The same as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Time from one look to the next
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: sluice_units::Ps,
+}
+
+/// Version of what `--json` prints.
+const SCHEMA: &str = "sluice.top/1";
+
+/// Shows rates until it is told to stop, or once.
+pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
+    let period = Duration::from_nanos(args.interval.as_ns());
+    if period < Duration::from_millis(10) {
+        return Err(Error::new(format!(
+            "bad value for --interval: \"{}\"; expected 10ms or more",
+            args.interval
+        )));
+    }
+    let mut watch = Watch::begin(args.pid)?;
+    if !args.once && !args.json && std::io::stdout().is_terminal() {
+        return screen::show(&mut watch, period);
+    }
+    std::thread::sleep(period);
+    let rows = watch.rows();
+    if args.json {
+        let processes: Vec<Value> = rows.iter().map(Row::object).collect();
+        println!("{}", json!({ "schema": SCHEMA, "processes": processes }));
+    } else {
+        println!(
+            "{}",
+            Row::TITLES
+                .map(|(title, width)| format!("{title:>width$}"))
+                .join(" ")
+        );
+        for row in &rows {
+            let cells = row.cells();
+            let cells = cells
+                .iter()
+                .zip(Row::TITLES)
+                .map(|(cell, (_, n))| format!("{cell:>n$}"));
+            let command = printable(&row.command);
+            println!("{} {command}", cells.collect::<Vec<_>>().join(" "));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The processes that are watched, as they were last.
+struct Watch {
+    pid: Option<u32>,
+    before: Vec<Process>,
+    at: Instant,
+}
+
+impl Watch {
+    fn begin(pid: Option<u32>) -> Result<Watch, Error> {
+        if let Some(pid) = pid {
+            // Says why, if there is nothing to watch.
+            sluice_control::Place::check_view(pid)?;
+        }
+        let before = processes(pid);
+        if before.is_empty() {
+            return Err(Error::new(
+                "no process of this host is on a device: start one with `sluice run`",
+            ));
+        }
+        let at = Instant::now();
+        Ok(Watch { pid, before, at })
+    }
+
+    /// What happened since the last call.
+    fn rows(&mut self) -> Vec<Row> {
+        let (now, at) = (processes(self.pid), Instant::now());
+        let rows = rows(&self.before, &now, (at - self.at).as_secs_f64());
+        (self.before, self.at) = (now, at);
+        rows
+    }
+}
+
+/// The images that run, of one process (or of the command that runs it) or of all.
+fn processes(pid: Option<u32>) -> Vec<Process> {
+    let all = sessions().into_iter().flat_map(|session| {
+        let all = read_processes(&session.path);
+        let last = |p: &Process| !all.iter().any(|q| q.pid == p.pid && q.image > p.image);
+        let runs = |p: &&Process| last(p) && is_of(p, session.user);
+        let of_command = pid.is_some() && session.command == pid;
+        let wanted = |p: &&Process| of_command || pid.is_none_or(|pid| u64::from(pid) == p.pid);
+        all.iter()
+            .filter(runs)
+            .filter(wanted)
+            .cloned()
+            .collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// Whether the process that a file tells of runs and may be believed: another user can only tell of
+/// processes of their own. One that root started may have changed its user.
+fn is_of(process: &Process, user: u32) -> bool {
+    let Ok(pid) = u32::try_from(process.pid) else {
+        return false;
+    };
+    let is_trusted = [0, own_user()].contains(&user);
+    is_running(pid) && (is_trusted || user_of(pid) == Some(user))
+}

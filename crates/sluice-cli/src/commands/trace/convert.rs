@@ -1,0 +1,198 @@
+//! `sluice trace convert`: from one format to another.
+
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::signals;
+use crate::traces::at;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde_json::json;
+use sluice_trace::convert::{FORMATS, Format, Input, Options, Output, Report, convert};
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(after_help = convert_help())]
+pub struct ConvertArgs {
+    /// The trace to read; - is standard input. One compressed by gzip, zstd or xz is decompressed
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The trace to write; - is standard output. It has this name only once it is whole
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// Format of IN [default: what its name says]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub from: Option<String>,
+    /// Format of OUT [default: what its name says]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub to: Option<String>,
+    /// Keep instruction fetches
+    #[arg(long)]
+    pub fetches: bool,
+    /// Only the accesses of this CPU
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// Size of an object of oracle-general: object N is the memory from N times that on
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    pub object: sluice_units::Bytes,
+    /// Number the objects of oracle-general as they come first, and put them next to each other:
+    /// identifiers that are hashes are no addresses
+    #[arg(long)]
+    pub number_objects: bool,
+    /// Instructions that stand for a second, where one format counts and the other has times
+    #[arg(long, value_name = "I", default_value = "1G", value_parser = sluice_units::parse_count)]
+    pub instructions_per_second: u64,
+    /// Most instructions without memory for each access in a trace of champsim, of which each takes
+    /// 64 bytes; more than that is refused once they are over a million
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = sluice_units::parse_count)]
+    pub max_fill: u64,
+    /// Print the report as one JSON object, `sluice.trace-convert/1`
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(FORMATS.iter().map(|format| format.name))
+}
+
+/// Every format.
+fn convert_help() -> String {
+    let rows = FORMATS.iter().map(|format| {
+        let (name, meaning) = (format.name, format.meaning);
+        format!("\n  {name:<14} {meaning}: {}", endings(format))
+    });
+    let rows: String = rows.collect();
+    format!(
+        "Formats:{rows}\n\nWhat the result cannot hold is told on standard error. Of valgrind's \
+         trace:\n  valgrind --log-fd=9 --tool=lackey --trace-mem=yes PROG 9>&1 >/dev/null |\n    \
+         sluice trace convert --from lackey - prog.trace"
+    )
+}
+
+/// How names of a format end, as they are written.
+fn endings(format: &Format) -> String {
+    let all = format.endings.iter().map(|ending| format!(".{ending}"));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// Bytes of an object that its size has room for.
+const OBJECT_MAX: u64 = 1 << 31;
+
+pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
+    let object = args.object.0;
+    if object == 0 || object > OBJECT_MAX {
+        return Err(Error::new(format!(
+            "bad value for --object: \"{}\"; expected a size from 1B to 2GiB",
+            args.object
+        )));
+    }
+    if args.instructions_per_second == 0 {
+        let what = "bad value for --instructions-per-second: \"0\"; expected at least 1";
+        return Err(Error::new(what));
+    }
+    let options = Options {
+        fetches: args.fetches,
+        cpu: args.cpu,
+        object,
+        number_objects: args.number_objects,
+        per_second: args.instructions_per_second,
+        max_fill: args.max_fill,
+    };
+    if args.json && args.output == Path::new("-") {
+        let what = "--json: standard output has the trace already; name a file for OUT";
+        return Err(Error::new(what));
+    }
+    let from = format_of("--from", args.from.as_deref(), &args.input, true)?;
+    let to = format_of("--to", args.to.as_deref(), &args.output, false)?;
+    let of = |error| at(&args.input, error);
+    let (output, pending) = Output::new(&args.output).map_err(|e| Error::new(e.to_string()))?;
+    signals::await_interrupt();
+    let progress = Progress::new(None, "accesses");
+    let mut done = 0;
+    let mut go_on = |accesses| {
+        done = accesses;
+        progress.show(accesses);
+        !signals::is_interrupted()
+    };
+    let input = Input::new(&args.input);
+    let report = convert(from, input, to, output, &options, &mut go_on);
+    progress.end();
+    let Some(report) = report.map_err(of)? else {
+        eprintln!("sluice: stopped after {done} accesses; nothing was kept");
+        return Ok(ExitCode::from(signals::INTERRUPT_STATUS));
+    };
+    if let Some(pending) = pending {
+        pending.keep().map_err(|e| Error::new(e.to_string()))?;
+    }
+    tell(args, from, to, &report);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The format that was asked for, or else the one that a name tells. What is written is not
+/// compressed, and Sluice's own is not read so.
+fn format_of(
+    flag: &str,
+    asked: Option<&str>,
+    path: &Path,
+    may_be_packed: bool,
+) -> Result<&'static Format, Error> {
+    if let Some(asked) = asked {
+        let found = FORMATS.iter().find(|format| format.name == asked);
+        return found.ok_or_else(|| Error::new(format!("format: \"{asked}\" is not known")));
+    }
+    let own = FORMATS[0].name;
+    match Format::of_name(path) {
+        Some((format, is_packed)) if !is_packed || (may_be_packed && format.name != own) => {
+            Ok(format)
+        }
+        _ => {
+            let all = FORMATS
+                .iter()
+                .map(|f| format!("{} ({})", f.name, endings(f)));
+            Err(Error::new(format!(
+                "{}: the name does not tell the format; give {flag}: {}",
+                path.display(),
+                all.collect::<Vec<_>>().join(", ")
+            )))
+        }
+    }
+}
+
+/// What was done and what was lost: beside the trace, not in it.
+fn tell(args: &ConvertArgs, from: &Format, to: &Format, report: &Report) {
+    let lost: Vec<&str> = report.lost.iter().map(|part| part.words()).collect();
+    if args.json {
+        let object = json!({
+            "schema": "sluice.trace-convert/1",
+            "from": from.name,
+            "to": to.name,
+            "accesses": report.accesses,
+            "fetches_left_out": report.fetches,
+            "lost": lost,
+            "notes": report.notes,
+        });
+        println!("{object}");
+        return;
+    }
+    let say = |text: String| eprintln!("sluice: {text}");
+    say(format!(
+        "{} accesses from {} to {}",
+        report.accesses, from.name, to.name
+    ));
+    if report.fetches > 0 {
+        let hint = "--fetches keeps them";
+        say(format!(
+            "{} instruction fetches left out; {hint}",
+            report.fetches
+        ));
+    }
+    if !lost.is_empty() {
+        say(format!(
+            "lost, as {} has no place for it: {}",
+            to.name,
+            lost.join("; ")
+        ));
+    }
+    report.notes.iter().for_each(|note| say(note.clone()));
+}

@@ -1,0 +1,94 @@
+//! What `sluice vm` is told.
+
+use crate::emulator::simulate::SimulateArgs;
+use crate::live::args::LiveArgs;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "After `--` come QEMU's own arguments: -kernel, -drive, -smp, -netdev and so on. \
+                  -m is the guest's memory besides the device. Machine, NUMA nodes, accelerator \
+                  and the device itself are made here; --dry-run shows how.\n\n\
+                  numa  node 1, without CPUs. Give a guest's kernel `nokaslr movable_node`, so \
+                  that it\n      stays off the device itself\n\
+                  dax   an NVDIMM: /dev/pmem0, or /dev/dax0.0 after `ndctl create-namespace`\n\
+                  cxl   a CXL 2.0 memory device behind a root port, with a window of host \
+                  addresses.\n      QEMU before 11.1 emulates every access to it, one by one\n\n\
+                  sluice vm --demo\n\
+                  sluice vm --set device.capacity=4GiB -- -m 4G -smp 2 -nographic -drive \
+                  file=disk.qcow2,if=virtio"
+)]
+pub struct VmArgs {
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// How the guest sees the device
+    #[arg(long, value_enum, default_value_t = AttachArg::Numa)]
+    pub attach: AttachArg,
+    /// Who executes the guest's instructions. `auto`: KVM if this host runs them on the processor
+    #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
+    pub accel: AccelArg,
+    /// The QEMU to run, by name or path
+    #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-x86_64")]
+    pub qemu: String,
+    /// The same machine and memory without Sluice, to compare with: nothing is trapped. With
+    /// --attach cxl the guest meets QEMU's own device model alone
+    #[arg(long, conflicts_with_all = ["simulate", "record", "sample_hits", "record_traps"])]
+    pub baseline: bool,
+    /// Print QEMU's command line and end. The numbers of open files in it differ from run to run
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Boot Debian's cloud kernel with a small system made for it, and run a command on the device.
+    /// The device is small unless --set says otherwise
+    #[arg(long)]
+    pub demo: bool,
+    /// What the demo's guest runs on the device instead of a pointer chase, by its shell: bound to
+    /// node 1 with numa; with dax and cxl, $DEVICE is the DAX device to map
+    #[arg(long, value_name = "COMMAND", requires = "demo")]
+    pub guest_command: Option<String>,
+    /// A program of this host to have in the demo's guest, with its libraries
+    #[arg(long = "with", value_name = "PROGRAM", requires = "demo")]
+    pub with: Vec<String>,
+    #[command(flatten)]
+    pub in_line: SimulateArgs,
+    /// Do not emulate the device, record: a trace of each load and store of the guest, or of what
+    /// passes the caches of --filter, by physical address
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "demo"])]
+    pub record: Option<PathBuf>,
+    /// Caches whose hits a recording leaves out, as in `sluice trace record`
+    #[arg(
+        long,
+        value_name = "none|L1=SIZE/WAYS,..",
+        default_value = "L1=32KiB/8,L2=512KiB/8",
+        requires = "record"
+    )]
+    pub filter: String,
+    /// Size of node 1, with --simulate or --record, where it is not the whole device
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    pub node: sluice_units::Bytes,
+    /// QEMU's own arguments
+    #[arg(last = true, value_name = "QEMU ARGUMENTS")]
+    pub qemu_args: Vec<String>,
+}
+
+/// How a guest sees the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AttachArg {
+    /// Memory of NUMA node 1, which has no CPU
+    Numa,
+    /// An NVDIMM
+    Dax,
+    /// A CXL type 3 device
+    Cxl,
+}
+
+/// Who executes a guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AccelArg {
+    /// KVM if this host runs a guest on the processor itself, else TCG
+    Auto,
+    /// QEMU's translator
+    Tcg,
+    /// The kernel's hypervisor
+    Kvm,
+}

@@ -1,0 +1,107 @@
+//! The talk with the demo's guest, by its second serial port.
+
+use super::Progress;
+use crate::error::Error;
+use sluice_results::Process;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// What the guest said, and the device's figures when it said so.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Its kernel.
+    pub kernel: Option<String>,
+    /// How it sees the device: lines of `numactl -H`, `daxctl list` or `cxl list`.
+    pub topology: Vec<String>,
+    /// What its command printed.
+    pub output: Vec<String>,
+    /// The command's status.
+    pub status: Option<i32>,
+    /// Why it could not start the command.
+    pub failed: Option<String>,
+    /// Figures before the command.
+    pub before: Option<Process>,
+    /// Figures after it.
+    pub after: Option<Process>,
+    /// When it was let start, and how long it took.
+    pub started: Option<Instant>,
+    pub wall: Option<Duration>,
+}
+
+/// Our end of the line.
+pub struct Control {
+    stream: UnixStream,
+}
+
+impl Control {
+    /// Both ends; the second is for QEMU, which inherits it.
+    pub fn pair() -> Result<(Control, OwnedFd), Error> {
+        let failed = |e| Error::at("making a pair of sockets", e);
+        let (stream, far) = UnixStream::pair().map_err(failed)?;
+        // A duplicate is not closed by exec.
+        // SAFETY: an open descriptor.
+        let fd = unsafe { libc::dup(std::os::fd::AsRawFd::as_raw_fd(&far)) };
+        if fd < 0 {
+            return Err(failed(std::io::Error::last_os_error()));
+        }
+        // SAFETY: just opened, and nobody else's.
+        Ok((Control { stream }, unsafe {
+            std::os::fd::FromRawFd::from_raw_fd(fd)
+        }))
+    }
+
+    /// Listens until the guest is gone. The guest waits for an answer before and after its command,
+    /// so that what is read of the device is of the command alone.
+    pub fn converse(
+        self,
+        figures: impl Fn() -> Option<Process>,
+        quiet: bool,
+        progress: &Progress,
+    ) -> Told {
+        let mut told = Told::default();
+        let mut lines = BufReader::new(&self.stream);
+        let mut line = Vec::new();
+        // A line that breaks off ends the talk, as QEMU's end does.
+        while matches!(lines.read_until(b'\n', &mut line), Ok(n) if n > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            line.clear();
+            let Some(message) = text.strip_prefix("@sluice ") else {
+                if !quiet {
+                    progress.print(&text);
+                }
+                told.output.push(text);
+                continue;
+            };
+            match message.split_once(' ').unwrap_or((message, "")) {
+                ("topology", of) => told.topology.push(of.to_owned()),
+                ("ready", kernel) => {
+                    told.kernel = Some(kernel.to_owned());
+                    progress.say("running the command in the guest");
+                    told.before = figures();
+                    told.started = Some(Instant::now());
+                    self.answer();
+                }
+                ("end", status) => {
+                    told.status = status.parse().ok();
+                    told.wall = told.started.map(|at| at.elapsed());
+                    told.after = figures();
+                    progress.end();
+                    self.answer();
+                }
+                ("failed", why) => {
+                    told.failed = Some(why.to_owned());
+                    self.answer();
+                }
+                _ => told.output.push(text),
+            }
+        }
+        told
+    }
+
+    /// A guest that is gone needs no answer.
+    fn answer(&self) {
+        let _ = (&self.stream).write_all(b"go\n");
+    }
+}

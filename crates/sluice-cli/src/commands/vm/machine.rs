@@ -1,0 +1,238 @@
+//! The machine: from a device and its place in the guest to QEMU's arguments.
+
+use super::args::AttachArg;
+use crate::emulator::qemu::Version;
+use crate::error::Error;
+use crate::live::Ready;
+use sluice_abi::{GUEST_RING_LINK, RING_BYTES, VIEW_LINK, view_bytes};
+use sluice_units::{Bytes, Ps};
+use std::process::Command;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+/// RAM below 4 GiB that q35 has room for beside its devices.
+const LOW_MAX: u64 = 2 * GIB;
+/// Addresses that QEMU's own CPU model has: 40 bits.
+const ADDRESSES: u64 = 1 << 40;
+/// Addresses kept for devices: the holes around 4 GiB and 1 TiB, and BARs above the memory.
+const HOLES: u64 = 16 * GIB;
+/// From here on `persistent-memdev` is the name of the memory of a `cxl-type3`.
+const CXL_NAMES_PERSISTENT: Version = Version { major: 8, minor: 1 };
+/// From here on a window over one device is mapped into the guest. Before (7.2 and 10.0 were looked
+/// at) every access goes through QEMU's device model.
+const CXL_IS_DIRECT: Version = Version {
+    major: 11,
+    minor: 1,
+};
+/// Room for the labels of a CXL memory device.
+const LABELS: u64 = MIB;
+
+/// A machine.
+#[derive(Debug)]
+pub struct Machine {
+    /// How the guest sees the device.
+    pub attach: AttachArg,
+    /// QEMU's name of the accelerator.
+    pub accelerator: &'static str,
+    /// Memory besides the device.
+    pub memory: Bytes,
+    /// The most CPUs there can be.
+    pub cpus: u64,
+    /// Size of the device.
+    pub device: Bytes,
+    /// Path of its memory.
+    pub device_path: String,
+    /// Whether the user names a CPU model.
+    pub has_cpu_model: bool,
+    /// QEMU's version.
+    pub version: Version,
+}
+
+impl Machine {
+    /// Whether such a machine can be.
+    pub fn check(&self) -> Result<(), Error> {
+        let step = match self.attach {
+            AttachArg::Numa => 2 * MIB,
+            // A block of memory that a kernel can take in at once.
+            AttachArg::Dax => 128 * MIB,
+            // A CXL decoder's granule.
+            AttachArg::Cxl => 256 * MIB,
+        };
+        let capacity = self.device;
+        if !capacity.0.is_multiple_of(step) {
+            return Err(Error::new(format!(
+                "bad value for `device.capacity`: \"{capacity}\"; with --attach {} expected a \
+                 multiple of {}",
+                self.attach_name(),
+                Bytes(step)
+            )));
+        }
+        let room = (ADDRESSES - HOLES).saturating_sub(self.memory.0);
+        if capacity.0 > room {
+            return Err(Error::new(format!(
+                "bad value for `device.capacity`: \"{capacity}\"; a guest with {} of memory has \
+                 addresses for {} more",
+                self.memory,
+                Bytes(room)
+            )));
+        }
+        Ok(())
+    }
+
+    /// The name of the place.
+    pub fn attach_name(&self) -> &'static str {
+        name(self.attach)
+    }
+
+    /// Whether the guest's accesses reach the device's memory without QEMU.
+    pub fn is_direct(&self) -> bool {
+        self.attach != AttachArg::Cxl || self.version >= CXL_IS_DIRECT
+    }
+
+    /// QEMU's arguments.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut args = Arguments::default();
+        args.add("-accel", self.accelerator);
+        if !self.has_cpu_model {
+            args.add("-cpu", self.cpu_model());
+        }
+        match self.attach {
+            AttachArg::Numa => self.numa(&mut args),
+            AttachArg::Dax => self.dax(&mut args),
+            AttachArg::Cxl => self.cxl(&mut args),
+        }
+        args.0
+    }
+
+    /// Newer Linux (6.12, not 6.1) begins a region of CXL memory only where it can write back all
+    /// caches, which it takes for impossible in a guest: so with CXL the guest is not told that it
+    /// is one.
+    fn cpu_model(&self) -> &'static str {
+        match self.attach {
+            AttachArg::Cxl => "max,hypervisor=off",
+            AttachArg::Numa | AttachArg::Dax => "max",
+        }
+    }
+
+    /// The machine without its device, which begins at 4 GiB or behind the memory above that: never
+    /// among the low addresses, where boot loaders put kernels and disks in memory.
+    fn base(&self) -> String {
+        format!("q35,max-ram-below-4g={}", self.memory.0.min(LOW_MAX))
+    }
+
+    /// The device's memory.
+    fn backend(&self) -> String {
+        let (path, size) = (&self.device_path, self.device.0);
+        format!("memory-backend-file,id=sluice0,mem-path={path},size={size},share=on")
+    }
+
+    fn numa(&self, args: &mut Arguments) {
+        let (memory, last) = (self.memory.0, self.cpus - 1);
+        args.add("-machine", self.base());
+        args.add("-m", format!("{}B", memory + self.device.0));
+        args.add(
+            "-object",
+            format!("memory-backend-ram,id=sluice-ram,size={memory}"),
+        );
+        args.add(
+            "-numa",
+            format!("node,nodeid=0,cpus=0-{last},memdev=sluice-ram"),
+        );
+        args.add("-object", self.backend());
+        args.add("-numa", "node,nodeid=1,memdev=sluice0");
+    }
+
+    fn dax(&self, args: &mut Arguments) {
+        // QEMU aligns what is plugged in to 1 GiB.
+        let most = (self.memory.0 + self.device.0).next_multiple_of(GIB) + GIB;
+        args.add("-machine", self.base() + ",nvdimm=on");
+        args.add("-m", format!("{}B,slots=1,maxmem={most}B", self.memory.0));
+        args.add("-object", self.backend());
+        args.add("-device", "nvdimm,id=sluice-nvdimm,memdev=sluice0");
+    }
+
+    fn cxl(&self, args: &mut Arguments) {
+        let window = "cxl-fmw.0.targets.0=sluice-cxl,cxl-fmw.0.size";
+        let size = self.device.0;
+        args.add(
+            "-machine",
+            format!("{},cxl=on,{window}={size}", self.base()),
+        );
+        args.add("-m", format!("{}B", self.memory.0));
+        args.add("-object", self.backend());
+        args.add(
+            "-object",
+            format!("memory-backend-ram,id=sluice-lsa,size={LABELS}"),
+        );
+        args.add("-device", "pxb-cxl,id=sluice-cxl,bus=pcie.0,bus_nr=12");
+        // Guests as of Linux 6.1 do not program the decoders of a host bridge with one port, and
+        // QEMU 7.2 needs them. Hence a second port, with nothing in it.
+        for port in 0..2 {
+            let id = format!("id=sluice-rp{port},bus=sluice-cxl");
+            let place = format!("port={port},chassis=0,slot={}", port + 2);
+            args.add("-device", format!("cxl-rp,{id},{place}"));
+        }
+        let memdev = if self.version < CXL_NAMES_PERSISTENT {
+            "memdev"
+        } else {
+            "persistent-memdev"
+        };
+        // Newer Linux gives persistent memory without a serial number no region.
+        let memory = format!("{memdev}=sluice0,lsa=sluice-lsa,sn=1");
+        args.add(
+            "-device",
+            format!("cxl-type3,id=sluice-mem,bus=sluice-rp0,{memory}"),
+        );
+    }
+}
+
+/// Arguments by which a guest whose kernel panics, and says so, ends QEMU with a failure. The
+/// device is on the ISA bus: another on the PCI bus would change the names of the user's own.
+pub const ON_PANIC: [&str; 4] = ["-device", "pvpanic", "-action", "panic=exit-failure"];
+
+/// A command line being written.
+#[derive(Default)]
+struct Arguments(Vec<String>);
+
+impl Arguments {
+    fn add(&mut self, name: &str, value: impl Into<String>) {
+        self.0.extend([name.to_owned(), value.into()]);
+    }
+}
+
+/// A place of the device by name.
+pub fn name(attach: AttachArg) -> &'static str {
+    match attach {
+        AttachArg::Numa => "numa",
+        AttachArg::Dax => "dax",
+        AttachArg::Cxl => "cxl",
+    }
+}
+
+/// How often the ring's server looks by itself: a guest cannot wake it.
+pub const RING_POLL: Ps = Ps::from_ms(5);
+
+/// Adds the guest's ring and, read-only, statistics and residency map of QEMU's own process. The
+/// preload library makes both files before QEMU's `main`.
+pub fn add_ring(command: &mut Command, live: &Ready<'_>) {
+    if !live.has_ring() {
+        return;
+    }
+    // The bus is named: left to itself QEMU may choose CXL's, which takes only bridges.
+    let view = format!(
+        "size={},readonly=on",
+        view_bytes(live.config().pages.into())
+    );
+    let ring = format!("size={RING_BYTES}");
+    for (name, rest) in [(GUEST_RING_LINK, ring), (VIEW_LINK, view)] {
+        let path = live.session().join(name).display().to_string();
+        let id = format!("sluice-{name}");
+        let memory = format!("memory-backend-file,id={id},mem-path={path},share=on,{rest}");
+        command.args([
+            "-object",
+            &memory,
+            "-device",
+            &format!("ivshmem-plain,memdev={id},bus=pcie.0"),
+        ]);
+    }
+}

@@ -1,0 +1,190 @@
+//! `sluice vm`: an unmodified guest on unmodified QEMU, with the device as its memory.
+//!
+//! QEMU maps the device as the file behind a memory backend, and the preload library finds that
+//! mapping as it finds any of `sluice run --place dax:PATH`.
+
+mod args;
+mod demo;
+mod given;
+mod machine;
+mod memory_file;
+mod with_plugin;
+
+pub use args::VmArgs;
+
+use crate::child::tied_to_us;
+use crate::emulator::kvm::{Kvm, probe_kvm};
+use crate::emulator::qemu::{self, PACKAGE, Qemu};
+use crate::error::Error;
+use crate::live::args::TrapArg;
+use crate::live::{Live, check_live};
+use crate::program;
+use crate::{settings, signals};
+use args::AccelArg;
+use given::Given;
+use machine::Machine;
+use memory_file::MemoryFile;
+use serde_json::json;
+use sluice_model::DeviceConfig;
+use sluice_runtime::Place;
+use sluice_units::Bytes;
+use std::io::IsTerminal;
+use std::process::{Command, ExitCode};
+
+/// Memory of a guest that is not told how much, besides the device.
+const MEMORY: Bytes = Bytes(1 << 30);
+
+/// Runs the guest and tells what the device did. Everything that can be wrong is found before QEMU
+/// starts.
+pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
+    let given = Given::parse(&args.qemu_args)?;
+    let qemu = qemu::find(&args.qemu, PACKAGE)?;
+    program::check(qemu.path.as_os_str())?;
+    if args.in_line.simulate || args.record.is_some() {
+        return with_plugin::run(args, &given, &qemu);
+    }
+    let accelerator = choose(args.accel)?;
+    if args.demo {
+        return demo::run(args, &given, &qemu, accelerator);
+    }
+    let config = settings::resolve(&args.live.device)?;
+    check_live(&config)?;
+    let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
+    if args.dry_run {
+        println!("{}", shown(&program::told(&vm.live.command)));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let terminal = Terminal::keep();
+    let about = vm.about();
+    let ready = vm.live.prepare()?;
+    let adjust = |command: &mut Command| {
+        tied_to_us(command);
+        machine::add_ring(command, &ready);
+    };
+    let running = ready.start(&vm.qemu.path, adjust, &signals::ENDING_OR_CTRL_C)?;
+    let ended = ready.finish(running, |_, object, _| {
+        terminal.restore();
+        object["kind"] = "vm".into();
+        object["vm"] = about;
+    });
+    drop(vm.memory);
+    ended
+}
+
+/// A machine to be started, and the memory that is its device.
+struct Vm<'a> {
+    live: Live<'a>,
+    qemu: &'a Qemu,
+    machine: Machine,
+    memory: MemoryFile,
+}
+
+impl<'a> Vm<'a> {
+    fn new(
+        args: &'a VmArgs,
+        config: DeviceConfig,
+        given: &Given,
+        qemu: &'a Qemu,
+        accelerator: &'static str,
+    ) -> Result<Vm<'a>, Error> {
+        let memory = MemoryFile::new("sluice-device", config.capacity().0)?;
+        let machine = Machine {
+            attach: args.attach,
+            accelerator,
+            memory: given.memory.unwrap_or(MEMORY),
+            cpus: given.cpus,
+            device: config.capacity(),
+            device_path: memory.path(),
+            has_cpu_model: given.has_cpu_model,
+            version: qemu.version,
+        };
+        machine.check()?;
+        let mut command = vec![args.qemu.clone()];
+        command.extend(machine.arguments());
+        command.extend(machine::ON_PANIC.map(str::to_owned));
+        command.extend(given.rest.iter().cloned());
+        let live = Live {
+            args: &args.live,
+            config,
+            trap: TrapArg::Event,
+            place: Place::Dax(memory.path().into()),
+            place_name: format!("guest:{}", machine.attach_name()),
+            mmap_min: 0,
+            command: command.into_iter().map(Into::into).collect(),
+            poll: Some(machine::RING_POLL),
+            is_emulated: !args.baseline,
+        };
+        Ok(Vm {
+            live,
+            qemu,
+            machine,
+            memory,
+        })
+    }
+
+    /// The part of the result that tells of the machine.
+    fn about(&self) -> serde_json::Value {
+        let is_kvm = self.machine.accelerator == "kvm";
+        json!({
+            "attach": self.machine.attach_name(),
+            "accelerator": self.machine.accelerator,
+            "hardware": is_kvm && matches!(probe_kvm(), Kvm::Runs { .. }),
+            "qemu": self.qemu.version.to_string(),
+            "memory_bytes": self.machine.memory.0,
+            "cpus": self.machine.cpus,
+            "direct": self.machine.is_direct(),
+            "emulated": self.live.is_emulated,
+        })
+    }
+}
+
+/// QEMU's command line, to be read.
+fn shown(command: &[String]) -> String {
+    let words = command.iter().map(|word| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Which accelerator to name to QEMU.
+fn choose(wanted: AccelArg) -> Result<&'static str, Error> {
+    match wanted {
+        AccelArg::Tcg => Ok("tcg"),
+        AccelArg::Auto if matches!(probe_kvm(), Kvm::Runs { .. }) => Ok("kvm"),
+        AccelArg::Auto => Ok("tcg"),
+        AccelArg::Kvm => match probe_kvm() {
+            Kvm::Missing(why) => Err(Error::new(format!(
+                "bad value for --accel: \"kvm\"; {why}; expected auto or tcg"
+            ))),
+            _ => Ok("kvm"),
+        },
+    }
+}
+
+/// The terminal's settings. A QEMU that is killed leaves them as a guest needs them.
+struct Terminal(Option<libc::termios>);
+
+impl Terminal {
+    fn keep() -> Terminal {
+        if !std::io::stdin().is_terminal() {
+            return Terminal(None);
+        }
+        // SAFETY: plain data, for which zeros are valid.
+        let mut settings: libc::termios = unsafe { std::mem::zeroed() };
+        // SAFETY: an open descriptor and a live buffer.
+        let rc = unsafe { libc::tcgetattr(0, &mut settings) };
+        Terminal((rc == 0).then_some(settings))
+    }
+
+    fn restore(&self) {
+        if let Some(settings) = &self.0 {
+            // SAFETY: settings that the kernel gave. Nothing can be done about a failure.
+            unsafe { libc::tcsetattr(0, libc::TCSANOW, settings) };
+        }
+    }
+}

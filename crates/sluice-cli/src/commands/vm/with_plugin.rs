@@ -1,0 +1,179 @@
+//! `sluice vm --simulate` and `--record`: a guest under QEMU's translator, with our plugin in it.
+//!
+//! The device is not emulated: its memory is plain memory of the guest, node 1, and the plugin
+//! hears of each access to it.
+
+use super::MEMORY;
+use super::args::{AccelArg, AttachArg, VmArgs};
+use super::demo;
+use super::given::Given;
+use super::machine::Machine;
+use super::memory_file::MemoryFile;
+use crate::emulator::qemu::{Qemu, Version};
+use crate::emulator::record::Recording;
+use crate::emulator::simulate::{Ready, Simulation};
+use crate::emulator::{Emulated, Plugin, execute, start};
+use crate::error::Error;
+use crate::signals;
+use serde_json::json;
+use sluice_units::Bytes;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Memory of the machine that is neither the guest's nor the device's: firmware, video, tables.
+const REST: u64 = 128 << 20;
+/// RAM that lies below 4 GiB; see `machine`.
+const LOW_MAX: u64 = 2 << 30;
+/// QEMU places memory blocks at multiples of this.
+const BLOCK: u64 = 256 << 10;
+/// What the demo's guest runs unless told: twice its cache, with four accesses of each page.
+const DEMO_CHASE: &str = "sluice workload chase --size 32MiB --stride 1024 --passes 2";
+const DEMO_CACHE: &str = "cache.capacity=16MiB";
+/// From here on plugins are told the guest's own physical addresses.
+const GUESTS_ADDRESSES: Version = Version { major: 8, minor: 2 };
+
+/// Runs the guest, and tells what was recorded or simulated.
+pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error> {
+    check(args)?;
+    qemu.check_plugins()?;
+    let guest = demo_guest(args, given)?;
+    let given = guest.as_ref().map_or(given, |guest| &guest.given);
+    let node = MemoryFile::new("sluice-node", args.node.0)?;
+    let machine = Machine {
+        attach: AttachArg::Numa,
+        accelerator: "tcg",
+        memory: given.memory.unwrap_or(MEMORY),
+        cpus: given.cpus,
+        device: args.node,
+        device_path: node.path(),
+        has_cpu_model: given.has_cpu_model,
+        version: qemu.version,
+    };
+    machine.check()?;
+    let mut command = vec![args.qemu.clone()];
+    command.extend(machine.arguments());
+    command.extend(repeatable(given, args.live.device.seed));
+    command.extend(given.rest.iter().cloned());
+    if args.dry_run {
+        println!("{}", super::shown(&command));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let arguments: Vec<OsString> = command[1..].iter().map(OsString::from).collect();
+    if let Some(file) = &args.record {
+        let recording = Recording {
+            file,
+            filter: &args.filter,
+            command: &command,
+            json: args.live.json,
+        };
+        let emulated = execute(qemu, recording.plugin()?, &arguments)?;
+        return Ok(recording.finish(emulated));
+    }
+    let cpus = given.cpus;
+    let mut ready = Simulation {
+        device: &args.live.device,
+        args: &args.in_line,
+        settings: settings(cpus, args.demo),
+        json: args.live.json,
+        out: args.live.out.as_deref(),
+        command: &command,
+    }
+    .prepare()?;
+    place(&mut ready.plugin, &machine);
+    let (emulated, ended) = match guest {
+        None => (execute(qemu, ready.plugin.clone(), &arguments)?, None),
+        Some(guest) => {
+            let (emulated, ended) = boot(guest, qemu, &ready, &arguments, args.live.json)?;
+            (emulated, Some(ended))
+        }
+    };
+    ready.finish(emulated, |object| {
+        if let Some(ended) = ended {
+            object["guest"] = ended.guest();
+        }
+        object["vm"] = json!({
+            "accelerator": machine.accelerator,
+            "qemu": machine.version.to_string(),
+            "memory_bytes": machine.memory.0,
+            "node_bytes": machine.device.0,
+            "cpus": machine.cpus,
+        });
+    })
+}
+
+/// Boots the demo's guest with the plugin and hears what it says, to its end.
+fn boot(
+    guest: demo::Guest,
+    qemu: &Qemu,
+    ready: &Ready<'_>,
+    arguments: &[OsString],
+    quiet: bool,
+) -> Result<(Emulated, demo::Ended), Error> {
+    let (plugin, signals) = (ready.plugin.clone(), &signals::ENDING_OR_CTRL_C);
+    let mut qemu = start(qemu, plugin, arguments, demo::piped, signals)?;
+    let booting = guest.started(qemu.child(), || None, quiet);
+    let mut emulated = qemu.wait()?;
+    let ended = booting.end(ready.folder());
+    emulated.exit = ended.exit(emulated.exit);
+    Ok((emulated, ended))
+}
+
+fn demo_guest(args: &VmArgs, given: &Given) -> Result<Option<demo::Guest>, Error> {
+    let json = if args.live.json { " --json" } else { "" };
+    let guest = || demo::Guest::prepare(args, given, || DEMO_CHASE.to_owned() + json);
+    args.demo.then(guest).transpose()
+}
+
+/// Settings that the user's come after: the guest's CPUs, and for the demo a small cache.
+fn settings(cpus: u64, is_demo: bool) -> Vec<String> {
+    let host = [format!("cpu.threads={cpus}"), format!("cpu.cores={cpus}")];
+    let small = is_demo.then(|| DEMO_CACHE.to_owned());
+    host.into_iter().chain(small).collect()
+}
+
+fn check(args: &VmArgs) -> Result<(), Error> {
+    if args.attach != AttachArg::Numa {
+        return Err(Error::new(format!(
+            "bad value for --attach: \"{}\"; with --simulate and --record the device is node 1: \
+             expected numa",
+            super::machine::name(args.attach)
+        )));
+    }
+    if args.accel == AccelArg::Kvm {
+        return Err(Error::new(
+            "bad value for --accel: \"kvm\"; it executes the guest without QEMU, which then has \
+             nothing to tell: expected auto or tcg",
+        ));
+    }
+    Ok(())
+}
+
+/// Says which memory is on the device, in the addresses that QEMU tells its plugins.
+fn place(plugin: &mut Plugin, machine: &Machine) {
+    let memory = machine.memory.0;
+    let start = match machine.version < GUESTS_ADDRESSES {
+        // Where the block is among QEMU's, and where it is in the machine's memory.
+        true => memory.next_multiple_of(BLOCK) + memory,
+        false => (4 << 30) + memory.saturating_sub(LOW_MAX),
+    };
+    plugin.set("range", &format!("{start:#x}+{}B", machine.device.0));
+    plugin.set("local", &Bytes(memory + REST).to_string());
+}
+
+/// With one CPU the guest's clock counts instructions and its random numbers come from the seed, so
+/// that each run is the same, unless the user wants it otherwise.
+fn repeatable(given: &Given, seed: u64) -> Vec<String> {
+    let ours = [
+        ("icount", "shift=0,sleep=off".to_owned()),
+        ("rtc", "base=2026-01-01,clock=vm".to_owned()),
+        ("seed", seed.to_string()),
+    ];
+    let is_given = |name: &str| {
+        let names = given.rest.iter().map(|word| word.trim_start_matches('-'));
+        names.into_iter().any(|word| word == name)
+    };
+    ours.into_iter()
+        .filter(|(name, _)| given.cpus == 1 && !is_given(name))
+        .flat_map(|(name, value)| [format!("-{name}"), value])
+        .collect()
+}

@@ -1,0 +1,178 @@
+//! QEMU for single programs, with our plugin in it.
+
+pub mod kvm;
+pub mod qemu;
+pub mod record;
+pub mod simulate;
+
+use crate::child::{exit_of, tied_to_us};
+use crate::error::Error;
+use crate::program::{self, entry};
+use crate::session::{PLUGIN_FILE, SessionDir};
+use crate::signals;
+use qemu::{Qemu, Version};
+use serde_json::Value;
+use sluice_results::Exit;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Instant;
+
+/// The emulator of programs for x86-64.
+pub const USER: &str = "qemu-x86_64";
+/// Debian's package of it.
+pub const PACKAGE: &str = "qemu-user";
+/// `EM_X86_64`.
+const X86_64: u16 = 62;
+
+/// It has interface 6 for plugins, which by its functions cannot be told from 7 of the next.
+const INTERFACE_6: Version = Version {
+    major: 11,
+    minor: 0,
+};
+
+/// Looks for the emulator, at its version, and for plugins.
+pub fn find() -> Result<Qemu, Error> {
+    let qemu = qemu::find(USER, PACKAGE)?;
+    qemu.check_plugins()?;
+    Ok(qemu)
+}
+
+/// How a program ended under an emulator.
+pub struct Emulated {
+    /// Its own end.
+    pub exit: Exit,
+    /// How long it ran.
+    pub wall_s: f64,
+    /// What the plugin said at the end; nothing if it had none.
+    pub said: Option<Value>,
+}
+
+/// Runs a program to its end with the plugin.
+pub fn run(qemu: &Qemu, plugin: Plugin, program: &[OsString]) -> Result<Emulated, Error> {
+    let path = check(&program[0])?;
+    let mut arguments: Vec<OsString> = vec!["-0".into(), program[0].clone()];
+    arguments.push(path.into());
+    arguments.extend_from_slice(&program[1..]);
+    execute(qemu, plugin, &arguments)
+}
+
+/// Runs QEMU to its end with the plugin.
+pub fn execute(qemu: &Qemu, plugin: Plugin, arguments: &[OsString]) -> Result<Emulated, Error> {
+    start(qemu, plugin, arguments, |_| (), &signals::ENDING)?.wait()
+}
+
+/// A QEMU that runs with the plugin.
+pub struct Started {
+    child: Child,
+    at: Instant,
+    said: PathBuf,
+    // Removed when QEMU has ended.
+    _session: SessionDir,
+}
+
+/// Starts QEMU with the plugin. The signals that this command is ended by go on to it.
+pub fn start(
+    qemu: &Qemu,
+    mut plugin: Plugin,
+    arguments: &[OsString],
+    adjust: impl FnOnce(&mut Command),
+    passed_on: &'static [i32],
+) -> Result<Started, Error> {
+    let session = SessionDir::create(0)?;
+    let said = session.path().join(PLUGIN_FILE);
+    // The plugin writes into it. What it makes itself could be read by others.
+    sluice_region::create_private(&said).map_err(|e| Error::at(said.display(), e))?;
+    plugin.set("result", &said.to_string_lossy());
+    let mut command = Command::new(&qemu.path);
+    if qemu.version == INTERFACE_6 {
+        command.env("SLUICE_QEMU_INTERFACE", "6");
+    }
+    command
+        .arg("-plugin")
+        .arg(plugin.argument())
+        .args(arguments);
+    tied_to_us(&mut command);
+    adjust(&mut command);
+    let at = Instant::now();
+    let child = command.spawn();
+    let child = child.map_err(|e| Error::at(qemu.path.display(), e))?;
+    signals::forward_to(child.id(), passed_on);
+    Ok(Started {
+        child,
+        at,
+        said,
+        _session: session,
+    })
+}
+
+impl Started {
+    /// Its process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Result<Emulated, Error> {
+        let status = self.child.wait();
+        let status = status.map_err(|e| Error::at("waiting for the program", e))?;
+        signals::end_forwarding();
+        let wall_s = self.at.elapsed().as_secs_f64();
+        let said = std::fs::read_to_string(&self.said).ok();
+        Ok(Emulated {
+            exit: exit_of(status),
+            wall_s,
+            said: said.and_then(|text| serde_json::from_str(&text).ok()),
+        })
+    }
+}
+
+/// A program that the emulator can run, or why not.
+fn check(name: &OsStr) -> Result<PathBuf, Error> {
+    let path = program::find_or_say(name)?;
+    let at = |why: &str| Err(Error::at(path.display(), why));
+    match program::machine(&path) {
+        Some(X86_64) => Ok(path),
+        Some(_) => at("not a program for x86-64, which is what qemu-x86_64 runs"),
+        None if entry::is_script(&path) => {
+            at("a script, which QEMU cannot run; give its interpreter, as in `.. -- python3 FILE`")
+        }
+        None => at("not an ELF program for x86-64, which is what qemu-x86_64 runs"),
+    }
+}
+
+/// Our plugin, with what it is told.
+#[derive(Clone)]
+pub struct Plugin {
+    options: String,
+    library: PathBuf,
+}
+
+impl Plugin {
+    /// Looks for the plugin's file.
+    pub fn find(mode: &str) -> Result<Plugin, Error> {
+        let library = program::library("libsluice_qemu.so", "SLUICE_QEMU_PLUGIN")?;
+        let mut plugin = Plugin {
+            options: String::new(),
+            library,
+        };
+        plugin.set("mode", mode);
+        Ok(plugin)
+    }
+
+    /// Tells it something.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.options += &format!(",{key}={}", escape(value));
+    }
+
+    /// What follows QEMU's `-plugin`.
+    pub fn argument(&self) -> OsString {
+        let library: &Path = &self.library;
+        OsString::from(escape(&library.to_string_lossy()) + &self.options)
+    }
+}
+
+/// QEMU takes a comma that is doubled for one that separates nothing.
+fn escape(text: &str) -> String {
+    text.replace(',', ",,")
+}

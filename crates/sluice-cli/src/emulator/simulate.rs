@@ -1,0 +1,171 @@
+//! What QEMU executes, on a simulated host with its device.
+
+use super::{Emulated, Plugin};
+use crate::child::leave;
+use crate::error::Error;
+use crate::program;
+use crate::settings::{DeviceArgs, key_and_value};
+use crate::system_result;
+use clap::Args;
+use serde_json::Value;
+use sluice_config::System;
+use sluice_results::{Exit, Folder};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// How a program is simulated while it runs.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// Do not emulate the device, simulate it: what runs, runs under QEMU, and each of its
+    /// loads and stores on a simulated host with the device, in virtual time
+    #[arg(long)]
+    pub simulate: bool,
+    /// The simulated host with its device, of `sluice system list` or a .toml file; else the host
+    /// of base-cssd with --device. One core, unless --set cpu.cores says otherwise
+    #[arg(
+        long,
+        value_name = "SYSTEM",
+        requires = "simulate",
+        conflicts_with = "device"
+    )]
+    pub system: Option<String>,
+    /// Divide the system's capacities, as `sluice sim --scale` does
+    #[arg(long, value_name = "N", requires = "simulate", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub scale: u32,
+}
+
+/// A simulation that was asked for.
+pub struct Simulation<'a> {
+    /// The device, and settings of it and its host.
+    pub device: &'a DeviceArgs,
+    /// The host.
+    pub args: &'a SimulateArgs,
+    /// Settings that the user's come after.
+    pub settings: Vec<String>,
+    /// Whether the result goes to standard output as one object.
+    pub json: bool,
+    /// The folder for the result.
+    pub out: Option<&'a Path>,
+    /// What is executed.
+    pub command: &'a [String],
+}
+
+/// A simulation that can be.
+pub struct Ready<'a> {
+    asked: Simulation<'a>,
+    system: System,
+    folder: Option<Folder>,
+    /// The plugin, with all that it must know of the system.
+    pub plugin: Plugin,
+}
+
+impl<'a> Simulation<'a> {
+    /// Makes the system, as the plugin will, and the folder.
+    pub fn prepare(self) -> Result<Ready<'a>, Error> {
+        let system = self.system()?;
+        let plugin = self.plugin()?;
+        let folder = self.out.map(program::out_folder).transpose()?;
+        Ok(Ready {
+            asked: self,
+            system,
+            folder,
+            plugin,
+        })
+    }
+
+    fn settings(&self) -> impl Iterator<Item = &String> {
+        self.settings.iter().chain(&self.device.set)
+    }
+
+    /// The device to put behind the host instead of its own.
+    fn device(&self) -> Option<&str> {
+        match self.args.system {
+            Some(_) => None,
+            None => Some(&self.device.device),
+        }
+    }
+
+    fn system(&self) -> Result<System, Error> {
+        let mut system = sluice_config::load_in_line(self.args.system.as_deref(), self.device())?;
+        for pair in self.settings() {
+            let (key, value) = key_and_value(pair)?;
+            system.set(key, value)?;
+        }
+        sluice_plugin::make_absolute(&mut system.device)?;
+        let (device, _) = system.scaled(self.args.scale)?.check(self.device.seed)?;
+        sluice_plugin::check(&device)?;
+        Ok(system)
+    }
+
+    fn plugin(&self) -> Result<Plugin, Error> {
+        let mut plugin = Plugin::find("simulate")?;
+        if let Some(system) = &self.args.system {
+            plugin.set("system", system);
+        }
+        if let Some(device) = self.device() {
+            plugin.set("device", device);
+        }
+        for pair in self.settings() {
+            let (key, value) = key_and_value(pair)?;
+            plugin.set("set", &format!("{key}={value}"));
+        }
+        plugin.set("seed", &self.device.seed.to_string());
+        plugin.set("scale", &self.args.scale.to_string());
+        plugin.set("command", &self.command.join(" "));
+        Ok(plugin)
+    }
+}
+
+impl Ready<'_> {
+    /// The folder for the result, if there is one.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.folder.as_ref()
+    }
+
+    /// Tells the result. `add` adds to it what only the caller knows.
+    pub fn finish(
+        self,
+        emulated: Emulated,
+        add: impl FnOnce(&mut Value),
+    ) -> Result<ExitCode, Error> {
+        let Emulated { exit, wall_s, said } = emulated;
+        let Some(mut object) = said else {
+            eprintln!("sluice: QEMU ended before the simulation did; there is no result");
+            return Ok(match exit {
+                Exit::Code(0) => ExitCode::from(2),
+                exit => leave(exit),
+            });
+        };
+        let asked = self.asked;
+        object["command"] = asked.command.into();
+        object["exit"] = exit.told();
+        add(&mut object);
+        if let Some(folder) = self.folder {
+            let (scale, seed) = (asked.args.scale, asked.device.seed);
+            let config = sluice_results::write_system(&self.system, scale, seed);
+            system_result::keep(&folder, &config, &object)
+                .map_err(|e| Error::at("writing the output folder", e))?;
+        }
+        crate::warn::of_result(&object);
+        if asked.json {
+            println!("{object}");
+        } else {
+            // Standard output is the program's.
+            system_result::tell_table(&object, &|line| eprintln!("{line}"));
+        }
+        tell_speed(&object, wall_s);
+        Ok(leave(exit))
+    }
+}
+
+fn tell_speed(object: &Value, wall_s: f64) {
+    let number = |place| object.pointer(place).and_then(Value::as_f64).unwrap_or(0.0);
+    let rate = |count: f64| count / wall_s / 1e6;
+    eprintln!(
+        "sluice: {wall_s:.1} s, {:.1} million instructions and {:.1} million accesses a second \
+         simulated",
+        rate(number("/instructions")),
+        rate(number("/program/accesses")),
+    );
+}

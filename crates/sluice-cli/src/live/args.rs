@@ -1,0 +1,81 @@
+//! The arguments of every live run.
+
+use crate::settings::DeviceArgs;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// A time that is not none at all.
+fn some_time(text: &str) -> Result<sluice_units::Ps, String> {
+    match text.parse::<sluice_units::Ps>() {
+        Ok(time) if time.as_ns() == 0 => Err("expected 1ns at least".into()),
+        Ok(time) => Ok(time),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// What every live run may be told.
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Handler threads in event mode
+    #[arg(long, conflicts_with = "simulate", value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub handlers: u64,
+    /// Whether the program has a control ring, for `sluice ctl` and the C library. Its thread makes
+    /// signal mode look twice at each page that leaves, so `auto` is event mode only
+    #[arg(long, value_enum, default_value_t = ControlArg::Auto)]
+    pub control: ControlArg,
+    /// Let the ring's server look so often by itself, such as 5ms: for the guest of a QEMU, which
+    /// cannot wake it
+    #[arg(long, value_name = "PERIOD", value_parser = some_time)]
+    pub control_poll: Option<sluice_units::Ps>,
+    /// Sample hits: take cached pages away at random and see which are touched within this window,
+    /// such as 100ms. Gives a hit ratio at the price of a few soft traps
+    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW", value_parser = some_time)]
+    pub sample_hits: Option<sluice_units::Ps>,
+    /// Keep the first N trapped pages, in order, in DIR/traps.bin
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        value_name = "N",
+        default_value_t = 0,
+        requires = "out"
+    )]
+    pub record_traps: u64,
+    /// Print the result as one JSON object on the last line of standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Keep settings, statistics, histograms and a timeline in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControlArg {
+    /// On in event mode, off in signal mode
+    Auto,
+    /// On
+    On,
+    /// Off
+    Off,
+}
+
+impl ControlArg {
+    /// Whether there is a ring in a trap mode.
+    pub fn is_on(self, trap: TrapArg) -> bool {
+        match self {
+            ControlArg::Auto => trap == TrapArg::Event,
+            ControlArg::On => true,
+            ControlArg::Off => false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TrapArg {
+    /// A thread of the runtime reads faults from userfaultfd
+    Event,
+    /// The faulting thread serves itself inside SIGBUS
+    Signal,
+}

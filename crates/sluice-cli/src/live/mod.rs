@@ -1,0 +1,436 @@
+//! A program with its memory on the device: what it needs at its start, and the result at its end.
+
+pub mod args;
+mod summary;
+mod warn;
+
+use crate::child::{exit_of, leave};
+use crate::error::Error;
+use crate::program;
+use crate::session::SessionDir;
+use crate::signals;
+use args::{LiveArgs, TrapArg};
+use serde_json::Value;
+use sluice_abi::{RING_BYTES, view_bytes};
+use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
+use sluice_region::{UffdKind, probe};
+use sluice_results::{Exit, Folder, Run, Timeline, read_processes, write_config};
+use sluice_runtime::{Place, Session, Trap};
+use sluice_units::PAGE_BYTES;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode};
+use std::time::Instant;
+
+/// Time between two samples of the timeline.
+const SAMPLE_MS: i32 = 100;
+
+/// A program to be run on the device, checked.
+pub struct Live<'a> {
+    /// What it was told on the command line.
+    pub args: &'a LiveArgs,
+    /// The device.
+    pub config: DeviceConfig,
+    /// How faults reach the runtime.
+    pub trap: TrapArg,
+    /// What is placed.
+    pub place: Place,
+    /// `place` as the result names it.
+    pub place_name: String,
+    /// Anonymous mappings from this many bytes up are placed.
+    pub mmap_min: usize,
+    /// The program's command line.
+    pub command: Vec<OsString>,
+    /// How often the server of its control ring looks by itself, unless it was told.
+    pub poll: Option<sluice_units::Ps>,
+    /// Whether there is a device at all, or the same program runs without one to compare with.
+    pub is_emulated: bool,
+}
+
+/// A live run whose session and output folder are there.
+pub struct Ready<'a> {
+    live: Live<'a>,
+    library: Option<PathBuf>,
+    folder: Option<Folder>,
+    session: SessionDir,
+}
+
+/// A program that was started.
+pub struct Running {
+    child: Child,
+    started: Instant,
+}
+
+impl Running {
+    /// Its process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+}
+
+impl<'a> Live<'a> {
+    /// Makes what the program needs at its start.
+    pub fn prepare(self) -> Result<Ready<'a>, Error> {
+        let library = match self.is_emulated {
+            true => {
+                check_host(self.trap)?;
+                Some(program::preload_library()?)
+            }
+            false => None,
+        };
+        let folder = match &self.args.out {
+            Some(path) => Some(program::out_folder(path)?),
+            None => None,
+        };
+        let session = SessionDir::create(self.session_bytes())?;
+        self.describe(session.path())?;
+        let library = library.map(|path| session.preload(&path)).transpose()?;
+        Ok(Ready {
+            live: self,
+            library,
+            folder,
+            session,
+        })
+    }
+
+    /// Writes what the library in the program will read.
+    fn describe(&self, dir: &Path) -> Result<(), Error> {
+        let session = Session {
+            dir: dir.to_path_buf(),
+            seed: self.args.device.seed,
+            trap: match self.trap {
+                TrapArg::Event => Trap::Event,
+                TrapArg::Signal => Trap::Signal,
+            },
+            place: self.place.clone(),
+            mmap_min: self.mmap_min,
+            record: self.args.record_traps,
+            sample_ns: self.args.sample_hits.map_or(0, |window| window.as_ns()),
+            handlers: self.args.handlers as usize,
+            ring: self.args.control.is_on(self.trap),
+            ring_poll_ns: self
+                .args
+                .control_poll
+                .or(self.poll)
+                .map_or(0, |period| period.as_ns()),
+            device: self.config.clone(),
+            hold: Default::default(),
+        };
+        session.save().map_err(|e| Error::new(e.to_string()))
+    }
+
+    /// What the files of the program's first process may take.
+    fn session_bytes(&self) -> u64 {
+        let record = self.args.record_traps.saturating_mul(8);
+        let fixed = view_bytes(self.config.pages.into()) + RING_BYTES;
+        record.saturating_add(fixed as u64)
+    }
+}
+
+impl Ready<'_> {
+    /// The session's directory.
+    pub fn session(&self) -> &Path {
+        self.session.path()
+    }
+
+    /// The device.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.live.config
+    }
+
+    /// Whether the program will have a control ring.
+    pub fn has_ring(&self) -> bool {
+        self.library.is_some() && self.live.args.control.is_on(self.live.trap)
+    }
+
+    /// The output folder, if one was asked for.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.folder.as_ref()
+    }
+
+    /// Starts the program. The signals that this command is ended by go on to it.
+    pub fn start(
+        &self,
+        prog: &Path,
+        adjust: impl FnOnce(&mut Command),
+        passed_on: &'static [i32],
+    ) -> Result<Running, Error> {
+        let started = Instant::now();
+        let child = self.spawn(prog, adjust)?;
+        signals::forward_to(child.id(), passed_on);
+        Ok(Running { child, started })
+    }
+
+    /// Waits for the program's end and tells what the device did; `add` may add to that.
+    pub fn finish(
+        mut self,
+        mut running: Running,
+        add: impl FnOnce(&Run<'_>, &mut Value, &mut Exit),
+    ) -> Result<ExitCode, Error> {
+        let child = &mut running.child;
+        let timeline = watch(
+            child,
+            self.session.path(),
+            running.started,
+            self.folder.is_some(),
+        )?;
+        let status = child
+            .wait()
+            .map_err(|e| Error::at("waiting for the program", e))?;
+        signals::end_forwarding();
+        let mut exit = exit_of(status);
+        let wall_s = running.started.elapsed().as_secs_f64();
+        self.session.dismiss_keeper();
+        await_the_rest(exit);
+        let processes = read_processes(self.session.path());
+        if processes.is_empty() && self.session.is_refused() {
+            return Ok(ExitCode::from(2));
+        }
+        warn::of_full(exit, &self.session, &self.live.place);
+        let live = &self.live;
+        let result = Run {
+            device: &live.args.device.device,
+            config: &live.config,
+            seed: live.args.device.seed,
+            command: &program::told(&live.command),
+            trap_mode: match live.trap {
+                TrapArg::Event => "event",
+                TrapArg::Signal => "signal",
+            },
+            place: &live.place_name,
+            exit,
+            wall_s,
+            pid: u64::from(child.id()),
+            processes: &processes,
+        };
+        if self.library.is_some() && result.main().is_none() {
+            check_entered(exit)?;
+        }
+        let mut object = result.object();
+        add(&result, &mut object, &mut exit);
+        self.tell(&result, &object, &timeline)?;
+        // Before the end, which may be by a signal.
+        drop(self);
+        Ok(leave(exit))
+    }
+
+    fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {
+        // Daemons that the program leaves behind become ours, and are waited for.
+        // SAFETY: no pointers.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        let mut command = Command::new(prog);
+        command.args(&self.live.command[1..]);
+        {
+            use std::os::unix::process::CommandExt;
+            command.arg0(&self.live.command[0]);
+        }
+        if let Some(library) = &self.library {
+            let mut preload = library.as_os_str().to_owned();
+            if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
+                preload.push(":");
+                preload.push(others);
+            }
+            command
+                .env("LD_PRELOAD", preload)
+                .env(sluice_abi::SESSION_VAR, self.session.path());
+        }
+        adjust(&mut command);
+        command.spawn().map_err(|e| Error::at(prog.display(), e))
+    }
+
+    fn tell(&self, result: &Run<'_>, object: &Value, timeline: &Timeline) -> Result<(), Error> {
+        let args = self.live.args;
+        if let Some(folder) = &self.folder {
+            let write = || {
+                folder.write(
+                    "config.toml",
+                    write_config(&self.live.config, args.device.seed),
+                )?;
+                folder.write("timeline.csv", timeline.to_csv())?;
+                let (modelled, achieved) = result
+                    .main()
+                    .map(|p| (p.modelled.clone(), p.achieved.clone()))
+                    .unwrap_or_default();
+                folder.write_latencies(&modelled, &achieved)?;
+                if args.record_traps > 0 {
+                    let name = format!("traps-{}.bin", result.pid);
+                    let record = std::fs::read(self.session.path().join(name));
+                    folder.write("traps.bin", record.unwrap_or_default())?;
+                }
+                folder.write_stats(object)
+            };
+            write().map_err(|e| Error::at("writing the output folder", e))?;
+        }
+        if args.json {
+            println!("{object}");
+        } else if self.live.is_emulated {
+            // Of a guest's command, if there was one, and not of its boot.
+            eprintln!(
+                "{}",
+                summary::line(object.get("workload").unwrap_or(object))
+            );
+            if let Some(others) = summary::of_others(result) {
+                eprintln!("{others}");
+            }
+        } else {
+            eprintln!("sluice: no device was emulated; {:.2} s", result.wall_s);
+        }
+        if self.live.is_emulated {
+            warn::of_run(result);
+            // Where the library refused its service it has said so.
+            if !self.session.is_refused() {
+                warn::of_programs(result.programs_outside());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What can be simulated but not emulated: a live device sees the first access to a page of the
+/// host, and not those that follow while the page is mapped.
+pub fn check_live(config: &DeviceConfig) -> Result<(), Error> {
+    let mapped = "stores to a page that the program has mapped are not seen";
+    let cache = &config.cache;
+    let live = [
+        (
+            "device.kind",
+            config.memory.is_none(),
+            "cxl-ssd",
+            "nothing in a memory expander misses and this host's own memory sets the speed",
+        ),
+        (
+            "device.page",
+            config.page_bytes() == PAGE_BYTES,
+            "4KiB",
+            "pages are the host's",
+        ),
+        (
+            "cache.write",
+            cache.write == WritePolicy::Back,
+            "back",
+            mapped,
+        ),
+        (
+            "cache.store_miss",
+            cache.store_miss != StoreMiss::Around,
+            "rmw or merge",
+            mapped,
+        ),
+        ("cache.load_miss", !cache.loads_around, "fill", mapped),
+        (
+            "write_log.capacity",
+            config.write_log.is_none(),
+            "none",
+            mapped,
+        ),
+    ];
+    match live.into_iter().find(|(_, is_live, ..)| !is_live) {
+        Some((key, _, choices, why)) => Err(Error::new(format!(
+            "bad value for `{key}`: \"{}\" can be simulated (sluice sim) but not run live, where \
+             {why}; expected {choices}",
+            config.raw().get(key).unwrap_or_default()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn check_host(trap: TrapArg) -> Result<(), Error> {
+    let kind = if trap == TrapArg::Event {
+        UffdKind::Events
+    } else {
+        UffdKind::Signal
+    };
+    match probe().blocker(kind) {
+        Some(check) => {
+            let mend = check.mend.as_deref().unwrap_or("see `sluice doctor`");
+            Err(Error::new(format!(
+                "{}: {}; to mend it: {mend}",
+                check.name, check.found
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A program without statistics of its own was never on the device, and figures of nothing look
+/// like those of a fast one. If it was killed that may have been before it could begin.
+fn check_entered(exit: Exit) -> Result<(), Error> {
+    match exit {
+        Exit::Signal(_) => Ok(()),
+        Exit::Code(code) => Err(Error::new(format!(
+            "the preload library did not start in the program, which ended with status {code}; \
+             nothing of it was on the device"
+        ))),
+    }
+}
+
+/// Waits for the program, sampling its counters meanwhile.
+fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Timeline, Error> {
+    let mut timeline = Timeline::default();
+    // SAFETY: no pointers.
+    let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) } as i32;
+    if pidfd < 0 {
+        return Err(Error::at("pidfd_open", std::io::Error::last_os_error()));
+    }
+    loop {
+        let mut poll = libc::pollfd {
+            fd: pidfd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one live pollfd.
+        let ended = unsafe { libc::poll(&mut poll, 1, if keep { SAMPLE_MS } else { -1 }) } > 0;
+        if keep {
+            let now = from.elapsed().as_secs_f64();
+            timeline.sample(now, u64::from(child.id()), &read_processes(dir));
+        }
+        if ended {
+            // SAFETY: our own descriptor.
+            unsafe { libc::close(pidfd) };
+            return Ok(timeline);
+        }
+    }
+}
+
+/// Waits for processes that the program left behind: they use the session's device and files.
+/// Ctrl-C leaves them to themselves, with the session's directory.
+fn await_the_rest(exit: Exit) {
+    let mut told = false;
+    loop {
+        let flags = if told { 0 } else { libc::WNOHANG };
+        // SAFETY: a null status is allowed.
+        let ended = unsafe { libc::waitpid(-1, std::ptr::null_mut(), flags) };
+        match ended {
+            -1 => return,
+            0 => {
+                let how = match exit {
+                    Exit::Code(code) => format!("with status {code}"),
+                    Exit::Signal(signal) => format!("by signal {signal}"),
+                };
+                eprintln!(
+                    "sluice: the program ended {how}; waiting for processes it left on the \
+                     device (Ctrl-C leaves them)"
+                );
+                // SAFETY: the program, which had a claim to Ctrl-C, is gone.
+                unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+                told = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The part of a run's object that counts what happened.
+pub fn pick_figures(object: &Value) -> Value {
+    const FIGURES: [&str; 7] = [
+        "traps",
+        "trap_kinds",
+        "cache",
+        "latency_ns",
+        "latency_parts_ns",
+        "late",
+        "flash",
+    ];
+    let picked = FIGURES.map(|key| (key.to_owned(), object[key].clone()));
+    Value::Object(picked.into_iter().collect())
+}

@@ -1,0 +1,128 @@
+//! Finding programs and libraries.
+
+pub mod entry;
+
+use crate::error::Error;
+use sluice_results::Folder;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The preload library: beside this command, or where `SLUICE_PRELOAD` says.
+pub fn preload_library() -> Result<PathBuf, Error> {
+    library("libsluice_preload.so", "SLUICE_PRELOAD")
+}
+
+/// A library of ours: beside this command, or where a variable says.
+pub fn library(name: &str, variable: &str) -> Result<PathBuf, Error> {
+    if let Some(path) = std::env::var_os(variable) {
+        let path = PathBuf::from(path);
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            let why = format!("no such file (from {variable})");
+            Err(Error::at(path.display(), why))
+        };
+    }
+    let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
+    let own = own.canonicalize().unwrap_or(own);
+    let beside = own.with_file_name(name);
+    let installed = own.parent().map(|p| p.join("../lib").join(name));
+    [Some(beside.clone()), installed]
+        .into_iter()
+        .flatten()
+        .find(|p| p.is_file())
+        .ok_or_else(|| {
+            Error::at(
+                beside.display(),
+                "missing; `cargo build --release` makes it",
+            )
+        })
+}
+
+/// A program by name or path, as a shell would find it.
+pub fn find(name: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let name = name.as_ref();
+    if is_path(name) {
+        return Some(PathBuf::from(name)).filter(|p| is_program(p));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|p| is_program(p))
+}
+
+/// Whether a file can be executed.
+pub fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// A program by name or path, or why there is none.
+pub fn find_or_say(name: &OsStr) -> Result<PathBuf, Error> {
+    let shown = || name.display();
+    find(name).ok_or_else(|| match is_path(name) {
+        true if Path::new(name).exists() => Error::at(shown(), "not an executable file"),
+        false if is_program(Path::new(name)) => Error::at(
+            shown(),
+            format!("no such program in PATH; give ./{}", shown()),
+        ),
+        _ => Error::at(shown(), "no such program"),
+    })
+}
+
+/// Whether a shell would not look for this name in `PATH`.
+fn is_path(name: &OsStr) -> bool {
+    name.as_encoded_bytes().contains(&b'/')
+}
+
+/// A command line as results tell it.
+pub fn told(words: &[OsString]) -> Vec<String> {
+    let told = words.iter().map(|word| word.to_string_lossy().into_owned());
+    told.collect()
+}
+
+/// The folder that `--out` names.
+pub fn out_folder(path: &Path) -> Result<Folder, Error> {
+    let what = || format!("--out {}", path.display());
+    Folder::create(path).map_err(|e| Error::at(what(), format!("no folder to write to: {e}")))
+}
+
+/// A program that the preload library can enter, or why not.
+pub fn check(name: &OsStr) -> Result<PathBuf, Error> {
+    let path = find_or_say(name)?;
+    match entry::check(&path) {
+        Ok(()) => Ok(path),
+        Err(why) => Err(Error::at(path.display(), why)),
+    }
+}
+
+/// The machine that a 64-bit ELF program is for, by ELF's number; none for another file.
+pub fn machine(path: &Path) -> Option<u16> {
+    let head = head(path, 64);
+    let is_elf = head.len() == 64 && head[..5] == *b"\x7fELF\x02";
+    is_elf.then(|| u16::from_le_bytes([head[18], head[19]]))
+}
+
+/// The first bytes of a file; none if it cannot be read.
+pub fn head(path: &Path, bytes: u64) -> Vec<u8> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|f| f.take(bytes).read_to_end(&mut head));
+    read.map(|_| head).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        assert!(find("sh").is_some());
+        assert!(find("/bin/sh").is_some());
+        assert!(find("no-such-program-anywhere").is_none());
+        assert!(find("/etc/passwd").is_none(), "not executable");
+        assert!(find("/tmp").is_none(), "a directory");
+    }
+}

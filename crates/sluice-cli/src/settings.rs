@@ -1,0 +1,42 @@
+//! The device that a command line describes.
+
+use crate::error::Error;
+use clap::Args;
+use sluice_model::DeviceConfig;
+
+/// Which device.
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
+    /// Preset, or path to a device file ending in .toml
+    #[arg(long, value_name = "DEVICE", default_value = "cylon")]
+    pub device: String,
+    /// Change one setting, such as cache.capacity=16MiB (see `sluice device show`)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random stream
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// The device that was asked for, with its changed settings, checked.
+pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
+    let mut raw = sluice_config::load(&args.device)?;
+    for pair in &args.set {
+        let (key, value) = key_and_value(pair)?;
+        raw.set(key, value)?;
+    }
+    sluice_plugin::make_absolute(&mut raw)?;
+    let config = raw.check()?;
+    sluice_plugin::check(&config)?;
+    Ok(config)
+}
+
+/// The two halves of a `--set`.
+pub fn key_and_value(pair: &str) -> Result<(&str, &str), Error> {
+    let (key, value) = pair.split_once('=').ok_or_else(|| {
+        Error::new(format!(
+            "bad value for --set: \"{pair}\"; expected KEY=VALUE"
+        ))
+    })?;
+    Ok((key.trim(), value.trim()))
+}

@@ -1,0 +1,74 @@
+//! Signals to this command: passed on to a program that it runs, or Ctrl-C while it computes.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+
+/// The program that runs; 0 if none does.
+static PROGRAM: AtomicI32 = AtomicI32::new(0);
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Requests to end, which a program may want to answer in its own way.
+pub const ENDING: [i32; 2] = [libc::SIGTERM, libc::SIGHUP];
+/// Requests to end a program that may not have the terminal: Ctrl-C is passed on as well.
+pub const ENDING_OR_CTRL_C: [i32; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGINT];
+/// The exit status by which a shell tells that Ctrl-C ended a command.
+pub const INTERRUPT_STATUS: u8 = 130;
+
+type Handler = extern "C" fn(i32);
+
+/// Passes the signals of `passed_on` to a program from now on. Ctrl-C and Ctrl-\ no longer end this
+/// command, which is to tell the result: the terminal sends them to the program as well.
+pub fn forward_to(program: u32, passed_on: &'static [i32]) {
+    PROGRAM.store(program as i32, Relaxed);
+    // SAFETY: no handler runs.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+    }
+    let handler: Handler = pass_on;
+    for &signal in passed_on {
+        set_unless_ignored(signal, handler as *const () as usize);
+    }
+}
+
+/// The program has ended: requests to end mean this command again.
+pub fn end_forwarding() {
+    PROGRAM.store(0, Relaxed);
+    for signal in ENDING {
+        set_unless_ignored(signal, libc::SIG_DFL);
+    }
+}
+
+/// The first Ctrl-C from now on makes `is_interrupted` true. The second ends the command.
+pub fn await_interrupt() {
+    let handler: Handler = note_interrupt;
+    set_unless_ignored(libc::SIGINT, handler as *const () as usize);
+}
+
+/// Whether Ctrl-C was pressed.
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Relaxed)
+}
+
+/// Sets what a signal does. A signal that our caller has us ignore (`nohup`) stays ignored.
+fn set_unless_ignored(signal: i32, handler: usize) {
+    // SAFETY: both handlers do nothing but atomic accesses and a system call.
+    unsafe {
+        if libc::signal(signal, handler) == libc::SIG_IGN {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
+
+extern "C" fn pass_on(signal: i32) {
+    let program = PROGRAM.load(Relaxed);
+    if program > 0 {
+        // SAFETY: no pointers. A process that has ended keeps its number until it is waited for.
+        unsafe { libc::kill(program, signal) };
+    }
+}
+
+extern "C" fn note_interrupt(signal: i32) {
+    INTERRUPTED.store(true, Relaxed);
+    // SAFETY: no pointers.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}

@@ -1,0 +1,54 @@
+//! Traces that commands read, and what is to be said of them.
+
+use crate::error::Error;
+use sluice_replay::{Placement, Replay};
+use sluice_trace::Reader;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// Opens a trace; says so if it was not finished.
+pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, Error> {
+    let reader = Reader::open(path).map_err(|error| at(path, error))?;
+    if let Some(unfinished) = reader.unfinished() {
+        eprintln!("sluice: warning: {}: {unfinished}", path.display());
+    }
+    Ok(reader)
+}
+
+/// An error of a trace, with its name.
+pub fn at(path: &Path, error: sluice_trace::Error) -> Error {
+    match error {
+        // These name it themselves.
+        error @ (sluice_trace::Error::Io { .. } | sluice_trace::Error::Input { .. }) => {
+            Error::new(error.to_string())
+        }
+        error => Error::at(path.display(), error),
+    }
+}
+
+/// Opens a trace to be replayed, its pages placed in this way.
+pub fn open_replay(path: &Path, placement: Placement) -> Result<Replay, Error> {
+    let replay = Replay::open(path, placement).map_err(|error| at(path, error))?;
+    let name = path.display();
+    if replay.accesses() == 0 {
+        return Err(Error::new(format!(
+            "{name}: the trace has no loads and no stores"
+        )));
+    }
+    if let Some(unfinished) = replay.unfinished() {
+        eprintln!("sluice: warning: {name}: {unfinished}");
+    }
+    Ok(replay)
+}
+
+/// What the record calls a trace.
+pub fn name_of(path: &Path) -> String {
+    format!("trace:{}", path.display())
+}
+
+/// Whether a trace could not be read to its end.
+pub fn failed(path: &Path, replay: &Replay) -> Result<(), Error> {
+    let failure = replay.failure();
+    failure.map_or(Ok(()), |error| Err(at(path, error)))
+}
