@@ -9,6 +9,8 @@
 //! and a memory model as shared objects. The headers in `include` are made from them.
 
 mod command;
+#[macro_use]
+mod counters;
 mod hist;
 mod memory;
 mod policy;

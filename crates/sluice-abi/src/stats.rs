@@ -7,13 +7,13 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 4;
+pub const STATS_VERSION: u64 = 5;
 /// A reader looks so often for a moment at which nothing changes.
 const LOOKS: u32 = 500;
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// A counter of the statistics block.
+    ([] $($(#[$doc:meta])* $variant:ident: $name:ident as $key:ident;)+) => {
+        /// A counter of the statistics block. All of them are declared in `counters.rs`.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(usize)]
         pub enum Counter { $($(#[$doc])* $variant),+ }
@@ -24,136 +24,24 @@ macro_rules! counters {
 
             /// Name in files and tables.
             pub fn name(self) -> &'static str {
-                match self { $(Counter::$variant => $name),+ }
+                match self { $(Counter::$variant => stringify!($name)),+ }
             }
         }
     };
 }
 
-counters! {
-    /// Faults taken, of every kind.
-    Traps = "traps",
-    /// Traps on a page that was not in the cache.
-    Misses = "misses",
-    /// Traps on a page in the cache: prefetched, or in flight for another thread.
-    SoftTraps = "soft",
-    /// Traps on a page that was mapped by the time they were looked at.
-    Spurious = "spurious",
-    /// Misses that could not make their deadline.
-    Late = "late",
-    /// Pages that left the cache.
-    Evictions = "evictions",
-    /// Evictions of written pages: each costs a NAND program.
-    DirtyEvictions = "dirty_evictions",
-    /// Pages asked for by the prefetcher.
-    PrefetchIssued = "prefetch_issued",
-    /// Prefetched pages that were then touched.
-    PrefetchUsed = "prefetch_used",
-    /// NAND pages read.
-    FlashReads = "flash_reads",
-    /// NAND pages programmed, garbage collection included.
-    FlashPrograms = "flash_programs",
-    /// NAND pages programmed for the host.
-    HostPrograms = "host_programs",
-    /// Blocks erased.
-    Erases = "erases",
-    /// Valid pages moved by garbage collection.
-    GcMoves = "gc_moves",
-    /// Pages given back by the program (munmap, MADV_DONTNEED).
-    Trims = "trims",
-    /// Evictions the kernel refused because it had pinned the page.
-    Pinned = "pinned",
-    /// The kernel's error at the last eviction it refused.
-    PinnedErrno = "pinned_errno",
-    /// Pages that left the device because the program changed their protection.
-    HostPages = "host_pages",
-    /// Bytes of device memory the program has mapped.
-    PlacedBytes = "placed_bytes",
-    /// Mappings refused because the device was full.
-    DeviceFull = "device_full",
-    /// System calls that failed on device memory in signal mode and were tried again.
-    KernelFaults = "kernel_faults",
-    /// Private mappings of the DAX file, which stay outside the device.
-    PrivateDax = "private_dax",
-    /// Sampled pages whose window is over.
-    SampledPages = "sampled_pages",
-    /// Those that the program touched within their window.
-    SampledTouched = "sampled_touched",
-    /// Sum of their windows, ns.
-    SampledWindowNs = "sampled_window_ns",
-    /// Sum of the mapped pages at the end of each window.
-    SampledMapped = "sampled_mapped",
-    /// Forks of the program.
-    Forks = "forks",
-    /// Cost of a trap before the handler sees it, ns, as calibrated at start.
-    EntryNs = "entry_ns",
-    /// Cost from the handler's last act to the program's next instruction, ns.
-    ExitNs = "exit_ns",
-    /// Nanoseconds since the start of the runtime at the last trap.
-    LastTrapNs = "last_trap_ns",
-    /// Prefetched pages that were touched while they were still on their way.
-    PrefetchLate = "prefetch_late",
-    /// Prefetched pages that left without a touch.
-    PrefetchUnused = "prefetch_unused",
-    /// Prefetches given up because nothing could make room for them.
-    PrefetchDropped = "prefetch_dropped",
-    /// Modelled time of all traps together on the link, ps.
-    PartsProtocol = "parts_protocol_ps",
-    /// Modelled time of all traps together finding out where the page is, ps.
-    PartsIndexing = "parts_indexing_ps",
-    /// Modelled time of all traps together in the device's DRAM, ps.
-    PartsDram = "parts_dram_ps",
-    /// Modelled time of all traps together waiting to be taken in, ps.
-    PartsStall = "parts_stall_ps",
-    /// Modelled time of all traps together waiting for a page already on its way, ps.
-    PartsMerge = "parts_merge_ps",
-    /// Modelled time of all traps together waiting for a die or channel, ps.
-    PartsFlashQueue = "parts_flash_queue_ps",
-    /// Modelled time of all traps together waiting behind garbage collection, ps.
-    PartsFlashGc = "parts_flash_gc_ps",
-    /// Modelled time of all traps together in the flash array, ps.
-    PartsFlashService = "parts_flash_service_ps",
-    /// Answers of a policy from outside that broke its contract.
-    PolicyRefused = "policy_refused",
-    /// Writes that the worn-out device refused.
-    WritesRefused = "writes_refused",
-    /// Entries of the control ring that were answered.
-    Commands = "commands",
-    /// Those of them that were malformed or refused as a whole.
-    CommandsRefused = "commands_refused",
-    /// Pages that prefetch commands brought in.
-    CommandPrefetches = "command_prefetches",
-    /// Pages that evict commands took out.
-    CommandEvictions = "command_evictions",
-    /// NAND programs because of flush and evict commands.
-    Flushes = "flushes",
-    /// Pages that were pinned, each time one was.
-    Pins = "pins",
-    /// Pages that are pinned.
-    PinnedPages = "pinned_pages",
-    /// Pages in the cache or on their way there.
-    CachedPages = "cached_pages",
-    /// Parameters changed while the device ran.
-    Tunes = "tunes",
-    /// Bytes of the device that the program holds without access to them.
-    ReservedBytes = "reserved_bytes",
-    /// Bytes of memory to share with other processes that the program mapped, all of them together.
-    SharedBytes = "shared_bytes",
+macro_rules! parts {
+    ([] $($(#[$doc:meta])* $variant:ident: $name:ident as $key:ident;)+) => {
+        impl Counter {
+            /// The parts of the modelled time, in the model's order, with their keys in the
+            /// results.
+            pub const PARTS: [(&str, Counter); 8] = [$((stringify!($key), Counter::$variant)),+];
+        }
+    };
 }
 
-impl Counter {
-    /// The parts of the modelled time, in the model's order, with their names in the output.
-    pub const PARTS: [(&str, Counter); 8] = [
-        ("protocol", Counter::PartsProtocol),
-        ("indexing", Counter::PartsIndexing),
-        ("dram", Counter::PartsDram),
-        ("stall", Counter::PartsStall),
-        ("merge", Counter::PartsMerge),
-        ("flash_queue", Counter::PartsFlashQueue),
-        ("flash_gc", Counter::PartsFlashGc),
-        ("flash_service", Counter::PartsFlashService),
-    ];
-}
+crate::device_counters! { [crate::run_counters, crate::part_counters, counters] }
+crate::part_counters! { [parts] }
 
 /// Number of counters, with room for more without a new layout.
 const SLOTS: usize = 64;

@@ -33,8 +33,13 @@ impl Residency {
     }
 }
 
-/// A counter of the block and where the model has it.
-type Field = (Counter, fn(&Stats) -> u64);
+/// Sets each counter of the block that the model has.
+macro_rules! copy {
+    ([] $block:ident, $model:ident, $inherited:ident;
+     $($(#[$doc:meta])* $variant:ident: $name:ident as $key:ident;)+) => {
+        $($block.set(Counter::$variant, $model.$name - $inherited.$name);)+
+    };
+}
 
 impl Live {
     /// A block over a mapping of [`sluice_abi::view_bytes`], marked as ready. `heap_at` is the
@@ -82,29 +87,7 @@ impl Live {
     /// Copies the model's counters, less those that a forked child found there.
     pub fn copy_model(&self, model: &Stats, inherited: &Stats) {
         let block = self.change();
-        let fields: [Field; 18] = [
-            (Counter::Evictions, |stats| stats.evictions),
-            (Counter::PolicyRefused, |stats| stats.policy_refused),
-            (Counter::WritesRefused, |stats| stats.writes_refused),
-            (Counter::DirtyEvictions, |stats| stats.dirty_evictions),
-            (Counter::PrefetchIssued, |stats| stats.prefetch_issued),
-            (Counter::PrefetchUsed, |stats| stats.prefetch_used),
-            (Counter::FlashReads, |stats| stats.flash_reads),
-            (Counter::FlashPrograms, |stats| stats.flash_programs),
-            (Counter::HostPrograms, |stats| stats.host_programs),
-            (Counter::PrefetchLate, |stats| stats.prefetch_late),
-            (Counter::PrefetchUnused, |stats| stats.prefetch_unused),
-            (Counter::PrefetchDropped, |stats| stats.prefetch_dropped),
-            (Counter::Erases, |stats| stats.erases),
-            (Counter::GcMoves, |stats| stats.gc_moves),
-            (Counter::Trims, |stats| stats.trims),
-            (Counter::CommandEvictions, |stats| stats.command_evictions),
-            (Counter::Flushes, |stats| stats.flushes),
-            (Counter::Pins, |stats| stats.pins),
-        ];
-        for (counter, of) in fields {
-            block.set(counter, of(model) - of(inherited));
-        }
+        sluice_abi::device_counters! { [copy] block, model, inherited; }
         let parts = model.parts.named().into_iter().zip(inherited.parts.named());
         for ((_, counter), ((_, part), (_, before))) in Counter::PARTS.into_iter().zip(parts) {
             block.set(counter, (part - before).0);

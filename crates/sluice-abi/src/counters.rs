@@ -1,0 +1,239 @@
+//! The counters of a device, each declared once: name, meaning and, if it is none of events, unit.
+//!
+//! A counter that is declared here is a field of the model's `Stats`, if the model counts it, an
+//! entry of the statistics block, a field of the results, and a row of their reference. What is
+//! left to write is the line that counts it.
+//!
+//! Each macro has the rows of one part of the results. It hands them to the macro that is named to
+//! it, after whatever was handed to itself, so that parts can be chained:
+//! `cache_counters! { flash_counters define }` calls `define!` with both. A row is
+//!
+//! ```text
+//! /// What it counts.
+//! Variant: name as key;
+//! ```
+//!
+//! for the [`Counter`](crate::Counter), its name in the block and in `Stats`, and its key in that
+//! part of the results. The order of the rows is the order of the block.
+
+/// What a device's cache did. The model counts these.
+#[macro_export]
+macro_rules! cache_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Pages that left the cache to make room.
+        Evictions: evictions as evictions;
+        /// Of the evictions, those of pages that had been written; each costs a NAND program.
+        DirtyEvictions: dirty_evictions as dirty_evictions;
+        /// Pages that cost a NAND program when they left although nothing was written to them
+        /// (`cache.write_back = all`).
+        CleanWriteBacks: clean_write_backs as clean_write_backs;
+        /// Answers of a policy from outside that broke its contract. FIFO decided instead.
+        PolicyRefused: policy_refused as policy_refused;
+        /// Pages that the prefetcher brought in.
+        PrefetchIssued: prefetch_issued as prefetch_issued;
+        /// Prefetched pages that were accessed before they left.
+        PrefetchUsed: prefetch_used as prefetch_used;
+        /// Of the prefetched pages that were used, those still on their way at the access.
+        PrefetchLate: prefetch_late as prefetch_late;
+        /// Prefetched pages that left without an access.
+        PrefetchUnused: prefetch_unused as prefetch_unused;
+        /// Prefetches given up because no MSHR entry was free or no page could leave.
+        PrefetchDropped: prefetch_dropped as prefetch_dropped;
+    } };
+}
+
+/// What the flash behind the cache did. The model counts these.
+#[macro_export]
+macro_rules! flash_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// NAND pages read, those of garbage collection included.
+        FlashReads: flash_reads as reads;
+        /// NAND pages programmed, those of garbage collection included.
+        FlashPrograms: flash_programs as programs;
+        /// Blocks erased.
+        Erases: erases as erases;
+        /// Valid pages that garbage collection moved.
+        GcMoves: gc_moves as gc_moves;
+        /// Senses of NAND pages that were repeated because the data was not right.
+        ReadRetries: read_retries as read_retries;
+        /// Programs and erases that were suspended for a read, each time they were.
+        Suspensions: suspensions as suspensions;
+        /// Posted operations that went before later reads because the queue of their die was full.
+        ForcedWrites: forced_writes as forced_writes;
+        /// Pages that static wear levelling moved. They are also `gc_moves`.
+        WearMoves: wear_moves as wear_moves;
+        /// Blocks taken out of use after a failed program or erase.
+        BadBlocks: bad_blocks as bad_blocks;
+        /// Writes refused because the flash is worn out. A warning says so as well.
+        WritesRefused: writes_refused as writes_refused;
+    } };
+}
+
+/// What commands of the control ring made the device do. The model counts these.
+#[macro_export]
+macro_rules! commanded_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Pages that evict commands took out of the cache.
+        CommandEvictions: command_evictions as evicted;
+        /// NAND programs because of flush and evict commands.
+        Flushes: flushes as flushed;
+        /// Pages that were pinned, each time one was.
+        Pins: pins as pinned;
+    } };
+}
+
+/// Counters of the model that no part of the results shows as they are.
+#[macro_export]
+macro_rules! other_device_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// NAND pages programmed because the host's writes asked for it.
+        HostPrograms: host_programs as host_programs;
+        /// Pages that the program gave back (`munmap`, `MADV_DONTNEED`) or discarded.
+        Trims: trims as trims;
+    } };
+}
+
+/// How the runtime met faults.
+#[macro_export]
+macro_rules! trap_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Traps on a page that was not in the cache.
+        Misses: misses as miss;
+        /// Traps on a page in the cache: prefetched, sampled, or in flight for another thread.
+        SoftTraps: soft as soft;
+        /// Faults on a page that was mapped by the time they were looked at.
+        Spurious: spurious as spurious;
+    } };
+}
+
+/// How late the runtime was.
+#[macro_export]
+macro_rules! late_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Misses that ended over 1 µs after the moment that the model asked for.
+        Late: late as count;
+    } };
+}
+
+/// What the server of the control ring did.
+#[macro_export]
+macro_rules! command_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Commands of the control ring that were answered.
+        Commands: commands as answered;
+        /// Of the commands answered, those that were malformed or refused as a whole.
+        CommandsRefused: commands_refused as refused;
+        /// Pages that prefetch commands brought in.
+        CommandPrefetches: command_prefetches as prefetched;
+        /// Times that parameters were changed. `config` has those of the start.
+        Tunes: tunes as settings_changed;
+    } };
+}
+
+/// What the program did with device memory.
+#[macro_export]
+macro_rules! memory_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Bytes of device memory that the program had mapped, at its end.
+        PlacedBytes: placed_bytes as placed_bytes;
+        /// Bytes of the device that the program held without access to them, at its end.
+        ReservedBytes: reserved_bytes as reserved_bytes;
+        /// Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min`
+        /// at least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM.
+        SharedBytes: shared_bytes as shared_bytes;
+        /// Evictions that the kernel refused because it had pinned the page.
+        Pinned: pinned as pinned;
+        /// The kernel's error at the last such refusal; 0 when there was none.
+        PinnedErrno: pinned_errno as pinned_errno;
+        /// Pages that left the device because their protection was changed.
+        HostPages: host_pages as host_pages;
+        /// Mappings refused because the device was full.
+        DeviceFull: device_full as device_full;
+        /// Private mappings of the DAX file, which stay outside the device.
+        PrivateDax: private_dax as private_dax;
+    } };
+}
+
+/// What the host did for the program.
+#[macro_export]
+macro_rules! host_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Cost of a trap before the runtime sees it, ns, as calibrated at the start.
+        EntryNs: entry_ns as entry_ns;
+        /// Cost from the runtime's last act to the program's next instruction, ns, likewise.
+        ExitNs: exit_ns as exit_ns;
+        /// Forks of the program.
+        Forks: forks as forks;
+        /// System calls that met a missing page in signal mode and were tried again.
+        KernelFaults: kernel_faults as kernel_faults;
+    } };
+}
+
+/// Counters of the runtime that no part of the results shows as they are.
+#[macro_export]
+macro_rules! other_run_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Faults on pages of the device, of every kind.
+        Traps: traps as traps;
+        /// Sampled pages whose window is over.
+        SampledPages: sampled_pages as sampled_pages;
+        /// Sampled pages that the program touched within their window.
+        SampledTouched: sampled_touched as sampled_touched;
+        /// Sum of the windows of sampled pages, ns.
+        SampledWindowNs: sampled_window_ns as sampled_window_ns;
+        /// Sum of the mapped pages at the end of each window.
+        SampledMapped: sampled_mapped as sampled_mapped;
+        /// Nanoseconds since the start of the runtime at the last trap.
+        LastTrapNs: last_trap_ns as last_trap_ns;
+        /// Pages that are pinned.
+        PinnedPages: pinned_pages as pinned_pages;
+        /// Pages in the cache or on their way there.
+        CachedPages: cached_pages as cached_pages;
+    } };
+}
+
+/// Where the modelled time of traps went, ps.
+#[macro_export]
+macro_rules! part_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// On the CXL link (`device.protocol_latency`).
+        PartsProtocol: parts_protocol_ps as protocol;
+        /// Finding out where the page is (`cache.index_latency`, `write_log.index_latency`).
+        PartsIndexing: parts_indexing_ps as indexing;
+        /// In the device's DRAM (`cache.hit_latency`).
+        PartsDram: parts_dram_ps as dram;
+        /// Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, or for
+        /// a free buffer of the write log.
+        PartsStall: parts_stall_ps as stall;
+        /// Waiting for a page that was on its way already.
+        PartsMerge: parts_merge_ps as merge;
+        /// Waiting for a die or channel behind other work.
+        PartsFlashQueue: parts_flash_queue_ps as flash_queue;
+        /// Waiting behind garbage collection.
+        PartsFlashGc: parts_flash_gc_ps as flash_gc;
+        /// Sensing and transfer in the flash array.
+        PartsFlashService: parts_flash_service_ps as flash_service;
+    } };
+}
+
+/// What the model counts and the runtime copies into the block.
+#[macro_export]
+macro_rules! device_counters {
+    ([$($then:path),+] $($with:tt)*) => {
+        $crate::cache_counters! {
+            [$crate::flash_counters, $crate::commanded_counters, $crate::other_device_counters,
+             $($then),+] $($with)*
+        }
+    };
+}
+
+/// What the runtime counts itself.
+#[macro_export]
+macro_rules! run_counters {
+    ([$($then:path),+] $($with:tt)*) => {
+        $crate::trap_counters! {
+            [$crate::late_counters, $crate::command_counters, $crate::memory_counters,
+             $crate::host_counters, $crate::other_run_counters, $($then),+] $($with)*
+        }
+    };
+}
