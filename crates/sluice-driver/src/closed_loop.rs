@@ -198,7 +198,7 @@ impl Loop {
             done_at, served_by, ..
         } = completion;
         if trapped {
-            self.result.traps.push(lpn.0);
+            self.result.traps.push(lpn.into());
             self.result.trap_latency.record(done_at - now);
         }
         self.count(requester, now, done_at, served_by);

@@ -19,7 +19,7 @@ impl Mmu {
     }
 
     fn bit(lpn: Lpn) -> (usize, u64) {
-        ((lpn.0 / 64) as usize, 1 << (lpn.0 % 64))
+        (lpn.index() / 64, 1 << (lpn.0 % 64))
     }
 
     /// Goes through the page table. Says whether the page is mapped; if not, it traps.

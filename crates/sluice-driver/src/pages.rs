@@ -1,7 +1,7 @@
 //! A trace of pages, one access at a time: how a policy is compared with other simulators.
 
 use sluice_model::{Device, Op, Request};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
 /// Loads from each page in turn, the next when the last is done, and every access visible.
 ///
@@ -18,7 +18,7 @@ pub fn replay(device: &mut Device, pages: &[u32], mut stop: impl FnMut() -> bool
         }
         for page in stretch {
             let req = Request {
-                addr: Lpn(u64::from(*page)).addr(),
+                addr: Lpn(*page).addr(PAGE_BYTES),
                 op: Op::Read,
             };
             now = device.access(now, req, &mut ()).done_at;

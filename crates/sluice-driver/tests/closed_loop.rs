@@ -2,7 +2,7 @@
 
 use sluice_driver::{Access, Options, SimResult, Visibility, run};
 use sluice_model::{Device, RawConfig};
-use sluice_units::{Lpn, Ps, Rng};
+use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
 
 const CACHE_PAGES: u64 = 384;
 /// 1.667 times the cache, the ratio of Cylon's 8 GB working set to its 4.8 GB cache.
@@ -162,7 +162,7 @@ fn hidden_writes_are_found_at_eviction() {
         let touch = |page: u64| [false, page.is_multiple_of(2)].map(move |write| (page, write));
         let stream = (0..PAGES).flat_map(touch);
         let stream = stream.map(|(page, write)| Access {
-            addr: Lpn(page).addr(),
+            addr: Lpn::of(page).addr(PAGE_BYTES),
             write,
         });
         run(
@@ -194,7 +194,7 @@ fn a_written_page_is_clean_when_it_comes_back() {
         (0, false),
     ];
     let stream = pages.map(|(page, write)| Access {
-        addr: Lpn(page).addr(),
+        addr: Lpn::of(page).addr(PAGE_BYTES),
         write,
     });
     let options = Options {
@@ -213,7 +213,7 @@ fn a_written_page_is_clean_when_it_comes_back() {
 fn a_page_that_left_before_its_trap_ended_is_not_mapped() {
     let mut device = device(&[("cache.capacity", "4KiB")]);
     let access = |page: u64| Access {
-        addr: Lpn(page).addr(),
+        addr: Lpn::of(page).addr(PAGE_BYTES),
         write: false,
     };
     let streams = vec![

@@ -133,7 +133,7 @@ fn the_pages_before_are_in_the_devices_cache() {
         let mut memory = memory(migration, pairs);
         memory.fill(&Pages, ALL);
         let device = memory.device();
-        let here = (0..16).filter(|page| device.is_cached(Lpn(*page)));
+        let here = (0..16).filter(|page| device.is_cached(Lpn::of(*page)));
         assert_eq!(here.collect::<Vec<_>>(), cached.collect::<Vec<_>>());
         // Others take their place.
         for page in 100..108 {
@@ -150,7 +150,7 @@ fn what_was_used_before_may_be_less_than_there_is_room_for() {
     let cached = |used| {
         let mut memory = memory(adaptive(), &[("cache.capacity", "32KiB")]);
         memory.fill(&Pages, Bytes(used * PAGE));
-        let cached = |page: &u64| memory.device().is_cached(Lpn(*page));
+        let cached = |page: &u64| memory.device().is_cached(Lpn::of(*page));
         let cached = (0..16).filter(cached).collect::<Vec<_>>();
         (cached, at_home(&mut memory))
     };

@@ -1,155 +1,174 @@
 //! Doubly linked lists over numbered nodes, in two dense arrays.
 #![forbid(unsafe_code)]
 
+use sluice_units::{IndexType, Table};
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 
-/// A node or list end that is not there. Links hold node + 1, so that fresh zeroed memory,
-/// which the operating system hands out untouched, is an empty list.
+/// A node or list end that is not there. Links hold a node's number + 1, so that fresh zeroed
+/// memory, which the operating system hands out untouched, is an empty list.
 const NIL: u32 = 0;
 
-/// Many lists over one set of nodes. A node is in at most one list at a time.
+/// Many lists, numbered by `L`, over one set of nodes, numbered by `N`. A node is in at most one
+/// list at a time.
 ///
 /// The front is where nodes are pushed: the newest; the back is the oldest.
 #[derive(Clone)]
-pub struct Lists {
+pub struct Lists<L = u32, N = u32> {
     /// Per node: [towards the front, towards the back].
     links: Vec<[u32; 2]>,
     /// Per list: [front, back].
-    ends: Vec<[u32; 2]>,
-    lens: Vec<u32>,
+    ends: Table<L, [u32; 2]>,
+    lens: Table<L, u32>,
+    nodes: PhantomData<fn(N)>,
 }
 
 const FRONT: usize = 0;
 const BACK: usize = 1;
 
-impl Lists {
+/// What a link to a node holds.
+#[inline]
+fn link_to(node: impl IndexType) -> u32 {
+    node.number() + 1
+}
+
+/// The node that a link leads to.
+#[inline]
+fn node_of<N: IndexType>(link: u32) -> Option<N> {
+    link.checked_sub(1).map(N::new)
+}
+
+impl<L: IndexType, N: IndexType> Lists<L, N> {
     /// So many empty lists.
-    pub fn new(lists: usize, nodes: usize) -> Lists {
+    pub fn new(lists: u32, nodes: u32) -> Lists<L, N> {
         Lists {
-            links: vec![[NIL; 2]; nodes],
-            ends: vec![[NIL; 2]; lists],
-            lens: vec![0; lists],
+            links: vec![[NIL; 2]; nodes as usize],
+            ends: Table::filled(lists, [NIL; 2]),
+            lens: Table::filled(lists, 0),
+            nodes: PhantomData,
         }
     }
 
     /// More empty lists, up to `lists` of them. Never fewer.
-    pub fn grow(&mut self, lists: usize) {
-        if lists > self.lens.len() {
-            self.ends.resize(lists, [NIL; 2]);
-            self.lens.resize(lists, 0);
-        }
+    pub fn grow(&mut self, lists: u32) {
+        self.ends.grow(lists, [NIL; 2]);
+        self.lens.grow(lists, 0);
     }
 
-    /// Nodes in a list.
-    pub fn len(&self, list: u32) -> u32 {
-        self.lens[list as usize]
+    /// How many nodes a list has.
+    #[inline]
+    pub fn len(&self, list: L) -> u32 {
+        self.lens[list]
     }
 
     /// The newest node.
-    pub fn front(&self, list: u32) -> Option<u32> {
-        self.ends[list as usize][FRONT].checked_sub(1)
+    #[inline]
+    pub fn front(&self, list: L) -> Option<N> {
+        node_of(self.ends[list][FRONT])
     }
 
     /// The oldest node.
-    pub fn back(&self, list: u32) -> Option<u32> {
-        self.ends[list as usize][BACK].checked_sub(1)
+    #[inline]
+    pub fn back(&self, list: L) -> Option<N> {
+        node_of(self.ends[list][BACK])
     }
 
     /// The neighbour on the front's side.
-    pub fn newer(&self, node: u32) -> Option<u32> {
-        self.links[node as usize][FRONT].checked_sub(1)
+    #[inline]
+    pub fn newer(&self, node: N) -> Option<N> {
+        node_of(self.links[node.index()][FRONT])
     }
 
     /// The neighbour on the back's side.
-    pub fn older(&self, node: u32) -> Option<u32> {
-        self.links[node as usize][BACK].checked_sub(1)
+    #[inline]
+    pub fn older(&self, node: N) -> Option<N> {
+        node_of(self.links[node.index()][BACK])
     }
 
     /// Puts a node that is in no list at the front of `list`.
-    pub fn push_front(&mut self, list: u32, node: u32) {
-        let ends = &mut self.ends[list as usize];
-        let old = std::mem::replace(&mut ends[FRONT], node + 1);
-        match old {
-            NIL => ends[BACK] = node + 1,
-            old => self.links[old as usize - 1][FRONT] = node + 1,
+    pub fn push_front(&mut self, list: L, node: N) {
+        let ends = &mut self.ends[list];
+        let old = std::mem::replace(&mut ends[FRONT], link_to(node));
+        match node_of::<N>(old) {
+            None => ends[BACK] = link_to(node),
+            Some(old) => self.links[old.index()][FRONT] = link_to(node),
         }
-        self.links[node as usize] = [NIL, old];
-        self.lens[list as usize] += 1;
+        self.links[node.index()] = [NIL, old];
+        self.lens[list] += 1;
     }
 
     /// Puts a node that is in no list at the back of `list`.
-    pub fn push_back(&mut self, list: u32, node: u32) {
+    pub fn push_back(&mut self, list: L, node: N) {
         match self.back(list) {
             None => self.push_front(list, node),
             Some(back) => {
-                self.links[back as usize][BACK] = node + 1;
-                self.links[node as usize] = [back + 1, NIL];
-                self.ends[list as usize][BACK] = node + 1;
-                self.lens[list as usize] += 1;
+                self.links[back.index()][BACK] = link_to(node);
+                self.links[node.index()] = [link_to(back), NIL];
+                self.ends[list][BACK] = link_to(node);
+                self.lens[list] += 1;
             }
         }
     }
 
     /// Puts `new`, which is in no list, in front of a node of `list`.
-    pub fn push_before(&mut self, list: u32, node: u32, new: u32) {
+    pub fn push_before(&mut self, list: L, node: N, new: N) {
         match self.newer(node) {
             None => self.push_front(list, new),
             Some(newer) => {
-                self.links[newer as usize][BACK] = new + 1;
-                self.links[new as usize] = [newer + 1, node + 1];
-                self.links[node as usize][FRONT] = new + 1;
-                self.lens[list as usize] += 1;
+                self.links[newer.index()][BACK] = link_to(new);
+                self.links[new.index()] = [link_to(newer), link_to(node)];
+                self.links[node.index()][FRONT] = link_to(new);
+                self.lens[list] += 1;
             }
         }
     }
 
     /// Takes a node out of `list`, which it is in.
-    pub fn remove(&mut self, list: u32, node: u32) {
-        let [newer, older] = self.links[node as usize];
-        let ends = &mut self.ends[list as usize];
-        match newer {
-            NIL => ends[FRONT] = older,
-            newer => self.links[newer as usize - 1][BACK] = older,
-        }
-        match older {
-            NIL => ends[BACK] = newer,
-            older => self.links[older as usize - 1][FRONT] = newer,
-        }
-        self.lens[list as usize] -= 1;
+    pub fn remove(&mut self, list: L, node: N) {
+        let [newer, older] = self.links[node.index()];
+        self.join(list, [newer, older], [older, newer]);
+        self.lens[list] -= 1;
     }
 
-    /// Puts a node that is in no list in the place of one of `list`, which leaves it.
-    pub fn replace(&mut self, list: u32, node: u32, new: u32) {
-        let [newer, older] = self.links[node as usize];
-        let ends = &mut self.ends[list as usize];
-        match newer {
-            NIL => ends[FRONT] = new + 1,
-            newer => self.links[newer as usize - 1][BACK] = new + 1,
+    /// Puts a node that is in no list where another one was, which leaves `list`.
+    pub fn replace(&mut self, list: L, node: N, new: N) {
+        let around = self.links[node.index()];
+        self.join(list, around, [link_to(new); 2]);
+        self.links[new.index()] = around;
+    }
+
+    /// Links the neighbours of a gap, or the ends of the list where there is none: the newer one
+    /// to `links[0]`, and the older one to `links[1]`.
+    #[inline]
+    fn join(&mut self, list: L, [newer, older]: [u32; 2], links: [u32; 2]) {
+        let ends = &mut self.ends[list];
+        match node_of::<N>(newer) {
+            None => ends[FRONT] = links[0],
+            Some(newer) => self.links[newer.index()][BACK] = links[0],
         }
-        match older {
-            NIL => ends[BACK] = new + 1,
-            older => self.links[older as usize - 1][FRONT] = new + 1,
+        match node_of::<N>(older) {
+            None => ends[BACK] = links[1],
+            Some(older) => self.links[older.index()][FRONT] = links[1],
         }
-        self.links[new as usize] = [newer, older];
     }
 
     /// Makes a node of `list` its front.
-    pub fn move_to_front(&mut self, list: u32, node: u32) {
-        if self.ends[list as usize][FRONT] != node + 1 {
+    pub fn move_to_front(&mut self, list: L, node: N) {
+        if self.ends[list][FRONT] != link_to(node) {
             self.remove(list, node);
             self.push_front(list, node);
         }
     }
 
     /// Takes the oldest node out of `list`.
-    pub fn pop_back(&mut self, list: u32) -> Option<u32> {
+    pub fn pop_back(&mut self, list: L) -> Option<N> {
         let node = self.back(list)?;
         self.remove(list, node);
         Some(node)
     }
 
     /// The oldest node of `list` for which `wanted` holds.
-    pub fn oldest(&self, list: u32, mut wanted: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn oldest(&self, list: L, mut wanted: impl FnMut(N) -> bool) -> Option<N> {
         let mut cursor = self.back(list);
         while let Some(node) = cursor {
             if wanted(node) {
@@ -161,17 +180,17 @@ impl Lists {
     }
 
     /// The nodes of `list`, newest first.
-    pub fn iter(&self, list: u32) -> impl Iterator<Item = u32> {
+    pub fn iter(&self, list: L) -> impl Iterator<Item = N> {
         std::iter::successors(self.front(list), |node| self.older(*node))
     }
 }
 
-/// By what the lists hold; links of nodes in no list are left over and mean nothing.
-impl Hash for Lists {
+/// Hashes what the lists hold. The links of a node in no list are left over and mean nothing.
+impl<L: IndexType, N: IndexType> Hash for Lists<L, N> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for list in 0..self.lens.len() as u32 {
+        for list in self.lens.indices() {
             self.len(list).hash(state);
-            self.iter(list).for_each(|node| node.hash(state));
+            self.iter(list).for_each(|node| node.number().hash(state));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use sluice_model::{Device, EVICTIONS, Effects, GC_VICTIMS, Op, PREFETCHES, RawConfig, Request};
 use sluice_testkit::alloc::CountingAlloc;
-use sluice_units::{Lpn, Ps, Rng};
+use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
 
 #[global_allocator]
 static ALLOC: CountingAlloc = CountingAlloc;
@@ -44,7 +44,7 @@ fn exercise(device: &mut Device, accesses: u64) {
     let mut rng = Rng::stream(5, "allocation");
     let mut now = Ps::ZERO;
     for _ in 0..accesses {
-        let lpn = Lpn(rng.below(2_048));
+        let lpn = Lpn::of(rng.below(2_048));
         now += Ps::from_ns(rng.below(100_000));
         match rng.below(50) {
             0 => device.discard(now, lpn),
@@ -58,7 +58,7 @@ fn exercise(device: &mut Device, accesses: u64) {
                 device.access(
                     now,
                     Request {
-                        addr: lpn.addr(),
+                        addr: lpn.addr(PAGE_BYTES),
                         op,
                     },
                     &mut EveryThirdWritten,
@@ -226,12 +226,12 @@ fn the_write_log_and_the_hint_allocate_nothing_either() {
         now += Ps::from_ns(rng.below(20_000));
         // Few pages often and many seldom, so that tables of every size come and go.
         let lpn = rng.below(64) * rng.below(32);
-        let addr = Lpn(lpn).addr() + rng.below(64) * 64;
+        let addr = Lpn::of(lpn).addr(PAGE_BYTES) + rng.below(64) * 64;
         let op = [Op::Write, Op::Write, Op::Read][rng.below(3) as usize];
         match rng.below(200) {
-            0 => device.discard(now, Lpn(lpn)),
-            1 => _ = device.take_page(now, Lpn(lpn)),
-            2 => _ = device.give_page(now, Lpn(lpn), &mut EveryThirdWritten),
+            0 => device.discard(now, Lpn::of(lpn)),
+            1 => _ = device.take_page(now, Lpn::of(lpn)),
+            2 => _ = device.give_page(now, Lpn::of(lpn), &mut EveryThirdWritten),
             _ => _ = device.access(now, Request { addr, op }, &mut EveryThirdWritten),
         }
     }

@@ -2,7 +2,7 @@
 
 use sluice_model::{Op, Request, ServedBy};
 use sluice_testkit::rig::{MISS, Recorder, device, read, write};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
 const NEXT_3: [(&str, &str); 2] = [("prefetch.policy", "nextn"), ("prefetch.degree", "3")];
 
@@ -47,8 +47,8 @@ fn prefetching_ends_with_the_device() {
     let mut device = device(&NEXT_3);
     let last = device.pages() - 1;
     read(&mut device, Ps::ZERO, last - 1);
-    assert!(device.is_cached(Lpn(last)));
-    assert!(!device.is_cached(Lpn(last + 1)));
+    assert!(device.is_cached(Lpn::of(last)));
+    assert!(!device.is_cached(Lpn::of(last + 1)));
     assert_eq!(device.stats().prefetch_issued, 1);
 }
 
@@ -86,7 +86,7 @@ fn a_prefetch_does_not_push_out_the_page_that_asked_for_it() {
         for round in 0..20 {
             let lpn = round * 10;
             read(&mut device, Ps(round), lpn);
-            assert!(device.is_cached(Lpn(lpn)), "{policy:?}, round {round}");
+            assert!(device.is_cached(Lpn::of(lpn)), "{policy:?}, round {round}");
         }
     }
 }
@@ -120,7 +120,7 @@ fn only_written_pages_are_programmed() {
         device.access(
             Ps::from_ms(lpn),
             Request {
-                addr: Lpn(lpn).addr(),
+                addr: Lpn::of(lpn).addr(PAGE_BYTES),
                 op,
             },
             &mut host,
@@ -128,7 +128,7 @@ fn only_written_pages_are_programmed() {
     }
     for lpn in 10..14 {
         let req = Request {
-            addr: Lpn(lpn).addr(),
+            addr: Lpn::of(lpn).addr(PAGE_BYTES),
             op: Op::Read,
         };
         device.access(Ps::from_ms(lpn), req, &mut host);

@@ -5,7 +5,7 @@ use sluice_model::{
     Request, ServedBy,
 };
 use sluice_testkit::rig::{MISS, Recorder, device, read, write};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
 const READ: Ps = Ps::from_us(40);
 const HIT: Ps = Ps::from_ns(150);
@@ -95,9 +95,9 @@ fn an_unpinned_page_leaves_like_a_newcomer() {
     }
     command(&mut device, 5, Command::Unpin(Lpn(0))).unwrap();
     for (ms, leaves) in [(6, 1), (7, 2), (8, 3), (9, 0)] {
-        assert!(device.is_cached(Lpn(leaves)));
+        assert!(device.is_cached(Lpn::of(leaves)));
         read(&mut device, now(ms), 100 + ms);
-        assert!(!device.is_cached(Lpn(leaves)), "page {leaves}");
+        assert!(!device.is_cached(Lpn::of(leaves)), "page {leaves}");
     }
 }
 
@@ -157,7 +157,7 @@ fn a_prefetch_brings_a_page_in_or_says_why_not() {
     assert_eq!(full, Err(Refused::NoRoom(Lpn(4))));
     let completion = read(&mut device, MISS, 3);
     assert!(completion.was_prefetched && completion.served_by == ServedBy::CacheHit);
-    let beyond = Refused::NotOnDevice(Lpn(4_096), 4_096);
+    let beyond = Refused::NotOnDevice(4_096, 4_096);
     assert_eq!(
         command(&mut device, 5, Command::Prefetch(Lpn(4_096))),
         Err(beyond)
@@ -176,14 +176,14 @@ fn an_evicted_page_is_programmed_if_it_was_written_and_unmapped() {
         device.access(
             now(lpn),
             Request {
-                addr: Lpn(lpn).addr(),
+                addr: Lpn::of(lpn).addr(PAGE_BYTES),
                 op,
             },
             &mut host,
         );
     }
     for (lpn, programs) in [(0, 0), (1, 1), (2, 2)] {
-        let done = device.command(now(5), Command::Evict(Lpn(lpn)), &mut host);
+        let done = device.command(now(5), Command::Evict(Lpn::of(lpn)), &mut host);
         assert_eq!(
             done,
             Ok(Done {
@@ -192,7 +192,7 @@ fn an_evicted_page_is_programmed_if_it_was_written_and_unmapped() {
             })
         );
         assert_eq!(device.stats().host_programs, programs);
-        assert!(!device.is_cached(Lpn(lpn)));
+        assert!(!device.is_cached(Lpn::of(lpn)));
     }
     assert_eq!(host.unmapped, [0, 1, 2]);
     assert_eq!(
@@ -262,7 +262,7 @@ fn a_flush_of_a_page_on_its_way_waits_for_the_rest() {
 }
 
 fn block(op: BlockOp, lpn: u64, count: u64) -> BlockRequest {
-    BlockRequest::new(op, Lpn(lpn), count)
+    BlockRequest::new(op, Lpn::of(lpn), count)
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn a_block_trim_ends_pages_wherever_they_are() {
 #[test]
 fn a_block_request_past_the_end_does_nothing() {
     let mut device = device(&[]);
-    for (lpn, count) in [(4_095, 2), (u64::MAX, 1), (0, u64::MAX)] {
+    for (lpn, count) in [(4_095, 2), (u64::from(u32::MAX), 1), (0, u64::MAX)] {
         let refused = device.block(now(0), block(BlockOp::Write, lpn, count), &mut ());
         assert!(
             matches!(refused, Err(Refused::NotOnDevice(_, 4_096))),

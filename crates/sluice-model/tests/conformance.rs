@@ -60,7 +60,7 @@ fn equals_naive(policy: &str, sets: u64, ways: u64, steps: &[Step]) {
             Step::Read(page) => (page, Op::Read),
             Step::Write(page) => (page, Op::Write),
             Step::Discard(page) => {
-                device.discard(now, Lpn(page));
+                device.discard(now, Lpn::of(page));
                 plain[(page % sets) as usize].discard(page);
                 dirty.remove(&page);
                 continue;
@@ -68,7 +68,7 @@ fn equals_naive(policy: &str, sets: u64, ways: u64, steps: &[Step]) {
         };
         let mut host = Recorder::default();
         let req = Request {
-            addr: Lpn(page).addr(),
+            addr: Lpn::of(page).addr(PAGE_BYTES),
             op,
         };
         let hit = device.access(now, req, &mut host).served_by == ServedBy::CacheHit;
@@ -107,7 +107,7 @@ fn keeps_what_is_in_flight(policy: &str, ways: u64, steps: &[Step], gaps: &[u64]
         let mut host = Recorder::default();
         let stalls = device.stats().mshr_stalls;
         let req = Request {
-            addr: Lpn(page).addr(),
+            addr: Lpn::of(page).addr(PAGE_BYTES),
             op: Op::Read,
         };
         let completion = device.access(now, req, &mut host);
@@ -119,9 +119,11 @@ fn keeps_what_is_in_flight(policy: &str, ways: u64, steps: &[Step], gaps: &[u64]
         if completion.served_by == ServedBy::Flash {
             ready_at.insert(page, completion.done_at);
         }
-        assert!(device.is_cached(Lpn(page)), "the page asked for stays");
+        assert!(device.is_cached(Lpn::of(page)), "the page asked for stays");
         assert!(completion.done_at >= now + Ps::from_ns(150));
-        let cached = (0..PAGES).filter(|lpn| device.is_cached(Lpn(*lpn))).count() as u64;
+        let cached = (0..PAGES)
+            .filter(|lpn| device.is_cached(Lpn::of(*lpn)))
+            .count() as u64;
         let stats = device.stats();
         assert_eq!(
             stats.misses + stats.prefetch_issued - stats.evictions,
@@ -170,13 +172,13 @@ proptest! {
         }
         let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
         for (step, (page, kind)) in steps.iter().enumerate() {
-            let (now, lpn) = (Ps::from_us(step as u64), Lpn(page % pages));
+            let (now, lpn) = (Ps::from_us(step as u64), Lpn::of(page % pages));
             match kind {
                 0 => device.discard(now, lpn),
                 1..5 => device.write_back(now, lpn),
                 _ => {
                     let op = if kind % 2 == 0 { Op::Read } else { Op::Write };
-                    device.access(now, Request { addr: lpn.addr(), op }, &mut ());
+                    device.access(now, Request { addr: lpn.addr(PAGE_BYTES), op }, &mut ());
                 }
             }
         }

@@ -111,7 +111,7 @@ proptest! {
     ) {
         let mut device = device(16, ways);
         for (step, (page, kind)) in steps.iter().enumerate() {
-            let (now, lpn) = (Ps::from_us(step as u64 * gap), Lpn(*page));
+            let (now, lpn) = (Ps::from_us(step as u64 * gap), Lpn::of(*page));
             if *kind == 0 {
                 device.discard(now, lpn);
             } else {
@@ -130,7 +130,7 @@ fn nothing_beats_belady() {
         let (mut host, mut now) = (Recorder::default(), Ps::ZERO);
         for page in &trace.pages {
             let req = sluice_model::Request {
-                addr: Lpn(*page).addr(),
+                addr: Lpn::of(*page).addr(PAGE_BYTES),
                 op: sluice_model::Op::Read,
             };
             now = device.access(now, req, &mut host).done_at;

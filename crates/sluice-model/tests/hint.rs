@@ -57,7 +57,7 @@ fn programs_and_reads_add_up() {
         // The first writes of a device go to channel 0, 1, 2.. in turn: one in eight is here.
         let queued = |device: &mut Device| {
             for lpn in 0..programs * 8 {
-                device.write_back(Ps::ZERO, Lpn(1_000 + lpn));
+                device.write_back(Ps::ZERO, Lpn::of(1_000 + lpn));
             }
             for turn in 0..reads {
                 read(device, Ps::ZERO, 8 + 64 * turn);
@@ -91,7 +91,7 @@ fn collection_is_announced_at_once() {
     let mut rng = Rng::stream(1, "overwrites");
     let mut now = Ps::ZERO;
     while device.stats().erases == 0 {
-        device.write_back(now, Lpn(rng.below(device.pages())));
+        device.write_back(now, Lpn::of(rng.below(device.pages())));
         now += PROGRAM;
     }
     let hints = [0, 1].map(|lpn| read(&mut device, now, lpn).hint);

@@ -2,7 +2,7 @@
 
 use sluice_model::{Op, Request};
 use sluice_testkit::rig::{Recorder, device};
-use sluice_units::{Lpn, Ps, Rng};
+use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of a page of 4 KiB.
@@ -33,7 +33,7 @@ fn lines_of_pages_that_leave_are_those_used_since_they_came() {
         let line = rng.below(if lpn.is_multiple_of(3) { 64 } else { 2 });
         let op = [Op::Read, Op::Write][usize::from(rng.below(4) == 0)];
         let mut host = Recorder::default();
-        let addr = Lpn(lpn).addr() + line * 64;
+        let addr = Lpn::of(lpn).addr(PAGE_BYTES) + line * 64;
         device.access(Ps::from_ms(step), Request { addr, op }, &mut host);
         for left in host.unmapped {
             let page = cached.remove(&left).expect("what leaves was cached");

@@ -2,7 +2,7 @@
 
 use sluice_model::dram::Dram;
 use sluice_model::{Device, Op, RawConfig, Request, ServedBy};
-use sluice_units::{LINE_BYTES, Lpn, Ps};
+use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 
 const CACHE: u64 = 64 << 10;
 /// Protocol and index of an access that asks the log, and of one that asks the cache alone.
@@ -54,7 +54,7 @@ fn stores_and_loads_of_the_log_take_the_time_of_their_banks() {
     let now = Ps::from_us(5);
     let mut times = Vec::new();
     for place in 0..20 {
-        let addr = Lpn(place * 3).addr() + 128;
+        let addr = Lpn::of(place * 3).addr(PAGE_BYTES) + 128;
         let (time, served_by) = access(&mut device, now, addr, Op::Write);
         let expected = dram.access(now + AT_LOG, logged(place), Op::Write).done_at;
         assert_eq!(now + AT_LOG + time, expected, "store {place}");
@@ -64,7 +64,7 @@ fn stores_and_loads_of_the_log_take_the_time_of_their_banks() {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
     let later = now + Ps::from_ns(300);
     for place in [7, 2, 19] {
-        let addr = Lpn(place * 3).addr() + 128;
+        let addr = Lpn::of(place * 3).addr(PAGE_BYTES) + 128;
         let (time, served_by) = access(&mut device, later, addr, Op::Read);
         let expected = dram.access(later + AT_LOG, logged(place), Op::Read).done_at;
         assert_eq!(later + AT_LOG + time, expected, "load {place}");

@@ -1,7 +1,7 @@
 //! Compaction of the write log where reads go first: closed forms on one die.
 
 use sluice_model::{Device, Op, RawConfig, Request, ServedBy};
-use sluice_units::{LINE_BYTES, Lpn, Ps};
+use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 
 const READ: Ps = Ps::from_us(3);
 const PROGRAM: Ps = Ps::from_us(100);
@@ -32,7 +32,7 @@ fn compacting(pairs: &[(&str, &str)]) -> Device {
     }
     let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
     for lpn in 0..PAGES {
-        let addr = Lpn(lpn).addr();
+        let addr = Lpn::of(lpn).addr(PAGE_BYTES);
         let op = Op::Write;
         device.access(Ps::ZERO, Request { addr, op }, &mut ());
     }
@@ -41,7 +41,7 @@ fn compacting(pairs: &[(&str, &str)]) -> Device {
 
 /// Loads a page that is neither cached nor logged. Says when it is done.
 fn load(device: &mut Device, now: Ps, lpn: u64) -> Ps {
-    let addr = Lpn(lpn).addr();
+    let addr = Lpn::of(lpn).addr(PAGE_BYTES);
     let completion = device.access(now, Request { addr, op: Op::Read }, &mut ());
     assert_eq!(completion.served_by, ServedBy::Flash);
     completion.done_at

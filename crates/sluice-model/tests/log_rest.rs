@@ -3,7 +3,7 @@
 
 use sluice_model::{Device, Op, Request, ServedBy};
 use sluice_testkit::rig::device;
-use sluice_units::{LINE_BYTES, Lpn, Ps};
+use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 
 const PROTOCOL: Ps = Ps::from_ns(40);
 const LOG_INDEX: Ps = Ps::from_ns(72);
@@ -30,7 +30,7 @@ fn device_of(lines: u64) -> Device {
 }
 
 fn store(device: &mut Device, now: Ps, lpn: u64) {
-    let addr = Lpn(lpn).addr();
+    let addr = Lpn::of(lpn).addr(PAGE_BYTES);
     let op = Op::Write;
     let completion = device.access(now, Request { addr, op }, &mut ());
     assert_eq!(completion.served_by, ServedBy::WriteLog);

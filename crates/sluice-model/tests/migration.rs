@@ -2,7 +2,7 @@
 
 use sluice_model::{Command, Device, Op, RawConfig, Request, ServedBy};
 use sluice_testkit::rig::{MISS, device, read, write};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
 const HIT: Ps = Ps::from_ns(150);
 const LOG_INDEX: Ps = Ps::from_ns(72);
@@ -11,7 +11,7 @@ const LOG: (&str, &str) = ("write_log.capacity", "64KiB");
 const SMALL: (&str, &str) = ("cache.capacity", "16KiB");
 
 fn take(device: &mut Device, now: Ps, lpn: u64) -> bool {
-    device.take_page(now, Lpn(lpn)).dirty
+    device.take_page(now, Lpn::of(lpn)).dirty
 }
 
 fn programs(device: &Device) -> u64 {
@@ -115,7 +115,7 @@ fn with_a_log_the_page_is_appended_line_by_line() {
     assert_eq!(given.done_at, LATER + LOG_INDEX + HIT);
     assert!(!device.is_cached(Lpn(5)));
     for line in [0, 17, 63] {
-        let addr = Lpn(5).addr() + line * 64;
+        let addr = Lpn(5).addr(PAGE_BYTES) + line * 64;
         let request = Request { addr, op: Op::Read };
         let found = device.access(LATER * 2, request, &mut ());
         assert_eq!(found.served_by, ServedBy::WriteLog, "line {line}");
@@ -186,7 +186,7 @@ fn a_pin_ends_when_the_host_takes_the_page() {
         .command(Ps::ZERO, Command::Pin(Lpn(5)), &mut ())
         .unwrap();
     assert!(device.is_pinned(Lpn(5)) && !device.is_pinned(Lpn(6)));
-    assert!(!device.is_pinned(Lpn(u64::MAX)));
+    assert!(!device.is_pinned(Lpn(u32::MAX)));
     take(&mut device, LATER, 5);
     assert!(!device.is_pinned(Lpn(5)));
     assert_eq!((device.pinned_pages(), device.stats().pins_dropped), (0, 1));

@@ -13,7 +13,7 @@ const ONE_DIE: [(&str, &str); 2] = [("nand.channels", "1"), ("nand.dies", "1")];
 /// Two programs asked for at once of a single die, and a read 50 us later.
 fn read_behind_programs(pairs: &[(&str, &str)]) -> (Device, Ps) {
     let mut device = device(&[&ONE_DIE[..], pairs].concat());
-    (0..2).for_each(|lpn| device.write_back(Ps::ZERO, Lpn(lpn)));
+    (0..2).for_each(|lpn| device.write_back(Ps::ZERO, Lpn::of(lpn)));
     let completion = read(&mut device, Ps::from_us(50), 9);
     (device, completion.done_at)
 }
@@ -57,7 +57,7 @@ fn a_cell_has_as_many_types_of_pages_as_bits() {
         given.extend(types.iter().map(|place| all[*place]));
         let mut device = device(&[&ONE_DIE[..], &given].concat());
         // Pages that are written one after the other lie so in their block.
-        (0..24).for_each(|lpn| device.write_back(Ps::from_ms(lpn), Lpn(lpn)));
+        (0..24).for_each(|lpn| device.write_back(Ps::from_ms(lpn), Lpn::of(lpn)));
         let time = |lpn| {
             let at = Ps::from_ms(1_000 + lpn);
             (read(&mut device, at, lpn).done_at - at - HIT).as_us()

@@ -17,7 +17,7 @@ fn hits(policy: &str, cache_pages: u64, pages: &[u64]) -> u64 {
     let mut now = Ps::ZERO;
     for page in pages {
         let req = Request {
-            addr: Lpn(*page).addr(),
+            addr: Lpn::of(*page).addr(PAGE_BYTES),
             op: Op::Read,
         };
         let completion = device.access(now, req, &mut ());

@@ -174,7 +174,7 @@ fn waiting_behind_collection_is_told_from_waiting_behind_writes() {
     let mut now = Ps::ZERO;
     let mut waited = (Ps::ZERO, Ps::ZERO);
     for lpn in (0..8_000).map(|i| i * 7 % 4_096) {
-        device.write_back(now, Lpn(lpn));
+        device.write_back(now, Lpn::of(lpn));
         let parts = of(&mut device, load(now, (lpn + 3_000) % 4_096));
         waited = (waited.0 + parts.flash_queue, waited.1 + parts.flash_gc);
         now += Ps::from_us(100);

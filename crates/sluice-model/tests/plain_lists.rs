@@ -20,7 +20,7 @@ fn follows(plain_name: &str, settings: &[(&str, &str)], cache_pages: u64) {
         for (index, page) in trace.pages[..7_000].iter().enumerate() {
             let mut host = Recorder::default();
             let req = Request {
-                addr: Lpn(*page).addr(),
+                addr: Lpn::of(*page).addr(PAGE_BYTES),
                 op: Op::Read,
             };
             let completion = device.access(now, req, &mut host);

@@ -130,7 +130,7 @@ fn garbage_collection_costs_its_reads_programs_and_erases() {
         let mut rng = Rng::stream(1, "overwrites");
         for _ in 0..writes {
             let lpn = rng.below(device.pages());
-            device.write_back(Ps::ZERO, Lpn(lpn));
+            device.write_back(Ps::ZERO, Lpn::of(lpn));
         }
         let done_at = read(&mut device, Ps::ZERO, 100).done_at;
         let stats = device.stats();

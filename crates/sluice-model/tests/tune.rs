@@ -7,7 +7,7 @@ use sluice_model::{
 };
 use sluice_testkit::cases;
 use sluice_testkit::rig::{MISS, Recorder, device, read};
-use sluice_units::{Lpn, Ps, Rng};
+use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
 
 const HIT: Ps = Ps::from_ns(150);
 
@@ -20,7 +20,7 @@ fn evictions(device: &mut Device, from_ms: u64, lpns: &[u64]) -> Vec<u64> {
     let mut host = Recorder::default();
     for (n, lpn) in lpns.iter().enumerate() {
         let request = sluice_model::Request {
-            addr: Lpn(*lpn).addr(),
+            addr: Lpn::of(*lpn).addr(PAGE_BYTES),
             op: sluice_model::Op::Read,
         };
         device.access(Ps::from_ms(from_ms + n as u64), request, &mut host);
@@ -91,7 +91,7 @@ fn pins_are_kept_over_a_switch_and_a_lower_limit() {
     let mut device = device(&[("cache.capacity", "16KiB")]);
     let pin = |device: &mut Device, lpn| {
         device
-            .command(Ps::from_ms(1), Command::Pin(Lpn(lpn)), &mut ())
+            .command(Ps::from_ms(1), Command::Pin(Lpn::of(lpn)), &mut ())
             .is_ok()
     };
     assert!(pin(&mut device, 0) && pin(&mut device, 1));
@@ -235,7 +235,7 @@ proptest! {
         let mut now = Ps::ZERO;
         for (lpn, what, entry) in steps {
             now += Ps::from_us(17);
-            let cached: Vec<bool> = (0..64).map(|lpn| device.is_cached(Lpn(lpn))).collect();
+            let cached: Vec<bool> = (0..64).map(|lpn| device.is_cached(Lpn::of(lpn))).collect();
             let key = match what {
                 0 => Some(("cache.policy", EVICTIONS[entry % EVICTIONS.len()].info.name)),
                 1 => Some(("prefetch.policy", PREFETCHES[entry % PREFETCHES.len()].info.name)),
@@ -244,12 +244,12 @@ proptest! {
             if let Some((key, value)) = key {
                 let pairs = [("prefetch.degree", "3"), (key, value)];
                 prop_assert!(device.tune(&pairs, 1).is_ok());
-                let after: Vec<bool> = (0..64).map(|lpn| device.is_cached(Lpn(lpn))).collect();
+                let after: Vec<bool> = (0..64).map(|lpn| device.is_cached(Lpn::of(lpn))).collect();
                 prop_assert_eq!(cached, after);
             } else if what == 2 {
-                let _ = device.command(now, Command::Pin(Lpn(lpn)), &mut ());
+                let _ = device.command(now, Command::Pin(Lpn::of(lpn)), &mut ());
             } else if what == 3 {
-                let _ = device.command(now, Command::Unpin(Lpn(lpn)), &mut ());
+                let _ = device.command(now, Command::Unpin(Lpn::of(lpn)), &mut ());
             } else {
                 read(&mut device, now, lpn);
             }
@@ -289,10 +289,10 @@ fn a_policy_switched_to_is_told_what_it_has_to_know() {
             let mut rng = Rng::stream(2, "switched");
             let mut hosts = [Recorder::default(), Recorder::default()];
             for step in 0..1_500 {
-                let lpn = Lpn(rng.below(60).min(rng.below(60)));
+                let lpn = Lpn::of(rng.below(60).min(rng.below(60)));
                 let op = [Op::Read, Op::Write][usize::from(rng.below(5) == 0)];
                 let request = Request {
-                    addr: lpn.addr(),
+                    addr: lpn.addr(PAGE_BYTES),
                     op,
                 };
                 let [expected, ours] = [&mut made, &mut switched]

@@ -110,7 +110,7 @@ fn measure(overprovision: &str, skew: &Skew, pairs: &[(&str, &str)]) -> (f64, f6
         }
         for _ in 0..pages {
             let Write { lpn, stream } = skew.draw(pages, &mut rng);
-            let mut write = BlockRequest::new(BlockOp::Write, Lpn(u64::from(lpn)), 1);
+            let mut write = BlockRequest::new(BlockOp::Write, Lpn(lpn), 1);
             write.placement.stream = stream;
             device.block(Ps::ZERO, write, &mut ()).unwrap();
         }

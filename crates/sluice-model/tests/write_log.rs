@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sluice_model::{Device, Effects, Op, RawConfig, Request, ServedBy, Stats};
 use sluice_testkit::rig::{access, read};
-use sluice_units::{LINE_BYTES, Lpn, Ps, Rng};
+use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::BTreeMap;
 
 const PROTOCOL: Ps = Ps::from_ns(40);
@@ -43,7 +43,7 @@ fn device_of(lines: u64, pairs: &[(&str, &str)]) -> Device {
 }
 
 fn store(device: &mut Device, now: Ps, lpn: u64, line: u64) -> Ps {
-    let addr = Lpn(lpn).addr() + line * LINE_BYTES;
+    let addr = Lpn::of(lpn).addr(PAGE_BYTES) + line * LINE_BYTES;
     let completion = device.access(
         now,
         Request {
@@ -57,7 +57,7 @@ fn store(device: &mut Device, now: Ps, lpn: u64, line: u64) -> Ps {
 }
 
 fn load(device: &mut Device, now: Ps, lpn: u64, line: u64) -> (Ps, ServedBy) {
-    let addr = Lpn(lpn).addr() + line * LINE_BYTES;
+    let addr = Lpn::of(lpn).addr(PAGE_BYTES) + line * LINE_BYTES;
     let completion = device.access(now, Request { addr, op: Op::Read }, &mut ());
     (completion.done_at, completion.served_by)
 }
@@ -282,11 +282,11 @@ fn stores_bring_nothing_into_the_cache() {
     let mut device = device_of(256, &[("cache.capacity", "4KiB")]);
     for lpn in 0..1_000 {
         let req = Request {
-            addr: Lpn(lpn).addr(),
+            addr: Lpn::of(lpn).addr(PAGE_BYTES),
             op: Op::Write,
         };
         device.access(Ps::from_us(lpn), req, &mut NeverUnmaps);
-        assert!(!device.is_cached(Lpn(lpn)));
+        assert!(!device.is_cached(Lpn::of(lpn)));
     }
     assert_eq!(device.stats().evictions, 0);
 }
@@ -317,7 +317,7 @@ fn sparse(pairs: &[(&str, &str)], store_percent: u64, written: u64) -> Stats {
         };
         // Skewed: the least of three draws, and neighbours in rank far apart on the device.
         let rank = (0..3).map(|_| rng.below(among)).min().unwrap();
-        let addr = Lpn(rank * 1_237 % pages).addr() + rng.below(8) * 8 * LINE_BYTES;
+        let addr = Lpn::of(rank * 1_237 % pages).addr(PAGE_BYTES) + rng.below(8) * 8 * LINE_BYTES;
         now = device.access(now, Request { addr, op }, &mut ()).done_at;
     }
     *device.stats()
@@ -405,11 +405,11 @@ fn serves_what_was_stored(lines: u64, buffers: &str, coalescing: &str, steps: &[
                 assert!(by != ServedBy::WriteLog || known, "{step:?} at {at}");
             }
             Step::Discard(page) => {
-                device.discard(now, Lpn(page));
+                device.discard(now, Lpn::of(page));
                 stored.retain(|place, _| place.0 != page);
             }
             Step::WriteBack(page) => {
-                device.write_back(now, Lpn(page));
+                device.write_back(now, Lpn::of(page));
                 stored.retain(|place, _| place.0 != page);
             }
             Step::Wait(ns) => now += Ps::from_ns(ns),

@@ -404,13 +404,13 @@ impl Host {
 
 impl Effects for Host {
     fn cached(&mut self, lpn: Lpn) {
-        self.top = self.top.max(lpn.0 + 1);
-        self.used.mark(lpn.0 as usize);
-        self.residency.set(lpn.0, sluice_abi::CACHED);
+        self.top = self.top.max(u64::from(lpn) + 1);
+        self.used.mark(lpn.index());
+        self.residency.set(lpn.into(), sluice_abi::CACHED);
     }
 
     fn unmap(&mut self, lpn: Lpn) -> bool {
-        let lpn = lpn.0;
+        let lpn = u64::from(lpn);
         let written = self.give_up(lpn);
         let is_mapped = self.state[lpn as usize] & MAPPED != 0;
         self.residency

@@ -29,7 +29,7 @@ impl Engine {
             let state = core.host.state[lpn as usize];
             if state & (MAPPED | STASHED | WRITTEN | SAMPLED) != 0 {
                 core.host.reset(lpn, PENDING | OFF_DEVICE, 0);
-                core.device.discard(now, Lpn(lpn));
+                core.device.discard(now, Lpn::of(lpn));
                 core.show(lpn);
             }
         }
@@ -79,7 +79,7 @@ impl Engine {
                     // EEXIST cannot be: the page is not mapped. Other failures leave zeros.
                     let _ = core.host.map(lpn, start + at * PAGE);
                 }
-                core.device.discard(now, Lpn(lpn));
+                core.device.discard(now, Lpn::of(lpn));
                 core.host.reset(lpn, PENDING, OFF_DEVICE);
                 core.host.used.mark(lpn as usize);
                 core.show(lpn);

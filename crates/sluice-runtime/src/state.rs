@@ -196,7 +196,7 @@ impl Core {
     pub(crate) fn sweep_orphans(&mut self, now: Ps) {
         while let Some((lpn, written)) = self.host.next_orphan() {
             if written {
-                self.device.write_back(now, Lpn(lpn));
+                self.device.write_back(now, Lpn::of(lpn));
             }
         }
     }
@@ -228,9 +228,9 @@ impl Core {
     pub(crate) fn show(&self, lpn: u64) {
         let bit = |is: bool, bit| if is { bit } else { 0 };
         let mapped = self.host.state[lpn as usize] & (MAPPED | OFF_DEVICE) == MAPPED;
-        let bits = bit(self.device.is_cached(Lpn(lpn)), CACHED)
+        let bits = bit(self.device.is_cached(Lpn::of(lpn)), CACHED)
             | bit(mapped, sluice_abi::MAPPED)
-            | bit(self.device.is_pinned(Lpn(lpn)), PINNED);
+            | bit(self.device.is_pinned(Lpn::of(lpn)), PINNED);
         self.host.residency.set(lpn, bits);
     }
 }

@@ -5,7 +5,7 @@
 //! working. The hash says that two builds did the same thing: compare times only if it is equal.
 
 use sluice_model::{Device, EVICTIONS, Op, RawConfig, Request};
-use sluice_units::{Fnv, Lpn, Ps, Rng};
+use sluice_units::{Fnv, Lpn, PAGE_BYTES, Ps, Rng};
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
@@ -69,7 +69,9 @@ fn once(policy: &str, pages: u64, accesses: u64) -> (u64, u64) {
     let sizes = [("device.capacity", "1GiB"), ("cache.capacity", "16MiB")];
     let mut device = device(&[&sizes[..], &[("cache.policy", policy)]].concat());
     let mut rng = Rng::stream(1, "bench");
-    let order: Vec<u64> = (0..1 << 16).map(|_| Lpn(rng.below(pages)).addr()).collect();
+    let order: Vec<u64> = (0..1 << 16)
+        .map(|_| Lpn::of(rng.below(pages)).addr(PAGE_BYTES))
+        .collect();
     let mut now = Ps::ZERO;
     let mut drive = |device: &mut Device, count: u64, hash: &mut Fnv| {
         for addr in order.iter().cycle().take(count as usize) {

@@ -10,7 +10,7 @@ use sluice_cxl::{
 };
 use sluice_model::dram::{Dram, DramLayout, STANDARDS};
 use sluice_model::{Device, Op, PREFETCHES, RawConfig, Request};
-use sluice_units::{Bytes, Fnv, Lpn, Ps, Rng};
+use sluice_units::{Bytes, Fnv, Lpn, PAGE_BYTES, Ps, Rng};
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
@@ -135,7 +135,9 @@ fn device(pairs: &[(&str, &str)], count: u64, pages: u64) -> (u64, u64) {
     let config = raw.check().expect("a possible device");
     let mut device = Device::new(&config, 1).expect("addressable memory");
     let mut rng = Rng::stream(1, "bench");
-    let order: Vec<u64> = (0..1 << 16).map(|_| Lpn(rng.below(pages)).addr()).collect();
+    let order: Vec<u64> = (0..1 << 16)
+        .map(|_| Lpn::of(rng.below(pages)).addr(PAGE_BYTES))
+        .collect();
     let mut access = |turn: u64, now| {
         let req = Request {
             addr: order[turn as usize % order.len()],

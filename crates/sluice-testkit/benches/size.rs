@@ -5,7 +5,7 @@
 //! `cargo test` runs a small size. The programs and misses say that two builds did the same thing.
 
 use sluice_model::{Device, EVICTIONS, Op, RawConfig, Request};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PAGE_BYTES, Ps};
 use std::time::Instant;
 
 /// What a terabyte may have resident under a policy that remembers no evicted pages.
@@ -50,7 +50,7 @@ fn show(policy: &str, capacity: &str) -> u64 {
     let mut now = Ps::ZERO;
     for op in [Op::Write, Op::Read] {
         for lpn in 0..device.pages() {
-            let addr = Lpn(lpn).addr();
+            let addr = Lpn::of(lpn).addr(PAGE_BYTES);
             now = device.access(now, Request { addr, op }, &mut ()).done_at;
         }
     }

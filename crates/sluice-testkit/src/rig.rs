@@ -1,7 +1,7 @@
 //! A small `cylon` to try things on.
 
 use sluice_model::{Completion, Device, Effects, Op, RawConfig, Request};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
 /// An idle miss of the default configuration: 40 us of NAND and 150 ns of controller.
 pub const MISS: Ps = Ps::from_ns(40_150);
@@ -25,7 +25,7 @@ pub fn access(device: &mut Device, now: Ps, lpn: u64, op: Op) -> Completion {
     device.access(
         now,
         Request {
-            addr: Lpn(lpn).addr(),
+            addr: Lpn::of(lpn).addr(PAGE_BYTES),
             op,
         },
         &mut (),
@@ -53,7 +53,7 @@ pub struct Recorder {
 
 impl Effects for Recorder {
     fn unmap(&mut self, lpn: Lpn) -> bool {
-        self.unmapped.push(lpn.0);
-        self.written.contains(&lpn.0)
+        self.unmapped.push(lpn.into());
+        self.written.contains(&lpn.into())
     }
 }

@@ -8,6 +8,7 @@ mod buckets;
 mod bytes;
 mod count;
 mod hash;
+mod index;
 mod page;
 mod printable;
 mod ratio;
@@ -21,6 +22,7 @@ pub use buckets::{
 pub use bytes::Bytes;
 pub use count::parse_count;
 pub use hash::Fnv;
+pub use index::{IndexType, Links, Table};
 pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, Ppn};
 pub use printable::printable;
 pub use ratio::Ratio;

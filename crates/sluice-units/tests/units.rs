@@ -75,7 +75,7 @@ fn arithmetic_stops_at_the_ends() {
     assert_eq!(Ratio::percent(5).floor_of(99), 4);
     assert_eq!(Ratio::percent(5).ceil_of(81), 5);
     assert_eq!(Ratio::percent(200).floor_of(u64::MAX), u64::MAX);
-    assert_eq!(Lpn::of_addr(8191), Lpn(1));
+    assert_eq!(Lpn::of(3).addr(8_192), 24_576);
 }
 
 /// The reference implementations of splitmix64 and xoshiro256** at https://prng.di.unimi.it,

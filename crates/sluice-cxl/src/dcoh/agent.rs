@@ -142,7 +142,7 @@ impl Agent {
             free_evictions: (0..setup.trackers).rev().collect(),
             freeing: 0,
             busy: LineIndex::new((1 + per_eviction) * trackers),
-            waiting: Lists::new(1 + (1 + per_eviction) * trackers, trackers),
+            waiting: Lists::new(1 + ((1 + per_eviction) * trackers) as u32, trackers as u32),
             backlog: VecDeque::with_capacity(setup.requests_max),
             ready: VecDeque::with_capacity(trackers),
             count: AgentCount::default(),

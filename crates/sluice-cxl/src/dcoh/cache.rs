@@ -168,7 +168,7 @@ impl Cache {
             reserved: vec![0; (setup.lines / setup.ways) as usize],
             requests_max,
             waiters: vec![Waiter::default(); setup.accesses as usize],
-            waiting: Lists::new(1 + requests_max, setup.accesses as usize),
+            waiting: Lists::new(1 + requests_max as u32, setup.accesses),
             again: VecDeque::with_capacity(setup.accesses as usize),
             snoops: Vec::new(),
             free_snoops: Vec::new(),
@@ -292,7 +292,7 @@ impl Cache {
     fn open(&mut self, line: u64, aim: Aim, way: u32) -> u32 {
         let request = self.free_requests.pop().unwrap_or_else(|| {
             self.requests.push(NO_REQUEST);
-            self.waiting.grow(1 + self.requests.len());
+            self.waiting.grow(1 + self.requests.len() as u32);
             self.requests.len() as u32 - 1
         });
         self.requests[request as usize] = Request {

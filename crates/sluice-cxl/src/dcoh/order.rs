@@ -29,12 +29,12 @@ pub(super) struct Order {
 impl Order {
     pub fn new(lines: u32, ways: u32, replacement: Replacement) -> Order {
         let sets = lines / ways;
-        let mut empty = Lists::new(sets as usize, lines as usize);
+        let mut empty = Lists::new(sets, lines);
         for place in 0..lines {
             empty.push_front(place / ways, place);
         }
         Order {
-            used: Lists::new(sets as usize, lines as usize),
+            used: Lists::new(sets, lines),
             empty,
             ways,
             sets,

@@ -120,7 +120,7 @@ impl Adaptive {
     fn counts(&mut self, bus: &mut Bus, now: Ps, addr: u64, hit: bool) {
         self.forget(bus);
         let page = addr / PAGE_BYTES;
-        if hit && bus.device.is_cached(Lpn(page)) {
+        if hit && bus.device.is_cached(Lpn::of(page)) {
             self.count(bus, now, page);
         }
     }
@@ -141,7 +141,7 @@ impl Adaptive {
         counter.count = count.saturating_add(1);
         if counter.count >= self.threshold {
             counter.count = 0;
-            if !bus.device.is_pinned(Lpn(page)) {
+            if !bus.device.is_pinned(Lpn::of(page)) {
                 self.promote(bus, now, self.tiers.unit(page));
             }
         }

@@ -113,7 +113,7 @@ struct Watch<'a>(&'a mut Option<Vec<u64>>);
 impl Effects for Watch<'_> {
     fn unmap(&mut self, lpn: Lpn) -> bool {
         if let Some(pages) = self.0 {
-            pages.push(lpn.0);
+            pages.push(lpn.into());
         }
         false
     }
@@ -336,7 +336,7 @@ impl Bus {
     /// When the device can send the lines of a page. If its cache does not have it, the host's
     /// first read brings it in.
     pub fn page_ready(&mut self, now: Ps, page: u64) -> Ps {
-        match self.device.cached_at(Lpn(page)) {
+        match self.device.cached_at(Lpn::of(page)) {
             Some(at) => at.saturating_sub(self.ahead).max(now),
             None => {
                 let at = self.link.request(now);
@@ -404,7 +404,7 @@ impl Bus {
 
     /// Takes the contents of a page from the device. Says whether flash does not have them.
     pub fn take_page(&mut self, now: Ps, page: u64) -> bool {
-        let dirty = self.device.take_page(now + self.ahead, Lpn(page)).dirty;
+        let dirty = self.device.take_page(now + self.ahead, Lpn::of(page)).dirty;
         self.versions.taken(page, dirty);
         dirty
     }
@@ -413,12 +413,12 @@ impl Bus {
     pub fn give_page(&mut self, now: Ps, page: u64, frame_page: u64) {
         let mut watch = Watch(&mut self.evicted);
         let at = now + self.ahead;
-        self.device.give_page(at, Lpn(page), &mut watch);
+        self.device.give_page(at, Lpn::of(page), &mut watch);
         self.versions.given(page, frame_page);
     }
     /// The same, straight to flash and without a word on the link.
     pub fn program_page(&mut self, now: Ps, page: u64, frame_page: u64) {
-        self.device.program_page(now + self.ahead, Lpn(page));
+        self.device.program_page(now + self.ahead, Lpn::of(page));
         self.versions.given(page, frame_page);
     }
 }

@@ -36,7 +36,7 @@ impl Sets {
             ways,
             sets,
             holds: vec![Holds::Nothing; frames as usize],
-            lists: Lists::new(2 * sets as usize, frames as usize),
+            lists: Lists::new(2 * sets, frames),
         };
         (0..frames).for_each(|frame| it.lists.push_front(it.empty(frame / ways), frame));
         it

@@ -104,7 +104,7 @@ impl Tpp {
             return;
         }
         self.forget();
-        let is_cached = bus.device.is_cached(Lpn(page));
+        let is_cached = bus.device.is_cached(Lpn::of(page));
         let it = self.pages[page as usize];
         if !it.marked || (hit && !is_cached) {
             return;

@@ -83,8 +83,9 @@ impl Device {
             done_at: at + self.config.cache.hit_latency,
             cached: 0,
         };
-        for lpn in request.lpn.0..request.lpn.0 + request.count {
-            let (lpn, cached) = (lpn as u32, self.cache.contains(lpn as u32));
+        let end = u64::from(request.lpn) + request.count;
+        for lpn in request.lpn.0..end as u32 {
+            let cached = self.cache.contains(lpn);
             completion.cached += u64::from(cached);
             match request.op {
                 BlockOp::Read => {
@@ -95,7 +96,7 @@ impl Device {
                 BlockOp::Trim => {
                     self.stats.block_trims += 1;
                     if self.drop_cached(lpn) {
-                        effects.unmap(Lpn(u64::from(lpn)));
+                        effects.unmap(Lpn(lpn));
                     }
                     self.trim_behind(lpn);
                 }
@@ -106,10 +107,11 @@ impl Device {
 
     /// Why the request cannot be served, if it cannot.
     fn refusal(&self, request: &BlockRequest) -> Option<Refused> {
-        let end = request.lpn.0.checked_add(request.count);
+        let first = u64::from(request.lpn);
+        let end = first.checked_add(request.count);
         if end.is_none_or(|end| end > self.pages()) {
             let before_last = request.count.saturating_sub(1);
-            let last = Lpn(request.lpn.0.saturating_add(before_last));
+            let last = first.saturating_add(before_last);
             return Some(Refused::NotOnDevice(last, self.pages()));
         }
         if self.memory.is_some() {
@@ -144,7 +146,7 @@ impl Device {
         let found = self.cache.peek(lpn);
         if found.is_some() {
             // What the host wrote before is overwritten: its answer does not matter.
-            effects.unmap(Lpn(u64::from(lpn)));
+            effects.unmap(Lpn(lpn));
         }
         match found {
             Some(pinned) if pinned.is_pinned => {

@@ -48,8 +48,8 @@ pub struct Done {
 #[non_exhaustive]
 pub enum Refused {
     /// The device has no such page.
-    #[error("page {0} is not on the device; it has {1} pages")]
-    NotOnDevice(Lpn, u64),
+    #[error("page L{0} is not on the device; it has {1} pages")]
+    NotOnDevice(u64, u64),
     /// More pages of one set would be pinned than `cache.pin_max` allows.
     #[error(
         "page {lpn} cannot be pinned: {limit} of the {ways} pages of its set are, the most that \
@@ -108,8 +108,8 @@ impl Device {
     ) -> Result<Done, Refused> {
         self.catch_up(now);
         let lpn = command.lpn();
-        let result = match (lpn.0 < self.pages(), command) {
-            (false, _) => Err(Refused::NotOnDevice(lpn, self.pages())),
+        let result = match (lpn.0 < self.config.pages, command) {
+            (false, _) => Err(Refused::NotOnDevice(lpn.into(), self.pages())),
             _ if self.memory.is_some() => Err(Refused::IsMemory),
             (true, Command::Pin(_)) => self.pin(lpn, effects),
             (true, Command::Unpin(_)) => self.unpin(lpn),
@@ -129,7 +129,7 @@ impl Device {
     }
 
     fn pin<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0 as u32;
+        let page = lpn.0;
         let found = self.cache.peek(page);
         if found.as_ref().is_some_and(|found| found.is_pinned) {
             return self.done(false);
@@ -153,7 +153,7 @@ impl Device {
     }
 
     fn unpin(&mut self, lpn: Lpn) -> Result<Done, Refused> {
-        let page = lpn.0 as u32;
+        let page = lpn.0;
         match self.cache.peek(page) {
             Some(found) if found.is_pinned => {
                 self.cache.unpin(page);
@@ -165,7 +165,7 @@ impl Device {
     }
 
     fn bring<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0 as u32;
+        let page = lpn.0;
         if let Some(found) = self.cache.peek(page) {
             return Ok(Done {
                 at: found.ready_at.max(self.now),
@@ -183,7 +183,7 @@ impl Device {
     }
 
     fn evict<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0 as u32;
+        let page = lpn.0;
         match self.cache.peek(page) {
             None => return Err(Refused::NotCached(lpn)),
             Some(found) if found.is_pinned => return Err(Refused::Pinned(lpn)),
@@ -200,7 +200,7 @@ impl Device {
 
     /// The host loses its mapping, as with an eviction, so that it sees the next store.
     fn flush<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0 as u32;
+        let page = lpn.0;
         let found = self.cache.peek(page).ok_or(Refused::NotCached(lpn))?;
         let written = effects.unmap(lpn);
         if !(found.is_dirty || written) {

@@ -59,7 +59,7 @@ mod tests {
         let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
         // The first write goes to die 0, the second to die 1, on the other channel.
         (0..3).for_each(|lpn| device.write_back(Ps::ZERO, Lpn(lpn)));
-        let addr = Lpn(4).addr();
+        let addr = Lpn(4).addr(sluice_units::PAGE_BYTES);
         device.access(Ps::ZERO, Request { addr, op: Op::Read }, &mut ());
         let mut counts = |now, lpn| {
             device.advance(now, &mut ());

@@ -136,7 +136,7 @@ impl Device {
     pub(super) fn give_memory(&mut self, lpn: Lpn) -> Ps {
         let at = self.now + self.config.protocol_latency;
         let lines = self.config.page_bytes() / LINE_BYTES;
-        let first = lpn.0 << self.config.page_shift;
+        let first = u64::from(lpn) << self.config.page_shift;
         let Some(memory) = &mut self.memory else {
             return at;
         };

@@ -42,7 +42,7 @@ impl Device {
         let mut parts = self.behind_parts();
         let from = self.requests.free_at(at);
         let (slot, start) = self.make_room(at, from, lpn, effects);
-        effects.cached(Lpn(u64::from(lpn)));
+        effects.cached(Lpn(lpn));
         parts.stall = start - at;
         let fill = if store && self.marks_dirty {
             Fill::Write
@@ -178,7 +178,7 @@ impl Device {
         evicted: &Evicted,
         effects: &mut E,
     ) -> bool {
-        let written = effects.unmap(Lpn(u64::from(evicted.lpn)));
+        let written = effects.unmap(Lpn(evicted.lpn));
         self.stats.prefetch_unused += u64::from(evicted.unused);
         let dirty = evicted.dirty || written;
         if let Some(lines) = &mut self.lines {

@@ -333,7 +333,7 @@ impl Device {
 
     /// Whether the page is in the cache or on its way there.
     pub fn is_cached(&self, lpn: Lpn) -> bool {
-        lpn.0 < self.pages() && (self.memory.is_some() || self.cache.contains(lpn.0 as u32))
+        lpn.0 < self.config.pages && (self.memory.is_some() || self.cache.contains(lpn.0))
     }
 
     /// From when on a host has hits on the page, if it is in the cache or on its way there.
@@ -341,8 +341,10 @@ impl Device {
         if self.memory.is_some() {
             return Some(Ps::ZERO);
         }
-        let lpn = u32::try_from(lpn.0).ok()?;
-        self.cache.peek(lpn).map(|found| found.ready_at)
+        if lpn.0 >= self.config.pages {
+            return None;
+        }
+        self.cache.peek(lpn.0).map(|found| found.ready_at)
     }
 
     /// Pages in the cache or on their way there.
@@ -357,10 +359,7 @@ impl Device {
 
     /// Whether the page is pinned.
     pub fn is_pinned(&self, lpn: Lpn) -> bool {
-        let found = u32::try_from(lpn.0)
-            .ok()
-            .and_then(|lpn| self.cache.peek(lpn));
-        found.is_some_and(|found| found.is_pinned)
+        lpn.0 < self.config.pages && self.cache.peek(lpn.0).is_some_and(|found| found.is_pinned)
     }
 
     /// When a fill wanted at `now` could start: when an MSHR entry is free.
@@ -373,9 +372,7 @@ impl Device {
     /// The host maps a page that no access asked for, so that its accesses will not be seen: a
     /// prefetch of it counts neither as used nor as unused.
     pub fn expose(&mut self, lpn: Lpn) {
-        if let Ok(lpn) = u32::try_from(lpn.0) {
-            self.cache.forget_prefetch(lpn);
-        }
+        self.cache.forget_prefetch(lpn.0);
     }
 
     /// What is known of lines, if `cache.track_lines` is on.
@@ -415,8 +412,8 @@ impl Device {
     }
 
     fn known(&self, lpn: Lpn) -> u32 {
-        assert!(lpn.0 < self.pages(), "page {lpn} is not on the device");
-        lpn.0 as u32
+        assert!(lpn.0 < self.config.pages, "page {lpn} is not on the device");
+        lpn.0
     }
 
     /// The parts of every access: the link and the index.

@@ -50,7 +50,7 @@ impl Device {
             self.stats.prefetch_dropped += 1;
             return false;
         };
-        effects.cached(Lpn(u64::from(lpn)));
+        effects.cached(Lpn(lpn));
         // Nobody waits for it: its parts are not counted.
         let ready_at = self.fill(slot, at, lpn, Fill::Prefetch, &mut Parts::default());
         self.stats.prefetch_issued += 1;

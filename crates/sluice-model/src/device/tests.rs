@@ -160,7 +160,7 @@ struct Host(BTreeSet<u64>);
 
 impl Effects for Host {
     fn unmap(&mut self, lpn: Lpn) -> bool {
-        self.0.remove(&lpn.0)
+        self.0.remove(&u64::from(lpn))
     }
 }
 
@@ -264,14 +264,14 @@ impl Rig {
             Step::LateReport(lpn) => {
                 self.write(lpn);
                 self.device.back.contents.store(lpn);
-                self.device.write_back(self.now, Lpn(u64::from(lpn)));
+                self.device.write_back(self.now, Lpn(lpn));
             }
             Step::Discard(lpn) => {
                 self.host.0.remove(&u64::from(lpn));
                 self.newest[lpn as usize] = 0;
-                self.device.discard(self.now, Lpn(u64::from(lpn)));
+                self.device.discard(self.now, Lpn(lpn));
             }
-            Step::Command(kind, lpn) => self.command(kind, Lpn(u64::from(lpn))),
+            Step::Command(kind, lpn) => self.command(kind, Lpn(lpn)),
             Step::Block(op, lpn, count) => self.block(op, lpn, count),
             Step::Take(lpn) => self.take_page(lpn),
             Step::Give(lpn, written) => self.give(lpn, written),
@@ -287,7 +287,7 @@ impl Rig {
     fn take_page(&mut self, lpn: u32) {
         let newest = Some(self.newest[lpn as usize]);
         let written = self.host.0.remove(&u64::from(lpn));
-        let taken = self.device.take_page(self.now, Lpn(u64::from(lpn)));
+        let taken = self.device.take_page(self.now, Lpn(lpn));
         let contents = &self.device.back.contents;
         assert_eq!((contents.of_cached(lpn), self.logged(lpn)), (None, None));
         if self.device.log.is_none() && !written && !self.device.is_read_only() {
@@ -310,7 +310,7 @@ impl Rig {
             self.write(lpn);
         }
         self.device.back.contents.incoming = self.newest[lpn as usize];
-        let page = Lpn(u64::from(lpn));
+        let page = Lpn(lpn);
         if self.newest[lpn as usize].is_multiple_of(3) {
             return self.device.program_page(self.now, page);
         }
@@ -344,7 +344,7 @@ impl Rig {
                 BlockOp::Write => self.write(lpn),
                 BlockOp::Trim => self.newest[lpn as usize] = 0,
             }
-            let request = BlockRequest::new(op, Lpn(u64::from(lpn)), 1);
+            let request = BlockRequest::new(op, Lpn(lpn), 1);
             let done = self.device.block(self.now, request, &mut self.host);
             assert!(done.is_ok() || self.device.is_read_only());
             if op == BlockOp::Read {

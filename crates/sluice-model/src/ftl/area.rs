@@ -124,7 +124,9 @@ impl Area {
             map: Map::new(&geometry, fresh),
             lines,
             gc: collector,
-            failing: ftl.may_fail.then(|| Lists::new(failing.0, failing.1)),
+            failing: ftl
+                .may_fail
+                .then(|| Lists::new(failing.0 as u32, failing.1 as u32)),
             turn: Turn::default(),
             streams: plan.streams,
             by_heat,

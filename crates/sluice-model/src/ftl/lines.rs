@@ -113,7 +113,7 @@ impl Lines {
         let count = geometry.lines() as usize;
         let per_pool = geometry.lines_per_pool as usize;
         let free = match settings.ftl.wear {
-            Wear::None => Free::Queue(Lists::new(geometry.pools as usize, count)),
+            Wear::None => Free::Queue(Lists::new(geometry.pools, count as u32)),
             Wear::Dynamic | Wear::Static => Free::Worn(
                 (0..geometry.pools)
                     .map(|_| BinaryHeap::with_capacity(per_pool))

@@ -38,7 +38,7 @@ impl Translation {
         Translation {
             area: Area::new(settings, plan, factory, seed),
             per_page: settings.ftl.entries_per_translation_page,
-            used: Lists::new(1, slots as usize),
+            used: Lists::new(1, (slots as usize) as u32),
             slot_of: vec![0; plan.lpns as usize],
             page_of: vec![0; slots as usize],
             dirty: vec![false; slots as usize],

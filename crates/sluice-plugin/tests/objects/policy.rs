@@ -27,12 +27,12 @@ fn evictions(device: &mut Device, pages: &[u64]) -> Vec<u64> {
     let (mut host, mut now) = (Recorder::default(), Ps::ZERO);
     for (index, page) in pages.iter().enumerate() {
         let req = Request {
-            addr: Lpn(*page).addr(),
+            addr: Lpn::of(*page).addr(PAGE_BYTES),
             op: Op::Read,
         };
         now = device.access(now, req, &mut host).done_at;
         if index % 97 == 0 {
-            device.discard(now, Lpn(*page));
+            device.discard(now, Lpn::of(*page));
         }
     }
     host.unmapped

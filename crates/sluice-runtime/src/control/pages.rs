@@ -246,11 +246,11 @@ impl Lanes {
         }
         let now = self.engine.device_time(now_ns);
         let step = match job.operation {
-            Operation::Pin => core.obey(now, Command::Pin(Lpn(lpn))),
-            Operation::Unpin if !core.device.is_pinned(Lpn(lpn)) => return Step::Already,
-            Operation::Unpin => core.obey(now, Command::Unpin(Lpn(lpn))),
+            Operation::Pin => core.obey(now, Command::Pin(Lpn::of(lpn))),
+            Operation::Unpin if !core.device.is_pinned(Lpn::of(lpn)) => return Step::Already,
+            Operation::Unpin => core.obey(now, Command::Unpin(Lpn::of(lpn))),
             Operation::Prefetch => core.prefetch(now, lpn, job),
-            _ if !core.device.is_cached(Lpn(lpn)) => return Step::Already,
+            _ if !core.device.is_cached(Lpn::of(lpn)) => return Step::Already,
             // A thread is about to get the page.
             _ if core.host.state[lpn as usize] & PENDING != 0 => Outcome::NotBefore(now),
             Operation::Evict => core.evict(now, lpn),
@@ -288,7 +288,7 @@ impl Core {
     }
 
     fn prefetch(&mut self, now: Ps, lpn: u64, job: &Job) -> Outcome {
-        if self.device.is_cached(Lpn(lpn)) {
+        if self.device.is_cached(Lpn::of(lpn)) {
             let (at, changed) = (now, false);
             return Outcome::Done(Done { at, changed });
         }
@@ -299,7 +299,7 @@ impl Core {
         if free_at > now {
             return Outcome::NotBefore(free_at);
         }
-        let outcome = self.obey(now, Command::Prefetch(Lpn(lpn)));
+        let outcome = self.obey(now, Command::Prefetch(Lpn::of(lpn)));
         if let Outcome::Done(Done { changed: true, .. }) = outcome {
             self.live.change().add(Counter::CommandPrefetches, 1);
         }
@@ -307,7 +307,7 @@ impl Core {
     }
 
     fn evict(&mut self, now: Ps, lpn: u64) -> Outcome {
-        let outcome = self.obey(now, Command::Evict(Lpn(lpn)));
+        let outcome = self.obey(now, Command::Evict(Lpn::of(lpn)));
         let is_held = self.host.state[lpn as usize] & MAPPED != 0;
         match outcome {
             Outcome::Done(_) if is_held => Outcome::Refused(Reason::Held),
@@ -318,7 +318,7 @@ impl Core {
     /// The model has the page unmapped to learn whether it was written; the program gets it back.
     fn flush(&mut self, now: Ps, lpn: u64) -> Outcome {
         let was_mapped = self.host.state[lpn as usize] & MAPPED != 0;
-        let outcome = self.obey(now, Command::Flush(Lpn(lpn)));
+        let outcome = self.obey(now, Command::Flush(Lpn::of(lpn)));
         self.host.adopt(lpn);
         let is_mapped = self.host.state[lpn as usize] & MAPPED != 0;
         if was_mapped && !is_mapped && self.host.map_unasked(lpn) {
@@ -329,12 +329,15 @@ impl Core {
 
     /// A page that a command sent for is there: from now on its accesses are not seen.
     fn arrive(&mut self, lpn: u64, now: Ps) {
-        let is_there = self.device.cached_at(Lpn(lpn)).is_some_and(|at| at <= now);
+        let is_there = self
+            .device
+            .cached_at(Lpn::of(lpn))
+            .is_some_and(|at| at <= now);
         let busy = MAPPED | PENDING | OFF_DEVICE | SAMPLED;
         if is_there && self.host.state[lpn as usize] & busy == 0 && self.host.map_unasked(lpn) {
             self.host.adopt(lpn);
             self.host.arrived(lpn);
-            self.device.expose(Lpn(lpn));
+            self.device.expose(Lpn::of(lpn));
         }
         self.show(lpn);
     }

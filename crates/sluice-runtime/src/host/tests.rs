@@ -24,7 +24,7 @@ fn a_page_mapped_ahead_stays_until_its_thread_had_it() {
     assert!(host.map_ahead(lpn, addr));
     assert!(host.pagemap.is_present(addr));
     assert!(!host.map_ahead(lpn, addr), "a second thread waits for it");
-    assert!(!host.unmap(Lpn(lpn)), "evicted meanwhile");
+    assert!(!host.unmap(Lpn::of(lpn)), "evicted meanwhile");
     assert!(host.next_orphan().is_none() && host.pagemap.is_present(addr));
     host.arrived(lpn);
     assert_eq!(host.mapped(), 1);
@@ -44,7 +44,7 @@ fn a_page_that_left_before_the_second_threads_turn_is_not_there() {
     host.arrived(lpn);
     // SAFETY: the page was just mapped, writable.
     unsafe { (addr as *mut u64).write_volatile(7) };
-    assert!(host.unmap(Lpn(lpn)), "written");
+    assert!(host.unmap(Lpn::of(lpn)), "written");
     assert!(
         !host.settle(lpn, addr, true),
         "it would be missing, and read as zeros"

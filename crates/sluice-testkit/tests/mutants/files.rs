@@ -5,7 +5,7 @@ use sluice_host::{Instr, MemOp, Program, RunLength, Step, simulate};
 use sluice_model::{Command, Device, DeviceConfig, Op, Request};
 use sluice_net::{Fabric, FabricConfig, Length};
 use sluice_testkit::mutate::{each, reaches, seed, text};
-use sluice_units::{Bytes, Lpn, Ps, Rng};
+use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
 
 /// Larger ones are taken and not made: they would need the memory of a larger machine.
 const PAGES_MAX: u64 = 1 << 24;
@@ -41,7 +41,7 @@ fn use_device(config: &DeviceConfig, rng: &mut Rng) -> bool {
     for _ in 0..400 {
         now += Ps(rng.below(1 << 26));
         let reach = if rng.below(3) == 0 { pages } else { near };
-        let lpn = Lpn(rng.below(reach));
+        let lpn = Lpn::of(rng.below(reach));
         match rng.below(12) {
             0 => drop(device.command(now, Command::Flush(lpn), &mut ())),
             1 => drop(device.command(now, Command::Pin(lpn), &mut ())),
@@ -49,7 +49,7 @@ fn use_device(config: &DeviceConfig, rng: &mut Rng) -> bool {
             3 => drop(device.command(now, Command::Prefetch(lpn), &mut ())),
             kind => {
                 let op = if kind % 2 == 0 { Op::Write } else { Op::Read };
-                let addr = lpn.addr() + rng.below(64) * 64;
+                let addr = lpn.addr(PAGE_BYTES) + rng.below(64) * 64;
                 let completion = device.access(now, Request { addr, op }, &mut ());
                 assert!(completion.done_at >= now, "an answer before the question");
             }

@@ -110,7 +110,7 @@ impl Eviction for Arc {
     fn build(space: &Space) -> Arc {
         let slots = (space.sets * space.ways) as usize;
         Arc {
-            lists: Lists::new(4 * space.sets as usize, 2 * slots),
+            lists: Lists::new(4 * space.sets, (2 * slots) as u32),
             in_t2: vec![false; slots],
             lpn: vec![0; slots],
             gone: Remembered::new(space.sets, space.ways, space.pages),

@@ -66,7 +66,7 @@ impl Watched {
         let slots = (sets * ways) as usize;
         Watched {
             policy,
-            order: Lists::new(sets as usize, slots),
+            order: Lists::new((sets as usize) as u32, slots as u32),
             held: vec![false; slots],
             refused: 0,
             ways,

@@ -14,7 +14,7 @@ impl Ghost {
     pub fn new(sets: u32, size: u32, pages: u32) -> Ghost {
         Ghost {
             remembered: Remembered::new(sets, size, pages),
-            order: Lists::new(sets as usize, sets as usize * size as usize),
+            order: Lists::new((sets as usize) as u32, sets * size),
             size,
         }
     }

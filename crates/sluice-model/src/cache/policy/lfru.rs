@@ -39,10 +39,10 @@ impl Eviction for Lfru {
     };
 
     fn build(space: &Space) -> Lfru {
-        let (sets, slots) = (space.sets as usize, (space.sets * space.ways) as usize);
+        let slots = (space.sets * space.ways) as usize;
         let privileged = space.policy.lfru_privileged;
         Lfru {
-            lists: Lists::new(sets * LISTS as usize, slots),
+            lists: Lists::new(space.sets * LISTS, slots as u32),
             count: vec![0; slots],
             is_privileged: vec![false; slots],
             privileged_max: privileged.floor_of(u64::from(space.ways)) as u32,

@@ -70,8 +70,8 @@ impl Eviction for Lfu {
     fn build(space: &Space) -> Lfu {
         let (sets, slots) = (space.sets as usize, (space.sets * space.ways) as usize);
         Lfu {
-            groups: Lists::new(sets, slots),
-            slots: Lists::new(slots, slots),
+            groups: Lists::new(sets as u32, slots as u32),
+            slots: Lists::new(slots as u32, slots as u32),
             count: vec![0; slots],
             group_of: vec![0; slots],
             spare: vec![[0; 2]; sets],

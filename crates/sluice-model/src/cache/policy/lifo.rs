@@ -15,10 +15,7 @@ impl Eviction for Lifo {
     };
 
     fn build(space: &Space) -> Lifo {
-        Lifo(Lists::new(
-            space.sets as usize,
-            (space.sets * space.ways) as usize,
-        ))
+        Lifo(Lists::new(space.sets, space.sets * space.ways))
     }
 
     fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {

@@ -153,8 +153,8 @@ impl Eviction for Lirs {
         let gone_max = stack_max - lir_max + 2;
         let nodes = slots as usize + sets * gone_max as usize;
         Lirs {
-            stack: Lists::new(sets, nodes),
-            queue: Lists::new(2 * sets, nodes),
+            stack: Lists::new(sets as u32, nodes as u32),
+            queue: Lists::new((2 * sets) as u32, nodes as u32),
             status: vec![0; slots as usize],
             lpn: vec![0; slots as usize],
             gone: Remembered::new(space.sets, gone_max, space.pages),

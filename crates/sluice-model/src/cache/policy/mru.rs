@@ -16,7 +16,7 @@ impl Eviction for Mru {
 
     fn build(space: &Space) -> Mru {
         let slots = space.sets as usize * space.ways as usize;
-        Mru(Lists::new(space.sets as usize, slots))
+        Mru(Lists::new(space.sets, slots as u32))
     }
 
     fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {

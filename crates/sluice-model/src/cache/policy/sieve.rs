@@ -26,7 +26,7 @@ impl Eviction for Sieve {
     fn build(space: &Space) -> Sieve {
         let slots = space.sets as usize * space.ways as usize;
         Sieve {
-            order: Lists::new(space.sets as usize, slots),
+            order: Lists::new(space.sets, slots as u32),
             visited: vec![false; slots],
             hands: vec![0; space.sets as usize],
         }

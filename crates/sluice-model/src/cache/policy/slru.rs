@@ -47,7 +47,7 @@ impl Eviction for Slru {
         let count = space.policy.slru_segments.min(space.ways);
         let is_libcachesim = space.policy.slru_variant == Variant::Libcachesim;
         Slru {
-            segments: Lists::new(space.sets as usize * count as usize, slots),
+            segments: Lists::new(space.sets * count, slots as u32),
             segment_of: vec![0; slots],
             count,
             size: space.ways / count,

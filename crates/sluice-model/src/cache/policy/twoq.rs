@@ -55,7 +55,7 @@ impl Eviction for TwoQ {
         let newcomers = share(space.policy.twoq_in);
         let variant = space.policy.twoq_variant;
         TwoQ {
-            queues: Lists::new(2 * space.sets as usize, slots),
+            queues: Lists::new(2 * space.sets, slots as u32),
             is_main: vec![false; slots],
             lpn: vec![0; slots],
             ghost: Ghost::new(space.sets, share(space.policy.twoq_out), space.pages),

@@ -140,7 +140,7 @@ impl Eviction for WTinyLfu {
         let is_libcachesim = settings.wtinylfu_variant == WTinyLfuVariant::Libcachesim;
         let sampled = if is_libcachesim { main_max } else { space.ways };
         WTinyLfu {
-            segments: Lists::new(3 * sets, slots),
+            segments: Lists::new((3 * sets) as u32, slots as u32),
             segment: vec![WINDOW; slots],
             lpn: vec![0; slots],
             sketch: Sketch::new(space.sets, main_max),

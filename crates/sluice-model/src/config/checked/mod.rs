@@ -81,7 +81,7 @@ impl Settings {
 
     /// The page that holds the byte at `addr`.
     pub fn lpn_of(&self, addr: u64) -> Lpn {
-        Lpn(addr >> self.page_shift)
+        Lpn::of(addr >> self.page_shift)
     }
 
     /// How long a hit takes, or an access to a memory expander, when nothing else goes on.

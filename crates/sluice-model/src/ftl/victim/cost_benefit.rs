@@ -46,10 +46,7 @@ impl GcVictim for CostBenefit {
         CostBenefit {
             lines_per_pool: space.lines_per_pool,
             line_pages: space.line_pages,
-            lists: Lists::new(
-                space.pools as usize * (space.line_pages as usize + 1),
-                lines,
-            ),
+            lists: Lists::new(space.pools * (space.line_pages + 1), lines as u32),
             changed: vec![0; lines],
             most: vec![0; space.pools as usize],
         }

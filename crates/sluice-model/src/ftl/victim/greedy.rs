@@ -39,10 +39,7 @@ impl GcVictim for Greedy {
         Greedy {
             lines_per_pool: space.lines_per_pool,
             buckets,
-            lists: Lists::new(
-                space.pools as usize * buckets as usize,
-                space.pools as usize * space.lines_per_pool as usize,
-            ),
+            lists: Lists::new(space.pools * buckets, space.pools * space.lines_per_pool),
             most: vec![0; space.pools as usize],
         }
     }

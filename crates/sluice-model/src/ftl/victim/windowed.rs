@@ -42,10 +42,7 @@ impl GcVictim for Windowed {
             lines_per_pool: space.lines_per_pool,
             line_pages: space.line_pages,
             window: space.window,
-            filled: Lists::new(
-                space.pools as usize,
-                space.pools as usize * space.lines_per_pool as usize,
-            ),
+            filled: Lists::new(space.pools, space.pools * space.lines_per_pool),
         }
     }
 
