@@ -33,7 +33,7 @@ fn a_reader_never_sees_half_a_change() {
             let (figures, sequence) = block.at_rest(|block| {
                 let counters = [Counter::Traps, Counter::Misses, Counter::FlashReads];
                 let [traps, misses, reads] = counters.map(|one| block.get(one));
-                [traps, misses, reads, block.achieved.count.load(Relaxed)]
+                [traps, misses, reads, block.achieved.count()]
             });
             if let Some(sequence) = sequence {
                 assert_eq!(figures, [sequence; 4]);

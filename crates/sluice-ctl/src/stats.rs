@@ -1,15 +1,15 @@
 //! Statistics of one moment, for people and for programs.
 
 use serde_json::{Map, Value, json};
-use sluice_abi::{Counter, StatsBlock};
-use sluice_stats::{Latencies, Summary, share};
+use sluice_abi::{Counter, Hist, StatsBlock};
+use sluice_stats::{Summary, share};
 use std::fmt::{Display, Write};
 
 /// Figures that belong together.
 pub struct Snapshot {
     counters: Vec<u64>,
-    modelled: Summary,
-    achieved: Summary,
+    modelled: Summary<u64>,
+    achieved: Summary<u64>,
     /// Changes of the figures before this moment; `None` if they never stood still.
     sequence: Option<u64>,
 }
@@ -19,13 +19,13 @@ impl Snapshot {
     pub fn of(stats: &StatsBlock) -> Snapshot {
         let ((counters, modelled, achieved), sequence) = stats.at_rest(|stats| {
             let counters: Vec<u64> = Counter::ALL.iter().map(|one| stats.get(*one)).collect();
-            let [modelled, achieved] = [&stats.modelled, &stats.achieved].map(Latencies::copy);
+            let [modelled, achieved] = [&stats.modelled, &stats.achieved].map(Hist::read);
             (counters, modelled, achieved)
         });
         Snapshot {
             counters,
-            modelled: modelled.summary(),
-            achieved: achieved.summary(),
+            modelled: modelled.summary_in_ns(),
+            achieved: achieved.summary_in_ns(),
             sequence,
         }
     }

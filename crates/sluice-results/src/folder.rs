@@ -1,12 +1,11 @@
 //! The files of an output folder: everything a run needs to be repeated and drawn.
 
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde_json::Value;
 use sluice_config::System;
 use sluice_model::DeviceConfig;
 use sluice_region::open_regular;
-use sluice_stats::Latencies;
+use sluice_stats::Histogram;
 use sluice_units::bucket_middle;
 use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
@@ -95,7 +94,7 @@ impl Folder {
     }
 
     /// Writes both distributions: as CSV for people, as HDR histograms for tools.
-    pub fn write_latencies(&self, modelled: &Latencies, achieved: &Latencies) -> io::Result<()> {
+    pub fn write_latencies(&self, modelled: &Histogram, achieved: &Histogram) -> io::Result<()> {
         let mut text = String::from("latency_ns,modelled,achieved\n");
         for bucket in 0..sluice_abi::BUCKETS {
             let (m, a) = (modelled.at(bucket), achieved.at(bucket));
@@ -176,8 +175,9 @@ const OURS: &[&str] = &[
     "guest.out",
 ];
 
-fn hdr(latencies: &Latencies) -> io::Result<Vec<u8>> {
-    let mut histogram = Histogram::<u64>::new_with_max(HDR_MAX_NS, 3).map_err(io::Error::other)?;
+fn hdr(latencies: &Histogram) -> io::Result<Vec<u8>> {
+    let mut histogram =
+        hdrhistogram::Histogram::<u64>::new_with_max(HDR_MAX_NS, 3).map_err(io::Error::other)?;
     for (value, count) in latencies.buckets() {
         histogram
             .record_n(value.clamp(1, HDR_MAX_NS), count)

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use sluice_region::{open_folder, open_regular};
-use sluice_stats::Latencies;
+use sluice_stats::Histogram;
 use std::fs::File;
 use std::io::Read;
 use std::mem::offset_of;
@@ -38,9 +38,9 @@ pub struct Process {
     pub started: u64,
     counters: Vec<u64>,
     /// Latency the model asked for.
-    pub modelled: Latencies,
+    pub modelled: Histogram,
     /// Latency the program saw.
-    pub achieved: Latencies,
+    pub achieved: Histogram,
 }
 
 impl Process {
@@ -78,8 +78,8 @@ impl Process {
             "placed_bytes": self.get(Counter::PlacedBytes),
             "shared_bytes": self.get(Counter::SharedBytes),
             "latency_ns": {
-                "modelled": self.modelled.summary(),
-                "achieved": self.achieved.summary(),
+                "modelled": self.modelled.summary_in_ns(),
+                "achieved": self.achieved.summary_in_ns(),
             },
         })
     }
@@ -128,8 +128,8 @@ fn read_process(path: &Path, owner: u32) -> Option<Process> {
         replaced: block.replaced.load(Relaxed) == 1,
         started: block.started.load(Relaxed),
         counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),
-        modelled: Latencies::copy(&block.modelled),
-        achieved: Latencies::copy(&block.achieved),
+        modelled: block.modelled.read(),
+        achieved: block.achieved.read(),
     })
 }
 

@@ -89,8 +89,10 @@ impl Run<'_> {
     pub fn object(&self) -> Value {
         let none = Vec::new();
         let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
-        let summary = |of: fn(&Process) -> &sluice_stats::Latencies| {
-            self.main().map(|p| of(p).summary()).unwrap_or_default()
+        let summary = |of: fn(&Process) -> &sluice_stats::Histogram| {
+            self.main()
+                .map(|p| of(p).summary_in_ns())
+                .unwrap_or_default()
         };
         let counted = self.main().map_or(0, |p| p.achieved.count());
         let processes: Vec<Value> = self.processes.iter().map(Process::brief).collect();

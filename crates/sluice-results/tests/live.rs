@@ -3,7 +3,6 @@
 use serde_json::Value;
 use sluice_abi::{Counter, Hist, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes};
-use sluice_stats::Latencies;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -187,7 +186,7 @@ fn what_happened_since_a_look_is_what_happened_after_it() {
     assert_eq!(since.get(Counter::Traps), 300);
     let mean = |values: &[u64]| values.iter().sum::<u64>() as f64 / values.len() as f64;
     for (of, values) in [(&since.modelled, &after[..200]), (&since.achieved, &after)] {
-        let summary = of.summary();
+        let summary = of.summary_in_ns();
         assert_eq!(
             (summary.count, summary.mean),
             (values.len() as u64, mean(values))
@@ -203,7 +202,7 @@ fn a_folder_has_every_latency_of_either_kind() {
     let block = block(10, 1);
     record(&block.modelled, &[100, 100, 5_000]);
     record(&block.achieved, &[100, 70_000]);
-    let [modelled, achieved] = [&block.modelled, &block.achieved].map(Latencies::copy);
+    let [modelled, achieved] = [&block.modelled, &block.achieved].map(Hist::read);
     let folder = Folder::create(&dir.path().join("out")).unwrap();
     folder.write_latencies(&modelled, &achieved).unwrap();
     let text = std::fs::read_to_string(dir.path().join("out/latency.csv")).unwrap();

@@ -3,8 +3,6 @@
 
 use serde_json::{Value, json};
 use sluice_model::{Device, Stats};
-use sluice_stats::Histogram;
-use sluice_units::Ps;
 
 pub(crate) const PS_PER_NS: f64 = 1e3;
 pub(crate) const PS_PER_S: f64 = 1e12;
@@ -73,20 +71,5 @@ pub(crate) fn flash(stats: &Stats, device: &Device) -> Value {
         "writes_refused": stats.writes_refused,
         "read_only": device.is_read_only(),
         "erases_of_a_line": {"least": wear.least, "most": wear.most, "total": wear.total},
-    })
-}
-
-/// Count, mean and quantiles of a distribution, ns.
-pub(crate) fn summary(histogram: &Histogram) -> Value {
-    let ns = |time: Ps| time.0 as f64 / PS_PER_NS;
-    let at = |per_million| ns(histogram.percentile(per_million));
-    json!({
-        "count": histogram.count(),
-        "mean": ns(histogram.mean()),
-        "p50": at(500_000),
-        "p90": at(900_000),
-        "p99": at(990_000),
-        "p999": at(999_000),
-        "max": ns(histogram.max()),
     })
 }

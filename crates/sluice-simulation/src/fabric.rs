@@ -1,6 +1,6 @@
 //! A fabric that ran, told as one JSON object.
 
-use crate::device::{PS_PER_NS, PS_PER_S, summary};
+use crate::device::{PS_PER_NS, PS_PER_S};
 use crate::recorded::{Recorded, Windows, mix_degree};
 use serde_json::{Map, Value, json};
 use sluice_net::{
@@ -154,7 +154,7 @@ fn told(fabric: &Fabric, config: &FabricConfig) -> Map<String, Value> {
         "time_s": time.0 as f64 / PS_PER_S,
         "events": stats.events,
         "bandwidth_mb_s": mb_s(bytes, time),
-        "latency_ns": summary(&stats.latency),
+        "latency_ns": stats.latency.summary(),
         "latency_min_ns": ns(stats.latency.min()),
         "latency_mean_ns": ns(latency),
         "latency_parts_ns": parts(&stats.parts(), stats.completed()),

@@ -1,6 +1,6 @@
 //! A workload on a simulated device, told as one JSON object. Knows nothing of Python.
 
-use crate::device::{PS_PER_S, flash, lines, parts, served, summary, write_log};
+use crate::device::{PS_PER_S, flash, lines, parts, served, write_log};
 use serde_json::{Value, json};
 use sluice_driver::{Access, Options, SimResult, Visibility};
 use sluice_model::{ConfigError, Device, DeviceConfig};
@@ -93,8 +93,8 @@ impl Plan<'_> {
             "traps": result.traps.len(),
             "cache": self.cache(device, result),
             "latency_ns": {
-                "modelled": summary(&result.trap_latency),
-                "accesses": summary(&result.latency),
+                "modelled": result.trap_latency.summary(),
+                "accesses": result.latency.summary(),
             },
             "latency_parts_ns": parts(device.stats()),
             "served": served(device.stats()),

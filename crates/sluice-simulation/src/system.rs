@@ -1,6 +1,6 @@
 //! A program on a simulated host with its device, told as one JSON object.
 
-use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, parts, served, summary, write_log};
+use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, parts, served, write_log};
 use serde_json::{Map, Value, json};
 use sluice_config::System;
 use sluice_host::{
@@ -421,7 +421,7 @@ fn amat(stats: &HostStats) -> Value {
 
 /// A distribution's summary, with the middle and count of every bucket that has any.
 fn distribution(histogram: &sluice_stats::Histogram) -> Value {
-    let mut object = map(summary(histogram));
+    let mut object = map(json!(histogram.summary()));
     let buckets: Vec<Value> = histogram
         .buckets()
         .map(|(ns, count)| json!([ns, count]))

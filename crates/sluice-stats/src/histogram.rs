@@ -1,8 +1,10 @@
-//! A latency histogram in integers.
+//! The distribution of a latency, in integers.
 
+use crate::Summary;
 use sluice_units::{ALL_BUCKETS, Ps, bucket_middle, bucket_of};
 
-/// Counts of latencies in nanoseconds. Exact below 256 ns.
+/// Counts of latencies by buckets of nanoseconds, with exact sum and extremes in picoseconds.
+/// Exact below 256 ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -26,18 +28,57 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// One that was counted elsewhere, in nanoseconds: its buckets from the lowest on, the sum and
+    /// the extremes.
+    pub(crate) fn counted(
+        counts: impl Iterator<Item = u64>,
+        sum_ns: u64,
+        min_ns: u64,
+        max_ns: u64,
+    ) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (bucket, count) in histogram.counts.iter_mut().zip(counts) {
+            *bucket = count;
+            histogram.count += count;
+        }
+        if histogram.count > 0 {
+            histogram.sum = u128::from(sum_ns) * PS_PER_NS;
+            histogram.min = Ps::from_ns(min_ns);
+            // The writer may be between the two.
+            histogram.max = Ps::from_ns(max_ns.max(min_ns));
+        }
+        histogram
+    }
+
     /// Counts one latency.
     pub fn record(&mut self, latency: Ps) {
         self.record_n(latency, 1);
     }
 
-    /// Counts the same latency `count` times.
+    /// Counts `count` equal latencies.
     pub fn record_n(&mut self, latency: Ps, count: u64) {
         self.counts[bucket_of(latency.as_ns())] += count;
         self.count += count;
         self.sum += u128::from(latency.0) * u128::from(count);
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
+    }
+
+    /// What was counted after `earlier`, an earlier state of this histogram. The extremes are the
+    /// middles of their buckets, for nothing else of them is known.
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let counts = self.counts.iter().zip(&earlier.counts);
+        let counts: Vec<u64> = counts.map(|(now, then)| now - then).collect();
+        let middle = |bucket| Ps::from_ns(bucket_middle(bucket));
+        let first = counts.iter().position(|count| *count > 0);
+        let last = counts.iter().rposition(|count| *count > 0);
+        Histogram {
+            count: self.count - earlier.count,
+            sum: self.sum - earlier.sum,
+            min: first.map_or(Ps::MAX, middle),
+            max: last.map_or(Ps::ZERO, middle),
+            counts,
+        }
     }
 
     /// How many latencies were counted.
@@ -70,17 +111,33 @@ impl Histogram {
     ///
     /// The middle of its bucket, within the extremes; zero if nothing was counted.
     pub fn percentile(&self, per_million: u64) -> Ps {
-        let wanted = (u128::from(self.count) * u128::from(per_million))
-            .div_ceil(1_000_000)
-            .max(1);
-        let mut seen = 0u128;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            seen += u128::from(*count);
-            if seen >= wanted {
-                return Ps::from_ns(bucket_middle(bucket)).clamp(self.min, self.max);
-            }
+        match bucket_at(self.counts.iter().copied(), self.count, per_million) {
+            Some(bucket) => Ps::from_ns(bucket_middle(bucket)).clamp(self.min, self.max),
+            None => Ps::ZERO,
         }
-        Ps::ZERO
+    }
+
+    /// The figures that a simulation prints: to the picosecond, the mean rounded down to one.
+    pub fn summary(&self) -> Summary<f64> {
+        let ns = |time: Ps| time.0 as f64 / PS_PER_NS as f64;
+        Summary::new(self.count, ns(self.mean()), ns(self.max()), |per_million| {
+            ns(self.percentile(per_million))
+        })
+    }
+
+    /// The figures that a measurement prints, for which a nanosecond is the unit of the clock:
+    /// whole ones, and the mean from the exact sum.
+    pub fn summary_in_ns(&self) -> Summary<u64> {
+        let sum_ns = (self.sum / PS_PER_NS) as f64;
+        let mean = sum_ns / self.count.max(1) as f64;
+        Summary::new(self.count, mean, self.max().as_ns(), |per_million| {
+            self.percentile(per_million).as_ns()
+        })
+    }
+
+    /// How many latencies fell into a bucket (`sluice_units::bucket_of`).
+    pub fn at(&self, bucket: usize) -> u64 {
+        self.counts[bucket]
     }
 
     /// The buckets that hold something: (their middle in nanoseconds, count), in order.
@@ -90,6 +147,26 @@ impl Histogram {
             .filter(|(_, count)| **count > 0)
             .map(|(bucket, count)| (bucket_middle(bucket), *count))
     }
+}
+
+const PS_PER_NS: u128 = 1_000;
+
+/// The bucket in which the latency lies that `per_million` millionths of all are not above
+/// (nearest rank); none if nothing was counted.
+pub(crate) fn bucket_at(
+    counts: impl Iterator<Item = u64>,
+    count: u64,
+    per_million: u64,
+) -> Option<usize> {
+    let wanted = (u128::from(count) * u128::from(per_million))
+        .div_ceil(1_000_000)
+        .max(1);
+    let mut seen = 0u128;
+    let mut buckets = counts.enumerate();
+    buckets.find_map(|(bucket, count)| {
+        seen += u128::from(count);
+        (seen >= wanted).then_some(bucket)
+    })
 }
 
 #[cfg(test)]
@@ -115,5 +192,35 @@ mod tests {
         let histogram = Histogram::default();
         assert_eq!(histogram.percentile(500_000), Ps::ZERO);
         assert_eq!((histogram.mean(), histogram.min()), (Ps::ZERO, Ps::ZERO));
+        assert_eq!(histogram.summary(), Summary::default());
+        assert_eq!(histogram.summary_in_ns(), Summary::default());
+    }
+
+    /// A simulation rounds its mean to a picosecond, a measurement does not.
+    #[test]
+    fn each_summary_has_its_own_rounding() {
+        let mut histogram = Histogram::default();
+        for ps in [1_000, 1_000, 2_500] {
+            histogram.record(Ps(ps));
+        }
+        let (simulated, measured) = (histogram.summary(), histogram.summary_in_ns());
+        assert_eq!((simulated.mean, simulated.max), (1.5, 2.5));
+        assert_eq!((measured.mean, measured.max), (4.0 / 3.0, 2));
+        assert_eq!((simulated.count, measured.count), (3, 3));
+    }
+
+    #[test]
+    fn what_came_since_is_what_was_recorded_since() {
+        let histogram = |values: &[u64]| {
+            let mut all = Histogram::default();
+            values.iter().for_each(|ns| all.record(Ps::from_ns(*ns)));
+            all
+        };
+        let before = histogram(&[100, 90_000]);
+        let after = histogram(&[100, 200, 40_000, 90_000]);
+        let since = after.since(&before).summary_in_ns();
+        assert_eq!((since.count, since.mean), (2, 20_100.0));
+        assert!(since.max.abs_diff(40_000) < 200, "{since:?}");
+        assert_eq!(after.since(&after).summary_in_ns(), Summary::default());
     }
 }

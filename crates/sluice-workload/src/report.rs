@@ -12,6 +12,7 @@ use crate::hist::{Histogram, Summary};
 /// Version of the JSON objects.
 pub const SCHEMA: &str = "sluice.workload/1";
 const NS_PER_S: f64 = 1e9;
+const NS_PER_US: u64 = 1_000;
 
 /// Where the report goes; flags that all workloads share.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -60,8 +61,8 @@ impl Pass {
             wall_s: wall_ns as f64 / NS_PER_S,
             ns_per_access: wall_ns as f64 / accesses.max(1) as f64,
             latency_ns: timed.then(|| hist.summary()),
-            below_1us: timed.then(|| hist.below_1us()),
-            histogram: hist.buckets(),
+            below_1us: timed.then(|| hist.share_below(NS_PER_US)),
+            histogram: hist.buckets().collect(),
         }
     }
 
@@ -109,7 +110,7 @@ impl<P: Serialize, X: Serialize> Report<P, X> {
             workload,
             params,
             latency_ns: (total.count() > 0).then(|| total.summary()),
-            histogram: total.buckets(),
+            histogram: total.buckets().collect(),
             wall_s: passes.iter().map(|pass| pass.wall_s).sum(),
             passes,
             extra,

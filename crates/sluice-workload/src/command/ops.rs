@@ -29,7 +29,7 @@ pub fn op_reports(by_op: &[Histogram]) -> Vec<OpReport> {
         .map(|(op, hist)| OpReport {
             op: op.name(),
             latency_ns: hist.summary(),
-            histogram: hist.buckets(),
+            histogram: hist.buckets().collect(),
         })
         .collect()
 }

@@ -47,7 +47,7 @@ impl Row {
         let grown = |counter| now.get(counter).saturating_sub(before.get(counter));
         let rate = |counter| grown(counter) as f64 / seconds;
         let (hits, misses) = (grown(Counter::SoftTraps), grown(Counter::Misses));
-        let us = |per_mille| now.achieved.percentile(per_mille) as f64 / 1e3;
+        let us = |per_million| now.achieved.percentile(per_million).as_ns() as f64 / 1e3;
         Row {
             command: now.command.join(" "),
             pid: now.pid,
@@ -55,8 +55,8 @@ impl Row {
             misses: rate(Counter::Misses),
             hit_ratio: share(hits, hits + misses),
             late: share(grown(Counter::Late), misses),
-            p50_us: us(500),
-            p99_us: us(990),
+            p50_us: us(500_000),
+            p99_us: us(990_000),
             evictions: rate(Counter::Evictions),
             reads: rate(Counter::FlashReads),
             programs: rate(Counter::FlashPrograms),
