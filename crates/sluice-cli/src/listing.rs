@@ -1,23 +1,23 @@
 //! What `list` and `show` print of presets and parameters.
 
+use crate::error::Error;
 use serde_json::{Value, json};
 use sluice_config::Preset;
 use sluice_model::Param;
 
 /// Prints names and meanings.
-pub fn list_presets(presets: &[Preset], as_json: bool) {
+pub fn list_presets(presets: &[Preset], as_json: bool) -> Result<(), Error> {
     if as_json {
         let all: Vec<Value> = presets
             .iter()
             .map(|p| json!({ "name": p.name, "meaning": p.meaning }))
             .collect();
-        println!("{}", json!(all));
-        return;
+        return outln!("{}", json!(all));
     }
     let width = presets.iter().map(|p| p.name.len()).max().unwrap_or(0);
     presets
         .iter()
-        .for_each(|p| println!("{:<width$} {}", p.name, p.meaning));
+        .try_for_each(|p| outln!("{:<width$} {}", p.name, p.meaning))
 }
 
 /// Prints each parameter with its value and where that comes from.
@@ -26,7 +26,7 @@ pub fn show_values(
     params: impl Iterator<Item = &'static Param>,
     source_of: impl Fn(&str) -> String,
     as_json: bool,
-) {
+) -> Result<(), Error> {
     let rows = params.map(|p| {
         let value = values
             .iter()
@@ -44,11 +44,11 @@ pub fn show_values(
                 })
             })
             .collect();
-        println!("{}", json!(all));
-        return;
+        return outln!("{}", json!(all));
     }
     for (p, value) in rows {
-        println!("{:<24} {value:<12} {}", p.key, p.meaning);
-        println!("{:<37} {}", "", source_of(p.key));
+        outln!("{:<24} {value:<12} {}", p.key, p.meaning)?;
+        outln!("{:<37} {}", "", source_of(p.key))?;
     }
+    Ok(())
 }

@@ -1,40 +1,65 @@
-//! Printing that never ends the command by a panic.
-//!
-//! The macros below take the place of the standard library's in this crate: those panic when nobody
-//! reads any more, and a second time when the message of that panic finds no reader either.
+//! Printing that never ends the command by a panic, as the standard library's macros do when a disk
+//! is full or nobody reads.
 
-use std::fmt::Arguments;
+use crate::error::Error;
+use std::fmt::{Arguments, Display};
 use std::io::{ErrorKind, Write};
 
-/// How the payload of a panic begins that tells of a full disk behind standard output.
-pub const NO_OUTPUT: &str = "failed printing to stdout: ";
-
 /// A line on standard error. Nobody is left to be told that it could not be written.
-macro_rules! eprintln {
-    () => { $crate::output::error(format_args!("")) };
-    ($($text:tt)*) => { $crate::output::error(format_args!($($text)*)) };
+macro_rules! errln {
+    ($($text:tt)*) => { $crate::output::note(format_args!($($text)*)) };
 }
 
-/// A line on standard output.
-macro_rules! println {
-    () => { $crate::output::output(format_args!("")) };
-    ($($text:tt)*) => { $crate::output::output(format_args!($($text)*)) };
+/// A line on standard output: `outln!(..)?`.
+macro_rules! outln {
+    ($($text:tt)*) => { $crate::output::line(format_args!($($text)*)) };
 }
 
-/// See `eprintln!`.
-pub fn error(line: Arguments<'_>) {
+/// See `errln!`.
+pub fn note(line: Arguments<'_>) {
     let mut to = std::io::stderr().lock();
     let _ = to.write_fmt(line).and_then(|()| to.write_all(b"\n"));
 }
 
-/// See `println!`. A command that goes on without a reader has a session to end: its exit status is
-/// the program's. A full disk ends it by a panic that `main` expects.
-pub fn output(line: Arguments<'_>) {
-    let mut to = std::io::stdout().lock();
-    match to.write_fmt(line).and_then(|()| to.write_all(b"\n")) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            std::panic::panic_any(format!("{NO_OUTPUT}{e}"));
-        }
-        _ => {}
+/// See `outln!`.
+pub fn line(line: Arguments<'_>) -> Result<(), Error> {
+    text(format_args!("{line}\n"))
+}
+
+/// Text with its line breaks on standard output. A command that goes on without a reader has a
+/// session to end, and its exit status is the program's: a closed pipe is no error.
+pub fn text(text: impl Display) -> Result<(), Error> {
+    match write!(std::io::stdout().lock(), "{text}") {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(e)),
+        _ => Ok(()),
+    }
+}
+
+/// Lines of a name and a value.
+pub struct Rows {
+    width: usize,
+    text: String,
+}
+
+impl Rows {
+    /// No rows yet, whose names have so many columns.
+    pub fn new(width: usize) -> Rows {
+        let text = String::new();
+        Rows { width, text }
+    }
+
+    pub fn row(&mut self, name: &str, value: impl Display) {
+        let width = self.width;
+        self.text += &format!("{name:<width$} {value}\n");
+    }
+
+    /// Prints the rows on standard output.
+    pub fn print(&self) -> Result<(), Error> {
+        text(&self.text)
+    }
+
+    /// Prints the rows on standard error.
+    pub fn note(&self) {
+        self.text.lines().for_each(|row| errln!("{row}"));
     }
 }

@@ -33,10 +33,7 @@ pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
 
 /// The two halves of a `--set`.
 pub fn key_and_value(pair: &str) -> Result<(&str, &str), Error> {
-    let (key, value) = pair.split_once('=').ok_or_else(|| {
-        Error::new(format!(
-            "bad value for --set: \"{pair}\"; expected KEY=VALUE"
-        ))
-    })?;
+    let both = pair.split_once('=');
+    let (key, value) = both.ok_or_else(|| Error::value("--set", pair, "expected KEY=VALUE"))?;
     Ok((key.trim(), value.trim()))
 }

@@ -1,5 +1,6 @@
 //! The result of a simulated host: its output folder, and one screen.
 
+use crate::output::Rows;
 use serde_json::Value;
 use sluice_results::Folder;
 
@@ -25,17 +26,13 @@ pub fn number(object: &Value, place: &str) -> f64 {
 }
 
 /// One screen: the result, where the time went, what memory did.
-pub fn print_table(object: &Value) {
-    tell_table(object, &|line| println!("{line}"));
-}
-
-/// The same, line by line.
-pub fn tell_table(object: &Value, tell: &dyn Fn(String)) {
+pub fn table(object: &Value) -> Rows {
     let at = |place: &str| number(object, place);
     let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or("");
     let count = |place: &str| human(at(place));
     let percent = |place: &str| format!("{:.1} %", 100.0 * at(place));
-    let row = |name: &str, value: String| tell(format!("{name:<18} {value}"));
+    let mut rows = Rows::new(18);
+    let mut row = |name: &str, value: String| rows.row(name, value);
     let scale = at("/scale");
     row("system", format!("{}, scale 1/{scale}", text("/system")));
     row(
@@ -60,7 +57,9 @@ pub fn tell_table(object: &Value, tell: &dyn Fn(String)) {
         "MPKI",
         format!("{}, TLB {:.2}", levels.join(", "), at("/tlb/mpki")),
     );
-    print_memory(object, &row);
+    add_memory(object, &mut rows);
+    add_moves(object, &mut rows);
+    rows
 }
 
 /// Where the program's pages were before it began.
@@ -76,7 +75,8 @@ fn start(state: &str) -> &str {
 }
 
 /// The off-chip half of the table.
-fn print_memory(object: &Value, row: &dyn Fn(&str, String)) {
+fn add_memory(object: &Value, rows: &mut Rows) {
+    let mut row = |name: &str, value: String| rows.row(name, value);
     let at = |place: &str| number(object, place);
     let count = |place: &str| human(at(place));
     let shares = [
@@ -120,11 +120,11 @@ fn print_memory(object: &Value, row: &dyn Fn(&str, String)) {
             count("/flash/erases")
         ),
     );
-    print_moves(object, row);
 }
 
 /// What went over the link, and who and what moved.
-fn print_moves(object: &Value, row: &dyn Fn(&str, String)) {
+fn add_moves(object: &Value, rows: &mut Rows) {
+    let mut row = |name: &str, value: String| rows.row(name, value);
     let at = |place: &str| number(object, place);
     let count = |place: &str| human(at(place));
     row(

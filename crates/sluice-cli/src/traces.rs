@@ -11,7 +11,7 @@ use std::path::Path;
 pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, Error> {
     let reader = Reader::open(path).map_err(|error| at(path, error))?;
     if let Some(unfinished) = reader.unfinished() {
-        eprintln!("sluice: warning: {}: {unfinished}", path.display());
+        errln!("sluice: warning: {}: {unfinished}", path.display());
     }
     Ok(reader)
 }
@@ -21,9 +21,12 @@ pub fn at(path: &Path, error: sluice_trace::Error) -> Error {
     match error {
         // These name it themselves.
         error @ (sluice_trace::Error::Io { .. } | sluice_trace::Error::Input { .. }) => {
-            Error::new(error.to_string())
+            Error::NamedTrace(error)
         }
-        error => Error::at(path.display(), error),
+        source => Error::Trace {
+            path: path.to_owned(),
+            source,
+        },
     }
 }
 
@@ -32,12 +35,10 @@ pub fn open_replay(path: &Path, placement: Placement) -> Result<Replay, Error> {
     let replay = Replay::open(path, placement).map_err(|error| at(path, error))?;
     let name = path.display();
     if replay.accesses() == 0 {
-        return Err(Error::new(format!(
-            "{name}: the trace has no loads and no stores"
-        )));
+        return Err(Error::unfit(name, "the trace has no loads and no stores"));
     }
     if let Some(unfinished) = replay.unfinished() {
-        eprintln!("sluice: warning: {name}: {unfinished}");
+        errln!("sluice: warning: {name}: {unfinished}");
     }
     Ok(replay)
 }

@@ -12,7 +12,7 @@ pub fn of_result(object: &Value) {
 /// The device has come to its end. The figures after that are not those of a device in use.
 pub fn of_wear(refused: u64) {
     if refused > 0 {
-        eprintln!(
+        errln!(
             "sluice: warning: the flash is worn out and the device read-only: {refused} writes \
              were refused; raise nand.endurance or ftl.overprovision, or write less"
         );
@@ -22,7 +22,7 @@ pub fn of_wear(refused: u64) {
 /// What a policy from outside did wrong. The figures are then not those of that policy.
 pub fn of_refusals(count: u64) {
     if count > 0 {
-        eprintln!(
+        errln!(
             "sluice: warning: cache.policy answered {count} times with a page that may not leave, \
              or with none although one may; the page that came in first left instead"
         );

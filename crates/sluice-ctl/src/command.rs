@@ -106,12 +106,29 @@ pub enum CtlError {
     Range(String),
 }
 
-/// Sends a command and tells what became of it. The exit status is 0 if it was carried out, also if
-/// nothing was to be done, and 1 if the device refused it or a part of it.
+/// What became of a command.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Lines to print.
+    pub text: String,
+    /// Whether the command was carried out, also if nothing was to be done. The device may have
+    /// refused it or a part of it instead.
+    pub is_done: bool,
+}
+
+impl Outcome {
+    /// The exit status.
+    #[must_use]
+    pub fn status(&self) -> ExitCode {
+        ExitCode::from(u8::from(!self.is_done))
+    }
+}
+
+/// Sends a command and waits for its outcome.
 ///
 /// # Errors
 /// If it could not be sent, or no answer came.
-pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<ExitCode, CtlError> {
+pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<Outcome, CtlError> {
     match command {
         CtlCommand::Pin(ranges) => pages(to, Operation::Pin, ranges),
         CtlCommand::Unpin(ranges) => pages(to, Operation::Unpin, ranges),
@@ -128,11 +145,11 @@ pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<ExitCode, CtlErr
             set(to, &pairs.join(" "), *json)
         }
         CtlCommand::Stats { as_is, json } => stats(to, *as_is, *json),
-        CtlCommand::Map(args) => map::print(to, args),
+        CtlCommand::Map(args) => map::show(to, args),
     }
 }
 
-fn pages(to: &mut Connection, operation: Operation, args: &Ranges) -> Result<ExitCode, CtlError> {
+fn pages(to: &mut Connection, operation: Operation, args: &Ranges) -> Result<Outcome, CtlError> {
     let mut answers = Vec::new();
     let is_guest = to.place().side == Side::Guest;
     if let Some(span) = args.ranges.iter().find(|span| is_guest && span.is_address) {
@@ -143,18 +160,18 @@ fn pages(to: &mut Connection, operation: Operation, args: &Ranges) -> Result<Exi
         let answer = to.call(Request::Pages(operation, range))?;
         answers.push((range, answer));
     }
-    if args.json {
+    let text = if args.json {
         let ranges: Vec<Value> = answers.iter().map(tell::range_object).collect();
-        println!(
-            "{}",
+        format!(
+            "{}\n",
             object(to, operation.text(), json!({ "ranges": ranges }))
-        );
+        )
     } else {
-        for (range, answer) in &answers {
-            println!("{}", tell::range_line(operation, range, answer));
-        }
-    }
-    Ok(worst(answers.iter().map(|(_, answer)| answer)))
+        let lines = answers.iter();
+        let lines = lines.map(|(range, answer)| tell::range_line(operation, range, answer) + "\n");
+        lines.collect()
+    };
+    Ok(outcome(text, answers.iter().map(|(_, answer)| answer)))
 }
 
 /// The range without open end.
@@ -183,40 +200,39 @@ fn check(pairs: &[String]) -> Result<(), CtlError> {
     Ok(())
 }
 
-fn set(to: &mut Connection, pairs: &str, json: bool) -> Result<ExitCode, CtlError> {
+fn set(to: &mut Connection, pairs: &str, json: bool) -> Result<Outcome, CtlError> {
     let text = Text::new(pairs).ok_or(CtlError::TooLong(pairs.len()))?;
     let answer = to.call(Request::Set(text))?;
     let why = answer.text.as_str();
-    if json {
+    let text = if json {
         let fields = json!({
             "settings": pairs,
             "status": tell::status_name(answer.status),
             "message": if why.is_empty() { Value::Null } else { why.into() },
         });
-        println!("{}", object(to, "set", fields));
+        object(to, "set", fields).to_string()
     } else {
         match answer.status {
-            Status::Done => println!("set: {pairs}"),
-            Status::Nothing => println!("set: nothing changed: it was so already"),
-            status if why.is_empty() => println!("set: {}", status.text()),
-            _ => println!("set: refused: {why}"),
+            Status::Done => format!("set: {pairs}"),
+            Status::Nothing => "set: nothing changed: it was so already".to_owned(),
+            status if why.is_empty() => format!("set: {}", status.text()),
+            _ => format!("set: refused: {why}"),
         }
-    }
-    Ok(worst([&answer]))
+    };
+    Ok(outcome(text + "\n", [&answer]))
 }
 
-fn stats(to: &mut Connection, as_is: bool, json: bool) -> Result<ExitCode, CtlError> {
+fn stats(to: &mut Connection, as_is: bool, json: bool) -> Result<Outcome, CtlError> {
     let answer = match as_is {
         true => None,
         false => Some(to.call(Request::Stats)?),
     };
     let snapshot = Snapshot::of(to.view().stats());
-    if json {
-        println!("{}", object(to, "stats", snapshot.object()));
-    } else {
-        print!("{}", snapshot.text());
-    }
-    Ok(worst(&answer))
+    let text = match json {
+        true => format!("{}\n", object(to, "stats", snapshot.object())),
+        false => snapshot.text(),
+    };
+    Ok(outcome(text, &answer))
 }
 
 /// An object with what every answer has.
@@ -233,8 +249,8 @@ pub(crate) fn object(to: &Connection, command: &str, fields: Value) -> Value {
     object
 }
 
-fn worst<'a>(answers: impl IntoIterator<Item = &'a Completion>) -> ExitCode {
+fn outcome<'a>(text: String, answers: impl IntoIterator<Item = &'a Completion>) -> Outcome {
     let mut answers = answers.into_iter();
-    let is_well = answers.all(|answer| matches!(answer.status, Status::Done | Status::Nothing));
-    ExitCode::from(u8::from(!is_well))
+    let is_done = answers.all(|answer| matches!(answer.status, Status::Done | Status::Nothing));
+    Outcome { text, is_done }
 }

@@ -6,5 +6,5 @@ mod range;
 mod stats;
 mod tell;
 
-pub use command::{CtlCommand, CtlError, Ranges, run};
+pub use command::{CtlCommand, CtlError, Outcome, Ranges, run};
 pub use range::{Span, parse_span};

@@ -1,10 +1,10 @@
 //! The residency map.
 
-use crate::command::{CtlError, MapArgs, object, whole};
+use crate::command::{CtlError, MapArgs, Outcome, object, whole};
 use serde_json::{Value, json};
 use sluice_abi::{CACHED, MAPPED, PINNED};
 use sluice_control::{Connection, View};
-use std::process::ExitCode;
+use std::fmt::Write;
 
 const PAGE: u64 = 4096;
 
@@ -15,8 +15,8 @@ struct Run {
     bits: u8,
 }
 
-/// Prints what is known of the pages of a range: totals, and each run of pages in the cache.
-pub fn print(to: &Connection, args: &MapArgs) -> Result<ExitCode, CtlError> {
+/// Shows what is known of the pages of a range: totals, and each run of pages in the cache.
+pub fn show(to: &Connection, args: &MapArgs) -> Result<Outcome, CtlError> {
     let range = whole(to, &args.range);
     let end = range.start.saturating_add(range.len);
     let bytes = to.view().pages() * PAGE;
@@ -30,7 +30,7 @@ pub fn print(to: &Connection, args: &MapArgs) -> Result<ExitCode, CtlError> {
         of.map(|run| run.pages).sum()
     };
     let (cached, mapped, pinned) = (count(CACHED), count(MAPPED), count(PINNED));
-    if args.json {
+    let text = if args.json {
         let runs: Vec<Value> = runs.iter().map(run_object).collect();
         let fields = json!({
             "start": range.start,
@@ -40,15 +40,17 @@ pub fn print(to: &Connection, args: &MapArgs) -> Result<ExitCode, CtlError> {
             "pinned": pinned,
             "runs": runs,
         });
-        println!("{}", object(to, "map", fields));
+        format!("{}\n", object(to, "map", fields))
     } else {
-        println!("{cached} pages cached, {mapped} mapped, {pinned} pinned");
+        let mut text = format!("{cached} pages cached, {mapped} mapped, {pinned} pinned\n");
         for run in &runs {
             let (start, end) = (run.first * PAGE, (run.first + run.pages) * PAGE);
-            println!("{start:#x}..{end:#x} {}", names(run.bits).join(" "));
+            let _ = writeln!(text, "{start:#x}..{end:#x} {}", names(run.bits).join(" "));
         }
-    }
-    Ok(ExitCode::SUCCESS)
+        text
+    };
+    let is_done = true;
+    Ok(Outcome { text, is_done })
 }
 
 fn runs(view: &View, first: u64, end: u64) -> Vec<Run> {

@@ -140,7 +140,8 @@ impl Record {
                 .take("out")
                 .ok_or("mode=record needs out=FILE")?
                 .into(),
-            filter: Levels::parse(given.take("filter").unwrap_or("none"))?,
+            filter: Levels::parse(given.take("filter").unwrap_or("none"))
+                .map_err(|error| error.to_string())?,
             command: given.take("command").unwrap_or_default().to_owned(),
             result: given.take("result").map(PathBuf::from),
         })

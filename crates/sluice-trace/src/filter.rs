@@ -4,7 +4,7 @@
 //! loads and stores and write back. They are not inclusive of each other. What passes is what
 //! memory would see: the fill of a line as a load, the write-back of a dirty one as a store.
 
-use sluice_units::{Bytes, LINE_BYTES};
+use sluice_units::{Bytes, LINE_BYTES, ParseUnitError};
 use std::fmt;
 
 /// Levels at most.
@@ -35,9 +35,10 @@ impl Levels {
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn parse(text: &str) -> Result<Levels, String> {
-        let bad = |why: String| {
-            format!("bad value for filter: \"{text}\"; {why}; expected none or L1=32KiB/8,L2=..")
+    pub fn parse(text: &str) -> Result<Levels, LevelsError> {
+        let bad = |fault| LevelsError {
+            text: text.to_owned(),
+            fault,
         };
         if text == "none" {
             return Ok(Levels::default());
@@ -45,16 +46,43 @@ impl Levels {
         let mut levels = Vec::new();
         for (place, part) in text.split([',', '+']).enumerate() {
             let name = format!("L{}=", place + 1);
-            let size = part
-                .strip_prefix(&name)
-                .ok_or_else(|| bad(format!("\"{part}\" does not begin with {name}")))?;
-            levels.push(Level::parse(size).map_err(bad)?);
+            let level = match part.strip_prefix(&name) {
+                Some(size) => Level::parse(size),
+                None => Err(LevelFault::Name(part.to_owned(), name)),
+            };
+            levels.push(level.map_err(bad)?);
         }
         match levels.len() {
             0..=LEVELS_MAX => Ok(Levels(levels)),
-            _ => Err(bad(format!("at most {LEVELS_MAX} levels"))),
+            _ => Err(bad(LevelFault::TooMany)),
         }
     }
+}
+
+/// Why a text names no filter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bad value for filter: \"{text}\"; {fault}; expected none or L1=32KiB/8,L2=..")]
+pub struct LevelsError {
+    text: String,
+    #[source]
+    fault: LevelFault,
+}
+
+/// What is wrong with a level.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum LevelFault {
+    #[error("\"{0}\" does not begin with {1}")]
+    Name(String, String),
+    #[error("at most {LEVELS_MAX} levels")]
+    TooMany,
+    #[error("\"{0}\" is not SIZE/WAYS")]
+    Form(String),
+    #[error(transparent)]
+    Capacity(#[from] ParseUnitError),
+    #[error("\"{0}\" ways; 1 to 64 are accepted")]
+    Ways(String),
+    #[error("{} in {} ways are not a power of two of sets", .0.capacity, .0.ways)]
+    Sets(Level),
 }
 
 impl fmt::Display for Levels {
@@ -71,24 +99,19 @@ impl fmt::Display for Levels {
 }
 
 impl Level {
-    fn parse(text: &str) -> Result<Level, String> {
-        let (capacity, ways) = text
-            .split_once('/')
-            .ok_or_else(|| format!("\"{text}\" is not SIZE/WAYS"))?;
-        let capacity: Bytes = capacity.parse().map_err(|e| format!("{e}"))?;
-        let ways: u32 = ways
-            .parse()
-            .ok()
-            .filter(|ways| (1..=64).contains(ways))
-            .ok_or_else(|| format!("\"{ways}\" ways; 1 to 64 are accepted"))?;
+    fn parse(text: &str) -> Result<Level, LevelFault> {
+        let parts = text.split_once('/');
+        let (capacity, given) = parts.ok_or_else(|| LevelFault::Form(text.to_owned()))?;
+        let capacity: Bytes = capacity.parse()?;
+        let ways = given.parse().ok().filter(|ways| (1..=64).contains(ways));
+        let ways: u32 = ways.ok_or_else(|| LevelFault::Ways(given.to_owned()))?;
+        let level = Level { capacity, ways };
         let set = u64::from(ways) * LINE_BYTES;
         let sets = capacity.0 / set;
         let is_whole = sets * set == capacity.0 && sets.is_power_of_two() && sets <= 1 << 24;
         match is_whole {
-            true => Ok(Level { capacity, ways }),
-            false => Err(format!(
-                "{capacity} in {ways} ways are not a power of two of sets"
-            )),
+            true => Ok(level),
+            false => Err(LevelFault::Sets(level)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `sluice ctl`: commands for the device of a running process.
 
 use crate::error::Error;
+use crate::output;
 use clap::Args;
 use sluice_control::{Connection, Place};
 use std::process::ExitCode;
@@ -22,5 +23,7 @@ pub struct CtlArgs {
 /// Sends one command and tells what became of it.
 pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
     let mut connection = Connection::open(Place::of_process(args.pid)?)?;
-    Ok(sluice_ctl::run(&mut connection, &args.command)?)
+    let outcome = sluice_ctl::run(&mut connection, &args.command)?;
+    output::text(&outcome.text)?;
+    Ok(outcome.status())
 }

@@ -33,7 +33,7 @@ pub enum DeviceCommand {
 /// `sluice device`.
 pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
     match command {
-        DeviceCommand::List { json } => list_presets(sluice_config::presets(), *json),
+        DeviceCommand::List { json } => list_presets(sluice_config::presets(), *json)?,
         DeviceCommand::Show { device, json } => show(device, *json)?,
         DeviceCommand::Check { device } => {
             let config = sluice_config::describe(device)?.config.check()?;
@@ -41,7 +41,7 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
                 Some(_) => "of memory".to_owned(),
                 None => format!("behind {}", config.cache.capacity()),
             };
-            println!("{device}: well, {} {what}", config.capacity());
+            outln!("{device}: well, {} {what}", config.capacity())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -56,6 +56,5 @@ fn show(device: &str, as_json: bool) -> Result<(), Error> {
         PARAMS.iter(),
         |key| described.source_of(key),
         as_json,
-    );
-    Ok(())
+    )
 }

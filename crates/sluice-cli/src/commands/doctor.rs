@@ -44,9 +44,9 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
     let modes = [("event", UffdKind::Events), ("signal", UffdKind::Signal)]
         .map(|(name, kind)| (name, probe.blocker(kind).is_none()));
     if args.json {
-        print_json(&findings, &modes);
+        print_json(&findings, &modes)?;
     } else {
-        print_text(&findings, &modes);
+        print_text(&findings, &modes)?;
     }
     Ok(if modes[0].1 {
         ExitCode::SUCCESS
@@ -55,7 +55,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
     })
 }
 
-fn print_json(findings: &[Finding], modes: &[(&str, bool)]) {
+fn print_json(findings: &[Finding], modes: &[(&str, bool)]) -> Result<(), Error> {
     let checks: Vec<Value> = findings
         .iter()
         .map(|f| {
@@ -69,27 +69,28 @@ fn print_json(findings: &[Finding], modes: &[(&str, bool)]) {
         .iter()
         .map(|(name, ok)| ((*name).to_string(), (*ok).into()))
         .collect();
-    println!(
+    outln!(
         "{}",
         json!({ "schema": "sluice.doctor/1", "modes": modes, "checks": checks })
-    );
+    )
 }
 
-fn print_text(findings: &[Finding], modes: &[(&str, bool)]) {
+fn print_text(findings: &[Finding], modes: &[(&str, bool)]) -> Result<(), Error> {
     for f in findings {
         let mark = if f.mend.is_none() { "ok  " } else { "MISS" };
-        println!("{mark} {:<28} {}", f.name, f.found);
+        outln!("{mark} {:<28} {}", f.name, f.found)?;
         if let Some(mend) = &f.mend {
-            println!("     {:<28} for {}: {mend}", "", f.needed_for);
+            outln!("     {:<28} for {}: {mend}", "", f.needed_for)?;
         }
     }
-    println!();
+    outln!("")?;
     for (name, ok) in modes {
-        println!(
+        outln!(
             "sluice run --trap {name:<7} {}",
             if *ok { "ready" } else { "cannot run here" }
-        );
+        )?;
     }
+    Ok(())
 }
 
 fn preload() -> Finding {
@@ -120,7 +121,7 @@ fn kvm() -> Finding {
             Some(format!("a host with hardware virtualisation; {mend}")),
         ),
         Kvm::Missing(why) => (
-            why,
+            why.to_string(),
             Some(format!(
                 "`modprobe kvm_intel` (or kvm_amd), and join group kvm; {mend}"
             )),

@@ -20,22 +20,17 @@ pub struct ExternalArgs {
 const OWN_PATH: &str = "SLUICE";
 
 /// Becomes the external command; returns only when there is none.
-pub fn run(name: &str, args: &ExternalArgs) -> Result<ExitCode, Error> {
+pub fn run(name: &'static str, args: &ExternalArgs) -> Result<ExitCode, Error> {
     let path = beside_checkout(name)
         .or_else(|| program::find(name))
-        .ok_or_else(|| {
-            Error::new(format!(
-                "no {name} found; the Python package installs it: `make setup` in a checkout, or \
-             `pip install sluice`"
-            ))
-        })?;
+        .ok_or(Error::NotInstalled(name))?;
     let mut command = Command::new(&path);
     command.args(&args.arguments);
     if let Ok(own) = std::env::current_exe() {
         command.env(OWN_PATH, own);
     }
     let error = command.exec();
-    Err(Error::at(path.display(), error))
+    Err(Error::system(path.display())(error))
 }
 
 /// From a checkout: `.venv/bin` beside `target/release/sluice`.

@@ -102,10 +102,9 @@ impl Command {
     /// Whether the command runs a program and has a session to end in order, even when nobody
     /// reads any more what it prints.
     pub fn has_session(&self) -> bool {
-        match self {
-            Command::Run(_) | Command::Vm(_) => true,
-            Command::Trace(command) => matches!(command, trace::TraceCommand::Record(_)),
-            _ => false,
-        }
+        matches!(
+            self,
+            Command::Run(_) | Command::Vm(_) | Command::Trace(trace::TraceCommand::Record(_))
+        )
     }
 }

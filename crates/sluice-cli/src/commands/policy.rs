@@ -57,11 +57,11 @@ pub fn run(command: &PolicyCommand) -> Result<ExitCode, Error> {
                 })
             })
             .collect();
-        println!("{}", json!(all));
+        outln!("{}", json!(all))?;
     } else {
         for (kind, name, meaning, source, by) in rows {
-            println!("{kind:<9} {name:<15} by {by:<11} {meaning}");
-            println!("{:<40} from {source}", "");
+            outln!("{kind:<9} {name:<15} by {by:<11} {meaning}")?;
+            outln!("{:<40} from {source}", "")?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -98,7 +98,7 @@ fn parse_place(text: &str) -> Result<Place, Error> {
     if text == "heap" {
         return Ok(Place::Heap);
     }
-    let bad = |why: &str| Error::new(format!("bad value for --place: \"{text}\"; {why}"));
+    let bad = |why: &str| Error::value("--place", text, why);
     let path = text
         .strip_prefix("dax:")
         .ok_or_else(|| bad("expected heap or dax:PATH"))?;
@@ -116,7 +116,7 @@ fn parse_place(text: &str) -> Result<Place, Error> {
     }
     path.canonicalize()
         .map(Place::Dax)
-        .map_err(|e| Error::at(path.display(), e))
+        .map_err(Error::system(path.display()))
 }
 
 fn on_tmpfs(path: &Path) -> bool {

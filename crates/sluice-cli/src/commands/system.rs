@@ -44,7 +44,7 @@ const ANY_SEED: u64 = 1;
 /// `sluice system`.
 pub fn run(command: &SystemCommand) -> Result<ExitCode, Error> {
     match command {
-        SystemCommand::List { json } => list_presets(systems(), *json),
+        SystemCommand::List { json } => list_presets(systems(), *json)?,
         SystemCommand::Show {
             system,
             scale,
@@ -54,17 +54,17 @@ pub fn run(command: &SystemCommand) -> Result<ExitCode, Error> {
             let system = described.system.scaled(*scale)?;
             system.check(ANY_SEED)?;
             let source = |key: &str| described.source_of(key);
-            show_values(&system.to_pairs(), System::params(), source, *json);
+            show_values(&system.to_pairs(), System::params(), source, *json)?;
         }
         SystemCommand::Check { system, scale } => {
             let checked = describe_system(system)?.system.scaled(*scale)?;
             let (device, host) = checked.check(ANY_SEED)?;
-            println!(
+            outln!(
                 "{system}: well, {} cores, {} threads, a device of {}",
                 host.cpu.cores,
                 host.threads,
                 device.capacity()
-            );
+            )?;
         }
     }
     Ok(ExitCode::SUCCESS)

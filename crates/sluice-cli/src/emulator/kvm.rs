@@ -3,6 +3,7 @@
 //! A `/dev/kvm` that opens is no proof: on some hosts KVM only interprets what a guest executes.
 //! So a few instructions are run and timed.
 
+use crate::error::KvmError;
 use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::{VcpuExit, VcpuFd};
 use std::time::Instant;
@@ -21,7 +22,7 @@ pub enum Kvm {
         loop_ns: f64,
     },
     /// No guest runs.
-    Missing(String),
+    Missing(KvmError),
 }
 
 const PAGE: usize = 4096;
@@ -49,12 +50,14 @@ pub fn probe_kvm() -> Kvm {
     }
 }
 
+/// For `map_err`: the step that the kernel refused.
+fn refused(step: &'static str) -> impl FnOnce(kvm_ioctls::Error) -> KvmError {
+    move |source| KvmError::Refused { step, source }
+}
+
 /// The shortest time of a turn.
-fn time_a_loop() -> Result<f64, String> {
-    let failed = |what: &str| {
-        let what = what.to_owned();
-        move |e: kvm_ioctls::Error| format!("{what}: {e}")
-    };
+fn time_a_loop() -> Result<f64, KvmError> {
+    let failed = refused;
     let kvm = kvm_ioctls::Kvm::new().map_err(failed("/dev/kvm"))?;
     let vm = kvm.create_vm().map_err(failed("KVM_CREATE_VM"))?;
     let mut memory = Box::new(Frame([0; PAGE]));
@@ -81,20 +84,20 @@ fn time_a_loop() -> Result<f64, String> {
 #[repr(align(4096))]
 struct Frame([u8; PAGE]);
 
-fn one_run(cpu: &mut VcpuFd) -> Result<f64, String> {
-    let failed = |e: kvm_ioctls::Error| format!("KVM_RUN: {e}");
-    let mut segments = cpu.get_sregs().map_err(failed)?;
+fn one_run(cpu: &mut VcpuFd) -> Result<f64, KvmError> {
+    let failed = || refused("KVM_RUN");
+    let mut segments = cpu.get_sregs().map_err(failed())?;
     segments.cs.base = 0;
     segments.cs.selector = 0;
-    cpu.set_sregs(&segments).map_err(failed)?;
-    let mut registers = cpu.get_regs().map_err(failed)?;
+    cpu.set_sregs(&segments).map_err(failed())?;
+    let mut registers = cpu.get_regs().map_err(failed())?;
     registers.rip = 0;
     registers.rflags = 2;
-    cpu.set_regs(&registers).map_err(failed)?;
+    cpu.set_regs(&registers).map_err(failed())?;
     let from = Instant::now();
-    match cpu.run().map_err(failed)? {
+    match cpu.run().map_err(failed())? {
         VcpuExit::Hlt => Ok(from.elapsed().as_nanos() as f64),
-        other => Err(format!("a guest that halts ended otherwise: {other:?}")),
+        other => Err(KvmError::Exit(format!("{other:?}"))),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::program::{self, entry};
 use crate::session::{PLUGIN_FILE, SessionDir};
 use crate::signals;
+use object::elf::EM_X86_64;
 use qemu::{Qemu, Version};
 use serde_json::Value;
 use sluice_results::Exit;
@@ -22,8 +23,6 @@ use std::time::Instant;
 pub const USER: &str = "qemu-x86_64";
 /// Debian's package of it.
 pub const PACKAGE: &str = "qemu-user";
-/// `EM_X86_64`.
-const X86_64: u16 = 62;
 
 /// It has interface 6 for plugins, which by its functions cannot be told from 7 of the next.
 const INTERFACE_6: Version = Version {
@@ -82,7 +81,7 @@ pub fn start(
     let session = SessionDir::create(0)?;
     let said = session.path().join(PLUGIN_FILE);
     // The plugin writes into it. What it makes itself could be read by others.
-    sluice_region::create_private(&said).map_err(|e| Error::at(said.display(), e))?;
+    sluice_region::create_private(&said).map_err(Error::system(said.display()))?;
     plugin.set("result", &said.to_string_lossy());
     let mut command = Command::new(&qemu.path);
     if qemu.version == INTERFACE_6 {
@@ -96,7 +95,7 @@ pub fn start(
     adjust(&mut command);
     let at = Instant::now();
     let child = command.spawn();
-    let child = child.map_err(|e| Error::at(qemu.path.display(), e))?;
+    let child = child.map_err(Error::system(qemu.path.display()))?;
     signals::forward_to(child.id(), passed_on);
     Ok(Started {
         child,
@@ -115,7 +114,7 @@ impl Started {
     /// Waits for its end.
     pub fn wait(mut self) -> Result<Emulated, Error> {
         let status = self.child.wait();
-        let status = status.map_err(|e| Error::at("waiting for the program", e))?;
+        let status = status.map_err(Error::system("waiting for the program"))?;
         signals::end_forwarding();
         let wall_s = self.at.elapsed().as_secs_f64();
         let said = std::fs::read_to_string(&self.said).ok();
@@ -130,9 +129,9 @@ impl Started {
 /// A program that the emulator can run, or why not.
 fn check(name: &OsStr) -> Result<PathBuf, Error> {
     let path = program::find_or_say(name)?;
-    let at = |why: &str| Err(Error::at(path.display(), why));
-    match program::machine(&path) {
-        Some(X86_64) => Ok(path),
+    let at = |why: &str| Err(Error::unfit(path.display(), why));
+    match entry::machine(&path) {
+        Some(machine) if machine == EM_X86_64 => Ok(path),
         Some(_) => at("not a program for x86-64, which is what qemu-x86_64 runs"),
         None if entry::is_script(&path) => {
             at("a script, which QEMU cannot run; give its interpreter, as in `.. -- python3 FILE`")

@@ -39,23 +39,23 @@ pub struct Qemu {
 impl Qemu {
     /// Makes sure that it was built with plugins.
     pub fn check_plugins(&self) -> Result<(), Error> {
-        let at = |why: &str| Error::at(self.path.display(), why);
         let help = Command::new(&self.path).arg("--help").output();
-        let help = help.map_err(|e| at(&e.to_string()))?;
-        let has_plugins = String::from_utf8_lossy(&help.stdout).contains("-plugin");
-        has_plugins.then_some(()).ok_or_else(|| {
-            at(
+        let help = help.map_err(Error::system(self.path.display()))?;
+        match String::from_utf8_lossy(&help.stdout).contains("-plugin") {
+            true => Ok(()),
+            false => Err(Error::unfit(
+                self.path.display(),
                 "was built without plugins, as static QEMUs are (Debian's qemu-user from 13 on); \
                  one with plugins is needed, first in PATH, such as Debian 12's",
-            )
-        })
+            )),
+        }
     }
 }
 
 /// Finds a QEMU by name or path, of Debian's `package`, and makes sure that it is new enough.
 pub fn find(name: &str, package: &str) -> Result<Qemu, Error> {
     let path = program::find(name).ok_or_else(|| {
-        Error::at(
+        Error::unfit(
             name,
             format!(
                 "no such program; QEMU {OLDEST} or newer is needed (Debian: apt-get install \
@@ -64,14 +64,14 @@ pub fn find(name: &str, package: &str) -> Result<Qemu, Error> {
         )
     })?;
     let output = Command::new(&path).arg("--version").output();
-    let output = output.map_err(|e| Error::at(path.display(), e))?;
+    let output = output.map_err(Error::system(path.display()))?;
     match parse_version(&String::from_utf8_lossy(&output.stdout)) {
         Some(version) if version >= OLDEST => Ok(Qemu { path, version }),
-        Some(version) => Err(Error::at(
+        Some(version) => Err(Error::unfit(
             path.display(),
             format!("is QEMU {version}; {OLDEST} or newer is needed"),
         )),
-        None => Err(Error::at(path.display(), "does not say that it is QEMU")),
+        None => Err(Error::unfit(path.display(), "does not say that it is QEMU")),
     }
 }
 

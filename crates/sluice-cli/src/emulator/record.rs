@@ -22,9 +22,9 @@ pub struct Recording<'a> {
 impl Recording<'_> {
     /// The plugin for it.
     pub fn plugin(&self) -> Result<Plugin, Error> {
-        sluice_trace::filter::Levels::parse(self.filter).map_err(Error::new)?;
+        sluice_trace::filter::Levels::parse(self.filter)?;
         let mut plugin = Plugin::find("record")?;
-        let out = std::path::absolute(self.file).map_err(|e| Error::at(self.file.display(), e))?;
+        let out = std::path::absolute(self.file).map_err(Error::system(self.file.display()))?;
         plugin.set("out", &out.to_string_lossy());
         plugin.set("filter", self.filter);
         plugin.set("command", &self.command.join(" "));
@@ -32,19 +32,19 @@ impl Recording<'_> {
     }
 
     /// Tells how much was recorded, and ends as what was executed.
-    pub fn finish(&self, emulated: Emulated) -> ExitCode {
+    pub fn finish(&self, emulated: Emulated) -> Result<ExitCode, Error> {
         let Emulated { exit, wall_s, said } = emulated;
         match said {
-            Some(said) => self.tell(&said, wall_s),
-            None => eprintln!(
+            Some(said) => self.tell(&said, wall_s)?,
+            None => errln!(
                 "sluice: QEMU ended before the program did; {} has what was written until then",
                 self.file.display()
             ),
         }
-        leave(exit)
+        Ok(leave(exit))
     }
 
-    fn tell(&self, said: &Value, wall_s: f64) {
+    fn tell(&self, said: &Value, wall_s: f64) -> Result<(), Error> {
         let count = |key: &str| said[key].as_u64().unwrap_or(0);
         let (seen, accesses, bytes) = (count("accesses_seen"), count("accesses"), count("bytes"));
         let per_access = sluice_stats::share(bytes, accesses);
@@ -63,9 +63,9 @@ impl Recording<'_> {
                 "accesses_seen_per_s": seen as f64 / wall_s,
                 "version": env!("CARGO_PKG_VERSION"),
             });
-            println!("{object}");
+            outln!("{object}")?;
         } else {
-            eprintln!(
+            errln!(
                 "sluice: {accesses} of {seen} accesses in {}, {:.2} bytes each; {wall_s:.1} s, \
                  {:.1} million accesses a second",
                 self.file.display(),
@@ -73,5 +73,6 @@ impl Recording<'_> {
                 seen as f64 / wall_s / 1e6,
             );
         }
+        Ok(())
     }
 }

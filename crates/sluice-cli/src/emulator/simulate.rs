@@ -131,7 +131,7 @@ impl Ready<'_> {
     ) -> Result<ExitCode, Error> {
         let Emulated { exit, wall_s, said } = emulated;
         let Some(mut object) = said else {
-            eprintln!("sluice: QEMU ended before the simulation did; there is no result");
+            errln!("sluice: QEMU ended before the simulation did; there is no result");
             return Ok(match exit {
                 Exit::Code(0) => ExitCode::from(2),
                 exit => leave(exit),
@@ -145,14 +145,14 @@ impl Ready<'_> {
             let (scale, seed) = (asked.args.scale, asked.device.seed);
             let config = sluice_results::write_system(&self.system, scale, seed);
             system_result::keep(&folder, &config, &object)
-                .map_err(|e| Error::at("writing the output folder", e))?;
+                .map_err(Error::system("writing the output folder"))?;
         }
         crate::warn::of_result(&object);
         if asked.json {
-            println!("{object}");
+            outln!("{object}")?;
         } else {
             // Standard output is the program's.
-            system_result::tell_table(&object, &|line| eprintln!("{line}"));
+            system_result::table(&object).note();
         }
         tell_speed(&object, wall_s);
         Ok(leave(exit))
@@ -162,7 +162,7 @@ impl Ready<'_> {
 fn tell_speed(object: &Value, wall_s: f64) {
     let number = |place| object.pointer(place).and_then(Value::as_f64).unwrap_or(0.0);
     let rate = |count: f64| count / wall_s / 1e6;
-    eprintln!(
+    errln!(
         "sluice: {wall_s:.1} s, {:.1} million instructions and {:.1} million accesses a second \
          simulated",
         rate(number("/instructions")),

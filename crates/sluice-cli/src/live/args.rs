@@ -1,15 +1,17 @@
 //! The arguments of every live run.
 
+use crate::error::ArgumentError;
 use crate::settings::DeviceArgs;
 use clap::{Args, ValueEnum};
+use sluice_units::Ps;
 use std::path::PathBuf;
 
-/// A time that is not none at all.
-fn some_time(text: &str) -> Result<sluice_units::Ps, String> {
-    match text.parse::<sluice_units::Ps>() {
-        Ok(time) if time.as_ns() == 0 => Err("expected 1ns at least".into()),
-        Ok(time) => Ok(time),
-        Err(e) => Err(e.to_string()),
+/// A time of a nanosecond or more.
+fn nonzero_time(text: &str) -> Result<Ps, ArgumentError> {
+    let time: Ps = text.parse()?;
+    match time.as_ns() {
+        0 => Err(ArgumentError::Expected("1ns at least".to_owned())),
+        _ => Ok(time),
     }
 }
 
@@ -28,12 +30,12 @@ pub struct LiveArgs {
     pub control: ControlArg,
     /// Let the ring's server look so often by itself, such as 5ms: for the guest of a QEMU, which
     /// cannot wake it
-    #[arg(long, value_name = "PERIOD", value_parser = some_time)]
-    pub control_poll: Option<sluice_units::Ps>,
+    #[arg(long, value_name = "PERIOD", value_parser = nonzero_time)]
+    pub control_poll: Option<Ps>,
     /// Sample hits: take cached pages away at random and see which are touched within this window,
     /// such as 100ms. Gives a hit ratio at the price of a few soft traps
-    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW", value_parser = some_time)]
-    pub sample_hits: Option<sluice_units::Ps>,
+    #[arg(long, conflicts_with = "simulate", value_name = "WINDOW", value_parser = nonzero_time)]
+    pub sample_hits: Option<Ps>,
     /// Keep the first N trapped pages, in order, in DIR/traps.bin
     #[arg(
         long,

@@ -116,7 +116,7 @@ impl<'a> Live<'a> {
             device: self.config.clone(),
             hold: Default::default(),
         };
-        session.save().map_err(|e| Error::new(e.to_string()))
+        session.save().map_err(Error::Session)
     }
 
     /// What the files of the program's first process may take.
@@ -176,7 +176,7 @@ impl Ready<'_> {
         )?;
         let status = child
             .wait()
-            .map_err(|e| Error::at("waiting for the program", e))?;
+            .map_err(Error::system("waiting for the program"))?;
         signals::end_forwarding();
         let mut exit = exit_of(status);
         let wall_s = running.started.elapsed().as_secs_f64();
@@ -235,7 +235,7 @@ impl Ready<'_> {
                 .env(sluice_abi::SESSION_VAR, self.session.path());
         }
         adjust(&mut command);
-        command.spawn().map_err(|e| Error::at(prog.display(), e))
+        command.spawn().map_err(Error::system(prog.display()))
     }
 
     fn tell(&self, result: &Run<'_>, object: &Value, timeline: &Timeline) -> Result<(), Error> {
@@ -259,21 +259,21 @@ impl Ready<'_> {
                 }
                 folder.write_stats(object)
             };
-            write().map_err(|e| Error::at("writing the output folder", e))?;
+            write().map_err(Error::system("writing the output folder"))?;
         }
         if args.json {
-            println!("{object}");
+            outln!("{object}")?;
         } else if self.live.is_emulated {
             // Of a guest's command, if there was one, and not of its boot.
-            eprintln!(
+            errln!(
                 "{}",
                 summary::line(object.get("workload").unwrap_or(object))
             );
             if let Some(others) = summary::of_others(result) {
-                eprintln!("{others}");
+                errln!("{others}");
             }
         } else {
-            eprintln!("sluice: no device was emulated; {:.2} s", result.wall_s);
+            errln!("sluice: no device was emulated; {:.2} s", result.wall_s);
         }
         if self.live.is_emulated {
             warn::of_run(result);
@@ -325,11 +325,12 @@ pub fn check_live(config: &DeviceConfig) -> Result<(), Error> {
         ),
     ];
     match live.into_iter().find(|(_, is_live, ..)| !is_live) {
-        Some((key, _, choices, why)) => Err(Error::new(format!(
-            "bad value for `{key}`: \"{}\" can be simulated (sluice sim) but not run live, where \
-             {why}; expected {choices}",
-            config.raw().get(key).unwrap_or_default()
-        ))),
+        Some((key, _, expected, why)) => Err(Error::NotLive {
+            key,
+            value: config.raw().get(key).unwrap_or_default().to_string(),
+            why,
+            expected,
+        }),
         None => Ok(()),
     }
 }
@@ -341,13 +342,11 @@ fn check_host(trap: TrapArg) -> Result<(), Error> {
         UffdKind::Signal
     };
     match probe().blocker(kind) {
-        Some(check) => {
-            let mend = check.mend.as_deref().unwrap_or("see `sluice doctor`");
-            Err(Error::new(format!(
-                "{}: {}; to mend it: {mend}",
-                check.name, check.found
-            )))
-        }
+        Some(check) => Err(Error::Host {
+            check: check.name,
+            found: check.found.clone(),
+            mend: (check.mend.clone()).unwrap_or_else(|| "see `sluice doctor`".to_owned()),
+        }),
         None => Ok(()),
     }
 }
@@ -357,10 +356,7 @@ fn check_host(trap: TrapArg) -> Result<(), Error> {
 fn check_entered(exit: Exit) -> Result<(), Error> {
     match exit {
         Exit::Signal(_) => Ok(()),
-        Exit::Code(code) => Err(Error::new(format!(
-            "the preload library did not start in the program, which ended with status {code}; \
-             nothing of it was on the device"
-        ))),
+        Exit::Code(code) => Err(Error::NotEntered(code)),
     }
 }
 
@@ -370,7 +366,7 @@ fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Tim
     // SAFETY: no pointers.
     let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) } as i32;
     if pidfd < 0 {
-        return Err(Error::at("pidfd_open", std::io::Error::last_os_error()));
+        return Err(Error::system("pidfd_open")(std::io::Error::last_os_error()));
     }
     loop {
         let mut poll = libc::pollfd {
@@ -407,7 +403,7 @@ fn await_the_rest(exit: Exit) {
                     Exit::Code(code) => format!("with status {code}"),
                     Exit::Signal(signal) => format!("by signal {signal}"),
                 };
-                eprintln!(
+                errln!(
                     "sluice: the program ended {how}; waiting for processes it left on the \
                      device (Ctrl-C leaves them)"
                 );

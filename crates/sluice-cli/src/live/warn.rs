@@ -21,7 +21,7 @@ pub fn of_full(exit: Exit, session: &SessionDir, place: &Place) {
     let session = session.is_full().then(|| session.path());
     if let Some(path) = file.or(session) {
         let at = path.parent().unwrap_or(Path::new("/"));
-        eprintln!(
+        errln!(
             "sluice: warning: the file system of {} is full, which ends a program that stores to \
              a file there by this signal (SIGBUS); make room, or let the file be smaller",
             printable(&at.to_string_lossy())
@@ -32,7 +32,7 @@ pub fn of_full(exit: Exit, session: &SessionDir, place: &Place) {
 /// What a user should know although the program may have ended well.
 pub fn of_run(result: &Run<'_>) {
     if result.main().is_none() {
-        eprintln!(
+        errln!(
             "sluice: warning: the preload library did not start in the program; nothing of it \
              was on the device"
         );
@@ -42,7 +42,7 @@ pub fn of_run(result: &Run<'_>) {
     let count = |counter| result.processes.iter().map(|p| p.get(counter)).sum::<u64>();
     of_nothing(count(Counter::Traps), result.place);
     if count(Counter::KernelFaults) > 0 {
-        eprintln!(
+        errln!(
             "sluice: warning: {} system calls met missing pages and were tried again; \
              `--trap event` needs no such help",
             count(Counter::KernelFaults)
@@ -52,13 +52,13 @@ pub fn of_run(result: &Run<'_>) {
     of_wear(count(Counter::WritesRefused));
     of_sharing(count(Counter::SharedBytes));
     if count(Counter::DeviceFull) > 0 {
-        eprintln!(
+        errln!(
             "sluice: warning: the device was full {} times (raise device.capacity)",
             count(Counter::DeviceFull)
         );
     }
     if count(Counter::PrivateDax) > 0 {
-        eprintln!(
+        errln!(
             "sluice: warning: {} private mappings of the DAX file stayed outside the device",
             count(Counter::PrivateDax)
         );
@@ -73,14 +73,14 @@ fn of_nothing(traps: u64, place: &str) {
             Some(path) => format!("nobody touched a shared mapping of {}", printable(path)),
             None => "it used no memory that can be placed there".into(),
         };
-        eprintln!("sluice: warning: nothing of the program was on the device: {why}");
+        errln!("sluice: warning: nothing of the program was on the device: {why}");
     }
 }
 
 /// Their memory was anywhere but on the device, and so were the programs that they started.
 pub fn of_programs(outside: u64) {
     if outside > 0 {
-        eprintln!(
+        errln!(
             "sluice: warning: {outside} {} not on the device, for the preload library did not \
              start there: statically linked, set-user-ID, of another machine or C library, or \
              started without LD_PRELOAD in the environment",
@@ -96,7 +96,7 @@ pub fn of_programs(outside: u64) {
 /// What processes share is no part of the device, and of the program's figures.
 fn of_sharing(bytes: u64) {
     if bytes > 0 {
-        eprintln!(
+        errln!(
             "sluice: warning: {:.1} MiB of shared memory were mapped, which stays in DRAM and not \
              on the device",
             bytes as f64 / f64::from(1 << 20)

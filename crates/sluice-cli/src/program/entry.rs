@@ -1,7 +1,13 @@
-//! Whether the preload library can enter a program. The dynamic loader brings it in, so a program
-//! must have that of the library's own C library, and one that heeds `LD_PRELOAD`.
+//! Whether the preload library can enter a program.
+//!
+//! The dynamic loader brings the library in. So the program must have the loader of the library's
+//! own C library, and one that heeds `LD_PRELOAD`.
 
-use crate::program::{head, is_program};
+use super::{head, is_program};
+use crate::error::NoEntry;
+use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, Machine};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, FileKind};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -14,28 +20,32 @@ const MAX_LINE: usize = 256;
 /// Where the tables of an ELF file are looked for.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-#[cfg(target_arch = "x86_64")]
-const MACHINE: u16 = 62;
-#[cfg(target_arch = "aarch64")]
-const MACHINE: u16 = 183;
+const MACHINE: Machine = match cfg!(target_arch = "aarch64") {
+    true => EM_AARCH64,
+    false => EM_X86_64,
+};
 
 /// Says why the library cannot enter a program, if so. Of files that are neither scripts nor ELF
 /// the kernel says what they are.
-pub fn check(program: &Path) -> Result<(), String> {
-    let mut path = program.to_path_buf();
-    let mut told = String::new();
-    for _ in 0..MAX_SCRIPTS {
-        let found = head(&path, HEAD_BYTES);
-        let Some(interpreter) = interpreter(&found) else {
-            return check_elf(&path, &found).map_err(|why| told + &why);
-        };
-        told += &format!("its interpreter {}: ", interpreter.display());
-        if !is_program(&interpreter) {
-            return Err(told + "no such program");
-        }
-        path = interpreter;
-    }
-    Ok(())
+pub fn check(program: &Path) -> Result<(), NoEntry> {
+    check_script(program, MAX_SCRIPTS)
+}
+
+/// Follows interpreters, at most so many.
+fn check_script(path: &Path, left: usize) -> Result<(), NoEntry> {
+    let found = head(path, HEAD_BYTES);
+    let Some(interpreter) = interpreter(&found) else {
+        return check_elf(path, &found);
+    };
+    let checked = match (left, is_program(&interpreter)) {
+        (0, _) => Ok(()),
+        (_, true) => check_script(&interpreter, left - 1),
+        (_, false) => Err(NoEntry::Missing),
+    };
+    checked.map_err(|source| NoEntry::Interpreter {
+        interpreter,
+        source: Box::new(source),
+    })
 }
 
 /// Whether a file names its interpreter on its first line.
@@ -57,51 +67,49 @@ fn interpreter(script: &[u8]) -> Option<PathBuf> {
         .map(|word| PathBuf::from(OsStr::from_bytes(word)))
 }
 
-fn check_elf(path: &Path, head: &[u8]) -> Result<(), String> {
-    if head.len() < 64 || head[..4] != *b"\x7fELF" {
-        return Ok(());
-    }
-    let cannot = |what: &str| {
-        Err(format!(
-            "{what}: the preload library cannot enter it, and nothing of it would be placed on the \
-             device"
-        ))
+fn check_elf(path: &Path, head: &[u8]) -> Result<(), NoEntry> {
+    let kind = match FileKind::parse(head) {
+        Ok(FileKind::Elf32) => Err("a 32-bit program"),
+        Ok(FileKind::Elf64) => Ok(()),
+        _ => return Ok(()),
     };
-    if head[4] != 2 {
-        return cannot("a 32-bit program");
+    kind.map_err(NoEntry::Kind)?;
+    let Ok(elf) = FileHeader64::<Endianness>::parse(head) else {
+        return Ok(());
+    };
+    if machine_of(elf) != MACHINE {
+        return Err(NoEntry::Kind("a program for another machine"));
     }
-    if u16::from_le_bytes([head[18], head[19]]) != MACHINE {
-        return cannot("a program for another machine");
-    }
-    match loader(head) {
-        None if is_loader(path) => Err("the dynamic loader; give the program it is to load".into()),
-        None => cannot("statically linked"),
-        Some(loader) if loader.windows(8).any(|part| part == b"/ld-musl") => {
-            cannot("linked with musl and not with the GNU C library")
-        }
-        Some(_) if has_other_rights(path) => cannot(
+    match loader(elf, head) {
+        None if is_loader(path) => Err(NoEntry::Loader),
+        None => Err(NoEntry::Kind("statically linked")),
+        Some(loader) if loader.windows(8).any(|part| part == b"/ld-musl") => Err(NoEntry::Kind(
+            "linked with musl and not with the GNU C library",
+        )),
+        Some(_) if has_other_rights(path) => Err(NoEntry::Kind(
             "set-user-ID, set-group-ID or with capabilities of its own; run it as its owner, or a \
              copy without that",
-        ),
+        )),
         Some(_) => Ok(()),
     }
 }
 
-/// The dynamic loader that a 64-bit ELF program names.
-fn loader(head: &[u8]) -> Option<&[u8]> {
-    const PT_INTERP: [u8; 4] = 3u32.to_le_bytes();
-    let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]) as usize;
-    let u64_in = |part: &[u8], at: usize| {
-        let bytes = part.get(at..at + 8)?.try_into().ok()?;
-        usize::try_from(u64::from_le_bytes(bytes)).ok()
-    };
-    let table = u64_in(head, 32)?;
-    let (size, count) = (u16_at(54), u16_at(56));
-    let mut parts = (0..count).filter_map(|n| head.get(table.checked_add(n * size)?..));
-    let part = parts.find(|part| part.starts_with(&PT_INTERP))?;
-    let (at, bytes) = (u64_in(part, 8)?, u64_in(part, 32)?);
-    // Elsewhere in the file it is there all the same.
-    Some(head.get(at..at.checked_add(bytes)?).unwrap_or_default())
+/// The machine that a 64-bit ELF program is for, none for another file.
+pub fn machine(path: &Path) -> Option<Machine> {
+    let head = head(path, HEAD_BYTES);
+    FileHeader64::parse(&*head).ok().map(machine_of)
+}
+
+fn machine_of(elf: &FileHeader64<Endianness>) -> Machine {
+    elf.e_machine(elf.endian().unwrap_or_default())
+}
+
+/// The dynamic loader that a program names; empty if its name is behind the head.
+fn loader<'a>(elf: &FileHeader64<Endianness>, head: &'a [u8]) -> Option<&'a [u8]> {
+    let endian = elf.endian().ok()?;
+    let parts = elf.program_headers(endian, head).ok()?.iter();
+    let mut named = parts.map(|part| part.interpreter(endian, head));
+    named.find_map(|name| name.map_or(Some(&b""[..]), |name| name))
 }
 
 fn is_loader(path: &Path) -> bool {
@@ -154,6 +162,7 @@ fn with_c_path(path: &Path, ask: impl FnOnce(&CStr) -> bool) -> bool {
 mod tests {
     use super::*;
     use crate::program::find;
+    use object::elf::{EM_386, EM_RISCV};
 
     #[test]
     fn a_dynamic_program_passes_and_so_do_scripts_of_one() {
@@ -169,14 +178,15 @@ mod tests {
     }
 
     /// An ELF file that names a loader, of a class and for a machine.
-    fn elf(class: u8, machine: u16, loader: &[u8]) -> Vec<u8> {
+    fn elf(class: u8, machine: Machine, loader: &[u8]) -> Vec<u8> {
         let mut file = vec![0u8; 64 + 56];
-        file[..5].copy_from_slice(&[0x7f, b'E', b'L', b'F', class]);
-        file[18..20].copy_from_slice(&machine.to_le_bytes());
+        file[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
+        file[18..20].copy_from_slice(&machine.0.to_le_bytes());
         file[32] = 64;
         (file[54], file[56]) = (56, u8::from(!loader.is_empty()));
-        (file[64], file[64 + 8], file[64 + 32]) = (3, 64 + 56, loader.len() as u8);
+        (file[64], file[64 + 8], file[64 + 32]) = (3, 64 + 56, loader.len() as u8 + 1);
         file.extend_from_slice(loader);
+        file.push(0);
         file
     }
 
@@ -186,14 +196,18 @@ mod tests {
         let cases = [
             (elf(2, MACHINE, b"/lib64/ld-linux-x86-64.so.2"), None),
             (elf(2, MACHINE, b""), Some("statically linked")),
-            (elf(1, 3, b"/lib/ld-linux.so.2"), Some("32-bit")),
-            (elf(2, 243, b"/lib/ld-linux-riscv64.so.1"), Some("machine")),
+            (elf(1, EM_386, b"/lib/ld-linux.so.2"), Some("32-bit")),
+            (
+                elf(2, EM_RISCV, b"/lib/ld-linux-riscv64.so.1"),
+                Some("machine"),
+            ),
             (elf(2, MACHINE, b"/lib/ld-musl-x86_64.so.1"), Some("musl")),
         ];
         for (file, why) in cases {
             let path = folder.path().join("program");
             std::fs::write(&path, file).unwrap();
-            let found = check(&path).err().unwrap_or_default();
+            let found = check(&path).err().map(|why| why.to_string());
+            let found = found.unwrap_or_default();
             assert!(
                 why.map_or(found.is_empty(), |why| found.contains(why)),
                 "{why:?}: {found}"
@@ -201,6 +215,6 @@ mod tests {
         }
         let loader = folder.path().join("ld-linux-x86-64.so.2");
         std::fs::write(&loader, elf(2, MACHINE, b"")).unwrap();
-        assert!(check(&loader).unwrap_err().contains("give the program"));
+        assert_eq!(check(&loader), Err(NoEntry::Loader));
     }
 }

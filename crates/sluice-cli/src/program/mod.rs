@@ -23,10 +23,10 @@ pub fn library(name: &str, variable: &str) -> Result<PathBuf, Error> {
             Ok(path)
         } else {
             let why = format!("no such file (from {variable})");
-            Err(Error::at(path.display(), why))
+            Err(Error::unfit(path.display(), why))
         };
     }
-    let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
+    let own = std::env::current_exe().map_err(Error::system("finding this command"))?;
     let own = own.canonicalize().unwrap_or(own);
     let beside = own.with_file_name(name);
     let installed = own.parent().map(|p| p.join("../lib").join(name));
@@ -35,7 +35,7 @@ pub fn library(name: &str, variable: &str) -> Result<PathBuf, Error> {
         .flatten()
         .find(|p| p.is_file())
         .ok_or_else(|| {
-            Error::at(
+            Error::unfit(
                 beside.display(),
                 "missing; `cargo build --release` makes it",
             )
@@ -64,12 +64,12 @@ pub fn is_program(path: &Path) -> bool {
 pub fn find_or_say(name: &OsStr) -> Result<PathBuf, Error> {
     let shown = || name.display();
     find(name).ok_or_else(|| match is_path(name) {
-        true if Path::new(name).exists() => Error::at(shown(), "not an executable file"),
-        false if is_program(Path::new(name)) => Error::at(
+        true if Path::new(name).exists() => Error::unfit(shown(), "not an executable file"),
+        false if is_program(Path::new(name)) => Error::unfit(
             shown(),
             format!("no such program in PATH; give ./{}", shown()),
         ),
-        _ => Error::at(shown(), "no such program"),
+        _ => Error::unfit(shown(), "no such program"),
     })
 }
 
@@ -86,8 +86,8 @@ pub fn told(words: &[OsString]) -> Vec<String> {
 
 /// The folder that `--out` names.
 pub fn out_folder(path: &Path) -> Result<Folder, Error> {
-    let what = || format!("--out {}", path.display());
-    Folder::create(path).map_err(|e| Error::at(what(), format!("no folder to write to: {e}")))
+    let what = format!("--out {}: no folder to write to", path.display());
+    Folder::create(path).map_err(Error::system(what))
 }
 
 /// A program that the preload library can enter, or why not.
@@ -95,15 +95,8 @@ pub fn check(name: &OsStr) -> Result<PathBuf, Error> {
     let path = find_or_say(name)?;
     match entry::check(&path) {
         Ok(()) => Ok(path),
-        Err(why) => Err(Error::at(path.display(), why)),
+        Err(source) => Err(Error::NoEntry { path, source }),
     }
-}
-
-/// The machine that a 64-bit ELF program is for, by ELF's number; none for another file.
-pub fn machine(path: &Path) -> Option<u16> {
-    let head = head(path, 64);
-    let is_elf = head.len() == 64 && head[..5] == *b"\x7fELF\x02";
-    is_elf.then(|| u16::from_le_bytes([head[18], head[19]]))
 }
 
 /// The first bytes of a file; none if it cannot be read.

@@ -31,7 +31,7 @@ pub fn for_session(bytes: u64) -> Result<Home, Error> {
     let home = shared(&base)?;
     let free = room_at(&home.path)?.free;
     if free < wanted {
-        return Err(Error::at(
+        return Err(Error::unfit(
             base.display(),
             format!(
                 "full: {} are free, and a session of this device may take {}; remove files there, \
@@ -62,7 +62,7 @@ fn is_roomy(path: &Path, bytes: u64) -> bool {
 
 fn room_at(path: &Path) -> Result<sluice_region::FileRoom, Error> {
     let found = open_folder(path, None).and_then(|folder| room(&folder));
-    found.map_err(|e| Error::at(path.display(), e))
+    found.map_err(Error::system(path.display()))
 }
 
 /// Bytes for people: those below a mebibyte do not matter.
@@ -88,7 +88,7 @@ fn shared(base: &Path) -> Result<Home, Error> {
             if let Some(home) = others.into_iter().next() {
                 return at(&home.path);
             }
-            eprintln!("sluice: warning: {why}; sessions are in another folder beside it");
+            errln!("sluice: warning: {why}; sessions are in another folder beside it");
         }
     }
     for _ in 0..NAMES {
@@ -96,15 +96,15 @@ fn shared(base: &Path) -> Result<Home, Error> {
         match make(&path) {
             Ok(()) => return at(&path),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::at(path.display(), e)),
+            Err(e) => return Err(Error::system(path.display())(e)),
         }
     }
-    Err(Error::at(base.display(), "no name is free for a folder"))
+    Err(Error::unfit(base.display(), "no name is free for a folder"))
 }
 
 /// The home of a name, made if nothing has it.
 fn at(path: &Path) -> Result<Home, Error> {
-    let failed = |e: std::io::Error| Error::at(path.display(), e);
+    let failed = |e| Error::system(path.display())(e);
     match make(path) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(failed(e)),
         _ => {}

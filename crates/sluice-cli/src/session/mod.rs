@@ -60,11 +60,11 @@ impl SessionDir {
                 Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
                 Err(e) => {
                     remove(&path);
-                    return Err(Error::at(path.display(), e));
+                    return Err(Error::system(path.display())(e));
                 }
             }
         }
-        Err(Error::at(home.path.display(), "no session can be made"))
+        Err(Error::unfit(home.path.display(), "no session can be made"))
     }
 
     /// Whether the library in the program refused the session, and said why.
@@ -83,7 +83,7 @@ impl SessionDir {
         if library.is_absolute() && is_plain(library) {
             return Ok(library.to_owned());
         }
-        let failed = |e| Error::at(library.display(), e);
+        let failed = |e| Error::system(library.display())(e);
         let target = std::path::absolute(library).map_err(failed)?;
         let link = self.path.join(PRELOAD_LINK);
         symlink(target, &link).map_err(failed)?;
@@ -120,7 +120,7 @@ fn random() -> Result<u64, Error> {
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     match got {
         8 => Ok(u64::from_ne_bytes(bytes)),
-        _ => Err(Error::at("a random number", IoError::last_os_error())),
+        _ => Err(Error::system("a random number")(IoError::last_os_error())),
     }
 }
 

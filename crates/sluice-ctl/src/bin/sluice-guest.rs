@@ -2,7 +2,9 @@
 
 use clap::Parser;
 use sluice_control::{Connection, Place};
-use sluice_ctl::{CtlCommand, CtlError};
+use sluice_ctl::{CtlCommand, CtlError, Outcome};
+use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Command the CXL-SSD of this guest: pin, prefetch, evict, change its policy.
@@ -19,14 +21,22 @@ fn main() -> ExitCode {
     // Ends quietly when nobody reads any more, as in `sluice-guest map | head`.
     // SAFETY: the default action is no handler, and there is no other thread.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    let command = Guest::parse().command;
-    run(&command).unwrap_or_else(|error| {
-        eprintln!("sluice-guest: {error}");
-        ExitCode::from(2)
-    })
+    let outcome = match run(&Guest::parse().command) {
+        Ok(outcome) => outcome,
+        Err(error) => return failed(&error),
+    };
+    match std::io::stdout().write_all(outcome.text.as_bytes()) {
+        Ok(()) => outcome.status(),
+        Err(error) => failed(&format_args!("standard output: {error}")),
+    }
 }
 
-fn run(command: &CtlCommand) -> Result<ExitCode, CtlError> {
+fn failed(why: &dyn Display) -> ExitCode {
+    eprintln!("sluice-guest: {why}");
+    ExitCode::from(2)
+}
+
+fn run(command: &CtlCommand) -> Result<Outcome, CtlError> {
     let mut connection = Connection::open(Place::of_guest()?)?;
     sluice_ctl::run(&mut connection, command)
 }

@@ -126,6 +126,7 @@ type Open = fn(Input, &Options) -> Result<Box<dyn Source>, Error>;
 type Create = fn(Output, &Header, &Options) -> Result<Box<dyn Sink>, Error>;
 
 /// A format.
+#[derive(Debug)]
 pub struct Format {
     /// The name used to ask for it.
     pub name: &'static str,

@@ -4,6 +4,7 @@ mod replay;
 
 use crate::error::Error;
 use crate::listing::{list_presets, show_values};
+use crate::output::Rows;
 use crate::program;
 use crate::progress::Progress;
 use crate::settings::key_and_value;
@@ -92,34 +93,34 @@ const ANY_SEED: u64 = 1;
 pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
     match command {
         FabricCommand::Run(args) => return simulate(args),
-        FabricCommand::List { json } => list_presets(fabrics(), *json),
-        FabricCommand::Choices { json } => choices(*json),
+        FabricCommand::List { json } => list_presets(fabrics(), *json)?,
+        FabricCommand::Choices { json } => choices(*json)?,
         FabricCommand::Show { fabric, json } => {
             let described = describe_fabric(fabric)?;
             FabricConfig::new(&described.spec, ANY_SEED)?;
             let pairs = described.spec.raw.to_pairs();
             let source = |key: &str| described.source_of(key);
-            show_values(&pairs, FABRIC_PARAMS.iter(), source, *json);
+            show_values(&pairs, FABRIC_PARAMS.iter(), source, *json)?;
         }
         FabricCommand::Check { fabric, set } => {
             let config = FabricConfig::new(&resolve(fabric, set)?, ANY_SEED)?;
             let graph = &config.graph;
-            println!(
+            outln!(
                 "{fabric}: well, {} requesters, {} endpoints, {} switches, {} links",
                 graph.requesters,
                 graph.endpoints,
                 graph.names.len() as u32 - graph.edges(),
                 graph.links.len()
-            );
+            )?;
             for vcs in &config.vcs {
                 let devices: Vec<&str> = vcs.vppbs.iter().map(|vppb| &*vppb.name).collect();
-                println!(
+                outln!(
                     "vcs {} of {}: {} reaches {}",
                     vcs.name,
                     graph.names[vcs.switch as usize],
                     graph.names[vcs.host as usize],
                     devices.join(", ")
-                );
+                )?;
             }
         }
     }
@@ -127,7 +128,7 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
 }
 
 /// Prints the registries.
-fn choices(as_json: bool) {
+fn choices(as_json: bool) -> Result<(), Error> {
     let topologies = TOPOLOGIES.iter().map(|one| (one.name, one.meaning));
     let topologies = topologies.chain([("list", "switches and links as the file lists them")]);
     let all: [(&str, Vec<(&str, &str)>); 5] = [
@@ -157,14 +158,14 @@ fn choices(as_json: bool) {
         let of = |(key, rows): &(&str, Vec<(&str, &str)>)| {
             ((*key).to_owned(), rows.iter().map(one).collect::<Value>())
         };
-        println!("{}", Value::Object(all.iter().map(of).collect()));
-        return;
+        return outln!("{}", Value::Object(all.iter().map(of).collect()));
     }
     for (key, rows) in all {
         for (name, meaning) in rows {
-            println!("{key:<11} {name:<16} {meaning}");
+            outln!("{key:<11} {name:<16} {meaning}")?;
         }
     }
+    Ok(())
 }
 
 /// The fabric that was asked for, with its changed settings.
@@ -202,23 +203,22 @@ fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
     });
     progress.end();
     let Some(object) = result? else {
-        eprintln!("sluice: stopped after {done} requests");
-        return Ok(ExitCode::from(signals::INTERRUPT_STATUS));
+        let of = "requests";
+        return Err(Error::Interrupted { done, of });
     };
     let wall_s = start.elapsed().as_secs_f64();
     if let Some(folder) = folder {
         let written = folder.write_stats(&object);
-        written.map_err(|error| Error::at("writing the output folder", error))?;
+        written.map_err(Error::system("writing the output folder"))?;
     }
     if args.json {
-        println!("{object}");
+        outln!("{object}")?;
     } else {
-        print_table(&object);
         let speed = number(&object, "/events") / wall_s / 1e6;
-        println!(
-            "{:<18} {wall_s:.2} s, {speed:.1} million events a second",
-            "simulated in"
-        );
+        let speed = format!("{wall_s:.2} s, {speed:.1} million events a second");
+        let mut rows = table(&object);
+        rows.row("simulated in", speed);
+        rows.print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -228,10 +228,11 @@ fn number(object: &Value, place: &str) -> f64 {
 }
 
 /// One screen: how much, how long, and where the time went.
-fn print_table(object: &Value) {
+fn table(object: &Value) -> Rows {
     let at = |place: &str| number(object, place);
     let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or("");
-    let row = |name: &str, value: String| println!("{name:<18} {value}");
+    let mut rows = Rows::new(18);
+    let mut row = |name: &str, value: String| rows.row(name, value);
     row(
         "fabric",
         format!(
@@ -293,6 +294,7 @@ fn print_table(object: &Value) {
         ),
     );
     row("result hash", text("/hash").to_owned());
+    rows
 }
 
 /// What a virtual switch is bound to, with the requests that each served.

@@ -1,6 +1,6 @@
 //! `sluice fabric run --workload` and `--trace`: what the requesters replay.
 
-use crate::error::Error;
+use crate::error::{ArgumentError, Error};
 use crate::traces;
 use clap::Args;
 use sluice_driver::recording::{Recording, SPREADS, SpreadInfo};
@@ -48,11 +48,11 @@ pub struct ReplayArgs {
     instruction: Ps,
 }
 
-fn spread(text: &str) -> Result<&'static SpreadInfo, String> {
+fn spread(text: &str) -> Result<&'static SpreadInfo, ArgumentError> {
     let known = SPREADS.iter().find(|one| one.name == text);
     known.ok_or_else(|| {
         let names: Vec<&str> = SPREADS.iter().map(|one| one.name).collect();
-        format!("expected one of {}", names.join(", "))
+        ArgumentError::Expected(format!("one of {}", names.join(", ")))
     })
 }
 
@@ -85,7 +85,7 @@ impl ReplayArgs {
             return Ok(None);
         };
         if recording.is_empty() {
-            return Err(Error::at(
+            return Err(Error::unfit(
                 workload,
                 "asks memory for nothing behind these caches",
             ));
@@ -114,10 +114,11 @@ fn caches(text: &str) -> Result<Vec<CacheSize>, Error> {
 
 fn cache(text: &str) -> Result<CacheSize, Error> {
     let wrong = || {
-        Error::new(format!(
-            "--caches: \"{text}\" is not accepted; expected size:ways such as 32KiB:8, with a \
-             power of two of sets of lines of {LINE_BYTES} B, or none"
-        ))
+        let why = format!(
+            "\"{text}\" is not accepted; expected size:ways such as 32KiB:8, with a power of two \
+             of sets of lines of {LINE_BYTES} B, or none"
+        );
+        Error::unfit("--caches", why)
     };
     let (size, ways) = text.split_once(':').ok_or_else(wrong)?;
     let bytes: Bytes = size.parse().map_err(|_| wrong())?;

@@ -2,6 +2,7 @@
 
 use super::{HitsArg, SimArgs, folder, trace};
 use crate::error::Error;
+use crate::output::Rows;
 use crate::progress::Progress;
 use crate::{settings, signals, traces, warn};
 use serde_json::Value;
@@ -24,11 +25,11 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         config.capacity(),
     );
     if footprint > room.0 {
-        return Err(Error::new(format!(
-            "workload \"{name}\" touches {footprint} bytes, but the device has {} \
-             (device.capacity)",
-            room.0
-        )));
+        return Err(Error::TooLarge {
+            workload: name,
+            bytes: footprint,
+            room: room.0,
+        });
     }
     let streams = workload.streams()?;
     let folder = folder(args)?;
@@ -56,21 +57,21 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     let object = object?;
     workload.failed()?;
     let Some(object) = object else {
-        eprintln!("sluice: stopped after {} accesses", done.get());
-        return Ok(ExitCode::from(signals::INTERRUPT_STATUS));
+        let (done, of) = (done.get(), "accesses");
+        return Err(Error::Interrupted { done, of });
     };
     if let Some(folder) = folder {
         let config = write_config(&config, args.device.seed);
         folder
             .write("config.toml", config)
             .and_then(|()| folder.write_stats(&object))
-            .map_err(|e| Error::at("writing the output folder", e))?;
+            .map_err(Error::system("writing the output folder"))?;
     }
     warn::of_result(&object);
     if args.json {
-        println!("{object}");
+        outln!("{object}")?;
     } else {
-        print_table(&object);
+        table(&object).print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -133,7 +134,7 @@ impl<'a> Workload<'a> {
     }
 }
 
-fn print_table(object: &Value) {
+fn table(object: &Value) -> Rows {
     let rows = [
         ("workload", "/workload"),
         ("accesses", "/accesses"),
@@ -153,11 +154,13 @@ fn print_table(object: &Value) {
         ("simulated time, s", "/sim_time_s"),
         ("result hash", "/hash"),
     ];
+    let mut table = Rows::new(20);
     for (name, path) in rows {
         if let Some(value) = object.pointer(path).filter(|v| !v.is_null()) {
-            println!("{name:<20} {}", shown(path, value));
+            table.row(name, shown(path, value));
         }
     }
+    table
 }
 
 /// A value of the object, to be read.

@@ -4,7 +4,7 @@ use super::{HostArgs, SimArgs};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::settings::key_and_value;
-use crate::system_result::{keep, number, print_table};
+use crate::system_result::{keep, number, table};
 use crate::{signals, traces, warn};
 use serde_json::Value;
 use sluice_config::System;
@@ -110,29 +110,30 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
     });
     progress.end();
     let Some(object) = result? else {
-        eprintln!("sluice: stopped after {done} instructions");
-        return Ok(ExitCode::from(signals::INTERRUPT_STATUS));
+        let of = "instructions";
+        return Err(Error::Interrupted { done, of });
     };
     // Skipping to the part of a kernel that is simulated can take longer than simulating it.
     let made = made.unwrap_or(start);
     let (made_s, wall_s) = ((made - start).as_secs_f64(), made.elapsed().as_secs_f64());
     if let Some(folder) = folder {
         let config = write_system(&system, scale, args.device.seed);
-        keep(&folder, &config, &object).map_err(|e| Error::at("writing the output folder", e))?;
+        keep(&folder, &config, &object).map_err(Error::system("writing the output folder"))?;
     }
     warn::of_result(&object);
     let instructions = length.warmup as f64 + number(&object, "/instructions");
     let mips = instructions / wall_s / 1e6;
     if args.json {
-        println!("{object}");
-        eprintln!(
+        outln!("{object}")?;
+        errln!(
             "sluice: {wall_s:.1} s, {mips:.1} million simulated instructions a second, and \
              {made_s:.1} s for making the program"
         );
     } else {
-        print_table(&object);
-        println!("{:<18} {made_s:.1} s", "program made in");
-        println!("{:<18} {wall_s:.1} s, {mips:.1} MIPS", "simulated in");
+        let mut rows = table(&object);
+        rows.row("program made in", format!("{made_s:.1} s"));
+        rows.row("simulated in", format!("{wall_s:.1} s, {mips:.1} MIPS"));
+        rows.print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -167,10 +168,11 @@ fn set_threads(system: &mut System, args: &SimArgs, replay: &Replay) -> Result<(
         .iter()
         .find(|pair| pair.starts_with("cpu.threads"));
     if let Some(given) = given {
-        return Err(Error::new(format!(
-            "--set {given}: a trace has its own threads, and this one {}",
+        let why = format!(
+            "a trace has its own threads, and this one {}",
             replay.cpus()
-        )));
+        );
+        return Err(Error::unfit(format!("--set {given}"), why));
     }
     let cores = system.host.count("cpu.cores");
     let threads = cores.max(u64::from(replay.cpus()));

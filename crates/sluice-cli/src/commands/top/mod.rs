@@ -41,10 +41,8 @@ const SCHEMA: &str = "sluice.top/1";
 pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
     let period = Duration::from_nanos(args.interval.as_ns());
     if period < Duration::from_millis(10) {
-        return Err(Error::new(format!(
-            "bad value for --interval: \"{}\"; expected 10ms or more",
-            args.interval
-        )));
+        let why = "expected 10ms or more";
+        return Err(Error::value("--interval", args.interval, why));
     }
     let mut watch = Watch::begin(args.pid)?;
     if !args.once && !args.json && std::io::stdout().is_terminal() {
@@ -54,14 +52,14 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
     let rows = watch.rows();
     if args.json {
         let processes: Vec<Value> = rows.iter().map(Row::object).collect();
-        println!("{}", json!({ "schema": SCHEMA, "processes": processes }));
+        outln!("{}", json!({ "schema": SCHEMA, "processes": processes }))?;
     } else {
-        println!(
+        outln!(
             "{}",
             Row::TITLES
                 .map(|(title, width)| format!("{title:>width$}"))
                 .join(" ")
-        );
+        )?;
         for row in &rows {
             let cells = row.cells();
             let cells = cells
@@ -69,7 +67,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
                 .zip(Row::TITLES)
                 .map(|(cell, (_, n))| format!("{cell:>n$}"));
             let command = printable(&row.command);
-            println!("{} {command}", cells.collect::<Vec<_>>().join(" "));
+            outln!("{} {command}", cells.collect::<Vec<_>>().join(" "))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -90,9 +88,7 @@ impl Watch {
         }
         let before = processes(pid);
         if before.is_empty() {
-            return Err(Error::new(
-                "no process of this host is on a device: start one with `sluice run`",
-            ));
+            return Err(Error::NoProcess);
         }
         let at = Instant::now();
         Ok(Watch { pid, before, at })

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 /// Shows rates until q, Escape or Ctrl-C, or until the last process has ended.
 pub fn show(watch: &mut Watch, period: Duration) -> Result<ExitCode, Error> {
-    let mut terminal = ratatui::try_init().map_err(|e| Error::at("the terminal", e))?;
+    let mut terminal = ratatui::try_init().map_err(Error::system("the terminal"))?;
     let ended = rounds(&mut terminal, watch, period);
     ratatui::restore();
-    ended.map_err(|e| Error::at("the terminal", e))?;
+    ended.map_err(Error::system("the terminal"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,11 +1,11 @@
 //! `sluice trace convert`: from one format to another.
 
-use crate::error::Error;
+use crate::error::{ArgumentError, Error};
 use crate::progress::Progress;
 use crate::signals;
 use crate::traces::at;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use sluice_trace::convert::{FORMATS, Format, Input, Options, Output, Report, convert};
 use std::path::Path;
@@ -23,10 +23,10 @@ pub struct ConvertArgs {
     pub output: PathBuf,
     /// Format of IN [default: what its name says]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
-    pub from: Option<String>,
+    pub from: Option<&'static Format>,
     /// Format of OUT [default: what its name says]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
-    pub to: Option<String>,
+    pub to: Option<&'static Format>,
     /// Keep instruction fetches
     #[arg(long)]
     pub fetches: bool,
@@ -52,8 +52,10 @@ pub struct ConvertArgs {
     pub json: bool,
 }
 
-fn formats() -> PossibleValuesParser {
+fn formats() -> impl TypedValueParser<Value = &'static Format> {
+    let named = |name: String| FORMATS.iter().find(|format| format.name == name);
     PossibleValuesParser::new(FORMATS.iter().map(|format| format.name))
+        .try_map(move |name| named(name).ok_or(ArgumentError::Expected("a format".to_owned())))
 }
 
 /// Every format.
@@ -82,14 +84,12 @@ const OBJECT_MAX: u64 = 1 << 31;
 pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     let object = args.object.0;
     if object == 0 || object > OBJECT_MAX {
-        return Err(Error::new(format!(
-            "bad value for --object: \"{}\"; expected a size from 1B to 2GiB",
-            args.object
-        )));
+        let why = "expected a size from 1B to 2GiB";
+        return Err(Error::value("--object", args.object, why));
     }
     if args.instructions_per_second == 0 {
-        let what = "bad value for --instructions-per-second: \"0\"; expected at least 1";
-        return Err(Error::new(what));
+        let why = "expected at least 1";
+        return Err(Error::value("--instructions-per-second", 0, why));
     }
     let options = Options {
         fetches: args.fetches,
@@ -100,13 +100,13 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         max_fill: args.max_fill,
     };
     if args.json && args.output == Path::new("-") {
-        let what = "--json: standard output has the trace already; name a file for OUT";
-        return Err(Error::new(what));
+        let why = "standard output has the trace already; name a file for OUT";
+        return Err(Error::unfit("--json", why));
     }
-    let from = format_of("--from", args.from.as_deref(), &args.input, true)?;
-    let to = format_of("--to", args.to.as_deref(), &args.output, false)?;
+    let from = format_of("--from", args.from, &args.input, true)?;
+    let to = format_of("--to", args.to, &args.output, false)?;
     let of = |error| at(&args.input, error);
-    let (output, pending) = Output::new(&args.output).map_err(|e| Error::new(e.to_string()))?;
+    let (output, pending) = Output::new(&args.output).map_err(Error::NamedTrace)?;
     signals::await_interrupt();
     let progress = Progress::new(None, "accesses");
     let mut done = 0;
@@ -119,13 +119,13 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     let report = convert(from, input, to, output, &options, &mut go_on);
     progress.end();
     let Some(report) = report.map_err(of)? else {
-        eprintln!("sluice: stopped after {done} accesses; nothing was kept");
-        return Ok(ExitCode::from(signals::INTERRUPT_STATUS));
+        let of = "accesses; nothing was kept";
+        return Err(Error::Interrupted { done, of });
     };
     if let Some(pending) = pending {
-        pending.keep().map_err(|e| Error::new(e.to_string()))?;
+        pending.keep().map_err(Error::NamedTrace)?;
     }
-    tell(args, from, to, &report);
+    print(args, from, to, &report)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -133,13 +133,12 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
 /// compressed, and Sluice's own is not read so.
 fn format_of(
     flag: &str,
-    asked: Option<&str>,
+    asked: Option<&'static Format>,
     path: &Path,
     may_be_packed: bool,
 ) -> Result<&'static Format, Error> {
     if let Some(asked) = asked {
-        let found = FORMATS.iter().find(|format| format.name == asked);
-        return found.ok_or_else(|| Error::new(format!("format: \"{asked}\" is not known")));
+        return Ok(asked);
     }
     let own = FORMATS[0].name;
     match Format::of_name(path) {
@@ -150,17 +149,15 @@ fn format_of(
             let all = FORMATS
                 .iter()
                 .map(|f| format!("{} ({})", f.name, endings(f)));
-            Err(Error::new(format!(
-                "{}: the name does not tell the format; give {flag}: {}",
-                path.display(),
-                all.collect::<Vec<_>>().join(", ")
-            )))
+            let all = all.collect::<Vec<_>>().join(", ");
+            let why = format!("the name does not tell the format; give {flag}: {all}");
+            Err(Error::unfit(path.display(), why))
         }
     }
 }
 
 /// What was done and what was lost: beside the trace, not in it.
-fn tell(args: &ConvertArgs, from: &Format, to: &Format, report: &Report) {
+fn print(args: &ConvertArgs, from: &Format, to: &Format, report: &Report) -> Result<(), Error> {
     let lost: Vec<&str> = report.lost.iter().map(|part| part.words()).collect();
     if args.json {
         let object = json!({
@@ -172,10 +169,9 @@ fn tell(args: &ConvertArgs, from: &Format, to: &Format, report: &Report) {
             "lost": lost,
             "notes": report.notes,
         });
-        println!("{object}");
-        return;
+        return outln!("{object}");
     }
-    let say = |text: String| eprintln!("sluice: {text}");
+    let say = |text: String| errln!("sluice: {text}");
     say(format!(
         "{} accesses from {} to {}",
         report.accesses, from.name, to.name
@@ -195,4 +191,5 @@ fn tell(args: &ConvertArgs, from: &Format, to: &Format, report: &Report) {
         ));
     }
     report.notes.iter().for_each(|note| say(note.clone()));
+    Ok(())
 }

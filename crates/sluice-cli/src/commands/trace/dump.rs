@@ -52,10 +52,9 @@ pub fn run(args: &DumpArgs) -> Result<ExitCode, Error> {
             "{number} {} {} {kind} {:#x} {}",
             access.cpu, access.instructions, access.address, access.size
         )
-        .map_err(|error| Error::at("standard output", error))?;
+        .map_err(Error::Output)?;
         (number, left) = (number + 1, left - 1);
     }
-    out.flush()
-        .map_err(|error| Error::at("standard output", error))?;
+    out.flush().map_err(Error::Output)?;
     Ok(ExitCode::SUCCESS)
 }

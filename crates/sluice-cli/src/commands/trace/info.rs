@@ -1,6 +1,7 @@
 //! `sluice trace info`: what is in a trace.
 
 use crate::error::Error;
+use crate::output::Rows;
 use crate::traces::{at, open};
 use clap::Args;
 use serde_json::{Value, json};
@@ -33,9 +34,9 @@ pub fn run(args: &InfoArgs) -> Result<ExitCode, Error> {
     }
     let object = tell(&args.file.display().to_string(), &reader, &footprint);
     if args.json {
-        println!("{object}");
+        outln!("{object}")?;
     } else {
-        print_table(&object);
+        table(&object).print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -108,7 +109,7 @@ fn reuse(reuse: &Reuse) -> Value {
     })
 }
 
-fn print_table(object: &Value) {
+fn table(object: &Value) -> Rows {
     let at = |place: &str| object.pointer(place).unwrap_or(&Value::Null);
     let text = |place: &str| match at(place) {
         Value::String(text) => text.clone(),
@@ -116,7 +117,8 @@ fn print_table(object: &Value) {
         other => other.to_string(),
     };
     let number = |place: &str| at(place).as_f64().unwrap_or(f64::NAN);
-    let row = |name: &str, value: String| println!("{name:<18} {value}");
+    let mut rows = Rows::new(18);
+    let mut row = |name: &str, value: String| rows.row(name, value);
     row("trace", text("/file"));
     row("of", text("/header/command"));
     row("made by", text("/header/made_by"));
@@ -155,11 +157,13 @@ fn print_table(object: &Value) {
         "stores",
         format!("{:.1} % of data", 100.0 * number("/store_ratio")),
     );
-    print_footprint(object, &text, &row);
+    add_footprint(object, &text, &mut rows);
+    rows
 }
 
 /// The half about addresses.
-fn print_footprint(object: &Value, text: &dyn Fn(&str) -> String, row: &dyn Fn(&str, String)) {
+fn add_footprint(object: &Value, text: &dyn Fn(&str) -> String, rows: &mut Rows) {
+    let mut row = |name: &str, value: String| rows.row(name, value);
     let at = |place: &str| object.pointer(place).unwrap_or(&Value::Null);
     let number = |place: &str| at(place).as_f64().unwrap_or(f64::NAN);
     row("instructions", text("/instructions"));

@@ -49,5 +49,5 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Error> {
     };
     let plugin = recording.plugin()?;
     let emulated = emulator::run(&emulator::find()?, plugin, &args.program)?;
-    Ok(recording.finish(emulated))
+    recording.finish(emulated)
 }

@@ -54,7 +54,7 @@ impl Given {
             let name = arg.strip_prefix('-').unwrap_or("");
             let name = name.strip_prefix('-').unwrap_or(name);
             if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-                return Err(Error::new(format!("bad QEMU argument `{arg}`: {why}")));
+                return Err(Error::unfit(format!("bad QEMU argument `{arg}`"), why));
             }
             match name {
                 "m" => given.memory = Some(memory(args.next())?),
@@ -73,14 +73,14 @@ impl Given {
     }
 }
 
-fn value<'a>(option: &str, value: Option<&'a String>) -> Result<&'a String, Error> {
-    value.ok_or_else(|| Error::new(format!("QEMU argument `{option}` without its value")))
+fn value<'a>(option: &'static str, value: Option<&'a String>) -> Result<&'a String, Error> {
+    value.ok_or(Error::NoValue(option))
 }
 
 /// `2G`, `2048` (MiB) or `size=2G`; K, M, G and T are powers of 1024.
 fn memory(given: Option<&String>) -> Result<Bytes, Error> {
     let given = value("-m", given)?;
-    let bad = |why: &str| Error::new(format!("bad value for -m: \"{given}\"; {why}"));
+    let bad = |why: &str| Error::value("-m", given, why);
     let size = given.strip_prefix("size=").unwrap_or(given);
     if size.contains("slots=") || size.contains("maxmem=") {
         return Err(bad(
@@ -108,9 +108,8 @@ fn cpus(given: &str) -> Result<u64, Error> {
     for part in given.split(',') {
         let (key, value) = part.split_once('=').unwrap_or(("cpus", part));
         let number: u64 = value.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
-            Error::new(format!(
-                "bad value for -smp: \"{given}\"; expected numbers such as 4 or cpus=4,maxcpus=8"
-            ))
+            let why = "expected numbers such as 4 or cpus=4,maxcpus=8";
+            Error::value("-smp", given, why)
         })?;
         match key {
             "cpus" => all = number,

@@ -60,21 +60,15 @@ impl Machine {
         };
         let capacity = self.device;
         if !capacity.0.is_multiple_of(step) {
-            return Err(Error::new(format!(
-                "bad value for `device.capacity`: \"{capacity}\"; with --attach {} expected a \
-                 multiple of {}",
-                self.attach_name(),
-                Bytes(step)
-            )));
+            let (attach, step) = (self.attach_name(), Bytes(step));
+            let why = format!("with --attach {attach} expected a multiple of {step}");
+            return Err(Error::value("`device.capacity`", capacity, why));
         }
         let room = (ADDRESSES - HOLES).saturating_sub(self.memory.0);
         if capacity.0 > room {
-            return Err(Error::new(format!(
-                "bad value for `device.capacity`: \"{capacity}\"; a guest with {} of memory has \
-                 addresses for {} more",
-                self.memory,
-                Bytes(room)
-            )));
+            let (memory, room) = (self.memory, Bytes(room));
+            let why = format!("a guest with {memory} of memory has addresses for {room} more");
+            return Err(Error::value("`device.capacity`", capacity, why));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ pub struct MemoryFile {
 impl MemoryFile {
     /// A file of this many zero bytes, for which memory is taken as it is written.
     pub fn new(name: &str, bytes: u64) -> Result<MemoryFile, Error> {
-        let failed = |e| Error::at(format!("making a memory file of {bytes} bytes"), e);
+        let failed = |e| Error::system(format!("making a memory file of {bytes} bytes"))(e);
         let name = CString::new(name).unwrap_or_default();
         // Not closed by exec: the program opens it again by its path.
         // SAFETY: a live string.

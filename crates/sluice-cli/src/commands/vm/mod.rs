@@ -51,7 +51,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     check_live(&config)?;
     let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
     if args.dry_run {
-        println!("{}", shown(&program::told(&vm.live.command)));
+        outln!("{}", shown(&program::told(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let terminal = Terminal::keep();
@@ -158,9 +158,7 @@ fn choose(wanted: AccelArg) -> Result<&'static str, Error> {
         AccelArg::Auto if matches!(probe_kvm(), Kvm::Runs { .. }) => Ok("kvm"),
         AccelArg::Auto => Ok("tcg"),
         AccelArg::Kvm => match probe_kvm() {
-            Kvm::Missing(why) => Err(Error::new(format!(
-                "bad value for --accel: \"kvm\"; {why}; expected auto or tcg"
-            ))),
+            Kvm::Missing(why) => Err(Error::NoKvm(why)),
             _ => Ok("kvm"),
         },
     }

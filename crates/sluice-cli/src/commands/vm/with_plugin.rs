@@ -55,7 +55,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
     command.extend(repeatable(given, args.live.device.seed));
     command.extend(given.rest.iter().cloned());
     if args.dry_run {
-        println!("{}", super::shown(&command));
+        outln!("{}", super::shown(&command))?;
         return Ok(ExitCode::SUCCESS);
     }
     let arguments: Vec<OsString> = command[1..].iter().map(OsString::from).collect();
@@ -67,7 +67,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
             json: args.live.json,
         };
         let emulated = execute(qemu, recording.plugin()?, &arguments)?;
-        return Ok(recording.finish(emulated));
+        return recording.finish(emulated);
     }
     let cpus = given.cpus;
     let mut ready = Simulation {
@@ -133,17 +133,14 @@ fn settings(cpus: u64, is_demo: bool) -> Vec<String> {
 
 fn check(args: &VmArgs) -> Result<(), Error> {
     if args.attach != AttachArg::Numa {
-        return Err(Error::new(format!(
-            "bad value for --attach: \"{}\"; with --simulate and --record the device is node 1: \
-             expected numa",
-            super::machine::name(args.attach)
-        )));
+        let given = super::machine::name(args.attach);
+        let why = "with --simulate and --record the device is node 1: expected numa";
+        return Err(Error::value("--attach", given, why));
     }
     if args.accel == AccelArg::Kvm {
-        return Err(Error::new(
-            "bad value for --accel: \"kvm\"; it executes the guest without QEMU, which then has \
-             nothing to tell: expected auto or tcg",
-        ));
+        let why = "it executes the guest without QEMU, which then has nothing to tell: expected \
+                   auto or tcg";
+        return Err(Error::value("--accel", "kvm", why));
     }
     Ok(())
 }

@@ -21,6 +21,8 @@ pub struct Told {
     pub status: Option<i32>,
     /// Why it could not start the command.
     pub failed: Option<String>,
+    /// Why a line of it could not be printed; those behind it were not tried.
+    pub unprinted: Option<Error>,
     /// Figures before the command.
     pub before: Option<Process>,
     /// Figures after it.
@@ -38,7 +40,7 @@ pub struct Control {
 impl Control {
     /// Both ends; the second is for QEMU, which inherits it.
     pub fn pair() -> Result<(Control, OwnedFd), Error> {
-        let failed = |e| Error::at("making a pair of sockets", e);
+        let failed = |e| Error::system("making a pair of sockets")(e);
         let (stream, far) = UnixStream::pair().map_err(failed)?;
         // A duplicate is not closed by exec.
         // SAFETY: an open descriptor.
@@ -68,8 +70,8 @@ impl Control {
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             line.clear();
             let Some(message) = text.strip_prefix("@sluice ") else {
-                if !quiet {
-                    progress.print(&text);
+                if !quiet && told.unprinted.is_none() {
+                    told.unprinted = progress.print(&text).err();
                 }
                 told.output.push(text);
                 continue;

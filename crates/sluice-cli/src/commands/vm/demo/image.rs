@@ -62,9 +62,8 @@ fn cache_dir() -> Result<PathBuf, Error> {
         (Some(cache), _) => PathBuf::from(cache),
         (None, Some(home)) => Path::new(&home).join(".cache"),
         (None, None) => {
-            return Err(Error::new(
-                "no folder to keep the guest in: neither XDG_CACHE_HOME nor HOME is set",
-            ));
+            let why = "neither XDG_CACHE_HOME nor HOME is set";
+            return Err(Error::unfit("no folder to keep the guest in", why));
         }
     };
     Ok(base.join("sluice").join("guest"))
@@ -74,7 +73,7 @@ fn cache_dir() -> Result<PathBuf, Error> {
 /// takes time.
 pub fn get(tell: impl Fn(&str)) -> Result<Image, Error> {
     let cache = cache_dir()?;
-    let failed = |e| Error::at(cache.display(), e);
+    let failed = |e| Error::system(cache.display())(e);
     fs::create_dir_all(&cache).map_err(failed)?;
     // Two commands make one guest.
     let lock = File::create(cache.join("lock")).map_err(failed)?;
@@ -115,7 +114,7 @@ fn newest(cache: &Path) -> Option<Image> {
         fs::read_to_string(dir.join("recipe")).is_ok_and(|kept| kept.starts_with(FORMAT))
     });
     let dir = whole.max_by_key(|dir| dir.metadata().and_then(|m| m.modified()).ok())?;
-    eprintln!(
+    errln!(
         "sluice: packages cannot be looked up; the guest is the one kept in {}",
         dir.display()
     );
@@ -133,7 +132,7 @@ fn forget_others(cache: &Path) {
 
 /// Makes kernel and archive from the unpacked packages.
 fn build(tree: &Path, to: &Path) -> Result<(), Error> {
-    let failed = |e| Error::at(to.display(), e);
+    let failed = |e| Error::system(to.display())(e);
     fs::copy(kernel_of(tree)?, to.join("vmlinuz")).map_err(failed)?;
     let file = File::create(to.join("base.cpio")).map_err(failed)?;
     let mut archive = Archive::new(std::io::BufWriter::new(file));
@@ -148,7 +147,7 @@ fn build(tree: &Path, to: &Path) -> Result<(), Error> {
             .iter()
             .map(|dir| dir.join(name))
             .find(|p| p.is_file());
-        at.ok_or_else(|| Error::new(format!("the packages have no program {name}")))
+        at.ok_or_else(|| super::lacks("the packages have", format!("program {name}")))
     };
     archive
         .copy("bin/busybox", &find("busybox")?)
@@ -176,7 +175,7 @@ fn kernel_of(tree: &Path) -> Result<PathBuf, Error> {
     });
     let beside_modules = entries("usr/lib/modules").map(|entry| entry.path().join("vmlinuz"));
     let found = in_boot.chain(beside_modules).find(|path| path.is_file());
-    found.ok_or_else(|| Error::new("the kernel's packages have no vmlinuz"))
+    found.ok_or_else(|| super::lacks("the kernel's packages have", "vmlinuz"))
 }
 
 /// The libraries of a program and of those libraries, found in an unpacked tree or on this host.
@@ -188,17 +187,17 @@ pub fn libraries_of(program: &Path, tree: Option<&Path>) -> Result<Vec<PathBuf>,
         let dirs = dirs.map(|dir| tree.join(dir).display().to_string());
         command.env("LD_LIBRARY_PATH", dirs.join(":"));
     }
-    let output = command.output().map_err(|e| Error::at(LOADER, e))?;
+    let output = command.output().map_err(Error::system(LOADER))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
-        return Err(Error::at(program.display(), why.trim()));
+        return Err(Error::unfit(program.display(), why.trim()));
     }
     text.lines()
         .filter_map(|line| line.split_once("=> "))
         .map(|(name, at)| match at.split(" (").next() {
             Some(path) if path.starts_with('/') => Ok(path.into()),
-            _ => Err(Error::at(
+            _ => Err(Error::unfit(
                 program.display(),
                 format!("no library {}", name.trim()),
             )),

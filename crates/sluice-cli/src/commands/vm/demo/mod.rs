@@ -81,7 +81,7 @@ pub fn run(
     let guest = Guest::prepare(args, given, || chase(args, &config))?;
     let vm = Vm::new(args, config, &guest.given, qemu, accelerator)?;
     if args.dry_run {
-        println!("{}", super::shown(&program::told(&vm.live.command)));
+        outln!("{}", super::shown(&program::told(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let about = vm.about();
@@ -107,6 +107,12 @@ pub fn run(
     });
     drop(vm.memory);
     ended
+}
+
+/// The guest cannot be made without this part.
+fn lacks(whole: &'static str, part: impl Into<String>) -> Error {
+    let part = part.into();
+    Error::Lacks { whole, part }
 }
 
 /// The guest's console comes to us.
@@ -204,15 +210,15 @@ fn chase(args: &VmArgs, config: &DeviceConfig) -> String {
 
 /// The guest's initial file system: what the cache has, and what is this run's own.
 fn fill(initrd: &mut MemoryFile, image: &Image, args: &VmArgs, command: &str) -> Result<(), Error> {
-    let own = std::env::current_exe().map_err(|e| Error::at("finding this command", e))?;
+    let own = std::env::current_exe().map_err(Error::system("finding this command"))?;
     let guest = own.with_file_name("sluice-guest");
     let mut programs = vec![("sluice".to_owned(), own)];
     if guest.is_file() {
         programs.push(("sluice-guest".to_owned(), guest));
     }
     for name in &args.with {
-        let path = program::find(name)
-            .ok_or_else(|| Error::new(format!("bad value for --with: no program \"{name}\"")))?;
+        let none = || Error::unfit("bad value for --with", format!("no program \"{name}\""));
+        let path = program::find(name).ok_or_else(none)?;
         let name = path
             .file_name()
             .unwrap_or_default()
@@ -236,7 +242,7 @@ fn fill(initrd: &mut MemoryFile, image: &Image, args: &VmArgs, command: &str) ->
         image::copy_libraries(&mut archive, &libraries)?;
         archive.finish()?.flush()
     };
-    write().map_err(|e| Error::at("making the guest's file system", e))
+    write().map_err(Error::system("making the guest's file system"))
 }
 
 /// QEMU's arguments that boot the guest, beside the user's.
@@ -275,6 +281,10 @@ impl Ended {
     /// As its command ended, or badly if that never did.
     pub fn exit(&self, qemu: Exit) -> Exit {
         let told = &self.told;
+        if let Some(error) = &told.unprinted {
+            errln!("sluice: {error}");
+            return Exit::Code(2);
+        }
         let why = match (&told.failed, told.status) {
             (None, Some(status)) => return Exit::Code(status),
             (Some(why), _) => why.clone(),
@@ -283,7 +293,7 @@ impl Ended {
         if matches!(qemu, Exit::Code(0)) || told.failed.is_some() {
             let lines: Vec<&str> = self.console.lines().collect();
             let tail = &lines[lines.len().saturating_sub(TAIL)..];
-            eprintln!("sluice: the guest failed: {why}\n{}", tail.join("\n"));
+            errln!("sluice: the guest failed: {why}\n{}", tail.join("\n"));
         }
         match qemu {
             Exit::Code(0) => Exit::Code(1),
@@ -356,8 +366,8 @@ impl Progress {
     }
 
     /// Prints a line above.
-    pub fn print(&self, line: &str) {
-        self.0.suspend(|| println!("{line}"));
+    pub fn print(&self, line: &str) -> Result<(), Error> {
+        self.0.suspend(|| outln!("{line}"))
     }
 
     /// Clears the line.

@@ -15,7 +15,7 @@ pub fn copy<W: Write>(
     lists: &[(&str, &[&str])],
     archive: &mut Archive<W>,
 ) -> Result<(), Error> {
-    let failed = |e| Error::at("modules", e);
+    let failed = |e| Error::system("modules")(e);
     let modules = Modules::find(tree)?;
     let mut there = BTreeSet::new();
     for (list, drivers) in lists {
@@ -51,12 +51,12 @@ impl Modules {
         let roots = ["lib/modules", "usr/lib/modules"].map(|dir| tree.join(dir));
         let mut dirs: Vec<PathBuf> = roots.into_iter().filter(|dir| dir.is_dir()).collect();
         while let Some(dir) = dirs.pop() {
-            let entries = fs::read_dir(&dir).map_err(|e| Error::at(dir.display(), e))?;
+            let entries = fs::read_dir(&dir).map_err(Error::system(dir.display()))?;
             for path in entries.flatten().map(|e| e.path()) {
                 if path.is_dir() && !path.is_symlink() {
                     dirs.push(path);
                 } else if path.ends_with("modules.builtin") {
-                    let text = fs::read_to_string(&path).map_err(|e| Error::at("modules", e))?;
+                    let text = fs::read_to_string(&path).map_err(Error::system("modules"))?;
                     let names = text.lines().filter_map(|line| name_of(Path::new(line)));
                     modules.built_in.extend(names);
                 } else if let Some(name) = name_of(&path) {
@@ -79,9 +79,8 @@ impl Modules {
             return Ok(());
         }
         let path = self.files.get(name).ok_or_else(|| {
-            Error::new(format!(
-                "the guest's kernel has no driver {name}, which the device needs"
-            ))
+            let part = format!("driver {name}, which the device needs");
+            super::lacks("the guest's kernel has", part)
         })?;
         let contents = read(path)?;
         for needed in depends(&contents) {
@@ -90,7 +89,7 @@ impl Modules {
         if there.insert(name.to_owned()) {
             archive
                 .program(&format!("modules/{name}.ko"), &contents)
-                .map_err(|e| Error::at(path.display(), e))?;
+                .map_err(Error::system(path.display()))?;
         }
         order.push(name.to_owned());
         Ok(())
@@ -99,14 +98,14 @@ impl Modules {
 
 /// A module's file, uncompressed.
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = |e| Error::at(path.display(), e);
+    let failed = |e| Error::system(path.display())(e);
     if path.extension().is_some_and(|e| e == "ko") {
         return fs::read(path).map_err(failed);
     }
     let output = Command::new("xz").arg("-dc").arg(path).output();
-    let output = output.map_err(|e| Error::at("xz (Debian: apt-get install xz-utils)", e))?;
+    let output = output.map_err(Error::system("xz (Debian: apt-get install xz-utils)"))?;
     if !output.status.success() {
-        return Err(Error::at(path.display(), "xz cannot unpack it"));
+        return Err(Error::unfit(path.display(), "xz cannot unpack it"));
     }
     Ok(output.stdout)
 }

@@ -87,10 +87,11 @@ fn kernels() -> Result<Vec<String>, Error> {
         .into_iter()
         .find(|name| name.starts_with("linux-image-"));
     let kernel = kernel.ok_or_else(|| {
-        Error::new(format!(
-            "this host's package lists have no {KERNEL}; the demo needs Debian's \
-             (apt-get update); give a guest of your own instead: sluice vm -- -kernel ..."
-        ))
+        let part = format!(
+            "{KERNEL}; the demo needs Debian's (apt-get update); give a guest of your own instead: \
+             sluice vm -- -kernel ..."
+        );
+        super::lacks("this host's package lists have", part)
     })?;
     let parts = depends(&kernel)?;
     let parts = parts
@@ -133,7 +134,7 @@ impl Packages {
     pub fn unpack(&self, work: &Path) -> Result<PathBuf, Error> {
         let (files, tree) = (work.join("packages"), work.join("tree"));
         for dir in [&files, &tree] {
-            fs::create_dir_all(dir).map_err(|e| Error::at(dir.display(), e))?;
+            fs::create_dir_all(dir).map_err(Error::system(dir.display()))?;
         }
         let mut arguments = vec!["-q", "download"];
         arguments.extend(self.names.iter().map(String::as_str));
@@ -146,7 +147,7 @@ impl Packages {
             other => other,
         };
         fetched?;
-        let entries = fs::read_dir(&files).map_err(|e| Error::at(files.display(), e))?;
+        let entries = fs::read_dir(&files).map_err(Error::system(files.display()))?;
         for file in entries.flatten().map(|e| e.path()) {
             let mut unpack = Command::new("dpkg-deb");
             unpack.arg("-x").args([&file, &tree]);
@@ -169,16 +170,20 @@ fn apt(program: &str, arguments: &[&str], dir: Option<&Path>) -> Result<String, 
 /// A program's output, or the last line of what it complained about.
 fn checked(what: &str, output: std::io::Result<Output>) -> Result<Output, Error> {
     let output = output.map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Error::new(format!(
-            "{what}: no such program; the demo's guest is made on Debian; elsewhere give a guest \
-             of your own: sluice vm -- -kernel ..."
-        )),
-        _ => Error::at(what, e),
+        std::io::ErrorKind::NotFound => Error::unfit(
+            what,
+            "no such program; the demo's guest is made on Debian; elsewhere give a guest of your \
+             own: sluice vm -- -kernel ...",
+        ),
+        _ => Error::system(what)(e),
     })?;
     if output.status.success() {
         return Ok(output);
     }
     let text = String::from_utf8_lossy(&output.stderr);
     let last = text.lines().rfind(|line| !line.trim().is_empty());
-    Err(Error::at(what, last.unwrap_or("failed and said nothing")))
+    Err(Error::unfit(
+        what,
+        last.unwrap_or("failed and said nothing"),
+    ))
 }
