@@ -10,6 +10,7 @@ mod error;
 mod fabric;
 mod fabrics;
 mod file;
+mod host;
 mod in_line;
 mod presets;
 mod read;
@@ -22,8 +23,11 @@ mod systems;
 pub use error::{Error, Place};
 pub use fabric::{DescribedFabric, describe_fabric, parse_fabric};
 pub use fabrics::fabrics;
+pub use host::HOST_PARAMS;
 pub use in_line::{IN_LINE_HOST, begin_from_nothing, load_in_line};
 pub use presets::{Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
 pub use read::{Described, describe, load, parse};
-pub use system::{DescribedSystem, System, describe_system, load_system, parse_system};
+pub use system::{
+    CheckedSystem, DescribedSystem, System, describe_system, load_system, parse_system,
+};
 pub use systems::systems;

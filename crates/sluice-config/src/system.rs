@@ -2,11 +2,13 @@
 
 use crate::error::Error;
 use crate::file::Source;
+use crate::host::{HOST_PARAMS, table_of};
 use crate::read::{Described, describe, restate, source_of};
 use crate::shelf::{BASE, Shelf};
 use crate::systems::systems;
-use sluice_host::{HOST_PARAMS, HostConfig};
+use sluice_host::HostConfig;
 use sluice_model::{ConfigError, DeviceConfig, PARAMS, Param, RawConfig};
+use sluice_skybyte_artifact::SkyByte;
 use sluice_units::PAGE_BYTES;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,6 +24,17 @@ const SHELF: Shelf = Shelf {
 /// The key at the top of a file that names its device.
 const DEVICE: &str = "device";
 
+/// A host and its device as they are built.
+#[derive(Clone, Debug)]
+pub struct CheckedSystem {
+    /// The device.
+    pub device: DeviceConfig,
+    /// The host.
+    pub host: HostConfig,
+    /// What the host does otherwise than hardware, as SkyByte's artifact does.
+    pub artifact: Option<SkyByte>,
+}
+
 /// A host and its device, not yet checked for contradictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
@@ -36,7 +49,7 @@ impl Default for System {
     fn default() -> System {
         System {
             device: RawConfig::default(),
-            host: RawConfig::of(HOST_PARAMS),
+            host: RawConfig::of(&HOST_PARAMS),
         }
     }
 }
@@ -56,7 +69,7 @@ impl System {
         let table = key.split('.').next().unwrap_or(key);
         let has = |params: &[Param]| params.iter().any(|param| table_of(param) == table);
         let unknown = |raw: &RawConfig| raw.clone().set(key, value);
-        match (has(HOST_PARAMS), has(PARAMS)) {
+        match (has(&HOST_PARAMS), has(PARAMS)) {
             (true, _) => unknown(&self.host),
             (_, true) => unknown(&self.device),
             _ => Err(unknown_table(key)),
@@ -84,18 +97,19 @@ impl System {
     ///
     /// # Errors
     /// [`ConfigError::Impossible`].
-    pub fn check(&self, seed: u64) -> Result<(DeviceConfig, HostConfig), ConfigError> {
+    pub fn check(&self, seed: u64) -> Result<CheckedSystem, ConfigError> {
         let (device, host) = (self.device.check()?, HostConfig::new(&self.host, seed)?);
+        let artifact = SkyByte::new(&self.host)?;
         if device.page_bytes() != PAGE_BYTES {
             let message = "a simulated host has pages of 4KiB; give the device the same";
             return Err(self.device.impossible(&["device.page"], message.to_owned()));
         }
-        Ok((device, host))
+        Ok(CheckedSystem {
+            device,
+            host,
+            artifact,
+        })
     }
-}
-
-fn table_of(param: &Param) -> &'static str {
-    param.key.split('.').next().unwrap_or(param.key)
 }
 
 fn unknown_table(key: &str) -> ConfigError {
@@ -124,7 +138,7 @@ impl DescribedSystem {
     /// leaves out, the source of the default.
     pub fn source_of(&self, key: &str) -> String {
         let is_host = HOST_PARAMS.iter().any(|param| param.key == key);
-        let params = if is_host { HOST_PARAMS } else { PARAMS };
+        let params = if is_host { &HOST_PARAMS } else { PARAMS };
         source_of(&self.sources, params, key)
     }
 

@@ -1,6 +1,8 @@
 //! Systems load, files build on them, one factor scales them, and every mistake says where it is.
 
-use sluice_config::{Preset, System, describe_system, load_system, parse_system, systems};
+use sluice_config::{
+    CheckedSystem, Preset, System, describe_system, load_system, parse_system, systems,
+};
 use sluice_host::{HostDram, Migration};
 use sluice_model::Op;
 use sluice_units::{Bytes, Ps};
@@ -21,7 +23,7 @@ fn bytes(system: &System, key: &str) -> u64 {
 #[test]
 fn the_designs_are_those_of_the_paper() {
     let of = |name: &str| {
-        let (device, host) = load_system(name).unwrap().check(SEED).unwrap();
+        let CheckedSystem { device, host, .. } = load_system(name).unwrap().check(SEED).unwrap();
         let migration = match host.migration {
             Migration::None => "none",
             Migration::AllHost => "host",
@@ -56,7 +58,7 @@ fn the_designs_are_those_of_the_paper() {
 #[test]
 fn host_memory_takes_one_time_but_where_all_is_in_it() {
     for design in designs() {
-        let (_, host) = load_system(design.name).unwrap().check(SEED).unwrap();
+        let CheckedSystem { host, .. } = load_system(design.name).unwrap().check(SEED).unwrap();
         match host.dram {
             HostDram::Fixed(latency) => assert_eq!(latency, Ps::from_ns(46), "{}", design.name),
             HostDram::Banks(_) => assert_eq!(design.name, "dram-only"),
@@ -74,7 +76,7 @@ fn designs() -> impl Iterator<Item = &'static Preset> {
 #[test]
 fn the_memories_of_cxl_ssd_sim_share_one_host() {
     let base = load_system("cxl-ssd-sim").unwrap();
-    let (device, host) = base.check(SEED).unwrap();
+    let CheckedSystem { device, host, .. } = base.check(SEED).unwrap();
     let cpu = &host.cpu;
     assert_eq!((cpu.cores, cpu.window, cpu.store_buffer), (1, 512, 256));
     assert_eq!([cpu.l1, cpu.l2, cpu.l3].map(|l| l.lines / 16), [64, 512, 0]);
@@ -94,7 +96,7 @@ fn the_memories_of_cxl_ssd_sim_share_one_host() {
     ];
     for (name, read, write) in hits {
         let system = load_system(&format!("cxl-ssd-sim{name}")).unwrap();
-        let (device, host) = system.check(SEED).unwrap();
+        let CheckedSystem { device, host, .. } = system.check(SEED).unwrap();
         assert_eq!(device.hit_time(Op::Read), read, "{name}");
         assert_eq!(device.hit_time(Op::Write), write, "{name}");
         assert_eq!(device.cache.loads_around, name == "-uncached");
@@ -149,7 +151,7 @@ fn the_designs_share_one_host() {
     ];
     for preset in designs() {
         let system = load_system(preset.name).unwrap();
-        let log = system.check(SEED).unwrap().0.write_log.is_some();
+        let log = system.check(SEED).unwrap().device.write_log.is_some();
         let device = if log { "skybyte" } else { "skybyte-base" };
         let device = sluice_config::load(device).unwrap();
         let pairs = device.to_pairs().into_iter().zip(system.device.to_pairs());
@@ -329,7 +331,7 @@ fn an_l2_keeps_room_for_what_no_scale_divides() {
 fn collection_begins_after_as_small_a_share_of_the_flash() {
     let full = load_system("skybyte-full").unwrap();
     for scale in [1, 2, 4, 8, 16, 32, 64] {
-        let (device, _) = full.scaled(scale).unwrap().check(SEED).unwrap();
+        let CheckedSystem { device, .. } = full.scaled(scale).unwrap().check(SEED).unwrap();
         let nand = &device.nand;
         let home = device
             .pages

@@ -1,12 +1,12 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Migration,
-    Others, Rest, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Sampling,
+    Scheduling, Start, Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{ConfigError, RawConfig};
-use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Ratio};
+use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 
 /// Pages of 4 KiB in a huge page.
 const HUGE: u64 = 512;
@@ -41,30 +41,16 @@ impl HostConfig {
                 cost: raw.time("os.switch_cost"),
                 mispredicts: raw.time("os.mispredict_cost"),
                 flushes_l1: raw.choice("os.switch_flush_l1") == "yes",
-                waits: raw.choice("os.resume") == "wait",
             },
             coordinated: raw.choice("os.switching") == "on",
             slice: positive(raw, "os.slice")?,
             dram: dram(raw)?,
             local_in_host: raw.choice("host.local") == "host",
             migration: migration(raw)?,
-            rest: match raw.choice("host.rest") {
-                "end" => Rest::End,
-                "before" => Rest::Before,
-                _ => Rest::Never,
-            },
             is_checked: cfg!(debug_assertions),
-            demotion: match raw.choice("migration.demotion") {
-                "free" => Demotion::Free,
-                "program" => Demotion::Program,
-                _ => Demotion::Copy,
-            },
             start: match raw.choice("host.start") {
-                "full" => Start::Full(raw.bytes("host.start_size").unwrap_or(Bytes(u64::MAX))),
-                "others" => Start::Others(Others {
-                    written: raw.share("host.start_written").unwrap_or(Ratio::ZERO),
-                    spread: raw.count("host.start_spread"),
-                }),
+                "full" => Start::Full,
+                "others" => Start::Others,
                 _ => Start::Empty,
             },
             link,
@@ -117,31 +103,8 @@ fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
         l2,
         l2_rules: raw.choice("l2.inclusion") == "l1",
         l3,
-        l3_stop: raw.time("l3.stop"),
         tlb: tlb(raw)?,
-        writes_store_misses: raw.choice("l3.store_miss") == "write",
-        writes_back: raw.choice("l3.write_back") == "all",
-        fills_delayed: fills_delayed(raw)?,
     })
-}
-
-/// Lines that are there before flash was read need somebody who waits for it, and a place for what
-/// is stored: a page of AstriFlash's that is on its way takes no store.
-fn fills_delayed(raw: &RawConfig) -> Result<bool, ConfigError> {
-    let fills = raw.choice("l3.long_delay") == "fill";
-    if fills && raw.choice("os.resume") == "ask" {
-        let keys = ["l3.long_delay", "os.resume"];
-        let message = "an access that asks again would find its line at once, and nobody would \
-                       wait for flash; give os.resume wait, or l3.long_delay drop";
-        return Err(raw.impossible(&keys, message.to_owned()));
-    }
-    if fills && raw.choice("migration.policy") == "astriflash" {
-        let keys = ["l3.long_delay", "migration.policy"];
-        let message = "astriflash has no line of a page that is on its way; give l3.long_delay \
-                       drop, or another policy";
-        return Err(raw.impossible(&keys, message.to_owned()));
-    }
-    Ok(fills)
 }
 
 /// A level of caches, from its keys for capacity, ways, latency and MSHRs.
@@ -282,7 +245,6 @@ fn adaptive(raw: &RawConfig) -> Result<Adaptive, ConfigError> {
     Ok(Adaptive {
         pages: pages_at_home,
         threshold: number(raw, "migration.threshold"),
-        counts_logged: raw.choice("migration.counts") == "all",
         decay: raw.time("migration.decay"),
         buffer: number(raw, "migration.buffer"),
         interrupt: raw.time("migration.interrupt"),

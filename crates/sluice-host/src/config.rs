@@ -1,7 +1,8 @@
 //! A host as it is built: processor, operating system, memory, link.
 
+use super::artifact::Before;
 use sluice_model::dram::DramLayout;
-use sluice_units::{Bytes, Ps, Ratio};
+use sluice_units::Ps;
 
 /// A level of caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +51,10 @@ pub struct Cpu {
     pub l2: Level,
     /// Whether a line that leaves the L2 leaves the L1 too.
     pub l2_rules: bool,
-    /// Shared. Its latency is that of the last core, which is nearest.
+    /// Shared.
     pub l3: Level,
-    /// What each core is further from the L3 than the next.
-    pub l3_stop: Ps,
     /// Private.
     pub tlb: Tlb,
-    /// Whether a store whose line no cache has writes all of it to memory, and reads nothing.
-    pub writes_store_misses: bool,
-    /// Whether a written line that leaves an L2 comes to the L3; if not, the L3 writes back what
-    /// a store found in it, and no more.
-    pub writes_back: bool,
-    /// Whether caches have the line of an access that is answered with a long delay.
-    pub fills_delayed: bool,
 }
 
 /// Which thread runs next.
@@ -86,9 +78,6 @@ pub struct Switching {
     pub mispredicts: Ps,
     /// Whether the L1 is empty after it.
     pub flushes_l1: bool,
-    /// Whether a thread that comes back keeps its core until the data of its access is there, and
-    /// does not ask for it before.
-    pub waits: bool,
 }
 
 /// Where pages are at the start, and how they move.
@@ -113,8 +102,6 @@ pub struct Adaptive {
     pub pages: u32,
     /// Accesses to a page while it is in the device's cache after which it is hot: at most 65,535.
     pub threshold: u32,
-    /// Whether a store that the write log takes is such an access.
-    pub counts_logged: bool,
     /// Counts are halved once in this time; never if zero.
     pub decay: Ps,
     /// Entries of the promotion look-aside buffer: pages under way at once.
@@ -180,17 +167,6 @@ pub struct AstriFlash {
     pub lookup: Ps,
 }
 
-/// How a page that was written goes back from host memory to the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demotion {
-    /// Line by line, as stores.
-    Copy,
-    /// To flash at once, past the device's DRAM.
-    Program,
-    /// At no cost.
-    Free,
-}
-
 /// What an access to host memory takes.
 #[derive(Clone, Copy, Debug)]
 pub enum HostDram {
@@ -249,12 +225,8 @@ pub struct HostConfig {
     pub local_in_host: bool,
     /// Where pages are.
     pub migration: Migration,
-    /// How a page that was written goes back to the device.
-    pub demotion: Demotion,
     /// What host memory for pages and the device's cache hold at the start.
     pub start: Start,
-    /// When the device comes to rest.
-    pub rest: Rest,
     /// Whether every read is held against the newest version of its line, and a mistake panics.
     /// Takes memory and time.
     pub is_checked: bool,
@@ -269,19 +241,10 @@ pub struct HostConfig {
 pub enum Start {
     /// Nothing.
     Empty,
-    /// The last pages of the program, no more than so many bytes.
-    Full(Bytes),
+    /// The last pages of the program.
+    Full,
     /// Pages at the end of the device that the program does not have.
-    Others(Others),
-}
-
-/// Pages of other programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Others {
-    /// The share of them that was written since flash got them.
-    pub written: Ratio,
-    /// Those in the device's cache are drawn from so many times as many.
-    pub spread: u64,
+    Others,
 }
 
 impl HostConfig {
@@ -290,37 +253,24 @@ impl HostConfig {
         match (self.migration, self.start) {
             (Migration::AllHost, _) => "host",
             (_, Start::Empty) => "empty",
-            (_, Start::Full(_)) => "full",
-            (_, Start::Others(_)) => "others",
+            (_, Start::Full) => "full",
+            (_, Start::Others) => "others",
         }
     }
 
     /// Pages that [`Start::Others`] takes of the device, if its cache has `cache_pages`.
-    pub fn pages_of_others(&self, cache_pages: u32) -> u64 {
-        let (Start::Others(others), false) = (self.start, self.migration == Migration::AllHost)
-        else {
+    pub fn pages_of_others(&self, cache_pages: u32, before: &Before) -> u64 {
+        if self.start != Start::Others || self.migration == Migration::AllHost {
             return 0;
-        };
+        }
         let in_host = match self.migration {
             Migration::None | Migration::AllHost => 0,
             Migration::Adaptive(given) => u64::from(given.pages) + u64::from(given.remote_pages),
             Migration::Tpp(given) => given.pages.into(),
             Migration::AstriFlash(given) => given.pages.into(),
         };
-        in_host + u64::from(cache_pages) * others.spread
+        in_host + u64::from(cache_pages) * before.spread
     }
-}
-
-/// When the device gets the time to compact its write log and to work off its queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// Never: counting goes on from the warm-up as it is.
-    Never,
-    /// When counting begins.
-    End,
-    /// As many instructions before that as are counted. When counting begins, what was logged
-    /// since is compacted in the background.
-    Before,
 }
 
 /// How long to run.

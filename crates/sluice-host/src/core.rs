@@ -6,6 +6,7 @@
 //! Time here is in ticks: picoseconds times the width, so that an instruction takes one cycle's
 //! worth of them, exactly.
 
+use super::artifact::Artifact;
 use super::config::Cpu;
 use super::flush::Sent;
 use super::memory::Memory;
@@ -47,7 +48,7 @@ pub(super) struct CoreStats {
     pub levels: [LevelStats; 2],
 }
 
-pub(super) struct Core {
+pub(super) struct Core<A> {
     /// The thread that it runs.
     pub thread: Option<u32>,
     /// The thread that it ran last.
@@ -70,10 +71,7 @@ pub(super) struct Core {
     holds_stores: bool,
     /// Whether it leaves it before the line is there.
     buffers_stores: bool,
-    /// Whether a store that misses writes its line to memory.
-    pub(super) writes_misses: bool,
-    /// Whether a line stays that is answered with a long delay.
-    fills_delayed: bool,
+    pub(super) artifact: A,
     /// Whether a line that leaves the L2 leaves the L1 too.
     pub(super) l2_rules: bool,
     pub(super) l1: Tags,
@@ -102,8 +100,8 @@ pub(super) struct Core {
     told: Vec<u16>,
 }
 
-impl Core {
-    pub fn new(cpu: &Cpu, coordinated: bool) -> Core {
+impl<A: Artifact> Core<A> {
+    pub fn new(cpu: &Cpu, coordinated: bool, artifact: A) -> Core<A> {
         let buffers_stores = cpu.store_buffer > 0;
         let width = u64::from(cpu.width);
         Core {
@@ -123,8 +121,7 @@ impl Core {
             walk: cpu.tlb.walk.0 * width,
             holds_stores: coordinated || !buffers_stores,
             buffers_stores,
-            writes_misses: cpu.writes_store_misses,
-            fills_delayed: cpu.fills_delayed,
+            artifact,
             l2_rules: cpu.l2_rules,
             passed: Vec::new(),
             l1: Tags::new(&cpu.l1),
@@ -178,7 +175,7 @@ impl Core {
     }
 
     /// Runs on until something stops it. What leaves the L2 is in `left` afterwards.
-    pub fn run(&mut self, now: Ps, limit: Ps, thread: &Thread, memory: &mut Memory) -> Pause {
+    pub fn run(&mut self, now: Ps, limit: Ps, thread: &Thread, memory: &mut Memory<A>) -> Pause {
         let limit = self.ticks(limit);
         self.blocked = false;
         loop {
@@ -209,7 +206,7 @@ impl Core {
 
     /// Issues one entry.
     #[inline]
-    fn issue(&mut self, now: Ps, entry: Instr, memory: &mut Memory) -> Result<(), Pause> {
+    fn issue(&mut self, now: Ps, entry: Instr, memory: &mut Memory<A>) -> Result<(), Pause> {
         let count = entry.count();
         let number = self.number + count;
         let mut floor = 0;
@@ -258,7 +255,7 @@ impl Core {
 
     /// Looks for a slot's line in what the core has of its own.
     #[inline]
-    fn execute(&mut self, now: Ps, place: u16, memory: &mut Memory) {
+    fn execute(&mut self, now: Ps, place: u16, memory: &mut Memory<A>) {
         let Slot { line, op, .. } = self.slots[place as usize];
         if !self.tlb.find(line) {
             self.stats.tlb_misses += 1;
@@ -273,7 +270,7 @@ impl Core {
         };
         if let Some(entry) = self.l1.find(line) {
             self.stats.levels[0].hits += 1;
-            if flags != 0 && !(self.writes_misses && self.misses.is_written(line)) {
+            if flags != 0 && !self.artifact.joins_write(|| self.misses.find(line)) {
                 *entry |= flags;
             }
             if *entry & PENDING != 0 {
@@ -289,7 +286,7 @@ impl Core {
         }
         self.stats.levels[1].misses += 1;
         let write_back = self.fill_l2(line);
-        let writes = self.writes_misses && flags != 0;
+        let writes = flags != 0 && self.artifact.writes_store_misses();
         let flags = if writes { 0 } else { flags };
         self.fill_l1(line, flags | PENDING);
         let miss = self.misses.add(Miss {
@@ -297,9 +294,9 @@ impl Core {
             write_back,
             done: UNKNOWN,
             waiters: NOBODY,
-            writes,
             stored: false,
         });
+        self.artifact.misses(miss, writes);
         self.left.push((self.time(from + self.l2_ticks), miss));
         self.wait(place, miss);
     }
@@ -399,7 +396,7 @@ impl Core {
     }
 
     /// A miss is answered: its data is there at `at`.
-    pub fn resolve(&mut self, now: Ps, miss: u32, at: Ps, memory: &mut Memory) {
+    pub fn resolve(&mut self, now: Ps, miss: u32, at: Ps, memory: &mut Memory<A>) {
         let at = self.ticks(at);
         if self.misses.get(miss).stored {
             self.stores.settle(miss, at);
@@ -416,7 +413,7 @@ impl Core {
     }
 
     /// Executes what needed the results that are now known.
-    fn tell(&mut self, now: Ps, memory: &mut Memory) {
+    fn tell(&mut self, now: Ps, memory: &mut Memory<A>) {
         while let Some(place) = self.told.pop() {
             let done = self.slots[place as usize].done;
             let mut waiter = std::mem::replace(&mut self.slots[place as usize].waiters, NOBODY);
@@ -437,7 +434,7 @@ impl Core {
     /// `data_at`.
     pub fn delay(&mut self, miss: u32, at: Ps, data_at: Ps) {
         let (at, data) = (self.ticks(at), self.ticks(data_at));
-        if !self.fills_delayed {
+        if !self.artifact.fills_delayed() {
             let line = self.misses.get(miss).line;
             self.forget(line);
         }

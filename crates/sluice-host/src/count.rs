@@ -1,12 +1,12 @@
 //! What a host counts.
 
-use super::config::Rest;
+use super::artifact::Artifact;
 use super::core::Core;
 use super::stats::{CoreTime, HostStats, LevelStats, Sample};
 use super::system::Host;
 use sluice_units::Ps;
 
-impl Host<'_> {
+impl<A: Artifact> Host<'_, A> {
     /// Counting begins here.
     pub(super) fn reset(&mut self) {
         self.began = self.now;
@@ -19,10 +19,8 @@ impl Host<'_> {
                 spent.since = self.now;
             }
         }
-        match self.config.rest {
-            Rest::Never => {}
-            Rest::End => self.memory.settle(),
-            Rest::Before => self.memory.compact_log(),
+        if self.artifact.compacts_first() {
+            self.memory.compact_log();
         }
         self.l3.stats = LevelStats::default();
         self.memory.reset_stats();
@@ -60,7 +58,7 @@ impl Host<'_> {
 
     pub(super) fn tell(&self) -> HostStats {
         let time = self.now.saturating_sub(self.began);
-        let sum = |of: fn(&Core) -> u64| self.cores.iter().map(of).sum();
+        let sum = |of: fn(&Core<A>) -> u64| self.cores.iter().map(of).sum();
         let mut levels = [LevelStats::default(), LevelStats::default(), self.l3.stats];
         for core in &self.cores {
             levels[0].add(&core.stats.levels[0]);

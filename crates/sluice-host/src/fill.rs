@@ -1,13 +1,14 @@
 //! Lines come into a core's caches, and leave them.
 
+use super::artifact::Artifact;
 use super::core::Core;
 use super::tags::{DIRTY, line_of};
 
-impl Core {
+impl<A: Artifact> Core<A> {
     pub(super) fn fill_l1(&mut self, line: u32, flags: u32) {
         let victim = self.l1.insert(line, flags);
-        if self.writes_misses && victim != 0 {
-            self.misses.end_write(line_of(victim));
+        if victim != 0 {
+            self.leaves_l1(line_of(victim));
         }
         if victim & DIRTY != 0 {
             self.take_below(line_of(victim));
@@ -32,13 +33,16 @@ impl Core {
         let mut above = 0;
         if self.l2_rules {
             above = self.l1.remove(line_of(victim));
-            if self.writes_misses {
-                self.misses.end_write(line_of(victim));
-            }
+            self.leaves_l1(line_of(victim));
         }
         let dirty = (victim | above) & DIRTY != 0;
         self.stats.levels[1].write_backs += u64::from(dirty);
         dirty.then(|| line_of(victim))
+    }
+
+    #[inline]
+    fn leaves_l1(&mut self, line: u32) {
+        self.artifact.leaves_l1(|| self.misses.find_settled(line));
     }
 
     pub(super) fn forget(&mut self, line: u32) {

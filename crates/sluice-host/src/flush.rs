@@ -1,5 +1,6 @@
 //! Lines that a program sends to memory, and waits for (`clwb`, `sfence`).
 
+use super::artifact::Artifact;
 use super::core::{Core, Pause};
 use super::system::Host;
 use super::tags::{DIRTY, PENDING, Tags, line_of};
@@ -17,7 +18,7 @@ pub(super) struct Sent {
     dirty: bool,
 }
 
-impl Core {
+impl<A: Artifact> Core<A> {
     /// Sends a line to memory, from the L2 on at a later event. It stays in the caches.
     ///
     /// # Errors
@@ -79,10 +80,10 @@ impl Core {
     }
 }
 
-impl Host<'_> {
+impl<A: Artifact> Host<'_, A> {
     /// A line that a program sends to memory is below its L2.
     pub(super) fn flush(&mut self, number: usize, sent: Sent) {
-        let at = self.now + self.l3.latency(number);
+        let at = self.now + self.l3_latency(number);
         let below = self.l3.clean(sent.line);
         let done_at = match below || sent.dirty {
             true => self.memory.write(at, u64::from(sent.line) * 64),

@@ -14,9 +14,6 @@ pub(super) struct SharedCache {
     /// None if there is no L3: then nothing is found, and what is written passes.
     tags: Option<Tags>,
     latency: Ps,
-    /// What each core is further from it than the next, and the one that is nearest.
-    stop: Ps,
-    last: u64,
     mshrs: usize,
     /// Whether the cores have more MSHRs than this cache. If not there is always one: a miss holds
     /// one of its core for as long.
@@ -46,8 +43,6 @@ impl SharedCache {
         SharedCache {
             tags: (level.lines > 0).then(|| Tags::new(level)),
             latency: level.latency.saturating_sub(cpu.l2.latency),
-            stop: cpu.l3_stop,
-            last: u64::from(cpu.cores) - 1,
             mshrs: level.mshrs as usize,
             scarce: above > level.mshrs,
             under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
@@ -136,7 +131,7 @@ impl SharedCache {
     }
 
     /// From the miss of a core's L2 to the data, if it is there.
-    pub fn latency(&self, core: usize) -> Ps {
-        self.latency + self.stop * (self.last - core as u64)
+    pub fn latency(&self) -> Ps {
+        self.latency
     }
 }

@@ -6,6 +6,7 @@
 //! results stands in ARCHITECTURE.md.
 #![forbid(unsafe_code)]
 
+mod artifact;
 mod caches;
 mod check;
 mod config;
@@ -28,10 +29,11 @@ mod tlb;
 mod turns;
 mod window;
 
+pub use artifact::{Artifact, Before, MissNumber, NoArtifact};
 pub use caches::{CacheSize, Caches};
 pub use config::{
-    Adaptive, AstriFlash, Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Migration,
-    Others, Rest, RunLength, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, RunLength,
+    Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;
@@ -40,4 +42,4 @@ pub use stats::{
     Sample,
 };
 pub use stream::{Instr, MemOp, Program, Step};
-pub use system::{MEMORY_MAX, simulate};
+pub use system::{MEMORY_MAX, simulate, simulate_artifact};

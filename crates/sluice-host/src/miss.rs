@@ -23,9 +23,6 @@ pub(super) struct Miss {
     pub done: u64,
     /// First of the slots that wait for it.
     pub waiters: u16,
-    /// Whether it is a store that writes the line to memory, and does not ask for it. Stores that
-    /// find the line in the L1 afterwards are part of it.
-    pub writes: bool,
     /// Whether a store that has retired waits for it.
     pub stored: bool,
 }
@@ -55,7 +52,6 @@ impl Misses {
             write_back: None,
             done: 0,
             waiters: NOBODY,
-            writes: false,
             stored: false,
         };
         Misses {
@@ -100,21 +96,9 @@ impl Misses {
         known.then_some(number)
     }
 
-    /// Whether stores of a line are part of a write of it.
-    pub fn is_written(&self, line: u32) -> bool {
-        self.find(line).is_some_and(|miss| self.get(miss).writes)
-    }
-
-    /// The L1 has lost a line: what is stored afterwards is written later.
-    pub fn end_write(&mut self, line: u32) {
-        if let Some(miss) = self.find(line).filter(|miss| !self.is_open(*miss)) {
-            self.ring[miss as usize].writes = false;
-        }
-    }
-
-    /// A cache has the line that a store was to write. Says whether it was one.
-    pub fn stop_write(&mut self, miss: u32) -> bool {
-        std::mem::take(&mut self.ring[miss as usize].writes)
+    /// The miss for a line, if it is remembered and was answered.
+    pub fn find_settled(&self, line: u32) -> Option<u32> {
+        self.find(line).filter(|miss| !self.is_open(*miss))
     }
 
     /// Adds a slot to those that wait. Returns the one before it.
@@ -213,7 +197,6 @@ mod tests {
             write_back: None,
             done: UNKNOWN,
             waiters: NOBODY,
-            writes: false,
             stored: false,
         }
     }

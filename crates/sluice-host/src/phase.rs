@@ -1,5 +1,6 @@
 //! The phases of a program, each measured for itself.
 
+use super::artifact::Artifact;
 use super::stats::{PhaseStats, Requests};
 use super::stream::Program;
 use super::system::Host;
@@ -34,7 +35,7 @@ impl Phase {
     }
 }
 
-impl Host<'_> {
+impl<A: Artifact> Host<'_, A> {
     /// Counting begins here, in the midst of a phase unless nothing has happened yet.
     pub(super) fn forget_phases(&mut self) {
         self.phase.told.fill(PhaseStats::default());

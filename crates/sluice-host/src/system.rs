@@ -1,11 +1,11 @@
 //! The event loop of a host.
 
-use super::config::{HostConfig, Rest, RunLength, Start};
+use super::artifact::{Artifact, NoArtifact};
+use super::config::{HostConfig, RunLength, Start};
 use super::core::{Core, Pause};
 use super::flush::Sent;
 use super::l3::{Found, SharedCache};
 use super::memory::Memory;
-use super::miss::Miss;
 use super::phase::Phase;
 use super::sched::Scheduler;
 use super::stats::{HostStats, Sample};
@@ -52,15 +52,16 @@ pub(super) struct Spent {
     pub yields: bool,
 }
 
-pub(super) struct Host<'a> {
+pub(super) struct Host<'a, A> {
     pub config: &'a HostConfig,
+    pub artifact: A,
     pub program: &'a mut dyn Program,
     pub now: Ps,
     pub events: Wheel<Event>,
-    pub cores: Vec<Core>,
+    pub cores: Vec<Core<A>>,
     pub spent: Vec<Spent>,
     pub l3: SharedCache,
-    pub memory: Memory,
+    pub memory: Memory<A>,
     pub sched: Scheduler,
     /// Instructions retired since the beginning.
     pub retired: u64,
@@ -93,22 +94,37 @@ pub fn simulate(
     length: RunLength,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> (HostStats, Device) {
+    simulate_artifact(config, NoArtifact, device, program, length, watch)
+}
+
+/// Runs a program as [`simulate`] does, on a host that departs from a real one as an artifact does.
+///
+/// # Panics
+/// As [`simulate`].
+pub fn simulate_artifact<A: Artifact>(
+    config: &HostConfig,
+    artifact: A,
+    device: Device,
+    program: &mut dyn Program,
+    length: RunLength,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> (HostStats, Device) {
     let footprint = program.footprint().0;
-    let others = config.pages_of_others(device.config().cache.pages);
+    let before = artifact.before();
+    let others = config.pages_of_others(device.config().cache.pages, &before);
     assert!(footprint + others * PAGE_BYTES <= device.config().capacity().0);
     assert!(footprint <= MEMORY_MAX.0);
     assert_eq!(program.threads(), config.threads);
-    let mut host = Host::new(config, device, program);
+    let mut host = Host::new(config, artifact, device, program);
     host.memory.scan(footprint.div_ceil(PAGE_BYTES));
     match config.start {
         Start::Empty => {}
-        Start::Full(most) => host.memory.fill(host.program, most),
-        Start::Others(given) => host.memory.fill_with_others(others, given),
+        Start::Full => host.memory.fill(host.program, before.used),
+        Start::Others => host.memory.fill_with_others(others, &before),
     }
     host.start();
-    if config.rest == Rest::Before {
-        let before = length.warmup.saturating_sub(length.measured);
-        host.run(before, Ps::ZERO, watch);
+    if let Some(instructions) = host.artifact.rests_after(&length) {
+        host.run(instructions, Ps::ZERO, watch);
         host.memory.settle();
     }
     host.run(length.warmup, Ps::ZERO, watch);
@@ -119,22 +135,28 @@ pub fn simulate(
     (stats, host.memory.into_device())
 }
 
-impl<'a> Host<'a> {
-    fn new(config: &'a HostConfig, device: Device, program: &'a mut dyn Program) -> Host<'a> {
+impl<'a, A: Artifact> Host<'a, A> {
+    fn new(
+        config: &'a HostConfig,
+        artifact: A,
+        device: Device,
+        program: &'a mut dyn Program,
+    ) -> Host<'a, A> {
         let cores = 0..config.cpu.cores;
-        let mut memory = Memory::new(config, device);
+        let mut memory = Memory::with_artifact(config, artifact.clone(), device);
         if config.local_in_host {
             memory.keep(program.local());
         }
         let phase = Phase::new(program);
         Host {
             config,
+            artifact: artifact.clone(),
             program,
             now: Ps::ZERO,
             events: Wheel::with_capacity(4096),
             spent: vec![Spent::default(); config.cpu.cores as usize],
             cores: cores
-                .map(|_| Core::new(&config.cpu, config.coordinated))
+                .map(|_| Core::new(&config.cpu, config.coordinated, artifact.clone()))
                 .collect(),
             l3: SharedCache::new(&config.cpu),
             memory,
@@ -300,7 +322,7 @@ impl<'a> Host<'a> {
                 .push(at.max(self.now), Event::Flush { core, sent });
         }
         while let Some(line) = self.cores[number].passed.pop() {
-            self.write_back(Some(line), self.now + self.l3.latency(number));
+            self.write_back(Some(line), self.now + self.l3_latency(number));
         }
     }
 
@@ -344,7 +366,7 @@ impl<'a> Host<'a> {
     /// A miss is at the L3.
     fn look_up(&mut self, number: usize, miss: u32, mshr: usize) {
         let line = self.cores[number].misses.get(miss).line;
-        let at = self.now + self.l3.latency(number);
+        let at = self.now + self.l3_latency(number);
         match self.l3.find(self.now, line, at) {
             Found::Busy(until) => {
                 let (core, epoch) = (number as u32, self.cores[number].epoch);
@@ -353,7 +375,9 @@ impl<'a> Host<'a> {
             Found::Line(ready) => {
                 self.cores[number].misses.take_mshr(mshr, ready);
                 let core = &mut self.cores[number];
-                if core.misses.stop_write(miss) && !(core.written(line) && self.writes_back()) {
+                if core.artifact.found_in_l3(miss)
+                    && (!core.written(line) || self.artifact.loses_l2_victims())
+                {
                     self.put(line, at);
                 }
                 self.answer(number, miss, ready, at);
@@ -364,7 +388,8 @@ impl<'a> Host<'a> {
 
     /// A line comes from outside the processor, or a message that it will not come soon.
     fn fetch(&mut self, number: usize, miss: u32, mshr: usize, at: Ps) {
-        let Miss { line, writes, .. } = *self.cores[number].misses.get(miss);
+        let core = &self.cores[number];
+        let (line, writes) = (core.misses.get(miss).line, core.artifact.writes(miss));
         let can_delay = self.config.coordinated && !self.is_patient(number);
         let addr = u64::from(line) * 64;
         let answer = match writes {
@@ -375,7 +400,7 @@ impl<'a> Host<'a> {
         self.cores[number].misses.take_mshr(mshr, answer.done_at);
         self.note(answer.done_at.0);
         self.shoot_down();
-        if (!answer.delayed || self.config.cpu.fills_delayed)
+        if (!answer.delayed || self.artifact.fills_delayed())
             && let Some(victim) = self.l3.fill(line, answer.done_at)
         {
             self.leave(victim, at);
@@ -411,14 +436,15 @@ impl<'a> Host<'a> {
     /// A written line leaves an L2.
     pub(super) fn write_back(&mut self, line: Option<u32>, at: Ps) {
         if let Some(line) = line
-            && self.writes_back()
+            && !self.artifact.loses_l2_victims()
         {
             self.put(line, at);
         }
     }
 
-    fn writes_back(&self) -> bool {
-        self.config.cpu.writes_back
+    /// From the miss of a core's L2 to the data in the L3, if it is there.
+    pub(super) fn l3_latency(&self, core: usize) -> Ps {
+        self.l3.latency() + self.artifact.distance(core as u32)
     }
 
     /// The L3 gets a written line.

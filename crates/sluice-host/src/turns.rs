@@ -1,11 +1,12 @@
 //! Threads take turns on the cores.
 
+use super::artifact::Artifact;
 use super::sched::State;
 use super::stream::Step;
 use super::system::{Event, Host};
 use sluice_units::Ps;
 
-impl Host<'_> {
+impl<A: Artifact> Host<'_, A> {
     /// The instruction at retirement had a long delay: another thread runs (SkyByte III-A).
     pub(super) fn switch(&mut self, number: usize) {
         let core = &mut self.cores[number];
@@ -16,14 +17,12 @@ impl Host<'_> {
         let head = core.squash(&mut self.write_backs);
         let state = &mut self.sched.threads[thread as usize];
         state.head = head;
-        if self.config.switching.waits {
-            state.resumes_at = until;
-        }
+        state.resumes_at = self.artifact.resumes_at(until);
         state.give_up(head);
         let work = state.spend_work(head);
         core.count_work(work);
         self.retired += u64::from(work);
-        let at = self.now + self.l3.latency(number);
+        let at = self.now + self.l3_latency(number);
         while let Some(line) = self.write_backs.pop() {
             self.write_back(Some(line), at);
         }

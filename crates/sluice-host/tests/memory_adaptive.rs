@@ -1,8 +1,8 @@
 //! SkyByte's page migration: how long a promotion takes, where each line is meanwhile, and how
 //! pages go back. Both sides of each time.
 
-use sluice_host::{Adaptive, Demotion, Memory, Migration, Moved};
-use sluice_testkit::host_rig::{HIT, device, host, memory};
+use sluice_host::{Adaptive, Memory, Migration, Moved};
+use sluice_testkit::host_rig::{HIT, host, memory};
 use sluice_units::Ps;
 
 const INTERRUPT: Ps = Ps::from_us(5);
@@ -15,7 +15,6 @@ fn given() -> Adaptive {
     Adaptive {
         pages: 2,
         threshold: 2,
-        counts_logged: true,
         decay: Ps::ZERO,
         buffer: 2,
         interrupt: INTERRUPT,
@@ -86,28 +85,6 @@ fn a_page_is_hot_at_the_threshold_and_not_before() {
     assert_eq!(memory.next_event(), None);
     memory.write(Ps::from_us(20), 0);
     assert!(memory.next_event().is_some());
-}
-
-/// The artifact of SkyByte does not look at its cache for a store that goes to the log.
-#[test]
-fn stores_that_the_log_takes_count_or_not() {
-    let log = [("cache.capacity", "32KiB"), ("write_log.capacity", "1MiB")];
-    for counts_logged in [true, false] {
-        let given = Adaptive {
-            counts_logged,
-            ..given()
-        };
-        let mut memory = memory(Migration::Adaptive(given), &log);
-        memory.read(Ps::ZERO, 0, false);
-        memory.read(Ps::from_us(10), 0, false);
-        memory.write(Ps::from_us(20), 0);
-        assert_eq!(memory.next_event().is_some(), counts_logged);
-        // Its next read does.
-        if !counts_logged {
-            memory.read(Ps::from_us(40), 0, false);
-            assert!(memory.next_event().is_some());
-        }
-    }
 }
 
 /// Counts are halved at every multiple of the decay time.
@@ -283,22 +260,6 @@ fn a_written_page_goes_back_line_by_line() {
     memory.reset_stats();
     memory.read(begin + Ps::from_us(50), 0, false);
     assert_eq!(memory.stats().requests.device_read_hits, 1);
-}
-
-/// Or to flash, at once: only its translation changes then.
-#[test]
-fn a_written_page_can_be_programmed_at_once() {
-    let mut config = host(Migration::Adaptive(given()));
-    config.demotion = Demotion::Program;
-    let mut memory = Memory::new(&config, device(&[]));
-    let end = promote(&mut memory, Ps::from_us(100), 0);
-    memory.write(end, 0);
-    heat(&mut memory, end, 1);
-    assert_eq!(memory.take_moved(), moved(0));
-    assert_eq!(memory.stats().migration.dirty_demotions, 1);
-    assert_eq!(memory.stats().link_bytes[0], 0);
-    let device = memory.device().stats();
-    assert_eq!((device.migration.given, device.flash_programs), (1, 1));
 }
 
 /// Until then it is read from host memory, and a write keeps it there.

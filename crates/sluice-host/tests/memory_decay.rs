@@ -11,7 +11,6 @@ fn decaying() -> Memory {
     let given = Adaptive {
         pages: 2,
         threshold: THRESHOLD,
-        counts_logged: true,
         decay: DECAY,
         buffer: 2,
         interrupt: Ps::from_us(5),

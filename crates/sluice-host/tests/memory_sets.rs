@@ -1,8 +1,8 @@
 //! Host memory in sets: which page leaves for one that comes in, and what that costs.
 
-use sluice_host::{Adaptive, Demotion, HostConfig, Memory, Migration, Sampling, Tpp};
+use sluice_host::{Adaptive, HostConfig, Memory, Migration, Sampling, Tpp};
 use sluice_testkit::host_rig::{host, memory_of};
-use sluice_units::{Lpn, Ps, Rng};
+use sluice_units::{Ps, Rng};
 
 const PAGE: u64 = 4096;
 const US: Ps = Ps::from_us(1);
@@ -16,7 +16,6 @@ fn sets_of(sets: u32, ways: u32) -> HostConfig {
     host(Migration::Adaptive(Adaptive {
         pages: sets * ways,
         threshold: 2,
-        counts_logged: true,
         decay: Ps::ZERO,
         buffer: 4,
         interrupt: US,
@@ -108,34 +107,6 @@ fn sets_do_as_lists_that_are_searched() {
             set.push(page);
         }
         assert!(memory.stats().migration.demotions > 50);
-    }
-}
-
-/// A page that was written takes its 64 lines back, or nothing if that is free.
-#[test]
-fn a_written_page_goes_back() {
-    for (demotion, lines) in [
-        (Demotion::Copy, 64),
-        (Demotion::Program, 0),
-        (Demotion::Free, 0),
-    ] {
-        let config = HostConfig {
-            demotion,
-            ..in_sets()
-        };
-        let mut memory = memory_of(&config, &[]);
-        let mut clock = Clock(Ps::ZERO);
-        clock.promote(&mut memory, 0);
-        memory.write(clock.tick(), 0);
-        for page in [2, 4] {
-            clock.promote(&mut memory, page);
-        }
-        assert_eq!(memory.stats().link_bytes[0], lines * 64);
-        assert_eq!(memory.stats().migration.dirty_demotions, 1);
-        let device = memory.device();
-        assert_eq!(device.is_cached(Lpn(0)), demotion == Demotion::Copy);
-        let programs = u64::from(demotion == Demotion::Program);
-        assert_eq!(device.stats().flash_programs, programs);
     }
 }
 

@@ -1,11 +1,9 @@
-//! Host memory that is full before the first access, pages that go back at no cost, and a device
-//! that comes to rest.
+//! Host memory and the device's cache that are full before the first access.
 
 use sluice_host::{
-    Adaptive, AstriFlash, Demotion, Instr, MemOp, Memory, Migration, Others, Program, Sampling,
-    Step, Tpp,
+    Adaptive, AstriFlash, Before, Instr, MemOp, Memory, Migration, Program, Sampling, Step, Tpp,
 };
-use sluice_testkit::host_rig::{device, host, memory};
+use sluice_testkit::host_rig::memory;
 use sluice_units::{Bytes, Lpn, Ps, Ratio};
 
 const PAGE: u64 = 4096;
@@ -44,7 +42,6 @@ fn adaptive() -> Migration {
     Migration::Adaptive(Adaptive {
         pages: 4,
         threshold: 2,
-        counts_logged: true,
         decay: Ps::ZERO,
         buffer: 2,
         interrupt: US,
@@ -192,23 +189,11 @@ fn memory_of(pairs: &[(&str, &str)]) -> Memory {
     memory
 }
 
-#[test]
-fn where_that_is_free_the_device_hears_nothing() {
-    let mut host = host(adaptive());
-    host.demotion = Demotion::Free;
-    let mut memory = Memory::new(&host, device(&[]));
-    memory.fill(&Pages, ALL);
-    promote(&mut memory, 3);
-    let migration = memory.stats().migration;
-    assert_eq!((migration.demotions, migration.dirty_demotions), (3, 2));
-    assert_eq!(memory.stats().link_bytes[0], 0);
-    assert_eq!(memory.device().stats().migration.given, 0);
-}
-
-fn others(percent: u64, spread: u64) -> Others {
-    Others {
+fn others(percent: u64, spread: u64) -> Before {
+    Before {
         written: Ratio::percent(percent),
         spread,
+        ..Before::default()
     }
 }
 
@@ -219,7 +204,7 @@ fn others_that_are_drawn_leave_room() {
     let programs = |spread| {
         let cache = [("cache.capacity", "1MiB"), ("cache.ways", "8")];
         let mut memory = memory(Migration::None, &cache);
-        memory.fill_with_others(256 * spread, others(100, spread));
+        memory.fill_with_others(256 * spread, &others(100, spread));
         let before = memory.device().stats().host_programs;
         for page in 0..64 {
             memory.read(US * 1_000 * (page + 1), page * PAGE, false);
@@ -237,7 +222,7 @@ fn others_that_are_drawn_leave_room() {
 fn others_leave_the_program_nothing() {
     for migration in [adaptive(), tpp(), Migration::None] {
         let mut memory = memory(migration, &[("cache.capacity", "32KiB")]);
-        memory.fill_with_others(12, others(100, 1));
+        memory.fill_with_others(12, &others(100, 1));
         assert_eq!(at_home(&mut memory), [], "{migration:?}");
         // Those that were in the cache have made room for 16.
         let programs = memory.device().stats().host_programs;
@@ -251,7 +236,7 @@ fn others_leave_the_program_nothing() {
 fn others_leave_at_the_cost_of_their_contents() {
     for (pages, dirty) in [(1, 1), (2, 1), (3, 2)] {
         let mut memory = memory(adaptive(), &[("cache.capacity", "32KiB")]);
-        memory.fill_with_others(12, others(50, 1));
+        memory.fill_with_others(12, &others(50, 1));
         promote(&mut memory, pages);
         let migration = memory.stats().migration;
         assert_eq!(
@@ -261,23 +246,4 @@ fn others_leave_at_the_cost_of_their_contents() {
         );
         assert_eq!(memory.device().stats().migration.given, dirty);
     }
-}
-
-/// The compaction of a line takes a read and a program, of which the host sees nothing.
-#[test]
-fn the_device_rests_in_time_of_its_own() {
-    let log = [("write_log.capacity", "1MiB")];
-    let latency = |settles: bool| {
-        let mut memory = memory(Migration::None, &log);
-        for page in 0..64 {
-            memory.write(Ps::ZERO, page * PAGE);
-        }
-        memory.run(US);
-        if settles {
-            memory.settle();
-            assert_eq!(memory.device().stats().write_log.pages_flushed, 64);
-        }
-        memory.read(US * 2, 100 * PAGE, false).done_at - US * 2
-    };
-    assert_eq!(latency(true), latency(false));
 }

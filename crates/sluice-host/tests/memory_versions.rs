@@ -6,11 +6,12 @@
 
 use proptest::prelude::*;
 use sluice_host::{
-    Adaptive, AstriFlash, Demotion, Instr, Memory, Migration, Others, Program, Sampling, Start,
+    Adaptive, Artifact, AstriFlash, Before, Instr, Memory, Migration, Program, Sampling, Start,
     Step, Tpp,
 };
+use sluice_model::Device;
 use sluice_testkit::host_rig::{device, host, memory};
-use sluice_units::{Bytes, Ps, Ratio};
+use sluice_units::{Bytes, Lpn, Ps, Ratio};
 use std::collections::BTreeMap;
 
 const PAGE: u64 = 4096;
@@ -25,7 +26,6 @@ fn adaptive(huge: u32) -> impl Strategy<Value = Migration> {
         Migration::Adaptive(Adaptive {
             pages: pages * huge,
             threshold,
-            counts_logged: true,
             decay: Ps::from_us(times.2),
             buffer,
             interrupt: Ps::from_ns(times.0),
@@ -255,33 +255,50 @@ impl Program for Pages {
     }
 }
 
+/// How written pages leave host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Demotion {
+    Copied,
+    Programmed,
+    Returned,
+}
+
+impl Artifact for Demotion {
+    fn copies_pages_back(&self) -> bool {
+        *self == Demotion::Copied
+    }
+
+    fn returns(&self, device: &mut Device, now: Ps, page: Lpn) {
+        if *self == Demotion::Programmed {
+            device.program_page(now, page);
+        }
+    }
+}
+
 /// How a run begins, and at which accesses the device rests or is told to compact its log.
 #[derive(Clone, Copy, Debug)]
 struct Course {
     start: Start,
-    demotion: Demotion,
+    before: Before,
+    artifact: Demotion,
     rests_at: usize,
     compacts_at: usize,
 }
 
 fn course() -> impl Strategy<Value = Course> {
-    let start = prop_oneof![
-        Just(Start::Empty),
-        (0..=PAGES).prop_map(|pages| Start::Full(Bytes(pages * PAGE))),
-        (0..=100u64, 1..=2u64).prop_map(|(percent, spread)| {
-            let written = Ratio::percent(percent);
-            Start::Others(Others { written, spread })
-        }),
-    ];
-    let demotion = prop_oneof![
-        Just(Demotion::Copy),
-        Just(Demotion::Program),
-        Just(Demotion::Free),
-    ];
-    (start, demotion, 0..400usize, 0..400usize).prop_map(
-        |(start, demotion, rests_at, compacts_at)| Course {
+    let start = prop::sample::select(vec![Start::Empty, Start::Full, Start::Others]);
+    let before = (0..=PAGES, 0..=100u64, 1..=2u64).prop_map(|(pages, percent, spread)| Before {
+        used: Bytes(pages * PAGE),
+        written: Ratio::percent(percent),
+        spread,
+    });
+    let demotions = [Demotion::Copied, Demotion::Programmed, Demotion::Returned];
+    let artifact = prop::sample::select(demotions.to_vec());
+    (start, before, artifact, 0..400usize, 0..400usize).prop_map(
+        |(start, before, artifact, rests_at, compacts_at)| Course {
             start,
-            demotion,
+            before,
+            artifact,
             rests_at,
             compacts_at,
         },
@@ -289,13 +306,12 @@ fn course() -> impl Strategy<Value = Course> {
 }
 
 fn follow(migration: Migration, course: Course, pairs: &[(&str, &str)], steps: &[Access]) {
-    let mut config = host(migration);
-    config.demotion = course.demotion;
-    let mut memory = Memory::new(&config, device(pairs));
+    let config = host(migration);
+    let mut memory = Memory::with_artifact(&config, course.artifact, device(pairs));
     match course.start {
         Start::Empty => {}
-        Start::Full(most) => memory.fill(&Pages, most),
-        Start::Others(others) => memory.fill_with_others(PAGES, others),
+        Start::Full => memory.fill(&Pages, course.before.used),
+        Start::Others => memory.fill_with_others(PAGES, &course.before),
     }
     let mut now = Ps::ZERO;
     for (number, step) in steps.iter().enumerate() {

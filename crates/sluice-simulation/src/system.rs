@@ -2,14 +2,15 @@
 
 use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, parts, served, write_log};
 use serde_json::{Map, Value, json};
-use sluice_config::System;
+use sluice_config::{CheckedSystem, System};
 use sluice_host::{
     HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, Program, Requests,
-    RunLength, simulate,
+    RunLength,
 };
 use sluice_kernels::{KernelOptions, KernelSpec};
 use sluice_model::{ConfigError, Device};
 use sluice_results::SCHEMA;
+use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_stats::share;
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
 
@@ -153,6 +154,7 @@ pub struct ReadySystem {
     device: Device,
     /// The host.
     pub host: HostConfig,
+    artifact: Option<SkyByte>,
 }
 
 /// A system that has run.
@@ -168,7 +170,9 @@ impl ReadySystem {
     pub fn room(&self) -> (&'static str, Bytes) {
         let capacity = self.device.config().capacity();
         let memory = self.system.host.bytes("host.memory").unwrap_or_default();
-        let others = self.host.pages_of_others(self.device.config().cache.pages);
+        let cache_pages = self.device.config().cache.pages;
+        let before = SkyByte::before(self.artifact.as_ref());
+        let others = self.host.pages_of_others(cache_pages, &before);
         let (key, room) = match self.host.migration {
             Migration::AllHost if memory < capacity => ("host.memory", memory),
             _ if others > 0 => {
@@ -213,7 +217,14 @@ impl ReadySystem {
             stopped |= !watch(instructions);
             !stopped
         };
-        let (stats, device) = simulate(&self.host, self.device, program, length, &mut watch);
+        let (stats, device) = simulate(
+            &self.host,
+            self.artifact,
+            self.device,
+            program,
+            length,
+            &mut watch,
+        );
         if stopped {
             return None;
         }
@@ -243,12 +254,17 @@ impl SystemRun<'_> {
     /// [`SystemError::Config`].
     pub fn prepare_for(&self, thread_bytes: u64) -> Result<ReadySystem, SystemError> {
         let system = self.system.scaled_with(self.scale, thread_bytes)?;
-        let (device, host) = system.check(self.seed)?;
+        let CheckedSystem {
+            device,
+            host,
+            artifact,
+        } = system.check(self.seed)?;
         let device = sluice_plugin::device(&device, self.seed)?;
         Ok(ReadySystem {
             system,
             device,
             host,
+            artifact,
         })
     }
 

@@ -4,10 +4,11 @@
 //! size. The hash says that two builds did the same thing: compare speeds only if it is equal.
 
 use sluice_config::load_system;
-use sluice_host::{HostStats, RunLength, simulate};
+use sluice_host::{HostStats, RunLength};
 use sluice_kernels::{KERNELS, KernelInfo, KernelOptions};
 use sluice_model::Device;
 use sluice_model::RawConfig;
+use sluice_skybyte_artifact::simulate;
 use sluice_units::Ps;
 use std::time::Instant;
 
@@ -61,15 +62,15 @@ fn run(system: &str, kernel: &KernelInfo, scale: u32, length: u64) -> (f64, Host
     let system = system
         .scaled_with(scale, (kernel.thread_bytes)(&given))
         .expect("a scale");
-    let (device, host) = system.check(1).expect("a possible system");
+    let checked = system.check(1).expect("a possible system");
     let mut program = (kernel.make)(&KernelOptions {
-        threads: host.threads,
+        threads: checked.host.threads,
         scale,
         seed: 1,
         rounds: 0,
         given,
     });
-    let device = Device::new(&device, 1).expect("a device");
+    let device = Device::new(&checked.device, 1).expect("a device");
     let length = RunLength {
         warmup: length / 5,
         measured: length,
@@ -83,6 +84,13 @@ fn run(system: &str, kernel: &KernelInfo, scale: u32, length: u64) -> (f64, Host
         }
         true
     };
-    let (stats, _) = simulate(&host, device, program.as_mut(), length, &mut watch);
+    let (stats, _) = simulate(
+        &checked.host,
+        checked.artifact,
+        device,
+        program.as_mut(),
+        length,
+        &mut watch,
+    );
     (counted.elapsed().as_secs_f64(), stats)
 }

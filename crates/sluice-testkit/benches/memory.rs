@@ -32,7 +32,6 @@ fn main() {
 
 fn migrations() -> [(&'static str, Migration); 6] {
     let adaptive = Adaptive {
-        counts_logged: true,
         pages: CACHE as u32,
         threshold: 16,
         decay: Ps::from_ms(10),

@@ -1,8 +1,8 @@
 //! A small host in front of a small SkyByte device, to try things on.
 
 use sluice_host::{
-    Cpu, Demotion, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Rest,
-    Scheduling, Start, Switching, Tlb,
+    Cpu, HostBanks, HostConfig, HostDram, Level, Link, Memory, Migration, Scheduling, Start,
+    Switching, Tlb,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
 use sluice_model::{Device, RawConfig};
@@ -50,16 +50,12 @@ pub fn host(migration: Migration) -> HostConfig {
             l2: level,
             l2_rules: true,
             l3: level,
-            l3_stop: Ps::ZERO,
             tlb: Tlb {
                 entries: 64,
                 ways: 4,
                 walk: ns(20),
                 shootdown: ns(1_000),
             },
-            writes_store_misses: false,
-            writes_back: true,
-            fills_delayed: false,
         },
         threads: 1,
         scheduling: Scheduling::Fair,
@@ -67,7 +63,6 @@ pub fn host(migration: Migration) -> HostConfig {
             cost: Ps::from_us(2),
             mispredicts: Ps::ZERO,
             flushes_l1: false,
-            waits: false,
         },
         coordinated: true,
         slice: Ps::from_ms(1),
@@ -86,8 +81,6 @@ pub fn host(migration: Migration) -> HostConfig {
         local_in_host: true,
         migration,
         start: Start::Empty,
-        demotion: Demotion::Copy,
-        rest: Rest::Never,
         is_checked: true,
         link: Link { line: LINE },
         seed: 1,

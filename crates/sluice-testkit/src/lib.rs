@@ -5,6 +5,7 @@ pub mod alloc;
 pub mod belady;
 pub mod build;
 pub mod child;
+pub mod core_rig;
 pub mod host_rig;
 pub mod mutate;
 pub mod naive;

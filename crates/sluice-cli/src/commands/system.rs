@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::listing::{list_presets, show_values};
 use clap::Subcommand;
-use sluice_config::{System, describe_system, systems};
+use sluice_config::{CheckedSystem, System, describe_system, systems};
 use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
@@ -58,7 +58,7 @@ pub fn run(command: &SystemCommand) -> Result<ExitCode, Error> {
         }
         SystemCommand::Check { system, scale } => {
             let checked = describe_system(system)?.system.scaled(*scale)?;
-            let (device, host) = checked.check(ANY_SEED)?;
+            let CheckedSystem { device, host, .. } = checked.check(ANY_SEED)?;
             outln!(
                 "{system}: well, {} cores, {} threads, a device of {}",
                 host.cpu.cores,

@@ -93,8 +93,8 @@ impl<'a> Simulation<'a> {
             system.set(key, value)?;
         }
         sluice_plugin::make_absolute(&mut system.device)?;
-        let (device, _) = system.scaled(self.args.scale)?.check(self.device.seed)?;
-        sluice_plugin::check(&device)?;
+        let checked = system.scaled(self.args.scale)?.check(self.device.seed)?;
+        sluice_plugin::check(&checked.device)?;
         Ok(system)
     }
 

@@ -4,6 +4,7 @@ use super::Answer;
 use super::buffer::{Buffer, CHUNKS_MAX, Promotion};
 use super::bus::{Bus, FromDevice};
 use super::pages::{Due, Place, Sizes, Tiers, pace};
+use crate::artifact::Artifact;
 use crate::config;
 use sluice_model::Op;
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
@@ -18,12 +19,11 @@ struct Counter {
     epoch: u16,
 }
 
-pub(super) struct Adaptive {
-    pub tiers: Tiers,
+pub(super) struct Adaptive<A> {
+    pub tiers: Tiers<A>,
     counters: Vec<Counter>,
     buffer: Buffer,
     threshold: u16,
-    counts_logged: bool,
     interrupt: Ps,
     line: Ps,
     decay: Ps,
@@ -32,10 +32,10 @@ pub(super) struct Adaptive {
     next_epoch: Ps,
 }
 
-impl Adaptive {
+impl<A: Artifact> Adaptive<A> {
     /// # Panics
     /// If a huge page has more than 512 pages, or the threshold is more than a counter counts.
-    pub fn new(bus: &mut Bus, given: &config::Adaptive) -> Adaptive {
+    pub fn new(bus: &mut Bus, given: &config::Adaptive, artifact: A) -> Adaptive<A> {
         bus.evicted = Some(Vec::new());
         assert!(
             given.huge <= CHUNKS_MAX,
@@ -52,11 +52,10 @@ impl Adaptive {
             line: given.line,
         };
         Adaptive {
-            tiers: Tiers::new(bus, &sizes),
+            tiers: Tiers::new(bus, &sizes, artifact),
             counters: vec![Counter::default(); bus.device.pages() as usize],
             buffer: Buffer::new(given.buffer),
             threshold: u16::try_from(given.threshold).expect("a threshold below 65536"),
-            counts_logged: given.counts_logged,
             interrupt: given.interrupt,
             line: given.line,
             decay: given.decay,
@@ -108,7 +107,8 @@ impl Adaptive {
             }
             Place::Device => {
                 let written = bus.device_write(now, addr, may_delay);
-                let counts = written.hit && (self.counts_logged || !written.logged);
+                let logs_count = self.tiers.artifact.counts_logged_stores();
+                let counts = written.hit && (logs_count || !written.logged);
                 self.counts(bus, now, addr, counts);
                 written.answer
             }

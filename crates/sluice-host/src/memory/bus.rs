@@ -4,6 +4,7 @@ use super::link::Link;
 use super::versions::Versions;
 use super::writes::HeldWrites;
 use super::{Answer, Moved};
+use crate::artifact::Artifact;
 use crate::config::{HostConfig, HostDram, Migration};
 use crate::stats::MemoryStats;
 use sluice_model::dram::Dram;
@@ -416,9 +417,10 @@ impl Bus {
         self.device.give_page(at, Lpn::of(page), &mut watch);
         self.versions.given(page, frame_page);
     }
-    /// The same, straight to flash and without a word on the link.
-    pub fn program_page(&mut self, now: Ps, page: u64, frame_page: u64) {
-        self.device.program_page(now + self.ahead, Lpn::of(page));
+
+    /// Gives the contents of a page back as an artifact does, without a word on the link.
+    pub fn return_page(&mut self, now: Ps, page: u64, frame_page: u64, how: &impl Artifact) {
+        how.returns(&mut self.device, now + self.ahead, Lpn::of(page));
         self.versions.given(page, frame_page);
     }
 }

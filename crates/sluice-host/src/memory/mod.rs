@@ -12,7 +12,8 @@ mod tpp;
 mod versions;
 mod writes;
 
-use super::config::{HostConfig, Migration, Others};
+use super::artifact::{Artifact, Before, NoArtifact};
+use super::config::{HostConfig, Migration};
 use super::stats::MemoryStats;
 use super::stream::Program;
 use adaptive::Adaptive;
@@ -62,25 +63,25 @@ pub struct Moved {
 ///
 /// Program memory is the device's address space; host memory is separate and holds the pages that
 /// [`Migration`] puts there. A time before one that was given earlier counts as the later one.
-pub struct Memory {
+pub struct Memory<A = NoArtifact> {
     now: Ps,
     bus: Bus,
-    placement: Placement,
+    placement: Placement<A>,
     /// Below this address is the program's own memory, which is in the host's.
     local: u64,
 }
 
 /// Where pages are.
-enum Placement {
+enum Placement<A> {
     Host,
     Device,
-    Adaptive(Adaptive),
-    Tpp(Tpp),
+    Adaptive(Adaptive<A>),
+    Tpp(Tpp<A>),
     AstriFlash(AstriFlash),
 }
 
-impl Placement {
-    fn tiers_mut(&mut self) -> Option<&mut Tiers> {
+impl<A: Artifact> Placement<A> {
+    fn tiers_mut(&mut self) -> Option<&mut Tiers<A>> {
         match self {
             Placement::Adaptive(adaptive) => Some(&mut adaptive.tiers),
             Placement::Tpp(tpp) => Some(&mut tpp.tiers),
@@ -89,7 +90,7 @@ impl Placement {
     }
 
     /// The two tiers, if there are.
-    fn tiers(&self) -> Option<&Tiers> {
+    fn tiers(&self) -> Option<&Tiers<A>> {
         match self {
             Placement::Adaptive(adaptive) => Some(&adaptive.tiers),
             Placement::Tpp(tpp) => Some(&tpp.tiers),
@@ -114,17 +115,26 @@ impl Memory {
     /// # Panics
     /// If pages move and the device's are not of 4 KiB, or the migration's sizes cannot be.
     pub fn new(config: &HostConfig, device: Device) -> Memory {
+        Memory::with_artifact(config, NoArtifact, device)
+    }
+}
+
+impl<A: Artifact> Memory<A> {
+    /// The same of a host that departs from a real one as an artifact does.
+    ///
+    /// # Panics
+    /// As [`Memory::new`].
+    pub fn with_artifact(config: &HostConfig, artifact: A, device: Device) -> Memory<A> {
         let mut bus = Bus::new(config, device);
-        let mut placement = match &config.migration {
+        let placement = match &config.migration {
             Migration::AllHost => Placement::Host,
             Migration::None => Placement::Device,
-            Migration::Adaptive(given) => Placement::Adaptive(Adaptive::new(&mut bus, given)),
-            Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given)),
+            Migration::Adaptive(given) => {
+                Placement::Adaptive(Adaptive::new(&mut bus, given, artifact))
+            }
+            Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given, artifact)),
             Migration::AstriFlash(given) => Placement::AstriFlash(AstriFlash::new(&bus, given)),
         };
-        if let Some(tiers) = placement.tiers_mut() {
-            tiers.reclaim.demotion = config.demotion;
-        }
         Memory {
             now: Ps::ZERO,
             bus,
@@ -162,9 +172,11 @@ impl Memory {
 
     /// The same with the last so many pages of the device, a share of them written. They are spread
     /// evenly.
-    pub fn fill_with_others(&mut self, pages: u64, others: Others) {
+    pub fn fill_with_others(&mut self, pages: u64, before: &Before) {
         let end = self.bus.device.pages();
-        let Others { written, spread } = others;
+        let Before {
+            written, spread, ..
+        } = *before;
         let is_written = |page| written.floor_of(page + 1) > written.floor_of(page);
         self.fill_with(end.saturating_sub(pages)..end, spread, &is_written);
     }

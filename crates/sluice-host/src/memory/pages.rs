@@ -5,6 +5,7 @@ use super::bus::{Bus, LINES};
 use super::reclaim::{Lists, Reclaim};
 use super::sets::Sets;
 use super::{Answer, Moved};
+use crate::artifact::Artifact;
 use sluice_events::Wheel;
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 use std::ops::Range;
@@ -63,7 +64,8 @@ pub(super) struct Sizes {
 }
 
 /// Host memory and device as two tiers of pages.
-pub(super) struct Tiers {
+pub(super) struct Tiers<A> {
+    pub artifact: A,
     /// The page table: 0 for the device, so that memory is touched when used; a frame plus 1; or
     /// with the highest bit a place in the buffer.
     table: Vec<u32>,
@@ -83,10 +85,10 @@ pub(super) struct Tiers {
     pub events: Wheel<Due>,
 }
 
-impl Tiers {
+impl<A: Artifact> Tiers<A> {
     /// # Panics
     /// If the device's pages are not of 4 KiB, or an entry's are not a power of two.
-    pub fn new(bus: &Bus, sizes: &Sizes) -> Tiers {
+    pub fn new(bus: &Bus, sizes: &Sizes, artifact: A) -> Tiers<A> {
         let settings = bus.device.config();
         assert_eq!(
             settings.page_bytes(),
@@ -106,6 +108,7 @@ impl Tiers {
         let frames = home.saturating_add(most(sizes.remote));
         assert!(frames < MOVING, "{frames} frames");
         Tiers {
+            artifact,
             table: vec![0; units as usize],
             frames: vec![Frame::default(); frames as usize],
             free: [(0..home).rev().collect(), (home..frames).rev().collect()],

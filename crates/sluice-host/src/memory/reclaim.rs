@@ -3,7 +3,7 @@
 
 use super::bus::{Bus, LINES};
 use super::pages::{Due, Frame, Place, Tiers, pace};
-use crate::config::Demotion;
+use crate::artifact::Artifact;
 use sluice_model::Op;
 use sluice_units::Ps;
 use std::collections::VecDeque;
@@ -55,8 +55,6 @@ const BATCH: u32 = 32;
 
 /// Pages on their way back, one after the other.
 pub(super) struct Reclaim {
-    /// How a page that was written goes back.
-    pub demotion: Demotion,
     /// Frames to be kept free: at least the one that the next page needs.
     spare: u32,
     line: Ps,
@@ -68,7 +66,6 @@ pub(super) struct Reclaim {
 impl Reclaim {
     pub fn new(spare: u32, line: Ps) -> Reclaim {
         Reclaim {
-            demotion: Demotion::Copy,
             spare: spare.max(1),
             line,
             leaving: VecDeque::new(),
@@ -82,7 +79,7 @@ impl Reclaim {
     }
 }
 
-impl Tiers {
+impl<A: Artifact> Tiers<A> {
     /// If too few frames are free or will be, sends pages back: a batch, or as many as it takes.
     pub fn reclaim(&mut self, bus: &mut Bus, now: Ps) {
         let spare = self.reclaim.spare;
@@ -95,7 +92,7 @@ impl Tiers {
             let Some(frame) = self.lists.victim(&mut self.frames) else {
                 return;
             };
-            if self.frames[frame as usize].dirty && self.reclaim.demotion == Demotion::Copy {
+            if self.frames[frame as usize].dirty && self.artifact.copies_pages_back() {
                 self.frames[frame as usize].leaving = true;
                 self.reclaim.leaving.push_back(frame);
                 if self.reclaim.leaving.len() == 1 {
@@ -117,7 +114,7 @@ impl Tiers {
     /// the link, and nobody waits for them.
     pub(super) fn displace(&mut self, bus: &mut Bus, now: Ps, frame: u32) {
         let Frame { unit, dirty, .. } = self.frames[frame as usize];
-        if !dirty || self.reclaim.demotion != Demotion::Copy {
+        if !dirty || !self.artifact.copies_pages_back() {
             return self.drop_frame(bus, now, frame, true);
         }
         for (page, frame_page) in self.pages_of(bus, unit).zip(self.frame_page(frame)..) {
@@ -137,10 +134,9 @@ impl Tiers {
         let first = self.frame_page(frame);
         bus.stats.migration.dirty_demotions += u64::from(dirty);
         for (page, frame_page) in self.pages_of(bus, unit).zip(first..) {
-            match (dirty, self.reclaim.demotion) {
-                (false, _) => bus.versions.dropped(page, frame_page),
-                (true, Demotion::Program) => bus.program_page(now, page, frame_page),
-                (true, _) => bus.versions.given(page, frame_page),
+            match dirty {
+                false => bus.versions.dropped(page, frame_page),
+                true => bus.return_page(now, page, frame_page, &self.artifact),
             }
         }
         self.left(bus, frame, shootdown);

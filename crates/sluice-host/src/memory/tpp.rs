@@ -4,6 +4,7 @@
 use super::bus::{Bus, FromDevice};
 use super::pages::{Due, Place, Sizes, Tiers, pace};
 use super::{Answer, Moved};
+use crate::artifact::Artifact;
 use crate::config::{self, Sampling};
 use sluice_model::Op;
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
@@ -20,8 +21,8 @@ struct Sampled {
     active: u32,
 }
 
-pub(super) struct Tpp {
-    pub tiers: Tiers,
+pub(super) struct Tpp<A> {
+    pub tiers: Tiers<A>,
     given: config::Tpp,
     pages: Vec<Sampled>,
     /// Pages beyond are not to be marked: they have not been touched, or are not the program's.
@@ -33,8 +34,8 @@ pub(super) struct Tpp {
     hand: usize,
 }
 
-impl Tpp {
-    pub fn new(bus: &Bus, given: &config::Tpp) -> Tpp {
+impl<A: Artifact> Tpp<A> {
+    pub fn new(bus: &Bus, given: &config::Tpp, artifact: A) -> Tpp<A> {
         let sizes = Sizes {
             span: 1,
             home: given.pages,
@@ -44,7 +45,7 @@ impl Tpp {
             ways: given.ways,
             line: given.line,
         };
-        let mut tiers = Tiers::new(bus, &sizes);
+        let mut tiers = Tiers::new(bus, &sizes, artifact);
         if given.period > Ps::ZERO {
             tiers.events.push(given.period, Due::Sample);
         }

@@ -20,20 +20,8 @@ const MSHRS: Kind = Kind::Count {
     max: 65_536,
 };
 
-fn long_delays() -> Vec<&'static str> {
-    vec!["drop", "fill"]
-}
-
-fn store_misses() -> Vec<&'static str> {
-    vec!["fetch", "write"]
-}
-
 fn inclusions() -> Vec<&'static str> {
     vec!["l1", "none"]
-}
-
-fn write_backs() -> Vec<&'static str> {
-    vec!["all", "own"]
 }
 
 const WAYS: Kind = entries(1_024);
@@ -181,55 +169,11 @@ pub(super) const PARAMS: &[Param] = &[
         LATENCY,
     ),
     cache(
-        "l3.stop",
-        TIME,
-        "0ps",
-        "what an access of the L3, or of memory, takes longer by each core between its own and the \
-         last one, whose time is l3.latency: cores stand in a row",
-        "0: every core is as near. SkyByte's artifact has its cores one after another on a ring, \
-         4 ns from stop to stop (src/network_ring.cc); under SkyByte-W radix's threads take 7.95 \
-         ns longer for each access by each core (figure_drawing/all.dat)",
-    ),
-    cache(
         "l3.mshrs",
         MSHRS,
         "1024",
         "misses of the L3, or of all L2 without one, under way at once",
         TABLE_2,
-    ),
-    cache(
-        "l3.store_miss",
-        Kind::Choice(store_misses),
-        "fetch",
-        "what a store does whose line no cache has. fetch: memory is read, and written when the \
-         line leaves (fetch on write); write: the line is written to memory at once, and not read, \
-         with all that is stored of it until it leaves the L1, as if one store wrote all of it. \
-         Programs that send lines to memory themselves fetch in any case",
-        "fetch on write is what processors do. In SkyByte's artifact such a store reaches the \
-         memory controller as a write, its line comes back as memory has it, and stores of the \
-         line that wait in the window meanwhile are part of it (src/dram_ctrl.cc, src/memory.cc); \
-         its counters have each line that is only stored written once",
-    ),
-    cache(
-        "l3.write_back",
-        Kind::Choice(write_backs),
-        "all",
-        "which written lines the last cache writes to memory when they leave it. all; own: those \
-         that a store found there, for what leaves an L2 is lost, as in no processor",
-        "all is what processors do. SkyByte's artifact sends what leaves an L2 to a level between \
-         it and the last, which is off and drops it (src/memory.cc: llc_decoupled_network_c, \
-         process_fill_queue). So figure_drawing/all.dat has 136,249 writes of radix for 2,130 \
-         pages whose lines are stored to eight times, each line written once",
-    ),
-    cache(
-        "l3.long_delay",
-        Kind::Choice(long_delays),
-        "drop",
-        "what the caches have of a line whose access is answered with a long delay. drop: nothing, \
-         and the access asks again; fill: the line, before flash was read, as no processor could",
-        "SkyByte section III-A: the message has no data, and the access is issued again. In its \
-         artifact the line fills all caches when the message comes, and who asks again finds it \
-         there (src/dram_ctrl.cc, src/memory.cc: receive_packet, done)",
     ),
     Param {
         key: "tlb.entries",

@@ -13,10 +13,6 @@ fn starts() -> Vec<&'static str> {
     vec!["empty", "full", "others"]
 }
 
-fn rests() -> Vec<&'static str> {
-    vec!["no", "end", "before"]
-}
-
 fn row_policies() -> Vec<&'static str> {
     vec!["open", "closed"]
 }
@@ -40,46 +36,6 @@ pub(super) const PARAMS: &[Param] = &[
                   of pages at the end of the device that the program never touches, as if other \
                   programs had run before. empty: all are in flash",
         source: "SkyByte section VI-A: host memory, cache and log are warm when measuring begins",
-    },
-    Param {
-        key: "host.start_size",
-        kind: Kind::Or("all", &Kind::Size),
-        default: "all",
-        meaning: "with host.start = full, how much of the program was used before. What host \
-                  memory has no room for is in the device's cache, and the rest in flash",
-        source: "assumed: all. In SkyByte's artifact the warm-up of tpcc leaves 1 GiB in the 2 GiB \
-                 of host memory, and the device's cache empty",
-    },
-    Param {
-        key: "host.start_written",
-        kind: Kind::Or("none", &Kind::Share { max_percent: 100 }),
-        default: "100%",
-        meaning: "with host.start = others, the share of those pages whose contents flash does not \
-                  have: they go back at the cost of migration.demotion, and leave the device's \
-                  cache as written",
-        source: "assumed: all. In SkyByte's artifact 97 % of the pages that radix's warm-up \
-                 leaves in the device's cache are written, and 82 % of srad's",
-    },
-    Param {
-        key: "host.start_spread",
-        kind: Kind::Count { min: 1, max: 64 },
-        default: "1",
-        meaning: "with host.start = others, those in the device's cache are drawn from so many \
-                  times as many. Where few of them fall into a set, room is left: 1 leaves none",
-        source: "assumed: 1. In SkyByte's artifact the pages of bfs-dense's warm-up are spread \
-                 over 2^20, 8 times as many as the cache has, and leave 8 % of it empty",
-    },
-    Param {
-        key: "host.rest",
-        kind: Kind::Choice(rests),
-        default: "no",
-        meaning: "when the device gets the time to compact its write log and to work off its \
-                  queues, which passes for nobody else. no: never; end: between warm-up and \
-                  measurement; before: as many instructions earlier as are measured, and \
-                  the measurement begins with the compaction of what was logged since, so that it \
-                  pays for as much as it logs",
-        source: "SkyByte's artifact compacts at the beginning what a run before has logged, on \
-                 flash that is idle otherwise; the paper does not say",
     },
     Param {
         key: "host.dram",

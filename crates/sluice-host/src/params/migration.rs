@@ -10,14 +10,6 @@ fn policies() -> Vec<&'static str> {
     POLICIES.to_vec()
 }
 
-fn demotions() -> Vec<&'static str> {
-    vec!["copy", "program", "free"]
-}
-
-fn counts() -> Vec<&'static str> {
-    vec!["all", "cache"]
-}
-
 fn samplings() -> Vec<&'static str> {
     vec!["faults", "accesses"]
 }
@@ -49,17 +41,6 @@ pub(super) const PARAMS: &[Param] = &[
         source: "SkyByte Table II: 2 GB",
     },
     Param {
-        key: "migration.demotion",
-        kind: Kind::Choice(demotions),
-        default: "copy",
-        meaning: "adaptive, tpp: copy: a page that was written goes back to the device line by \
-                  line, as stores; program: it is programmed at once, past the cache and the write \
-                  log; free: it is there again at no cost",
-        source: "SkyByte section III-C: it is copied. In its artifact (src/SkyByte-Sim/ftl.cc) the \
-                 designs without a write log program it at once, and those with one lose track of \
-                 it and pay nothing; its results have that",
-    },
-    Param {
         key: "migration.threshold",
         kind: Kind::Count {
             min: 1,
@@ -68,15 +49,6 @@ pub(super) const PARAMS: &[Param] = &[
         default: "7",
         meaning: "adaptive: accesses of a page in the device's DRAM that make it hot",
         source: "SkyByte's artifact; the paper does not state it",
-    },
-    Param {
-        key: "migration.counts",
-        kind: Kind::Choice(counts),
-        default: "all",
-        meaning: "adaptive: all: every access to a page in the device's cache counts; cache: not \
-                  the stores that the write log takes",
-        source: "SkyByte section III-C: accesses of pages in the cache. Its artifact does not look \
-                 at the cache for what goes to the log",
     },
     Param {
         key: "migration.decay",

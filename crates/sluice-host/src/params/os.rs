@@ -6,10 +6,6 @@ use sluice_model::{Kind, Param};
 /// Names of the ways to choose the next thread.
 pub(crate) const SCHEDULERS: [&str; 3] = ["rr", "random", "cfs"];
 
-fn resumes() -> Vec<&'static str> {
-    vec!["ask", "wait"]
-}
-
 fn schedulers() -> Vec<&'static str> {
     SCHEDULERS.to_vec()
 }
@@ -36,16 +32,6 @@ pub(super) const PARAMS: &[Param] = &[
         default: "off",
         meaning: "on: a long delay ends in a context switch; off: the core waits for its data",
         source: "SkyByte section VI-A: off in Base-CSSD",
-    },
-    Param {
-        key: "os.resume",
-        kind: Kind::Choice(resumes),
-        default: "ask",
-        meaning: "what a thread does first that has a core again after a long delay. ask: its \
-                  access goes to the device again, and ends in another switch if that still takes \
-                  long; wait: it keeps the core until its data is there",
-        source: "SkyByte section III-A: threads may switch again as soon as they are scheduled. \
-                 Its artifact fetches nothing before the data is there (src/frontend.cc)",
     },
     Param {
         key: "os.switch_cost",

@@ -1,11 +1,11 @@
 //! Counters against the program: what a host counts follows from what it was given to do.
 
-use crate::rig::*;
 use sluice_host::{
     Adaptive, HostConfig, HostStats, Instr, Level, MemOp, Migration, Program, RunLength, Step, Tlb,
     simulate,
 };
 use sluice_model::Device;
+use sluice_testkit::core_rig::*;
 use sluice_units::{Bytes, Ps};
 
 const LINE: u64 = 64;
@@ -253,7 +253,6 @@ fn a_promotion_is_there_when_its_time_has_come() {
     host.migration = Migration::Adaptive(Adaptive {
         pages: 16,
         threshold,
-        counts_logged: true,
         decay: Ps::ZERO,
         buffer: 4,
         interrupt,

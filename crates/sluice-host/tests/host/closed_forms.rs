@@ -1,8 +1,8 @@
 //! What bounds a core: computation, one miss at a time, MSHRs, the window, the store buffer, the
 //! link.
 
-use crate::rig::*;
 use sluice_host::{HostStats, Instr, Level, Program, RunLength, Step, simulate};
+use sluice_testkit::core_rig::*;
 use sluice_units::{Bytes, Ps};
 
 const N: u64 = 10_000;
@@ -38,25 +38,6 @@ fn a_chain_of_misses_takes_one_after_the_other() {
     assert_eq!(stats.memory.requests.total(), N);
     per_round(&stats, L3 + MEMORY, Ps(CYCLE.0));
     assert_eq!(stats.cores.compute, Ps::ZERO);
-}
-
-#[test]
-fn a_core_is_further_from_the_l3_by_each_core_behind_it() {
-    let stop = Ps::from_ns(8);
-    for cores in [1, 4] {
-        let mut host = host();
-        (host.cpu.cores, host.cpu.l3_stop) = (cores, stop);
-        // One thread runs on the first core.
-        let away = Ps(stop.0 * (u64::from(cores) - 1));
-        let chain = Loop::new(1, vec![load(0, 0, 1)], 4096, N);
-        let stats = run(&host, expander(), chain);
-        per_round(&stats, L3 + away + MEMORY, Ps(CYCLE.0));
-    }
-    let mut host = host();
-    (host.cpu.cores, host.threads, host.cpu.l3_stop) = (4, 4, stop);
-    let chains = Loop::new(4, vec![load(0, 0, 1)], 4096, N);
-    let stats = run(&host, expander(), chains);
-    per_round(&stats, L3 + stop * 3 + MEMORY, Ps(CYCLE.0));
 }
 
 #[test]

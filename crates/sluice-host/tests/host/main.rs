@@ -3,9 +3,5 @@
 mod books;
 mod closed_forms;
 mod naive;
-mod one_bank;
 mod persist;
-mod rest;
-mod rig;
-mod store_misses;
 mod switching;

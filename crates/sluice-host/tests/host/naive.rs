@@ -1,8 +1,8 @@
 //! A core against a recurrence over its instructions, one after the other.
 
-use crate::rig::*;
 use proptest::prelude::*;
 use sluice_host::{Instr, MemOp};
+use sluice_testkit::core_rig::*;
 use sluice_units::Ps;
 
 /// Time in picoseconds when the last instruction retires, if every access misses everything and

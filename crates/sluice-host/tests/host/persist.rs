@@ -1,7 +1,7 @@
 //! Lines that a program sends to memory, its own memory, its phases, and a host without an L3.
 
-use crate::rig::{CYCLE, L3, Loop, MEMORY, expander, host, load, run, store, work};
 use sluice_host::{Instr, MemOp, Migration, Program, RunLength, Step, simulate};
+use sluice_testkit::core_rig::{CYCLE, L3, Loop, MEMORY, expander, host, load, run, store, work};
 use sluice_units::{Bytes, Ps};
 
 fn of(op: MemOp, addr: u64) -> Instr {

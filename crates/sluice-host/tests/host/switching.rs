@@ -1,8 +1,8 @@
 //! Threads: switches on long delays, barriers, schedulers.
 
-use crate::rig::*;
 use sluice_host::{HostConfig, HostStats, Instr, Program, RunLength, Scheduling, Step, simulate};
 use sluice_model::Device;
+use sluice_testkit::core_rig::*;
 use sluice_units::{Bytes, Ps};
 
 /// A CXL-SSD whose every new page is a miss of 30 us.
@@ -13,22 +13,6 @@ fn flash(hint_threshold: &str) -> Device {
         ("cache.policy", "lru"),
         ("device.hint_threshold", hint_threshold),
         ("nand.read", "30us"),
-        ("prefetch.policy", "none"),
-    ];
-    Device::new(&config(&settings), 1).expect("a device")
-}
-
-/// The same with one die.
-fn one_die() -> Device {
-    let settings = [
-        ("device.capacity", "1GiB"),
-        ("cache.capacity", "256MiB"),
-        ("device.hint_threshold", "2us"),
-        ("nand.read", "30us"),
-        ("nand.channels", "1"),
-        ("nand.chips", "1"),
-        ("nand.dies", "1"),
-        ("nand.planes", "1"),
         ("prefetch.policy", "none"),
     ];
     Device::new(&config(&settings), 1).expect("a device")
@@ -83,55 +67,6 @@ fn one_thread_switches_to_itself_until_its_page_is_there() {
     let waits = run(&host(), flash("2us"), pages(1, 100));
     assert!(stats.switches > 100 && stats.time.0 >= waits.time.0);
     assert_eq!(stats.instructions, waits.instructions);
-}
-
-/// A thread that is back issues nothing before its data is there: a page, a switch.
-#[test]
-fn who_waits_asks_once_more() {
-    // Seven parts of memory do not begin on the same channel.
-    let (threads, rounds) = (7, 50);
-    let mut host = switching(threads);
-    host.switching.waits = true;
-    let stats = run(&host, flash("2us"), pages(threads, rounds));
-    let misses = u64::from(threads) * rounds;
-    let at_ends = u64::from(threads) - 1;
-    assert_eq!(stats.memory.long_delays, misses);
-    assert_eq!(stats.switches, misses + at_ends);
-    let requests = &stats.memory.requests;
-    let (hits, reads) = (requests.device_read_hits, requests.device_read_misses);
-    assert_eq!((hits, reads), (misses, misses));
-    // A page takes 30 us, and a round of all threads 7 switches of 2 us: they wait for the rest.
-    let alone = run(&host, flash("2us"), pages(threads, 1)).time;
-    let round = (stats.time - alone).0 / (rounds - 1);
-    assert!((30_000_000..32_000_000).contains(&round), "{round} ps");
-}
-
-/// Pages of one die come one after the other, and who fills its caches with lines of both waits for
-/// the first alone.
-#[test]
-fn filled_lines_are_not_waited_for() {
-    let rounds = 40;
-    let both = || vec![load(0, 300, 0), load(1 << 20, 0, 0)];
-    let mut times = Vec::new();
-    for fills in [false, true] {
-        let mut host = switching(1);
-        (host.switching.waits, host.cpu.fills_delayed) = (true, fills);
-        let stats = run(&host, one_die(), Loop::new(1, both(), 4096, rounds));
-        assert_eq!(stats.instructions, rounds * 302);
-        let requests = &stats.memory.requests;
-        let reads = requests.device_read_hits + requests.device_read_misses;
-        match fills {
-            true => {
-                assert_eq!((reads, stats.switches), (2 * rounds, rounds));
-                // Who comes again finds both in the L1.
-                assert_eq!(stats.levels[2].hits, 0);
-            }
-            false => assert!(reads >= 4 * rounds && stats.switches == 2 * rounds),
-        }
-        times.push(stats.time.0 / rounds);
-    }
-    assert!((60_000_000..64_000_000).contains(&times[0]), "{times:?}");
-    assert!((30_000_000..64_000_000).contains(&times[1]), "{times:?}");
 }
 
 #[test]

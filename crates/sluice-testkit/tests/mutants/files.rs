@@ -1,9 +1,10 @@
 //! Device, system and fabric files, and workloads. What is taken runs for a moment.
 
-use sluice_config::{fabrics, parse, parse_fabric, parse_system, presets, systems};
-use sluice_host::{Instr, MemOp, Program, RunLength, Step, simulate};
+use sluice_config::{CheckedSystem, fabrics, parse, parse_fabric, parse_system, presets, systems};
+use sluice_host::{Instr, MemOp, Program, RunLength, Step};
 use sluice_model::{Command, Device, DeviceConfig, Op, Request};
 use sluice_net::{Fabric, FabricConfig, Length};
+use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_testkit::mutate::{each, reaches, seed, text};
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
 
@@ -125,9 +126,13 @@ fn system_files() {
             Err(error) => return in_one_line(error),
             Ok(system) => system,
         };
-        let (device, host) = match system.scaled(1024).and_then(|system| system.check(1)) {
+        let CheckedSystem {
+            device,
+            host,
+            artifact,
+        } = match system.scaled(1024).and_then(|system| system.check(1)) {
             Err(error) => return in_one_line(error),
-            Ok(both) => both,
+            Ok(checked) => checked,
         };
         if !is_small(&device) || host.threads > 256 || host.cpu.l3.lines > 1 << 20 {
             return true;
@@ -136,7 +141,10 @@ fn system_files() {
             Ok(device) => device,
             Err(error) => return in_one_line(error),
         };
-        let room = host.pages_of_others(device.config().cache.pages);
+        let room = host.pages_of_others(
+            device.config().cache.pages,
+            &SkyByte::before(artifact.as_ref()),
+        );
         let bytes = device.pages().saturating_sub(room) * 4096;
         if bytes < 1 << 16 {
             return true;
@@ -157,7 +165,7 @@ fn system_files() {
             looks += 1;
             looks < 2_000
         };
-        let (stats, device) = simulate(&host, device, &mut program, length, &mut watch);
+        let (stats, device) = simulate(&host, artifact, device, &mut program, length, &mut watch);
         // Those that retire together are counted together.
         let done = stats.instructions;
         assert!(done >= 19_000, "it does not get on: {done} instructions");

@@ -1,7 +1,7 @@
 //! Rules for pages.
 
 use crate::tree::Tree;
-use sluice_host::HOST_PARAMS;
+use sluice_config::HOST_PARAMS;
 use sluice_model::{EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES};
 use sluice_net::FABRIC_PARAMS;
 

@@ -10,6 +10,7 @@ const SIMULATORS: &[&str] = &[
     "sluice-net",
     "sluice-driver",
     "sluice-kernels",
+    "sluice-skybyte-artifact",
     "sluice-simulation",
 ];
 

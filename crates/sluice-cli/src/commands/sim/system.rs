@@ -155,8 +155,8 @@ fn resolve(name: &str, args: &SimArgs, source: &Source) -> Result<System, Error>
         set_threads(&mut system, args, replay)?;
     }
     sluice_plugin::make_absolute(&mut system.device)?;
-    let (device, _) = system.check(args.device.seed)?;
-    sluice_plugin::check(&device)?;
+    let checked = system.check(args.device.seed)?;
+    sluice_plugin::check(&checked.device)?;
     Ok(system)
 }
 

@@ -1,18 +1,24 @@
 //! Stores whose line no cache has: fetched, or written to memory at once.
 
-use crate::rig::*;
+use crate::{artifact, run};
 use proptest::prelude::*;
 use sluice_host::{HostConfig, HostStats, Instr, Level, MemOp};
 use sluice_model::Device;
+use sluice_skybyte_artifact::SkyByte;
+use sluice_testkit::core_rig::{L3, Loop, MEMORY, config, expander, host, load, store, work};
 use sluice_units::Ps;
 use std::collections::BTreeSet;
 
 const N: u64 = 10_000;
 
-fn writing() -> HostConfig {
-    let mut host = host();
-    host.cpu.writes_store_misses = true;
-    host
+/// Stores that miss write their lines.
+fn writing() -> Option<SkyByte> {
+    artifact(&[("l3.store_miss", "write")])
+}
+
+/// And written lines that leave an L2 are lost.
+fn losing() -> Option<SkyByte> {
+    artifact(&[("l3.store_miss", "write"), ("l3.write_back", "own")])
 }
 
 /// Lines read from memory and written to it.
@@ -27,12 +33,18 @@ fn lines_that_are_only_stored_are_written_once_and_never_read() {
     let caches = u64::from(host().cpu.l3.lines + host().cpu.l2.lines);
     for rounds in [100, 4 * caches] {
         let lines = Loop::new(1, vec![store(0, 0)], 64, rounds);
-        assert_eq!(requests(&run(&writing(), expander(), lines)), (0, rounds));
+        assert_eq!(
+            requests(&run(&host(), writing(), expander(), lines)),
+            (0, rounds)
+        );
     }
     // Eight stores in a row are one, for the line is still on its way.
     let words = (0..8).map(|word| store(word * 8, 0)).collect();
     let lines = Loop::new(1, words, 64, N);
-    assert_eq!(requests(&run(&writing(), expander(), lines)), (0, N));
+    assert_eq!(
+        requests(&run(&host(), writing(), expander(), lines)),
+        (0, N)
+    );
 }
 
 /// What is stored while the L1 has the line is part of its write; what is stored later goes when
@@ -41,7 +53,12 @@ fn lines_that_are_only_stored_are_written_once_and_never_read() {
 fn a_line_is_written_back_if_it_is_stored_later() {
     let lines = 4 * u64::from(host().cpu.l3.lines + host().cpu.l2.lines);
     let soon = vec![store(0, 0), work(u16::MAX), store(8, 0)];
-    let stats = run(&writing(), expander(), Loop::new(1, soon, 64, lines));
+    let stats = run(
+        &host(),
+        writing(),
+        expander(),
+        Loop::new(1, soon, 64, lines),
+    );
     assert_eq!(requests(&stats), (0, lines));
     // Others of its set in the L1, which the L2 keeps.
     let l1 = &host().cpu.l1;
@@ -51,7 +68,12 @@ fn a_line_is_written_back_if_it_is_stored_later() {
     later.extend(others);
     later.extend([work(u16::MAX), store(0, 0)]);
     let lines = lines / 64;
-    let stats = run(&writing(), expander(), Loop::new(1, later, 1 << 16, lines));
+    let stats = run(
+        &host(),
+        writing(),
+        expander(),
+        Loop::new(1, later, 1 << 16, lines),
+    );
     let (reads, writes) = requests(&stats);
     assert_eq!(reads, lines * u64::from(l1.ways));
     let kept = writes_kept(lines);
@@ -60,32 +82,38 @@ fn a_line_is_written_back_if_it_is_stored_later() {
         "{writes} of {lines} lines, {kept} kept"
     );
     let read_first = vec![load(0, 0, 0), work(u16::MAX), store(0, 0)];
-    let stats = run(&writing(), expander(), Loop::new(1, read_first, 64, N));
+    let stats = run(
+        &host(),
+        writing(),
+        expander(),
+        Loop::new(1, read_first, 64, N),
+    );
     assert_eq!(requests(&stats), (N, 0), "in the caches to the end");
 }
 
-/// As in an artifact in which what leaves an L2 is lost: what misses is written, and no more.
+/// Where what leaves an L2 is lost, what misses is written, and no more.
 #[test]
 fn a_line_that_an_l2_loses_is_not_written_if_it_was_read_first() {
     let lines = 4 * u64::from(host().cpu.l3.lines + host().cpu.l2.lines);
     let read_first = vec![load(0, 0, 0), work(u16::MAX), store(0, 0)];
-    for (writes_back, least, most) in [(true, lines / 2, lines), (false, 0, 0)] {
-        let mut host = writing();
-        host.cpu.writes_back = writes_back;
+    for (departs, least, most) in [(writing(), lines / 2, lines), (losing(), 0, 0)] {
+        let host = host();
         let program = Loop::new(1, read_first.clone(), 64, lines);
-        let (reads, writes) = requests(&run(&host, expander(), program));
+        let (reads, writes) = requests(&run(&host, departs.clone(), expander(), program));
         assert_eq!(reads, lines);
         assert!((least..=most).contains(&writes), "{writes} of {lines}");
         let missing = Loop::new(1, vec![store(0, 0)], 64, lines);
-        assert_eq!(requests(&run(&host, expander(), missing)), (0, lines));
+        assert_eq!(
+            requests(&run(&host, departs, expander(), missing)),
+            (0, lines)
+        );
     }
 }
 
-/// The same: what a store finds in the L3 is written when it leaves that.
+/// What a store finds in the L3 is written when it leaves that, even where L2 lose their lines.
 #[test]
 fn a_line_that_a_store_finds_in_the_l3_is_written_back_by_it() {
-    let mut host = writing();
-    host.cpu.writes_back = false;
+    let host = host();
     // Others of its set in the L2, which the L3 keeps.
     let l2 = &host.cpu.l2;
     let way = u64::from(l2.lines / l2.ways) * 64;
@@ -94,7 +122,12 @@ fn a_line_that_a_store_finds_in_the_l3_is_written_back_by_it() {
     found.extend((1..=others).map(|other| load(other * way, 0, 0)));
     found.extend([work(u16::MAX), store(0, 0)]);
     let lines = 1_000;
-    let stats = run(&host, expander(), Loop::new(1, found, 1 << 20, lines));
+    let stats = run(
+        &host,
+        losing(),
+        expander(),
+        Loop::new(1, found, 1 << 20, lines),
+    );
     let (reads, writes) = requests(&stats);
     assert_eq!(reads, lines * (others + 1));
     let kept = u64::from(host.cpu.l3.ways);
@@ -115,9 +148,14 @@ fn writes_kept(lines: u64) -> u64 {
 #[test]
 fn a_store_that_misses_waits_for_its_write() {
     for buffer in [1, 16, 64] {
-        let mut host = writing();
+        let mut host = host();
         host.cpu.store_buffer = buffer;
-        let stats = run(&host, expander(), Loop::new(1, vec![store(0, 0)], 4096, N));
+        let stats = run(
+            &host,
+            writing(),
+            expander(),
+            Loop::new(1, vec![store(0, 0)], 4096, N),
+        );
         let latency = L3.0 + MEMORY.0;
         let expected = latency * N / u64::from(host.cpu.window + buffer);
         assert!(
@@ -146,11 +184,12 @@ fn flash(log: &str) -> Device {
 #[test]
 fn a_write_log_takes_stores_without_flash() {
     for log in ["none", "16MiB"] {
-        let mut host = writing();
+        let mut host = host();
         (host.threads, host.coordinated) = (4, true);
         let pages = 50;
         let stats = run(
             &host,
+            writing(),
             flash(log),
             Loop::new(4, vec![store(0, 10)], 4096, pages),
         );
@@ -208,7 +247,7 @@ impl Naive {
 }
 
 /// Lines read and written, if every access is over before the next one begins.
-fn naive(host: &HostConfig, body: &[Instr]) -> (u64, u64) {
+fn naive(host: &HostConfig, stores_write: bool, body: &[Instr]) -> (u64, u64) {
     let (mut l1, mut l2) = (Naive::new(&host.cpu.l1), Naive::new(&host.cpu.l2));
     let mut l3 = Naive::new(&host.cpu.l3);
     let (mut reads, mut writes) = (0, 0);
@@ -233,7 +272,7 @@ fn naive(host: &HostConfig, body: &[Instr]) -> (u64, u64) {
             if let Some(below) = l3.take(line) {
                 l3.put(line, below);
             } else {
-                match stores && host.cpu.writes_store_misses {
+                match stores && stores_write {
                     true => {
                         (writes, dirty) = (writes + 1, false);
                         whole.insert(line);
@@ -270,10 +309,9 @@ proptest! {
     #[test]
     fn caches_are_lists_of_lines(
         accesses in prop::collection::vec((0u64..60, any::<bool>()), 1..400),
-        writes_store_misses in any::<bool>(),
+        stores_write in any::<bool>(),
     ) {
         let mut host = host();
-        host.cpu.writes_store_misses = writes_store_misses;
         let cpu = &mut host.cpu;
         cpu.l1 = small(4, 2, cpu.l1);
         cpu.l2 = small(8, 4, cpu.l2);
@@ -284,8 +322,9 @@ proptest! {
             false => [load(line * 64, 0, 0), work(u16::MAX)],
         };
         let body: Vec<Instr> = accesses.iter().flat_map(access).collect();
-        let expected = naive(&host, &body);
-        let stats = run(&host, expander(), Loop::new(1, body, 0, 1));
+        let expected = naive(&host, stores_write, &body);
+        let departs = if stores_write { writing() } else { None };
+        let stats = run(&host, departs, expander(), Loop::new(1, body, 0, 1));
         prop_assert_eq!(requests(&stats), expected);
     }
 }

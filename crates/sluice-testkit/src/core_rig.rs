@@ -1,8 +1,8 @@
-//! Hosts and programs that are simple enough to know what they must do.
+//! A host of one core, and programs that are simple enough to know what they must do.
 
 use sluice_host::{
-    Cpu, Demotion, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program,
-    Rest, RunLength, Scheduling, Start, Step, Switching, Tlb, simulate,
+    Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, RunLength,
+    Scheduling, Start, Step, Switching, Tlb, simulate,
 };
 use sluice_model::{Device, DeviceConfig, RawConfig};
 use sluice_units::{Bytes, Ps};
@@ -11,7 +11,9 @@ use sluice_units::{Bytes, Ps};
 pub const MEMORY: Ps = Ps::from_ns(200);
 /// Latency of an L3 hit.
 pub const L3: Ps = Ps::from_ns(10);
+/// A cycle of its cores.
 pub const CYCLE: Ps = Ps(250);
+/// Instructions that a core issues in a cycle.
 pub const WIDTH: u64 = 4;
 
 fn level(kib: u32, ways: u32, ns: u64, mshrs: u32) -> Level {
@@ -37,16 +39,12 @@ pub fn host() -> HostConfig {
             l2: level(512, 32, 3, 512),
             l2_rules: true,
             l3: level(1024, 16, 10, 1024),
-            l3_stop: Ps::ZERO,
             tlb: Tlb {
                 entries: 1 << 16,
                 ways: 4,
                 walk: Ps::ZERO,
                 shootdown: Ps::ZERO,
             },
-            writes_store_misses: false,
-            writes_back: true,
-            fills_delayed: false,
         },
         threads: 1,
         scheduling: Scheduling::RoundRobin,
@@ -54,7 +52,6 @@ pub fn host() -> HostConfig {
             cost: Ps::from_us(2),
             mispredicts: Ps::ZERO,
             flushes_l1: false,
-            waits: false,
         },
         coordinated: false,
         slice: Ps::from_ms(3),
@@ -62,15 +59,16 @@ pub fn host() -> HostConfig {
         local_in_host: true,
         migration: Migration::None,
         start: Start::Empty,
-        demotion: Demotion::Copy,
-        rest: Rest::Never,
         is_checked: true,
         link: Link { line: Ps(1) },
         seed: 1,
     }
 }
 
-/// Settings by key.
+/// A device by its settings.
+///
+/// # Panics
+/// If they are refused.
 pub fn config(settings: &[(&str, &str)]) -> DeviceConfig {
     let mut raw = RawConfig::default();
     for (key, value) in settings {
@@ -80,6 +78,9 @@ pub fn config(settings: &[(&str, &str)]) -> DeviceConfig {
 }
 
 /// Memory that always takes [`MEMORY`].
+///
+/// # Panics
+/// Never: its settings are a device.
 pub fn expander() -> Device {
     let settings = [
         ("device.kind", "memory"),
@@ -94,16 +95,22 @@ pub fn expander() -> Device {
 
 /// The same list of instructions for every thread, over and over, each round `stride` further.
 pub struct Loop {
+    /// Threads, each in a part of the memory of its own.
     pub threads: u32,
+    /// The list.
     pub body: Vec<Instr>,
+    /// Bytes from one round to the next.
     pub stride: u64,
+    /// Rounds of each thread.
     pub rounds: u64,
     /// A barrier after each so many rounds, if not 0.
     pub barrier: u64,
+    /// Rounds that each thread has done.
     pub done: Vec<u64>,
 }
 
 impl Loop {
+    /// One that has not begun, without barriers.
     pub fn new(threads: u32, body: Vec<Instr>, stride: u64, rounds: u64) -> Loop {
         Loop {
             threads,
@@ -144,6 +151,7 @@ impl Program for Loop {
     }
 }
 
+/// Reads at an address that the load so many entries before gives, after so much computation.
 pub fn load(addr: u64, work: u16, after: u16) -> Instr {
     Instr {
         addr,
@@ -153,6 +161,7 @@ pub fn load(addr: u64, work: u16, after: u16) -> Instr {
     }
 }
 
+/// Writes at an address after so much computation.
 pub fn store(addr: u64, work: u16) -> Instr {
     Instr {
         addr,
@@ -162,6 +171,7 @@ pub fn store(addr: u64, work: u16) -> Instr {
     }
 }
 
+/// Computes.
 pub fn work(count: u16) -> Instr {
     Instr {
         addr: 0,
@@ -172,6 +182,9 @@ pub fn work(count: u16) -> Instr {
 }
 
 /// Runs to the end of the program.
+///
+/// # Panics
+/// As [`simulate`].
 pub fn run(host: &HostConfig, device: Device, mut program: Loop) -> HostStats {
     let length = RunLength {
         warmup: 0,

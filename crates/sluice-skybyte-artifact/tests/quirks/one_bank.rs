@@ -2,12 +2,12 @@
 //! lists (output/warmup_traces, doi:10.5281/zenodo.14660184) are three stretches of 43.6 MiB, 1 GiB
 //! and 1.5 GiB apart, and each line of them is accessed once.
 
-use crate::rig::{config, host, load};
-use sluice_host::{
-    HostBanks, HostDram, HostStats, Instr, Migration, Program, RunLength, Step, simulate,
-};
+use crate::artifact;
+use sluice_host::{HostBanks, HostDram, HostStats, Instr, Migration, Program, RunLength, Step};
 use sluice_model::Device;
 use sluice_model::dram::{DramLayout, STANDARDS};
+use sluice_skybyte_artifact::simulate;
+use sluice_testkit::core_rig::{config, host, load};
 use sluice_units::{Bytes, Ps};
 
 /// Instructions for a line: 20 million of each thread for 714,000 lines.
@@ -48,7 +48,9 @@ impl Program for Readers {
 /// The artifact's memory and on-chip ring, with so much from core to core, and one miss a core.
 fn read_all(bases: &[u64], stop: Ps) -> HostStats {
     let mut host = host();
-    (host.cpu.cores, host.cpu.l3_stop) = (bases.len() as u32, stop);
+    host.cpu.cores = bases.len() as u32;
+    let cores = bases.len().to_string();
+    let ring = artifact(&[("l3.stop", &stop.to_string()), ("cpu.cores", &cores)]);
     host.threads = bases.len() as u32;
     host.cpu.l1.mshrs = 1;
     host.cpu.l3.latency = Ps::from_ns(132);
@@ -80,7 +82,7 @@ fn read_all(bases: &[u64], stop: Ps) -> HostStats {
     };
     let device = [("device.kind", "memory"), ("device.capacity", "4GiB")];
     let device = Device::new(&config(&device), 1).expect("a device");
-    simulate(&host, device, &mut program, length, &mut |_| true).0
+    simulate(&host, ring, device, &mut program, length, &mut |_| true).0
 }
 
 fn amat_ns(bases: &[u64]) -> f64 {

@@ -1,0 +1,69 @@
+//! Pages that become hot without the stores that a write log takes, and written pages that go back
+//! to the device at once or at no cost.
+
+use sluice_model::{Device, Kind, Param, RawConfig};
+use sluice_units::{Lpn, Ps};
+
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        key: "migration.demotion",
+        kind: Kind::Choice(|| vec!["copy", "program", "free"]),
+        default: "copy",
+        meaning: "adaptive, tpp: copy: a page that was written goes back to the device line by \
+                  line, as stores; program: it is programmed at once, past the cache and the write \
+                  log; free: it is there again at no cost",
+        source: "SkyByte section III-C: it is copied. In its artifact (src/SkyByte-Sim/ftl.cc) the \
+                 designs without a write log program it at once, and those with one lose track of \
+                 it and pay nothing; its results have that",
+    },
+    Param {
+        key: "migration.counts",
+        kind: Kind::Choice(|| vec!["all", "cache"]),
+        default: "all",
+        meaning: "adaptive: all: every access to a page in the device's cache counts; cache: not \
+                  the stores that the write log takes",
+        source: "SkyByte section III-C: accesses of pages in the cache. Its artifact does not look \
+                 at the cache for what goes to the log",
+    },
+];
+
+/// How a written page goes back to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Demotion {
+    Copy,
+    Program,
+    Free,
+}
+
+/// How pages get hot, and how they go back.
+#[derive(Clone, Debug)]
+pub(super) struct Pages {
+    demotion: Demotion,
+    pub(super) counts_logged_stores: bool,
+}
+
+impl Pages {
+    pub(super) fn new(raw: &RawConfig) -> Pages {
+        Pages {
+            demotion: match raw.choice("migration.demotion") {
+                "copy" => Demotion::Copy,
+                "program" => Demotion::Program,
+                "free" => Demotion::Free,
+                other => unreachable!("{other} is no value of migration.demotion"),
+            },
+            counts_logged_stores: raw.choice("migration.counts") == "all",
+        }
+    }
+
+    pub(super) fn are_copied_back(&self) -> bool {
+        self.demotion == Demotion::Copy
+    }
+
+    /// A written page is on the device again, without a copy.
+    pub(super) fn returns(&self, device: &mut Device, now: Ps, page: Lpn) {
+        match self.demotion {
+            Demotion::Program => device.program_page(now, page),
+            Demotion::Copy | Demotion::Free => {}
+        }
+    }
+}
