@@ -1,14 +1,16 @@
 //! Simulations, from checked settings to the object that tells what came of them.
 
 mod device;
+mod error;
 mod fabric;
 mod recorded;
 mod replay;
 mod simulation;
 mod system;
 
+pub use error::SystemError;
 pub use fabric::{FabricPlan, FabricRunError, fabric_statistics};
 pub use recorded::Recorded;
 pub use replay::TracePlan;
 pub use simulation::{Plan, STOP_EVERY, visible};
-pub use system::{RanSystem, ReadySystem, SystemError, SystemPlan, SystemRun};
+pub use system::{RanSystem, ReadySystem, SystemPlan, SystemRun};

@@ -1,14 +1,15 @@
 //! A program on a simulated host with its device, told as one JSON object.
 
+use crate::SystemError;
 use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, parts, served, write_log};
 use serde_json::{Map, Value, json};
-use sluice_config::{CheckedSystem, System};
+use sluice_config::System;
 use sluice_host::{
     HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, Program, Requests,
     RunLength,
 };
 use sluice_kernels::{KernelOptions, KernelSpec};
-use sluice_model::{ConfigError, Device};
+use sluice_model::Device;
 use sluice_results::SCHEMA;
 use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_stats::share;
@@ -42,43 +43,6 @@ pub struct SystemPlan<'a> {
     pub kernel: KernelSpec,
     /// Whether the kernel's last finished round is compared with a plain computation at the end.
     pub check: bool,
-}
-
-/// Why a system could not run its program.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SystemError {
-    /// The settings cannot be.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The program needs more memory than there is.
-    #[error(
-        "workload: {kernel} uses {footprint} at scale {scale}, but {key} is {room}; give a larger \
-         {key}, or a larger scale"
-    )]
-    TooLarge {
-        /// The program.
-        kernel: String,
-        /// The scale.
-        scale: u32,
-        /// Its memory.
-        footprint: Bytes,
-        /// The capacity that bounds it.
-        key: &'static str,
-        /// What that is.
-        room: Bytes,
-    },
-    /// The trace cannot be read.
-    #[error(transparent)]
-    Trace(#[from] sluice_trace::Error),
-    /// The program computed something wrong.
-    #[error("workload: {kernel} computed something wrong: {message}")]
-    Wrong {
-        /// The program.
-        kernel: &'static str,
-        /// The first difference.
-        message: String,
-    },
 }
 
 impl SystemPlan<'_> {
@@ -254,17 +218,13 @@ impl SystemRun<'_> {
     /// [`SystemError::Config`].
     pub fn prepare_for(&self, thread_bytes: u64) -> Result<ReadySystem, SystemError> {
         let system = self.system.scaled_with(self.scale, thread_bytes)?;
-        let CheckedSystem {
-            device,
-            host,
-            artifact,
-        } = system.check(self.seed)?;
-        let device = sluice_plugin::device(&device, self.seed)?;
+        let checked = system.check(self.seed)?;
+        let device = sluice_plugin::device(&checked.device, self.seed)?;
         Ok(ReadySystem {
             system,
             device,
-            host,
-            artifact,
+            host: checked.host,
+            artifact: checked.artifact,
         })
     }
 

@@ -9,8 +9,8 @@ pub(super) const PARAMS: &[Param] = &[Param {
         max: Ps::from_ms(10_000),
     },
     default: "0ps",
-    meaning: "what an access of the L3, or of memory, takes longer by each core between its own and \
-              the last one, whose time is l3.latency: cores stand in a row",
+    meaning: "what an access of the L3, or of memory, takes longer by each core between its own \
+              and the last one, whose time is l3.latency: cores stand in a row",
     source: "0: every core is as near. SkyByte's artifact has its cores one after another on a \
              ring, 4 ns from stop to stop (src/network_ring.cc); under SkyByte-W radix's threads \
              take 7.95 ns longer for each access by each core (figure_drawing/all.dat)",

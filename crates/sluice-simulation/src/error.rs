@@ -1,0 +1,41 @@
+//! Why a simulation of a system ends without a result.
+
+use sluice_model::ConfigError;
+use sluice_units::Bytes;
+
+/// Why a system could not run its program.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SystemError {
+    /// The settings cannot be.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The program needs more memory than there is.
+    #[error(
+        "workload: {kernel} uses {footprint} at scale {scale}, but {key} is {room}; give a larger \
+         {key}, or a larger scale"
+    )]
+    TooLarge {
+        /// The program.
+        kernel: String,
+        /// The scale.
+        scale: u32,
+        /// Its memory.
+        footprint: Bytes,
+        /// The capacity that bounds it.
+        key: &'static str,
+        /// What that is.
+        room: Bytes,
+    },
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] sluice_trace::Error),
+    /// The program computed something wrong.
+    #[error("workload: {kernel} computed something wrong: {message}")]
+    Wrong {
+        /// The program.
+        kernel: &'static str,
+        /// The first difference.
+        message: String,
+    },
+}
