@@ -1,8 +1,9 @@
 //! A channel of a ring, and commands through it.
 
 use crate::error::Error;
+use crate::files::{map_opened, open};
 use crate::place::{Place, Side};
-use crate::view::{View, map_opened, open};
+use crate::view::View;
 use sluice_abi::{
     CHANNELS, Channel, Client, Completion, ENTRIES, Hello, RING_BYTES, RING_MAGIC, RING_VERSION,
     Request, Ring, Submission,

@@ -7,6 +7,7 @@
 pub mod api;
 mod connection;
 mod error;
+mod files;
 mod guest;
 mod handle;
 pub mod home;

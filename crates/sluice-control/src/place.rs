@@ -192,7 +192,7 @@ impl Place {
 
 /// The first word of a BAR, which can be mapped and not read.
 fn first_word(bar: &Path) -> Option<u64> {
-    let map = crate::view::map(bar, None, false, sluice_region::PAGE).ok()?;
+    let map = crate::files::map(bar, None, false, sluice_region::PAGE).ok()?;
     // SAFETY: a mapped page.
     Some(unsafe { (map.addr() as *const u64).read_volatile() })
 }

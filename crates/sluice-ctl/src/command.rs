@@ -1,17 +1,15 @@
 //! What can be asked of a device, and how it is asked.
 
+use crate::error::CtlError;
+use crate::map;
+use crate::outcome::{Outcome, object, outcome, range_line, range_object, status_name};
 use crate::range::{Span, parse_span};
 use crate::stats::Snapshot;
-use crate::{map, tell};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use sluice_abi::{Completion, Operation, Range, Request, Status, TEXT_BYTES, Text};
-use sluice_control::{Connection, Error, Side};
+use sluice_abi::{Operation, Request, Status, Text};
+use sluice_control::{Connection, Side};
 use sluice_model::{ConfigError, RawConfig, TUNABLE, is_tunable};
-use std::process::ExitCode;
-
-/// Version of what `--json` prints.
-pub const SCHEMA: &str = "sluice.ctl/1";
 
 /// What can be asked.
 #[derive(Debug, Subcommand)]
@@ -54,7 +52,7 @@ pub enum CtlCommand {
         json: bool,
     },
     /// Print which pages are cached, mapped and pinned, without asking the device
-    Map(MapArgs),
+    Map(map::MapArgs),
 }
 
 /// Ranges of pages.
@@ -67,61 +65,6 @@ pub struct Ranges {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
-}
-
-/// A range of the residency map.
-#[derive(Debug, Args)]
-pub struct MapArgs {
-    /// all, START..END or START+LENGTH in bytes of the device
-    #[arg(default_value = "all", value_name = "RANGE", value_parser = parse_span)]
-    pub range: Span,
-    /// Print it as one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Why a command was not sent.
-#[derive(Debug, thiserror::Error)]
-pub enum CtlError {
-    /// The device cannot be reached.
-    #[error(transparent)]
-    Control(#[from] Error),
-    /// The entries of the ring are not large enough.
-    #[error("{0} bytes of KEY=VALUE; {TEXT_BYTES} can be sent at once")]
-    TooLong(usize),
-    /// A setting without a value.
-    #[error("bad setting {0:?}: expected KEY=VALUE")]
-    NoPair(String),
-    /// A key or value that cannot be.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Only a program itself knows what is at its addresses, and on the host the kernel.
-    #[error(
-        "bad range @{0:#x}: in a guest expected bytes of the device; a program names its addresses \
-         by libsluice_control"
-    )]
-    Address(u64),
-    /// The map has no addresses.
-    #[error("{0}")]
-    Range(String),
-}
-
-/// What became of a command.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Lines to print.
-    pub text: String,
-    /// Whether the command was carried out, also if nothing was to be done. The device may have
-    /// refused it or a part of it instead.
-    pub is_done: bool,
-}
-
-impl Outcome {
-    /// The exit status.
-    #[must_use]
-    pub fn status(&self) -> ExitCode {
-        ExitCode::from(u8::from(!self.is_done))
-    }
 }
 
 /// Sends a command and waits for its outcome.
@@ -156,32 +99,22 @@ fn pages(to: &mut Connection, operation: Operation, args: &Ranges) -> Result<Out
         return Err(CtlError::Address(span.start));
     }
     for span in &args.ranges {
-        let range = whole(to, span);
+        let range = span.within(to.view().pages());
         let answer = to.call(Request::Pages(operation, range))?;
         answers.push((range, answer));
     }
     let text = if args.json {
-        let ranges: Vec<Value> = answers.iter().map(tell::range_object).collect();
+        let ranges: Vec<Value> = answers.iter().map(range_object).collect();
         format!(
             "{}\n",
             object(to, operation.text(), json!({ "ranges": ranges }))
         )
     } else {
         let lines = answers.iter();
-        let lines = lines.map(|(range, answer)| tell::range_line(operation, range, answer) + "\n");
+        let lines = lines.map(|(range, answer)| range_line(operation, range, answer) + "\n");
         lines.collect()
     };
     Ok(outcome(text, answers.iter().map(|(_, answer)| answer)))
-}
-
-/// The range without open end.
-pub(crate) fn whole(to: &Connection, span: &Span) -> Range {
-    let end = to.view().pages() * 4096;
-    Range {
-        start: span.start,
-        len: span.len.unwrap_or_else(|| end.saturating_sub(span.start)),
-        is_address: span.is_address,
-    }
 }
 
 /// Finds what can be found without the device, and tells more of it than an answer has room for.
@@ -207,7 +140,7 @@ fn set(to: &mut Connection, pairs: &str, json: bool) -> Result<Outcome, CtlError
     let text = if json {
         let fields = json!({
             "settings": pairs,
-            "status": tell::status_name(answer.status),
+            "status": status_name(answer.status),
             "message": if why.is_empty() { Value::Null } else { why.into() },
         });
         object(to, "set", fields).to_string()
@@ -233,24 +166,4 @@ fn stats(to: &mut Connection, as_is: bool, json: bool) -> Result<Outcome, CtlErr
         false => snapshot.text(),
     };
     Ok(outcome(text, &answer))
-}
-
-/// An object with what every answer has.
-pub(crate) fn object(to: &Connection, command: &str, fields: Value) -> Value {
-    let mut object = json!({
-        "schema": SCHEMA,
-        "command": command,
-        "pid": to.view().stats().pid.load(std::sync::atomic::Ordering::Relaxed),
-        "pages": to.view().pages(),
-    });
-    if let (Some(all), Value::Object(more)) = (object.as_object_mut(), fields) {
-        all.extend(more);
-    }
-    object
-}
-
-fn outcome<'a>(text: String, answers: impl IntoIterator<Item = &'a Completion>) -> Outcome {
-    let mut answers = answers.into_iter();
-    let is_done = answers.all(|answer| matches!(answer.status, Status::Done | Status::Nothing));
-    Outcome { text, is_done }
 }

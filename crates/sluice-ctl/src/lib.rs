@@ -1,10 +1,12 @@
 //! Commands for a device while it runs, on the host and in a guest.
 
 mod command;
+mod error;
 mod map;
+mod outcome;
 mod range;
 mod stats;
-mod tell;
 
-pub use command::{CtlCommand, CtlError, Outcome, Ranges, run};
-pub use range::{Span, parse_span};
+pub use command::{CtlCommand, run};
+pub use error::CtlError;
+pub use outcome::Outcome;

@@ -1,12 +1,26 @@
 //! The residency map.
 
-use crate::command::{CtlError, MapArgs, Outcome, object, whole};
+use crate::error::CtlError;
+use crate::outcome::{Outcome, object};
+use crate::range::{Span, parse_span};
+use clap::Args;
 use serde_json::{Value, json};
 use sluice_abi::{CACHED, MAPPED, PINNED};
 use sluice_control::{Connection, View};
 use std::fmt::Write;
 
 const PAGE: u64 = 4096;
+
+/// A range of the residency map.
+#[derive(Debug, Args)]
+pub struct MapArgs {
+    /// all, START..END or START+LENGTH in bytes of the device
+    #[arg(default_value = "all", value_name = "RANGE", value_parser = parse_span)]
+    pub range: Span,
+    /// Print it as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Pages in a row of which the same is known.
 struct Run {
@@ -17,12 +31,11 @@ struct Run {
 
 /// Shows what is known of the pages of a range: totals, and each run of pages in the cache.
 pub fn show(to: &Connection, args: &MapArgs) -> Result<Outcome, CtlError> {
-    let range = whole(to, &args.range);
+    let range = args.range.within(to.view().pages());
     let end = range.start.saturating_add(range.len);
     let bytes = to.view().pages() * PAGE;
     if range.is_address || end > bytes {
-        let why = format!("the map is of bytes of the device, of which there are {bytes:#x}");
-        return Err(CtlError::Range(why));
+        return Err(CtlError::Map(bytes));
     }
     let runs = runs(to.view(), range.start / PAGE, end.div_ceil(PAGE));
     let count = |bit: u8| -> u64 {

@@ -1,6 +1,7 @@
 //! Ranges of a device as people write them.
 
-use sluice_units::Bytes;
+use sluice_abi::Range;
+use sluice_units::{Bytes, PAGE_BYTES};
 
 /// A range: bytes of the device, or addresses of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +14,44 @@ pub struct Span {
     pub is_address: bool,
 }
 
+impl Span {
+    /// The same range of a device of so many pages, without an open end.
+    pub fn within(&self, pages: u64) -> Range {
+        let end = pages * PAGE_BYTES;
+        Range {
+            start: self.start,
+            len: self.len.unwrap_or_else(|| end.saturating_sub(self.start)),
+            is_address: self.is_address,
+        }
+    }
+}
+
+/// Why a text is no range.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{fault}; expected all, START..END or START+LENGTH, such as 0..16MiB, or @ before addresses, \
+     such as @0x7f0000000000+64KiB"
+)]
+pub struct BadSpan {
+    #[from]
+    fault: Fault,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum Fault {
+    #[error("no range")]
+    Form,
+    #[error("no size: {0:?}")]
+    Size(String),
+    #[error("the range is empty")]
+    Empty,
+}
+
 /// Reads `all`, `START..END` or `START+LENGTH`; with an `@` before it, addresses of the program.
 ///
 /// # Errors
 /// What is wrong, and what would be accepted.
-pub fn parse_span(text: &str) -> Result<Span, String> {
+pub fn parse_span(text: &str) -> Result<Span, BadSpan> {
     if text == "all" {
         let (start, len, is_address) = (0, None, false);
         return Ok(Span {
@@ -26,12 +60,6 @@ pub fn parse_span(text: &str) -> Result<Span, String> {
             is_address,
         });
     }
-    let bad = |why: &str| {
-        format!(
-            "{why}; expected all, START..END or START+LENGTH, such as 0..16MiB, or @ before \
-             addresses, such as @0x7f0000000000+64KiB"
-        )
-    };
     let (text, is_address) = match text.strip_prefix('@') {
         Some(rest) => (rest, true),
         None => (text, false),
@@ -39,16 +67,16 @@ pub fn parse_span(text: &str) -> Result<Span, String> {
     let (first, second, is_length) = match (text.split_once(".."), text.split_once('+')) {
         (Some((first, second)), _) => (first, second, false),
         (None, Some((first, second))) => (first, second, true),
-        (None, None) => return Err(bad("no range")),
+        (None, None) => return Err(Fault::Form.into()),
     };
-    let number = |text: &str| parse_number(text).ok_or_else(|| bad(&format!("no size: {text:?}")));
+    let number = |text: &str| parse_number(text).ok_or_else(|| Fault::Size(text.to_owned()));
     let (start, second) = (number(first)?, number(second)?);
     let len = match is_length {
         true => Some(second),
         false => second.checked_sub(start),
     };
     let len = len.filter(|len| *len > 0 && start.checked_add(*len).is_some());
-    let len = Some(len.ok_or_else(|| bad("the range is empty"))?);
+    let len = Some(len.ok_or(Fault::Empty)?);
     Ok(Span {
         start,
         len,

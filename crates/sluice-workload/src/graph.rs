@@ -103,7 +103,7 @@ pub fn run(load: &Load) -> Result<Measured, Error> {
     memory.graph.build(&edges, &crew);
     let build_ns = nanoseconds(started);
     let mut wrong = Vec::new();
-    let sources = edges::sources(&edges, &memory.graph, load.sources);
+    let sources = csr::sources(&edges, &memory.graph, load.sources);
     let search = |source| searched(&mut memory, source, &edges, &crew, &mut wrong);
     let searches = sources.into_iter().map(search).collect();
     let ranks = memory.ranks.as_mut().map(|ranks| {
@@ -164,7 +164,7 @@ fn searched(
     let wall_ns = nanoseconds(started);
     if let Some(levels) = &mut memory.levels {
         let found = levels.validate(search.tree(), source, edges, crew);
-        wrong.extend(found.err());
+        wrong.extend(found.err().map(|why| why.to_string()));
     }
     let (reached, ends) = search.extent(&memory.graph);
     Searched {

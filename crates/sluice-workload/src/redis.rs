@@ -407,8 +407,12 @@ impl<'a> Bench<'a> {
         let version = value::version_of(value).unwrap_or(0);
         if let Err(mismatch) = value::check_all(value, bytes, seed, key, version) {
             self.wrong(mismatch);
-        } else if let Err(expected) = self.versions.allows(key, oldest, version) {
-            self.wrong(Mismatch::new(key, expected, format!("version {version}")));
+        } else if let Err(possible) = self.versions.allows(key, oldest, version) {
+            self.wrong(Mismatch::new(
+                key,
+                possible.to_string(),
+                format!("version {version}"),
+            ));
         }
     }
 

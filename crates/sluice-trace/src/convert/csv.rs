@@ -27,7 +27,6 @@ const UNITS: u64 = 10_000_000;
 const PAGE_BYTES: u64 = 4096;
 /// A request of more is a mistake, and would become millions of accesses.
 const REQUEST_BYTES_MAX: u64 = 1 << 30;
-const FIELDS: usize = 7;
 
 fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
     Ok(Box::new(Read {
@@ -70,9 +69,7 @@ impl Source for Read {
         if self.line.is_empty() || heading {
             return Ok(true);
         }
-        let request = self
-            .request()
-            .map_err(|what| self.text.wrong("line", what))?;
+        let request = self.request()?;
         self.requests += 1;
         self.empty += u64::from(request.size == 0);
         let instructions = self.clock.at(request.time, UNITS, self.per_second);
@@ -105,34 +102,37 @@ impl Source for Read {
 }
 
 impl Read {
-    fn request(&mut self) -> Result<Request, String> {
-        let line = std::str::from_utf8(&self.line).map_err(|_| "it is no text".to_owned())?;
+    /// Reads the request of the current line.
+    fn request(&mut self) -> Result<Request, Error> {
+        let wrong = |what: String| self.text.wrong("line", what);
+        let line =
+            std::str::from_utf8(&self.line).map_err(|_| wrong("it is no text".to_owned()))?;
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        if fields.len() != FIELDS {
-            return Err(format!("{} fields; expected {FIELDS}", fields.len()));
-        }
+        let [time, host, disk, kind, offset, size, _] = fields[..] else {
+            return Err(wrong(format!("{} fields; expected 7", fields.len())));
+        };
         let number = |name: &str, text: &str| {
             let number = text.parse::<u64>();
-            number.map_err(|_| format!("{name}: \"{text}\" is no whole number"))
+            number.map_err(|_| wrong(format!("{name}: \"{text}\" is no whole number")))
         };
-        let disk = format!("{} {}", fields[1], fields[2]);
+        let disk = format!("{host} {disk}");
         let known = self.disk.get_or_insert_with(|| disk.clone());
         if *known != disk {
-            return Err(format!(
+            return Err(wrong(format!(
                 "disk \"{disk}\", and \"{known}\" before; one disk is a trace"
-            ));
+            )));
         }
-        let kind = match fields[3].to_ascii_lowercase().as_str() {
+        let kind = match kind.to_ascii_lowercase().as_str() {
             "read" => Kind::Load,
             "write" => Kind::Store,
-            _ => return Err(format!("Type: \"{}\"; expected Read or Write", fields[3])),
+            _ => return Err(wrong(format!("Type: \"{kind}\"; expected Read or Write"))),
         };
-        let (offset, size) = (number("Offset", fields[4])?, number("Size", fields[5])?);
+        let (offset, size) = (number("Offset", offset)?, number("Size", size)?);
         if size > REQUEST_BYTES_MAX || offset.checked_add(size).is_none() {
-            return Err(format!("Size: {size} bytes; expected 1 GiB at most"));
+            return Err(wrong(format!("Size: {size} bytes; expected 1 GiB at most")));
         }
         Ok(Request {
-            time: number("Timestamp", fields[0])?,
+            time: number("Timestamp", time)?,
             kind,
             offset,
             size,

@@ -93,6 +93,13 @@ impl Csr {
     }
 }
 
+/// The first vertices of a random order that have a neighbour: Graph500's sources.
+pub(super) fn sources(edges: &Edges, graph: &Csr, count: usize) -> Vec<u32> {
+    let connected = |vertex: &u32| graph.row(*vertex).any(|end| end != *vertex);
+    let vertices = edges.shuffled("graph.sources");
+    vertices.filter(connected).take(count).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

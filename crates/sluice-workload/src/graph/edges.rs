@@ -2,8 +2,6 @@
 
 use sluice_units::Rng;
 
-use super::csr::Csr;
-
 /// Corners of the recursive matrix in units of 2^-32: A, A + B and A + B + C of Graph500's 0.57,
 /// 0.19, 0.19 and 0.05.
 const CORNERS: [u64; 3] = [percent(57), percent(76), percent(95)];
@@ -39,6 +37,12 @@ impl Edges {
         self.count
     }
 
+    /// All vertices in a random order of this name.
+    pub(super) fn shuffled(&self, name: &str) -> impl Iterator<Item = u32> + use<> {
+        let order = Permutation::new(self.scale, self.seed, name);
+        (0..self.vertices()).map(move |at| order.of(at))
+    }
+
     /// The two ends of an edge: a corner of the matrix is drawn for each bit of their numbers, and
     /// the vertices are named anew, as Graph500 asks, so that a number tells nothing of a degree.
     pub(super) fn get(&self, edge: u64) -> (u32, u32) {
@@ -56,14 +60,6 @@ impl Edges {
         }
         (self.names.of(from), self.names.of(to))
     }
-}
-
-/// The first vertices of a random order that have a neighbour: Graph500's sources.
-pub(super) fn sources(edges: &Edges, graph: &Csr, count: usize) -> Vec<u32> {
-    let order = Permutation::new(edges.scale, edges.seed, "graph.sources");
-    let vertices = (0..edges.vertices()).map(|at| order.of(at));
-    let connected = |vertex: &u32| graph.row(*vertex).any(|end| end != *vertex);
-    vertices.filter(connected).take(count).collect()
 }
 
 /// Odd, and far from multiples of small powers of two: the golden ratio.

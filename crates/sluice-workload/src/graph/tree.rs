@@ -1,5 +1,6 @@
 //! Is it a breadth-first tree? The five rules of Graph500.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::crew::Crew;
@@ -37,7 +38,7 @@ impl Levels {
         source: u32,
         edges: &Edges,
         crew: &Crew,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoTree> {
         self.climb(tree, source)?;
         let wrong = AtomicU64::new(u64::MAX);
         crew.share(edges.count() as usize, STRETCH, |stretch| {
@@ -51,29 +52,38 @@ impl Levels {
         let first = wrong.into_inner();
         if first < edges.count() {
             let (from, to) = edges.get(first);
-            return Err(self.told(source, from, to));
+            return Err(NoTree {
+                root: source,
+                fault: self.fault(from, to),
+            });
         }
         let unmet = |(vertex, cell): &(usize, &AtomicU32)| {
             let level = cell.load(Relaxed);
             level != NONE && level & MET == 0 && *vertex != source as usize
         };
         match self.cells.iter().enumerate().find(unmet) {
-            Some((vertex, _)) => Err(format!(
-                "search from {source}: no edge from vertex {vertex} to its parent {}",
-                tree[vertex].load(Relaxed)
-            )),
+            Some((vertex, _)) => Err(NoTree {
+                root: source,
+                fault: Fault::NoEdge {
+                    vertex,
+                    parent: tree[vertex].load(Relaxed),
+                },
+            }),
             None => Ok(()),
         }
     }
 
     /// Finds the level of every vertex in the tree; each is climbed from at most twice.
-    fn climb(&mut self, tree: &[AtomicU32], source: u32) -> Result<(), String> {
+    fn climb(&mut self, tree: &[AtomicU32], source: u32) -> Result<(), NoTree> {
         let parent = |vertex: u32| tree[vertex as usize].load(Relaxed);
         self.cells
             .iter_mut()
             .for_each(|cell| *cell.get_mut() = NONE);
         if parent(source) != source {
-            return Err(format!("search from {source}: it is not its own parent"));
+            return Err(NoTree {
+                root: source,
+                fault: Fault::Root,
+            });
         }
         *self.cells[source as usize].get_mut() = 0;
         let named = (0..tree.len() as u32).filter(|vertex| parent(*vertex) != NONE);
@@ -82,9 +92,10 @@ impl Levels {
             while *self.cells[at as usize].get_mut() == NONE {
                 let up = parent(at);
                 if up as usize >= tree.len() || steps == tree.len() as u32 {
-                    return Err(format!(
-                        "search from {source}: vertex {vertex} does not lead to the source"
-                    ));
+                    return Err(NoTree {
+                        root: source,
+                        fault: Fault::Lost(vertex),
+                    });
                 }
                 (at, steps) = (up, steps + 1);
             }
@@ -113,19 +124,59 @@ impl Levels {
         (a & !MET).abs_diff(b & !MET) <= 1
     }
 
-    fn told(&self, source: u32, from: u32, to: u32) -> String {
-        let level = |vertex: u32| match self.cells[vertex as usize].load(Relaxed) {
-            NONE => "which was not reached".to_owned(),
-            level => format!("of level {}", level & !MET),
+    /// What is wrong with an edge that may not be there.
+    fn fault(&self, from: u32, to: u32) -> Fault {
+        let end = |vertex: u32| End {
+            vertex,
+            level: match self.cells[vertex as usize].load(Relaxed) {
+                NONE => None,
+                level => Some(level & !MET),
+            },
         };
-        let (a, b) = (level(from), level(to));
-        format!("search from {source}: an edge joins vertex {from}, {a}, and vertex {to}, {b}")
+        Fault::Edge(end(from), end(to))
+    }
+}
+
+/// Why parents are no breadth-first tree.
+#[derive(Debug, thiserror::Error)]
+#[error("search from {root}: {fault}")]
+pub(super) struct NoTree {
+    root: u32,
+    fault: Fault,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("it is not its own parent")]
+    Root,
+    #[error("vertex {0} does not lead to the source")]
+    Lost(u32),
+    #[error("no edge from vertex {vertex} to its parent {parent}")]
+    NoEdge { vertex: usize, parent: u32 },
+    #[error("an edge joins {0}, and {1}")]
+    Edge(End, End),
+}
+
+/// An end of an edge, and its distance from the source if it was reached.
+#[derive(Debug)]
+struct End {
+    vertex: u32,
+    level: Option<u32>,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.level {
+            Some(level) => write!(f, "vertex {}, of level {level}", self.vertex),
+            None => write!(f, "vertex {}, which was not reached", self.vertex),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{bfs::Search, csr::Csr, edges::sources};
+    use super::super::bfs::Search;
+    use super::super::csr::{Csr, sources};
     use super::*;
     use std::collections::VecDeque;
 
@@ -158,7 +209,7 @@ mod tests {
         tree.iter().map(|parent| parent.load(Relaxed)).collect()
     }
 
-    fn validate(rig: &Rig, parents: &[u32]) -> Result<(), String> {
+    fn validate(rig: &Rig, parents: &[u32]) -> Result<(), NoTree> {
         let tree: Vec<_> = parents.iter().copied().map(AtomicU32::new).collect();
         let mut levels = Levels::new(512).unwrap();
         levels.validate(&tree, rig.source, &rig.edges, &Crew::new(2))
@@ -189,7 +240,7 @@ mod tests {
             let one = rig(1, per_vertex);
             let depths = naive(&one);
             assert_eq!(parents(&one), parents(&rig(3, per_vertex)));
-            assert_eq!(validate(&one, &parents(&one)), Ok(()));
+            assert!(validate(&one, &parents(&one)).is_ok());
             for (vertex, parent) in parents(&one).into_iter().enumerate() {
                 // The least neighbour of the level before; the source is its own.
                 let before = |end: &u32| depths[*end as usize].wrapping_add(1) == depths[vertex];
@@ -211,7 +262,7 @@ mod tests {
         let told = |vertex: usize, parent: usize| {
             let mut wrong = right.clone();
             wrong[vertex] = parent as u32;
-            validate(&rig, &wrong).unwrap_err()
+            validate(&rig, &wrong).unwrap_err().to_string()
         };
         // A cycle, a hole, a vertex that is nobody's, a source that has a parent.
         assert!(told(at(2), at(2)).contains("does not lead to the source"));

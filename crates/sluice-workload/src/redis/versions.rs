@@ -1,5 +1,6 @@
 //! Which versions of a record a reader may see while others replace it.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +14,23 @@ pub struct Versions {
     stripes: Box<[Mutex<()>]>,
     /// Whether every record was in version 0 when this began.
     known: bool,
+}
+
+/// The versions that a reader may have seen.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Possible {
+    oldest: u64,
+    newest: u64,
+}
+
+impl fmt::Display for Possible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Possible { oldest, newest } = self;
+        match newest - oldest {
+            0 => write!(f, "version {oldest}"),
+            _ => write!(f, "a version from {oldest} to {newest}"),
+        }
+    }
 }
 
 /// The right to replace one record.
@@ -43,19 +61,16 @@ impl Versions {
     }
 
     /// Whether a read that has ended may have seen `version`, when `oldest` was the oldest
-    /// one possible as it was sent. If not, what was possible.
+    /// one possible as it was sent.
     ///
     /// # Errors
-    /// The range that was possible, in words.
-    pub fn allows(&self, key: u64, oldest: u64, version: u64) -> Result<(), String> {
+    /// What was possible.
+    pub fn allows(&self, key: u64, oldest: u64, version: u64) -> Result<(), Possible> {
         let newest = u64::from(self.issued[key as usize].load(SeqCst));
         if (oldest == 0 && !self.known) || (oldest..=newest).contains(&version) {
             return Ok(());
         }
-        Err(match newest - oldest {
-            0 => format!("version {oldest}"),
-            _ => format!("a version from {oldest} to {newest}"),
-        })
+        Err(Possible { oldest, newest })
     }
 
     /// Waits for the right to replace a record.
@@ -98,7 +113,8 @@ mod tests {
         assert!(versions.allows(3, before, 0).is_ok() && versions.allows(3, before, 1).is_ok());
         writer.acknowledge();
         let after = versions.oldest(3);
-        assert_eq!(versions.allows(3, after, 0), Err("version 1".to_owned()));
+        let possible = versions.allows(3, after, 0).unwrap_err();
+        assert_eq!(possible.to_string(), "version 1");
         assert!(
             versions.allows(3, before, 0).is_ok(),
             "its read was sent before"

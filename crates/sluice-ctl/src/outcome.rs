@@ -1,8 +1,52 @@
-//! Answers for people and for programs.
+//! What became of a command, for people and for programs.
 
 use serde_json::{Value, json};
 use sluice_abi::{Completion, Operation, Range, Reason, Status};
+use sluice_control::Connection;
 use std::fmt::Write;
+use std::process::ExitCode;
+
+/// Version of what `--json` prints.
+const SCHEMA: &str = "sluice.ctl/1";
+
+/// What became of a command.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Lines to print.
+    pub text: String,
+    /// Whether the command was carried out, also if nothing was to be done. The device may have
+    /// refused it or a part of it instead.
+    pub is_done: bool,
+}
+
+impl Outcome {
+    /// The exit status.
+    #[must_use]
+    pub fn status(&self) -> ExitCode {
+        ExitCode::from(u8::from(!self.is_done))
+    }
+}
+
+/// An object with what every answer has.
+pub fn object(to: &Connection, command: &str, fields: Value) -> Value {
+    let mut object = json!({
+        "schema": SCHEMA,
+        "command": command,
+        "pid": to.view().stats().pid.load(std::sync::atomic::Ordering::Relaxed),
+        "pages": to.view().pages(),
+    });
+    if let (Some(all), Value::Object(more)) = (object.as_object_mut(), fields) {
+        all.extend(more);
+    }
+    object
+}
+
+/// The outcome of a command that had these answers.
+pub fn outcome<'a>(text: String, answers: impl IntoIterator<Item = &'a Completion>) -> Outcome {
+    let mut answers = answers.into_iter();
+    let is_done = answers.all(|answer| matches!(answer.status, Status::Done | Status::Nothing));
+    Outcome { text, is_done }
+}
 
 /// A status in `--json`.
 pub fn status_name(status: Status) -> &'static str {
