@@ -17,7 +17,6 @@ import limits
 import trouble
 
 HERE = Path(__file__).parent
-LOG_BYTES = 8 << 20
 GONE_SECONDS = 10
 
 
@@ -85,13 +84,25 @@ def build(folder: Path) -> Path:
     return program
 
 
+def _said(log: Path) -> Path:
+    """What a run prints, beside its log."""
+    return log.with_suffix(".said")
+
+
+def _log_bytes(path: Path) -> int:
+    """Length of a log, which is in front of it."""
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(8), "little")
+
+
 def _log_of(path: Path) -> list[str]:
     if not path.exists():
         return []
     with path.open("rb") as file:
-        head = file.read(LOG_BYTES)
-    used = int.from_bytes(head[:8], "little")
-    return head[8 : 8 + used].decode(errors="replace").splitlines()
+        file.seek(8)
+        return file.read(_log_bytes(path)).decode(errors="replace").splitlines()
 
 
 def _program(chosen: Round, tools: Tools, folder: Path, name: str, file: str) -> list[str]:
@@ -116,20 +127,32 @@ def _device(chosen: Round, tools: Tools, file: str) -> list[str]:
     return [*words, "--"]
 
 
-def _run(command: list[str], mark: str, seconds: float, said: Path, ring=None) -> tuple[int, str]:
+def _has_ended(child: subprocess.Popen, seconds: float, said: Path, log: Path) -> bool:
+    """Waits for its end; gives up when neither output nor log has grown for so long."""
+    seen, since = None, time.monotonic()
+    while time.monotonic() - since < seconds:
+        try:
+            child.wait(min(1, seconds))
+            return True
+        except subprocess.TimeoutExpired:
+            if (now := (said.stat().st_size, _log_bytes(log))) != seen:
+                seen, since = now, time.monotonic()
+    return False
+
+
+def _run(command: list[str], mark: str, seconds: float, log: Path, ring=None) -> tuple[int, str]:
     """Status, and the stacks if it hung. Its output goes to a file, which nobody waits for."""
     name, value = mark.split("=")
+    said = _said(log)
     with said.open("wb") as out:
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT,
                                  stdin=subprocess.DEVNULL, start_new_session=True,
                                  env=os.environ | {name: value})
     stop_ring = ring(child.pid) if ring else lambda: ""
     hung = ""
-    try:
-        child.wait(seconds)
-    except subprocess.TimeoutExpired:
+    if not _has_ended(child, seconds, said, log):
         left = trouble.processes(mark)
-        hung = f"it did not end in {seconds:.0f} s\n{trouble.stacks(left)}"
+        hung = f"it took no step for {seconds:.0f} s\n{trouble.stacks(left)}"
         trouble.kill([*left, child.pid])
         child.wait()
         trouble.wait_until_gone(mark, GONE_SECONDS)
@@ -140,11 +163,11 @@ def _run(command: list[str], mark: str, seconds: float, said: Path, ring=None) -
 
 def _native(chosen: Round, tools: Tools, folder: Path, file: str) -> Ended:
     mark = f"SLUICE_TORTURE={uuid.uuid4().hex}"
-    said = folder / "native.said"
+    log = folder / "native"
     command = _program(chosen, tools, folder, "native", file)
-    status, hung = _run(command, mark, tools.seconds, said)
+    status, hung = _run(command, mark, tools.seconds, log)
     trouble.kill(trouble.wait_until_gone(mark, GONE_SECONDS))
-    return Ended(status, said.read_text(errors="replace"), _log_of(folder / "native"), hung)
+    return Ended(status, _said(log).read_text(errors="replace"), _log_of(log), hung)
 
 
 def _leftovers(mark: str, pid_of_session: int) -> str:
@@ -160,7 +183,7 @@ def _leftovers(mark: str, pid_of_session: int) -> str:
 
 def _live(chosen: Round, tools: Tools, folder: Path, file: str) -> Ended:
     mark = f"SLUICE_TORTURE={uuid.uuid4().hex}"
-    said = folder / "live.said"
+    log = folder / "live"
     command = _device(chosen, tools, file) + _program(chosen, tools, folder, "live", file)
     session = 0
 
@@ -169,17 +192,17 @@ def _live(chosen: Round, tools: Tools, folder: Path, file: str) -> Ended:
         session = pid
         if "ring" not in chosen.outside:
             return lambda: ""
-        sender = trouble.Ring(tools.sluice, pid, chosen.seed, limits.policies(chosen.trap))
+        sender = trouble.Ring(tools.sluice, pid, chosen.seed, limits.POLICIES)
         sender.start()
         return sender.stop
 
     hogs = trouble.start_hogs(2 if "hogs" in chosen.outside else 0)
     try:
-        status, hung = _run(command, mark, tools.seconds, said, ring)
+        status, hung = _run(command, mark, tools.seconds, log, ring)
     finally:
         trouble.stop_hogs(hogs)
     hung = hung or _leftovers(mark, session)
-    return Ended(status, said.read_text(errors="replace"), _log_of(folder / "live"), hung)
+    return Ended(status, _said(log).read_text(errors="replace"), _log_of(log), hung)
 
 
 def _difference(native: list[str], live: list[str]) -> str:

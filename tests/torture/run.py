@@ -33,10 +33,10 @@ def drawn(seed: int, steps: int) -> Iterator[Round]:
         count += 1
         program = "python" if place == "heap" and numbers.random() < 0.25 else "c"
         outside = numbers.choice(["alone", "alone", "ring", "ring+hogs", "hogs"])
+        seed, policy = numbers.randrange(1, 1 << 31), numbers.choice(limits.POLICIES)
         yield Round(
-            program, numbers.randrange(1, 1 << 31), trap, place,
-            numbers.choice(limits.policies(trap)), numbers.choice(limits.CACHES),
-            numbers.choice(limits.READS), steps, outside,
+            program, seed, trap, place, policy, numbers.choice(limits.CACHES),
+            numbers.choice(limits.READS), limits.steps(policy, steps), outside,
         )
 
 
@@ -45,7 +45,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=10, help="start no round after that")
     parser.add_argument("--seed", type=int, default=1, help="draws the rounds")
     parser.add_argument("--steps", type=int, default=300, help="steps of each round")
-    parser.add_argument("--limit", type=float, default=120, help="seconds until a round hangs")
+    parser.add_argument("--limit", type=float, default=120,
+                        help="seconds without a step after which a round hangs")
     parser.add_argument("--round", action="append", default=[], help="play this one only")
     parser.add_argument("--times", type=int, default=1, help="how often to play each --round")
     parser.add_argument("--without", default="", help="names of steps to leave out")

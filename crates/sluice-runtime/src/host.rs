@@ -63,7 +63,7 @@ pub struct Host {
     pub top: u64,
     /// Where pages have been in the cache, or have left the device.
     pub used: Groups,
-    /// Whether evictions have to wait.
+    /// Which evictions have to wait.
     pub progress: Progress,
     /// Pages that are mapped.
     mapped: u64,
@@ -323,9 +323,13 @@ impl Host {
     /// Unmaps one page that the model evicted while it was needed. Its thread has had its turn
     /// since. Returns the page and whether it was written.
     pub fn next_orphan(&mut self) -> Option<(u64, bool)> {
-        while self.orphan_count > 0 && !self.progress.is_stuck() {
+        for at in (0..self.orphan_count).rev() {
+            let lpn = self.orphans[at];
+            if self.progress.holds(lpn) {
+                continue;
+            }
             self.orphan_count -= 1;
-            let lpn = self.orphans[self.orphan_count];
+            self.orphans[at] = self.orphans[self.orphan_count];
             if self.state[lpn as usize] & (ORPHAN | MAPPED | PENDING) == ORPHAN | MAPPED {
                 self.state[lpn as usize] &= !ORPHAN;
                 let written = self.take_away(lpn);
@@ -424,7 +428,7 @@ impl Host {
     fn give_up(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let mapped = state & (MAPPED | PENDING) == MAPPED;
-        if mapped && !(self.progress.is_stuck() && self.keep_orphan(lpn)) {
+        if mapped && !(self.progress.holds(lpn) && self.keep_orphan(lpn)) {
             return self.take_away(lpn);
         }
         if mapped || state & PENDING != 0 {

@@ -169,6 +169,20 @@ fn handlers_may_miss_around_forks() {
     all_well(helper!("abuse_handlers.c"), &["fork 1000"]);
 }
 
+/// LIFO evicts the first page of a load for its second. The handler's page, another one each time,
+/// came before the load had faulted often enough to count as stuck: it was never over.
+#[test]
+fn a_load_across_pages_gets_on_between_handlers() {
+    let program = helper!("abuse_handlers.c").to_str().expect("plain letters");
+    for policy in ["lifo", "mru"] {
+        for trap in TRAPS {
+            let sluice = small(trap).set("cache.policy", policy);
+            let out = within_limit(&mut sluice.prepare([program, "across", "300"]));
+            assert_eq!(fault(&out), None, "{trap} {policy}");
+        }
+    }
+}
+
 /// Forks for eight seconds: a page has to be stored to in the middle of one.
 #[test]
 fn a_snapshot_holds_while_another_thread_stores() {

@@ -64,6 +64,18 @@ static void fork_and_wait(int round) {
     CHECK(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* Instructions that each need two pages, on many pages. */
+static void load_across_pages(int round) {
+    for (size_t n = 0; n < 64; n++) {
+        size_t boundary = ((size_t)round * 67 + n * 13) % (BYTES / PAGE - 1) + 1;
+        const char *at = (const char *)counters + boundary * PAGE - 4;
+        uint64_t found;
+        __asm__ volatile("" : "+r"(at));
+        memcpy(&found, at, sizeof found);
+        __asm__ volatile("" : : "r"(found));
+    }
+}
+
 int main(int count, char **arguments) {
     limit(28);
     CHECK(count == 3);
@@ -71,6 +83,7 @@ int main(int count, char **arguments) {
     act = strcmp(arguments[1], "map") == 0 ? map_and_drop : act;
     act = strcmp(arguments[1], "malloc") == 0 ? allocate_and_free : act;
     act = strcmp(arguments[1], "fork") == 0 ? fork_and_wait : act;
+    act = strcmp(arguments[1], "across") == 0 ? load_across_pages : act;
     CHECK(act);
     counters = aligned_alloc(PAGE, BYTES);
     CHECK(counters);
