@@ -163,7 +163,7 @@ impl Loop {
     fn issue(&mut self, device: &mut Device, now: Ps, requester: usize, access: Access) -> Ps {
         let lpn = device.config().lpn_of(access.addr);
         if self.options.keep_pages {
-            self.result.pages.push(lpn.0 as u32);
+            self.result.pages.push(lpn.0);
         }
         let op = if access.write { Op::Write } else { Op::Read };
         let req = Request {

@@ -256,7 +256,7 @@ fn a_written_page_goes_back_line_by_line() {
     let migration = memory.stats().migration;
     assert_eq!((migration.demotions, migration.dirty_demotions), (1, 1));
     assert_eq!(memory.stats().link_bytes[0], 64 * 64);
-    assert_eq!(memory.device().stats().migration.given, 1);
+    assert_eq!(memory.device().stats().migration.demoted, 1);
     memory.reset_stats();
     memory.read(begin + Ps::from_us(50), 0, false);
     assert_eq!(memory.stats().requests.device_read_hits, 1);
@@ -357,7 +357,7 @@ fn a_huge_page_goes_chunk_by_chunk() {
         shootdown: true,
     };
     assert_eq!(memory.take_moved(), Some(whole));
-    assert_eq!(memory.device().stats().migration.taken, 512);
+    assert_eq!(memory.device().stats().migration.promoted, 512);
 }
 
 /// The copy shares the link with accesses: it stretches when they fill it.

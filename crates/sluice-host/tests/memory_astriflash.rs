@@ -72,7 +72,7 @@ fn the_page_used_longest_ago_leaves_and_is_given_back_if_written() {
     let migration = memory.stats().migration;
     assert_eq!((migration.demotions, migration.dirty_demotions), (2, 1));
     assert_eq!(memory.stats().link_bytes, [PAGE, 4 * PAGE]);
-    assert_eq!(memory.device().stats().migration.given, 1);
+    assert_eq!(memory.device().stats().migration.demoted, 1);
     memory.read(us(500), 0, false);
     assert_eq!(memory.stats().requests.device_read_hits, 2);
 }

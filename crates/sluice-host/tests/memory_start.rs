@@ -179,7 +179,7 @@ fn a_page_that_changes_goes_back_to_the_device() {
             (pages, dirty)
         );
         assert_eq!(memory.stats().link_bytes, [dirty * PAGE, reads(pages)]);
-        assert_eq!(memory.device().stats().migration.given, dirty);
+        assert_eq!(memory.device().stats().migration.demoted, dirty);
     }
 }
 
@@ -244,6 +244,6 @@ fn others_leave_at_the_cost_of_their_contents() {
             (pages, dirty),
             "{pages} promoted"
         );
-        assert_eq!(memory.device().stats().migration.given, dirty);
+        assert_eq!(memory.device().stats().migration.demoted, dirty);
     }
 }

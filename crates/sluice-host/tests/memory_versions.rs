@@ -270,7 +270,7 @@ impl Artifact for Demotion {
 
     fn returns(&self, device: &mut Device, now: Ps, page: Lpn) {
         if *self == Demotion::Programmed {
-            device.program_page(now, page);
+            device.demote_to_flash(now, page);
         }
     }
 }

@@ -1,61 +1,67 @@
-//! From a page to a number, for every page of the device.
+//! From a page to where it is, for every page of the device.
 
-/// Per LPN a number below a bound, or none: three bytes a page if the bound allows it, else four.
+use sluice_units::{IndexType, Lpn, Table};
+use std::marker::PhantomData;
+
+/// Per LPN the index of something, such as a slot, below a bound, or none: three bytes a page if
+/// the bound allows it, else four.
 ///
 /// Arrays of integers, so that fresh memory is zeroed by the operating system.
-pub(crate) struct PageIndex {
+pub(crate) struct PageIndex<I> {
     /// Per LPN: number + 1, or 0. Empty if the numbers need four bytes.
-    narrow: Vec<[u8; 3]>,
-    /// The same in four bytes. Empty if they do not.
-    wide: Vec<u32>,
+    narrow: Table<Lpn, [u8; 3]>,
+    /// Per LPN: number + 1, or 0. Empty if three bytes are enough.
+    wide: Table<Lpn, u32>,
+    of: PhantomData<fn(I)>,
 }
 
 /// Numbers below this fit, with 1 added, into three bytes.
 const NARROW_MAX: u32 = (1 << 24) - 1;
 
-impl PageIndex {
+impl<I: IndexType> PageIndex<I> {
     /// `bound` is above every number that it will hold.
-    pub fn new(pages: u32, bound: u32) -> PageIndex {
+    pub fn new(pages: u32, bound: u32) -> PageIndex<I> {
         let (narrow, wide) = match bound <= NARROW_MAX {
             true => (pages, 0),
             false => (0, pages),
         };
         PageIndex {
-            narrow: vec![[0; 3]; narrow as usize],
-            wide: vec![0; wide as usize],
+            narrow: Table::filled(narrow, [0; 3]),
+            wide: Table::filled(wide, 0),
+            of: PhantomData,
         }
     }
 
-    /// The page's number.
+    /// Where the page is.
     #[inline]
-    pub fn get(&self, lpn: u32) -> Option<u32> {
-        let number = match self.narrow.get(lpn as usize) {
+    pub fn get(&self, lpn: Lpn) -> Option<I> {
+        let number = match self.narrow.get(lpn) {
             Some([low, middle, high]) => u32::from_le_bytes([*low, *middle, *high, 0]),
-            None => self.wide[lpn as usize],
+            None => self.wide[lpn],
         };
-        number.checked_sub(1)
+        number.checked_sub(1).map(I::new)
     }
 
-    /// Gives the page a number, in the place of the one that it may have.
+    /// Notes where the page is from now on.
     #[inline]
-    pub fn set(&mut self, lpn: u32, number: u32) {
-        self.put(lpn, number + 1);
+    pub fn set(&mut self, lpn: Lpn, index: I) {
+        self.put(lpn, index.number() + 1);
     }
 
-    /// Takes the page's number away.
+    /// Notes that the page is nowhere.
     #[inline]
-    pub fn clear(&mut self, lpn: u32) {
+    pub fn clear(&mut self, lpn: Lpn) {
         self.put(lpn, 0);
     }
 
     #[inline]
-    fn put(&mut self, lpn: u32, number: u32) {
-        match self.narrow.get_mut(lpn as usize) {
+    fn put(&mut self, lpn: Lpn, number: u32) {
+        match self.narrow.get_mut(lpn) {
             Some(entry) => {
                 let [low, middle, high, _] = number.to_le_bytes();
                 *entry = [low, middle, high];
             }
-            None => self.wide[lpn as usize] = number,
+            None => self.wide[lpn] = number,
         }
     }
 }
@@ -75,19 +81,19 @@ mod tests {
             bound in prop::sample::select(vec![1, 200, NARROW_MAX, NARROW_MAX + 1, u32::MAX]),
             steps in prop::collection::vec((0..PAGES, any::<u32>(), 0..3u8), 1..400),
         ) {
-            let (mut index, mut naive) = (PageIndex::new(PAGES, bound), BTreeMap::new());
+            let (mut index, mut naive) = (PageIndex::<u32>::new(PAGES, bound), BTreeMap::new());
             for (lpn, number, step) in steps {
                 // The highest number often, because that is where a byte would be lost.
                 let number = if step == 1 { bound - 1 } else { number % bound };
                 if step == 0 {
-                    index.clear(lpn);
+                    index.clear(Lpn(lpn));
                     naive.remove(&lpn);
                 } else {
-                    index.set(lpn, number);
+                    index.set(Lpn(lpn), number);
                     naive.insert(lpn, number);
                 }
                 for page in 0..PAGES {
-                    prop_assert_eq!(index.get(page), naive.get(&page).copied());
+                    prop_assert_eq!(index.get(Lpn(page)), naive.get(&page).copied());
                 }
             }
         }
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn it_takes_three_bytes_a_page_as_long_as_they_do() {
-        let bytes = |index: &PageIndex| index.narrow.len() * 3 + index.wide.len() * 4;
+        let bytes = |index: &PageIndex<u32>| index.narrow.count() * 3 + index.wide.count() * 4;
         assert_eq!(bytes(&PageIndex::new(100, NARROW_MAX)), 300);
         assert_eq!(bytes(&PageIndex::new(100, NARROW_MAX + 1)), 400);
     }

@@ -32,8 +32,8 @@ pub use config::{
     WriteLogSettings, WritePolicy, params,
 };
 pub use device::{
-    BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, Lines, Refused, TUNABLE, Taken,
-    is_tunable,
+    BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, LineUse, Promoted, Refused,
+    TUNABLE, is_tunable,
 };
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};

@@ -1,5 +1,6 @@
 //! Where the time of an access goes.
 
+use crate::nand::Served;
 use sluice_units::Ps;
 use std::ops::{AddAssign, Sub};
 
@@ -42,9 +43,19 @@ impl Parts {
         ]
     }
 
-    /// The whole.
+    /// Adds what a read of flash took.
+    #[inline]
+    pub(crate) fn wait_for(&mut self, served: &Served) {
+        self.flash_queue += served.queue;
+        self.flash_gc += served.gc;
+        self.flash_service += served.service;
+    }
+
+    /// The time of all parts together.
+    #[inline]
     pub fn total(&self) -> Ps {
-        self.named().into_iter().map(|(_, part)| part).sum()
+        let front = self.protocol + self.indexing + self.dram + self.stall + self.merge;
+        front + self.flash_queue + self.flash_gc + self.flash_service
     }
 }
 

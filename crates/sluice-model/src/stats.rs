@@ -68,11 +68,11 @@ macro_rules! write_log_counters {
 macro_rules! migration_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
         /// Pages that host memory took from the device.
-        Simulated: taken as taken;
+        Simulated: promoted as taken;
         /// Of the pages taken, those of which flash had an older copy or none.
-        Simulated: taken_dirty as taken_dirty;
+        Simulated: promoted_dirty as taken_dirty;
         /// Pages that the device got back.
-        Simulated: given as given;
+        Simulated: demoted as given;
         /// Of the pages given back, those that came into the device's cache and were not there.
         Simulated: fills as fills;
         /// Of the pages given back, those that were programmed at once: written through, or around
@@ -94,7 +94,7 @@ write_log_counters! { [counters] {
     WriteLogStats
     fields {
         /// Lines appended for a page that the host gave back; they are also `appends`.
-        given,
+        demoted,
         /// How long appends waited for a free buffer, all together, in picoseconds.
         stall_ps,
     }
@@ -187,7 +187,7 @@ sluice_abi::device_counters! { [counters] {
 impl WriteLogStats {
     /// Accesses that the log served.
     pub fn served(&self) -> u64 {
-        self.appends - self.given + self.hits
+        self.appends - self.demoted + self.hits
     }
 }
 

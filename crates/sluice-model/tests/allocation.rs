@@ -49,10 +49,10 @@ fn exercise(device: &mut Device, accesses: u64) {
         match rng.below(50) {
             0 => device.discard(now, lpn),
             1 => device.write_back(now, lpn),
-            2 => device.advance(now, &mut EveryThirdWritten),
-            3 => _ = device.take_page(now, lpn),
-            4 => _ = device.give_page(now, lpn, &mut EveryThirdWritten),
-            5 => device.program_page(now, lpn),
+            2 => device.advance(now),
+            3 => _ = device.promote(now, lpn),
+            4 => _ = device.demote(now, lpn, &mut EveryThirdWritten),
+            5 => device.demote_to_flash(now, lpn),
             op => {
                 let op = if op % 2 == 0 { Op::Write } else { Op::Read };
                 device.access(
@@ -230,8 +230,8 @@ fn the_write_log_and_the_hint_allocate_nothing_either() {
         let op = [Op::Write, Op::Write, Op::Read][rng.below(3) as usize];
         match rng.below(200) {
             0 => device.discard(now, Lpn::of(lpn)),
-            1 => _ = device.take_page(now, Lpn::of(lpn)),
-            2 => _ = device.give_page(now, Lpn::of(lpn), &mut EveryThirdWritten),
+            1 => _ = device.promote(now, Lpn::of(lpn)),
+            2 => _ = device.demote(now, Lpn::of(lpn), &mut EveryThirdWritten),
             _ => _ = device.access(now, Request { addr, op }, &mut EveryThirdWritten),
         }
     }

@@ -49,7 +49,7 @@ fn lines_of_pages_that_leave_are_those_used_since_they_came() {
         }
         assert!(cached.len() <= 4, "{step}");
     }
-    let lines = device.lines().expect("they are tracked");
+    let lines = device.line_use().expect("they are tracked");
     assert_eq!(lines.touched_of_evicted(), touched);
     assert_eq!(lines.written_of_programmed(), written);
     assert!(

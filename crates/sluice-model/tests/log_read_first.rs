@@ -48,9 +48,9 @@ fn load(device: &mut Device, now: Ps, lpn: u64) -> Ps {
 }
 
 fn ends_at(device: &mut Device, end: Ps) {
-    device.advance(end - Ps(1), &mut ());
+    device.advance(end - Ps(1));
     assert_eq!(device.stats().write_log.compactions, 0, "before {end}");
-    device.advance(end, &mut ());
+    device.advance(end);
     assert_eq!(device.stats().write_log.compactions, 1, "at {end}");
 }
 

@@ -83,13 +83,13 @@ fn the_open_buffer_is_compacted_in_the_background_when_asked() {
     let now = Ps::from_us(1);
     device.compact_log(now);
     let end = now + (READ + PROGRAM) * 2;
-    device.advance(end - Ps(1), &mut ());
+    device.advance(end - Ps(1));
     assert_eq!(device.stats().write_log.compactions, 0);
     store(&mut device, end - Ps(1), 20);
-    device.advance(end, &mut ());
+    device.advance(end);
     assert_eq!(device.stats().write_log.compactions, 1);
     assert_eq!(device.stats().write_log.pages_flushed, 9);
     device.compact_log(end);
-    device.advance(end + (READ + PROGRAM) * 2, &mut ());
+    device.advance(end + (READ + PROGRAM) * 2);
     assert_eq!(device.stats().write_log.pages_flushed, 10);
 }

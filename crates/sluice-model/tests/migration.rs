@@ -11,7 +11,7 @@ const LOG: (&str, &str) = ("write_log.capacity", "64KiB");
 const SMALL: (&str, &str) = ("cache.capacity", "16KiB");
 
 fn take(device: &mut Device, now: Ps, lpn: u64) -> bool {
-    device.take_page(now, Lpn::of(lpn)).dirty
+    device.promote(now, Lpn::of(lpn)).dirty
 }
 
 fn programs(device: &Device) -> u64 {
@@ -30,7 +30,7 @@ fn a_page_that_was_only_read_is_taken_clean_and_flash_still_has_it() {
     assert_eq!(read(&mut device, LATER, 3).done_at, LATER + MISS);
     assert_eq!(programs(&device), 0);
     let migration = device.stats().migration;
-    assert_eq!((migration.taken, migration.taken_dirty), (2, 0));
+    assert_eq!((migration.promoted, migration.promoted_dirty), (2, 0));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_written_page_is_taken_dirty_and_never_programmed() {
         write(&mut device, Ps::ZERO, 3);
         assert!(take(&mut device, LATER, 3), "{pairs:?}");
         assert!(!take(&mut device, LATER, 3), "{pairs:?}: taken twice");
-        device.advance(LATER * 2, &mut ());
+        device.advance(LATER * 2);
         assert_eq!(programs(&device), 0, "{pairs:?}");
     }
 }
@@ -62,7 +62,7 @@ fn what_the_log_has_flushed_is_clean() {
 #[test]
 fn a_page_that_is_given_lands_in_the_cache_without_a_read() {
     let mut device = device(&[SMALL]);
-    let given = device.give_page(LATER, Lpn(5), &mut ());
+    let given = device.demote(LATER, Lpn(5), &mut ());
     assert_eq!(given.served_by, ServedBy::CacheHit);
     assert_eq!(given.done_at, LATER + HIT);
     assert_eq!(device.stats().flash_reads, 0);
@@ -77,7 +77,7 @@ fn a_page_that_is_given_lands_in_the_cache_without_a_read() {
     assert!(evict.is_ok());
     assert_eq!(programs(&device), 1);
     let stats = device.stats();
-    assert_eq!((stats.migration.given, stats.migration.fills), (1, 1));
+    assert_eq!((stats.migration.demoted, stats.migration.fills), (1, 1));
     assert_eq!(stats.accesses(), 2);
 }
 
@@ -85,7 +85,7 @@ fn a_page_that_is_given_lands_in_the_cache_without_a_read() {
 fn a_page_that_is_given_makes_room_like_any_other() {
     let mut device = device(&[SMALL]);
     (0..4).for_each(|lpn| _ = write(&mut device, Ps::ZERO, lpn));
-    let given = device.give_page(LATER, Lpn(5), &mut ());
+    let given = device.demote(LATER, Lpn(5), &mut ());
     assert_eq!(given.done_at, LATER + HIT);
     assert_eq!(device.stats().dirty_evictions, 1);
     assert!(device.is_cached(Lpn(5)) && device.cached_pages() == 4);
@@ -99,7 +99,7 @@ fn stores_that_write_through_or_around_take_given_pages_along() {
         ("cache.store_miss", "around", false),
     ] {
         let mut device = device(&[(key, value)]);
-        device.give_page(LATER, Lpn(5), &mut ());
+        device.demote(LATER, Lpn(5), &mut ());
         assert_eq!(device.is_cached(Lpn(5)), cached, "{value}");
         assert_eq!(programs(&device), 1, "{value}");
         assert_eq!(device.stats().flash_reads, 0, "{value}");
@@ -110,7 +110,7 @@ fn stores_that_write_through_or_around_take_given_pages_along() {
 #[test]
 fn with_a_log_the_page_is_appended_line_by_line() {
     let mut device = device(&[LOG]);
-    let given = device.give_page(LATER, Lpn(5), &mut ());
+    let given = device.demote(LATER, Lpn(5), &mut ());
     assert_eq!(given.served_by, ServedBy::WriteLog);
     assert_eq!(given.done_at, LATER + LOG_INDEX + HIT);
     assert!(!device.is_cached(Lpn(5)));
@@ -121,7 +121,7 @@ fn with_a_log_the_page_is_appended_line_by_line() {
         assert_eq!(found.served_by, ServedBy::WriteLog, "line {line}");
     }
     let log = device.stats().write_log;
-    assert_eq!((log.appends, log.given, log.hits), (64, 64, 3));
+    assert_eq!((log.appends, log.demoted, log.hits), (64, 64, 3));
     assert_eq!(log.served(), 3);
     assert!(take(&mut device, LATER * 3, 5));
     assert_eq!(device.stats().write_log.dropped, 64);
@@ -135,11 +135,11 @@ fn a_page_that_is_programmed_at_once_is_in_flash_alone() {
         let mut device = device(pairs);
         write(&mut device, Ps::ZERO, 5);
         read(&mut device, LATER, 5);
-        device.program_page(LATER * 2, Lpn(5));
+        device.demote_to_flash(LATER * 2, Lpn(5));
         assert!(!device.is_cached(Lpn(5)));
         assert_eq!(programs(&device), 1, "{pairs:?}");
         let migration = device.stats().migration;
-        assert_eq!((migration.given, migration.programs), (1, 1));
+        assert_eq!((migration.demoted, migration.programs), (1, 1));
         let found = read(&mut device, LATER * 3, 5);
         assert_eq!(found.served_by, ServedBy::Flash, "{pairs:?}");
         assert!(!take(&mut device, LATER * 4, 5), "{pairs:?}");
@@ -156,8 +156,8 @@ fn compaction_programs_a_given_page_without_a_read() {
     for lpn in 6..69 {
         write(&mut device, Ps::ZERO, lpn);
     }
-    device.give_page(LATER, Lpn(5), &mut ());
-    device.advance(LATER * 2, &mut ());
+    device.demote(LATER, Lpn(5), &mut ());
+    device.advance(LATER * 2);
     let log = device.stats().write_log;
     assert_eq!((log.compactions, log.pages_flushed), (2, 65));
     assert_eq!(log.compaction_reads, 64);
@@ -169,10 +169,10 @@ fn a_full_log_holds_a_given_page_up() {
     // A page is as large as both buffers: the second half waits until the first is in flash.
     let half = [("write_log.capacity", "4KiB"), ("write_log.buffers", "2")];
     let mut device = device(&half);
-    let first = device.give_page(LATER, Lpn(5), &mut ());
+    let first = device.demote(LATER, Lpn(5), &mut ());
     assert_eq!(first.done_at, LATER + LOG_INDEX + HIT);
     let now = LATER + Ps(1);
-    let second = device.give_page(now, Lpn(6), &mut ());
+    let second = device.demote(now, Lpn(6), &mut ());
     // Its 32 lines are half a page: read, then programmed; then the other half of the same page.
     let flushed = Ps::from_us(40 + 200);
     assert_eq!(second.done_at, LATER + LOG_INDEX + flushed * 2 + HIT);
@@ -206,7 +206,7 @@ fn an_expander_has_every_line_written() {
     }
     let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
     assert!(!take(&mut device, Ps::ZERO, 5));
-    let given = device.give_page(LATER, Lpn(5), &mut ());
+    let given = device.demote(LATER, Lpn(5), &mut ());
     assert_eq!(given.done_at, LATER + Ps::from_ns(63 * 2 + 100));
     assert_eq!(device.balance(), Ok(()));
 }
@@ -217,6 +217,6 @@ fn a_page_is_cached_from_when_its_fill_is_done() {
     assert_eq!(device.cached_at(Lpn(3)), None);
     let there = read(&mut device, Ps::from_us(1), 3).done_at;
     assert_eq!(device.cached_at(Lpn(3)), Some(there));
-    device.take_page(Ps::from_us(100), Lpn(3));
+    device.promote(Ps::from_us(100), Lpn(3));
     assert_eq!(device.cached_at(Lpn(3)), None);
 }

@@ -184,7 +184,7 @@ fn lines_of_the_pages_that_leave_are_counted() {
     for page in 10..12 {
         at(page, page * 4_096, Op::Read);
     }
-    let lines = device.lines().expect("they are tracked");
+    let lines = device.line_use().expect("they are tracked");
     let one =
         |counts: &[u64]| -> Vec<usize> { (0..counts.len()).filter(|n| counts[*n] == 1).collect() };
     assert_eq!(one(lines.touched_of_evicted()), [1, 3]);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sluice_model::prefetch::{Arrival, Outcome, Picks, Reach, Seen};
 use sluice_model::{Device, PREFETCHES, RawConfig, Stats};
 use sluice_testkit::rig::{device, read};
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps};
 
 /// Longer than a miss, so that every prefetch is in time.
 const PAUSE: Ps = Ps::from_us(100);
@@ -244,7 +244,7 @@ fn best_offset_finds_the_offset_that_is_in_time() {
             policy.access(
                 Seen {
                     at,
-                    lpn,
+                    lpn: Lpn::of(lpn),
                     outcome: Outcome::FirstUse,
                 },
                 reach,
@@ -255,8 +255,8 @@ fn best_offset_finds_the_offset_that_is_in_time() {
                 let at = at + latency;
                 policy.arrives(Arrival {
                     at,
-                    lpn: *pick,
-                    cause: lpn,
+                    lpn: Lpn::of(*pick),
+                    cause: Lpn::of(lpn),
                 });
             }
         }
@@ -406,7 +406,7 @@ proptest! {
         let reach = Reach { degree: degree as u32, distance: 1 };
         for (index, lpn) in pages.iter().enumerate() {
             let mut picks = Picks::new();
-            let seen = Seen { at: Ps::ZERO, lpn: *lpn, outcome: Outcome::Miss };
+            let seen = Seen { at: Ps::ZERO, lpn: Lpn::of(*lpn), outcome: Outcome::Miss };
             policy.access(seen, reach, &mut picks);
             let plain = plain_markov(&pages[..=index], degree, followers);
             prop_assert_eq!(picks.as_slice(), &plain[..], "step {}", index);
@@ -430,10 +430,10 @@ proptest! {
                 let outcome = outcomes[usize::from(*kind)];
                 let picks = twins.each_mut().map(|policy| {
                     let mut picks = Picks::new();
-                    policy.access(Seen { at: now, lpn: *lpn, outcome }, reach, &mut picks);
+                    policy.access(Seen { at: now, lpn: Lpn::of(*lpn), outcome }, reach, &mut picks);
                     for pick in picks.as_slice() {
                         let at = now + Ps::from_us(40);
-                        policy.arrives(Arrival { at, lpn: *pick, cause: *lpn });
+                        policy.arrives(Arrival { at, lpn: Lpn::of(*pick), cause: Lpn::of(*lpn) });
                     }
                     picks.as_slice().to_vec()
                 });

@@ -215,7 +215,7 @@ fn time_given_late_does_not_turn_back() {
     let noon = Ps::from_ms(5);
     read(&mut device, noon, 0);
     assert_eq!(read(&mut device, Ps::ZERO, 1).done_at, noon + MISS);
-    device.advance(noon * 2, &mut ());
+    device.advance(noon * 2);
     let completion = access(&mut device, noon, 2, Op::Read);
     assert_eq!(completion.done_at, noon * 2 + MISS);
 }

@@ -117,13 +117,13 @@ fn compaction_of_k_pages_takes_the_busiest_dies_reads_and_programs() {
             store(&mut device, Ps::ZERO, lpn, 0);
         }
         let end = AT_LOG + (READ + PROGRAM) * turns;
-        device.advance(end - Ps(1), &mut ());
+        device.advance(end - Ps(1));
         assert_eq!(
             device.stats().write_log.compactions,
             0,
             "{pages} pages, a picosecond early"
         );
-        device.advance(end, &mut ());
+        device.advance(end);
         let stats = device.stats();
         assert_eq!(stats.write_log.compactions, 1, "{pages} pages");
         assert_eq!((stats.flash_reads, stats.host_programs), (pages, pages));
@@ -142,9 +142,9 @@ fn one_coalescing_buffer_is_one_page_at_a_time() {
         store(&mut device, Ps::ZERO, lpn, 0);
     }
     let end = AT_LOG + (READ + PROGRAM) * 5;
-    device.advance(end - Ps(1), &mut ());
+    device.advance(end - Ps(1));
     assert_eq!(device.stats().write_log.compactions, 0);
-    device.advance(end, &mut ());
+    device.advance(end);
     assert_eq!(device.stats().write_log.compactions, 1);
 }
 
@@ -159,9 +159,9 @@ fn a_cached_and_a_whole_page_are_flushed_without_a_read() {
     }
     store(&mut device, now, 1, 7);
     let end = now + AT_LOG + PROGRAM;
-    device.advance(end - Ps(1), &mut ());
+    device.advance(end - Ps(1));
     assert_eq!(device.stats().write_log.compactions, 0);
-    device.advance(end, &mut ());
+    device.advance(end);
     assert_eq!(device.stats().write_log.compactions, 1);
     assert_eq!(device.stats().flash_reads, 1, "the first load's");
     assert_eq!(device.stats().host_programs, 2);
@@ -226,7 +226,7 @@ fn a_discarded_page_never_reaches_flash() {
     store(&mut device, Ps::ZERO, 1, 1);
     device.discard(Ps::ZERO, Lpn(1));
     store(&mut device, Ps::ZERO, 0, 9);
-    device.advance(Ps::from_ms(1), &mut ());
+    device.advance(Ps::from_ms(1));
     let stats = device.stats();
     assert_eq!(
         (stats.write_log.compactions, stats.write_log.dropped),
@@ -247,7 +247,7 @@ fn a_late_write_back_supersedes_the_log() {
     store(&mut device, Ps::ZERO, 3, 0);
     device.write_back(Ps(1), Lpn(3));
     store(&mut device, Ps(2), 4, 0);
-    device.advance(Ps::from_ms(1), &mut ());
+    device.advance(Ps::from_ms(1));
     let stats = device.stats();
     assert_eq!(
         (stats.late_write_backs, stats.write_log.pages_flushed),

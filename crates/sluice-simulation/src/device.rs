@@ -46,7 +46,7 @@ pub(crate) fn write_log(stats: &Stats, device: &Device) -> Value {
 
 /// How many lines were used of the pages that left, if that was tracked.
 pub(crate) fn lines(device: &Device) -> Value {
-    device.lines().map_or(Value::Null, |lines| {
+    device.line_use().map_or(Value::Null, |lines| {
         json!({
             "touched_of_evicted": lines.touched_of_evicted(),
             "written_of_programmed": lines.written_of_programmed(),

@@ -432,9 +432,9 @@ fn migration(stats: &HostStats) -> Value {
         "shootdowns": moved.shootdowns,
         "samples": moved.samples,
         "device": {
-            "taken": device.taken,
-            "taken_dirty": device.taken_dirty,
-            "given": device.given,
+            "taken": device.promoted,
+            "taken_dirty": device.promoted_dirty,
+            "given": device.demoted,
             "fills": device.fills,
             "programs": device.programs,
         },

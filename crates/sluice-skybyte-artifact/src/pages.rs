@@ -62,7 +62,7 @@ impl Pages {
     /// A written page is on the device again, without a copy.
     pub(super) fn returns(&self, device: &mut Device, now: Ps, page: Lpn) {
         match self.demotion {
-            Demotion::Program => device.program_page(now, page),
+            Demotion::Program => device.demote_to_flash(now, page),
             Demotion::Copy | Demotion::Free => {}
         }
     }

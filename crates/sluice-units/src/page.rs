@@ -19,6 +19,9 @@ index_type! {
 
     /// A physical page number: which page of the flash array.
     pub struct Ppn;
+
+    /// Which slot of a device's DRAM cache: where a cached page is.
+    pub struct Slot;
 }
 
 impl Lpn {

@@ -67,7 +67,7 @@ impl AstriFlash {
         let first = pages.start.max(pages.end.saturating_sub(room));
         for page in first..pages.end {
             if let Found::Room(place) = self.find(Ps::ZERO, page) {
-                bus.take_page(Ps::ZERO, page);
+                bus.promote(Ps::ZERO, page);
                 self.ways[place] = Way {
                     page: page + 1,
                     dirty: is_written(page),
@@ -149,7 +149,7 @@ impl AstriFlash {
                 for _ in 0..LINES {
                     bus.line_returns(now, now);
                 }
-                bus.give_page(now, old.page - 1, place as u64);
+                bus.demote(now, old.page - 1, place as u64);
             } else {
                 bus.versions.dropped(old.page - 1, place as u64);
             }

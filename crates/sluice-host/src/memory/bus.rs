@@ -404,17 +404,17 @@ impl Bus {
     }
 
     /// Takes the contents of a page from the device. Says whether flash does not have them.
-    pub fn take_page(&mut self, now: Ps, page: u64) -> bool {
-        let dirty = self.device.take_page(now + self.ahead, Lpn::of(page)).dirty;
+    pub fn promote(&mut self, now: Ps, page: u64) -> bool {
+        let dirty = self.device.promote(now + self.ahead, Lpn::of(page)).dirty;
         self.versions.taken(page, dirty);
         dirty
     }
 
     /// Gives the contents of a page back to the device.
-    pub fn give_page(&mut self, now: Ps, page: u64, frame_page: u64) {
+    pub fn demote(&mut self, now: Ps, page: u64, frame_page: u64) {
         let mut watch = Watch(&mut self.evicted);
         let at = now + self.ahead;
-        self.device.give_page(at, Lpn::of(page), &mut watch);
+        self.device.demote(at, Lpn::of(page), &mut watch);
         self.versions.given(page, frame_page);
     }
 

@@ -143,7 +143,7 @@ impl<A: Artifact> Tiers<A> {
                 break;
             };
             for page in self.pages_of(bus, unit) {
-                bus.take_page(Ps::ZERO, page);
+                bus.promote(Ps::ZERO, page);
             }
             self.put(unit, Place::Host(frame));
             self.frames[frame as usize] = Frame {
@@ -298,7 +298,7 @@ impl<A: Artifact> Tiers<A> {
     pub fn moved_in(&mut self, bus: &mut Bus, now: Ps, unit: u32, frame: u32, written: bool) {
         let mut dirty = written;
         for page in self.pages_of(bus, unit) {
-            dirty |= bus.take_page(now, page);
+            dirty |= bus.promote(now, page);
         }
         self.put(unit, Place::Host(frame));
         self.frames[frame as usize] = Frame {

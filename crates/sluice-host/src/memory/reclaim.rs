@@ -122,7 +122,7 @@ impl<A: Artifact> Tiers<A> {
             for _ in 0..LINES {
                 bus.line_returns(now, now);
             }
-            bus.give_page(now, page, frame_page);
+            bus.demote(now, page, frame_page);
         }
         bus.stats.migration.dirty_demotions += 1;
         self.left(bus, frame, true);
@@ -186,7 +186,7 @@ impl<A: Artifact> Tiers<A> {
                 self.lists.add(frame);
             } else {
                 for (page, frame_page) in pages.zip(self.frame_page(frame)..) {
-                    bus.give_page(now, page, frame_page);
+                    bus.demote(now, page, frame_page);
                 }
                 bus.stats.migration.dirty_demotions += 1;
                 self.left(bus, frame, true);

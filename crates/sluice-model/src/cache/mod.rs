@@ -13,12 +13,12 @@ pub use policy::{
 use crate::config::Settings;
 use crate::index::PageIndex;
 use slots::Slots;
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps, Slot};
 
 /// The pages in DRAM. Slots of set `s` are numbers `s * ways .. (s + 1) * ways`.
 pub(crate) struct Cache {
     /// The slot of each cached page.
-    lookup: PageIndex,
+    lookup: PageIndex<Slot>,
     slots: Slots,
     policy: AnyEviction,
     /// What policies from before the one in force were refused.
@@ -39,8 +39,8 @@ pub(crate) struct Cache {
 
 /// A page that has just left.
 pub(crate) struct Evicted {
-    pub slot: u32,
-    pub lpn: u32,
+    pub slot: Slot,
+    pub lpn: Lpn,
     pub dirty: bool,
     /// Brought in by a prefetch and never accessed.
     pub unused: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Evicted {
 
 /// What an access found in the cache.
 pub(crate) struct Found {
-    pub slot: u32,
+    pub slot: Slot,
     /// When the page is, or was, in the cache.
     pub ready_at: Ps,
     /// Whether this is the first access since a prefetch brought the page in.
@@ -91,26 +91,26 @@ impl Cache {
         u64::from(self.pins)
     }
 
-    fn set_of(&self, lpn: u32) -> u32 {
-        if self.sets == 1 { 0 } else { lpn % self.sets }
+    fn set_of(&self, lpn: Lpn) -> u32 {
+        if self.sets == 1 { 0 } else { lpn.0 % self.sets }
     }
 
-    pub fn contains(&self, lpn: u32) -> bool {
+    pub fn contains(&self, lpn: Lpn) -> bool {
         self.lookup.get(lpn).is_some()
     }
 
-    fn slot_of(&self, lpn: u32) -> Option<u32> {
+    fn slot_of(&self, lpn: Lpn) -> Option<Slot> {
         self.lookup.get(lpn)
     }
 
     /// Looks the page up for an access, and tells the policy of the hit.
     #[inline]
-    pub fn hit(&mut self, lpn: u32, write: bool) -> Option<Found> {
+    pub fn hit(&mut self, lpn: Lpn, write: bool) -> Option<Found> {
         let slot = self.slot_of(lpn)?;
         let (first_use, is_pinned) = self.slots.touch(slot, write);
         if !is_pinned {
             let set = self.set_of(lpn);
-            self.policy.hit(set, slot);
+            self.policy.hit(set, slot.0);
         }
         Some(Found {
             slot,
@@ -120,7 +120,7 @@ impl Cache {
     }
 
     /// Looks the page up without an access.
-    pub fn peek(&self, lpn: u32) -> Option<Peek> {
+    pub fn peek(&self, lpn: Lpn) -> Option<Peek> {
         let slot = self.slot_of(lpn)?;
         Some(Peek {
             slot,
@@ -131,14 +131,14 @@ impl Cache {
     }
 
     /// Marks a cached page as written, or as programmed. Says whether it was cached.
-    pub fn set_dirty(&mut self, lpn: u32, dirty: bool) -> bool {
+    pub fn set_dirty(&mut self, lpn: Lpn, dirty: bool) -> bool {
         let slot = self.slot_of(lpn);
         slot.inspect(|slot| self.slots.set_dirty(*slot, dirty))
             .is_some()
     }
 
     /// A prefetched page counts as any other from now on.
-    pub fn forget_prefetch(&mut self, lpn: u32) {
+    pub fn forget_prefetch(&mut self, lpn: Lpn) {
         if let Some(slot) = self.slot_of(lpn) {
             self.slots.touch(slot, false);
         }
@@ -153,8 +153,9 @@ impl Cache {
         let mut policy = (settings.cache.eviction.build)(&space);
         for set in 0..self.sets {
             for slot in self.policy.dump(set).into_iter().rev() {
-                policy.miss(set, self.slots.lpn(slot));
-                policy.insert(set, slot, self.slots.lpn(slot));
+                let lpn = self.slots.lpn(Slot(slot)).0;
+                policy.miss(set, lpn);
+                policy.insert(set, slot, lpn);
             }
         }
         self.refused_before += self.policy.refused();
@@ -173,44 +174,44 @@ impl Cache {
     }
 
     /// Whether another page of the set of `lpn` can be pinned.
-    pub fn can_pin(&self, lpn: u32) -> bool {
+    pub fn can_pin(&self, lpn: Lpn) -> bool {
         self.pinned[self.set_of(lpn) as usize] < self.pins_per_set
     }
 
     /// Takes a cached page that is not pinned out of the policy's hands.
-    pub fn pin(&mut self, lpn: u32) {
+    pub fn pin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
-        self.policy.remove(set, slot);
+        self.policy.remove(set, slot.0);
         self.slots.set_pinned(slot, true);
         self.pinned[set as usize] += 1;
         self.pins += 1;
     }
 
     /// Gives a pinned page back to the policy, as a newcomer.
-    pub fn unpin(&mut self, lpn: u32) {
+    pub fn unpin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
         self.forget_pin(set, slot);
-        self.policy.miss(set, lpn);
-        self.policy.insert(set, slot, lpn);
+        self.policy.miss(set, lpn.0);
+        self.policy.insert(set, slot.0, lpn.0);
     }
 
-    fn forget_pin(&mut self, set: u32, slot: u32) {
+    fn forget_pin(&mut self, set: u32, slot: Slot) {
         self.slots.set_pinned(slot, false);
         self.pinned[set as usize] -= 1;
         self.pins -= 1;
     }
 
     /// Tells the policy that a page which is not cached is about to be brought in.
-    pub fn announce(&mut self, lpn: u32) {
+    pub fn announce(&mut self, lpn: Lpn) {
         let set = self.set_of(lpn);
-        self.policy.miss(set, lpn);
+        self.policy.miss(set, lpn.0);
     }
 
     /// A slot of the page's set that holds nothing.
-    pub fn take_free(&mut self, lpn: u32) -> Option<u32> {
+    pub fn take_free(&mut self, lpn: Lpn) -> Option<Slot> {
         let set = self.set_of(lpn);
         let [used, first_free] = &mut self.free[set as usize];
-        if let Some(slot) = first_free.checked_sub(1) {
+        if let Some(slot) = first_free.checked_sub(1).map(Slot) {
             *first_free = self.slots.next_free(slot);
             return Some(slot);
         }
@@ -218,18 +219,18 @@ impl Cache {
             return None;
         }
         *used += 1;
-        Some(set * self.ways + *used - 1)
+        Some(Slot(set * self.ways + *used - 1))
     }
 
     /// Pushes a page out of the full set that `lpn` belongs to.
     ///
     /// Pages whose fill ends after `now`, and the page `keep`, stay. `None` if nothing is left.
-    pub fn evict(&mut self, lpn: u32, now: Ps, keep: Option<u32>) -> Option<Evicted> {
+    pub fn evict(&mut self, lpn: Lpn, now: Ps, keep: Option<Lpn>) -> Option<Evicted> {
         let set = self.set_of(lpn);
         let slots = &self.slots;
-        let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
-        let slot = self.policy.victim(set, evictable)?;
-        Some(self.push_out(set, slot))
+        let stays = |slot| slots.ready_at(slot) > now || Some(slots.lpn(slot)) == keep;
+        let slot = self.policy.victim(set, |slot| !stays(Slot(slot)))?;
+        Some(self.push_out(set, Slot(slot)))
     }
 
     /// Answers of an external policy that broke its contract.
@@ -238,19 +239,19 @@ impl Cache {
     }
 
     /// Pushes out the page that the policy wants gone after a hit on `lpn`, if it wants one gone.
-    pub fn shed(&mut self, lpn: u32, now: Ps) -> Option<Evicted> {
+    pub fn shed(&mut self, lpn: Lpn, now: Ps) -> Option<Evicted> {
         let set = self.set_of(lpn);
         let slots = &self.slots;
-        let evictable = |slot| slots.ready_at(slot) <= now && slots.lpn(slot) != lpn;
-        let slot = self.policy.surplus(set, evictable)?;
+        let stays = |slot| slots.ready_at(slot) > now || slots.lpn(slot) == lpn;
+        let slot = Slot(self.policy.surplus(set, |slot| !stays(Slot(slot)))?);
         let evicted = self.push_out(set, slot);
         self.give_back(set, slot);
         Some(evicted)
     }
 
-    fn push_out(&mut self, set: u32, slot: u32) -> Evicted {
+    fn push_out(&mut self, set: u32, slot: Slot) -> Evicted {
         debug_assert_eq!(
-            slot / self.ways,
+            slot.0 / self.ways,
             set,
             "a policy chose a slot of another set"
         );
@@ -259,7 +260,7 @@ impl Cache {
     }
 
     /// Takes the page of a slot out of the lookup.
-    fn leave(&mut self, slot: u32) -> Evicted {
+    fn leave(&mut self, slot: Slot) -> Evicted {
         let evicted = Evicted {
             slot,
             lpn: self.slots.lpn(slot),
@@ -272,10 +273,10 @@ impl Cache {
         evicted
     }
 
-    fn give_back(&mut self, set: u32, slot: u32) {
+    fn give_back(&mut self, set: u32, slot: Slot) {
         let first_free = &mut self.free[set as usize][1];
         self.slots.set_free(slot, *first_free);
-        *first_free = slot + 1;
+        *first_free = slot.0 + 1;
     }
 
     /// When the first fill of the page's set ends that ends after `now`.
@@ -283,30 +284,32 @@ impl Cache {
     /// Asked only when every page of the set that is not pinned is in flight. The MSHRs bound
     /// those (but for pages that the host gives back, in flight for the time of a hit), and
     /// `cache.pin_max` the others, so the scan is bounded.
-    pub fn next_ready(&self, lpn: u32, now: Ps) -> Option<Ps> {
+    pub fn next_ready(&self, lpn: Lpn, now: Ps) -> Option<Ps> {
         let first = self.set_of(lpn) * self.ways;
-        let mine = (first..first + self.ways).filter(|slot| !self.slots.is_pinned(*slot));
+        let mine = (first..first + self.ways)
+            .map(Slot)
+            .filter(|slot| !self.slots.is_pinned(*slot));
         let ends = mine.map(|slot| self.slots.ready_at(slot));
         ends.filter(|end| *end > now).min()
     }
 
     /// Puts a page into a slot from [`Cache::take_free`] or [`Cache::evict`].
-    pub fn insert(&mut self, slot: u32, lpn: u32, ready_at: Ps, fill: Fill) {
+    pub fn insert(&mut self, slot: Slot, lpn: Lpn, ready_at: Ps, fill: Fill) {
         self.slots.fill(slot, lpn, ready_at, fill);
         self.lookup.set(lpn, slot);
         self.held += 1;
         let set = self.set_of(lpn);
-        self.policy.insert(set, slot, lpn);
+        self.policy.insert(set, slot.0, lpn.0);
     }
 
     /// Takes a page out, whatever state it is in, if it is cached.
-    pub fn take_out(&mut self, lpn: u32) -> Option<Evicted> {
+    pub fn take_out(&mut self, lpn: Lpn) -> Option<Evicted> {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn)?);
         let left = self.leave(slot);
         if left.pinned {
             self.forget_pin(set, slot);
         } else {
-            self.policy.remove(set, slot);
+            self.policy.remove(set, slot.0);
         }
         self.give_back(set, slot);
         Some(left)
@@ -321,13 +324,10 @@ impl Cache {
             if held.is_empty() && pins == 0 {
                 continue;
             }
-            let pages = held.iter().map(|slot| {
-                let mark = if self.slots.is_dirty(*slot) { "*" } else { "" };
-                format!(
-                    "L{}{mark}@{}",
-                    self.slots.lpn(*slot),
-                    self.slots.ready_at(*slot)
-                )
+            let pages = held.iter().copied().map(Slot).map(|slot| {
+                let mark = if self.slots.is_dirty(slot) { "*" } else { "" };
+                let (lpn, ready_at) = (self.slots.lpn(slot), self.slots.ready_at(slot));
+                format!("{lpn}{mark}@{ready_at}")
             });
             let pages: Vec<String> = pages.collect();
             *out += &format!("set {set}: {pins} pinned; {}\n", pages.join(" "));
@@ -337,7 +337,7 @@ impl Cache {
 
 /// What is known of a cached page.
 pub(crate) struct Peek {
-    pub slot: u32,
+    pub slot: Slot,
     pub ready_at: Ps,
     pub is_dirty: bool,
     pub is_pinned: bool,

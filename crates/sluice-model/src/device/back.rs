@@ -1,38 +1,83 @@
 //! What is behind the cache: the translation layer and the flash array.
 
-use super::contents::Contents;
+use super::observer::{FlashIo, Observer, Written};
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, WearReport};
 use crate::layout::Place;
-use crate::nand::{Nand, Origin, Outlook, ProgramEnd};
-use crate::parts::Parts;
+use crate::nand::{Nand, Origin, ProgramEnd, Served};
 use crate::stats::Stats;
 use crate::write_log::Programmed;
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ppn, Ps};
 
-/// Pages by their logical number, with the time that it takes to get at them.
+/// Flash by logical pages, with the time that it takes to get at them.
 ///
 /// The times given may go back: an access that waited to be taken in asks for a later moment than
 /// the one that comes after it.
-pub(super) struct Back {
+pub(super) struct Back<O> {
     ftl: Ftl,
     nand: Nand,
-    pub contents: Contents,
+    times: OperationTimes,
+    takes_placement: bool,
+    observer: O,
 }
 
-impl Back {
-    pub fn new(settings: &Settings, seed: u64) -> Back {
+/// How long an operation of the flash array takes, for estimates.
+struct OperationTimes {
+    read: Ps,
+    program: Ps,
+    erase: Ps,
+}
+
+impl OperationTimes {
+    fn of(settings: &Settings) -> OperationTimes {
+        let nand = &settings.nand;
+        OperationTimes {
+            read: nand.read,
+            program: nand.program,
+            erase: nand.erase,
+        }
+    }
+}
+
+/// How long a read may take, from what its channel has been asked for.
+pub(super) struct Estimate {
+    /// Whether it waits behind garbage collection.
+    pub gc: bool,
+    /// The time of all that is waiting, as if it came one after the other.
+    pub wait: Ps,
+}
+
+impl<O: Observer> Back<O> {
+    pub fn new(settings: &Settings, seed: u64) -> Back<O> {
         let ftl = Ftl::new(settings, seed);
         Back {
-            contents: Contents::of(&ftl, settings, seed),
+            observer: O::new(&ftl, settings, seed),
             nand: Nand::new(settings, seed),
+            times: OperationTimes::of(settings),
+            takes_placement: settings.ftl.placement_by_host,
             ftl,
         }
     }
 
-    /// See [`Nand::retime`].
+    /// The one who follows what pages hold.
+    #[inline]
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// Operations asked for from now on take the times of these settings.
     pub fn retime(&mut self, settings: &Settings) {
         self.nand.retime(settings);
+        self.times = OperationTimes::of(settings);
+    }
+
+    #[inline]
+    fn io(&mut self) -> (&mut O, FlashIo<'_>) {
+        let io = FlashIo {
+            ftl: &mut self.ftl,
+            nand: &mut self.nand,
+        };
+        (&mut self.observer, io)
     }
 
     /// Nothing will be asked for before `now`. What idle dies had the time for until then is done
@@ -40,8 +85,8 @@ impl Back {
     #[inline]
     pub fn pass(&mut self, now: Ps, stats: &mut Stats) {
         if self.ftl.is_due(now) {
-            self.ftl
-                .advance(now, &mut self.contents.over(&mut self.nand), stats);
+            let (observer, io) = self.io();
+            observer.advance(io, now, stats);
         }
         self.nand.pass(now);
     }
@@ -51,21 +96,12 @@ impl Back {
         self.nand.at_rest()
     }
 
-    /// When the page, asked for at `at`, is out of the flash array. Adds what it waited for.
-    pub fn read(&mut self, at: Ps, lpn: u32, parts: &mut Parts, stats: &mut Stats) -> Ps {
-        self.contents.forget_read();
-        let served = self.ftl.read(
-            at,
-            lpn,
-            Origin::Host,
-            &mut self.contents.over(&mut self.nand),
-            stats,
-        );
-        parts.flash_queue += served.queue;
-        parts.flash_gc += served.gc;
-        parts.flash_service += served.service;
+    /// When the page, asked for at `at`, is out of the flash array, and what it waited for.
+    pub fn read(&mut self, at: Ps, lpn: Lpn, origin: Origin, stats: &mut Stats) -> Served {
+        let (observer, io) = self.io();
+        let served = observer.read(io, at, lpn, origin, stats);
         self.nand.count(stats);
-        served.done_at
+        served
     }
 
     /// Counts from now on what each channel has been asked for. Allocates.
@@ -73,78 +109,68 @@ impl Back {
         self.nand.watch();
     }
 
-    /// What a read of the page would find at `at`; nothing if it has no place in flash.
-    pub fn outlook(&mut self, at: Ps, lpn: u32) -> Outlook {
-        let ppn = self.ftl.ppn_of(lpn);
-        ppn.map_or_else(Outlook::default, |ppn| self.nand.outlook(at, ppn))
+    /// How long a page may take that is asked for at `at`, if it has a place in flash.
+    ///
+    /// `reads`: 1 if its page is still to be read, 0 if it is on its way, so that the channel has
+    /// been asked for the read already.
+    pub fn estimate(&mut self, at: Ps, lpn: Lpn, reads: u64) -> Option<Estimate> {
+        let outlook = self.nand.outlook(at, self.ppn_of(lpn)?.0);
+        let wait = self.times.read * (u64::from(outlook.reads) + reads)
+            + self.times.program * u64::from(outlook.programs)
+            + self.times.erase * u64::from(outlook.erases);
+        let gc = outlook.gc;
+        Some(Estimate { gc, wait })
     }
 
-    /// Whether the page has a place in flash.
-    pub fn is_mapped(&self, lpn: u32) -> bool {
-        self.ftl.ppn_of(lpn).is_some()
+    /// Where in flash the page is, if it has a place there.
+    pub fn ppn_of(&self, lpn: Lpn) -> Option<Ppn> {
+        self.ftl.ppn_of(lpn.0).map(Ppn)
     }
 
-    /// Writes the page behind the cache. Nobody waits for the program.
-    pub fn write(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
-        self.write_to(at, lpn, Placement::default(), stats);
-    }
-
-    /// The same, to where the host wants it.
-    pub fn write_to(&mut self, at: Ps, lpn: u32, placement: Placement, stats: &mut Stats) {
-        self.contents.lift(lpn);
-        // A refusal is counted, and `is_read_only` says so from then on.
-        let _ = self.ftl.write(
-            at,
+    /// Writes the page, to where the host wants it. Nobody waits for the program.
+    pub fn write(&mut self, at: Ps, lpn: Lpn, placement: Placement, stats: &mut Stats) {
+        let page = Written {
             lpn,
             placement,
-            Origin::Host,
-            &mut self.contents.over(&mut self.nand),
-            stats,
-        );
+            origin: Origin::Host,
+        };
+        let (observer, io) = self.io();
+        // A refusal is counted, and `is_read_only` says so from then on.
+        let _ = observer.write(io, at, page, stats);
         self.nand.count(stats);
-    }
-
-    /// When the page is out of the flash array for compaction of the write log.
-    pub fn read_for_log(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Ps {
-        let served = self.ftl.read(
-            at,
-            lpn,
-            Origin::Log,
-            &mut self.contents.over(&mut self.nand),
-            stats,
-        );
-        self.nand.count(stats);
-        served.done_at
     }
 
     /// Writes the page for compaction of the write log. A refusal is counted, as for the host.
-    pub fn write_for_log(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Programmed {
-        let placement = Placement::default();
-        let written = self.ftl.write(
-            at,
+    pub fn write_for_log(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Programmed {
+        let page = Written {
             lpn,
-            placement,
-            Origin::Log,
-            &mut self.contents.over(&mut self.nand),
-            stats,
-        );
+            placement: Placement::default(),
+            origin: Origin::Log,
+        };
+        let (observer, io) = self.io();
+        let written = observer.write(io, at, page, stats);
         self.nand.count(stats);
-        let ppn = self.ftl.ppn_of(lpn).filter(|_| written.is_ok());
+        let ppn = self.ppn_of(lpn).filter(|_| written.is_ok());
         Programmed {
             ppn: ppn.unwrap_or_default(),
-            end: ppn.map_or(ProgramEnd::At(at), |ppn| self.nand.program_end(at, ppn)),
+            end: ppn.map_or(ProgramEnd::At(at), |ppn| self.nand.program_end(at, ppn.0)),
         }
     }
 
     /// When a program ends, as far as is known at `at`.
-    pub fn program_end(&mut self, at: Ps, ppn: u32) -> ProgramEnd {
-        self.nand.program_end(at, ppn)
+    pub fn program_end(&mut self, at: Ps, ppn: Ppn) -> ProgramEnd {
+        self.nand.program_end(at, ppn.0)
     }
 
     /// The page has no contents any more.
-    pub fn trim(&mut self, at: Ps, lpn: u32, stats: &mut Stats) {
-        self.ftl
-            .trim(at, lpn, &mut self.contents.over(&mut self.nand), stats);
+    pub fn trim(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) {
+        let (observer, io) = self.io();
+        observer.trim(io, at, lpn, stats);
+    }
+
+    /// Whether a write can name its plane.
+    pub fn takes_placement(&self) -> bool {
+        self.takes_placement
     }
 
     /// Whether the flash array has such a plane.
@@ -161,19 +187,7 @@ impl Back {
     pub fn wear(&self) -> WearReport {
         self.ftl.wear()
     }
-
-    /// What flash has of a page: zeros if nothing.
-    #[cfg(test)]
-    pub fn in_flash(&self, lpn: u32) -> Option<u64> {
-        match self.ftl.ppn_of(lpn) {
-            Some(ppn) => self.contents.of_flash(ppn),
-            None => Some(super::contents::ZEROS),
-        }
-    }
-
-    /// Panics if the mapping and the blocks contradict each other.
-    #[cfg(test)]
-    pub fn check(&self) {
-        self.ftl.check();
-    }
 }
+
+#[cfg(test)]
+mod tests;

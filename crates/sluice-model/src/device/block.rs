@@ -1,9 +1,12 @@
 //! The block door: NVMe-like reads, writes and TRIM of pages, on the device that serves loads and
 //! stores (Cylon section 4.6).
 
-use super::{Device, Refused};
+use super::command::Refused;
+use super::engine::Engine;
+use super::observer::Observer;
+use super::tiers::Tiers;
 use crate::ftl::Placement;
-use crate::parts::Parts;
+use crate::nand::Origin;
 use crate::request::Effects;
 use sluice_units::{Lpn, Ps};
 
@@ -53,112 +56,102 @@ pub struct BlockCompletion {
     pub cached: u64,
 }
 
-impl Device {
-    /// Serves a block request at `now`.
-    ///
-    /// All pages are asked for at once. Each spends `device.protocol_latency`,
-    /// `cache.index_latency` and `cache.hit_latency` besides its time in flash. A write is done
-    /// when the data is in the device's DRAM; its programs follow. The host loses its mapping of
-    /// pages that are written or trimmed, so that its next load sees what the door did.
-    ///
-    /// A write that names a plane goes there as long as the plane has room
-    /// ([`Stats::placements_missed`](crate::Stats::placements_missed) counts the others).
-    ///
-    /// # Errors
-    /// [`Refused::NotOnDevice`], [`Refused::IsMemory`], [`Refused::ReadOnly`],
-    /// [`Refused::DevicePlaces`] and [`Refused::NoSuchPlace`]. Nothing is changed then.
-    pub fn block<E: Effects>(
-        &mut self,
-        now: Ps,
-        request: BlockRequest,
-        effects: &mut E,
-    ) -> Result<BlockCompletion, Refused> {
-        self.catch_up(now);
-        if let Some(refused) = self.refusal(&request) {
-            self.stats.refused += 1;
-            return Err(refused);
-        }
-        let at = self.now + self.front_parts().total();
-        let mut completion = BlockCompletion {
-            done_at: at + self.config.cache.hit_latency,
-            cached: 0,
-        };
-        let end = u64::from(request.lpn) + request.count;
-        for lpn in request.lpn.0..end as u32 {
-            let cached = self.cache.contains(lpn);
-            completion.cached += u64::from(cached);
-            match request.op {
-                BlockOp::Read => {
-                    let done_at = self.block_read(at, lpn);
-                    completion.done_at = completion.done_at.max(done_at);
+/// Serves a block request at `now`.
+pub(super) fn serve<O: Observer, E: Effects>(
+    engine: &mut Engine<O>,
+    now: Ps,
+    request: BlockRequest,
+    effects: &mut E,
+) -> Result<BlockCompletion, Refused> {
+    engine.tiers.advance(now);
+    if let Some(refused) = refusal(engine, &request) {
+        engine.tiers.stats.refused += 1;
+        return Err(refused);
+    }
+    let tiers = &mut engine.tiers;
+    let at = tiers.now() + engine.front.parts().total();
+    let mut completion = BlockCompletion {
+        done_at: at + tiers.dram.latency(),
+        cached: 0,
+    };
+    // Both ends are on the device, so every page between them is.
+    let first = request.lpn.0;
+    for lpn in (first..first + request.count as u32).map(Lpn) {
+        completion.cached += u64::from(tiers.cache.contains(lpn));
+        match request.op {
+            BlockOp::Read => {
+                let done_at = read(tiers, at, lpn);
+                completion.done_at = completion.done_at.max(done_at);
+            }
+            BlockOp::Write => write(tiers, at, lpn, request.placement, effects),
+            BlockOp::Trim => {
+                tiers.stats.block_trims += 1;
+                if tiers.drop_cached(lpn) {
+                    effects.unmap(lpn);
                 }
-                BlockOp::Write => self.block_write(at, lpn, request.placement, effects),
-                BlockOp::Trim => {
-                    self.stats.block_trims += 1;
-                    if self.drop_cached(lpn) {
-                        effects.unmap(Lpn(lpn));
-                    }
-                    self.trim_behind(lpn);
-                }
+                tiers.trim(lpn);
             }
         }
-        Ok(completion)
     }
+    Ok(completion)
+}
 
-    /// Why the request cannot be served, if it cannot.
-    fn refusal(&self, request: &BlockRequest) -> Option<Refused> {
-        let first = u64::from(request.lpn);
-        let end = first.checked_add(request.count);
-        if end.is_none_or(|end| end > self.pages()) {
-            let before_last = request.count.saturating_sub(1);
-            let last = first.saturating_add(before_last);
-            return Some(Refused::NotOnDevice(last, self.pages()));
-        }
-        if self.memory.is_some() {
-            return Some(Refused::IsMemory);
-        }
-        match request.placement.place {
-            _ if request.op != BlockOp::Write => None,
-            _ if self.back.is_read_only() => Some(Refused::ReadOnly),
-            Some(_) if !self.config.ftl.placement_by_host => Some(Refused::DevicePlaces),
-            Some(place) if !self.back.has_place(place) => Some(Refused::NoSuchPlace(place)),
-            _ => None,
-        }
+/// Why the request cannot be served, if it cannot.
+fn refusal<O: Observer>(engine: &Engine<O>, request: &BlockRequest) -> Option<Refused> {
+    let pages = engine.front.pages();
+    let end = u64::from(request.lpn).checked_add(request.count);
+    if end.is_none_or(|end| end > pages) {
+        let before_last = request.count.saturating_sub(1);
+        let last = u64::from(request.lpn).saturating_add(before_last);
+        return Some(Refused::NotOnDevice(last, pages));
     }
+    if engine.expander.is_some() {
+        return Some(Refused::IsMemory);
+    }
+    let back = &engine.tiers.back;
+    match (request.op, request.placement.place) {
+        (BlockOp::Read | BlockOp::Trim, _) => None,
+        (BlockOp::Write, _) if back.is_read_only() => Some(Refused::ReadOnly),
+        (BlockOp::Write, Some(_)) if !back.takes_placement() => Some(Refused::DevicePlaces),
+        (BlockOp::Write, Some(place)) if !back.has_place(place) => {
+            Some(Refused::NoSuchPlace(place))
+        }
+        (BlockOp::Write, _) => None,
+    }
+}
 
-    fn block_read(&mut self, at: Ps, lpn: u32) -> Ps {
-        self.stats.block_reads += 1;
-        let dram = self.config.cache.hit_latency;
-        match self.cache.peek(lpn) {
-            Some(found) => {
-                self.stats.block_cache_hits += 1;
-                found.ready_at.max(at + dram)
-            }
-            None => {
-                let mut unseen = Parts::default();
-                self.back.read(at, lpn, &mut unseen, &mut self.stats) + dram
-            }
+fn read<O: Observer>(tiers: &mut Tiers<O>, at: Ps, lpn: Lpn) -> Ps {
+    tiers.stats.block_reads += 1;
+    let dram = tiers.dram.latency();
+    match tiers.cache.peek(lpn) {
+        Some(found) => {
+            tiers.stats.block_cache_hits += 1;
+            found.ready_at.max(at + dram)
+        }
+        None => {
+            let served = tiers.back.read(at, lpn, Origin::Host, &mut tiers.stats);
+            served.done_at + dram
         }
     }
+}
 
-    fn block_write<E: Effects>(&mut self, at: Ps, lpn: u32, placement: Placement, effects: &mut E) {
-        self.stats.block_writes += 1;
-        let found = self.cache.peek(lpn);
-        if found.is_some() {
-            // What the host wrote before is overwritten: its answer does not matter.
-            effects.unmap(Lpn(lpn));
+fn write<O: Observer, E: Effects>(
+    tiers: &mut Tiers<O>,
+    at: Ps,
+    lpn: Lpn,
+    placement: Placement,
+    effects: &mut E,
+) {
+    tiers.stats.block_writes += 1;
+    if let Some(found) = tiers.cache.peek(lpn) {
+        // What the host wrote before is overwritten: its answer does not matter.
+        effects.unmap(lpn);
+        if found.is_pinned {
+            tiers.back.observer().stored(lpn);
+            tiers.cache.mark_clean(lpn);
+        } else {
+            tiers.drop_cached(lpn);
         }
-        match found {
-            Some(pinned) if pinned.is_pinned => {
-                self.back.contents.store(lpn);
-                self.cache.set_dirty(lpn, false);
-            }
-            Some(_) => {
-                self.drop_cached(lpn);
-            }
-            None => {}
-        }
-        self.drop_logged(lpn);
-        self.back.write_to(at, lpn, placement, &mut self.stats);
     }
+    tiers.write_to(at, lpn, placement);
 }

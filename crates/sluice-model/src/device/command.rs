@@ -1,9 +1,10 @@
 //! Commands: what the host asks of the cache beside its loads and stores (Cylon section 4.5).
 
-use super::Device;
+use super::engine::Engine;
+use super::observer::Observer;
+use super::tiers::Tiers;
 use crate::cache::Fill;
 use crate::layout::Place;
-use crate::parts::Parts;
 use crate::request::Effects;
 use sluice_units::{Lpn, Ps};
 
@@ -41,6 +42,16 @@ pub struct Done {
     pub at: Ps,
     /// Whether anything was to be done: `false` if the page was so already.
     pub changed: bool,
+}
+
+impl Done {
+    fn at(at: Ps) -> Done {
+        Done { at, changed: true }
+    }
+
+    fn already(at: Ps) -> Done {
+        Done { at, changed: false }
+    }
 }
 
 /// Why a command or a block request was not carried out. Each message is one line.
@@ -95,125 +106,124 @@ pub enum Refused {
     NoRoom(Lpn),
 }
 
-impl Device {
-    /// Carries a command out at `now`.
-    ///
-    /// # Errors
-    /// Why not. Nothing is changed then.
-    pub fn command<E: Effects>(
-        &mut self,
-        now: Ps,
-        command: Command,
-        effects: &mut E,
-    ) -> Result<Done, Refused> {
-        self.catch_up(now);
-        let lpn = command.lpn();
-        let result = match (lpn.0 < self.config.pages, command) {
-            (false, _) => Err(Refused::NotOnDevice(lpn.into(), self.pages())),
-            _ if self.memory.is_some() => Err(Refused::IsMemory),
-            (true, Command::Pin(_)) => self.pin(lpn, effects),
-            (true, Command::Unpin(_)) => self.unpin(lpn),
-            (true, Command::Prefetch(_)) => self.bring(lpn, effects),
-            (true, Command::Evict(_)) => self.evict(lpn, effects),
-            (true, Command::Flush(_)) => self.flush(lpn, effects),
-        };
-        self.stats.refused += u64::from(result.is_err());
-        result
-    }
+/// Carries a command out at `now`.
+pub(super) fn carry_out<O: Observer, E: Effects>(
+    engine: &mut Engine<O>,
+    now: Ps,
+    command: Command,
+    effects: &mut E,
+) -> Result<Done, Refused> {
+    engine.tiers.advance(now);
+    let (lpn, pages) = (command.lpn(), engine.front.pages());
+    let result = if !engine.front.is_known(lpn) {
+        Err(Refused::NotOnDevice(lpn.into(), pages))
+    } else if engine.expander.is_some() {
+        Err(Refused::IsMemory)
+    } else {
+        match command {
+            Command::Pin(_) => pin(engine, lpn, effects),
+            Command::Unpin(_) => unpin(&mut engine.tiers, lpn),
+            Command::Prefetch(_) => prefetch(engine, lpn, effects),
+            Command::Evict(_) => evict(&mut engine.tiers, lpn, effects),
+            Command::Flush(_) => flush(&mut engine.tiers, lpn, effects),
+        }
+    };
+    engine.tiers.stats.refused += u64::from(result.is_err());
+    result
+}
 
-    fn done(&self, changed: bool) -> Result<Done, Refused> {
-        Ok(Done {
-            at: self.now,
-            changed,
-        })
+fn pin<O: Observer, E: Effects>(
+    engine: &mut Engine<O>,
+    lpn: Lpn,
+    effects: &mut E,
+) -> Result<Done, Refused> {
+    let now = engine.tiers.now();
+    let found = engine.tiers.cache.peek(lpn);
+    if found.as_ref().is_some_and(|found| found.is_pinned) {
+        return Ok(Done::already(now));
     }
+    if let Err((limit, ways)) = engine.tiers.cache.can_pin(lpn) {
+        return Err(Refused::SetPinned { lpn, limit, ways });
+    }
+    let at = match found {
+        Some(found) => found.ready_at.max(now),
+        None => {
+            let from = engine.front.fill_starts(now);
+            let (slot, start) = engine.make_room(now, from, lpn, effects);
+            engine.tiers.stats.pin_fills += 1;
+            effects.cached(lpn);
+            let (ready_at, _) = engine.fill(slot, start, lpn, Fill::Read);
+            ready_at
+        }
+    };
+    engine.tiers.cache.pin(lpn);
+    engine.tiers.stats.pins += 1;
+    Ok(Done::at(at))
+}
 
-    fn pin<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0;
-        let found = self.cache.peek(page);
-        if found.as_ref().is_some_and(|found| found.is_pinned) {
-            return self.done(false);
+fn unpin<O: Observer>(tiers: &mut Tiers<O>, lpn: Lpn) -> Result<Done, Refused> {
+    match tiers.cache.peek(lpn) {
+        Some(found) if found.is_pinned => {
+            tiers.cache.unpin(lpn);
+            tiers.stats.unpins += 1;
+            Ok(Done::at(tiers.now()))
         }
-        if !self.cache.can_pin(page) {
-            let (limit, ways) = (self.config.cache.pins_per_set, self.config.cache.ways);
-            return Err(Refused::SetPinned { lpn, limit, ways });
-        }
-        let at = match found {
-            Some(found) => found.ready_at.max(self.now),
-            None => {
-                let (slot, start) = self.make_room(self.now, self.now, page, effects);
-                self.stats.pin_fills += 1;
-                effects.cached(lpn);
-                self.fill(slot, start, page, Fill::Read, &mut Parts::default())
-            }
-        };
-        self.cache.pin(page);
-        self.stats.pins += 1;
-        Ok(Done { at, changed: true })
+        _ => Err(Refused::NotPinned(lpn)),
     }
+}
 
-    fn unpin(&mut self, lpn: Lpn) -> Result<Done, Refused> {
-        let page = lpn.0;
-        match self.cache.peek(page) {
-            Some(found) if found.is_pinned => {
-                self.cache.unpin(page);
-                self.stats.unpins += 1;
-                self.done(true)
-            }
-            _ => Err(Refused::NotPinned(lpn)),
-        }
+fn prefetch<O: Observer, E: Effects>(
+    engine: &mut Engine<O>,
+    lpn: Lpn,
+    effects: &mut E,
+) -> Result<Done, Refused> {
+    let now = engine.tiers.now();
+    if let Some(found) = engine.tiers.cache.peek(lpn) {
+        return Ok(Done::already(found.ready_at.max(now)));
     }
+    if !engine.prefetch_one(now, lpn, None, effects) {
+        return Err(Refused::NoRoom(lpn));
+    }
+    let found = engine.tiers.cache.peek(lpn);
+    Ok(Done::at(found.map_or(now, |found| found.ready_at)))
+}
 
-    fn bring<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0;
-        if let Some(found) = self.cache.peek(page) {
-            return Ok(Done {
-                at: found.ready_at.max(self.now),
-                changed: false,
-            });
+fn evict<O: Observer, E: Effects>(
+    tiers: &mut Tiers<O>,
+    lpn: Lpn,
+    effects: &mut E,
+) -> Result<Done, Refused> {
+    let now = tiers.now();
+    match tiers.cache.peek(lpn) {
+        None => return Err(Refused::NotCached(lpn)),
+        Some(found) if found.is_pinned => return Err(Refused::Pinned(lpn)),
+        Some(found) if found.ready_at > now => {
+            return Err(Refused::InFlight(lpn, found.ready_at));
         }
-        if !self.prefetch_one(self.now, page, None, effects) {
-            return Err(Refused::NoRoom(lpn));
-        }
-        let found = self.cache.peek(page);
-        Ok(Done {
-            at: found.map_or(self.now, |found| found.ready_at),
-            changed: true,
-        })
+        Some(_) => {}
     }
+    let left = tiers.cache.take_out(lpn).ok_or(Refused::NotCached(lpn))?;
+    tiers.stats.command_evictions += 1;
+    tiers.stats.flushes += u64::from(tiers.leave(now, &left, effects));
+    Ok(Done::at(now))
+}
 
-    fn evict<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0;
-        match self.cache.peek(page) {
-            None => return Err(Refused::NotCached(lpn)),
-            Some(found) if found.is_pinned => return Err(Refused::Pinned(lpn)),
-            Some(found) if found.ready_at > self.now => {
-                return Err(Refused::InFlight(lpn, found.ready_at));
-            }
-            Some(_) => {}
-        }
-        let left = self.cache.take_out(page).ok_or(Refused::NotCached(lpn))?;
-        self.stats.command_evictions += 1;
-        self.stats.flushes += u64::from(self.let_go(self.now, &left, effects));
-        self.done(true)
+/// The host loses its mapping, as with an eviction, so that it sees the next store.
+fn flush<O: Observer, E: Effects>(
+    tiers: &mut Tiers<O>,
+    lpn: Lpn,
+    effects: &mut E,
+) -> Result<Done, Refused> {
+    let now = tiers.now();
+    let found = tiers.cache.peek(lpn).ok_or(Refused::NotCached(lpn))?;
+    let written = effects.unmap(lpn);
+    if !(found.is_dirty || written) {
+        return Ok(Done::already(now));
     }
-
-    /// The host loses its mapping, as with an eviction, so that it sees the next store.
-    fn flush<E: Effects>(&mut self, lpn: Lpn, effects: &mut E) -> Result<Done, Refused> {
-        let page = lpn.0;
-        let found = self.cache.peek(page).ok_or(Refused::NotCached(lpn))?;
-        let written = effects.unmap(lpn);
-        if !(found.is_dirty || written) {
-            return self.done(false);
-        }
-        self.cache.set_dirty(page, false);
-        if let Some(lines) = &mut self.lines {
-            lines.program(found.slot);
-        }
-        self.stats.flushes += 1;
-        // What was stored to a page on its way can be programmed once the rest is there.
-        let at = self.now.max(found.ready_at);
-        self.write_behind(at, page);
-        self.done(true)
-    }
+    tiers.cache.mark_clean(lpn);
+    tiers.cache.count_program(found.slot);
+    tiers.stats.flushes += 1;
+    // What was stored to a page on its way can be programmed once the rest is there.
+    tiers.write(now.max(found.ready_at), lpn);
+    Ok(Done::at(now))
 }

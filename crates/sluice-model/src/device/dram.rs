@@ -1,45 +1,136 @@
-//! The device's DRAM, if it has banks: hits in cache and write log, and what comes and goes behind
-//! them. The log lies above the cache.
+//! The device's DRAM: hits in cache and write log, and what comes and goes behind them. Each access
+//! takes the same time, or waits for its bank.
 
 use crate::config::Settings;
 use crate::dram::Dram;
 use crate::request::Op;
-use sluice_units::{LINE_BYTES, Ps};
+use crate::write_log::LogEntry;
+use sluice_units::{LINE_BYTES, Ps, Slot};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// DRAM that is shared by hits, by stores into the log, and by what is on its way in and out.
+/// The DRAM that cache and write log share.
+pub(super) struct DeviceDram {
+    /// The time of an access, as long as banks do not say otherwise.
+    latency: Ps,
+    banks: Option<Banks>,
+}
+
+impl DeviceDram {
+    pub fn new(settings: &Settings) -> DeviceDram {
+        DeviceDram {
+            latency: settings.cache.hit_latency,
+            banks: Banks::new(settings),
+        }
+    }
+
+    /// Accesses from now on take the time of these settings. Banks have times of their own.
+    pub fn retime(&mut self, settings: &Settings) {
+        self.latency = settings.cache.hit_latency;
+    }
+
+    /// The time of an access that waits for nobody.
+    #[inline]
+    pub fn latency(&self) -> Ps {
+        self.latency
+    }
+
+    /// Whether accesses wait for banks.
+    #[inline]
+    pub fn has_banks(&self) -> bool {
+        self.banks.is_some()
+    }
+
+    /// How long an access takes to a byte of the page in a slot, from `at` on.
+    pub fn access(&mut self, at: Ps, slot: Slot, addr: u64, op: Op) -> Ps {
+        match &mut self.banks {
+            Some(banks) => banks.access(at, slot, addr, op),
+            None => self.latency,
+        }
+    }
+
+    /// How long a load of an entry of the write log takes, from `at` on.
+    pub fn load_logged(&mut self, at: Ps, entry: LogEntry) -> Ps {
+        match &mut self.banks {
+            Some(banks) => banks.line(at, banks.logged(entry), Op::Read),
+            None => self.latency,
+        }
+    }
+
+    /// How long a store takes that reached the log at `at`, from `appended_at` on, when there was
+    /// room. One that had to wait finds its bank idle: what others do until then is not known.
+    pub fn append(&mut self, at: Ps, appended_at: Ps, entry: LogEntry) -> Ps {
+        match &mut self.banks {
+            Some(banks) if at == appended_at => banks.line(at, banks.logged(entry), Op::Write),
+            Some(banks) => {
+                banks.plan(appended_at, Move::WriteLogged(entry));
+                banks.dram.layout().idle_read()
+            }
+            None => self.latency,
+        }
+    }
+
+    /// Notes that the page of a slot is written or read as a whole at `at`.
+    pub fn move_page(&mut self, at: Ps, slot: Slot, op: Op) {
+        if let Some(banks) = &mut self.banks {
+            banks.plan(
+                at,
+                match op {
+                    Op::Read => Move::ReadPage(slot),
+                    Op::Write => Move::WritePage(slot),
+                },
+            );
+        }
+    }
+
+    /// Notes that an entry of the write log is read for compaction at `at`.
+    pub fn read_logged(&mut self, at: Ps, entry: LogEntry) {
+        if let Some(banks) = &mut self.banks {
+            banks.plan(at, Move::ReadLogged(entry));
+        }
+    }
+}
+
+/// Banks that are shared by hits, by stores into the log, and by what is on its way in and out.
 ///
 /// A page's lines are written when it arrives, or read when it leaves dirty; those of the log are
 /// read when compaction merges them. That lies ahead in time when it is known, so it is kept until
-/// then: DRAM is used in the order of time. Coalescing buffers are not in this DRAM.
-pub(super) struct CacheDram {
+/// then: DRAM is used in the order of time. Coalescing buffers are not in this DRAM. The log lies
+/// above the cache.
+struct Banks {
     dram: Dram,
     page_bytes: u64,
     /// Where the write log begins.
     log: u64,
-    /// What is to be moved: when, the slot or place, and how.
-    moves: BinaryHeap<Reverse<(Ps, u32, Move)>>,
+    moves: BinaryHeap<Reverse<Planned>>,
     /// Beyond these, the first is moved before its time.
     moves_max: usize,
+}
+
+/// A move to come. What is due at the same time goes by the number of its slot or entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Planned {
+    at: Ps,
+    number: u32,
+    kind: Move,
 }
 
 /// What is moved besides the lines that are waited for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Move {
     /// The page of a slot, out.
-    ReadPage,
+    ReadPage(Slot),
     /// The page of a slot, in.
-    WritePage,
+    WritePage(Slot),
     /// A line of the write log, out.
-    ReadLogged,
+    ReadLogged(LogEntry),
     /// A line of the write log, in.
-    WriteLogged,
+    WriteLogged(LogEntry),
 }
 
-impl CacheDram {
-    /// The cache's DRAM, or `None` if its times are fixed or there is no cache.
-    pub fn new(settings: &Settings) -> Option<CacheDram> {
+impl Banks {
+    /// The banks, or `None` if times are fixed or there is no cache.
+    fn new(settings: &Settings) -> Option<Banks> {
         let layout = settings
             .dram
             .as_ref()
@@ -51,7 +142,7 @@ impl CacheDram {
             log.coalescing_buffers as usize * (settings.page_bytes() / LINE_BYTES) as usize
         });
         let moves_max = pages + lines;
-        Some(CacheDram {
+        Some(Banks {
             dram: Dram::new(layout),
             page_bytes: settings.page_bytes(),
             log: u64::from(settings.cache.pages) * settings.page_bytes(),
@@ -60,72 +151,46 @@ impl CacheDram {
         })
     }
 
-    /// How long an access takes to a byte of the page in a slot, from `at` on.
-    pub fn access(&mut self, at: Ps, slot: u32, addr: u64, op: Op) -> Ps {
+    fn access(&mut self, at: Ps, slot: Slot, addr: u64, op: Op) -> Ps {
         let offset = addr & (self.page_bytes - 1);
-        self.line(at, u64::from(slot) * self.page_bytes + offset, op)
+        self.line(at, self.page(slot) + offset, op)
     }
 
-    /// How long a load of a place of the write log takes, from `at` on.
-    pub fn load_logged(&mut self, at: Ps, place: u32) -> Ps {
-        self.line(at, self.logged(place), Op::Read)
+    fn page(&self, slot: Slot) -> u64 {
+        u64::from(slot.0) * self.page_bytes
     }
 
-    /// How long a store takes that reached the log at `at`, from `appended_at` on, when there was
-    /// room. One that had to wait finds its bank idle: what others do until then is not known.
-    pub fn append(&mut self, at: Ps, appended_at: Ps, place: u32) -> Ps {
-        if at == appended_at {
-            return self.line(at, self.logged(place), Op::Write);
-        }
-        self.plan(appended_at, place, Move::WriteLogged);
-        self.dram.layout().idle_read()
-    }
-
-    fn logged(&self, place: u32) -> u64 {
-        self.log + u64::from(place) * LINE_BYTES
+    fn logged(&self, entry: LogEntry) -> u64 {
+        self.log + u64::from(entry.0) * LINE_BYTES
     }
 
     fn line(&mut self, at: Ps, addr: u64, op: Op) -> Ps {
-        while self.moves.peek().is_some_and(|first| first.0.0 <= at) {
+        while self.moves.peek().is_some_and(|first| first.0.at <= at) {
             self.move_first();
         }
         self.dram.access(at, addr, op).done_at - at
     }
 
-    /// Notes that the page of a slot is written or read as a whole at `at`.
-    pub fn move_page(&mut self, at: Ps, slot: u32, op: Op) {
-        let kind = match op {
-            Op::Read => Move::ReadPage,
-            Op::Write => Move::WritePage,
-        };
-        self.plan(at, slot, kind);
-    }
-
-    /// Notes that a line of the write log is read for compaction at `at`.
-    pub fn read_logged(&mut self, at: Ps, place: u32) {
-        self.plan(at, place, Move::ReadLogged);
-    }
-
-    fn plan(&mut self, at: Ps, which: u32, kind: Move) {
+    fn plan(&mut self, at: Ps, kind: Move) {
         if self.moves.len() == self.moves_max {
             self.move_first();
         }
-        self.moves.push(Reverse((at, which, kind)));
+        let number = match kind {
+            Move::ReadPage(slot) | Move::WritePage(slot) => slot.0,
+            Move::ReadLogged(entry) | Move::WriteLogged(entry) => entry.0,
+        };
+        self.moves.push(Reverse(Planned { at, number, kind }));
     }
 
     fn move_first(&mut self) {
-        let Some(Reverse((at, which, kind))) = self.moves.pop() else {
+        let Some(Reverse(Planned { at, kind, .. })) = self.moves.pop() else {
             return;
         };
-        let (first, bytes) = match kind {
-            Move::ReadPage | Move::WritePage => {
-                (u64::from(which) * self.page_bytes, self.page_bytes)
-            }
-            Move::ReadLogged | Move::WriteLogged => (self.logged(which), LINE_BYTES),
-        };
-        let op = match kind {
-            Move::ReadPage | Move::ReadLogged => Op::Read,
-            Move::WritePage | Move::WriteLogged => Op::Write,
+        let (first, bytes, op) = match kind {
+            Move::ReadPage(slot) => (self.page(slot), self.page_bytes, Op::Read),
+            Move::WritePage(slot) => (self.page(slot), self.page_bytes, Op::Write),
+            Move::ReadLogged(entry) => (self.logged(entry), LINE_BYTES, Op::Read),
+            Move::WriteLogged(entry) => (self.logged(entry), LINE_BYTES, Op::Write),
         };
         for line in 0..bytes / LINE_BYTES {
             self.dram.access(at, first + line * LINE_BYTES, op);

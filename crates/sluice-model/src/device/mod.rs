@@ -1,38 +1,36 @@
-//! The device: what happens at an access, in order.
+//! The device: its stages in order, and what its host can ask of it.
+//!
+//! An access meets the [`front`], then the [`engine`] takes it through the [`tiers`]: write log,
+//! cache and flash, or to an [`expander`]'s memory. Each of those has state of its own.
 
 mod back;
 mod balance;
 mod block;
 mod command;
-mod contents;
+mod data_cache;
 mod dram;
-mod hint;
-mod lines;
-mod log;
-mod memory;
+mod engine;
+mod expander;
+mod front;
+mod line_use;
 mod migration;
-mod miss;
-mod prefetch;
+mod observer;
+mod tiers;
 mod tune;
 
-use crate::cache::{Cache, External, Found};
-use crate::config::{ConfigError, DeviceConfig, HintRule, StoreMiss, WritePolicy};
+use crate::cache::{External, Peek};
+use crate::config::{ConfigError, DeviceConfig};
 use crate::ftl::WearReport;
-use crate::mshr::{Mshr, Requests};
-use crate::parts::Parts;
-use crate::prefetch::{Outcome, Prefetcher};
-use crate::request::{Completion, Effects, Op, Request, ServedBy};
+use crate::request::{Completion, Effects, Request};
 use crate::stats::Stats;
-use crate::write_log::WriteLog;
-use back::Back;
-use dram::CacheDram;
-use memory::Memory;
-use sluice_units::{LINE_BYTES, Lpn, Ps};
+use engine::Engine;
+use sluice_units::{Lpn, Ps};
+use tune::Change;
 
 pub use block::{BlockCompletion, BlockOp, BlockRequest};
 pub use command::{Command, Done, Refused};
-pub use lines::Lines;
-pub use migration::Taken;
+pub use line_use::LineUse;
+pub use migration::Promoted;
 pub use tune::{TUNABLE, is_tunable};
 
 /// A CXL-SSD. A function of its state, the requests and the times it is given; nothing else.
@@ -41,29 +39,7 @@ pub use tune::{TUNABLE, is_tunable};
 /// that threads which raced to the device cannot turn its time back.
 pub struct Device {
     config: DeviceConfig,
-    now: Ps,
-    cache: Cache,
-    prefetch: Prefetcher,
-    mshr: Mshr,
-    requests: Requests,
-    back: Back,
-    log: Option<WriteLog>,
-    lines: Option<Lines>,
-    memory: Option<Memory>,
-    dram: Option<CacheDram>,
-    stats: Stats,
-    /// How much longer a lookup takes that asks the write log too.
-    log_index_extra: Ps,
-    /// Whether there is a prefetcher to ask.
-    prefetches: bool,
-    /// Whether the access being served is expected to wait long.
-    expects_long: bool,
-    /// Whether a store leaves its page dirty.
-    marks_dirty: bool,
-    /// Whether a store writes through, or lines are counted.
-    watches_lines: bool,
-    /// Whether a hit has more to do than to be counted.
-    watches_hits: bool,
+    engine: Engine<()>,
 }
 
 impl Device {
@@ -85,7 +61,7 @@ impl Device {
         }
     }
 
-    /// The same with a policy of the caller's in the place of `cache.policy`.
+    /// A device with a policy of the caller's in the place of `cache.policy`.
     ///
     /// Its answers are checked: see [`Stats::policy_refused`].
     ///
@@ -110,36 +86,9 @@ impl Device {
                 message: format!("this machine addresses {} bytes at most", usize::MAX),
             });
         }
-        let marks_dirty = config.cache.write == WritePolicy::Back;
-        let track_lines = config.cache.track_lines;
-        let watches_lines = track_lines || !marks_dirty;
-        let cache = Cache::new(config, seed, policy);
-        let log = config.write_log.as_ref();
-        let log_index = log.map(|log| log.index_latency);
-        let lines_per_page = (config.page_bytes() / LINE_BYTES) as u32;
-        let mut back = Back::new(config, seed);
-        if config.hint == HintRule::Queue {
-            back.watch_queues();
-        }
         Ok(Device {
-            now: Ps::ZERO,
-            watches_hits: watches_lines || cache.sheds || config.dram.is_some(),
-            cache,
-            prefetch: Prefetcher::new(config),
-            mshr: Mshr::new(config.cache.mshr_entries),
-            requests: Requests::new(config.cache.mshr_requests),
-            back,
-            log: log.map(|log| WriteLog::new(log, lines_per_page)),
-            lines: track_lines.then(|| Lines::new(config)),
-            memory: Memory::new(config),
-            dram: CacheDram::new(config),
-            stats: Stats::default(),
-            log_index_extra: log_index.map_or(Ps::ZERO, |log| log - config.cache.index_latency),
-            prefetches: config.prefetch.policy.info.name != "none",
-            expects_long: false,
-            marks_dirty,
-            watches_lines,
             config: config.clone(),
+            engine: Engine::new(config, seed, policy),
         })
     }
 
@@ -156,162 +105,75 @@ impl Device {
     /// If the address is not below the capacity.
     #[inline]
     pub fn access<E: Effects>(&mut self, now: Ps, req: Request, effects: &mut E) -> Completion {
-        let lpn = self.lpn_of(req.addr);
-        self.now = self.now.max(now);
-        let store = req.op == Op::Write;
-        self.stats.loads += u64::from(!store);
-        self.stats.stores += u64::from(store);
-        if self.log.is_some()
-            && let Some(completion) = self.access_log(lpn, req, effects)
-        {
-            return completion;
-        }
-        let mut parts = self.front_parts();
-        let at = self.now + parts.protocol + parts.indexing;
-        let Some(found) = self.cache.hit(lpn, store & self.marks_dirty) else {
-            return self.miss(at + self.log_index_extra, lpn, req, effects);
-        };
-        if store {
-            self.back.contents.store(lpn);
-        }
-        if found.ready_at > at || found.first_use || self.watches_hits {
-            return self.special_hit(at, lpn, req, found, effects);
-        }
-        self.stats.hits += 1;
-        parts.dram = self.config.cache.hit_latency;
-        let done_at = at + parts.dram;
-        self.count_latency(parts, done_at);
-        self.completion(done_at, ServedBy::CacheHit, false)
-    }
-
-    /// A hit that has more to do: the page is on its way, was prefetched, or is watched, or its
-    /// DRAM has banks.
-    fn special_hit<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: u32,
-        req: Request,
-        found: Found,
-        effects: &mut E,
-    ) -> Completion {
-        let mut parts = self.front_parts();
-        parts.dram = self.config.cache.hit_latency;
-        let served_by = if found.ready_at > at {
-            self.stats.mshr_merges += 1;
-            self.expect(lpn, 0);
-            let leaves_line = self.config.cache.store_miss == StoreMiss::Merge;
-            if !(leaves_line && req.op == Op::Write) {
-                let start = self.requests.free_at(at);
-                parts.stall = start - at;
-                self.stats.mshr_stalls += u64::from(start > at);
-                parts.merge = found.ready_at - (start + parts.dram);
-                self.requests.take(start, start + parts.dram + parts.merge);
-            }
-            ServedBy::MshrMerge
-        } else {
-            self.stats.hits += 1;
-            if let Some(dram) = &mut self.dram {
-                parts.dram = dram.access(at, found.slot, req.addr, req.op);
-            }
-            ServedBy::CacheHit
-        };
-        let done_at = self.now + parts.total();
-        self.count_latency(parts, done_at);
-        if self.watches_lines {
-            self.watch(done_at.max(found.ready_at), found.slot, lpn, req);
-        }
-        if self.cache.sheds {
-            self.shed(at, lpn, effects);
-        }
-        if found.first_use {
-            let outcome = match served_by {
-                ServedBy::CacheHit => Outcome::FirstUse,
-                _ => Outcome::LateUse,
-            };
-            self.prefetch_after(at, lpn, outcome, effects);
-        }
-        self.completion(done_at, served_by, found.first_use)
-    }
-
-    /// Notes the line of an access, and writes a store through at `at`.
-    fn watch(&mut self, at: Ps, slot: u32, lpn: u32, req: Request) {
-        let store = req.op == Op::Write;
-        if let Some(lines) = &mut self.lines {
-            let line = (req.addr & (self.config.page_bytes() - 1)) / LINE_BYTES;
-            lines.access(slot, line, store);
-        }
-        if store && !self.marks_dirty {
-            self.stats.write_throughs += 1;
-            if let Some(lines) = &mut self.lines {
-                lines.program(slot);
-            }
-            self.back.pass(self.now, &mut self.stats);
-            self.write_behind(at, lpn);
-            // The whole page went, with what the host may have reported late.
-            self.cache.set_dirty(lpn, false);
-        }
+        self.engine.access(now, req, effects)
     }
 
     /// Lets background work go on up to `now`.
-    pub fn advance<E: Effects>(&mut self, now: Ps, _effects: &mut E) {
-        self.catch_up(now);
-        self.mshr.retire(self.now);
+    pub fn advance(&mut self, now: Ps) {
+        self.engine.tiers.advance(now);
+        self.engine.front.retire(self.engine.tiers.now());
     }
 
     /// Begins to compact what is in the write log, in the background, although it is not full.
     pub fn compact_log(&mut self, now: Ps) {
-        self.catch_up(now);
-        let now = self.now;
-        if let Some((log, mut rest, stats)) = self.log_and_rest() {
-            log.close(now, &mut rest, stats);
-        }
+        self.engine.tiers.advance(now);
+        self.engine.tiers.close_log();
     }
 
     /// Comes to rest, if it is left alone: the write log is compacted as a whole, and the flash
     /// array works off what it has been asked for. Returns when that is done, which is its time
     /// from then on.
     pub fn settle(&mut self, now: Ps) -> Ps {
-        self.catch_up(now);
-        let now = self.now;
-        let compacted = self.log_and_rest().map_or(now, |(log, mut rest, stats)| {
-            log.settle(now, &mut rest, stats)
-        });
-        self.catch_up(compacted.max(self.back.idle_at()));
-        self.mshr.retire(self.now);
-        self.now
+        self.engine.tiers.advance(now);
+        self.engine.tiers.settle();
+        let now = self.engine.tiers.now();
+        self.engine.front.retire(now);
+        now
+    }
+
+    /// Carries a command out at `now`.
+    ///
+    /// # Errors
+    /// Why not. Nothing is changed then.
+    pub fn command<E: Effects>(
+        &mut self,
+        now: Ps,
+        command: Command,
+        effects: &mut E,
+    ) -> Result<Done, Refused> {
+        command::carry_out(&mut self.engine, now, command, effects)
+    }
+
+    /// Serves a block request at `now`.
+    ///
+    /// All pages are asked for at once. Each spends `device.protocol_latency`,
+    /// `cache.index_latency` and `cache.hit_latency` besides its time in flash. A write is done
+    /// when the data is in the device's DRAM; its programs follow. The host loses its mapping of
+    /// pages that are written or trimmed, so that its next load sees what the door did.
+    ///
+    /// A write that names a plane goes there as long as the plane has room
+    /// ([`Stats::placements_missed`] counts the others).
+    ///
+    /// # Errors
+    /// [`Refused::NotOnDevice`], [`Refused::IsMemory`], [`Refused::ReadOnly`],
+    /// [`Refused::DevicePlaces`] and [`Refused::NoSuchPlace`]. Nothing is changed then.
+    pub fn block<E: Effects>(
+        &mut self,
+        now: Ps,
+        request: BlockRequest,
+        effects: &mut E,
+    ) -> Result<BlockCompletion, Refused> {
+        block::serve(&mut self.engine, now, request, effects)
     }
 
     /// The host no longer wants the page's contents (TRIM): no write-back, no place in flash.
     ///
-    /// The host unmaps the page itself: `effects` is not called for it. A pin ends with it.
+    /// The host unmaps the page itself: no effect is asked of it. A pin ends with it.
     ///
     /// # Panics
     /// If the page is not on the device.
     pub fn discard(&mut self, now: Ps, lpn: Lpn) {
-        self.catch_up(now);
-        let lpn = self.known(lpn);
-        self.stats.trims += 1;
-        self.drop_cached(lpn);
-        self.trim_behind(lpn);
-    }
-
-    /// Takes the time of a request, and lets what was due before happen first.
-    fn catch_up(&mut self, now: Ps) {
-        self.now = self.now.max(now);
-        self.run_log(self.now);
-        self.back.pass(self.now, &mut self.stats);
-    }
-
-    /// Forgets a cached page. Says whether it was cached.
-    fn drop_cached(&mut self, lpn: u32) -> bool {
-        let Some(dropped) = self.cache.take_out(lpn) else {
-            return false;
-        };
-        self.back.contents.leave(lpn);
-        self.stats.drops += 1;
-        self.stats.pins_dropped += u64::from(dropped.pinned);
-        self.stats.prefetch_unused += u64::from(dropped.unused);
-        true
+        self.engine.begin(now, lpn).discard(lpn);
     }
 
     /// The host found out, after the page had left the cache, that it had been written.
@@ -321,132 +183,179 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn write_back(&mut self, now: Ps, lpn: Lpn) {
-        self.catch_up(now);
-        let lpn = self.known(lpn);
-        self.drop_logged(lpn);
+        let is_memory = self.engine.expander.is_some();
+        let tiers = self.engine.begin(now, lpn);
         // A memory expander has nothing behind it: what was written is where it belongs.
-        if self.memory.is_none() && !self.cache.set_dirty(lpn, true) {
-            self.stats.late_write_backs += 1;
-            self.write_behind(self.now, lpn);
+        if !is_memory {
+            tiers.written_late(lpn);
         }
     }
 
-    /// Whether the page is in the cache or on its way there.
-    pub fn is_cached(&self, lpn: Lpn) -> bool {
-        lpn.0 < self.config.pages && (self.memory.is_some() || self.cache.contains(lpn.0))
+    /// The host promotes the page: it has its contents in its own memory from now on. They leave
+    /// the cache and the write log, and nothing is programmed. The page's place in flash stays, so
+    /// that garbage collection goes on moving it; what is there is stale if the page was dirty.
+    ///
+    /// The host unmaps the page itself: no effect is asked of it. A pin ends with it; a host
+    /// that leaves pinned pages where they are (SkyByte section IV) asks [`Device::is_pinned`].
+    /// Bringing the lines over is the host's affair, but where the cache's DRAM has banks, they
+    /// are read there as a whole. In a memory expander the page stays as it is, and clean.
+    ///
+    /// # Panics
+    /// If the page is not on the device.
+    pub fn promote(&mut self, now: Ps, lpn: Lpn) -> Promoted {
+        migration::promote(&mut self.engine, now, lpn)
     }
 
-    /// From when on a host has hits on the page, if it is in the cache or on its way there.
-    pub fn cached_at(&self, lpn: Lpn) -> Option<Ps> {
-        if self.memory.is_some() {
-            return Some(Ps::ZERO);
-        }
-        if lpn.0 >= self.config.pages {
-            return None;
-        }
-        self.cache.peek(lpn.0).map(|found| found.ready_at)
+    /// The host demotes the page: it writes it back as a whole, from its own memory. Flash is not
+    /// read for it.
+    ///
+    /// Its lines are stores like any others, so they go where stores go: to the write log, if
+    /// there is one (SkyByte sections III-C and III-B: the page is copied to the device, which
+    /// appends every line that is written), where they replace what it had of the page, and a
+    /// compaction that finds them together programs them without a read. Otherwise into the
+    /// cache, as a dirty page, or as `cache.write` and `cache.store_miss` say.
+    ///
+    /// The lines come at once, and are done `device.protocol_latency`, the indices' times and
+    /// `cache.hit_latency` later; with each line for itself, if the log is full or in a memory
+    /// expander. It is no access: it counts in [`Stats::migration`].
+    ///
+    /// # Panics
+    /// If the page is not on the device.
+    pub fn demote<E: Effects>(&mut self, now: Ps, lpn: Lpn, effects: &mut E) -> Completion {
+        migration::demote(&mut self.engine, now, lpn, effects)
     }
 
-    /// Pages in the cache or on their way there.
-    pub fn cached_pages(&self) -> u64 {
-        self.cache.len()
-    }
-
-    /// Pages that are pinned.
-    pub fn pinned_pages(&self) -> u64 {
-        self.cache.pins()
-    }
-
-    /// Whether the page is pinned.
-    pub fn is_pinned(&self, lpn: Lpn) -> bool {
-        lpn.0 < self.config.pages && self.cache.peek(lpn.0).is_some_and(|found| found.is_pinned)
-    }
-
-    /// When a fill wanted at `now` could start: when an MSHR entry is free.
-    pub fn can_fill_at(&mut self, now: Ps) -> Ps {
-        let now = self.now.max(now);
-        self.mshr.retire(now);
-        self.mshr.free_at(now)
+    /// The host demotes the page straight to flash: nothing of it stays in the cache or the write
+    /// log, and nobody waits. A memory expander has no flash: the page is there.
+    ///
+    /// # Panics
+    /// If the page is not on the device.
+    pub fn demote_to_flash(&mut self, now: Ps, lpn: Lpn) {
+        migration::demote_to_flash(&mut self.engine, now, lpn);
     }
 
     /// The host maps a page that no access asked for, so that its accesses will not be seen: a
     /// prefetch of it counts neither as used nor as unused.
     pub fn expose(&mut self, lpn: Lpn) {
-        self.cache.forget_prefetch(lpn.0);
+        if self.engine.front.is_known(lpn) {
+            self.engine.tiers.cache.forget_prefetch(lpn);
+        }
+    }
+
+    /// Gives parameters other values from now on, all or none. Says whether any had another.
+    ///
+    /// The cache keeps its pages. A new eviction policy, or the same with other parameters, gets
+    /// them as newcomers in the order in which the old one would have let them go; it draws from
+    /// `seed`. A new prefetcher has learned nothing yet. Latencies hold for what is asked for
+    /// from now on. Allocates; everything else in here does not.
+    ///
+    /// # Errors
+    /// What [`RawConfig::set`](crate::RawConfig::set) and `check` find, [`ConfigError::Fixed`] for
+    /// what cannot change and [`ConfigError::Plugin`] for a policy that is a shared object.
+    /// Nothing is changed then.
+    pub fn tune(&mut self, pairs: &[(&str, &str)], seed: u64) -> Result<bool, ConfigError> {
+        self.tune_within(pairs, seed, Ps::MAX)
+    }
+
+    /// Does what [`Device::tune`] does, for somebody who may give no parameter a longer time than
+    /// `longest`, but for `device.hint_threshold`, which nothing waits for.
+    ///
+    /// # Errors
+    /// As for [`Device::tune`], and [`ConfigError::TooLong`].
+    pub fn tune_within(
+        &mut self,
+        pairs: &[(&str, &str)],
+        seed: u64,
+        longest: Ps,
+    ) -> Result<bool, ConfigError> {
+        let change = Change::check(&self.config, pairs, longest)?;
+        change.apply(&mut self.engine, seed);
+        let is_one = change.is_one();
+        self.config = change.config;
+        Ok(is_one)
+    }
+
+    /// Whether the page is in the cache or on its way there.
+    pub fn is_cached(&self, lpn: Lpn) -> bool {
+        let is_memory = self.engine.expander.is_some();
+        self.engine.front.is_known(lpn) && (is_memory || self.engine.tiers.cache.contains(lpn))
+    }
+
+    /// From when on a host has hits on the page, if it is in the cache or on its way there.
+    pub fn cached_at(&self, lpn: Lpn) -> Option<Ps> {
+        if self.engine.expander.is_some() {
+            return Some(Ps::ZERO);
+        }
+        self.peek(lpn).map(|found| found.ready_at)
+    }
+
+    /// Pages in the cache or on their way there.
+    pub fn cached_pages(&self) -> u64 {
+        self.engine.tiers.cache.len()
+    }
+
+    /// Pages that are pinned.
+    pub fn pinned_pages(&self) -> u64 {
+        self.engine.tiers.cache.pins()
+    }
+
+    /// Whether the page is pinned.
+    pub fn is_pinned(&self, lpn: Lpn) -> bool {
+        self.peek(lpn).is_some_and(|found| found.is_pinned)
+    }
+
+    fn peek(&self, lpn: Lpn) -> Option<Peek> {
+        let is_known = self.engine.front.is_known(lpn);
+        is_known.then(|| self.engine.tiers.cache.peek(lpn))?
+    }
+
+    /// When a fill wanted at `now` could start: when an MSHR entry is free.
+    pub fn can_fill_at(&mut self, now: Ps) -> Ps {
+        let now = self.engine.tiers.now().max(now);
+        self.engine.front.fill_starts(now)
     }
 
     /// What is known of lines, if `cache.track_lines` is on.
-    pub fn lines(&self) -> Option<&Lines> {
-        self.lines.as_ref()
+    pub fn line_use(&self) -> Option<&LineUse> {
+        self.engine.tiers.cache.line_use()
     }
 
     /// Whether too many flash blocks have failed: the device can be read, and refuses writes.
     pub fn is_read_only(&self) -> bool {
-        self.back.is_read_only()
+        self.engine.tiers.back.is_read_only()
     }
 
     /// How worn the flash blocks are. Looks at every block.
     pub fn wear(&self) -> WearReport {
-        self.back.wear()
+        self.engine.tiers.back.wear()
     }
 
     /// What the device has done so far.
     pub fn stats(&self) -> &Stats {
-        &self.stats
+        &self.engine.tiers.stats
     }
 
     /// Pages that the host can address.
     pub fn pages(&self) -> u64 {
-        u64::from(self.config.pages)
+        self.engine.front.pages()
     }
 
-    /// The configuration it was made with.
+    /// The configuration it was made with, as it was tuned since.
     pub fn config(&self) -> &DeviceConfig {
         &self.config
     }
 
-    fn lpn_of(&self, addr: u64) -> u32 {
-        let lpn = addr >> self.config.page_shift;
-        assert!(lpn < self.pages(), "address {addr:#x} is not on the device");
-        lpn as u32
+    /// Checks that everything was counted once: accesses, their time, programs, and pages.
+    ///
+    /// # Errors
+    /// The first equation that does not hold, with its numbers.
+    pub fn balance(&self) -> Result<(), String> {
+        balance::balance(self.stats(), &self.engine.tiers.cache)
     }
 
-    fn known(&self, lpn: Lpn) -> u32 {
-        assert!(lpn.0 < self.config.pages, "page {lpn} is not on the device");
-        lpn.0
-    }
-
-    /// The parts of every access: the link and the index.
-    fn front_parts(&self) -> Parts {
-        Parts {
-            protocol: self.config.protocol_latency,
-            indexing: self.config.cache.index_latency,
-            ..Parts::default()
-        }
-    }
-
-    /// The parts of an access that goes behind the cache, which has asked the write log too.
-    fn behind_parts(&self) -> Parts {
-        let mut parts = self.front_parts();
-        parts.indexing += self.log_index_extra;
-        parts
-    }
-
-    /// Counts the time of an access that is done at `done_at`.
-    #[inline]
-    fn count_latency(&mut self, parts: Parts, done_at: Ps) {
-        debug_assert_eq!(parts.total(), done_at - self.now, "{parts:?}");
-        self.stats.latency += done_at - self.now;
-        self.stats.parts += parts;
-    }
-
-    fn completion(&mut self, done_at: Ps, served_by: ServedBy, was_prefetched: bool) -> Completion {
-        Completion {
-            done_at,
-            served_by,
-            hint: self.hint_for(done_at - self.now),
-            was_prefetched,
-        }
+    /// The state in words: counters, then the cache's sets.
+    pub fn dump(&self) -> String {
+        self.engine.tiers.dump()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Parameters that can change while the device runs.
 
-use super::Device;
+use super::engine::Engine;
+use super::observer::Observer;
 use crate::config::{ConfigError, DeviceConfig};
-use crate::prefetch::Prefetcher;
 use sluice_units::Ps;
 
 /// What can change: keys, and with a star all keys that begin so.
@@ -37,44 +37,32 @@ pub fn is_tunable(key: &str) -> bool {
     })
 }
 
-impl Device {
-    /// Gives parameters other values from now on, all or none. Says whether any had another.
-    ///
-    /// The cache keeps its pages. A new eviction policy, or the same with other parameters, gets
-    /// them as newcomers in the order in which the old one would have let them go; it draws from
-    /// `seed`. A new prefetcher has learned nothing yet. Latencies hold for what is asked for
-    /// from now on. Allocates; everything else in here does not.
-    ///
-    /// # Errors
-    /// What [`RawConfig::set`](crate::RawConfig::set) and `check` find, [`ConfigError::Fixed`] for
-    /// what cannot change and [`ConfigError::Plugin`] for a policy that is a shared object.
-    /// Nothing is changed then.
-    pub fn tune(&mut self, pairs: &[(&str, &str)], seed: u64) -> Result<bool, ConfigError> {
-        self.tune_within(pairs, seed, Ps::MAX)
-    }
+/// A checked change of parameters.
+pub(super) struct Change<'a> {
+    pub config: DeviceConfig,
+    /// The keys whose values differ from before.
+    keys: Vec<&'a str>,
+}
 
-    /// The same for somebody who may give no parameter a longer time than `longest`, but for
-    /// `device.hint_threshold`, which nothing waits for.
-    ///
-    /// # Errors
-    /// As for [`Device::tune`], and [`ConfigError::TooLong`].
-    pub fn tune_within(
-        &mut self,
-        pairs: &[(&str, &str)],
-        seed: u64,
+impl<'a> Change<'a> {
+    /// The change of a device with this configuration to these values. No parameter gets a longer
+    /// time than `longest`, but for `device.hint_threshold`, which nothing waits for.
+    pub fn check(
+        before: &DeviceConfig,
+        pairs: &[(&'a str, &str)],
         longest: Ps,
-    ) -> Result<bool, ConfigError> {
-        let mut raw = self.config.raw().clone();
-        let mut changed = Vec::new();
+    ) -> Result<Change<'a>, ConfigError> {
+        // DRAM with banks has times of its own.
+        let is_banked = before.dram.is_some() && before.memory.is_none();
+        let mut raw = before.raw().clone();
+        let mut keys = Vec::new();
         for (key, value) in pairs {
             let before = raw.get(key);
             raw.set(key, value)?;
             if raw.get(key) == before {
                 continue;
             }
-            // DRAM with banks has times of its own.
-            let is_banked = self.dram.is_some() && *key == "cache.hit_latency";
-            if !is_tunable(key) || is_banked {
+            if !is_tunable(key) || (is_banked && *key == "cache.hit_latency") {
                 let (key, valid) = ((*key).to_owned(), TUNABLE);
                 return Err(ConfigError::Fixed { key, valid });
             }
@@ -86,11 +74,12 @@ impl Device {
                     longest,
                 });
             }
-            changed.push(*key);
+            keys.push(*key);
         }
         let config = raw.check()?;
-        let is_new = changed.contains(&"cache.policy");
-        if let Some(path) = config.cache.plugin.as_ref().filter(|_| is_new) {
+        if let Some(path) = &config.cache.plugin
+            && keys.contains(&"cache.policy")
+        {
             return Err(ConfigError::Plugin {
                 path: path.clone(),
                 why:
@@ -99,31 +88,31 @@ impl Device {
                         .to_owned(),
             });
         }
-        self.apply(&changed, config, seed);
-        Ok(!changed.is_empty())
+        Ok(Change { config, keys })
     }
 
-    fn apply(&mut self, changed: &[&str], config: DeviceConfig, seed: u64) {
-        self.config = config;
-        let config = &self.config;
-        let any = |prefix: &str| changed.iter().any(|key| key.starts_with(prefix));
-        let own = format!("cache.{}_", config.cache.eviction.info.name);
-        if any("cache.policy") || any(&own) && !self.cache.has_external_policy() {
-            self.cache.change_policy(config, seed);
-            let banked = self.dram.is_some();
-            self.watches_hits = self.watches_lines || self.cache.sheds || banked;
+    /// Whether any parameter has another value than before.
+    pub fn is_one(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    fn is_under(&self, prefix: &str) -> bool {
+        self.keys.iter().any(|key| key.starts_with(prefix))
+    }
+
+    /// Tells the stages of what concerns them. A new policy draws from `seed`.
+    pub fn apply<O: Observer>(&self, engine: &mut Engine<O>, seed: u64) {
+        let own = format!("cache.{}_", self.config.cache.eviction.info.name);
+        let is_external = engine.tiers.cache.has_external_policy();
+        if self.is_under("cache.policy") || self.is_under(&own) && !is_external {
+            engine.change_policy(&self.config, seed);
         }
-        if any("prefetch.") {
-            self.prefetch = Prefetcher::new(config);
-            self.prefetches = config.prefetch.policy.info.name != "none";
+        if self.is_under("prefetch.") {
+            engine.change_prefetcher(&self.config);
         }
-        if any("nand.") {
-            self.back.retime(config);
+        if self.is_under("nand.") {
+            engine.tiers.back.retime(&self.config);
         }
-        self.cache.limit_pins(config.cache.pins_per_set);
-        let log = config.write_log.as_ref();
-        self.log_index_extra = log.map_or_else(Default::default, |log| {
-            log.index_latency - config.cache.index_latency
-        });
+        engine.retune(&self.config);
     }
 }

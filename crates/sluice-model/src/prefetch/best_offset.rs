@@ -132,10 +132,11 @@ impl Prefetch for BestOffset {
 
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
         self.settle(seen.at);
-        self.learn(seen.lpn);
+        let lpn = u64::from(seen.lpn);
+        self.learn(lpn);
         if let Some(offset) = self.offset {
             let degree = u64::from(reach.degree);
-            (1..=degree).for_each(|step| picks.push(seen.lpn + offset * step));
+            (1..=degree).for_each(|step| picks.push(lpn + offset * step));
         }
     }
 
@@ -143,7 +144,8 @@ impl Prefetch for BestOffset {
         // While nothing is prefetched, missed pages teach as an offset of 0 would.
         let teaches = arrival.is_prefetch() == self.offset.is_some();
         if teaches && self.pending.len() < self.pending_max {
-            self.pending.push(Reverse((arrival.at, arrival.cause)));
+            self.pending
+                .push(Reverse((arrival.at, arrival.cause.into())));
         }
     }
 }

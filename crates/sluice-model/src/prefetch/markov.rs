@@ -83,7 +83,7 @@ impl Prefetch for Markov {
     }
 
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
-        let page = seen.lpn as u32;
+        let page = seen.lpn.0;
         if let Some(before) = self.before.checked_sub(1).filter(|before| *before != page) {
             self.learn(before, page);
         }

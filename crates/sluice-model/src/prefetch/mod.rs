@@ -16,7 +16,7 @@ pub(crate) use markov::table_bytes as markov_table_bytes;
 pub(crate) use unit::Prefetcher;
 
 use crate::config::Settings;
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps};
 
 /// The most pages that one access can ask for.
 pub const PICKS_MAX: usize = 64;
@@ -28,8 +28,20 @@ pub enum Outcome {
     Miss,
     /// The page was brought in by a prefetch and is accessed for the first time.
     FirstUse,
-    /// The same, but the page was still on its way.
+    /// The page was brought in by a prefetch, is accessed for the first time, and is still on its
+    /// way.
     LateUse,
+}
+
+impl Outcome {
+    /// The first access to a prefetched page, which may be still on its way.
+    #[inline]
+    pub(crate) fn of_use(is_late: bool) -> Outcome {
+        match is_late {
+            true => Outcome::LateUse,
+            false => Outcome::FirstUse,
+        }
+    }
 }
 
 /// An access that a prefetcher sees.
@@ -38,7 +50,7 @@ pub struct Seen {
     /// When it reached the cache. May go back a little: accesses wait for their turn.
     pub at: Ps,
     /// The page.
-    pub lpn: u64,
+    pub lpn: Lpn,
     /// What it found.
     pub outcome: Outcome,
 }
@@ -49,9 +61,9 @@ pub struct Arrival {
     /// When it will be there.
     pub at: Ps,
     /// The page.
-    pub lpn: u64,
+    pub lpn: Lpn,
     /// The page whose access asked for it: for a missed page, itself.
-    pub cause: u64,
+    pub cause: Lpn,
 }
 
 impl Arrival {
@@ -72,32 +84,43 @@ pub struct Reach {
 
 /// Pages to bring in, in order of urgency. A fixed buffer, filled anew at each access.
 pub struct Picks {
-    lpns: [u64; PICKS_MAX],
+    /// Page numbers, which need not be of pages that the device has.
+    numbers: [u64; PICKS_MAX],
     len: usize,
 }
 
 impl Picks {
-    /// Nothing.
+    /// No pages yet.
     pub const fn new() -> Picks {
         Picks {
-            lpns: [0; PICKS_MAX],
+            numbers: [0; PICKS_MAX],
             len: 0,
         }
     }
 
-    /// Adds a page. It may be cached already or lie beyond the device: the engine skips it then.
+    /// Adds a page by its number. It may be cached already or lie beyond the device: the engine
+    /// skips it then.
     ///
     /// Beyond [`PICKS_MAX`] pages nothing is added.
-    pub fn push(&mut self, lpn: u64) {
-        if let Some(place) = self.lpns.get_mut(self.len) {
-            *place = lpn;
+    pub fn push(&mut self, number: u64) {
+        if let Some(last) = self.numbers.get_mut(self.len) {
+            *last = number;
             self.len += 1;
         }
     }
 
-    /// The pages, most urgent first.
+    /// The numbers of the pages, most urgent first.
     pub fn as_slice(&self) -> &[u64] {
-        &self.lpns[..self.len]
+        &self.numbers[..self.len]
+    }
+
+    /// Those of the pages that a device with so many pages has, most urgent first.
+    pub(crate) fn on_device(&self, pages: u64) -> impl Iterator<Item = Lpn> + '_ {
+        let known = self
+            .as_slice()
+            .iter()
+            .filter(move |number| **number < pages);
+        known.map(|number| Lpn(*number as u32))
     }
 }
 

@@ -21,7 +21,8 @@ impl Prefetch for NextN {
 
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
         if seen.outcome == Outcome::Miss {
-            (1..=u64::from(reach.degree)).for_each(|step| picks.push(seen.lpn + step));
+            let lpn = u64::from(seen.lpn);
+            (1..=u64::from(reach.degree)).for_each(|step| picks.push(lpn + step));
         }
     }
 }

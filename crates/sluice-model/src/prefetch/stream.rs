@@ -95,7 +95,7 @@ impl Prefetch for Stream {
 
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
         self.clock += 1;
-        let lpn = seen.lpn as i64;
+        let lpn = i64::from(seen.lpn.0);
         let Some(index) = self.of(lpn) else {
             let index = self.oldest();
             let (front, used) = (lpn, self.clock);

@@ -96,7 +96,7 @@ impl Prefetch for Stride {
 
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
         self.clock += 1;
-        let lpn = seen.lpn;
+        let lpn = u64::from(seen.lpn);
         let Some((index, step)) = self.continued(lpn) else {
             let index = self.nearest(lpn).unwrap_or_else(|| self.oldest());
             let entry = &mut self.streams[index];

@@ -7,7 +7,7 @@
 use super::{Outcome, Reach};
 use crate::config::{Settings, ThrottleSettings};
 use crate::stats::Stats;
-use sluice_units::Ratio;
+use sluice_units::{Lpn, Ratio};
 
 /// Shares of the given degree and distance at each level, in sixteenths: the paper's five
 /// configurations (distance 4, 8, 16, 32, 64 and degree 1, 1, 2, 4, 4) relative to the last.
@@ -124,12 +124,12 @@ impl Throttle {
         }
     }
 
-    fn hash(&self, lpn: u64) -> usize {
-        let len = self.pushed_out.len() as u64;
-        ((lpn ^ (lpn / len)) % len) as usize
+    fn hash(&self, lpn: Lpn) -> usize {
+        let (number, len) = (u64::from(lpn), self.pushed_out.len() as u64);
+        ((number ^ (number / len)) % len) as usize
     }
 
-    pub fn seen(&mut self, lpn: u64, outcome: Outcome) {
+    pub fn seen(&mut self, lpn: Lpn, outcome: Outcome) {
         match outcome {
             Outcome::Miss => {
                 self.counts.misses += 1;
@@ -144,14 +144,14 @@ impl Throttle {
         }
     }
 
-    pub fn prefetched(&mut self, lpn: u64) {
+    pub fn prefetched(&mut self, lpn: Lpn) {
         self.counts.issued += 1;
         let hash = self.hash(lpn);
         self.pushed_out[hash] = false;
     }
 
     /// A page left to make room. Ends the interval if it was the last of it.
-    pub fn evicted(&mut self, lpn: u64, demanded: bool, for_prefetch: bool, stats: &mut Stats) {
+    pub fn evicted(&mut self, lpn: Lpn, demanded: bool, for_prefetch: bool, stats: &mut Stats) {
         if demanded && for_prefetch {
             let hash = self.hash(lpn);
             self.pushed_out[hash] = true;

@@ -1,14 +1,18 @@
 //! The prefetcher as the engine sees it: a policy, and what keeps it in check.
 
+use super::none::Off;
 use super::throttle::Throttle;
-use super::{AnyPrefetch, Arrival, Outcome, Picks, Reach, Seen};
+use super::{AnyPrefetch, Arrival, Outcome, Picks, Prefetch, Reach, Seen};
+use crate::cache::Evicted;
 use crate::config::Settings;
 use crate::stats::Stats;
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps};
 
 /// A policy with its throttle, if there is one.
 pub(crate) struct Prefetcher {
     policy: AnyPrefetch,
+    /// Whether the policy ever brings anything in.
+    is_on: bool,
     reach: Reach,
     throttle: Option<Throttle>,
 }
@@ -21,15 +25,21 @@ impl Prefetcher {
         };
         Prefetcher {
             policy: (settings.prefetch.policy.build)(settings),
+            is_on: settings.prefetch.policy.info.name != Off::INFO.name,
             reach,
             throttle: Throttle::new(settings, reach),
         }
     }
 
+    /// Whether it ever brings anything in. If not, it need not see accesses.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Adds the pages to bring in after an access.
     #[inline]
-    pub fn access(&mut self, at: Ps, lpn: u32, outcome: Outcome, picks: &mut Picks) {
-        let lpn = u64::from(lpn);
+    pub fn access(&mut self, at: Ps, lpn: Lpn, outcome: Outcome, picks: &mut Picks) {
         let mut reach = self.reach;
         if let Some(throttle) = &mut self.throttle {
             throttle.seen(lpn, outcome);
@@ -40,8 +50,7 @@ impl Prefetcher {
 
     /// A page was sent for, because of an access to the page `cause`.
     #[inline]
-    pub fn arrives(&mut self, at: Ps, lpn: u32, cause: u32) {
-        let (lpn, cause) = (u64::from(lpn), u64::from(cause));
+    pub fn arrives(&mut self, at: Ps, lpn: Lpn, cause: Lpn) {
         let arrival = Arrival { at, lpn, cause };
         if let Some(throttle) = &mut self.throttle
             && arrival.is_prefetch()
@@ -51,11 +60,13 @@ impl Prefetcher {
         self.policy.arrives(arrival);
     }
 
-    /// A page left to make room. `demanded`: it had been asked for since it came.
+    /// A page left to make room, perhaps for a prefetched one.
     #[inline]
-    pub fn evicted(&mut self, lpn: u32, demanded: bool, for_prefetch: bool, stats: &mut Stats) {
+    pub fn evicted(&mut self, victim: &Evicted, for_prefetch: bool, stats: &mut Stats) {
         if let Some(throttle) = &mut self.throttle {
-            throttle.evicted(u64::from(lpn), demanded, for_prefetch, stats);
+            // It had been asked for since it came.
+            let demanded = !victim.unused;
+            throttle.evicted(victim.lpn, demanded, for_prefetch, stats);
         }
     }
 }

@@ -1,39 +1,40 @@
 //! Compaction of one full buffer: which page is flushed next, and when.
 
-use super::index::Index;
+use super::LogEntry;
+use super::index::{Index, PageId};
 use crate::nand::ProgramEnd;
 use crate::stats::Stats;
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ppn, Ps};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A page that was posted to be programmed.
 pub(crate) struct Programmed {
-    /// Its place.
-    pub ppn: u32,
+    /// Where in flash.
+    pub ppn: Ppn,
     /// What is known of the program's end.
     pub end: ProgramEnd,
 }
 
-/// What is behind the log.
-pub(crate) trait Behind {
+/// What compaction asks of the cache and flash, to move the lines of the log there.
+pub(crate) trait Destage {
     /// Whether the whole page is in the data cache at `at`.
-    fn is_cached(&self, at: Ps, lpn: u32) -> bool;
+    fn is_cached(&self, at: Ps, lpn: Lpn) -> bool;
 
     /// Reads the page from flash into a coalescing buffer. Says when it is there.
-    fn read(&mut self, at: Ps, lpn: u32, stats: &mut Stats) -> Ps;
+    fn read(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps;
 
-    /// Programs the page, merged with its lines of the log: (line, place in the log).
+    /// Programs the page, merged with its lines of the log: each line with its newest entry.
     fn program(
         &mut self,
         at: Ps,
-        lpn: u32,
-        lines: impl Iterator<Item = (u32, u32)>,
+        lpn: Lpn,
+        lines: impl Iterator<Item = (u32, LogEntry)> + Clone,
         stats: &mut Stats,
     ) -> Programmed;
 
     /// What is known at `at` of the end of a program.
-    fn program_end(&mut self, at: Ps, ppn: u32) -> ProgramEnd;
+    fn program_end(&mut self, at: Ps, ppn: Ppn) -> ProgramEnd;
 }
 
 /// What happens to a page at the time of an event.
@@ -41,8 +42,8 @@ pub(crate) trait Behind {
 enum Event {
     /// It has been read.
     Read,
-    /// Its program may have ended, at this place.
-    MayHaveEnded(u32),
+    /// The program of this physical page may have ended.
+    MayHaveEnded(Ppn),
     /// It has been programmed.
     Ended,
 }
@@ -53,8 +54,8 @@ enum Event {
 /// its coalescing buffer takes the next page. Events are carried out in order of time and, at the
 /// same time, of page number.
 pub(super) struct Compaction {
-    /// When, to which page by number, and what.
-    events: BinaryHeap<Reverse<(Ps, u32, Event)>>,
+    /// When, to which page, and what.
+    events: BinaryHeap<Reverse<(Ps, PageId, Event)>>,
     coalescing_buffers: usize,
     lines_per_page: u32,
     /// The next page to begin with.
@@ -86,10 +87,10 @@ impl Compaction {
     }
 
     /// Carries out the next event. Says when it ended all, if it did.
-    pub fn step<B: Behind>(
+    pub fn step<D: Destage>(
         &mut self,
         index: &mut Index,
-        behind: &mut B,
+        below: &mut D,
         stats: &mut Stats,
     ) -> Option<Ps> {
         let at = if let Some(start) = self.start.take() {
@@ -97,9 +98,9 @@ impl Compaction {
         } else {
             let Reverse((at, id, event)) = self.events.pop()?;
             match event {
-                Event::Read => self.program(at, id, index, behind, stats),
+                Event::Read => self.program(at, id, index, below, stats),
                 Event::MayHaveEnded(ppn) => {
-                    let end = behind.program_end(at, ppn);
+                    let end = below.program_end(at, ppn);
                     self.end(id, Programmed { ppn, end });
                 }
                 Event::Ended => {}
@@ -107,38 +108,38 @@ impl Compaction {
             at
         };
         while self.events.len() < self.coalescing_buffers && self.cursor < index.pages() {
+            self.load(at, PageId(self.cursor), index, below, stats);
             self.cursor += 1;
-            self.load(at, self.cursor - 1, index, behind, stats);
         }
         self.events.is_empty().then_some(at)
     }
 
     /// Brings a page into a coalescing buffer.
-    fn load<B: Behind>(
+    fn load<D: Destage>(
         &mut self,
         at: Ps,
-        id: u32,
+        id: PageId,
         index: &mut Index,
-        behind: &mut B,
+        below: &mut D,
         stats: &mut Stats,
     ) {
         let (lpn, lines) = index.page(id);
-        if lines == self.lines_per_page || behind.is_cached(at, lpn) {
-            self.program(at, id, index, behind, stats);
+        if lines == self.lines_per_page || below.is_cached(at, lpn) {
+            self.program(at, id, index, below, stats);
         } else if lines > 0 {
             stats.write_log.compaction_reads += 1;
-            let read_at = behind.read(at, lpn, stats);
+            let read_at = below.read(at, lpn, stats);
             self.events.push(Reverse((read_at, id, Event::Read)));
         }
     }
 
     /// Programs a page, unless it was dropped.
-    fn program<B: Behind>(
+    fn program<D: Destage>(
         &mut self,
         at: Ps,
-        id: u32,
+        id: PageId,
         index: &mut Index,
-        behind: &mut B,
+        below: &mut D,
         stats: &mut Stats,
     ) {
         let (lpn, lines) = index.page(id);
@@ -146,13 +147,13 @@ impl Compaction {
             index.set_flushed(id);
             stats.write_log.pages_flushed += 1;
             stats.write_log.lines_flushed += u64::from(lines);
-            let programmed = behind.program(at, lpn, index.lines(id), stats);
+            let programmed = below.program(at, lpn, index.lines(id), stats);
             self.end(id, programmed);
         }
     }
 
     /// Notes when the page's coalescing buffer is free again.
-    fn end(&mut self, id: u32, programmed: Programmed) {
+    fn end(&mut self, id: PageId, programmed: Programmed) {
         self.events.push(Reverse(match programmed.end {
             ProgramEnd::At(at) => (at, id, Event::Ended),
             ProgramEnd::NotBefore(at) => (at, id, Event::MayHaveEnded(programmed.ppn)),

@@ -1,6 +1,13 @@
-//! The index of one log buffer: from a page to its table, from a line to its place in the log.
+//! The index of one log buffer: from a page to its table, from a line to its entry in the log.
 
-use super::tables::{LINES_MAX, Tables, slots_of};
+use super::LogEntry;
+use super::tables::{LINES_MAX, Moved, TableId, Tables, slots_of};
+use sluice_units::{Lpn, Table, index_type};
+
+index_type! {
+    /// Which page of those with lines in a buffer, in the order of their first lines.
+    pub(super) struct PageId;
+}
 
 /// Bytes of a first-level entry: page number and table pointer (SkyByte section III-B).
 const PAGE_ENTRY_BYTES: u64 = 16;
@@ -23,7 +30,7 @@ const _: () = assert!(LINES_MAX <= LINES);
 // A table's number is below the lines and a few blocks that are partly used.
 const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << (32 - TABLE_SHIFT));
 const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << ID_BITS);
-// A place counts through eight buffers, the most there are, and fits 26 bits.
+// An entry counts through eight buffers, the most there are, and fits 26 bits.
 const _: () = assert!(LINES_PER_BUFFER_MAX as u64 * 8 < 1 << 26);
 
 /// Finds the newest copy of each line in one buffer.
@@ -32,7 +39,7 @@ const _: () = assert!(LINES_PER_BUFFER_MAX as u64 * 8 < 1 << 26);
 /// long as there are pages. A page that was dropped keeps its number, without a table.
 pub(super) struct Index {
     /// Per page: [LPN, table and number of lines].
-    pages: Vec<[u32; 2]>,
+    pages: Table<PageId, [u32; 2]>,
     used: u32,
     /// Open addressing: generation and page number.
     buckets: Vec<u32>,
@@ -47,7 +54,7 @@ pub(super) struct Index {
 pub(super) enum Inserted {
     /// The line was not in the index.
     New,
-    /// It was, at an older place.
+    /// It was, with an older entry.
     Newer,
 }
 
@@ -57,7 +64,7 @@ impl Index {
         // Three quarters of the buckets are used when every line is of another page.
         let buckets = (lines as usize * 4).div_ceil(3) + 1;
         Index {
-            pages: vec![[0; 2]; lines as usize],
+            pages: Table::filled(lines, [0; 2]),
             used: 0,
             buckets: vec![0; buckets],
             generation: 1,
@@ -89,33 +96,33 @@ impl Index {
         u64::from(self.used) * PAGE_ENTRY_BYTES + self.slots * SLOT_BYTES
     }
 
-    /// A page by its number: its LPN and how many lines it has.
-    pub fn page(&self, id: u32) -> (u32, u32) {
-        let [lpn, word] = self.pages[id as usize];
-        (lpn, word & LINES)
+    /// The LPN of a page, and how many lines it has.
+    pub fn page(&self, id: PageId) -> (Lpn, u32) {
+        let [lpn, word] = self.pages[id];
+        (Lpn(lpn), word & LINES)
     }
 
-    fn table(&self, id: u32) -> u32 {
-        self.pages[id as usize][1] >> TABLE_SHIFT
+    fn table(&self, id: PageId) -> TableId {
+        TableId(self.pages[id][1] >> TABLE_SHIFT)
     }
 
-    fn set(&mut self, id: u32, table: u32, lines: u32) {
-        let flushed = self.pages[id as usize][1] & FLUSHED;
-        self.pages[id as usize][1] = table << TABLE_SHIFT | flushed | lines;
+    fn set(&mut self, id: PageId, table: TableId, lines: u32) {
+        let flushed = self.pages[id][1] & FLUSHED;
+        self.pages[id][1] = table.0 << TABLE_SHIFT | flushed | lines;
     }
 
-    #[cfg(test)]
-    pub fn is_flushed(&self, id: u32) -> bool {
-        self.pages[id as usize][1] & FLUSHED != 0
+    /// Whether the page's lines are in flash.
+    pub fn is_flushed(&self, id: PageId) -> bool {
+        self.pages[id][1] & FLUSHED != 0
     }
 
     /// Notes that the page's lines are in flash. They can still be found.
-    pub fn set_flushed(&mut self, id: u32) {
-        self.pages[id as usize][1] |= FLUSHED;
+    pub fn set_flushed(&mut self, id: PageId) {
+        self.pages[id][1] |= FLUSHED;
     }
 
-    /// The newest place of a line.
-    pub fn find(&self, lpn: u32, line: u32) -> Option<u32> {
+    /// The newest entry of a line.
+    pub fn find(&self, lpn: Lpn, line: u32) -> Option<LogEntry> {
         let id = self.id_of(lpn)?;
         let (_, lines) = self.page(id);
         if lines == 0 {
@@ -124,35 +131,34 @@ impl Index {
         self.tables.find(self.table(id), lines, line)
     }
 
-    /// The lines of a page, by its number, with their places.
-    pub fn lines(&self, id: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// The lines of a page with their newest entries.
+    pub fn lines(&self, id: PageId) -> impl Iterator<Item = (u32, LogEntry)> + Clone + '_ {
         let (_, lines) = self.page(id);
         self.tables.entries(self.table(id), lines)
     }
 
-    /// The number of a page that has an entry.
-    pub fn id_of(&self, lpn: u32) -> Option<u32> {
+    fn id_of(&self, lpn: Lpn) -> Option<PageId> {
         self.bucket_of(lpn).1
     }
 
-    /// Notes the place of a line's newest copy.
-    pub fn insert(&mut self, lpn: u32, line: u32, offset: u32) -> Inserted {
+    /// Notes the newest entry of a line.
+    pub fn insert(&mut self, lpn: Lpn, line: u32, entry: LogEntry) -> Inserted {
         let (bucket, found) = self.bucket_of(lpn);
         let id = found.unwrap_or_else(|| {
-            let id = self.used;
+            let id = PageId(self.used);
             self.used += 1;
-            self.buckets[bucket] = self.generation << ID_BITS | id;
-            self.pages[id as usize] = [lpn, 0];
+            self.buckets[bucket] = self.generation << ID_BITS | id.0;
+            self.pages[id] = [lpn.0, 0];
             id
         });
         let (_, lines) = self.page(id);
         let mut table = self.table(id);
         if lines == 0 {
             table = self.tables.first(id);
-        } else if self.tables.update(table, lines, line, offset) {
+        } else if self.tables.update(table, lines, line, entry) {
             return Inserted::Newer;
         }
-        let (table, moved) = self.tables.add(table, lines, line, offset);
+        let (table, moved) = self.tables.add(table, lines, line, entry);
         self.set(id, table, lines + 1);
         self.follow(moved);
         self.slots += u64::from(slots_of(lines + 1) - slots_of(lines));
@@ -160,22 +166,22 @@ impl Index {
     }
 
     /// Forgets the lines of a page. Says how many it had that were not in flash.
-    pub fn drop_page(&mut self, lpn: u32) -> u32 {
+    pub fn drop_page(&mut self, lpn: Lpn) -> u32 {
         let Some(id) = self.id_of(lpn) else { return 0 };
         let (_, lines) = self.page(id);
         if lines > 0 {
             let moved = self.tables.remove(self.table(id), lines);
-            self.set(id, 0, 0);
+            self.set(id, TableId(0), 0);
             self.follow(moved);
             self.slots -= u64::from(slots_of(lines));
         }
-        match self.pages[id as usize][1] & FLUSHED {
-            0 => lines,
-            _ => 0,
+        match self.is_flushed(id) {
+            true => 0,
+            false => lines,
         }
     }
 
-    fn follow(&mut self, moved: Option<super::tables::Moved>) {
+    fn follow(&mut self, moved: Option<Moved>) {
         if let Some(moved) = moved {
             let (_, lines) = self.page(moved.owner);
             self.set(moved.owner, moved.table, lines);
@@ -183,7 +189,7 @@ impl Index {
     }
 
     /// The page's bucket and number, or the empty bucket where it would be.
-    fn bucket_of(&self, lpn: u32) -> (usize, Option<u32>) {
+    fn bucket_of(&self, lpn: Lpn) -> (usize, Option<PageId>) {
         let hash = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let mut bucket = ((hash * self.buckets.len() as u64) >> 32) as usize;
         loop {
@@ -191,8 +197,8 @@ impl Index {
             if word >> ID_BITS != self.generation {
                 return (bucket, None);
             }
-            let id = word & ((1 << ID_BITS) - 1);
-            if self.pages[id as usize][0] == lpn {
+            let id = PageId(word & ((1 << ID_BITS) - 1));
+            if self.pages[id][0] == lpn.0 {
                 return (bucket, Some(id));
             }
             bucket += 1;

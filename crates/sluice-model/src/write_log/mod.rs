@@ -8,13 +8,13 @@
 //!
 //! The background work is played forward when time passes, in the order of its events, so that it
 //! meets demand reads where they are. Only a store that waits needs to know the end of
-//! a compaction: it plays the rest at once, and later reads queue behind that.
+//! a compaction: it plays the rest at once, and later reads queue below that.
 
 mod compaction;
 mod index;
 mod tables;
 
-pub(crate) use compaction::{Behind, Programmed};
+pub(crate) use compaction::{Destage, Programmed};
 pub(crate) use index::LINES_PER_BUFFER_MAX;
 pub(crate) use tables::LINES_MAX as LINES_PER_PAGE_MAX;
 
@@ -22,9 +22,14 @@ use crate::config::WriteLogSettings;
 use crate::stats::Stats;
 use compaction::Compaction;
 use index::{Index, Inserted};
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps, index_type};
 
-/// The buffers, and the compaction of the oldest full one.
+index_type! {
+    /// Which entry of the log, counted through all buffers: where a line lies that was appended.
+    pub(crate) struct LogEntry;
+}
+
+/// The buffers of the log, and the compaction of the oldest full one.
 pub(crate) struct WriteLog {
     buffers: Vec<Index>,
     /// Lines that a buffer takes.
@@ -62,24 +67,24 @@ impl WriteLog {
     /// Plays the background work forward up to `now`. To be called before anything else happens
     /// at `now`.
     #[inline]
-    pub fn run<B: Behind>(&mut self, now: Ps, behind: &mut B, stats: &mut Stats) {
+    pub fn run<D: Destage>(&mut self, now: Ps, below: &mut D, stats: &mut Stats) {
         while self.due <= now {
-            self.step(behind, stats);
+            self.step(below, stats);
         }
     }
 
-    /// Appends a line. Returns when it is in the log, at once or when a buffer is free, and its
-    /// place there.
-    pub fn append<B: Behind>(
+    /// Appends a line. Returns when it is in the log, at once or when a buffer is free, and where
+    /// it is there.
+    pub fn append<D: Destage>(
         &mut self,
         now: Ps,
-        lpn: u32,
+        lpn: Lpn,
         line: u32,
-        behind: &mut B,
+        below: &mut D,
         stats: &mut Stats,
-    ) -> (Ps, u32) {
+    ) -> (Ps, LogEntry) {
         while self.full == self.buffers.len() {
-            self.step(behind, stats);
+            self.step(below, stats);
         }
         let at = now.max(self.open_at);
         if at > now {
@@ -87,11 +92,11 @@ impl WriteLog {
             stats.write_log.stall_ps += (at - now).0;
         }
         let open = (self.oldest + self.full) % self.buffers.len();
-        let place = open as u32 * self.lines + self.appended;
+        let entry = LogEntry(open as u32 * self.lines + self.appended);
         let buffer = &mut self.buffers[open];
         let bytes = buffer.bytes();
         stats.write_log.appends += 1;
-        match buffer.insert(lpn, line, place) {
+        match buffer.insert(lpn, line, entry) {
             Inserted::New => {}
             Inserted::Newer => stats.write_log.superseded += 1,
         }
@@ -100,46 +105,46 @@ impl WriteLog {
         *most = self.index_bytes.max(*most);
         self.appended += 1;
         if self.appended == self.lines {
-            self.appended = 0;
-            self.full += 1;
-            if self.full == 1 {
-                self.begin(at);
-            }
+            self.close_open(at);
         }
-        (at, place)
+        (at, entry)
     }
 
     /// Counts the open buffer as full, if it has anything, so that it is compacted.
-    pub fn close<B: Behind>(&mut self, now: Ps, behind: &mut B, stats: &mut Stats) {
-        self.run(now, behind, stats);
+    pub fn close<D: Destage>(&mut self, now: Ps, below: &mut D, stats: &mut Stats) {
+        self.run(now, below, stats);
         if self.appended > 0 {
-            self.appended = 0;
-            self.full += 1;
-            if self.full == 1 {
-                self.begin(now);
-            }
+            self.close_open(now);
+        }
+    }
+
+    fn close_open(&mut self, at: Ps) {
+        self.appended = 0;
+        self.full += 1;
+        if self.full == 1 {
+            self.begin(at);
         }
     }
 
     /// Compacts everything, the open buffer too. Returns when that is done.
-    pub fn settle<B: Behind>(&mut self, now: Ps, behind: &mut B, stats: &mut Stats) -> Ps {
-        self.close(now, behind, stats);
+    pub fn settle<D: Destage>(&mut self, now: Ps, below: &mut D, stats: &mut Stats) -> Ps {
+        self.close(now, below, stats);
         let mut at = now;
         while self.full > 0 {
             at = self.due;
-            self.step(behind, stats);
+            self.step(below, stats);
         }
         at
     }
 
-    /// The place of the newest copy of a line.
-    pub fn find(&self, lpn: u32, line: u32) -> Option<u32> {
+    /// The newest entry of a line.
+    pub fn find(&self, lpn: Lpn, line: u32) -> Option<LogEntry> {
         self.newest_first()
             .find_map(|buffer| buffer.find(lpn, line))
     }
 
     /// Forgets the page: its contents are elsewhere, whole and newer, or no longer wanted.
-    pub fn drop_page(&mut self, lpn: u32, stats: &mut Stats) {
+    pub fn drop_page(&mut self, lpn: Lpn, stats: &mut Stats) {
         for buffer in &mut self.buffers {
             let bytes = buffer.bytes();
             stats.write_log.dropped += u64::from(buffer.drop_page(lpn));
@@ -161,9 +166,9 @@ impl WriteLog {
     }
 
     /// Carries out the next event of the compaction under way.
-    fn step<B: Behind>(&mut self, behind: &mut B, stats: &mut Stats) {
+    fn step<D: Destage>(&mut self, below: &mut D, stats: &mut Stats) {
         let buffer = &mut self.buffers[self.oldest];
-        match self.compaction.step(buffer, behind, stats) {
+        match self.compaction.step(buffer, below, stats) {
             Some(at) => self.reclaim(at, stats),
             None => self.due = self.compaction.due().unwrap_or(Ps::MAX),
         }

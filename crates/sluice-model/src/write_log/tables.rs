@@ -1,4 +1,13 @@
-//! The second level of the index: small hash tables from a page's line to its place in the log.
+//! The second level of the index: small hash tables from a page's line to its entry in the log.
+
+use super::LogEntry;
+use super::index::PageId;
+use sluice_units::{Table, index_type};
+
+index_type! {
+    /// Which table: the number of its first granule in the arena.
+    pub(super) struct TableId;
+}
 
 /// Slots of a page's first table (SkyByte section III-B).
 const FIRST_SLOTS: u32 = 4;
@@ -10,9 +19,9 @@ const BLOCK_SLOTS: u32 = FIRST_SLOTS << (CLASSES - 1);
 const BLOCK_GRANULES: u32 = BLOCK_SLOTS / FIRST_SLOTS;
 /// Lines of a page at most: the page offset of an entry has six bits (SkyByte section III-B).
 pub(crate) const LINES_MAX: u32 = 64;
-/// Where the line number starts in a slot. Below it is the place in the log + 1: 0 is empty.
+/// Where the line number starts in a slot. Below it is the log's entry + 1: 0 is empty.
 const LINE_SHIFT: u32 = 26;
-const OFFSET: u32 = (1 << LINE_SHIFT) - 1;
+const ENTRY: u32 = (1 << LINE_SHIFT) - 1;
 
 const _: () = assert!(
     BLOCK_SLOTS == LINES_MAX,
@@ -54,9 +63,9 @@ struct Class {
 /// A table that had to move into the place of a freed one.
 pub(super) struct Moved {
     /// Whose table it is.
-    pub owner: u32,
+    pub owner: PageId,
     /// Where it is now.
-    pub table: u32,
+    pub table: TableId,
 }
 
 /// Every table of one log buffer, in an arena made beforehand.
@@ -66,7 +75,7 @@ pub(super) struct Moved {
 pub(super) struct Tables {
     slots: Vec<u32>,
     /// Per granule that starts a table: whose it is.
-    owners: Vec<u32>,
+    owners: Table<TableId, u32>,
     /// Per block: the block below it in its stack, or the next free one, + 1.
     below: Vec<u32>,
     classes: [Class; CLASSES],
@@ -85,7 +94,7 @@ impl Tables {
         let blocks = (lines * FIRST_SLOTS).div_ceil(BLOCK_SLOTS) as usize + CLASSES + 1;
         Tables {
             slots: vec![0; blocks * BLOCK_SLOTS as usize],
-            owners: vec![0; blocks * BLOCK_GRANULES as usize],
+            owners: Table::filled(blocks as u32 * BLOCK_GRANULES, 0),
             below: vec![0; blocks],
             classes: [Class::default(); CLASSES],
             fresh: 0,
@@ -100,67 +109,76 @@ impl Tables {
         self.free = 0;
     }
 
-    fn slots(&self, table: u32, lines: u32) -> &[u32] {
-        let first = (table * FIRST_SLOTS) as usize;
+    fn slots(&self, table: TableId, lines: u32) -> &[u32] {
+        let first = first_slot(table);
         &self.slots[first..first + slots_of(lines) as usize]
     }
 
-    fn slots_mut(&mut self, table: u32, class: usize) -> &mut [u32] {
-        let first = (table * FIRST_SLOTS) as usize;
+    fn slots_mut(&mut self, table: TableId, class: usize) -> &mut [u32] {
+        let first = first_slot(table);
         &mut self.slots[first..first + (FIRST_SLOTS << class) as usize]
     }
 
-    /// The log offset of a line in a table of `lines` entries.
-    pub fn find(&self, table: u32, lines: u32, line: u32) -> Option<u32> {
+    /// The log's entry of a line, from the table of a page with `lines` lines.
+    pub fn find(&self, table: TableId, lines: u32, line: u32) -> Option<LogEntry> {
         let slots = self.slots(table, lines);
-        let place = place_of(slots, line);
-        entry(slots[place]).map(|(_, offset)| offset)
+        unpacked(slots[slot_of(slots, line)]).map(|(_, entry)| entry)
     }
 
-    /// The entries of a table, as (line, log offset), in no order.
-    pub fn entries(&self, table: u32, lines: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// The lines of a table with their entries, in no order.
+    pub fn entries(
+        &self,
+        table: TableId,
+        lines: u32,
+    ) -> impl Iterator<Item = (u32, LogEntry)> + Clone + '_ {
         self.slots(table, lines)
             .iter()
-            .filter_map(|slot| entry(*slot))
+            .filter_map(|slot| unpacked(*slot))
     }
 
     /// An empty table for the first line of a page.
-    pub fn first(&mut self, owner: u32) -> u32 {
+    pub fn first(&mut self, owner: PageId) -> TableId {
         self.take(0, owner)
     }
 
-    /// Points a line that the table has to a newer place. Says whether it had it.
-    pub fn update(&mut self, table: u32, lines: u32, line: u32, offset: u32) -> bool {
+    /// Gives a line that the table has a newer entry. Says whether it had it.
+    pub fn update(&mut self, table: TableId, lines: u32, line: u32, entry: LogEntry) -> bool {
         let slots = self.slots_mut(table, class_of(lines));
-        let place = place_of(slots, line);
-        let known = slots[place] != 0;
+        let slot = slot_of(slots, line);
+        let known = slots[slot] != 0;
         if known {
-            slots[place] = packed(line, offset);
+            slots[slot] = packed(line, entry);
         }
         known
     }
 
-    /// Adds a line that the table of `lines` entries does not have. Returns where the table is
-    /// then, and which other table moved.
-    pub fn add(&mut self, table: u32, lines: u32, line: u32, offset: u32) -> (u32, Option<Moved>) {
+    /// Adds a line that the table of a page with `lines` lines does not have. Returns where the
+    /// table is then, and which other table moved.
+    pub fn add(
+        &mut self,
+        table: TableId,
+        lines: u32,
+        line: u32,
+        entry: LogEntry,
+    ) -> (TableId, Option<Moved>) {
         let (from, to) = (class_of(lines), class_of(lines + 1));
-        let owner = self.owners[table as usize];
+        let owner = PageId(self.owners[table]);
         let grown = if from == to {
             table
         } else {
             self.take(to, owner)
         };
         if grown != table {
-            for at in 0..FIRST_SLOTS << from {
-                let slot = self.slots[(table * FIRST_SLOTS + at) as usize];
-                if let Some((line, _)) = entry(slot) {
+            for at in 0..(FIRST_SLOTS << from) as usize {
+                let packed = self.slots[first_slot(table) + at];
+                if let Some((line, _)) = unpacked(packed) {
                     let slots = self.slots_mut(grown, to);
-                    slots[place_of(slots, line)] = slot;
+                    slots[slot_of(slots, line)] = packed;
                 }
             }
         }
         let slots = self.slots_mut(grown, to);
-        slots[place_of(slots, line)] = packed(line, offset);
+        slots[slot_of(slots, line)] = packed(line, entry);
         let moved = if grown == table {
             None
         } else {
@@ -169,12 +187,12 @@ impl Tables {
         (grown, moved)
     }
 
-    /// Frees the table of a page with `lines` entries. Returns which other table moved.
-    pub fn remove(&mut self, table: u32, lines: u32) -> Option<Moved> {
+    /// Frees the table of a page with `lines` lines. Returns which other table moved.
+    pub fn remove(&mut self, table: TableId, lines: u32) -> Option<Moved> {
         self.give_back(table, class_of(lines))
     }
 
-    fn take(&mut self, class: usize, owner: u32) -> u32 {
+    fn take(&mut self, class: usize, owner: PageId) -> TableId {
         let full = BLOCK_GRANULES >> class;
         if self.classes[class].last == 0 || self.classes[class].used == full {
             let block = self.take_block();
@@ -185,9 +203,9 @@ impl Tables {
             };
         }
         let Class { last, used } = &mut self.classes[class];
-        let table = (*last - 1) * BLOCK_GRANULES + (*used << class);
+        let table = TableId((*last - 1) * BLOCK_GRANULES + (*used << class));
         *used += 1;
-        self.owners[table as usize] = owner;
+        self.owners[table] = owner.0;
         self.slots_mut(table, class).fill(0);
         table
     }
@@ -201,19 +219,17 @@ impl Tables {
         self.fresh - 1
     }
 
-    fn give_back(&mut self, table: u32, class: usize) -> Option<Moved> {
+    fn give_back(&mut self, table: TableId, class: usize) -> Option<Moved> {
         let Class { last, used } = self.classes[class];
         let block = last - 1;
-        let end = block * BLOCK_GRANULES + ((used - 1) << class);
+        let end = TableId(block * BLOCK_GRANULES + ((used - 1) << class));
         let moved = (end != table).then(|| {
-            let (from, slots) = (
-                (end * FIRST_SLOTS) as usize,
-                (FIRST_SLOTS << class) as usize,
-            );
+            let (from, slots) = (first_slot(end), (FIRST_SLOTS << class) as usize);
             self.slots
-                .copy_within(from..from + slots, (table * FIRST_SLOTS) as usize);
-            let owner = self.owners[end as usize];
-            self.owners[table as usize] = owner;
+                .copy_within(from..from + slots, first_slot(table));
+            let owner = self.owners[end];
+            self.owners[table] = owner;
+            let owner = PageId(owner);
             Moved { owner, table }
         });
         self.classes[class].used -= 1;
@@ -232,22 +248,26 @@ impl Tables {
     }
 }
 
-fn packed(line: u32, offset: u32) -> u32 {
-    line << LINE_SHIFT | (offset + 1)
+fn first_slot(table: TableId) -> usize {
+    table.index() * FIRST_SLOTS as usize
 }
 
-fn entry(slot: u32) -> Option<(u32, u32)> {
-    let offset = (slot & OFFSET).checked_sub(1)?;
-    Some((slot >> LINE_SHIFT, offset))
+fn packed(line: u32, entry: LogEntry) -> u32 {
+    line << LINE_SHIFT | (entry.0 + 1)
+}
+
+fn unpacked(slot: u32) -> Option<(u32, LogEntry)> {
+    let entry = (slot & ENTRY).checked_sub(1)?;
+    Some((slot >> LINE_SHIFT, LogEntry(entry)))
 }
 
 /// The slot of a line, or the empty one where it would be. A table has one or the other: below
 /// the largest size a quarter of it is empty, and the largest has a slot for each line.
-fn place_of(slots: &[u32], line: u32) -> usize {
+fn slot_of(slots: &[u32], line: u32) -> usize {
     let mask = slots.len() - 1;
-    let mut place = line as usize & mask;
-    while slots[place] != 0 && slots[place] >> LINE_SHIFT != line {
-        place = (place + 1) & mask;
+    let mut slot = line as usize & mask;
+    while slots[slot] != 0 && slots[slot] >> LINE_SHIFT != line {
+        slot = (slot + 1) & mask;
     }
-    place
+    slot
 }

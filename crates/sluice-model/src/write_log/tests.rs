@@ -1,11 +1,12 @@
 //! The log on its own, against a plain map and closed forms.
 
+use super::index::PageId;
 use super::*;
 use crate::config::WriteLogSettings;
 use crate::nand::ProgramEnd;
 use crate::stats::WriteLogStats;
 use proptest::prelude::*;
-use sluice_units::Rng;
+use sluice_units::{Lpn, Ppn, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -37,27 +38,27 @@ struct Flash {
     programmed: Vec<(Ps, u32)>,
 }
 
-impl Behind for Flash {
-    fn is_cached(&self, _at: Ps, lpn: u32) -> bool {
-        self.cached.contains(&lpn)
+impl Destage for Flash {
+    fn is_cached(&self, _at: Ps, lpn: Lpn) -> bool {
+        self.cached.contains(&lpn.0)
     }
 
-    fn read(&mut self, at: Ps, lpn: u32, _stats: &mut Stats) -> Ps {
-        self.read.push((at, lpn));
+    fn read(&mut self, at: Ps, lpn: Lpn, _stats: &mut Stats) -> Ps {
+        self.read.push((at, lpn.0));
         at + READ
     }
 
     fn program(
         &mut self,
         at: Ps,
-        lpn: u32,
-        lines: impl Iterator<Item = (u32, u32)>,
+        lpn: Lpn,
+        lines: impl Iterator<Item = (u32, LogEntry)> + Clone,
         _stats: &mut Stats,
     ) -> Programmed {
-        self.programmed.push((at, lpn));
-        for (line, offset) in lines {
-            let version = self.appended[offset as usize % self.appended.len()];
-            let was = self.lines.insert((lpn, line), version);
+        self.programmed.push((at, lpn.0));
+        for (line, entry) in lines {
+            let version = self.appended[entry.0 as usize % self.appended.len()];
+            let was = self.lines.insert((lpn.0, line), version);
             assert!(
                 was < Some(version),
                 "page {lpn} line {line}: {version} over {was:?}"
@@ -68,10 +69,11 @@ impl Behind for Flash {
             0 => ProgramEnd::At(at + PROGRAM),
             _ => ProgramEnd::NotBefore(at + HALF),
         };
-        Programmed { ppn: lpn, end }
+        let ppn = Ppn(lpn.0);
+        Programmed { ppn, end }
     }
 
-    fn program_end(&mut self, at: Ps, _ppn: u32) -> ProgramEnd {
+    fn program_end(&mut self, at: Ps, _ppn: Ppn) -> ProgramEnd {
         ProgramEnd::At(at + PROGRAM - HALF)
     }
 }
@@ -81,7 +83,7 @@ impl WriteLog {
     fn dump(&self) -> String {
         let mut text = format!("oldest {} full {}\n", self.oldest, self.full);
         for (number, buffer) in self.buffers.iter().enumerate() {
-            for id in 0..buffer.pages() {
+            for id in (0..buffer.pages()).map(PageId) {
                 let (lpn, lines) = buffer.page(id);
                 let places: BTreeMap<_, _> = match lines {
                     0 => BTreeMap::new(),
@@ -97,7 +99,7 @@ impl WriteLog {
     fn check(&self, stats: &WriteLogStats) {
         let (mut bytes, mut unflushed) = (0, 0);
         for buffer in &self.buffers {
-            for id in 0..buffer.pages() {
+            for id in (0..buffer.pages()).map(PageId) {
                 let (lpn, lines) = buffer.page(id);
                 let held = if lines == 0 {
                     0
@@ -185,7 +187,7 @@ fn holds_every_line(
                 plain.append(&mut log, now, (lpn, line), &mut flash, &mut stats);
             }
             Step::Drop(lpn) => {
-                log.drop_page(lpn, &mut stats);
+                log.drop_page(Lpn(lpn), &mut stats);
                 plain.newest.retain(|place, _| place.0 != lpn);
                 flash.lines.retain(|place, _| place.0 != lpn);
             }
@@ -221,14 +223,14 @@ impl Plain {
         self.versions += 1;
         self.appended[open].push(self.versions);
         self.newest.insert((lpn, line), self.versions);
-        log.append(now, lpn, line, flash, stats);
+        log.append(now, Lpn(lpn), line, flash, stats);
     }
 
     fn check(&self, log: &WriteLog, flash: &Flash, step: &Step) {
         for (place, version) in &self.newest {
-            let found = match log.find(place.0, place.1) {
-                Some(place) => {
-                    let (buffer, offset) = (place / log.lines, place % log.lines);
+            let found = match log.find(Lpn(place.0), place.1) {
+                Some(entry) => {
+                    let (buffer, offset) = (entry.0 / log.lines, entry.0 % log.lines);
                     Some(self.appended[buffer as usize][offset as usize])
                 }
                 None => flash.lines.get(place).copied(),
@@ -242,11 +244,11 @@ impl Plain {
         }
         // What was dropped is nowhere.
         for buffer in &log.buffers {
-            for id in 0..buffer.pages() {
+            for id in (0..buffer.pages()).map(PageId) {
                 let (lpn, lines) = buffer.page(id);
                 for (line, _) in (lines > 0).then(|| buffer.lines(id)).into_iter().flatten() {
                     assert!(
-                        self.newest.contains_key(&(lpn, line)),
+                        self.newest.contains_key(&(lpn.0, line)),
                         "page {lpn} line {line}"
                     );
                 }
@@ -292,7 +294,7 @@ fn no_line_is_lost_in_a_long_run() {
 fn fill(log: &mut WriteLog, now: Ps, places: impl Iterator<Item = (u32, u32)>) -> Stats {
     let (mut flash, mut stats) = (flash_for(log), Stats::default());
     for (lpn, line) in places {
-        log.append(now, lpn, line, &mut flash, &mut stats);
+        log.append(now, Lpn(lpn), line, &mut flash, &mut stats);
     }
     stats
 }
@@ -368,18 +370,18 @@ fn the_arena_never_overflows() {
         for at in 0..lines {
             if at % 50 == 49 {
                 let lpn = rng.below(pages) as u32;
-                log.drop_page(lpn, &mut stats);
+                log.drop_page(Lpn(lpn), &mut stats);
                 held.retain(|place: &(u32, u32)| place.0 != lpn);
             }
             // Breadth first, so that all pages grow from size to size together.
             let place = (u64::from(at) % pages, u64::from(at) / pages % 64);
             let place = (place.0 as u32, place.1 as u32);
-            log.append(Ps::ZERO, place.0, place.1, &mut flash, &mut stats);
+            log.append(Ps::ZERO, Lpn(place.0), place.1, &mut flash, &mut stats);
             held.insert(place);
         }
         for place in &held {
             assert!(
-                log.find(place.0, place.1).is_some(),
+                log.find(Lpn(place.0), place.1).is_some(),
                 "round {round}: {place:?}\n{}",
                 log.dump()
             );
@@ -393,11 +395,12 @@ fn the_arena_never_overflows() {
 fn old_generations_of_the_index_are_never_found() {
     let mut index = Index::new(8);
     for round in 0..400u32 {
-        assert_eq!(index.find(round, 1), None, "round {round}");
-        for lpn in 0..8 {
-            index.insert(lpn + round, 1, lpn);
+        assert_eq!(index.find(Lpn(round), 1), None, "round {round}");
+        for at in 0..8 {
+            index.insert(Lpn(at + round), 1, LogEntry(at));
         }
-        assert_eq!(index.find(round + 7, 1), Some(7), "round {round}");
+        let found = index.find(Lpn(round + 7), 1);
+        assert_eq!(found, Some(LogEntry(7)), "round {round}");
         index.reset();
     }
 }

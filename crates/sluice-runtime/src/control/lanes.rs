@@ -148,7 +148,7 @@ impl Lanes {
             Status::Done | Status::Nothing | Status::Partly
         );
         let mut core = self.engine.core();
-        core.device.advance(self.engine.device_time(now), &mut ());
+        core.device.advance(self.engine.device_time(now));
         let block = core.live.change();
         block.add(Counter::Commands, 1);
         block.add(Counter::CommandsRefused, u64::from(refused));

@@ -75,7 +75,7 @@ fn a_written_page_goes_back_without_a_copy() {
             assert_eq!(memory.stats().link_bytes[0], 64, "the store alone");
             let device = memory.device();
             assert!(!device.is_cached(Lpn(0)), "{how}");
-            assert_eq!(device.stats().migration.given, 0);
+            assert_eq!(device.stats().migration.demoted, 0);
             assert_eq!(device.stats().flash_programs, programs, "{how}");
         }
     }
@@ -115,7 +115,7 @@ fn where_that_is_free_the_device_hears_nothing() {
     let moved = memory.stats().migration;
     assert_eq!((moved.demotions, moved.dirty_demotions), (3, 2));
     assert_eq!(memory.stats().link_bytes[0], 0);
-    assert_eq!(memory.device().stats().migration.given, 0);
+    assert_eq!(memory.device().stats().migration.demoted, 0);
 }
 
 /// The compaction of a line takes a read and a program, of which the host sees nothing.

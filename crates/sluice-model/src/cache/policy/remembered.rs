@@ -1,6 +1,7 @@
 //! The addresses of pages that have left the cache, for policies that learn from their return.
 
 use crate::index::PageIndex;
+use sluice_units::Lpn;
 
 /// A bounded number of LPNs for each set, each with an entry number that lists can hold.
 ///
@@ -9,7 +10,7 @@ pub(super) struct Remembered {
     /// Per entry: its LPN; in an entry that holds nothing, the next such entry + 1.
     lpn: Vec<u32>,
     /// The entry of each remembered page.
-    entry_of: PageIndex,
+    entry_of: PageIndex<u32>,
     /// Per set: [entries never used yet, first entry given back + 1].
     free: Vec<[u32; 2]>,
     size: u32,
@@ -28,12 +29,12 @@ impl Remembered {
     /// What a look-up of the page reads; see [`super::Eviction::warm`].
     #[inline]
     pub fn warm(&self, lpn: u32) -> u32 {
-        self.entry_of.get(lpn).unwrap_or(0)
+        self.entry_of.get(Lpn(lpn)).unwrap_or(0)
     }
 
     /// The entry of a page.
     pub fn entry(&self, lpn: u32) -> Option<u32> {
-        self.entry_of.get(lpn)
+        self.entry_of.get(Lpn(lpn))
     }
 
     /// Remembers a page that is not yet. `None` if every entry of the set is in use.
@@ -51,14 +52,14 @@ impl Remembered {
             None => return None,
         };
         self.lpn[entry as usize] = lpn;
-        self.entry_of.set(lpn, entry);
+        self.entry_of.set(Lpn(lpn), entry);
         Some(entry)
     }
 
     /// Gives an entry back. The page is forgotten.
     pub fn forget(&mut self, set: u32, entry: u32) {
         let lpn = std::mem::replace(&mut self.lpn[entry as usize], self.free[set as usize][1]);
-        self.entry_of.clear(lpn);
+        self.entry_of.clear(Lpn(lpn));
         self.free[set as usize][1] = entry + 1;
     }
 }

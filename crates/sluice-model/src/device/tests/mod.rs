@@ -1,54 +1,60 @@
 //! The whole device against a list of what was written last: every page reads as that, whatever
 //! cache, translation layer and garbage collection did with it, in any configuration.
 
-use super::contents::Contents;
+mod contents;
+
 use super::*;
 use crate::cache::EVICTIONS;
 use crate::config::{Precondition, RawConfig};
 use crate::ftl::victim::GC_VICTIMS;
+use crate::request::{Op, ServedBy};
+use contents::{Contents, ZEROS};
+use observer::Observer;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
+use sluice_units::{LINE_BYTES, Table};
 use std::collections::BTreeSet;
 
 const PAGES: u32 = 192;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Load(u32),
-    Store(u32),
+    Load(Lpn),
+    Store(Lpn),
     /// To a page that the host has mapped: the device does not see it.
-    HiddenStore(u32),
-    LateReport(u32),
-    Discard(u32),
-    Command(u8, u32),
-    Block(BlockOp, u32, u32),
-    Take(u32),
-    /// Whether the host has written the page before it gives it.
-    Give(u32, bool),
+    HiddenStore(Lpn),
+    LateReport(Lpn),
+    Discard(Lpn),
+    Command(u8, Lpn),
+    Block(BlockOp, Lpn, u32),
+    Promote(Lpn),
+    /// Whether the host has written the page before it demotes it.
+    Demote(Lpn, bool),
     Wait(u64),
 }
 
 impl Step {
     /// The pages that it is about.
-    fn pages(self) -> std::ops::Range<u32> {
-        match self {
+    fn pages(self) -> impl Iterator<Item = Lpn> {
+        let (first, count) = match self {
             Step::Load(lpn)
             | Step::Store(lpn)
             | Step::HiddenStore(lpn)
             | Step::LateReport(lpn)
             | Step::Discard(lpn)
             | Step::Command(_, lpn)
-            | Step::Take(lpn)
-            | Step::Give(lpn, _) => lpn..lpn + 1,
-            Step::Block(_, lpn, count) => lpn..lpn + count,
-            Step::Wait(_) => 0..0,
-        }
+            | Step::Promote(lpn)
+            | Step::Demote(lpn, _) => (lpn, 1),
+            Step::Block(_, lpn, count) => (lpn, count),
+            Step::Wait(_) => (Lpn(0), 0),
+        };
+        (first.0..first.0 + count).map(Lpn)
     }
 }
 
 fn step() -> impl Strategy<Value = Step> {
     // Multiplied, so that low pages come up more often and hits happen.
-    let page = || (0..14u32, 0..14u32).prop_map(|(a, b)| a * b);
+    let page = || (0..14u32, 0..14u32).prop_map(|(a, b)| Lpn(a * b));
     prop_oneof![
         10 => page().prop_map(Step::Load),
         10 => page().prop_map(Step::Store),
@@ -60,8 +66,8 @@ fn step() -> impl Strategy<Value = Step> {
             let op = [BlockOp::Read, BlockOp::Write, BlockOp::Trim][usize::from(op)];
             Step::Block(op, page, count)
         }),
-        2 => page().prop_map(Step::Take),
-        1 => (page(), any::<bool>()).prop_map(|(page, written)| Step::Give(page, written)),
+        2 => page().prop_map(Step::Promote),
+        1 => (page(), any::<bool>()).prop_map(|(page, written)| Step::Demote(page, written)),
         3 => (0..60_000u64).prop_map(Step::Wait),
     ]
 }
@@ -156,85 +162,107 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
 
 /// Answers for the stores that the device has not seen.
 #[derive(Default)]
-struct Host(BTreeSet<u64>);
+struct Host(BTreeSet<Lpn>);
 
 impl Effects for Host {
     fn unmap(&mut self, lpn: Lpn) -> bool {
-        self.0.remove(&u64::from(lpn))
+        self.0.remove(&lpn)
     }
 }
 
 struct Rig {
-    device: Device,
+    config: DeviceConfig,
+    engine: Engine<Contents>,
     host: Host,
     now: Ps,
-    newest: Vec<u64>,
+    newest: Table<Lpn, u64>,
     version: u64,
     /// Pages that the host has, and the device has not as new.
-    taken: BTreeSet<u32>,
+    promoted: BTreeSet<Lpn>,
 }
 
 impl Rig {
     fn new(config: &DeviceConfig) -> Rig {
         let initial = |lpn| match config.ftl.precondition {
             Precondition::Sequential | Precondition::Random => Contents::initial(lpn),
-            Precondition::None => 0,
+            Precondition::None => ZEROS,
         };
         Rig {
-            device: Device::new(config, 3).expect("a small device"),
+            config: config.clone(),
+            engine: Engine::new(config, 3, None),
             host: Host::default(),
             now: Ps::ZERO,
-            newest: (0..PAGES).map(initial).collect(),
+            newest: Table::from_fn(PAGES, initial),
             version: 1_000_000,
-            taken: BTreeSet::new(),
+            promoted: BTreeSet::new(),
         }
     }
 
-    /// What the host writes to the page next.
-    fn write(&mut self, lpn: u32) {
-        self.version += 1;
-        self.newest[lpn as usize] = self.version;
-        self.device.back.contents.incoming = self.version;
+    fn contents(&mut self) -> &mut Contents {
+        self.engine.tiers.back.observer()
     }
 
-    /// With a log each page has one line that is used, so that the page is as new as that.
-    fn access(&mut self, lpn: u32, op: Op) -> ServedBy {
-        let line = match self.device.log {
-            Some(_) => u64::from(lpn),
-            None => self.version,
+    /// What the host writes to the page next.
+    fn write(&mut self, lpn: Lpn) {
+        self.version += 1;
+        self.newest[lpn] = self.version;
+        self.contents().incoming = self.version;
+    }
+
+    fn access(&mut self, lpn: Lpn, op: Op) -> ServedBy {
+        let lines = self.engine.front.lines_per_page();
+        let line = match self.engine.tiers.has_log() {
+            true => Contents::line_of(lpn, lines),
+            false => (self.version % u64::from(lines)) as u32,
         };
-        let line = line * 64 % self.device.config.page_bytes();
-        let addr = (u64::from(lpn) << self.device.config.page_shift) + line;
+        let addr = lpn.addr(self.config.page_bytes()) + u64::from(line) * LINE_BYTES;
         let request = Request { addr, op };
-        let completion = self.device.access(self.now, request, &mut self.host);
+        let completion = self.engine.access(self.now, request, &mut self.host);
         completion.served_by
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.engine.tiers.back.is_read_only()
     }
 
     /// What a worn-out device refuses to write is lost, as it says: then only the books are
     /// checked.
     fn same(&self, found: Option<u64>, newest: u64, what: &str) {
-        if !self.device.is_read_only() {
+        if !self.is_read_only() {
             assert_eq!(found, Some(newest), "{what}");
         }
     }
 
     /// What the log has of a page.
-    fn logged(&self, lpn: u32) -> Option<u64> {
-        let place = self.device.logged_place(lpn)?;
-        Some(self.device.back.contents.of_logged(place))
+    fn logged(&mut self, lpn: Lpn) -> Option<u64> {
+        let line = Contents::line_of(lpn, self.engine.front.lines_per_page());
+        let entry = self.engine.tiers.find_logged(lpn, line)?;
+        Some(self.contents().of_logged(entry))
+    }
+
+    /// What flash has of a page: zeros if nothing.
+    fn in_flash(&mut self, lpn: Lpn) -> Option<u64> {
+        match self.engine.tiers.back.ppn_of(lpn) {
+            Some(ppn) => self.contents().of_flash(ppn),
+            None => Some(ZEROS),
+        }
     }
 
     /// Whether the host can have mapped the page.
-    fn is_mapped(&self, lpn: u32) -> bool {
-        let found = self.device.cache.peek(lpn);
-        found.is_some_and(|found| found.ready_at <= self.now || self.device.log.is_none())
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        let tiers = &self.engine.tiers;
+        tiers.cache.has(self.now, lpn) || (!tiers.has_log() && tiers.cache.contains(lpn))
     }
 
-    /// Carries a step out. A page that the host has is given back before anything is done to it.
+    fn balance(&self) -> Result<(), String> {
+        balance::balance(&self.engine.tiers.stats, &self.engine.tiers.cache)
+    }
+
+    /// Carries a step out. A page that the host has is demoted before anything is done to it.
     fn take(&mut self, step: Step) {
         for lpn in step.pages() {
-            if self.taken.contains(&lpn) && !matches!(step, Step::Give(..)) {
-                self.give(lpn, lpn % 2 == 0);
+            if self.promoted.contains(&lpn) && !matches!(step, Step::Demote(..)) {
+                self.demote(lpn, lpn.0.is_multiple_of(2));
             }
         }
         match step {
@@ -242,13 +270,13 @@ impl Rig {
                 let served_by = self.access(lpn, Op::Read);
                 let found = match served_by {
                     ServedBy::WriteLog => self.logged(lpn),
-                    ServedBy::Flash if self.device.config.cache.loads_around => {
-                        Some(self.device.back.contents.passed)
+                    ServedBy::Flash if self.config.cache.loads_around => {
+                        Some(self.contents().passed)
                     }
-                    _ => self.device.back.contents.of_cached(lpn),
+                    _ => self.contents().of_cached(lpn),
                 };
-                let newest = self.newest[lpn as usize];
-                self.same(found, newest, &format!("load of L{lpn}, {served_by:?}"));
+                let newest = self.newest[lpn];
+                self.same(found, newest, &format!("load of {lpn}, {served_by:?}"));
             }
             Step::Store(lpn) => {
                 self.write(lpn);
@@ -257,64 +285,64 @@ impl Rig {
             Step::HiddenStore(lpn) => {
                 if self.is_mapped(lpn) {
                     self.write(lpn);
-                    self.device.back.contents.store(lpn);
-                    self.host.0.insert(u64::from(lpn));
+                    self.contents().stored(lpn);
+                    self.host.0.insert(lpn);
                 }
             }
             Step::LateReport(lpn) => {
                 self.write(lpn);
-                self.device.back.contents.store(lpn);
-                self.device.write_back(self.now, Lpn(lpn));
+                self.contents().stored(lpn);
+                self.engine.begin(self.now, lpn).written_late(lpn);
             }
             Step::Discard(lpn) => {
-                self.host.0.remove(&u64::from(lpn));
-                self.newest[lpn as usize] = 0;
-                self.device.discard(self.now, Lpn(lpn));
+                self.host.0.remove(&lpn);
+                self.newest[lpn] = ZEROS;
+                self.engine.begin(self.now, lpn).discard(lpn);
             }
-            Step::Command(kind, lpn) => self.command(kind, Lpn(lpn)),
+            Step::Command(kind, lpn) => self.command(kind, lpn),
             Step::Block(op, lpn, count) => self.block(op, lpn, count),
-            Step::Take(lpn) => self.take_page(lpn),
-            Step::Give(lpn, written) => self.give(lpn, written),
+            Step::Promote(lpn) => self.promote(lpn),
+            Step::Demote(lpn, written) => self.demote(lpn, written),
             Step::Wait(ns) => {
                 self.now += Ps::from_ns(ns);
-                self.device.advance(self.now, &mut self.host);
+                self.engine.tiers.advance(self.now);
             }
         }
-        assert_eq!(self.device.balance(), Ok(()));
+        assert_eq!(self.balance(), Ok(()));
     }
 
-    /// A page taken clean stays with the device, so that the next load shows whether it was.
-    fn take_page(&mut self, lpn: u32) {
-        let newest = Some(self.newest[lpn as usize]);
-        let written = self.host.0.remove(&u64::from(lpn));
-        let taken = self.device.take_page(self.now, Lpn(lpn));
-        let contents = &self.device.back.contents;
-        assert_eq!((contents.of_cached(lpn), self.logged(lpn)), (None, None));
-        if self.device.log.is_none() && !written && !self.device.is_read_only() {
-            let in_flash = self.device.back.in_flash(lpn);
+    /// A page promoted clean stays with the device, so that the next load shows whether it was.
+    fn promote(&mut self, lpn: Lpn) {
+        let newest = Some(self.newest[lpn]);
+        let written = self.host.0.remove(&lpn);
+        let promoted = migration::promote(&mut self.engine, self.now, lpn);
+        let held = (self.contents().of_cached(lpn), self.logged(lpn));
+        assert_eq!(held, (None, None));
+        if !self.engine.tiers.has_log() && !written && !self.is_read_only() {
+            let in_flash = self.in_flash(lpn);
             assert_eq!(
-                taken.dirty,
+                promoted.dirty,
                 in_flash != newest,
-                "L{lpn} in flash: {in_flash:?}"
+                "{lpn} in flash: {in_flash:?}"
             );
         }
-        if taken.dirty || written {
-            self.taken.insert(lpn);
+        if promoted.dirty || written {
+            self.promoted.insert(lpn);
         }
     }
 
-    fn give(&mut self, lpn: u32, written: bool) {
-        self.host.0.remove(&u64::from(lpn));
+    fn demote(&mut self, lpn: Lpn, written: bool) {
+        self.host.0.remove(&lpn);
         // Else the device would get what it has, and call it newer.
-        if !self.taken.remove(&lpn) || written {
+        if !self.promoted.remove(&lpn) || written {
             self.write(lpn);
         }
-        self.device.back.contents.incoming = self.newest[lpn as usize];
-        let page = Lpn(lpn);
-        if self.newest[lpn as usize].is_multiple_of(3) {
-            return self.device.program_page(self.now, page);
+        let newest = self.newest[lpn];
+        self.contents().incoming = newest;
+        if newest.is_multiple_of(3) {
+            return migration::demote_to_flash(&mut self.engine, self.now, lpn);
         }
-        let completion = self.device.give_page(self.now, page, &mut self.host);
+        let completion = migration::demote(&mut self.engine, self.now, lpn, &mut self.host);
         assert!(completion.done_at >= self.now);
     }
 
@@ -327,32 +355,32 @@ impl Rig {
             Command::Flush,
         ];
         let command = all[usize::from(kind)](lpn);
-        let pinned = self.device.pinned_pages();
-        let result = self.device.command(self.now, command, &mut self.host);
+        let pinned = self.engine.tiers.cache.pins();
+        let result = command::carry_out(&mut self.engine, self.now, command, &mut self.host);
+        let cache = &self.engine.tiers.cache;
         if result.is_err() {
-            assert_eq!(self.device.pinned_pages(), pinned, "refused, yet done");
+            assert_eq!(cache.pins(), pinned, "refused, yet done");
         } else if let Command::Pin(lpn) = command {
-            assert!(self.device.is_cached(lpn));
+            assert!(cache.contains(lpn));
         }
     }
 
-    fn block(&mut self, op: BlockOp, lpn: u32, count: u32) {
+    fn block(&mut self, op: BlockOp, lpn: Lpn, count: u32) {
         // One page at a time, so that each page has contents of its own.
-        for lpn in lpn..(lpn + count).min(PAGES) {
+        for lpn in (lpn.0..(lpn.0 + count).min(PAGES)).map(Lpn) {
             match op {
                 BlockOp::Read => {}
                 BlockOp::Write => self.write(lpn),
-                BlockOp::Trim => self.newest[lpn as usize] = 0,
+                BlockOp::Trim => self.newest[lpn] = ZEROS,
             }
-            let request = BlockRequest::new(op, Lpn(lpn), 1);
-            let done = self.device.block(self.now, request, &mut self.host);
-            assert!(done.is_ok() || self.device.is_read_only());
+            let request = BlockRequest::new(op, lpn, 1);
+            let done = block::serve(&mut self.engine, self.now, request, &mut self.host);
+            assert!(done.is_ok() || self.is_read_only());
             if op == BlockOp::Read {
-                let contents = &self.device.back.contents;
-                let found = contents.of_cached(lpn).or(self.logged(lpn));
-                let found = found.unwrap_or(contents.last_read);
-                let newest = self.newest[lpn as usize];
-                self.same(Some(found), newest, &format!("block read of L{lpn}"));
+                let found = self.contents().of_cached(lpn).or(self.logged(lpn));
+                let found = found.unwrap_or(self.contents().last_read);
+                let newest = self.newest[lpn];
+                self.same(Some(found), newest, &format!("block read of {lpn}"));
             }
         }
     }
@@ -366,18 +394,18 @@ fn every_page_reads_as_written(seed: u64, log: Option<&str>, steps: &[Step]) {
     let mut rig = Rig::new(&config);
     let mut pinned = 0;
     for step in steps {
-        let before = rig.device.dump();
+        let before = rig.engine.tiers.dump();
         let taken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.take(*step)));
         if let Err(panic) = taken {
             eprintln!("{:?}\n{before}at {step:?}", config.raw().to_pairs());
             std::panic::resume_unwind(panic);
         }
-        pinned = pinned.max(rig.device.pinned_pages());
+        pinned = pinned.max(rig.engine.tiers.cache.pins());
     }
-    rig.device.back.check();
-    (0..PAGES).for_each(|lpn| rig.take(Step::Block(BlockOp::Read, lpn, 1)));
-    (0..PAGES).for_each(|lpn| rig.take(Step::Load(lpn)));
-    rig.device.back.check();
+    rig.engine.tiers.back.check();
+    (0..PAGES).for_each(|lpn| rig.take(Step::Block(BlockOp::Read, Lpn(lpn), 1)));
+    (0..PAGES).for_each(|lpn| rig.take(Step::Load(Lpn(lpn))));
+    rig.engine.tiers.back.check();
 }
 
 proptest! {
@@ -409,8 +437,8 @@ fn nothing_is_lost_with_a_write_log() {
             let tree = step().new_tree(&mut runner).expect("a step");
             rig.take(tree.current());
         }
-        rig.device.back.check();
-        served += rig.device.stats.write_log.served();
+        rig.engine.tiers.back.check();
+        served += rig.engine.tiers.stats.write_log.served();
     }
     assert!(served > 10_000, "{served} are too few to mean anything");
 }
@@ -437,8 +465,8 @@ fn nothing_is_lost_in_the_long_run() {
             let tree = step().new_tree(&mut runner).expect("a step");
             rig.take(tree.current());
         }
-        rig.device.back.check();
-        erases += rig.device.stats.erases;
+        rig.engine.tiers.back.check();
+        erases += rig.engine.tiers.stats.erases;
     }
     assert!(
         erases > 1_000,

@@ -1,0 +1,237 @@
+//! The cached pages: which are there, which leave, and what of them has to be written.
+
+use super::line_use::LineUse;
+use crate::cache::{Cache, Evicted, External, Fill, Found, Peek};
+use crate::config::{Settings, WritePolicy};
+use sluice_units::{Lpn, Ps, Slot};
+
+/// The cache under its write policy, with the counting of lines if somebody wants it.
+pub(super) struct DataCache {
+    cache: Cache,
+    line_use: Option<LineUse>,
+    /// Whether a store leaves its page dirty. If not, it is written through.
+    marks_dirty: bool,
+    /// Whether pages that were not written are programmed too when they leave.
+    programs_clean: bool,
+    ways: u32,
+    pins_per_set: u32,
+}
+
+/// Where there is room for a page.
+pub(super) enum Room {
+    /// In a slot that held nothing.
+    Free(Slot),
+    /// In the slot of a page that has just left the cache.
+    Evicted(Evicted),
+}
+
+impl DataCache {
+    pub fn new(settings: &Settings, seed: u64, policy: Option<Box<dyn External>>) -> DataCache {
+        let cache = &settings.cache;
+        DataCache {
+            cache: Cache::new(settings, seed, policy),
+            line_use: cache.track_lines.then(|| LineUse::new(settings)),
+            marks_dirty: cache.write == WritePolicy::Back,
+            programs_clean: cache.programs_clean,
+            ways: cache.ways,
+            pins_per_set: cache.pins_per_set,
+        }
+    }
+
+    /// Looks the page up for an access, of which the policy is told.
+    #[inline]
+    pub fn access(&mut self, lpn: Lpn, store: bool) -> Option<Found> {
+        self.cache.hit(lpn, store & self.marks_dirty)
+    }
+
+    /// Looks the page up for a store that the write log has, so that the page stays clean.
+    pub fn access_logged(&mut self, lpn: Lpn) -> Option<Found> {
+        self.cache.hit(lpn, false)
+    }
+
+    /// Looks the page up without an access.
+    pub fn peek(&self, lpn: Lpn) -> Option<Peek> {
+        self.cache.peek(lpn)
+    }
+
+    /// Whether the page is in the cache or on its way there.
+    pub fn contains(&self, lpn: Lpn) -> bool {
+        self.cache.contains(lpn)
+    }
+
+    /// Whether the whole page is in the cache at `at`.
+    pub fn has(&self, at: Ps, lpn: Lpn) -> bool {
+        let found = self.cache.peek(lpn);
+        found.is_some_and(|found| found.ready_at <= at)
+    }
+
+    /// Whether a store writes its page through to flash.
+    pub fn writes_through(&self) -> bool {
+        !self.marks_dirty
+    }
+
+    /// Whether a hit has more to do than to be counted: lines, a write through, or pages that the
+    /// policy wants gone.
+    pub fn watches_hits(&self) -> bool {
+        self.watches_lines() || self.cache.sheds
+    }
+
+    /// Whether lines are counted, or stores written through.
+    #[inline]
+    pub fn watches_lines(&self) -> bool {
+        self.line_use.is_some() || !self.marks_dirty
+    }
+
+    /// Counts an access to a line of the page in a slot.
+    pub fn count_line(&mut self, slot: Slot, line: u32, store: bool) {
+        if let Some(line_use) = &mut self.line_use {
+            line_use.access(slot, line, store);
+        }
+    }
+
+    /// Counts the lines that the page in a slot is programmed with.
+    pub fn count_program(&mut self, slot: Slot) {
+        if let Some(line_use) = &mut self.line_use {
+            line_use.program(slot);
+        }
+    }
+
+    /// Counts the lines of the write log that a page is programmed with.
+    pub fn count_destage(&mut self, lines: u32) {
+        if let Some(line_use) = &mut self.line_use {
+            line_use.program_lines(lines);
+        }
+    }
+
+    /// Whether lines are counted.
+    pub fn counts_lines(&self) -> bool {
+        self.line_use.is_some()
+    }
+
+    /// What is known of lines, if it is counted.
+    pub fn line_use(&self) -> Option<&LineUse> {
+        self.line_use.as_ref()
+    }
+
+    /// Notes that the cached page differs from flash. Says whether it is cached.
+    pub fn mark_dirty(&mut self, lpn: Lpn) -> bool {
+        self.cache.set_dirty(lpn, true)
+    }
+
+    /// Notes that flash, or the write log, will have the page as the cache does.
+    pub fn mark_clean(&mut self, lpn: Lpn) {
+        self.cache.set_dirty(lpn, false);
+    }
+
+    /// The page counts as one that an access brought in.
+    pub fn forget_prefetch(&mut self, lpn: Lpn) {
+        self.cache.forget_prefetch(lpn);
+    }
+
+    /// Tells the policy of a page that misses and is about to be brought in.
+    pub fn count_miss(&mut self, lpn: Lpn) {
+        self.cache.announce(lpn);
+    }
+
+    /// Room for a page in its set at `at`, without pushing out the page `keep`.
+    pub fn room(&mut self, at: Ps, lpn: Lpn, keep: Option<Lpn>) -> Option<Room> {
+        match self.cache.take_free(lpn) {
+            Some(slot) => Some(Room::Free(slot)),
+            None => self.cache.evict(lpn, at, keep).map(Room::Evicted),
+        }
+    }
+
+    /// When the first page of the set arrives that can then make room for `lpn`.
+    pub fn next_arrival(&self, lpn: Lpn, after: Ps) -> Option<Ps> {
+        self.cache.next_ready(lpn, after)
+    }
+
+    /// A page that the policy wants gone after a hit on `lpn`.
+    pub fn surplus(&mut self, lpn: Lpn, at: Ps) -> Option<Evicted> {
+        match self.cache.sheds {
+            true => self.cache.shed(lpn, at),
+            false => None,
+        }
+    }
+
+    /// Puts a page into a slot from [`DataCache::room`].
+    pub fn fill(&mut self, slot: Slot, lpn: Lpn, ready_at: Ps, fill: Fill) {
+        self.cache.insert(slot, lpn, ready_at, fill);
+        if let Some(line_use) = &mut self.line_use {
+            line_use.fill(slot);
+        }
+    }
+
+    /// Counts a page that left to make room or by a command, with what the host says of it. Says
+    /// whether it is to be programmed.
+    pub fn leave(&mut self, left: &Evicted, is_dirty: bool) -> bool {
+        let programs = is_dirty || self.programs_clean;
+        if let Some(line_use) = &mut self.line_use {
+            line_use.evict(left.slot);
+            if programs {
+                line_use.program(left.slot);
+            }
+        }
+        programs
+    }
+
+    /// Takes the page out, whatever state it is in.
+    pub fn take_out(&mut self, lpn: Lpn) -> Option<Evicted> {
+        self.cache.take_out(lpn)
+    }
+
+    /// Whether another page of the set of `lpn` can be pinned. If not, how many are, the most that
+    /// can be, and how many pages the set has.
+    pub fn can_pin(&self, lpn: Lpn) -> Result<(), (u32, u32)> {
+        match self.cache.can_pin(lpn) {
+            true => Ok(()),
+            false => Err((self.pins_per_set, self.ways)),
+        }
+    }
+
+    /// Keeps a cached page in the cache.
+    pub fn pin(&mut self, lpn: Lpn) {
+        self.cache.pin(lpn);
+    }
+
+    /// Lets a pinned page leave again.
+    pub fn unpin(&mut self, lpn: Lpn) {
+        self.cache.unpin(lpn);
+    }
+
+    /// How many pages of a set can be pinned from now on.
+    pub fn limit_pins(&mut self, per_set: u32) {
+        self.pins_per_set = per_set;
+        self.cache.limit_pins(per_set);
+    }
+
+    /// Whether the policy is one that the caller brought along.
+    pub fn has_external_policy(&self) -> bool {
+        self.cache.has_external_policy()
+    }
+
+    /// Puts the pages under the policy of these settings.
+    pub fn change_policy(&mut self, settings: &Settings, seed: u64) {
+        self.cache.change_policy(settings, seed);
+    }
+
+    /// Answers of an external policy that broke its contract.
+    pub fn refused(&self) -> u64 {
+        self.cache.refused()
+    }
+
+    /// Pages in the cache or on their way there.
+    pub fn len(&self) -> u64 {
+        self.cache.len()
+    }
+
+    /// Pages that are pinned.
+    pub fn pins(&self) -> u64 {
+        self.cache.pins()
+    }
+
+    /// Writes the sets down for the message of a failed test.
+    pub fn dump(&self, out: &mut String) {
+        self.cache.dump(out);
+    }
+}

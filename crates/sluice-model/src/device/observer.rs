@@ -1,0 +1,127 @@
+//! Who follows what each page holds, to check that nothing is lost. In production nobody does.
+
+use crate::config::Settings;
+use crate::ftl::{Ftl, Placement, ReadOnly};
+use crate::nand::{Nand, Origin, Served};
+use crate::stats::Stats;
+use crate::write_log::LogEntry;
+use sluice_units::{Lpn, Ps};
+
+/// Sees every page on its way between the host, the cache, the write log and flash.
+///
+/// The nobody of production is `()`: its methods do nothing, and the translation layer works on the
+/// flash array itself. One that watches puts itself between the two.
+pub(crate) trait Observer: Sized {
+    /// An observer of a device as it is made.
+    fn new(ftl: &Ftl, settings: &Settings, seed: u64) -> Self;
+
+    /// Has the translation layer read a page.
+    fn read(
+        &mut self,
+        io: FlashIo<'_>,
+        at: Ps,
+        lpn: Lpn,
+        origin: Origin,
+        stats: &mut Stats,
+    ) -> Served;
+
+    /// Has the translation layer write a page.
+    fn write(
+        &mut self,
+        io: FlashIo<'_>,
+        at: Ps,
+        page: Written,
+        stats: &mut Stats,
+    ) -> Result<Ps, ReadOnly>;
+
+    /// Has the translation layer forget a page.
+    fn trim(&mut self, io: FlashIo<'_>, at: Ps, lpn: Lpn, stats: &mut Stats);
+
+    /// Has the translation layer work in the background.
+    fn advance(&mut self, io: FlashIo<'_>, at: Ps, stats: &mut Stats);
+
+    /// The page came into the cache with what was read last, and with its lines of the write log,
+    /// which `logged` finds.
+    #[inline]
+    fn filled(&mut self, _lpn: Lpn, _logged: impl Fn(u32) -> Option<LogEntry>) {}
+
+    /// What was read last goes to the host, past the cache.
+    #[inline]
+    fn bypassed(&mut self) {}
+
+    /// The host's data goes to the page, if it is cached.
+    #[inline]
+    fn stored(&mut self, _lpn: Lpn) {}
+
+    /// The page has left the cache.
+    #[inline]
+    fn left(&mut self, _lpn: Lpn) {}
+
+    /// The host's data goes to an entry of the write log.
+    #[inline]
+    fn appended(&mut self, _entry: LogEntry) {}
+
+    /// Compaction is about to program the page: the cached one, or one read and merged with these
+    /// lines.
+    #[inline]
+    fn destages(
+        &mut self,
+        _lpn: Lpn,
+        _is_cached: bool,
+        _lines: impl Iterator<Item = (u32, LogEntry)>,
+    ) {
+    }
+}
+
+/// The translation layer, and the flash array that it works on.
+pub(crate) struct FlashIo<'a> {
+    pub ftl: &'a mut Ftl,
+    pub nand: &'a mut Nand,
+}
+
+/// A page that is written to flash.
+#[derive(Clone, Copy)]
+pub(crate) struct Written {
+    pub lpn: Lpn,
+    pub placement: Placement,
+    pub origin: Origin,
+}
+
+impl Observer for () {
+    fn new(_ftl: &Ftl, _settings: &Settings, _seed: u64) {}
+
+    #[inline]
+    fn read(
+        &mut self,
+        io: FlashIo<'_>,
+        at: Ps,
+        lpn: Lpn,
+        origin: Origin,
+        stats: &mut Stats,
+    ) -> Served {
+        io.ftl.read(at, lpn.0, origin, io.nand, stats)
+    }
+
+    fn write(
+        &mut self,
+        io: FlashIo<'_>,
+        at: Ps,
+        page: Written,
+        stats: &mut Stats,
+    ) -> Result<Ps, ReadOnly> {
+        let Written {
+            lpn,
+            placement,
+            origin,
+        } = page;
+        io.ftl.write(at, lpn.0, placement, origin, io.nand, stats)
+    }
+
+    fn trim(&mut self, io: FlashIo<'_>, at: Ps, lpn: Lpn, stats: &mut Stats) {
+        io.ftl.trim(at, lpn.0, io.nand, stats);
+    }
+
+    fn advance(&mut self, io: FlashIo<'_>, at: Ps, stats: &mut Stats) {
+        io.ftl.advance(at, io.nand, stats);
+    }
+}

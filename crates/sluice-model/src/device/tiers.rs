@@ -1,0 +1,335 @@
+//! The tiers that a page can be in: the DRAM cache, the write log and flash; and its ways from one
+//! to another.
+
+use super::back::Back;
+use super::data_cache::{DataCache, Room};
+use super::dram::DeviceDram;
+use super::observer::Observer;
+use crate::cache::{Evicted, External, Fill};
+use crate::config::{HintRule, Settings};
+use crate::ftl::Placement;
+use crate::nand::{Origin, ProgramEnd, Served};
+use crate::request::{Effects, Op};
+use crate::stats::Stats;
+use crate::write_log::{Destage, LogEntry, Programmed, WriteLog};
+use sluice_units::{LINE_BYTES, Lpn, Ppn, Ps, Slot};
+
+/// The tiers, the device's clock and its counters.
+pub(super) struct Tiers<O> {
+    now: Ps,
+    pub cache: DataCache,
+    pub dram: DeviceDram,
+    pub back: Back<O>,
+    log: Option<WriteLog>,
+    pub stats: Stats,
+}
+
+/// A line that was appended to the write log.
+pub(super) struct Appended {
+    /// When there was room for it.
+    pub at: Ps,
+    /// How long it took from then on.
+    pub dram: Ps,
+}
+
+/// What is below the log, to which compaction moves its lines.
+struct BelowLog<'a, O> {
+    cache: &'a mut DataCache,
+    dram: &'a mut DeviceDram,
+    back: &'a mut Back<O>,
+    /// The device's time, which the log may be ahead of.
+    now: Ps,
+}
+
+impl<O: Observer> Destage for BelowLog<'_, O> {
+    fn is_cached(&self, at: Ps, lpn: Lpn) -> bool {
+        self.cache.has(at, lpn)
+    }
+
+    fn read(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Ps {
+        self.back.pass(at.min(self.now), stats);
+        self.back.read(at, lpn, Origin::Log, stats).done_at
+    }
+
+    fn program(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        lines: impl Iterator<Item = (u32, LogEntry)> + Clone,
+        stats: &mut Stats,
+    ) -> Programmed {
+        let found = self.cache.peek(lpn);
+        let cached = found.filter(|found| found.ready_at <= at);
+        if cached.is_some() {
+            self.cache.mark_clean(lpn);
+        }
+        let observer = self.back.observer();
+        observer.destages(lpn, cached.is_some(), lines.clone());
+        if self.dram.has_banks() || self.cache.counts_lines() {
+            self.merge(at, cached.map(|found| found.slot), lines);
+        }
+        self.back.pass(at.min(self.now), stats);
+        self.back.write_for_log(at, lpn, stats)
+    }
+
+    fn program_end(&mut self, at: Ps, ppn: Ppn) -> ProgramEnd {
+        self.back.program_end(at, ppn)
+    }
+}
+
+impl<O> BelowLog<'_, O> {
+    /// Counts the lines that a page is programmed with, and reads them, or the cached page.
+    fn merge(
+        &mut self,
+        at: Ps,
+        cached: Option<Slot>,
+        lines: impl Iterator<Item = (u32, LogEntry)>,
+    ) {
+        let mut count = 0;
+        for (_, entry) in lines {
+            count += 1;
+            if cached.is_none() {
+                self.dram.read_logged(at, entry);
+            }
+        }
+        if let Some(slot) = cached {
+            self.dram.move_page(at, slot, Op::Read);
+        }
+        self.cache.count_destage(count);
+    }
+}
+
+impl<O: Observer> Tiers<O> {
+    pub fn new(settings: &Settings, seed: u64, policy: Option<Box<dyn External>>) -> Tiers<O> {
+        let lines_per_page = (settings.page_bytes() / LINE_BYTES) as u32;
+        let log = settings.write_log.as_ref();
+        let mut back = Back::new(settings, seed);
+        if settings.hint == HintRule::Queue {
+            back.watch_queues();
+        }
+        Tiers {
+            now: Ps::ZERO,
+            cache: DataCache::new(settings, seed, policy),
+            dram: DeviceDram::new(settings),
+            back,
+            log: log.map(|log| WriteLog::new(log, lines_per_page)),
+            stats: Stats::default(),
+        }
+    }
+
+    /// The device's time.
+    #[inline]
+    pub fn now(&self) -> Ps {
+        self.now
+    }
+
+    /// Takes the time of a request. One before an earlier request's counts as that.
+    #[inline]
+    pub fn take_time(&mut self, now: Ps) {
+        self.now = self.now.max(now);
+    }
+
+    /// Takes the time of a request, and lets what was due before happen first.
+    pub fn advance(&mut self, now: Ps) {
+        self.take_time(now);
+        self.run_log(self.now);
+        self.pass();
+    }
+
+    /// Lets flash work in the background up to now.
+    #[inline]
+    pub fn pass(&mut self) {
+        self.back.pass(self.now, &mut self.stats);
+    }
+
+    /// Whether there is a write log.
+    #[inline]
+    pub fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    fn log_and_below(&mut self) -> Option<(&mut WriteLog, BelowLog<'_, O>, &mut Stats)> {
+        let below = BelowLog {
+            cache: &mut self.cache,
+            dram: &mut self.dram,
+            back: &mut self.back,
+            now: self.now,
+        };
+        Some((self.log.as_mut()?, below, &mut self.stats))
+    }
+
+    /// Lets the log's compaction go on up to `at`.
+    pub fn run_log(&mut self, at: Ps) {
+        if let Some((log, mut below, stats)) = self.log_and_below() {
+            log.run(at, &mut below, stats);
+        }
+    }
+
+    /// Begins to compact what is in the log, although it is not full.
+    pub fn close_log(&mut self) {
+        let now = self.now;
+        if let Some((log, mut below, stats)) = self.log_and_below() {
+            log.close(now, &mut below, stats);
+        }
+    }
+
+    /// Compacts the whole log, and waits for flash to do what it has been asked for.
+    pub fn settle(&mut self) {
+        let now = self.now;
+        let compacted = self.log_and_below().map_or(now, |(log, mut below, stats)| {
+            log.settle(now, &mut below, stats)
+        });
+        self.advance(compacted.max(self.back.idle_at()));
+    }
+
+    /// Appends a line of the host to the log, if there is a log. It reached the device at `at`, and
+    /// its turn comes at `from`.
+    pub fn append(&mut self, at: Ps, from: Ps, lpn: Lpn, line: u32) -> Option<Appended> {
+        let (log, mut below, stats) = self.log_and_below()?;
+        let (appended_at, entry) = log.append(from, lpn, line, &mut below, stats);
+        self.back.observer().appended(entry);
+        Some(Appended {
+            at: appended_at,
+            dram: self.dram.append(at, appended_at, entry),
+        })
+    }
+
+    /// The log's newest entry of a line.
+    pub fn find_logged(&self, lpn: Lpn, line: u32) -> Option<LogEntry> {
+        self.log.as_ref()?.find(lpn, line)
+    }
+
+    /// How long a load of a line takes that the log has, from `at` on.
+    pub fn load_logged(&mut self, at: Ps, lpn: Lpn, line: u32) -> Option<Ps> {
+        let entry = self.find_logged(lpn, line)?;
+        Some(self.dram.load_logged(at, entry))
+    }
+
+    /// Forgets what the log has of a page.
+    pub fn drop_logged(&mut self, lpn: Lpn) {
+        if let Some(log) = &mut self.log {
+            log.drop_page(lpn, &mut self.stats);
+        }
+    }
+
+    /// Makes room for a page at `at`, by pushing another one out if it must, but not `keep`.
+    pub fn room<E: Effects>(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        keep: Option<Lpn>,
+        effects: &mut E,
+    ) -> Option<Room> {
+        let room = self.cache.room(at, lpn, keep);
+        if let Some(Room::Free(_)) = room {
+            return room;
+        }
+        self.stats.policy_refused = self.cache.refused();
+        if let Some(Room::Evicted(victim)) = &room {
+            self.evicted(at, victim, effects);
+        }
+        room
+    }
+
+    /// Counts a page that the policy chose to leave.
+    pub fn evicted<E: Effects>(&mut self, at: Ps, victim: &Evicted, effects: &mut E) {
+        self.stats.evictions += 1;
+        self.stats.dirty_evictions += u64::from(self.leave(at, victim, effects));
+    }
+
+    /// Takes a page that has left the cache from the host, and programs it if it was written, or if
+    /// the cache writes back all. Says whether it was written.
+    pub fn leave<E: Effects>(&mut self, at: Ps, left: &Evicted, effects: &mut E) -> bool {
+        let written = effects.unmap(left.lpn);
+        self.stats.prefetch_unused += u64::from(left.unused);
+        let is_dirty = left.dirty || written;
+        if self.cache.leave(left, is_dirty) {
+            self.stats.clean_write_backs += u64::from(!is_dirty);
+            self.dram.move_page(at, left.slot, Op::Read);
+            self.write(at, left.lpn);
+        }
+        self.back.observer().left(left.lpn);
+        is_dirty
+    }
+
+    /// Reads the page into the slot. Says when the host can have it, and what flash took for it.
+    pub fn fill(&mut self, slot: Slot, start: Ps, lpn: Lpn, fill: Fill) -> (Ps, Served) {
+        let served = self.back.read(start, lpn, Origin::Host, &mut self.stats);
+        let ready_at = served.done_at + self.dram.latency();
+        self.install(slot, lpn, ready_at, fill);
+        self.dram.move_page(ready_at, slot, Op::Write);
+        (ready_at, served)
+    }
+
+    /// Puts a page into the cache that is there from `ready_at` on.
+    pub fn install(&mut self, slot: Slot, lpn: Lpn, ready_at: Ps, fill: Fill) {
+        self.cache.fill(slot, lpn, ready_at, fill);
+        self.stats.fills += 1;
+        let log = self.log.as_ref();
+        let logged = |line| log.and_then(|log| log.find(lpn, line));
+        self.back.observer().filled(lpn, logged);
+    }
+
+    /// Writes the page to flash, whole and as new as it gets: what the log has of it is void.
+    /// Nobody waits for the program.
+    pub fn write(&mut self, at: Ps, lpn: Lpn) {
+        self.write_to(at, lpn, Placement::default());
+    }
+
+    /// Writes the page as [`Tiers::write`] does, to where the host wants it.
+    pub fn write_to(&mut self, at: Ps, lpn: Lpn, placement: Placement) {
+        self.drop_logged(lpn);
+        self.back.write(at, lpn, placement, &mut self.stats);
+    }
+
+    /// Writes the cached page through, since a store changed it.
+    pub fn write_through(&mut self, at: Ps, slot: Slot, lpn: Lpn) {
+        self.stats.write_throughs += 1;
+        self.cache.count_program(slot);
+        self.pass();
+        self.write(at, lpn);
+        // The whole page went, with what the host may have reported late.
+        self.cache.mark_clean(lpn);
+    }
+
+    /// The host no longer wants the page's contents.
+    pub fn discard(&mut self, lpn: Lpn) {
+        self.stats.trims += 1;
+        self.drop_cached(lpn);
+        self.trim(lpn);
+    }
+
+    /// The host found out late that the page had been written.
+    pub fn written_late(&mut self, lpn: Lpn) {
+        self.drop_logged(lpn);
+        if !self.cache.mark_dirty(lpn) {
+            self.stats.late_write_backs += 1;
+            self.write(self.now, lpn);
+        }
+    }
+
+    /// The page has no contents any more, but for what the cache has.
+    pub fn trim(&mut self, lpn: Lpn) {
+        self.drop_logged(lpn);
+        self.back.trim(self.now, lpn, &mut self.stats);
+    }
+
+    /// Forgets a cached page. Says whether it was cached.
+    pub fn drop_cached(&mut self, lpn: Lpn) -> bool {
+        let Some(dropped) = self.cache.take_out(lpn) else {
+            return false;
+        };
+        self.back.observer().left(lpn);
+        self.stats.drops += 1;
+        self.stats.pins_dropped += u64::from(dropped.pinned);
+        self.stats.prefetch_unused += u64::from(dropped.unused);
+        true
+    }
+
+    /// The state in words, for the message of a failed test: counters, then the cache's sets.
+    pub fn dump(&self) -> String {
+        let mut out = format!("at {}, {:?}\n", self.now, self.stats);
+        self.cache.dump(&mut out);
+        out
+    }
+}
