@@ -9,9 +9,9 @@ use crate::live::args::{LiveArgs, TrapArg};
 use crate::live::{Live, check_live};
 use crate::{program, settings, signals};
 use clap::Args;
+use rustix::fs::statfs;
 use sluice_runtime::Place;
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -120,12 +120,5 @@ fn parse_place(text: &str) -> Result<Place, Error> {
 }
 
 fn on_tmpfs(path: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(path) else {
-        return false;
-    };
-    // SAFETY: statfs is plain data, for which zeros are valid.
-    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor and a live buffer.
-    let rc = unsafe { libc::fstatfs(file.as_raw_fd(), &mut fs) };
-    rc == 0 && fs.f_type == libc::TMPFS_MAGIC
+    statfs(path).is_ok_and(|fs| fs.f_type == libc::TMPFS_MAGIC)
 }

@@ -10,6 +10,11 @@ use crate::program;
 use crate::session::SessionDir;
 use crate::signals;
 use args::{LiveArgs, TrapArg};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, wait,
+};
 use serde_json::Value;
 use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
@@ -23,7 +28,10 @@ use std::process::{Child, Command, ExitCode};
 use std::time::Instant;
 
 /// Time between two samples of the timeline.
-const SAMPLE_MS: i32 = 100;
+const SAMPLE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// A program to be run on the device, checked.
 pub struct Live<'a> {
@@ -216,8 +224,7 @@ impl Ready<'_> {
 
     fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {
         // Daemons that the program leaves behind become ours, and are waited for.
-        // SAFETY: no pointers.
-        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        let _ = set_child_subreaper(Some(getpid()));
         let mut command = Command::new(prog);
         command.args(&self.live.command[1..]);
         {
@@ -363,26 +370,16 @@ fn check_entered(exit: Exit) -> Result<(), Error> {
 /// Waits for the program, sampling its counters meanwhile.
 fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Timeline, Error> {
     let mut timeline = Timeline::default();
-    // SAFETY: no pointers.
-    let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) } as i32;
-    if pidfd < 0 {
-        return Err(Error::system("pidfd_open")(std::io::Error::last_os_error()));
-    }
+    let failed = |e: Errno| Error::system("pidfd_open")(e.into());
+    let program = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(failed)?;
     loop {
-        let mut poll = libc::pollfd {
-            fd: pidfd,
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one live pollfd.
-        let ended = unsafe { libc::poll(&mut poll, 1, if keep { SAMPLE_MS } else { -1 }) } > 0;
+        let mut wanted = [PollFd::new(&program, PollFlags::IN)];
+        let ended = poll(&mut wanted, keep.then_some(&SAMPLE)).is_ok_and(|ready| ready > 0);
         if keep {
             let now = from.elapsed().as_secs_f64();
             timeline.sample(now, u64::from(child.id()), &read_processes(dir));
         }
         if ended {
-            // SAFETY: our own descriptor.
-            unsafe { libc::close(pidfd) };
             return Ok(timeline);
         }
     }
@@ -391,27 +388,21 @@ fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Tim
 /// Waits for processes that the program left behind: they use the session's device and files.
 /// Ctrl-C leaves them to themselves, with the session's directory.
 fn await_the_rest(exit: Exit) {
-    let mut told = false;
-    loop {
-        let flags = if told { 0 } else { libc::WNOHANG };
-        // SAFETY: a null status is allowed.
-        let ended = unsafe { libc::waitpid(-1, std::ptr::null_mut(), flags) };
-        match ended {
-            -1 => return,
-            0 => {
-                let how = match exit {
-                    Exit::Code(code) => format!("with status {code}"),
-                    Exit::Signal(signal) => format!("by signal {signal}"),
-                };
-                errln!(
-                    "sluice: the program ended {how}; waiting for processes it left on the \
-                     device (Ctrl-C leaves them)"
-                );
-                // SAFETY: the program, which had a claim to Ctrl-C, is gone.
-                unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
-                told = true;
-            }
-            _ => {}
+    let mut flags = WaitOptions::NOHANG;
+    // An error says that there are no more.
+    while let Ok(ended) = wait(flags) {
+        if ended.is_none() {
+            let how = match exit {
+                Exit::Code(code) => format!("with status {code}"),
+                Exit::Signal(signal) => format!("by signal {signal}"),
+            };
+            errln!(
+                "sluice: the program ended {how}; waiting for processes it left on the device \
+                 (Ctrl-C leaves them)"
+            );
+            // SAFETY: the program, which had a claim to Ctrl-C, is gone.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            flags = WaitOptions::empty();
         }
     }
 }

@@ -8,7 +8,10 @@ use crate::error::NoEntry;
 use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, Machine};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind};
-use std::ffi::{CStr, OsStr};
+use rustix::fs::{StatVfsMountFlags, getxattr_query, statvfs};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::no_new_privs;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -123,39 +126,17 @@ fn has_other_rights(path: &Path) -> bool {
     let Ok(file) = path.metadata() else {
         return false;
     };
-    // SAFETY: no pointers.
-    let (user, group, are_kept) = unsafe {
-        let kept = libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
-        (libc::geteuid(), libc::getegid(), kept)
-    };
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let by_group = libc::S_ISGID | libc::S_IXGRP;
     let is_other_user = file.mode() & libc::S_ISUID != 0 && file.uid() != user;
     let is_other_group = file.mode() & by_group == by_group && file.gid() != group;
-    let has_more = user != 0 && has_capabilities(path);
-    !are_kept && (is_other_user || is_other_group || has_more) && !is_nosuid(path)
-}
-
-fn has_capabilities(path: &Path) -> bool {
-    with_c_path(path, |path| {
-        let name = c"security.capability";
-        // SAFETY: terminated strings; no room for the value is asked for.
-        unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
-    })
-}
-
-/// Whether its file system gives no rights.
-fn is_nosuid(path: &Path) -> bool {
-    with_c_path(path, |path| {
-        // SAFETY: a terminated string; zeros are valid, and the output is live.
-        unsafe {
-            let mut told: libc::statvfs = std::mem::zeroed();
-            libc::statvfs(path.as_ptr(), &mut told) == 0 && told.f_flag & libc::ST_NOSUID != 0
-        }
-    })
-}
-
-fn with_c_path(path: &Path, ask: impl FnOnce(&CStr) -> bool) -> bool {
-    std::ffi::CString::new(path.as_os_str().as_bytes()).is_ok_and(|path| ask(&path))
+    let has_capabilities = getxattr_query(path, "security.capability").is_ok_and(|len| len > 0);
+    let has_more = user != 0 && has_capabilities;
+    // Neither a process that gave up new rights nor a file system without them gives any.
+    let gives_none = || statvfs(path).is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::NOSUID));
+    (is_other_user || is_other_group || has_more)
+        && !no_new_privs().unwrap_or(false)
+        && !gives_none()
 }
 
 #[cfg(test)]

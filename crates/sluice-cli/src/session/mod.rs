@@ -11,11 +11,14 @@ mod sweep;
 pub use sweep::PLUGIN_FILE;
 
 use crate::error::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
 use sluice_abi::{LOCK_FILE, OWNER_FILE, PRELOAD_LINK, SESSION_MARK};
 use sluice_control::home::{is_plain, owner_text, session_name};
 use sluice_region::{create_private, open_folder, open_regular, own_user, room};
 use std::fs::File;
-use std::io::{Error as IoError, ErrorKind, Write};
+use std::io::{ErrorKind, Write, stdin};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -25,8 +28,17 @@ use sweep::{Removal, remove, sweep};
 
 /// A keeper looks this often whether the processes of a killed command have ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// And which processes of a session have ended: this often while some do, and otherwise.
-const LOOK_FOR_ENDED_MS: (i32, i32) = (100, 500);
+/// A keeper looks this often which processes of a session have ended.
+const LOOK_FOR_ENDED: Timespec = ms(500);
+/// And this often while some do.
+const LOOK_FOR_MORE: Timespec = ms(100);
+const fn ms(count: i64) -> Timespec {
+    Timespec {
+        tv_sec: 0,
+        tv_nsec: count * 1_000_000,
+    }
+}
+
 /// Attempts at making a session, of which another command may remove one that has no lock yet.
 const ATTEMPTS: u32 = 100;
 /// A file system with less room than this is full.
@@ -116,12 +128,10 @@ pub fn is_full(path: &Path) -> bool {
 /// A number that nobody can guess.
 fn random() -> Result<u64, Error> {
     let mut bytes = [0; 8];
-    // SAFETY: a live buffer of that length; so few bytes come whole.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    match got {
-        8 => Ok(u64::from_ne_bytes(bytes)),
-        _ => Err(Error::system("a random number")(IoError::last_os_error())),
-    }
+    // So few bytes come whole.
+    let got = getrandom(&mut bytes, GetRandomFlags::empty());
+    got.map_err(|e| Error::system("a random number")(e.into()))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// Makes a session's directory. Returns its lock, held.
@@ -160,8 +170,8 @@ pub fn keep(dir: &Path) -> ExitCode {
     let mut ended = ended::Ended::new(dir);
     let mut found = false;
     while !is_over_after(match found {
-        true => LOOK_FOR_ENDED_MS.0,
-        false => LOOK_FOR_ENDED_MS.1,
+        true => LOOK_FOR_MORE,
+        false => LOOK_FOR_ENDED,
     }) {
         found = ended.as_mut().is_some_and(|ended| ended.look(dir));
     }
@@ -178,15 +188,13 @@ pub fn keep(dir: &Path) -> ExitCode {
 }
 
 /// Waits a while for the end of the command, which is at the other end of the standard input.
-fn is_over_after(ms: i32) -> bool {
-    let mut input = libc::pollfd {
-        fd: libc::STDIN_FILENO,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one live request.
-    let got = unsafe { libc::poll(&raw mut input, 1, ms) };
-    got > 0 || (got < 0 && IoError::last_os_error().kind() != ErrorKind::Interrupted)
+fn is_over_after(period: Timespec) -> bool {
+    let input = stdin();
+    let mut wanted = [PollFd::new(&input, PollFlags::IN)];
+    match poll(&mut wanted, Some(&period)) {
+        Ok(ready) => ready > 0,
+        Err(why) => why != Errno::INTR,
+    }
 }
 
 /// Takes a session's lock as one of several.

@@ -1,9 +1,9 @@
 //! Memory with the name of a file, which ends with the processes that use it.
 
 use crate::error::Error;
-use std::ffi::CString;
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 
 /// A memory file that programs started from here inherit.
 pub struct MemoryFile {
@@ -14,15 +14,9 @@ impl MemoryFile {
     /// A file of this many zero bytes, for which memory is taken as it is written.
     pub fn new(name: &str, bytes: u64) -> Result<MemoryFile, Error> {
         let failed = |e| Error::system(format!("making a memory file of {bytes} bytes"))(e);
-        let name = CString::new(name).unwrap_or_default();
         // Not closed by exec: the program opens it again by its path.
-        // SAFETY: a live string.
-        let fd = unsafe { libc::memfd_create(name.as_ptr(), 0) };
-        if fd < 0 {
-            return Err(failed(std::io::Error::last_os_error()));
-        }
-        // SAFETY: just opened, and nobody else's.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let made = memfd_create(name, MemfdFlags::empty());
+        let file = File::from(made.map_err(|e| failed(e.into()))?);
         file.set_len(bytes).map_err(failed)?;
         Ok(MemoryFile { file })
     }

@@ -24,6 +24,7 @@ use args::AccelArg;
 use given::Given;
 use machine::Machine;
 use memory_file::MemoryFile;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 use sluice_model::DeviceConfig;
 use sluice_runtime::Place;
@@ -165,24 +166,22 @@ fn choose(wanted: AccelArg) -> Result<&'static str, Error> {
 }
 
 /// The terminal's settings. A QEMU that is killed leaves them as a guest needs them.
-struct Terminal(Option<libc::termios>);
+struct Terminal(Option<Termios>);
 
 impl Terminal {
     fn keep() -> Terminal {
-        if !std::io::stdin().is_terminal() {
-            return Terminal(None);
-        }
-        // SAFETY: plain data, for which zeros are valid.
-        let mut settings: libc::termios = unsafe { std::mem::zeroed() };
-        // SAFETY: an open descriptor and a live buffer.
-        let rc = unsafe { libc::tcgetattr(0, &mut settings) };
-        Terminal((rc == 0).then_some(settings))
+        let is_terminal = std::io::stdin().is_terminal();
+        Terminal(
+            is_terminal
+                .then(|| tcgetattr(std::io::stdin()).ok())
+                .flatten(),
+        )
     }
 
     fn restore(&self) {
         if let Some(settings) = &self.0 {
-            // SAFETY: settings that the kernel gave. Nothing can be done about a failure.
-            unsafe { libc::tcsetattr(0, libc::TCSANOW, settings) };
+            // Nothing can be done about a failure.
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, settings);
         }
     }
 }

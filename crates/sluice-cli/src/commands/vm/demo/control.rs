@@ -43,15 +43,8 @@ impl Control {
         let failed = |e| Error::system("making a pair of sockets")(e);
         let (stream, far) = UnixStream::pair().map_err(failed)?;
         // A duplicate is not closed by exec.
-        // SAFETY: an open descriptor.
-        let fd = unsafe { libc::dup(std::os::fd::AsRawFd::as_raw_fd(&far)) };
-        if fd < 0 {
-            return Err(failed(std::io::Error::last_os_error()));
-        }
-        // SAFETY: just opened, and nobody else's.
-        Ok((Control { stream }, unsafe {
-            std::os::fd::FromRawFd::from_raw_fd(fd)
-        }))
+        let far = rustix::io::dup(&far).map_err(|e| failed(e.into()))?;
+        Ok((Control { stream }, far))
     }
 
     /// Listens until the guest is gone. The guest waits for an answer before and after its command,

@@ -40,8 +40,7 @@ pub fn resolve() -> Result<Packages, Error> {
 }
 
 fn is_root() -> bool {
-    // SAFETY: no pointers.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
 fn update() -> Result<(), Error> {
