@@ -114,6 +114,8 @@ pub enum Error {
     #[error(transparent)]
     Parameter(#[from] sluice_model::ConfigError),
     #[error(transparent)]
+    Device(#[from] sluice_model::DeviceError),
+    #[error(transparent)]
     File(#[from] sluice_config::Error),
     #[error(transparent)]
     Fabric(#[from] sluice_net::FabricError),

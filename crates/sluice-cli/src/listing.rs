@@ -39,7 +39,7 @@ pub fn show_values(
             .map(|(p, value)| {
                 json!({
                     "key": p.key, "value": value, "default": p.default,
-                    "expected": p.kind.expected(), "meaning": p.meaning,
+                    "expected": p.kind.expected(), "meaning": p.explained(),
                     "source": source_of(p.key), "default_source": p.source,
                 })
             })
@@ -47,7 +47,7 @@ pub fn show_values(
         return outln!("{}", json!(all));
     }
     for (p, value) in rows {
-        outln!("{:<24} {value:<12} {}", p.key, p.meaning)?;
+        outln!("{:<24} {value:<12} {}", p.key, p.explained())?;
         outln!("{:<37} {}", "", source_of(p.key))?;
     }
     Ok(())

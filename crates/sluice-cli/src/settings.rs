@@ -26,7 +26,7 @@ pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
         raw.set(key, value)?;
     }
     sluice_plugin::make_absolute(&mut raw)?;
-    let config = raw.check()?;
+    let config = DeviceConfig::new(&raw)?;
     sluice_plugin::check(&config)?;
     Ok(config)
 }

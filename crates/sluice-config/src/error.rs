@@ -1,6 +1,6 @@
 //! What can be wrong with the file of a device, a system or a fabric.
 
-use sluice_model::ConfigError;
+use sluice_params::ConfigError;
 use std::fmt;
 use std::io;
 

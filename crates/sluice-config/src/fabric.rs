@@ -6,6 +6,7 @@ use crate::file::Source;
 use crate::read::{restate, source_of};
 use crate::shelf::{BASE, Shelf};
 use crate::system::beside;
+use sluice_model::DeviceConfig;
 use sluice_net::{
     FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
 };
@@ -212,11 +213,7 @@ impl Reader<'_> {
     }
 
     /// The device of a group of endpoints, changed by the group's tables.
-    fn device(
-        &self,
-        from: &Table<'_>,
-        name: &Spanned<DeValue<'_>>,
-    ) -> Result<sluice_model::DeviceConfig, Error> {
+    fn device(&self, from: &Table<'_>, name: &Spanned<DeValue<'_>>) -> Result<DeviceConfig, Error> {
         let (source, given) = (self.source, self.source.plain(name));
         let place = || source.place(name.span());
         let mut raw = crate::load(&beside(source, &given)).map_err(|error| Error::Device {
@@ -229,7 +226,7 @@ impl Reader<'_> {
                 source.read_table(table, &mut set)?;
             }
         }
-        raw.check().map_err(|source| Error::Config {
+        DeviceConfig::new(&raw).map_err(|source| Error::Config {
             place: place(),
             source,
         })

@@ -1,7 +1,7 @@
 //! A TOML file, flattened to keys and values with their places.
 
 use crate::error::{Error, Place};
-use sluice_model::ConfigError;
+use sluice_params::ConfigError;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;

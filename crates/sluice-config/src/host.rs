@@ -1,6 +1,6 @@
 //! The parameters of a system's host: its own, and those of what SkyByte's artifact does otherwise.
 
-use sluice_model::Param;
+use sluice_params::Param;
 use std::sync::LazyLock;
 
 /// Every parameter of a host, grouped by table, in a fixed order. Those of the artifact stand at

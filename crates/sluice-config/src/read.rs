@@ -5,7 +5,8 @@ use crate::file::Source;
 use crate::presets::{REQUIRED, REQUIRED_OF_MEMORY, presets};
 use crate::shelf::{BASE, Shelf};
 use crate::sources::sources;
-use sluice_model::{PARAMS, Param, RawConfig};
+use sluice_model::{DeviceConfig, PARAMS};
+use sluice_params::{Param, RawConfig};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,7 +116,7 @@ fn read(text: &str, file: &str) -> Result<Read, Error> {
             complete(base.toml, base.name)?
         }
         None => Described {
-            config: RawConfig::default(),
+            config: DeviceConfig::builder(),
             sources: BTreeMap::new(),
         },
     };

@@ -1,7 +1,8 @@
 //! One factor that makes a system and its program smaller together.
 
 use crate::system::System;
-use sluice_model::{ConfigError, RawConfig};
+use sluice_model::{DeviceConfig, DeviceKind};
+use sluice_params::{Amount, ConfigError, RawConfig, Typed};
 use sluice_units::{Bytes, PAGE_BYTES};
 
 /// Capacities that keep their ratio to the program's memory, of the device and of the host.
@@ -49,7 +50,7 @@ impl System {
         if scale == 1 {
             return Ok(system);
         }
-        let is_memory = self.device.choice("device.kind") == "memory";
+        let is_memory = self.device.read::<DeviceKind>("device.kind") == DeviceKind::Memory;
         let of_device = if is_memory {
             &OF_DEVICE[..1]
         } else {
@@ -61,7 +62,7 @@ impl System {
         for key in OF_HOST {
             divide(&mut system.host, key, scale)?;
         }
-        let cores = self.host.count("cpu.cores").next_power_of_two();
+        let cores = self.host.read::<u64>("cpu.cores").next_power_of_two();
         for (key, of, times) in [
             ("l2.capacity", "l1.capacity", 2),
             ("l3.capacity", "l2.capacity", cores),
@@ -84,20 +85,19 @@ impl System {
             let room = room.min(bytes(&self.host, L2));
             system.host.set(L2, &Bytes(room).to_string())?;
         }
-        if !is_memory && self.device.get("ftl.gc_threshold").is_some_and(is_number) {
-            scale_threshold(&self.device, &mut system.device, scale)?;
+        match self.device.read("ftl.gc_threshold") {
+            Amount::Absolute(blocks) if !is_memory => {
+                scale_threshold(&self.device, &mut system.device, blocks, scale)?;
+            }
+            Amount::Absolute(_) | Amount::Share(_) => {}
         }
         Ok(system)
     }
 }
 
-fn is_number(text: String) -> bool {
-    text.parse::<u64>().is_ok()
-}
-
 fn divide(raw: &mut RawConfig, key: &'static str, scale: u32) -> Result<(), ConfigError> {
     // Shares keep their ratio by themselves, and none stays none.
-    let Some(Bytes(bytes)) = raw.bytes(key) else {
+    let Some(Bytes(bytes)) = size(raw, key) else {
         return Ok(());
     };
     let unit = u64::from(scale) * PAGE_BYTES;
@@ -113,25 +113,35 @@ fn divide(raw: &mut RawConfig, key: &'static str, scale: u32) -> Result<(), Conf
     raw.set(key, &Bytes(bytes / u64::from(scale)).to_string())
 }
 
-fn bytes(raw: &RawConfig, key: &'static str) -> u64 {
-    raw.bytes(key).map_or(0, |bytes| bytes.0)
+/// The value of a key, if it is a size and neither a share nor a word.
+fn size(raw: &RawConfig, key: &str) -> Option<Bytes> {
+    raw.value(key).and_then(Bytes::of)
+}
+
+fn bytes(raw: &RawConfig, key: &str) -> u64 {
+    size(raw, key).map_or(0, |bytes| bytes.0)
 }
 
 /// A plane has some spare blocks however small it is. So that collection does not begin later
 /// than on the large device, the threshold follows the blocks free above it, not those below.
-fn scale_threshold(from: &RawConfig, raw: &mut RawConfig, scale: u32) -> Result<(), ConfigError> {
+fn scale_threshold(
+    from: &RawConfig,
+    raw: &mut RawConfig,
+    blocks: u64,
+    scale: u32,
+) -> Result<(), ConfigError> {
     const KEY: &str = "ftl.gc_threshold";
     let spare = |raw: &RawConfig| -> Result<u64, ConfigError> {
-        let config = raw.check()?;
+        let config = DeviceConfig::new(raw)?;
         let home = u64::from(config.pages)
             .div_ceil(u64::from(config.nand.plane_count()))
             .div_ceil(u64::from(config.nand.pages_per_block));
         Ok(u64::from(config.ftl.data_blocks_per_plane) - home)
     };
-    let above = spare(from)? - from.count(KEY);
+    let above = spare(from)? - blocks;
     raw.set(KEY, &GC_BLOCKS_MIN.to_string())?;
     let spare = spare(raw)?;
-    let most = spare - 2 * raw.count("ftl.streams");
+    let most = spare - 2 * raw.read::<u64>("ftl.streams");
     let wanted = spare.saturating_sub(above.div_ceil(u64::from(scale)));
     raw.set(KEY, &wanted.clamp(GC_BLOCKS_MIN, most).to_string())
 }

@@ -7,7 +7,8 @@ use crate::read::{Described, describe, restate, source_of};
 use crate::shelf::{BASE, Shelf};
 use crate::systems::systems;
 use sluice_host::HostConfig;
-use sluice_model::{ConfigError, DeviceConfig, PARAMS, Param, RawConfig};
+use sluice_model::{DeviceConfig, PARAMS};
+use sluice_params::{ConfigError, Param, RawConfig};
 use sluice_skybyte_artifact::SkyByte;
 use sluice_units::PAGE_BYTES;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ impl Default for System {
     /// Every parameter at its default.
     fn default() -> System {
         System {
-            device: RawConfig::default(),
+            device: DeviceConfig::builder(),
             host: RawConfig::of(&HOST_PARAMS),
         }
     }
@@ -98,7 +99,10 @@ impl System {
     /// # Errors
     /// [`ConfigError::Impossible`].
     pub fn check(&self, seed: u64) -> Result<CheckedSystem, ConfigError> {
-        let (device, host) = (self.device.check()?, HostConfig::new(&self.host, seed)?);
+        let (device, host) = (
+            DeviceConfig::new(&self.device)?,
+            HostConfig::new(&self.host, seed)?,
+        );
         let artifact = SkyByte::new(&self.host)?;
         if device.page_bytes() != PAGE_BYTES {
             let message = "a simulated host has pages of 4KiB; give the device the same";

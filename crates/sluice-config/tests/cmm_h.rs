@@ -1,10 +1,10 @@
 //! The preset against what the CMM-H case study measured, section 3.
 
-use sluice_model::{Device, Op, Request, ServedBy};
+use sluice_model::{Device, DeviceConfig, Op, Request, ServedBy};
 use sluice_units::{Ps, Rng};
 
 fn device() -> Device {
-    let config = sluice_config::load("cmm-h").unwrap().check().unwrap();
+    let config = DeviceConfig::new(&sluice_config::load("cmm-h").unwrap()).unwrap();
     Device::new(&config, 1).unwrap()
 }
 

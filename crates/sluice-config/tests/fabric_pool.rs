@@ -1,6 +1,7 @@
 //! CXL-SSDs with write logs behind a two-level fabric, shared by eight coherent hosts.
 
 use sluice_config::describe_fabric;
+use sluice_model::DeviceConfig;
 use sluice_net::{Fabric, FabricConfig, Length, Part};
 
 fn pool(set: &[(&str, &str)], warmup: u64, requests: u64) -> Fabric {
@@ -131,7 +132,7 @@ fn every_kind_of_bottleneck_is_named() {
         for (key, value) in flash.chain(changed) {
             device.set(key, value).unwrap();
         }
-        spec.endpoints[0].device = Some(device.check().unwrap());
+        spec.endpoints[0].device = Some(DeviceConfig::new(&device).unwrap());
         let mut fabric = Fabric::new(&FabricConfig::new(&spec, 1).unwrap()).unwrap();
         let length = Length {
             warmup: 5_000,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluice_config::{REQUIRED, REQUIRED_OF_MEMORY, describe, load, parse, presets};
-use sluice_model::{EVICTIONS, RawConfig};
+use sluice_model::{DeviceConfig, EVICTIONS};
 
 fn error_of(text: &str) -> String {
     let message = parse(text, "dev.toml").unwrap_err().to_string();
@@ -18,7 +18,7 @@ fn names() -> String {
 #[test]
 fn every_preset_is_possible_and_states_every_value_with_its_source() {
     for preset in presets() {
-        let config = load(preset.name).unwrap().check().unwrap();
+        let config = DeviceConfig::new(&load(preset.name).unwrap()).unwrap();
         let required = match config.memory {
             Some(_) => REQUIRED_OF_MEMORY,
             None => REQUIRED,
@@ -53,8 +53,8 @@ fn every_preset_is_possible_and_states_every_value_with_its_source() {
 
 #[test]
 fn cylon_is_the_default() {
-    assert_eq!(load("cylon").unwrap(), RawConfig::default());
-    let config = load("cylon").unwrap().check().unwrap();
+    assert_eq!(load("cylon").unwrap(), DeviceConfig::builder());
+    let config = DeviceConfig::new(&load("cylon").unwrap()).unwrap();
     assert_eq!(config.capacity().0, 96 << 30);
     assert_eq!(
         config.cache.pages,
@@ -66,7 +66,7 @@ fn cylon_is_the_default() {
 fn the_cache_follows_the_capacity() {
     let mut raw = load("cylon").unwrap();
     raw.set("device.capacity", "64MiB").unwrap();
-    let config = raw.check().unwrap();
+    let config = DeviceConfig::new(&raw).unwrap();
     assert_eq!((config.pages, config.cache.pages), (16_384, 819));
 }
 
@@ -77,7 +77,7 @@ fn what_a_file_leaves_out_keeps_its_default() {
         "x",
     )
     .unwrap();
-    let mut expected = RawConfig::default();
+    let mut expected = DeviceConfig::builder();
     for (key, value) in [
         ("nand.read", "5us"),
         ("cache.policy", "lru"),

@@ -5,7 +5,7 @@ use sluice_model::DeviceConfig;
 use sluice_units::{Bytes, Ps};
 
 fn config(preset: &str) -> DeviceConfig {
-    load(preset).unwrap().check().unwrap()
+    DeviceConfig::new(&load(preset).unwrap()).unwrap()
 }
 
 /// Table II: 16 channels, 8 chips, 8 dies, 1 plane, 128 blocks of 256 pages: 128 GB of flash.

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use sluice_abi::{Operation, Request, Status, Text};
 use sluice_control::{Connection, Side};
-use sluice_model::{ConfigError, RawConfig, TUNABLE, is_tunable};
+use sluice_model::{DeviceConfig, DeviceError, is_tunable, tunable};
 
 /// What can be asked.
 #[derive(Debug, Subcommand)]
@@ -119,15 +119,15 @@ fn pages(to: &mut Connection, operation: Operation, args: &Ranges) -> Result<Out
 
 /// Finds what can be found without the device, and tells more of it than an answer has room for.
 fn check(pairs: &[String]) -> Result<(), CtlError> {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
             return Err(CtlError::NoPair(pair.clone()));
         };
         raw.set(key, value)?;
         if !is_tunable(key) {
-            let (key, valid) = (key.to_owned(), TUNABLE);
-            return Err(ConfigError::Fixed { key, valid }.into());
+            let (key, valid) = (key.to_owned(), tunable());
+            return Err(DeviceError::Fixed { key, valid }.into());
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use sluice_abi::TEXT_BYTES;
 use sluice_control::Error;
-use sluice_model::ConfigError;
+use sluice_model::{ConfigError, DeviceError};
 
 /// Why a command was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,9 @@ pub enum CtlError {
     /// A key or value that cannot be.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A parameter that cannot change.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// Only a program itself knows what is at its addresses, and on the host the kernel.
     #[error(
         "bad range @{0:#x}: in a guest expected bytes of the device; a program names its addresses \

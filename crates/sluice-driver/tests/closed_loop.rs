@@ -1,7 +1,7 @@
 //! Published hit ratios, closed forms of time, and repeatability.
 
 use sluice_driver::{Access, Options, SimResult, Visibility, run};
-use sluice_model::{Device, RawConfig};
+use sluice_model::{Device, DeviceConfig};
 use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
 
 const CACHE_PAGES: u64 = 384;
@@ -10,13 +10,13 @@ const PAGES: u64 = 640;
 const PASSES: u64 = 5;
 
 fn device(pairs: &[(&str, &str)]) -> Device {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     raw.set("device.capacity", "4MiB").unwrap();
     raw.set("cache.capacity", "1536KiB").unwrap();
     for (key, value) in pairs {
         raw.set(key, value).unwrap();
     }
-    Device::new(&raw.check().unwrap(), 1).unwrap()
+    Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap()
 }
 
 fn sweep(stride: u64, passes: u64) -> impl Iterator<Item = Access> {

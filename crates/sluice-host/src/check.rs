@@ -5,7 +5,7 @@ use super::config::{
     Scheduling, Start, Switching, Tlb, Tpp,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
-use sluice_model::{ConfigError, RawConfig};
+use sluice_params::{ConfigError, RawConfig};
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 
 /// Pages of 4 KiB in a huge page.

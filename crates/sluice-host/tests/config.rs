@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use sluice_host::{HOST_PARAMS, HostConfig, HostDram, Migration, Scheduling};
-use sluice_model::{PARAMS, RawConfig};
+use sluice_model::PARAMS;
+use sluice_params::RawConfig;
 use sluice_units::Ps;
 use std::collections::BTreeSet;
 

@@ -25,13 +25,13 @@ use super::share::{Share, compare};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use brandes::{State, add_source, digest_scores};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
 const PARAMS: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["backward", "forward"]),
+    kind: Kind::Choice(|| Choice::plain(["backward", "forward"])),
     default: "backward",
     meaning: "where a run begins: `backward` on the way back, in a Kronecker graph, and the \
               program goes on; `forward` on the way forward, in a graph with the vertices, edges \

@@ -23,13 +23,13 @@ use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use graph::Graph;
 use search::{Places, Search, State};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
 const PARAMS: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["late", "early"]),
+    kind: Kind::Choice(|| Choice::plain(["late", "early"])),
     default: "late",
     meaning: "where a run begins: `late` where one node in a hundred is left to be found, and the \
               search goes on; `early` in the passes of early levels, which look at many nodes and \

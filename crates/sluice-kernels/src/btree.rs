@@ -9,7 +9,7 @@ use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::store::{FAN, Tree, TreePlan};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::Param;
+use sluice_params::Param;
 use sluice_units::Bytes;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@
 use super::share::digest;
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Kind, Param};
 use sluice_units::{Bytes, LINE_BYTES, Rng};
 
 /// Loads in a stretch.
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use sluice_host::MemOp;
-    use sluice_model::RawConfig;
+    use sluice_params::RawConfig;
 
     fn of(threads: u32, bytes: u64, chains: u64, rounds: u64) -> KernelOptions {
         let mut given = RawConfig::of(PARAMS);

@@ -2,7 +2,7 @@
 
 use super::{KERNELS, Kernel, KernelInfo, KernelOptions};
 use sluice_host::{Instr, MemOp, Step};
-use sluice_model::RawConfig;
+use sluice_params::RawConfig;
 use sluice_units::Fnv;
 
 /// Options for a small kernel.

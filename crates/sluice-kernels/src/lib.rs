@@ -39,7 +39,7 @@ pub use record::{Loaded, Recorder};
 pub use spec::{KernelSpec, WorkloadError, parse_kernel, parse_stream};
 
 use sluice_host::Program;
-use sluice_model::{Param, RawConfig};
+use sluice_params::{Param, RawConfig};
 
 /// A program that can tell whether what it computed is right.
 pub trait Kernel: Program + Send {

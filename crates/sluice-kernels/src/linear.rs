@@ -11,7 +11,7 @@
 use super::series::{START, Series, Turn, bytes, draws};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::Param;
+use sluice_params::Param;
 use sluice_units::{Bytes, LINE_BYTES, Rng};
 
 /// Bytes of a feature's number and its value.

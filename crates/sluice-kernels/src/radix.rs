@@ -22,13 +22,13 @@ mod generation;
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use sluice_units::Bytes;
 use std::ops::Range;
 
 const PARAMS: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["permutation", "generation"]),
+    kind: Kind::Choice(|| Choice::plain(["permutation", "generation"])),
     default: "permutation",
     meaning: "where a run begins: `permutation` near the end of the first, and the sort goes on; \
               `generation` where five of eight threads generate the last of their keys and three \

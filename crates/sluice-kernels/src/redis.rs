@@ -11,7 +11,7 @@
 use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use sluice_streams::ycsb::{Mix, Op};
 use sluice_streams::zipf::{YCSB_THETA, Zipf};
 use sluice_units::Bytes;
@@ -59,7 +59,7 @@ const PARAMS: &[Param] = &[
     },
     Param {
         key: "mix",
-        kind: Kind::Choice(|| vec!["A", "B", "C"]),
+        kind: Kind::Choice(|| Choice::plain(["A", "B", "C"])),
         default: "A",
         meaning: "YCSB's workload: A half updates, B 5 % of them, C none",
         source: "assumed: ESF section V-E does not state it",

@@ -1,7 +1,7 @@
 //! Programs that load their data and then do one operation after the other.
 
 use super::KernelOptions;
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use sluice_units::Rng;
 
 /// The parameter `bytes`.
@@ -18,7 +18,7 @@ pub(crate) const fn bytes(default: &'static str, source: &'static str) -> Param 
 /// The parameter `start`, which [`Series::new`] reads.
 pub(crate) const START: Param = Param {
     key: "start",
-    kind: Kind::Choice(|| vec!["built", "empty"]),
+    kind: Kind::Choice(|| Choice::plain(["built", "empty"])),
     default: "built",
     meaning: "built: its data are there; empty: the program loads them first, record by record",
     source: "a trace of a whole program has its loading as well",
@@ -110,7 +110,7 @@ pub(crate) fn mix(number: u64) -> u64 {
 mod tests {
     use super::super::drive::options;
     use super::*;
-    use sluice_model::RawConfig;
+    use sluice_params::RawConfig;
 
     #[test]
     fn records_come_before_operations() {

@@ -17,7 +17,7 @@ use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::store::{FAN, Tree, TreePlan};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Kind, Param};
 use sluice_units::{Bytes, LINE_BYTES};
 
 /// Length, version list and TID, then 100 bytes.

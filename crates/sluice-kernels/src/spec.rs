@@ -1,7 +1,7 @@
 //! Kernels as one line of text: `srad:seed=3,rounds=2`, `stream:bytes=8MB`.
 
 use super::{KERNELS, KernelInfo};
-use sluice_model::{ConfigError, RawConfig};
+use sluice_params::{ConfigError, RawConfig};
 use sluice_streams::{Keys, Spec, SpecError, parse_spec};
 
 const KEYS: &[&str] = &["seed", "rounds"];

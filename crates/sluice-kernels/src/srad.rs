@@ -20,13 +20,13 @@ mod section;
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
 const PARAMS: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["iteration", "passes"]),
+    kind: Kind::Choice(|| Choice::plain(["iteration", "passes"])),
     default: "iteration",
     meaning: "where a run begins: `iteration` near the end of the first pass, and the smoothing \
               goes on; `passes` where six of eight threads are in the first pass and two in the \

@@ -8,7 +8,7 @@
 use super::share::{self, Phased, Share};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Kind, Param};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -215,7 +215,7 @@ impl Kernel for Stream {
 mod tests {
     use super::super::drive::{options, run};
     use super::*;
-    use sluice_model::RawConfig;
+    use sluice_params::RawConfig;
 
     fn of(threads: u32, bytes: &str, rounds: u64) -> KernelOptions {
         let mut given = RawConfig::of(PARAMS);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sluice_host::{Instr, MemOp, Step};
 use sluice_kernels::{KERNELS, Kernel, KernelOptions};
-use sluice_model::RawConfig;
+use sluice_params::RawConfig;
 use sluice_units::Rng;
 
 const NAMES: &[&str] = &["bfs-dense", "bc", "radix", "srad"];

@@ -26,14 +26,13 @@ mod stats;
 mod write_log;
 
 pub use config::{
-    CacheSettings, ConfigError, DeviceConfig, FtlSettings, HintRule, Kind, MemorySettings,
-    NandSettings, NandTiming, PARAMS, Param, PolicySettings, Precondition, PrefetchSettings,
-    RawConfig, ReadFirst, Settings, StoreMiss, ThrottleSettings, Wear, WearSettings,
-    WriteLogSettings, WritePolicy, params,
+    CacheSettings, DeviceConfig, DeviceKind, FtlSettings, HintRule, MemorySettings, NandSettings,
+    PARAMS, Precondition, PrefetchSettings, ReadFirst, Settings, StoreMiss, Wear, WearSettings,
+    WriteLogSettings, WritePolicy,
 };
 pub use device::{
-    BlockCompletion, BlockOp, BlockRequest, Command, Device, Done, LineUse, Promoted, Refused,
-    TUNABLE, is_tunable,
+    BlockCompletion, BlockOp, BlockRequest, Command, Device, DeviceError, Done, LineUse, Promoted,
+    Refused, is_tunable, tunable,
 };
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};
@@ -45,3 +44,4 @@ pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
 pub use stats::{MigrationStats, Stats, WriteLogStats};
 
 pub use cache::EVICTIONS;
+pub use sluice_params::{ConfigError, Kind, Param, RawConfig};

@@ -1,6 +1,6 @@
 //! The model runs inside a page-fault handler: after `new` it must not allocate.
 
-use sluice_model::{Device, EVICTIONS, Effects, GC_VICTIMS, Op, PREFETCHES, RawConfig, Request};
+use sluice_model::{Device, DeviceConfig, EVICTIONS, Effects, GC_VICTIMS, Op, PREFETCHES, Request};
 use sluice_testkit::alloc::CountingAlloc;
 use sluice_units::{Lpn, PAGE_BYTES, Ps, Rng};
 
@@ -16,11 +16,11 @@ impl Effects for EveryThirdWritten {
 }
 
 fn device(pairs: &[(&str, &str)]) -> Device {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in pairs {
         raw.set(key, value).unwrap();
     }
-    Device::new(&raw.check().unwrap(), 1).unwrap()
+    Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap()
 }
 
 /// A device that misses, prefetches, writes back, collects garbage and fills its channels.

@@ -1,11 +1,11 @@
 //! Does the configuration survive nonsense, and does each refusal say what would do?
 
 use proptest::prelude::*;
-use sluice_model::{ConfigError, DeviceConfig, PARAMS, RawConfig};
+use sluice_model::{ConfigError, DeviceConfig, DeviceError, PARAMS, RawConfig};
 use std::collections::BTreeSet;
 
 fn set(pairs: &[(&str, &str)]) -> RawConfig {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in pairs {
         raw.set(key, value).unwrap();
     }
@@ -33,7 +33,9 @@ fn each_parameter_is_declared_once_and_in_full() {
             "{}",
             param.key
         );
-        RawConfig::default().set(param.key, param.default).unwrap();
+        DeviceConfig::builder()
+            .set(param.key, param.default)
+            .unwrap();
     }
 }
 
@@ -59,7 +61,7 @@ fn the_default_is_cylon() {
 
 #[test]
 fn an_unknown_key_suggests_the_nearest() {
-    let found = message(RawConfig::default().set("cache.polcy", "lru"));
+    let found = message(DeviceConfig::builder().set("cache.polcy", "lru"));
     let keys = PARAMS.iter().map(|param| param.key);
     let keys: Vec<&str> = keys.filter(|key| key.starts_with("cache.")).collect();
     assert_eq!(
@@ -69,7 +71,7 @@ fn an_unknown_key_suggests_the_nearest() {
             keys.join(", ")
         )
     );
-    let found = message(RawConfig::default().set("colour", "red"));
+    let found = message(DeviceConfig::builder().set("colour", "red"));
     assert!(
         found.starts_with("unknown key `colour`: valid keys are in the tables device, memory, "),
         "{found}"
@@ -127,12 +129,12 @@ const REFUSED: [(&str, &str, &str); 19] = [
     (
         "cache.ways",
         "0",
-        "; expected \"full\" or a number of ways from 1",
+        "; expected \"full\" or a whole number from 1",
     ),
     (
         "cache.ways",
         "half",
-        "; expected \"full\" or a number of ways from 1",
+        "; expected \"full\" or a whole number from 1",
     ),
     (
         "ftl.overprovision",
@@ -154,7 +156,7 @@ const REFUSED: [(&str, &str, &str); 19] = [
 #[test]
 fn a_bad_value_names_key_value_and_choices() {
     for (key, value, ending) in REFUSED {
-        let mut raw = RawConfig::default();
+        let mut raw = DeviceConfig::builder();
         let found = message(raw.set(key, value));
         let start = format!("bad value for `{key}`: \"{value}\"");
         assert!(
@@ -163,7 +165,7 @@ fn a_bad_value_names_key_value_and_choices() {
         );
         assert_eq!(
             raw,
-            RawConfig::default(),
+            DeviceConfig::builder(),
             "a refused value must change nothing"
         );
     }
@@ -222,7 +224,7 @@ const IMPOSSIBLE: [(&[(&str, &str)], &str); 10] = [
 #[test]
 fn an_impossible_combination_names_its_keys_and_values() {
     for (pairs, expected) in IMPOSSIBLE {
-        let found = message(set(pairs).check());
+        let found = message(DeviceConfig::new(&set(pairs)));
         assert!(found.starts_with("impossible configuration: "), "{found}");
         assert!(
             found.contains(expected),
@@ -243,19 +245,16 @@ fn what_is_just_possible_is_accepted() {
         &[("prefetch.policy", "nextn"), ("prefetch.degree", "64")],
     ];
     for pairs in accepted {
-        set(pairs)
-            .check()
-            .unwrap_or_else(|error| panic!("{pairs:?}: {error}"));
+        DeviceConfig::new(&set(pairs)).unwrap_or_else(|error| panic!("{pairs:?}: {error}"));
     }
-    assert!(set(&[("ftl.gc_threshold", "107")]).check().is_err());
+    assert!(DeviceConfig::new(&set(&[("ftl.gc_threshold", "107")])).is_err());
 }
 
 /// A share of the capacity is cut to whole sets, never refused for its remainder.
 #[test]
 fn a_share_is_rounded_down_to_whole_sets() {
-    let config = set(&[("device.capacity", "64MiB"), ("cache.ways", "16")])
-        .check()
-        .unwrap();
+    let config = set(&[("device.capacity", "64MiB"), ("cache.ways", "16")]);
+    let config = DeviceConfig::new(&config).unwrap();
     assert_eq!(
         (config.cache.pages, config.cache.ways),
         (816, 16),
@@ -275,7 +274,7 @@ fn pairs_reproduce_what_they_came_from() {
         ("ftl.gc_threshold", "9"),
         ("ftl.precondition", "none"),
     ]);
-    let mut again = RawConfig::default();
+    let mut again = DeviceConfig::builder();
     for (key, value) in raw.to_pairs() {
         again.set(key, &value).unwrap();
     }
@@ -287,7 +286,7 @@ fn pairs_reproduce_what_they_came_from() {
 proptest! {
     #[test]
     fn an_unknown_key_is_one_line(key in "(?s).{0,24}") {
-        if let Err(error) = RawConfig::default().set(&key, "1") {
+        if let Err(error) = DeviceConfig::builder().set(&key, "1") {
             prop_assert!(!error.to_string().contains('\n'), "{}", error);
         }
     }
@@ -300,13 +299,13 @@ proptest! {
             0..8,
         ),
     ) {
-        let mut raw = RawConfig::default();
+        let mut raw = DeviceConfig::builder();
         for (index, value) in settings {
             if let Err(error) = raw.set(PARAMS[index].key, &value) {
                 prop_assert!(!error.to_string().contains('\n'), "{}", error);
             }
         }
-        if let Ok(config) = raw.check() {
+        if let Ok(config) = DeviceConfig::new(&raw) {
             prop_assert!(config.cache.pages <= config.pages);
             prop_assert!(config.cache.pages.is_multiple_of(config.cache.ways));
             let dies = u64::from(config.nand.plane_count());
@@ -319,7 +318,7 @@ proptest! {
 /// The name of an object that cannot be used may be a misspelt policy.
 #[test]
 fn what_a_policy_may_be_is_told_with_an_object_that_is_none() {
-    let error = ConfigError::Plugin {
+    let error = DeviceError::Plugin {
         path: "./lru.so".to_owned(),
         why: "there is no such file".to_owned(),
     };

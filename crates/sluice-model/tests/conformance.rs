@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluice_model::cache::{EVICTIONS, Space};
-use sluice_model::{Device, DeviceConfig, Op, RawConfig, Request, ServedBy};
+use sluice_model::{Device, DeviceConfig, Op, Request, ServedBy};
 use sluice_testkit::naive;
 use sluice_testkit::rig::Recorder;
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
@@ -28,7 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn device(policy: &str, cache_pages: u64, ways: u64, extra: &[(&str, &str)]) -> Device {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
     raw.set("device.capacity", &size(PAGES)).unwrap();
     raw.set("cache.capacity", &size(cache_pages)).unwrap();
@@ -37,7 +37,7 @@ fn device(policy: &str, cache_pages: u64, ways: u64, extra: &[(&str, &str)]) -> 
     for (key, value) in extra {
         raw.set(key, value).unwrap();
     }
-    Device::new(&raw.check().unwrap(), 1).unwrap()
+    Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap()
 }
 
 /// Policies with a plain list beside them. Whoever adds a policy needs none: the other tests here
@@ -155,7 +155,7 @@ proptest! {
         (policy, precondition) in (0..EVICTIONS.len(), any::<bool>()),
         steps in prop::collection::vec((0u64..300, 0u8..12), 1..800),
     ) {
-        let mut raw = RawConfig::default();
+        let mut raw = DeviceConfig::builder();
         let cache_pages = (pages * cache_share / 100).max(1);
         for (key, value) in [
             ("device.capacity", Bytes(pages * PAGE_BYTES).to_string()),
@@ -170,7 +170,7 @@ proptest! {
         ] {
             raw.set(key, &value).unwrap();
         }
-        let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+        let mut device = Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap();
         for (step, (page, kind)) in steps.iter().enumerate() {
             let (now, lpn) = (Ps::from_us(step as u64), Lpn::of(page % pages));
             match kind {
@@ -205,7 +205,7 @@ fn space(sets: u32, ways: u32) -> Space {
         sets,
         ways,
         pages: 1_000,
-        policy: DeviceConfig::default().cache.policy,
+        given: DeviceConfig::builder(),
         rng,
     }
 }
@@ -331,7 +331,7 @@ fn the_fast_count_of_misses_is_that_of_the_trait() {
     let pages: Vec<u32> = (0..4_000)
         .map(|_| (rng.below(10) * rng.below(10)) as u32)
         .collect();
-    let mut others = RawConfig::default();
+    let mut others = DeviceConfig::builder();
     for variant in ["twoq", "slru", "lirs", "wtinylfu"] {
         let key = format!("cache.{variant}_variant");
         let name = if variant == "twoq" {
@@ -341,14 +341,14 @@ fn the_fast_count_of_misses_is_that_of_the_trait() {
         };
         others.set(&key, name).unwrap();
     }
-    let others = others.check().unwrap().cache.policy;
-    for (entry, policy) in EVICTIONS
+    let both = [DeviceConfig::builder(), others];
+    for (entry, given) in EVICTIONS
         .iter()
-        .flat_map(|entry| [(entry, space(1, 1).policy), (entry, others)])
+        .flat_map(|entry| both.iter().map(move |given| (entry, given)))
     {
         for (sets, ways) in [(1, 16), (2, 8), (4, 4)] {
             let space = Space {
-                policy,
+                given: given.clone(),
                 ..space(sets, ways)
             };
             let found = (entry.misses)(&space, &pages);

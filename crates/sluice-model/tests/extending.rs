@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use sluice_model::cache::{Brought, Eviction, Space};
-use sluice_model::{Device, DeviceConfig, RawConfig};
+use sluice_model::{Device, DeviceConfig};
 use sluice_testkit::rig::{Recorder, access};
 use sluice_testkit::traces;
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
@@ -35,18 +35,18 @@ fn space(sets: u32, ways: u32) -> Space {
         sets,
         ways,
         pages: 1_000,
-        policy: DeviceConfig::default().cache.policy,
+        given: DeviceConfig::builder(),
         rng: Rng::stream(1, "test"),
     }
 }
 
 fn device(cache_pages: u64, ways: u32) -> Device {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
     raw.set("device.capacity", &size(traces::PAGES)).unwrap();
     raw.set("cache.capacity", &size(cache_pages)).unwrap();
     raw.set("cache.ways", &ways.to_string()).unwrap();
-    let config = raw.check().unwrap();
+    let config = DeviceConfig::new(&raw).unwrap();
     let policy = Nru::build(&space(config.cache.pages / ways, ways));
     Device::with_policy(&config, 1, Box::new(Brought(policy))).unwrap()
 }

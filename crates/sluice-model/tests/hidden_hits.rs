@@ -29,7 +29,7 @@ impl Engine {
             sets: 1,
             ways,
             pages: PAGES,
-            policy: raw.check().unwrap().cache.policy,
+            given: raw,
             rng: Rng::stream(1, "test"),
         };
         Engine {

@@ -1,7 +1,7 @@
 //! The write log on DRAM with banks: stores and loads of the log use them like the cache does.
 
 use sluice_model::dram::Dram;
-use sluice_model::{Device, Op, RawConfig, Request, ServedBy};
+use sluice_model::{Device, DeviceConfig, Op, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 
 const CACHE: u64 = 64 << 10;
@@ -23,11 +23,11 @@ fn device(pairs: &[(&str, &str)]) -> (Device, Dram) {
         ("write_log.index_latency", "72ns"),
         ("dram.model", "ddr4-2400"),
     ];
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in base.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    let device = Device::new(&raw.check().unwrap(), 1).unwrap();
+    let device = Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap();
     let dram = Dram::new(&device.config().dram.unwrap());
     (device, dram)
 }

@@ -1,6 +1,6 @@
 //! Compaction of the write log where reads go first: closed forms on one die.
 
-use sluice_model::{Device, Op, RawConfig, Request, ServedBy};
+use sluice_model::{Device, DeviceConfig, Op, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps};
 
 const READ: Ps = Ps::from_us(3);
@@ -26,11 +26,11 @@ fn compacting(pairs: &[(&str, &str)]) -> Device {
         ("nand.priority", "read_first"),
         ("write_log.capacity", log.as_str()),
     ];
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in base.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+    let mut device = Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap();
     for lpn in 0..PAGES {
         let addr = Lpn::of(lpn).addr(PAGE_BYTES);
         let op = Op::Write;

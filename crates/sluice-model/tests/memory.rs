@@ -2,13 +2,14 @@
 
 use sluice_model::dram::{Dram, DramLayout};
 use sluice_model::{
-    BlockOp, BlockRequest, Command, Completion, Device, Op, RawConfig, Refused, Request, ServedBy,
+    BlockOp, BlockRequest, Command, Completion, Device, DeviceConfig, Op, RawConfig, Refused,
+    Request, ServedBy,
 };
 use sluice_testkit::rig::{access, read};
 use sluice_units::{Lpn, Ps};
 
 fn set(pairs: &[(&str, &str)]) -> RawConfig {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in pairs {
         raw.set(key, value).unwrap();
     }
@@ -16,7 +17,7 @@ fn set(pairs: &[(&str, &str)]) -> RawConfig {
 }
 
 fn device(pairs: &[(&str, &str)]) -> Device {
-    Device::new(&set(pairs).check().unwrap(), 1).unwrap()
+    Device::new(&DeviceConfig::new(&set(pairs)).unwrap(), 1).unwrap()
 }
 
 fn expander(extra: &[(&str, &str)]) -> Device {
@@ -129,7 +130,7 @@ fn what_memory_rows_cannot_be_is_refused() {
         ),
     ] {
         let pairs = [&[("device.kind", "memory")], pairs].concat();
-        let error = set(&pairs).check().unwrap_err().to_string();
+        let error = DeviceConfig::new(&set(&pairs)).unwrap_err().to_string();
         assert!(error.contains(key), "{error}");
     }
 }
@@ -188,7 +189,7 @@ fn a_memory_expander_has_nothing_to_command_or_to_write_back() {
 #[test]
 fn what_the_kind_of_device_has_not_is_refused() {
     let memory = ("device.kind", "memory");
-    let said = |pairs: &[(&str, &str)]| set(pairs).check().unwrap_err().to_string();
+    let said = |pairs: &[(&str, &str)]| DeviceConfig::new(&set(pairs)).unwrap_err().to_string();
     for (key, value) in [
         ("cache.policy", "lru"),
         ("cache.capacity", "1MiB"),
@@ -207,10 +208,8 @@ fn what_the_kind_of_device_has_not_is_refused() {
         message.contains("device.kind = cxl-ssd, memory.read = 1ns: only"),
         "{message}"
     );
-    set(&[memory, ("cache.policy", "fifo")]).check().unwrap();
-    set(&[memory, ("device.capacity", "4096B")])
-        .check()
-        .unwrap();
+    DeviceConfig::new(&set(&[memory, ("cache.policy", "fifo")])).unwrap();
+    DeviceConfig::new(&set(&[memory, ("device.capacity", "4096B")])).unwrap();
     let message = said(&[("dram.channels", "3")]);
     assert!(
         message.contains("dram.channels = 3: not a power of two; 4 is"),
@@ -224,7 +223,7 @@ fn what_the_kind_of_device_has_not_is_refused() {
         "",
         "Ro Ra",
     ] {
-        let message = RawConfig::default()
+        let message = DeviceConfig::builder()
             .set("dram.mapping", bad)
             .unwrap_err()
             .to_string();
@@ -233,7 +232,7 @@ fn what_the_kind_of_device_has_not_is_refused() {
             "{message}"
         );
     }
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     raw.set("dram.mapping", "ChRaBgBaRoCo").unwrap();
     assert_eq!(raw.get("dram.mapping").unwrap(), "ChRaBgBaRoCo");
 }

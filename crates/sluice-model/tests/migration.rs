@@ -1,6 +1,6 @@
 //! Pages that the host takes into its own memory and gives back (SkyByte section III-C).
 
-use sluice_model::{Command, Device, Op, RawConfig, Request, ServedBy};
+use sluice_model::{Command, Device, DeviceConfig, Op, Request, ServedBy};
 use sluice_testkit::rig::{MISS, device, read, write};
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
@@ -200,11 +200,11 @@ fn an_expander_has_every_line_written() {
         ("memory.write", "100ns"),
         ("memory.transfer", "2ns"),
     ];
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in expander {
         raw.set(key, value).unwrap();
     }
-    let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+    let mut device = Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap();
     assert!(!take(&mut device, Ps::ZERO, 5));
     let given = device.demote(LATER, Lpn(5), &mut ());
     assert_eq!(given.done_at, LATER + Ps::from_ns(63 * 2 + 100));

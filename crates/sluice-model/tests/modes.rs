@@ -1,6 +1,6 @@
 //! What a store does in each mode, and pages of other sizes.
 
-use sluice_model::{Op, RawConfig, Request, ServedBy};
+use sluice_model::{DeviceConfig, Op, Request, ServedBy};
 use sluice_testkit::rig::{MISS, Recorder, device, read, write};
 use sluice_units::{Lpn, Ps};
 
@@ -152,18 +152,18 @@ fn each_page_size_finds_its_pages() {
 #[test]
 fn a_page_size_that_cannot_be_is_refused() {
     for page in ["256B", "128KiB", "3KiB", "4097B"] {
-        let mut raw = RawConfig::default();
+        let mut raw = DeviceConfig::builder();
         raw.set("device.page", page).unwrap();
-        let message = raw.check().unwrap_err().to_string();
+        let message = DeviceConfig::new(&raw).unwrap_err().to_string();
         assert!(
             message.contains("device.page = ") && message.contains("512B to 64KiB"),
             "{message}"
         );
     }
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     raw.set("device.page", "512B").unwrap();
     raw.set("device.capacity", "4TiB").unwrap();
-    let message = raw.check().unwrap_err().to_string();
+    let message = DeviceConfig::new(&raw).unwrap_err().to_string();
     assert!(message.contains("at most 1TiB is accepted"), "{message}");
 }
 

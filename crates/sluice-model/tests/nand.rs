@@ -1,6 +1,6 @@
 //! The flash array through the device: what its parameters change for the host.
 
-use sluice_model::{ConfigError, Device, RawConfig};
+use sluice_model::{ConfigError, Device, DeviceConfig};
 use sluice_testkit::rig::{device, read};
 use sluice_units::{Lpn, Ps};
 
@@ -74,10 +74,14 @@ fn a_cell_has_as_many_types_of_pages_as_bits() {
         );
         // A type that it has not cannot be given.
         for (place, (key, value)) in all.iter().enumerate() {
-            let mut raw = RawConfig::default();
+            let mut raw = DeviceConfig::builder();
             raw.set("nand.cell", cell).unwrap();
             raw.set(key, value).unwrap();
-            assert_eq!(raw.check().is_ok(), types.contains(&place), "{cell} {key}");
+            assert_eq!(
+                DeviceConfig::new(&raw).is_ok(),
+                types.contains(&place),
+                "{cell} {key}"
+            );
         }
     }
 }
@@ -97,12 +101,12 @@ fn retries_are_counted() {
 
 #[test]
 fn more_bad_blocks_than_a_plane_can_spare_are_refused_in_a_line() {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     raw.set("nand.bad_blocks", "2%").unwrap();
-    let config = raw.check().unwrap();
+    let config = DeviceConfig::new(&raw).unwrap();
     assert_eq!(config.nand.bad_blocks, 64 * 1_644 / 50);
     raw.set("nand.bad_blocks", "10%").unwrap();
-    let message = raw.check().unwrap_err().to_string();
+    let message = DeviceConfig::new(&raw).unwrap_err().to_string();
     // 10 % of 64 x 1644 blocks are 10521: 165 on the worst plane. 16 are kept free, 2 are open.
     for part in [
         "nand.bad_blocks",
@@ -130,11 +134,11 @@ fn what_cannot_be_together_is_refused_in_a_line() {
             ["nand.program_csb", "nand.cell"],
         ),
     ] {
-        let mut raw = RawConfig::default();
+        let mut raw = DeviceConfig::builder();
         pairs
             .iter()
             .for_each(|(key, value)| raw.set(key, value).unwrap());
-        let error = raw.check().unwrap_err();
+        let error = DeviceConfig::new(&raw).unwrap_err();
         let ConfigError::Impossible { settings, .. } = &error else {
             panic!("{error}");
         };

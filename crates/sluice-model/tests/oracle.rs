@@ -1,6 +1,6 @@
 //! Is a policy the policy it says? Exact hit counts against libCacheSim, and Belady's bound.
 
-use sluice_model::{Device, EVICTIONS, Op, RawConfig, Request, ServedBy};
+use sluice_model::{Device, DeviceConfig, EVICTIONS, Op, Request, ServedBy};
 use sluice_testkit::{belady, traces};
 use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
 
@@ -8,12 +8,12 @@ const GOLDEN: &str = include_str!("../../../tests/oracle/golden.txt");
 
 /// Hits of a policy when every fill is complete before the next access.
 fn hits(policy: &str, cache_pages: u64, pages: &[u64]) -> u64 {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
     raw.set("device.capacity", &size(traces::PAGES)).unwrap();
     raw.set("cache.capacity", &size(cache_pages)).unwrap();
     raw.set("cache.policy", policy).unwrap();
-    let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+    let mut device = Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap();
     let mut now = Ps::ZERO;
     for page in pages {
         let req = Request {

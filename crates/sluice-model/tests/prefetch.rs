@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluice_model::prefetch::{Arrival, Outcome, Picks, Reach, Seen};
-use sluice_model::{Device, PREFETCHES, RawConfig, Stats};
+use sluice_model::{Device, DeviceConfig, PREFETCHES, Stats};
 use sluice_testkit::rig::{device, read};
 use sluice_units::{Lpn, Ps};
 
@@ -226,7 +226,7 @@ fn markov_remembers_as_many_followers_as_it_is_told() {
 #[test]
 fn best_offset_finds_the_offset_that_is_in_time() {
     for (pace_ns, offset) in [(1_000u64, 45), (2_000, 24), (10_000, 5), (50_000, 1)] {
-        let config = RawConfig::default().check().unwrap();
+        let config = DeviceConfig::new(&DeviceConfig::builder()).unwrap();
         let entry = PREFETCHES
             .iter()
             .find(|e| e.info.name == "best-offset")
@@ -381,11 +381,11 @@ fn plain_markov(pages: &[u64], degree: usize, followers: usize) -> Vec<u64> {
 }
 
 fn settings(extra: &[(&str, &str)]) -> sluice_model::DeviceConfig {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in extra {
         raw.set(key, value).unwrap();
     }
-    raw.check().unwrap()
+    DeviceConfig::new(&raw).unwrap()
 }
 
 proptest! {

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use sluice_model::{
-    Command, ConfigError, Device, EVICTIONS, Op, PARAMS, PREFETCHES, Request, ServedBy, is_tunable,
+    Command, Device, DeviceConfig, DeviceError, EVICTIONS, Op, PARAMS, PREFETCHES, Request,
+    ServedBy, is_tunable,
 };
 use sluice_testkit::cases;
 use sluice_testkit::rig::{MISS, Recorder, device, read};
@@ -131,7 +132,7 @@ fn what_cannot_change_is_refused_and_changes_nothing() {
         sluice_testkit::rig::device(&[("dram.model", "ddr4-2400"), ("dram.channels", "1")])
             .tune(&[("cache.hit_latency", "1us")], 1);
     assert!(
-        matches!(banked, Err(ConfigError::Fixed { .. })),
+        matches!(banked, Err(DeviceError::Fixed { .. })),
         "{banked:?}"
     );
 }
@@ -145,10 +146,11 @@ fn a_table_out_of_proportion_is_refused_before_it_is_made() {
         ("64GiB", "1024 is accepted"),
     ];
     for (capacity, says) in most {
-        let mut raw = sluice_model::RawConfig::default();
+        let mut raw = sluice_model::DeviceConfig::builder();
         raw.set("device.capacity", capacity).expect("a size");
         raw.set("cache.capacity", "1MiB").expect("a size");
-        let mut device = Device::new(&raw.check().expect("a device"), 1).expect("a device");
+        let mut device =
+            Device::new(&DeviceConfig::new(&raw).expect("a device"), 1).expect("a device");
         let huge = [
             ("prefetch.markov_pages", "268435456"),
             ("prefetch.markov_followers", "64"),
@@ -183,7 +185,10 @@ fn a_table_out_of_proportion_is_refused_before_it_is_made() {
         for (key, value) in huge {
             raw.set(key, value).expect("a value of its kind");
         }
-        assert_eq!(raw.check().expect_err(capacity).to_string(), error);
+        assert_eq!(
+            DeviceConfig::new(&raw).expect_err(capacity).to_string(),
+            error
+        );
     }
 }
 
@@ -215,7 +220,7 @@ fn a_guest_gives_no_parameter_a_time_that_only_its_host_may_give() {
 
 #[test]
 fn every_tunable_key_is_a_parameter() {
-    for entry in sluice_model::TUNABLE {
+    for entry in sluice_model::tunable() {
         let prefix = entry.trim_end_matches('*');
         let known = PARAMS.iter().any(|param| param.key.starts_with(prefix));
         assert!(known, "{entry}");
@@ -272,9 +277,8 @@ fn a_policy_switched_to_is_told_what_it_has_to_know() {
         let name = entry.info.name;
         let key = format!("cache.{name}_variant");
         let variants = PARAMS.iter().find(|param| param.key == key);
-        let variants = variants.map_or(vec![None], |param| match param.kind {
-            sluice_model::Kind::Choice(all) => all().into_iter().map(Some).collect(),
-            _ => panic!("{key} is a choice"),
+        let variants = variants.map_or(vec![None], |param| {
+            param.kind.choices().into_iter().map(Some).collect()
         });
         for (variant, more) in variants.iter().flat_map(|v| settings.map(|more| (v, more))) {
             let of = |policy| {

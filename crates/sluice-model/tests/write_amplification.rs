@@ -2,7 +2,7 @@
 //!
 //! Over-provisioning is spare over logical space: 7 % is 1.07 times the logical pages.
 
-use sluice_model::{BlockOp, BlockRequest, Device, RawConfig};
+use sluice_model::{BlockOp, BlockRequest, Device, DeviceConfig};
 use sluice_units::{Lpn, Ps, Rng};
 
 /// Pages of a block here.
@@ -94,11 +94,11 @@ fn measure(overprovision: &str, skew: &Skew, pairs: &[(&str, &str)]) -> (f64, f6
         ("ftl.precondition", "random"),
         ("ftl.precondition_writes", "300%"),
     ];
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in base.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    let config = raw.check().unwrap();
+    let config = DeviceConfig::new(&raw).unwrap();
     let pages = config.pages;
     let mut device = Device::new(&config, 1).unwrap();
     let mut rng = Rng::stream(11, "writes");

@@ -1,7 +1,7 @@
 //! The write log in its device: who serves an access, when, and what reaches flash.
 
 use proptest::prelude::*;
-use sluice_model::{Device, Effects, Op, RawConfig, Request, ServedBy, Stats};
+use sluice_model::{Device, DeviceConfig, Effects, Op, Request, ServedBy, Stats};
 use sluice_testkit::rig::{access, read};
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::BTreeMap;
@@ -35,11 +35,11 @@ fn device_of(lines: u64, pairs: &[(&str, &str)]) -> Device {
         ("nand.dies", "2"),
         ("write_log.capacity", log.as_str()),
     ];
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in base.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    Device::new(&raw.check().unwrap(), 1).unwrap()
+    Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap()
 }
 
 fn store(device: &mut Device, now: Ps, lpn: u64, line: u64) -> Ps {
@@ -295,7 +295,7 @@ fn stores_bring_nothing_into_the_cache() {
 /// a footprint 16 times the DRAM, as SkyByte's workloads have (Tables I and II). Loads are skewed
 /// over all pages, stores over `written` of them.
 fn sparse(pairs: &[(&str, &str)], store_percent: u64, written: u64) -> Stats {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     let base = [
         ("device.capacity", "64MiB"),
         ("cache.policy", "lru"),
@@ -305,7 +305,7 @@ fn sparse(pairs: &[(&str, &str)], store_percent: u64, written: u64) -> Stats {
     for (key, value) in base.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    let mut device = Device::new(&raw.check().unwrap(), 1).unwrap();
+    let mut device = Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap();
     let mut rng = Rng::stream(7, "sparse stores");
     let (pages, mut now) = (device.pages(), Ps::ZERO);
     for _ in 0..100_000 {

@@ -1,7 +1,7 @@
 //! Memory endpoints: a controller and what is behind it. A new type is a line in [`ENDPOINTS`].
 
 use sluice_model::dram::{Dram, DramLayout};
-use sluice_model::{ConfigError, Device, DeviceConfig, Op, Request, Stats};
+use sluice_model::{Device, DeviceConfig, DeviceError, Op, Request, Stats};
 use sluice_units::{LINE_BYTES, Ps};
 
 /// A request as it comes to a memory.
@@ -159,7 +159,7 @@ pub(super) struct Endpoint {
 impl Endpoint {
     /// # Errors
     /// Those of [`Device::new`].
-    pub fn new(settings: &EndpointSettings, seed: u64) -> Result<Endpoint, ConfigError> {
+    pub fn new(settings: &EndpointSettings, seed: u64) -> Result<Endpoint, DeviceError> {
         let memory = match &settings.memory {
             MemorySettings::Fixed { read, write } => Memory::Fixed {
                 read: *read,

@@ -117,7 +117,7 @@ impl Fabric {
     /// A fabric in which nothing has happened.
     ///
     /// # Errors
-    /// [`FabricError::Config`] if the device of an endpoint cannot be made.
+    /// [`FabricError::Device`] if the device of an endpoint cannot be made.
     pub fn new(config: &FabricConfig) -> Result<Fabric, FabricError> {
         let requesters = config.requesters.iter().enumerate();
         let requesters = requesters.map(|(index, settings)| {

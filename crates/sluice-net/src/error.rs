@@ -1,6 +1,7 @@
 //! What can be wrong with a fabric. Each message is one line and names the element.
 
-use sluice_model::ConfigError;
+use sluice_model::DeviceError;
+use sluice_params::ConfigError;
 
 /// Why a fabric cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,6 +10,9 @@ pub enum FabricError {
     /// A parameter.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The device of an endpoint cannot be made.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A parameter of a group of nodes or of a link.
     #[error("{element}: {source}")]
     Element {

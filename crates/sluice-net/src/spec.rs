@@ -2,7 +2,8 @@
 
 use super::endpoint::Library;
 use super::params::FABRIC_PARAMS;
-use sluice_model::{ConfigError, DeviceConfig, RawConfig};
+use sluice_model::DeviceConfig;
+use sluice_params::{ConfigError, RawConfig};
 
 /// A group of nodes of one kind, with parameters of its own.
 #[derive(Clone, Debug, Default)]

@@ -6,13 +6,13 @@
 pub mod library;
 mod object;
 
-use sluice_model::{ConfigError, Device, DeviceConfig, EVICTIONS, RawConfig};
+use sluice_model::{Device, DeviceConfig, DeviceError, EVICTIONS, RawConfig};
 
 /// A device as [`Device::new`] makes it, with its policy loaded if that is a shared object.
 ///
 /// # Errors
-/// What [`Device::new`] finds, and [`ConfigError::Plugin`] if the object cannot be used.
-pub fn device(config: &DeviceConfig, seed: u64) -> Result<Device, ConfigError> {
+/// What [`Device::new`] finds, and [`DeviceError::Plugin`] if the object cannot be used.
+pub fn device(config: &DeviceConfig, seed: u64) -> Result<Device, DeviceError> {
     match &config.cache.plugin {
         None => Device::new(config, seed),
         Some(path) => {
@@ -26,12 +26,12 @@ pub fn device(config: &DeviceConfig, seed: u64) -> Result<Device, ConfigError> {
 /// wherever the settings are read again.
 ///
 /// # Errors
-/// [`ConfigError::Plugin`] if there is no such file.
-pub fn make_absolute(raw: &mut RawConfig) -> Result<(), ConfigError> {
+/// [`DeviceError::Plugin`] if there is no such file.
+pub fn make_absolute(raw: &mut RawConfig) -> Result<(), DeviceError> {
     let Some(given) = raw.get("cache.policy").filter(|name| is_path(name)) else {
         return Ok(());
     };
-    let refused = |why: String| ConfigError::Plugin {
+    let refused = |why: String| DeviceError::Plugin {
         path: given.clone(),
         why,
     };
@@ -39,14 +39,14 @@ pub fn make_absolute(raw: &mut RawConfig) -> Result<(), ConfigError> {
     let text = path
         .to_str()
         .ok_or_else(|| refused("its absolute path is not text".to_owned()))?;
-    raw.set("cache.policy", text)
+    Ok(raw.set("cache.policy", text)?)
 }
 
 /// Loads the shared object that the configuration names, if it names one, and lets it go again.
 ///
 /// # Errors
-/// [`ConfigError::Plugin`] if it cannot be used.
-pub fn check(config: &DeviceConfig) -> Result<(), ConfigError> {
+/// [`DeviceError::Plugin`] if it cannot be used.
+pub fn check(config: &DeviceConfig) -> Result<(), DeviceError> {
     match &config.cache.plugin {
         None => Ok(()),
         Some(path) => object::load(path).map(drop),

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use libloading::os::unix::Library;
 use sluice_abi::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
 use sluice_model::cache::External;
-use sluice_model::{ConfigError, DeviceConfig};
+use sluice_model::{DeviceConfig, DeviceError};
 
 type OnPage = unsafe extern "C" fn(*mut c_void, u32, u32);
 type OnSlot = unsafe extern "C" fn(*mut c_void, u32, u32);
@@ -37,15 +37,15 @@ pub struct ObjectPolicy {
 // is reached through this value alone.
 unsafe impl Send for ObjectPolicy {}
 
-fn refused(path: &str, why: impl Into<String>) -> ConfigError {
-    ConfigError::Plugin {
+fn refused(path: &str, why: impl Into<String>) -> DeviceError {
+    DeviceError::Plugin {
         path: path.to_owned(),
         why: why.into(),
     }
 }
 
 /// Loads an object and checks that it is a policy of this version.
-pub fn load(path: &str) -> Result<Object, ConfigError> {
+pub fn load(path: &str) -> Result<Object, DeviceError> {
     let no = |why: String| refused(path, why);
     let loaded = library::load::<Policy>(path, "policy", SLUICE_POLICY_ABI).map_err(no)?;
     let policy = loaded.symbol;
@@ -65,7 +65,7 @@ pub fn load(path: &str) -> Result<Object, ConfigError> {
 
 impl Object {
     /// An empty policy for the cache of a device.
-    pub fn build(self, config: &DeviceConfig, seed: u64) -> Result<ObjectPolicy, ConfigError> {
+    pub fn build(self, config: &DeviceConfig, seed: u64) -> Result<ObjectPolicy, DeviceError> {
         let space = PolicySpace {
             sets: config.cache.pages / config.cache.ways,
             ways: config.cache.ways,

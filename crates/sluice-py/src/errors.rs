@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::Error;
 use sluice_kernels::WorkloadError;
-use sluice_model::{ConfigError, DeviceConfig};
+use sluice_model::{ConfigError, DeviceConfig, DeviceError};
 use sluice_net::FabricError;
 use sluice_simulation::{FabricRunError, SystemError};
 use sluice_streams::SpecError;
@@ -58,6 +58,11 @@ pub fn device(py: Python<'_>, error: &Error) -> PyErr {
 /// The exception for an error of a key, a value or a combination.
 pub fn config(py: Python<'_>, error: &ConfigError) -> PyErr {
     raise(py, &error.to_string(), &details(error))
+}
+
+/// The exception for a device that cannot be made.
+pub fn made(py: Python<'_>, error: &DeviceError) -> PyErr {
+    raise(py, &error.to_string(), &device_details(error))
 }
 
 /// The exception for an argument with a value that it does not take.
@@ -152,6 +157,7 @@ pub fn trace(py: Python<'_>, path: &str, error: &sluice_trace::Error) -> PyErr {
 pub fn system(py: Python<'_>, error: &SystemError) -> PyErr {
     let details = match error {
         SystemError::Config(source) => details(source),
+        SystemError::Device(error) => device_details(error),
         SystemError::TooLarge {
             footprint,
             key,
@@ -190,20 +196,25 @@ fn details(error: &ConfigError) -> Details {
             value: Some(value.clone()),
             expected: Some(expected.clone()),
         },
-        ConfigError::Plugin { path, .. } => Details {
-            class: "BadValueError",
-            key: Some("cache.policy".to_owned()),
-            value: Some(path.clone()),
-            expected: None,
-        },
         ConfigError::Impossible { settings, .. } => Details {
             class: "ImpossibleError",
             key: Some(join(settings.iter().map(|(key, _)| *key))),
             value: Some(join(settings.iter().map(|(_, value)| value.as_str()))),
             expected: None,
         },
-        // A kind this module does not know yet is still a configuration error.
-        _ => Details {
+    }
+}
+
+fn device_details(error: &DeviceError) -> Details {
+    match error {
+        DeviceError::Config(error) => details(error),
+        DeviceError::Plugin { path, .. } => Details {
+            class: "BadValueError",
+            key: Some("cache.policy".to_owned()),
+            value: Some(path.clone()),
+            expected: None,
+        },
+        DeviceError::Fixed { .. } | DeviceError::TooLong { .. } => Details {
             class: "ConfigError",
             ..Details::default()
         },
@@ -220,6 +231,7 @@ pub fn fabric(py: Python<'_>, error: &FabricRunError) -> PyErr {
         FabricRunError::Fabric(
             FabricError::Config(source) | FabricError::Element { source, .. },
         ) => details(source),
+        FabricRunError::Fabric(FabricError::Device(error)) => device_details(error),
         FabricRunError::Fabric(_) => Details {
             class: "ConfigError",
             ..Details::default()

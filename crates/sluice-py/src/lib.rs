@@ -191,7 +191,7 @@ mod _core {
         overrides: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let raw = load(py, device, overrides)?;
-        raw.check().map_err(|error| errors::config(py, &error))?;
+        DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let pairs: Vec<_> = raw.to_pairs();
         let text: Vec<_> = pairs.iter().map(|(key, value)| (*key, &**value)).collect();
         texts(py, &text)
@@ -222,7 +222,7 @@ mod _core {
         policy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
-        let config = raw.check().map_err(|error| errors::config(py, &error))?;
+        let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let spec = sluice_kernels::parse_stream(workload, seed)
             .map_err(|error| errors::workload(py, &error))?;
         if spec.footprint_bytes() > config.capacity().0 {
@@ -257,7 +257,7 @@ mod _core {
         policy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let raw = load(py, device, overrides)?;
-        let config = raw.check().map_err(|error| errors::config(py, &error))?;
+        let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
         let Made { mut device, raised } = Made::new(py, &config, seed, policy)?;
@@ -313,7 +313,7 @@ mod _core {
         seed: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let raw = load(py, device, overrides)?;
-        let config = raw.check().map_err(|error| errors::config(py, &error))?;
+        let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
         let start = Instant::now();
@@ -378,7 +378,7 @@ impl Made {
                 Device::with_policy(config, seed, Box::new(policy))
             }
         };
-        let device = device.map_err(|error| errors::config(py, &error))?;
+        let device = device.map_err(|error| errors::made(py, &error))?;
         Ok(Made { device, raised })
     }
 }
@@ -407,7 +407,7 @@ fn simulate_detached(
     let result = detached(py, move |stop| {
         plan.run_on(device, spec.streams(), || stopped.is_some() || stop())
     })?;
-    let result = result.map_err(|error| errors::config(py, &error))?;
+    let result = result.map_err(|error| errors::made(py, &error))?;
     let object = result.unwrap_or_default();
     let refused = object
         .pointer("/cache/policy_refused")
@@ -428,7 +428,7 @@ fn param_dict<'py>(py: Python<'py>, param: &sluice_model::Param) -> PyResult<Bou
         ("key", param.key),
         ("default", param.default),
         ("expected", &param.kind.expected()),
-        ("meaning", param.meaning),
+        ("meaning", &param.explained()),
         ("source", param.source),
     ];
     let dict = texts(py, &text)?;
@@ -458,6 +458,6 @@ fn load<'py>(
         raw.set(&key, &value)
             .map_err(|error| errors::config(py, &error))?;
     }
-    sluice_plugin::make_absolute(&mut raw).map_err(|error| errors::config(py, &error))?;
+    sluice_plugin::make_absolute(&mut raw).map_err(|error| errors::made(py, &error))?;
     Ok(raw)
 }

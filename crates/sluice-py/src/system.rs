@@ -46,7 +46,7 @@ fn load(py: Python<'_>, name: &str, overrides: Option<&Bound<'_, PyDict>>) -> Py
             .set(&key, &value)
             .map_err(|error| errors::config(py, &error))?;
     }
-    sluice_plugin::make_absolute(&mut system.device).map_err(|error| errors::config(py, &error))?;
+    sluice_plugin::make_absolute(&mut system.device).map_err(|error| errors::made(py, &error))?;
     Ok(system)
 }
 

@@ -229,7 +229,7 @@ mod tests {
     fn a_written_device_reads_back_the_same() {
         for preset in sluice_config::presets() {
             let raw = sluice_config::load(preset.name).unwrap();
-            let config = raw.check().unwrap();
+            let config = DeviceConfig::new(&raw).unwrap();
             let text = write_config(&config, 7);
             let back = sluice_config::parse(&text, "config.toml").unwrap();
             assert_eq!(back.to_pairs(), config.raw().to_pairs(), "{text}");

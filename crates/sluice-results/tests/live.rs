@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sluice_abi::{Counter, Hist, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use sluice_model::DeviceConfig;
 use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -94,7 +95,7 @@ fn summary_is_of(summary: &Value, mut values: Vec<u64>) {
 
 fn object(dir: &Path, pid: u64) -> Value {
     let raw = sluice_config::load("cylon").unwrap();
-    let (config, processes) = (raw.check().unwrap(), read(dir));
+    let (config, processes) = (DeviceConfig::new(&raw).unwrap(), read(dir));
     let run = Run {
         device: "cylon",
         config: &config,

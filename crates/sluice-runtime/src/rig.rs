@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::session::{Place, Session, Trap};
 use crate::state::{Plan, Wait};
 use sluice_abi::{LOCK_FILE, SESSION_MARK};
-use sluice_model::RawConfig;
+use sluice_model::DeviceConfig;
 use sluice_region::PAGE;
 
 /// Time of the device between two accesses: far more than any takes.
@@ -13,7 +13,7 @@ const STEP_NS: u64 = 50_000_000;
 /// A heap of 4096 pages with four of them in its cache, unless the settings say otherwise.
 pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
     let folder = tempfile::tempdir().expect("room");
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     let small = [("device.capacity", "16MiB"), ("cache.capacity", "16KiB")];
     for (key, value) in small.iter().chain(settings) {
         raw.set(key, value).expect("a value of its kind");
@@ -31,7 +31,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         handlers: 1,
         ring: false,
         ring_poll_ns: 0,
-        device: raw.check().expect("a device"),
+        device: DeviceConfig::new(&raw).expect("a device"),
     };
     Engine::start(session).expect("a device")
 }

@@ -1,7 +1,7 @@
 //! What `sluice run` tells the library: a text file of `key=value` lines in the session directory.
 
 use crate::files::Hold;
-use sluice_model::{DeviceConfig, RawConfig};
+use sluice_model::DeviceConfig;
 use sluice_region::{check_trusted, create_private, open_folder, open_regular};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -127,7 +127,7 @@ impl Session {
                 build.unwrap_or("none").escape_debug()
             )));
         }
-        let mut raw = RawConfig::default();
+        let mut raw = DeviceConfig::builder();
         let mut live = Lines::default();
         for line in text.lines().filter(|l| !l.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| without_equals(line))?;
@@ -141,7 +141,7 @@ impl Session {
                     .map_err(|e| SessionError(e.to_string()))?,
             }
         }
-        let device = raw.check().map_err(|e| SessionError(e.to_string()))?;
+        let device = DeviceConfig::new(&raw).map_err(|e| SessionError(e.to_string()))?;
         Ok(Session {
             dir: dir.to_path_buf(),
             seed: live.seed,
@@ -300,7 +300,7 @@ mod tests {
     /// `--place 'dax:/dev/shm/a\nlive.seed=9'` set the seed.
     #[test]
     fn no_value_adds_a_line() {
-        let device = RawConfig::default().check().expect("defaults");
+        let device = DeviceConfig::new(&DeviceConfig::builder()).expect("defaults");
         let text = format!("live.build={BUILD}\n");
         let mut session = Session::parse(Path::new("/"), &text).expect("a session");
         for path in [

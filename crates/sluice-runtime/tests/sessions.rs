@@ -2,7 +2,7 @@
 //! not is refused in a line that names the key.
 
 use sluice_abi::SESSION_FILE;
-use sluice_model::RawConfig;
+use sluice_model::DeviceConfig;
 use sluice_runtime::{BUILD, Place, Session, Trap};
 use sluice_testkit::alloc::CountingAlloc;
 use sluice_testkit::mutate::{any, each, reaches, seed, text};
@@ -126,7 +126,7 @@ fn parsed(dir: &Path, text: &str) -> Result<Session, String> {
 
 /// Whether a message is one line that names a key: one of the text's, one there is, or the build.
 fn names_its_key(message: &str, text: &str) -> bool {
-    let keys = RawConfig::default().to_pairs();
+    let keys = DeviceConfig::builder().to_pairs();
     let mut keys = keys.iter().map(|(key, _)| *key);
     let given = |line: &str| {
         let key = line.split_once('=').map_or(line, |(key, _)| key);

@@ -1,6 +1,6 @@
 //! Why a simulation of a system ends without a result.
 
-use sluice_model::ConfigError;
+use sluice_model::{ConfigError, DeviceError};
 use sluice_units::Bytes;
 
 /// Why a system could not run its program.
@@ -10,6 +10,9 @@ pub enum SystemError {
     /// The settings cannot be.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The device cannot be made.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The program needs more memory than there is.
     #[error(
         "workload: {kernel} uses {footprint} at scale {scale}, but {key} is {room}; give a larger \

@@ -3,7 +3,7 @@
 use crate::device::{PS_PER_S, flash, lines, parts, served, write_log};
 use serde_json::{Value, json};
 use sluice_driver::{Access, Options, SimResult, Visibility};
-use sluice_model::{ConfigError, Device, DeviceConfig};
+use sluice_model::{Device, DeviceConfig, DeviceError};
 use sluice_results::{SCHEMA, settings};
 use sluice_stats::share;
 use sluice_streams::Stream;
@@ -38,7 +38,7 @@ impl Plan<'_> {
         &self,
         streams: Vec<Stream>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<Value>, ConfigError> {
+    ) -> Result<Option<Value>, DeviceError> {
         let device = sluice_plugin::device(self.config, self.seed)?;
         self.run_on(device, streams, stop)
     }
@@ -52,7 +52,7 @@ impl Plan<'_> {
         mut device: Device,
         streams: Vec<Stream>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<Value>, ConfigError> {
+    ) -> Result<Option<Value>, DeviceError> {
         let stopped = Cell::new(false);
         let streams = streams.into_iter().map(|stream| {
             let (mut issued, stop, stopped) = (0u64, &stop, &stopped);

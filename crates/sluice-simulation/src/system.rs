@@ -133,7 +133,7 @@ impl ReadySystem {
     /// Most memory that a program can have, and the key that bounds it.
     pub fn room(&self) -> (&'static str, Bytes) {
         let capacity = self.device.config().capacity();
-        let memory = self.system.host.bytes("host.memory").unwrap_or_default();
+        let memory = self.system.host.read::<Bytes>("host.memory");
         let cache_pages = self.device.config().cache.pages;
         let before = SkyByte::before(self.artifact.as_ref());
         let others = self.host.pages_of_others(cache_pages, &before);
@@ -207,7 +207,7 @@ impl SystemRun<'_> {
     /// Makes the host and its device.
     ///
     /// # Errors
-    /// [`SystemError::Config`].
+    /// [`SystemError::Device`].
     pub fn prepare(&self) -> Result<ReadySystem, SystemError> {
         self.prepare_for(0)
     }
@@ -215,7 +215,7 @@ impl SystemRun<'_> {
     /// As [`System::scaled_with`].
     ///
     /// # Errors
-    /// [`SystemError::Config`].
+    /// [`SystemError::Device`].
     pub fn prepare_for(&self, thread_bytes: u64) -> Result<ReadySystem, SystemError> {
         let system = self.system.scaled_with(self.scale, thread_bytes)?;
         let checked = system.check(self.seed)?;

@@ -19,7 +19,8 @@ use ring::Ring;
 use sluice_host::{
     Artifact, Before, HostConfig, HostStats, MissNumber, Program, RunLength, simulate_artifact,
 };
-use sluice_model::{ConfigError, Device, Param, RawConfig, params};
+use sluice_model::Device;
+use sluice_params::{ConfigError, Param, RawConfig, count, in_order};
 use sluice_units::{Lpn, Ps};
 use start::Start;
 use store_miss::StoreMiss;
@@ -34,7 +35,7 @@ const GROUPS: &[&[Param]] = &[
     pages::PARAMS,
 ];
 
-static ALL: [Param; params::count(GROUPS)] = params::in_order(GROUPS);
+static ALL: [Param; count(GROUPS)] = in_order(GROUPS);
 
 /// The parameters of all departures. They belong to the host's tables.
 pub static PARAMS: &[Param] = &ALL;

@@ -1,13 +1,13 @@
 //! The message of a long delay comes with the line, and who was switched for it waits for flash
 //! when the switch back is done.
 
-use sluice_model::{ConfigError, Kind, Param, RawConfig};
+use sluice_params::{Choice, ConfigError, Kind, Param, RawConfig};
 use sluice_units::Ps;
 
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "l3.long_delay",
-        kind: Kind::Choice(|| vec!["drop", "fill"]),
+        kind: Kind::Choice(|| Choice::plain(["drop", "fill"])),
         default: "drop",
         meaning: "what the caches have of a line whose access is answered with a long delay. drop: \
                   nothing, and the access asks again; fill: the line, before flash was read, as no \
@@ -18,7 +18,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "os.resume",
-        kind: Kind::Choice(|| vec!["ask", "wait"]),
+        kind: Kind::Choice(|| Choice::plain(["ask", "wait"])),
         default: "ask",
         meaning: "what a thread does first that has a core again after a long delay. ask: its \
                   access goes to the device again, and ends in another switch if that still takes \

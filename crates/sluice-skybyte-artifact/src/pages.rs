@@ -1,13 +1,14 @@
 //! Pages that become hot without the stores that a write log takes, and written pages that go back
 //! to the device at once or at no cost.
 
-use sluice_model::{Device, Kind, Param, RawConfig};
+use sluice_model::Device;
+use sluice_params::{Choice, Kind, Param, RawConfig};
 use sluice_units::{Lpn, Ps};
 
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "migration.demotion",
-        kind: Kind::Choice(|| vec!["copy", "program", "free"]),
+        kind: Kind::Choice(|| Choice::plain(["copy", "program", "free"])),
         default: "copy",
         meaning: "adaptive, tpp: copy: a page that was written goes back to the device line by \
                   line, as stores; program: it is programmed at once, past the cache and the write \
@@ -18,7 +19,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "migration.counts",
-        kind: Kind::Choice(|| vec!["all", "cache"]),
+        kind: Kind::Choice(|| Choice::plain(["all", "cache"])),
         default: "all",
         meaning: "adaptive: all: every access to a page in the device's cache counts; cache: not \
                   the stores that the write log takes",

@@ -1,6 +1,6 @@
 //! Cores stand in a row, each further from the L3 and from memory than the next one.
 
-use sluice_model::{Kind, Param, RawConfig};
+use sluice_params::{Kind, Param, RawConfig};
 use sluice_units::Ps;
 
 pub(super) const PARAMS: &[Param] = &[Param {

@@ -2,7 +2,7 @@
 //! begins with.
 
 use sluice_host::{Before, RunLength};
-use sluice_model::{Kind, Param, RawConfig};
+use sluice_params::{Choice, Kind, Param, RawConfig};
 use sluice_units::{Bytes, Ratio};
 
 pub(super) const PARAMS: &[Param] = &[
@@ -36,7 +36,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.rest",
-        kind: Kind::Choice(|| vec!["no", "end", "before"]),
+        kind: Kind::Choice(|| Choice::plain(["no", "end", "before"])),
         default: "no",
         meaning: "when the device gets the time to compact its write log and to work off its \
                   queues, which passes for nobody else. no: never; end: between warm-up and \

@@ -1,11 +1,11 @@
 //! A store whose line no cache has is a write to memory, as if that one store wrote the whole line.
 
 use sluice_host::MissNumber;
-use sluice_model::{Kind, Param, RawConfig};
+use sluice_params::{Choice, Kind, Param, RawConfig};
 
 pub(super) const PARAMS: &[Param] = &[Param {
     key: "l3.store_miss",
-    kind: Kind::Choice(|| vec!["fetch", "write"]),
+    kind: Kind::Choice(|| Choice::plain(["fetch", "write"])),
     default: "fetch",
     meaning: "what a store does whose line no cache has. fetch: memory is read, and written when \
               the line leaves (fetch on write); write: the line is written to memory at once, and \

@@ -1,10 +1,10 @@
 //! Written lines that leave an L2 are lost.
 
-use sluice_model::{Kind, Param, RawConfig};
+use sluice_params::{Choice, Kind, Param, RawConfig};
 
 pub(super) const PARAMS: &[Param] = &[Param {
     key: "l3.write_back",
-    kind: Kind::Choice(|| vec!["all", "own"]),
+    kind: Kind::Choice(|| Choice::plain(["all", "own"])),
     default: "all",
     meaning: "which written lines the last cache writes to memory when they leave it. all; own: \
               those that a store found there, for what leaves an L2 is lost, as in no processor",

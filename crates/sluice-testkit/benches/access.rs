@@ -4,7 +4,7 @@
 //! `cargo bench -p sluice-testkit` measures; `cargo test` runs a small size so that it keeps
 //! working. The hash says that two builds did the same thing: compare times only if it is equal.
 
-use sluice_model::{Device, EVICTIONS, Op, RawConfig, Request};
+use sluice_model::{Device, DeviceConfig, EVICTIONS, Op, Request};
 use sluice_units::{Fnv, Lpn, PAGE_BYTES, Ps, Rng};
 use std::time::Instant;
 
@@ -94,9 +94,10 @@ fn once(policy: &str, pages: u64, accesses: u64) -> (u64, u64) {
 }
 
 fn device(pairs: &[(&str, &str)]) -> Device {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in pairs {
         raw.set(key, value).expect("a valid value");
     }
-    Device::new(&raw.check().expect("a possible device"), 1).expect("addressable memory")
+    Device::new(&DeviceConfig::new(&raw).expect("a possible device"), 1)
+        .expect("addressable memory")
 }

@@ -9,7 +9,7 @@ use sluice_cxl::{
     Unpacker, Window,
 };
 use sluice_model::dram::{Dram, DramLayout, STANDARDS};
-use sluice_model::{Device, Op, PREFETCHES, RawConfig, Request};
+use sluice_model::{Device, DeviceConfig, Op, PREFETCHES, Request};
 use sluice_units::{Bytes, Fnv, Lpn, PAGE_BYTES, Ps, Rng};
 use std::time::Instant;
 
@@ -127,12 +127,12 @@ fn dram(layout: &DramLayout, count: u64, addr: impl Fn(u64, &mut Rng) -> u64) ->
 
 /// Random loads from so many pages over a cache of 4096.
 fn device(pairs: &[(&str, &str)], count: u64, pages: u64) -> (u64, u64) {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     let sizes = [("device.capacity", "1GiB"), ("cache.capacity", "16MiB")];
     for (key, value) in sizes.iter().chain(pairs) {
         raw.set(key, value).expect("a valid value");
     }
-    let config = raw.check().expect("a possible device");
+    let config = DeviceConfig::new(&raw).expect("a possible device");
     let mut device = Device::new(&config, 1).expect("addressable memory");
     let mut rng = Rng::stream(1, "bench");
     let order: Vec<u64> = (0..1 << 16)

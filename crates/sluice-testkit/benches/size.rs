@@ -4,7 +4,7 @@
 //! `cargo bench -p sluice-testkit --bench size` takes the default policy, `-- POLICY..` others;
 //! `cargo test` runs a small size. The programs and misses say that two builds did the same thing.
 
-use sluice_model::{Device, EVICTIONS, Op, RawConfig, Request};
+use sluice_model::{Device, DeviceConfig, EVICTIONS, Op, Request};
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
 use std::time::Instant;
 
@@ -36,11 +36,11 @@ fn main() {
 
 /// Uses every page and prints what that took. Bytes that are resident at the end.
 fn show(policy: &str, capacity: &str) -> u64 {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in [("device.capacity", capacity), ("cache.policy", policy)] {
         raw.set(key, value).expect("a valid value");
     }
-    let config = raw.check().expect("a possible device");
+    let config = DeviceConfig::new(&raw).expect("a possible device");
     let before = resident();
     let start = Instant::now();
     let mut device = Device::new(&config, 1).expect("addressable memory");

@@ -4,7 +4,7 @@ use sluice_host::{
     Cpu, HostConfig, HostDram, HostStats, Instr, Level, Link, MemOp, Migration, Program, RunLength,
     Scheduling, Start, Step, Switching, Tlb, simulate,
 };
-use sluice_model::{Device, DeviceConfig, RawConfig};
+use sluice_model::{Device, DeviceConfig};
 use sluice_units::{Bytes, Ps};
 
 /// Latency of the memory expander that stands behind most of these hosts.
@@ -70,11 +70,11 @@ pub fn host() -> HostConfig {
 /// # Panics
 /// If they are refused.
 pub fn config(settings: &[(&str, &str)]) -> DeviceConfig {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in settings {
         raw.set(key, value).expect("a valid setting");
     }
-    raw.check().expect("a possible device")
+    DeviceConfig::new(&raw).expect("a possible device")
 }
 
 /// Memory that always takes [`MEMORY`].

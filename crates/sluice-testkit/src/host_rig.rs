@@ -5,7 +5,7 @@ use sluice_host::{
     Switching, Tlb,
 };
 use sluice_model::dram::{DramLayout, STANDARDS};
-use sluice_model::{Device, RawConfig};
+use sluice_model::{Device, DeviceConfig};
 use sluice_units::Ps;
 
 /// Table II of SkyByte: link, index and DRAM of the device, a threshold of 2 us, flash of 3 us.
@@ -109,9 +109,9 @@ pub fn memory_of(host: &HostConfig, pairs: &[(&str, &str)]) -> Memory {
 /// # Panics
 /// If the values are refused.
 pub fn device(pairs: &[(&str, &str)]) -> Device {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in SKYBYTE.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    Device::new(&raw.check().unwrap(), 1).unwrap()
+    Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap()
 }

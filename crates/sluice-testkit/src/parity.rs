@@ -160,7 +160,7 @@ mod tests {
         let mut raw = DeviceConfig::builder();
         raw.set("device.capacity", "4MiB").unwrap();
         raw.set("cache.capacity", "16KiB").unwrap();
-        raw.check().unwrap()
+        DeviceConfig::new(&raw).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A small `cylon` to try things on.
 
-use sluice_model::{Completion, Device, Effects, Op, RawConfig, Request};
+use sluice_model::{Completion, Device, DeviceConfig, Effects, Op, Request};
 use sluice_units::{Lpn, PAGE_BYTES, Ps};
 
 /// An idle miss of the default configuration: 40 us of NAND and 150 ns of controller.
@@ -11,13 +11,13 @@ pub const MISS: Ps = Ps::from_ns(40_150);
 /// # Panics
 /// If the values are refused.
 pub fn device(pairs: &[(&str, &str)]) -> Device {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     raw.set("device.capacity", "16MiB").unwrap();
     raw.set("cache.capacity", "1MiB").unwrap();
     for (key, value) in pairs {
         raw.set(key, value).unwrap();
     }
-    Device::new(&raw.check().unwrap(), 1).unwrap()
+    Device::new(&DeviceConfig::new(&raw).unwrap(), 1).unwrap()
 }
 
 /// Accesses a page and unmaps nothing.

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::listing::{list_presets, show_values};
 use clap::Subcommand;
-use sluice_model::PARAMS;
+use sluice_model::{DeviceConfig, PARAMS};
 use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
@@ -36,7 +36,7 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
         DeviceCommand::List { json } => list_presets(sluice_config::presets(), *json)?,
         DeviceCommand::Show { device, json } => show(device, *json)?,
         DeviceCommand::Check { device } => {
-            let config = sluice_config::describe(device)?.config.check()?;
+            let config = DeviceConfig::new(&sluice_config::describe(device)?.config)?;
             let what = match config.memory {
                 Some(_) => "of memory".to_owned(),
                 None => format!("behind {}", config.cache.capacity()),
@@ -49,7 +49,7 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
 
 fn show(device: &str, as_json: bool) -> Result<(), Error> {
     let described = sluice_config::describe(device)?;
-    let config = described.config.check()?;
+    let config = DeviceConfig::new(&described.config)?;
     let values = config.raw().to_pairs();
     show_values(
         &values,

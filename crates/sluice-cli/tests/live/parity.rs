@@ -57,7 +57,7 @@ impl Case<'_> {
         for (key, value) in self.settings() {
             raw.set(key, value).expect("a setting");
         }
-        raw.check().expect("possible settings")
+        DeviceConfig::new(&raw).expect("possible settings")
     }
 
     fn run(&self, folder: &Path, more: &[&str], flags: &str) -> Outcome {

@@ -3,7 +3,7 @@
 use crate::parity::read_traps;
 use crate::sluice::Sluice;
 use sluice_driver::{Access, Options, Visibility};
-use sluice_model::Device;
+use sluice_model::{Device, DeviceConfig};
 use sluice_testkit::parity::Record;
 
 const CACHE: &str = "24MiB";
@@ -109,7 +109,7 @@ fn simulated_misses(policy: &str, stride: u64, before: &[u64], first: u64) -> Ve
     ] {
         raw.set(key, value).expect("a setting");
     }
-    let mut device = Device::new(&raw.check().expect("possible"), 1).expect("possible");
+    let mut device = Device::new(&DeviceConfig::new(&raw).expect("possible"), 1).expect("possible");
     let read = |addr| Access { addr, write: false };
     let options = Options {
         visibility: Visibility::Misses,

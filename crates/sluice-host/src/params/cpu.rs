@@ -3,7 +3,7 @@
 use super::TIME;
 use crate::miss::STORES_MAX;
 use crate::window::SLOTS;
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
 const TABLE_2: &str = "SkyByte Table II";
 
@@ -20,8 +20,8 @@ const MSHRS: Kind = Kind::Count {
     max: 65_536,
 };
 
-fn inclusions() -> Vec<&'static str> {
-    vec!["l1", "none"]
+fn inclusions() -> Vec<Choice> {
+    Choice::plain(["l1", "none"])
 }
 
 const WAYS: Kind = entries(1_024);
@@ -154,7 +154,7 @@ pub(super) const PARAMS: &[Param] = &[
     ),
     cache(
         "l3.capacity",
-        Kind::SizeOrNone,
+        Kind::Or("none", &Kind::Size),
         "16MiB",
         "bytes of the L3 that all cores share; none: there is none, and what misses the L2 goes to \
          memory",

@@ -2,19 +2,19 @@
 
 use super::TIME;
 use sluice_model::dram::{FIELDS, STANDARDS};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
-fn models() -> Vec<&'static str> {
+fn models() -> Vec<Choice> {
     let standards = STANDARDS.iter().map(|standard| standard.name);
-    std::iter::once("fixed").chain(standards).collect()
+    Choice::plain(std::iter::once("fixed").chain(standards))
 }
 
-fn starts() -> Vec<&'static str> {
-    vec!["empty", "full", "others"]
+fn starts() -> Vec<Choice> {
+    Choice::plain(["empty", "full", "others"])
 }
 
-fn row_policies() -> Vec<&'static str> {
-    vec!["open", "closed"]
+fn row_policies() -> Vec<Choice> {
+    Choice::plain(["open", "closed"])
 }
 
 pub(super) const PARAMS: &[Param] = &[
@@ -75,7 +75,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.dram_hash",
-        kind: Kind::Choice(|| vec!["none", "row"]),
+        kind: Kind::Choice(|| Choice::plain(["none", "row"])),
         default: "none",
         meaning: "row: the numbers of channel, rank, bank group and bank are exclusively ored with \
                   the low bits of the row",
@@ -107,7 +107,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.local",
-        kind: Kind::Choice(|| vec!["host", "device"]),
+        kind: Kind::Choice(|| Choice::plain(["host", "device"])),
         default: "host",
         meaning: "where a program's own memory is that it does not place on the device (viper's \
                   index): in host memory, or on the device with the rest",

@@ -1,21 +1,21 @@
 //! Parameters: which pages are in host memory, and how they get there.
 
 use super::TIME;
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
 /// Names of the ways to place pages.
 pub(crate) const POLICIES: [&str; 5] = ["none", "host", "adaptive", "tpp", "astriflash"];
 
-fn policies() -> Vec<&'static str> {
-    POLICIES.to_vec()
+fn policies() -> Vec<Choice> {
+    Choice::plain(POLICIES)
 }
 
-fn samplings() -> Vec<&'static str> {
-    vec!["faults", "accesses"]
+fn samplings() -> Vec<Choice> {
+    Choice::plain(["faults", "accesses"])
 }
 
-fn page_sizes() -> Vec<&'static str> {
-    vec!["4KiB", "2MiB"]
+fn page_sizes() -> Vec<Choice> {
+    Choice::plain(["4KiB", "2MiB"])
 }
 
 const PAGES: Kind = Kind::Count {
@@ -130,7 +130,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "migration.remote_capacity",
-        kind: Kind::SizeOrNone,
+        kind: Kind::Or("none", &Kind::Size),
         default: "none",
         meaning: "adaptive: bytes of the other NUMA node, used when the home node is full",
         source: "SkyByte section IV has it as an option",

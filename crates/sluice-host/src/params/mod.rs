@@ -5,25 +5,25 @@ mod memory;
 mod migration;
 mod os;
 
-use sluice_model::{Kind, Param, params};
+use sluice_params::{Choice, Kind, Param, count, in_order};
 use sluice_units::Ps;
 
 const TIME: Kind = Kind::Time {
     max: Ps::from_ms(10_000),
 };
 
-fn on_or_off() -> Vec<&'static str> {
-    vec!["off", "on"]
+fn on_or_off() -> Vec<Choice> {
+    Choice::plain(["off", "on"])
 }
 
-fn no_or_yes() -> Vec<&'static str> {
-    vec!["no", "yes"]
+fn no_or_yes() -> Vec<Choice> {
+    Choice::plain(["no", "yes"])
 }
 
 /// The tables, in the order in which they are shown.
 const GROUPS: &[&[Param]] = &[cpu::PARAMS, memory::PARAMS, os::PARAMS, migration::PARAMS];
 
-static ALL: [Param; params::count(GROUPS)] = params::in_order(GROUPS);
+static ALL: [Param; count(GROUPS)] = in_order(GROUPS);
 
 /// Every parameter of a host, grouped by table, in a fixed order. The defaults are SkyByte's
 /// Table II without any of its mechanisms.

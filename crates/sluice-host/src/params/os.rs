@@ -1,13 +1,13 @@
 //! Parameters: the operating system's scheduler and its context switches.
 
 use super::{TIME, no_or_yes, on_or_off};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
 /// Names of the ways to choose the next thread.
 pub(crate) const SCHEDULERS: [&str; 3] = ["rr", "random", "cfs"];
 
-fn schedulers() -> Vec<&'static str> {
-    SCHEDULERS.to_vec()
+fn schedulers() -> Vec<Choice> {
+    Choice::plain(SCHEDULERS)
 }
 
 pub(super) const PARAMS: &[Param] = &[

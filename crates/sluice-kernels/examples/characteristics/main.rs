@@ -14,7 +14,7 @@ use clap::Parser;
 use pages::{Pages, Shares};
 use sluice_host::{Instr, MemOp, Step};
 use sluice_kernels::{KERNELS, Kernel, KernelInfo, KernelOptions};
-use sluice_model::RawConfig;
+use sluice_params::RawConfig;
 use std::process::ExitCode;
 use std::time::Instant;
 

@@ -24,7 +24,7 @@ use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use emit::Compiled;
 use parse::{Node, Places};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::Param;
+use sluice_params::Param;
 use sluice_units::Bytes;
 
 /// Bytes of a node, an instruction, a machine's instruction, a symbol, an entry of a table.

@@ -25,7 +25,7 @@ use super::share::Share;
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use net::{DIM, Net, Row, Sample, TABLES, TOP_IN, Tape, add};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param, RawConfig};
+use sluice_params::{Choice, Kind, Param, RawConfig};
 use sluice_units::Bytes;
 use source::{Source, first};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ const LOOKUP: u32 = 6;
 
 const PARAMS: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["batch", "update"]),
+    kind: Kind::Choice(|| Choice::plain(["batch", "update"])),
     default: "batch",
     meaning: "where a run begins: `batch` with the first batch; `update` where the gradients of \
               that are known, and the tables' rows are changed by them",

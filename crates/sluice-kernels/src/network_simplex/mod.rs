@@ -19,7 +19,7 @@ use super::series::bytes;
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use network::{Arc, DEGREE, Node, State, network};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::Param;
+use sluice_params::Param;
 use sluice_units::{Bytes, Rng};
 
 const NONE: u32 = u32::MAX;

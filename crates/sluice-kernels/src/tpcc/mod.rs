@@ -33,7 +33,7 @@ use deal::Deal;
 use engine::{Own, Session};
 use layout::{DATABASES, Layout};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind as ParamKind, Param};
+use sluice_params::{Choice, Kind as ParamKind, Param};
 use sluice_units::{Bytes, Rng};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ struct Tpcc {
 
 const PARAMS: &[Param] = &[Param {
     key: "threads",
-    kind: ParamKind::Choice(|| vec!["own", "dealt"]),
+    kind: ParamKind::Choice(|| Choice::plain(["own", "dealt"])),
     default: "own",
     meaning: "`own`: each thread runs transactions of databases of its own; `dealt`: the threads \
               replay what seven executors did, in slices that are dealt to them in turn",

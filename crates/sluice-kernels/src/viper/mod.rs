@@ -18,7 +18,7 @@ use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use index::{Found, Index};
 use sluice_host::{Instr, Program, Step};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use sluice_streams::zipf::Zipf;
 use sluice_units::{Bytes, Rng};
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ const PARAMS: &[Param] = &[
     },
     Param {
         key: "popular",
-        kind: Kind::Choice(|| vec!["uniform", "zipf"]),
+        kind: Kind::Choice(|| Choice::plain(["uniform", "zipf"])),
         default: "uniform",
         meaning: "which keys are queried and updated",
         source: "Viper's benchmark; CXL-SSD-Sim does not state it",

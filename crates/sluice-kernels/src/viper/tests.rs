@@ -3,7 +3,7 @@
 use super::super::drive::{options, run};
 use super::*;
 use sluice_host::MemOp;
-use sluice_model::RawConfig;
+use sluice_params::RawConfig;
 
 fn of(threads: u32, rounds: u64, pairs: &[(&str, &str)]) -> KernelOptions {
     let mut given = RawConfig::of(PARAMS);

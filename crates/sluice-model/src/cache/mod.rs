@@ -6,11 +6,12 @@ mod policy;
 mod replay;
 mod slots;
 
+pub(crate) use policy::EVICTION_PARAMS;
 pub use policy::{
     AnyEviction, Brought, EVICTIONS, Eviction, EvictionEntry, External, PolicyInfo, Space, Watched,
 };
 
-use crate::config::Settings;
+use crate::config::DeviceConfig;
 use crate::index::PageIndex;
 use slots::Slots;
 use sluice_units::{Lpn, Ps, Slot};
@@ -57,23 +58,23 @@ pub(crate) struct Found {
 }
 
 impl Cache {
-    /// An empty cache; `own` decides instead of the policy of the settings.
-    pub fn new(settings: &Settings, seed: u64, own: Option<Box<dyn External>>) -> Cache {
-        let space = Space::new(settings, seed);
+    /// An empty cache; `own` decides instead of the policy of the configuration.
+    pub fn new(config: &DeviceConfig, seed: u64, own: Option<Box<dyn External>>) -> Cache {
+        let space = Space::new(config, seed);
         let sets = space.sets as usize;
         let policy = match own {
             Some(own) => AnyEviction::External(Watched::new(own, space.sets, space.ways)),
-            None => (settings.cache.eviction.build)(&space),
+            None => (config.cache.eviction.build)(&space),
         };
         Cache {
-            lookup: PageIndex::new(settings.pages, settings.cache.pages),
-            slots: Slots::new(settings.cache.pages as usize),
+            lookup: PageIndex::new(config.pages, config.cache.pages),
+            slots: Slots::new(config.cache.pages as usize),
             sheds: policy.sheds(),
             policy,
             refused_before: 0,
             free: vec![[0; 2]; sets],
             pinned: vec![0; sets],
-            pins_per_set: settings.cache.pins_per_set,
+            pins_per_set: config.cache.pins_per_set,
             sets: space.sets,
             ways: space.ways,
             held: 0,
@@ -148,9 +149,9 @@ impl Cache {
     ///
     /// They stay where they are. The new policy gets those of each set as newcomers, in the order
     /// in which the old one would have let them go: what was to leave first came in first.
-    pub fn change_policy(&mut self, settings: &Settings, seed: u64) {
-        let space = Space::new(settings, seed);
-        let mut policy = (settings.cache.eviction.build)(&space);
+    pub fn change_policy(&mut self, config: &DeviceConfig, seed: u64) {
+        let space = Space::new(config, seed);
+        let mut policy = (config.cache.eviction.build)(&space);
         for set in 0..self.sets {
             for slot in self.policy.dump(set).into_iter().rev() {
                 let lpn = self.slots.lpn(Slot(slot)).0;

@@ -2,7 +2,7 @@
 
 use super::line_use::LineUse;
 use crate::cache::{Cache, Evicted, External, Fill, Found, Peek};
-use crate::config::{Settings, WritePolicy};
+use crate::config::{DeviceConfig, WritePolicy};
 use sluice_units::{Lpn, Ps, Slot};
 
 /// The cache under its write policy, with the counting of lines if somebody wants it.
@@ -26,11 +26,11 @@ pub(super) enum Room {
 }
 
 impl DataCache {
-    pub fn new(settings: &Settings, seed: u64, policy: Option<Box<dyn External>>) -> DataCache {
-        let cache = &settings.cache;
+    pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> DataCache {
+        let cache = &config.cache;
         DataCache {
-            cache: Cache::new(settings, seed, policy),
-            line_use: cache.track_lines.then(|| LineUse::new(settings)),
+            cache: Cache::new(config, seed, policy),
+            line_use: cache.track_lines.then(|| LineUse::new(config)),
             marks_dirty: cache.write == WritePolicy::Back,
             programs_clean: cache.programs_clean,
             ways: cache.ways,
@@ -211,8 +211,8 @@ impl DataCache {
     }
 
     /// Puts the pages under the policy of these settings.
-    pub fn change_policy(&mut self, settings: &Settings, seed: u64) {
-        self.cache.change_policy(settings, seed);
+    pub fn change_policy(&mut self, config: &DeviceConfig, seed: u64) {
+        self.cache.change_policy(config, seed);
     }
 
     /// Answers of an external policy that broke its contract.

@@ -136,7 +136,7 @@ impl Banks {
             .as_ref()
             .filter(|_| settings.memory.is_none())?;
         // For each fill in flight, its page and the one that left for it.
-        let pages = 2 * settings.cache.mshr_entries as usize;
+        let pages = 2 * settings.mshr.entries as usize;
         // For each page that compaction works on, the lines that it reads.
         let lines = settings.write_log.as_ref().map_or(0, |log| {
             log.coalescing_buffers as usize * (settings.page_bytes() / LINE_BYTES) as usize

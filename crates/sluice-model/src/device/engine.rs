@@ -6,7 +6,7 @@ use super::front::Front;
 use super::observer::Observer;
 use super::tiers::Tiers;
 use crate::cache::{External, Fill, Found};
-use crate::config::{Settings, StoreMiss};
+use crate::config::{DeviceConfig, Settings, StoreMiss};
 use crate::nand::{Origin, Served};
 use crate::parts::Parts;
 use crate::prefetch::{Outcome, Picks, Prefetcher};
@@ -27,14 +27,14 @@ pub(super) struct Engine<O> {
 }
 
 impl<O: Observer> Engine<O> {
-    pub fn new(settings: &Settings, seed: u64, policy: Option<Box<dyn External>>) -> Engine<O> {
+    pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> Engine<O> {
         let mut engine = Engine {
-            front: Front::new(settings),
-            tiers: Tiers::new(settings, seed, policy),
-            expander: Expander::new(settings),
-            prefetch: Prefetcher::new(settings),
-            store_miss: settings.cache.store_miss,
-            loads_around: settings.cache.loads_around,
+            front: Front::new(config),
+            tiers: Tiers::new(config, seed, policy),
+            expander: Expander::new(config),
+            prefetch: Prefetcher::new(config),
+            store_miss: config.cache.store_miss,
+            loads_around: config.cache.loads_around,
             watches_hits: false,
         };
         engine.watch_hits();
@@ -58,14 +58,14 @@ impl<O: Observer> Engine<O> {
     }
 
     /// Puts the cached pages under the policy of these settings.
-    pub fn change_policy(&mut self, settings: &Settings, seed: u64) {
-        self.tiers.cache.change_policy(settings, seed);
+    pub fn change_policy(&mut self, config: &DeviceConfig, seed: u64) {
+        self.tiers.cache.change_policy(config, seed);
         self.watch_hits();
     }
 
     /// Takes another prefetcher, which has learned nothing yet.
-    pub fn change_prefetcher(&mut self, settings: &Settings) {
-        self.prefetch = Prefetcher::new(settings);
+    pub fn change_prefetcher(&mut self, config: &DeviceConfig) {
+        self.prefetch = Prefetcher::new(config);
     }
 
     /// Takes the time of a request about a page, and lets what was due before happen first.

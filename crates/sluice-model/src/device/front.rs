@@ -35,8 +35,8 @@ impl Front {
             answers_before_index: false,
             hint: settings.hint,
             hint_threshold: Ps::ZERO,
-            mshr: Mshr::new(settings.cache.mshr_entries),
-            requests: Requests::new(settings.cache.mshr_requests),
+            mshr: Mshr::new(settings.mshr.entries),
+            requests: Requests::new(settings.mshr.bound()),
         };
         front.retime(settings);
         front

@@ -10,6 +10,7 @@ mod command;
 mod data_cache;
 mod dram;
 mod engine;
+mod error;
 mod expander;
 mod front;
 mod line_use;
@@ -19,7 +20,7 @@ mod tiers;
 mod tune;
 
 use crate::cache::{External, Peek};
-use crate::config::{ConfigError, DeviceConfig};
+use crate::config::DeviceConfig;
 use crate::ftl::WearReport;
 use crate::request::{Completion, Effects, Request};
 use crate::stats::Stats;
@@ -29,9 +30,10 @@ use tune::Change;
 
 pub use block::{BlockCompletion, BlockOp, BlockRequest};
 pub use command::{Command, Done, Refused};
+pub use error::DeviceError;
 pub use line_use::LineUse;
 pub use migration::Promoted;
-pub use tune::{TUNABLE, is_tunable};
+pub use tune::{is_tunable, tunable};
 
 /// A CXL-SSD. A function of its state, the requests and the times it is given; nothing else.
 ///
@@ -49,12 +51,12 @@ impl Device {
     /// Nothing is allocated later.
     ///
     /// # Errors
-    /// [`ConfigError::Impossible`] if this machine cannot address so many pages;
-    /// [`ConfigError::Plugin`] if `cache.policy` is a shared object: the caller loads it.
-    pub fn new(config: &DeviceConfig, seed: u64) -> Result<Device, ConfigError> {
+    /// [`DeviceError::Config`] if this machine cannot address so many pages;
+    /// [`DeviceError::Plugin`] if `cache.policy` is a shared object: the caller loads it.
+    pub fn new(config: &DeviceConfig, seed: u64) -> Result<Device, DeviceError> {
         match &config.cache.plugin {
             None => Device::build(config, seed, None),
-            Some(path) => Err(ConfigError::Plugin {
+            Some(path) => Err(DeviceError::Plugin {
                 path: path.clone(),
                 why: "this program does not load shared objects".to_owned(),
             }),
@@ -71,7 +73,7 @@ impl Device {
         config: &DeviceConfig,
         seed: u64,
         policy: Box<dyn External>,
-    ) -> Result<Device, ConfigError> {
+    ) -> Result<Device, DeviceError> {
         Device::build(config, seed, Some(policy))
     }
 
@@ -79,12 +81,11 @@ impl Device {
         config: &DeviceConfig,
         seed: u64,
         policy: Option<Box<dyn External>>,
-    ) -> Result<Device, ConfigError> {
+    ) -> Result<Device, DeviceError> {
         if usize::try_from(config.capacity().0).is_err() {
-            return Err(ConfigError::Impossible {
-                settings: vec![("device.capacity", config.capacity().to_string())],
-                message: format!("this machine addresses {} bytes at most", usize::MAX),
-            });
+            let message = format!("this machine addresses {} bytes at most", usize::MAX);
+            let impossible = config.raw().impossible(&["device.capacity"], message);
+            return Err(impossible.into());
         }
         Ok(Device {
             config: config.clone(),
@@ -250,10 +251,10 @@ impl Device {
     /// from now on. Allocates; everything else in here does not.
     ///
     /// # Errors
-    /// What [`RawConfig::set`](crate::RawConfig::set) and `check` find, [`ConfigError::Fixed`] for
-    /// what cannot change and [`ConfigError::Plugin`] for a policy that is a shared object.
+    /// What [`RawConfig::set`](crate::RawConfig::set) and `check` find, [`DeviceError::Fixed`] for
+    /// what cannot change and [`DeviceError::Plugin`] for a policy that is a shared object.
     /// Nothing is changed then.
-    pub fn tune(&mut self, pairs: &[(&str, &str)], seed: u64) -> Result<bool, ConfigError> {
+    pub fn tune(&mut self, pairs: &[(&str, &str)], seed: u64) -> Result<bool, DeviceError> {
         self.tune_within(pairs, seed, Ps::MAX)
     }
 
@@ -261,13 +262,13 @@ impl Device {
     /// `longest`, but for `device.hint_threshold`, which nothing waits for.
     ///
     /// # Errors
-    /// As for [`Device::tune`], and [`ConfigError::TooLong`].
+    /// As for [`Device::tune`], and [`DeviceError::TooLong`].
     pub fn tune_within(
         &mut self,
         pairs: &[(&str, &str)],
         seed: u64,
         longest: Ps,
-    ) -> Result<bool, ConfigError> {
+    ) -> Result<bool, DeviceError> {
         let change = Change::check(&self.config, pairs, longest)?;
         change.apply(&mut self.engine, seed);
         let is_one = change.is_one();

@@ -6,7 +6,7 @@ use super::data_cache::{DataCache, Room};
 use super::dram::DeviceDram;
 use super::observer::Observer;
 use crate::cache::{Evicted, External, Fill};
-use crate::config::{HintRule, Settings};
+use crate::config::{DeviceConfig, HintRule};
 use crate::ftl::Placement;
 use crate::nand::{Origin, ProgramEnd, Served};
 use crate::request::{Effects, Op};
@@ -100,17 +100,17 @@ impl<O> BelowLog<'_, O> {
 }
 
 impl<O: Observer> Tiers<O> {
-    pub fn new(settings: &Settings, seed: u64, policy: Option<Box<dyn External>>) -> Tiers<O> {
-        let lines_per_page = (settings.page_bytes() / LINE_BYTES) as u32;
-        let log = settings.write_log.as_ref();
-        let mut back = Back::new(settings, seed);
-        if settings.hint == HintRule::Queue {
+    pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> Tiers<O> {
+        let lines_per_page = (config.page_bytes() / LINE_BYTES) as u32;
+        let log = config.write_log.as_ref();
+        let mut back = Back::new(config, seed);
+        if config.hint == HintRule::Queue {
             back.watch_queues();
         }
         Tiers {
             now: Ps::ZERO,
-            cache: DataCache::new(settings, seed, policy),
-            dram: DeviceDram::new(settings),
+            cache: DataCache::new(config, seed, policy),
+            dram: DeviceDram::new(config),
             back,
             log: log.map(|log| WriteLog::new(log, lines_per_page)),
             stats: Stats::default(),

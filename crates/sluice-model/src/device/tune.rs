@@ -1,20 +1,17 @@
 //! Parameters that can change while the device runs.
 
+use super::DeviceError;
 use super::engine::Engine;
 use super::observer::Observer;
-use crate::config::{ConfigError, DeviceConfig};
+use crate::cache::{EVICTIONS, EvictionEntry};
+use crate::config::DeviceConfig;
+use sluice_params::Typed;
 use sluice_units::Ps;
 
-/// What can change: keys, and with a star all keys that begin so.
-pub const TUNABLE: &[&str] = &[
+/// What can change beside the parameters of eviction policies: keys, and with a star all keys that
+/// begin so.
+const TUNABLE: &[&str] = &[
     "cache.policy",
-    "cache.s3fifo_*",
-    "cache.clock_*",
-    "cache.twoq_*",
-    "cache.slru_*",
-    "cache.lfru_*",
-    "cache.lirs_*",
-    "cache.wtinylfu_*",
     "cache.pin_max",
     "cache.index_latency",
     "cache.hit_latency",
@@ -29,12 +26,27 @@ pub const TUNABLE: &[&str] = &[
     "prefetch.*",
 ];
 
+/// What can change while the device runs: keys, and with a star all keys that begin so.
+pub fn tunable() -> Vec<String> {
+    let policies = EVICTIONS.iter().filter(|entry| !entry.params.is_empty());
+    let own = policies.map(|entry| format!("cache.{}_*", entry.info.name));
+    let mut keys: Vec<String> = TUNABLE.iter().map(|key| (*key).to_owned()).collect();
+    keys.splice(1..1, own);
+    keys
+}
+
 /// Whether a parameter can change while the device runs.
 pub fn is_tunable(key: &str) -> bool {
-    TUNABLE.iter().any(|entry| match entry.strip_suffix('*') {
+    let listed = TUNABLE.iter().any(|entry| match entry.strip_suffix('*') {
         Some(prefix) => key.starts_with(prefix),
         None => key == *entry,
-    })
+    });
+    listed || EVICTIONS.iter().any(|entry| is_own(entry, key))
+}
+
+/// Whether a parameter is an eviction policy's own.
+fn is_own(policy: &EvictionEntry, key: &str) -> bool {
+    policy.params.iter().any(|param| param.key == key)
 }
 
 /// A checked change of parameters.
@@ -51,7 +63,7 @@ impl<'a> Change<'a> {
         before: &DeviceConfig,
         pairs: &[(&'a str, &str)],
         longest: Ps,
-    ) -> Result<Change<'a>, ConfigError> {
+    ) -> Result<Change<'a>, DeviceError> {
         // DRAM with banks has times of its own.
         let is_banked = before.dram.is_some() && before.memory.is_none();
         let mut raw = before.raw().clone();
@@ -63,12 +75,13 @@ impl<'a> Change<'a> {
                 continue;
             }
             if !is_tunable(key) || (is_banked && *key == "cache.hit_latency") {
-                let (key, valid) = ((*key).to_owned(), TUNABLE);
-                return Err(ConfigError::Fixed { key, valid });
+                let (key, valid) = ((*key).to_owned(), tunable());
+                return Err(DeviceError::Fixed { key, valid });
             }
-            if raw.time_of(key) > Some(longest) && *key != "device.hint_threshold" {
+            let time = raw.value(key).and_then(Ps::of);
+            if time > Some(longest) && *key != "device.hint_threshold" {
                 let (key, value) = ((*key).to_owned(), (*value).to_owned());
-                return Err(ConfigError::TooLong {
+                return Err(DeviceError::TooLong {
                     key,
                     value,
                     longest,
@@ -76,11 +89,11 @@ impl<'a> Change<'a> {
             }
             keys.push(*key);
         }
-        let config = raw.check()?;
+        let config = DeviceConfig::new(&raw)?;
         if let Some(path) = &config.cache.plugin
             && keys.contains(&"cache.policy")
         {
-            return Err(ConfigError::Plugin {
+            return Err(DeviceError::Plugin {
                 path: path.clone(),
                 why:
                     "a shared object is loaded when the device is made, not while it runs: a guest \
@@ -102,9 +115,9 @@ impl<'a> Change<'a> {
 
     /// Tells the stages of what concerns them. A new policy draws from `seed`.
     pub fn apply<O: Observer>(&self, engine: &mut Engine<O>, seed: u64) {
-        let own = format!("cache.{}_", self.config.cache.eviction.info.name);
+        let own = |key: &&str| is_own(self.config.cache.eviction, key);
         let is_external = engine.tiers.cache.has_external_policy();
-        if self.is_under("cache.policy") || self.is_under(&own) && !is_external {
+        if self.is_under("cache.policy") || self.keys.iter().any(own) && !is_external {
             engine.change_policy(&self.config, seed);
         }
         if self.is_under("prefetch.") {

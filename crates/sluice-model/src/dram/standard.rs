@@ -1,5 +1,6 @@
 //! Timing of the DRAM standards, as tables of data.
 
+use sluice_params::Registered;
 use sluice_units::Ps;
 
 /// A speed bin of a standard with one kind of chip. Times ending in nothing are in clock cycles.
@@ -175,6 +176,16 @@ const MACSIM_SKYBYTE: Standard = Standard {
     row_bytes: 2_048,
     rows: 1 << 21,
 };
+
+impl Registered for Standard {
+    fn all() -> &'static [Standard] {
+        STANDARDS
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
 
 /// Every standard, in a fixed order.
 pub static STANDARDS: &[Standard] = &[

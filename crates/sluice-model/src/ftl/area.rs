@@ -99,7 +99,7 @@ impl Area {
         let blocks = Blocks::new(settings, &geometry, ftl.may_fail, factory);
         let mut lines = Lines::new(settings, &geometry, &space, &blocks, written);
         let collector = Collector::new(settings, plan, &geometry);
-        let by_heat = plan.data && ftl.streams_by_heat;
+        let by_heat = plan.data && !ftl.streams_by_host;
         let fresh = match ftl.precondition {
             Precondition::None => Fresh::Empty,
             Precondition::Random if plan.data => {

@@ -31,7 +31,7 @@ use crate::stats::Stats;
 pub(crate) use area::ReadOnly;
 use area::{Area, Io, Plan, Route};
 use factory::Factory;
-pub use order::ALLOCATIONS;
+pub use order::Allocation;
 use sluice_units::Ps;
 use translation::{Translation, then};
 

@@ -1,6 +1,7 @@
 //! The order in which consecutive writes visit the planes.
 
 use crate::config::Settings;
+use sluice_params::{Choice, Declared, Kind, Typed, Value};
 
 /// Every order of channel, way (a chip on its channel), die and plane. The first letter runs
 /// fastest.
@@ -9,27 +10,59 @@ pub static ALLOCATIONS: [&str; 24] = [
     "dcwp", "dcpw", "dwcp", "dwpc", "dpcw", "dpwc", "pcwd", "pcdw", "pwcd", "pwdc", "pdcw", "pdwc",
 ];
 
+/// A part of the flash array that has several of the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Channel,
+    Way,
+    Die,
+    Plane,
+}
+
+/// One of [`ALLOCATIONS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation([Part; 4]);
+
+impl Typed for Allocation {
+    fn of(value: &Value) -> Option<Allocation> {
+        let mut letters = ALLOCATIONS.get(value.index()?)?.bytes();
+        let part = |_| match letters.next()? {
+            b'c' => Some(Part::Channel),
+            b'w' => Some(Part::Way),
+            b'd' => Some(Part::Die),
+            b'p' => Some(Part::Plane),
+            other => unreachable!("{other} is no part of an allocation"),
+        };
+        let parts: Option<Vec<Part>> = (0..4).map(part).collect();
+        Some(Allocation(parts?.try_into().ok()?))
+    }
+}
+
+impl Declared for Allocation {
+    const KIND: Kind = Kind::Choice(|| Choice::plain(ALLOCATIONS));
+}
+
 /// The planes, by their number in the layout, in the order in which writes visit them.
 pub(super) fn planes_in_order(settings: &Settings) -> Vec<u32> {
     let nand = &settings.nand;
-    let count = |letter| match letter {
-        'c' => nand.channels,
-        'w' => nand.chips,
-        'd' => nand.dies,
-        _ => nand.planes,
+    let count = |part| match part {
+        Part::Channel => nand.channels,
+        Part::Way => nand.chips,
+        Part::Die => nand.dies,
+        Part::Plane => nand.planes,
     };
     // The layout numbers planes fastest, then channels, chips and dies.
-    let step = |letter| match letter {
-        'p' => 1,
-        'c' => nand.planes,
-        'w' => nand.planes * nand.channels,
-        _ => nand.planes * nand.channels * nand.chips,
+    let step = |part| match part {
+        Part::Plane => 1,
+        Part::Channel => nand.planes,
+        Part::Way => nand.planes * nand.channels,
+        Part::Die => nand.planes * nand.channels * nand.chips,
     };
     let mut planes = vec![0];
-    for letter in settings.ftl.allocation.chars() {
+    for part in settings.ftl.allocation.0 {
         let before = std::mem::take(&mut planes);
-        for turn in 0..count(letter) {
-            planes.extend(before.iter().map(|plane| plane + turn * step(letter)));
+        for turn in 0..count(part) {
+            planes.extend(before.iter().map(|plane| plane + turn * step(part)));
         }
     }
     planes

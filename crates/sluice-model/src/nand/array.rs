@@ -63,10 +63,9 @@ impl Array {
     pub fn new(settings: &NandSettings) -> Array {
         let dies = settings.die_count() as usize;
         // A die of one plane has nothing to join, and need not remember what was last.
-        let multi_plane = match settings.timing.multi_plane {
-            "same_page" if settings.planes > 1 => MultiPlane::SamePage,
-            "any" if settings.planes > 1 => MultiPlane::Any,
-            _ => MultiPlane::Off,
+        let multi_plane = match settings.planes {
+            1 => MultiPlane::Off,
+            _ => settings.multi_plane,
         };
         Array {
             dies: vec![Die::default(); dies],
@@ -76,9 +75,9 @@ impl Array {
             queues: None,
             horizon: Ps::ZERO,
             floor: Ps::ZERO,
-            command: settings.timing.command,
+            command: settings.command,
             transfer: settings.transfer,
-            cache_read: settings.timing.cache_read,
+            cache_read: settings.cache_read,
             multi_plane,
         }
     }

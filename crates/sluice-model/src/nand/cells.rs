@@ -2,7 +2,7 @@
 
 use super::flash::BadBlock;
 use crate::config::{NandSettings, WearSettings};
-use sluice_units::{Ps, Rng};
+use sluice_units::{Ps, Ratio, Rng};
 
 /// A whole retry, in the units in which fractions of one are summed up.
 const WHOLE: u64 = 1 << 16;
@@ -40,10 +40,10 @@ impl Cells {
             retries: 0,
         });
         Cells {
-            read: settings.timing.read_by_type,
-            program: settings.timing.program_by_type,
+            read: settings.read_by_type,
+            program: settings.program_by_type,
             erase: settings.erase,
-            types: settings.timing.pages_per_cell,
+            types: settings.pages_per_cell,
             pages_per_block: settings.pages_per_block,
             wear,
         }
@@ -51,8 +51,8 @@ impl Cells {
 
     /// Other latencies from now on.
     pub fn retime(&mut self, settings: &NandSettings) {
-        self.read = settings.timing.read_by_type;
-        self.program = settings.timing.program_by_type;
+        self.read = settings.read_by_type;
+        self.program = settings.program_by_type;
         self.erase = settings.erase;
     }
 
@@ -142,7 +142,11 @@ impl Wear {
 
     /// The erases that a block stands: uniform around the endurance.
     fn limit(&self, block: u32, endurance: u64) -> u64 {
-        let width = self.rules.endurance_spread.floor_of(endurance);
+        let width = self
+            .rules
+            .endurance_spread
+            .unwrap_or(Ratio::ZERO)
+            .floor_of(endurance);
         endurance - width + self.draw(block, u32::MAX) % (2 * width + 1)
     }
 

@@ -23,6 +23,7 @@ use divisor::Divisor;
 pub(crate) use flash::Flash;
 pub(crate) use flash::Outlook;
 pub use flash::{BadBlock, Origin, ProgramEnd, Served};
+pub use op::MultiPlane;
 use op::{Op, Verb};
 use posted::{Order, Posted};
 use queues::Queues;
@@ -46,7 +47,7 @@ pub(crate) struct Nand {
 
 impl Nand {
     pub fn new(settings: &Settings, seed: u64) -> Nand {
-        let rules = settings.nand.timing.read_first.as_ref();
+        let rules = settings.nand.read_first.as_ref();
         let layout = Layout::new(settings);
         let (cells, array) = (Cells::new(&settings.nand, seed), Array::new(&settings.nand));
         let plain = rules.is_none() && array.is_plain();

@@ -1,6 +1,7 @@
 //! What a die is asked to do.
 
 use super::flash::Origin;
+use sluice_params::choices;
 use sluice_units::Ps;
 
 /// The three things that cells can do.
@@ -25,15 +26,13 @@ pub(super) struct Op {
     pub time: Ps,
 }
 
-/// Which operations of different planes may share the cells' time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MultiPlane {
-    /// None.
-    Off,
-    /// Those of pages with the same number in their blocks, and erases.
-    SamePage,
-    /// All of the same verb.
-    Any,
+choices! {
+    /// Which operations of different planes may share the cells' time.
+    pub enum MultiPlane {
+        Off = "off": "none",
+        SamePage = "same_page": "those of pages with the same number in their blocks, and erases",
+        Any = "any": "all of the same kind",
+    }
 }
 
 /// Operations of a die that run as one, by their planes.

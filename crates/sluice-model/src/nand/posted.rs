@@ -110,7 +110,7 @@ impl Default for Current {
 impl Posted {
     pub fn new(settings: &NandSettings, rules: &ReadFirst) -> Posted {
         let dies = settings.die_count() as usize;
-        let (queue_max, suspend) = (rules.write_queue, rules.suspend);
+        let queue_max = rules.write_queue;
         let blocks = settings.plane_count() as usize * settings.blocks_per_plane as usize;
         let places = queue_max + settings.planes;
         let per_channel = settings.die_count() as usize / settings.channels as usize;
@@ -118,8 +118,8 @@ impl Posted {
             rules: Rules {
                 queue_max,
                 places,
-                suspend_program: matches!(suspend, "program" | "both"),
-                suspend_erase: matches!(suspend, "erase" | "both"),
+                suspend_program: rules.suspend.programs(),
+                suspend_erase: rules.suspend.erases(),
                 suspend: rules.suspend_latency,
                 resume: rules.resume_latency,
                 overtakes_max: rules.suspend_reads,

@@ -1,10 +1,54 @@
 //! Best-offset prefetching.
 
 use super::{Arrival, Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::Settings;
+use crate::config::DeviceConfig;
+use sluice_params::{ConfigError, Kind, Param, RawConfig};
 use sluice_units::Ps;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+const MICHAUD: &str = "Michaud, HPCA 2016, Table 2";
+
+sluice_params::params! {
+    /// The parameters of best-offset.
+    struct BestOffsetParams {
+        offset_max: u32 {
+            key: "prefetch.bo_offset_max",
+            kind: Kind::Count { min: 1, max: 4_096 },
+            default: "256",
+            meaning: "the longest offset that best-offset tries; it tries 2^i 3^j 5^k",
+            source: "Michaud, HPCA 2016",
+        }
+        recent: u32 {
+            key: "prefetch.bo_recent",
+            kind: Kind::Count { min: 1, max: 65_536 },
+            default: "256",
+            meaning: "entries of best-offset's table of recent requests",
+            source: MICHAUD,
+        }
+        score_max: u32 {
+            key: "prefetch.bo_score_max",
+            kind: Kind::Count { min: 1, max: 65_535 },
+            default: "31",
+            meaning: "the score at which best-offset ends a learning phase",
+            source: MICHAUD,
+        }
+        score_bad: u32 {
+            key: "prefetch.bo_score_bad",
+            kind: Kind::Count { min: 0, max: 65_535 },
+            default: "1",
+            meaning: "the score up to which best-offset's winner is not used",
+            source: MICHAUD,
+        }
+        round_max: u32 {
+            key: "prefetch.bo_round_max",
+            kind: Kind::Count { min: 1, max: 65_535 },
+            default: "100",
+            meaning: "rounds through all offsets after which best-offset ends a learning phase",
+            source: MICHAUD,
+        }
+    }
+}
 
 /// Tries one offset after the other, and uses the one that would have been in time most often.
 ///
@@ -111,22 +155,35 @@ impl Prefetch for BestOffset {
         uses_hits: false,
     };
 
-    fn build(settings: &Settings) -> BestOffset {
-        let given = &settings.prefetch;
-        let offsets = offsets(u64::from(given.bo_offset_max));
-        let pending_max = settings.cache.mshr_entries as usize;
+    const PARAMS: &[Param] = BestOffsetParams::PARAMS;
+
+    fn check(raw: &RawConfig, _is_chosen: bool, _device: u64) -> Result<(), ConfigError> {
+        let given = BestOffsetParams::new(raw);
+        if given.score_bad >= given.score_max {
+            let keys = ["prefetch.bo_score_bad", "prefetch.bo_score_max"];
+            let message = "no offset could ever be used; give prefetch.bo_score_bad a smaller \
+                           value";
+            return Err(raw.impossible(&keys, message));
+        }
+        Ok(())
+    }
+
+    fn build(config: &DeviceConfig) -> BestOffset {
+        let given = BestOffsetParams::new(config.raw());
+        let offsets = offsets(u64::from(given.offset_max));
+        let pending_max = config.mshr.entries as usize;
         BestOffset {
             scores: vec![0; offsets.len()],
             offsets,
             next: 0,
             rounds: 0,
             offset: Some(1),
-            recent: vec![0; given.bo_recent as usize],
+            recent: vec![0; given.recent as usize],
             pending: BinaryHeap::with_capacity(pending_max),
             pending_max,
-            score_max: given.bo_score_max,
-            score_bad: given.bo_score_bad,
-            round_max: given.bo_round_max,
+            score_max: given.score_max,
+            score_bad: given.score_bad,
+            round_max: given.round_max,
         }
     }
 

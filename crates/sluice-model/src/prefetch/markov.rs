@@ -1,10 +1,40 @@
 //! Markov prefetching.
 
-use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::Settings;
+use super::{PICKS_MAX, Picks, PolicyInfo, Prefetch, Reach, Seen};
+use crate::config::DeviceConfig;
+use sluice_params::{ConfigError, Kind, Param, RawConfig};
+
+sluice_params::params! {
+    /// The parameters of the Markov prefetcher.
+    struct MarkovParams {
+        pages: u64 {
+            key: "prefetch.markov_pages",
+            kind: Kind::Count { min: 4, max: 1 << 28 },
+            default: "65536",
+            meaning: "pages whose followers the Markov prefetcher remembers; its table of 4 bytes \
+                      for each and for each follower takes at most a 16th of the device, between \
+                      16 MiB and 1 GiB",
+            source: "assumed: 1.3 MB of controller memory; Joseph and Grunwald had 1 MB",
+        }
+        followers: u64 {
+            key: "prefetch.markov_followers",
+            kind: Kind::Count { min: 1, max: PICKS_MAX as u64 },
+            default: "4",
+            meaning: "followers that the Markov prefetcher remembers of a page",
+            source: "Joseph and Grunwald, ISCA 1997: four",
+        }
+    }
+}
 
 /// Ways of a set of the table.
 const WAYS: usize = 4;
+
+/// The table takes this part of the device at most ..
+const TABLE_SHARE: u64 = 16;
+/// .. but so much on the smallest, ..
+const TABLE_MIN: u64 = 16 << 20;
+/// .. and no more than so much on the largest.
+const TABLE_MAX: u64 = 1 << 30;
 
 /// Remembers which pages came after which, and brings in what came last time.
 ///
@@ -58,9 +88,12 @@ impl Markov {
     }
 }
 
-/// Bytes of the table for so many pages with so many followers each.
-pub(crate) fn table_bytes(pages: u64, followers: u64) -> u64 {
-    pages.next_multiple_of(WAYS as u64) * (1 + followers) * size_of::<u32>() as u64
+impl MarkovParams {
+    /// Bytes of the table.
+    fn table_bytes(&self) -> u64 {
+        let rows = self.pages.next_multiple_of(WAYS as u64);
+        rows * (1 + self.followers) * size_of::<u32>() as u64
+    }
 }
 
 impl Prefetch for Markov {
@@ -71,9 +104,27 @@ impl Prefetch for Markov {
         uses_hits: false,
     };
 
-    fn build(settings: &Settings) -> Markov {
-        let sets = (settings.prefetch.markov_pages as usize).div_ceil(WAYS);
-        let row = 1 + settings.prefetch.markov_followers as usize;
+    const PARAMS: &[Param] = MarkovParams::PARAMS;
+
+    /// Refuses a table out of all proportion to its device. Whoever commands a device while it
+    /// runs, a guest too, could make its host allocate that much.
+    fn check(raw: &RawConfig, is_chosen: bool, device: u64) -> Result<(), ConfigError> {
+        let bytes = MarkovParams::new(raw).table_bytes();
+        let most = (device / TABLE_SHARE).clamp(TABLE_MIN, TABLE_MAX);
+        if is_chosen && bytes > most {
+            let [mib, most] = [bytes, most].map(|bytes| bytes >> 20);
+            let message =
+                format!("a table of {mib} MiB; at most {most} is accepted for this device");
+            let keys = ["prefetch.markov_pages", "prefetch.markov_followers"];
+            return Err(raw.impossible(&keys, message));
+        }
+        Ok(())
+    }
+
+    fn build(config: &DeviceConfig) -> Markov {
+        let given = MarkovParams::new(config.raw());
+        let sets = (given.pages as usize).div_ceil(WAYS);
+        let row = 1 + given.followers as usize;
         Markov {
             table: vec![0; sets * WAYS * row],
             row,

@@ -12,10 +12,11 @@ mod throttle;
 mod unit;
 
 pub use crate::cache::PolicyInfo;
-pub(crate) use markov::table_bytes as markov_table_bytes;
+pub use throttle::ThrottleParams;
 pub(crate) use unit::Prefetcher;
 
-use crate::config::Settings;
+use crate::config::DeviceConfig;
+use sluice_params::{ConfigError, Param, RawConfig, Registered, count, in_order};
 use sluice_units::{Lpn, Ps};
 
 /// The most pages that one access can ask for.
@@ -144,8 +145,20 @@ pub trait Prefetch: Sized {
     /// Name, meaning and source.
     const INFO: PolicyInfo;
 
-    /// A prefetcher of a device with these settings. The one place that may allocate.
-    fn build(settings: &Settings) -> Self;
+    /// The parameters of its own.
+    const PARAMS: &[Param] = &[];
+
+    /// Checks the values of its parameters against each other, and against a device of so many
+    /// bytes if the prefetcher `is_chosen` for it.
+    ///
+    /// # Errors
+    /// [`ConfigError::Impossible`].
+    fn check(_raw: &RawConfig, _is_chosen: bool, _device: u64) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    /// A prefetcher of such a device. The one place that may allocate.
+    fn build(config: &DeviceConfig) -> Self;
 
     /// Adds to `picks` the pages to bring in after an access.
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks);
@@ -159,9 +172,29 @@ pub trait Prefetch: Sized {
 pub struct PrefetchEntry {
     /// Name, meaning and source.
     pub info: PolicyInfo,
-    /// Makes a prefetcher of a device with these settings.
-    pub build: fn(&Settings) -> AnyPrefetch,
+    /// The parameters of its own.
+    pub params: &'static [Param],
+    /// See [`Prefetch::check`].
+    pub check: fn(&RawConfig, bool, u64) -> Result<(), ConfigError>,
+    /// Makes a prefetcher of such a device.
+    pub build: fn(&DeviceConfig) -> AnyPrefetch,
 }
+
+impl Registered for PrefetchEntry {
+    fn all() -> &'static [PrefetchEntry] {
+        PREFETCHES
+    }
+
+    fn name(&self) -> &'static str {
+        self.info.name
+    }
+}
+
+/// The parameters of all prefetchers.
+pub(crate) const PREFETCH_PARAMS: &[Param] = {
+    const ALL: [Param; count(PARAMS)] = in_order(PARAMS);
+    &ALL
+};
 
 /// Makes the enum that dispatches statically and the registry from one list.
 macro_rules! prefetches {
@@ -186,11 +219,16 @@ macro_rules! prefetches {
             }
         }
 
+        /// The parameters of each, in that order.
+        const PARAMS: &[&[Param]] = &[$(<$module::$policy as Prefetch>::PARAMS,)+];
+
         /// Every prefetcher, in a fixed order.
         pub static PREFETCHES: &[PrefetchEntry] = &[
             $(PrefetchEntry {
                 info: <$module::$policy as Prefetch>::INFO,
-                build: |settings| AnyPrefetch::$policy(Prefetch::build(settings)),
+                params: <$module::$policy as Prefetch>::PARAMS,
+                check: <$module::$policy as Prefetch>::check,
+                build: |config| AnyPrefetch::$policy(Prefetch::build(config)),
             },)+
         ];
     };

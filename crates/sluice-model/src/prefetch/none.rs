@@ -1,7 +1,7 @@
 //! No prefetching.
 
 use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::Settings;
+use crate::config::DeviceConfig;
 
 /// Brings in nothing.
 pub struct Off;
@@ -14,7 +14,7 @@ impl Prefetch for Off {
         uses_hits: false,
     };
 
-    fn build(_settings: &Settings) -> Off {
+    fn build(_config: &DeviceConfig) -> Off {
         Off
     }
 

@@ -1,7 +1,21 @@
 //! Stream prefetching.
 
 use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::Settings;
+use crate::config::DeviceConfig;
+use sluice_params::{Kind, Param};
+
+sluice_params::params! {
+    /// The parameters of the stream prefetcher.
+    struct StreamParams {
+        window: u32 {
+            key: "prefetch.stream_window",
+            kind: Kind::Count { min: 1, max: 4_096 },
+            default: "16",
+            meaning: "pages around a stream within which an access belongs to it",
+            source: "Srinath et al., HPCA 2007: 16 blocks",
+        }
+    }
+}
 
 /// Follows streams that go up or down, not necessarily page by page.
 ///
@@ -85,10 +99,12 @@ impl Prefetch for Stream {
         uses_hits: false,
     };
 
-    fn build(settings: &Settings) -> Stream {
+    const PARAMS: &[Param] = StreamParams::PARAMS;
+
+    fn build(config: &DeviceConfig) -> Stream {
         Stream {
-            streams: vec![Entry::default(); settings.prefetch.streams as usize],
-            window: i64::from(settings.prefetch.stream_window),
+            streams: vec![Entry::default(); config.prefetch.streams as usize],
+            window: i64::from(StreamParams::new(config.raw()).window),
             clock: 0,
         }
     }

@@ -1,7 +1,21 @@
 //! Stride prefetching.
 
 use super::{Outcome, Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::Settings;
+use crate::config::DeviceConfig;
+use sluice_params::{Kind, Param};
+
+sluice_params::params! {
+    /// The parameters of the stride prefetcher.
+    struct StrideParams {
+        stride_max: u32 {
+            key: "prefetch.stride_max",
+            kind: Kind::Count { min: 1, max: 65_536 },
+            default: "256",
+            meaning: "the longest stride that is looked for, in pages",
+            source: "assumed: 1 MiB",
+        }
+    }
+}
 
 /// Follows streams of pages that are a constant distance apart.
 ///
@@ -86,10 +100,12 @@ impl Prefetch for Stride {
         uses_hits: false,
     };
 
-    fn build(settings: &Settings) -> Stride {
+    const PARAMS: &[Param] = StrideParams::PARAMS;
+
+    fn build(config: &DeviceConfig) -> Stride {
         Stride {
-            streams: vec![Entry::default(); settings.prefetch.streams as usize],
-            stride_max: u64::from(settings.prefetch.stride_max),
+            streams: vec![Entry::default(); config.prefetch.streams as usize],
+            stride_max: u64::from(StrideParams::new(config.raw()).stride_max),
             clock: 0,
         }
     }

@@ -5,9 +5,58 @@
 //! here have no such place in common.
 
 use super::{Outcome, Reach};
-use crate::config::{Settings, ThrottleSettings};
+use crate::config::Settings;
 use crate::stats::Stats;
+use sluice_params::Kind;
 use sluice_units::{Lpn, Ratio};
+
+sluice_params::params! {
+    /// The feedback throttle.
+    pub struct ThrottleParams {
+        interval: u32 {
+            key: "prefetch.throttle_interval",
+            kind: Kind::Count { min: 1, max: 1 << 30 },
+            default: "8192",
+            meaning: "evictions between two decisions of the throttle",
+            source: "Srinath et al., HPCA 2007: 8192, half the blocks of their cache",
+        }
+        accuracy_high: Ratio {
+            key: "prefetch.accuracy_high",
+            kind: Kind::Share { max_percent: 100 },
+            default: "75%",
+            meaning: "used of issued prefetches from which accuracy is high",
+            source: "Srinath et al., HPCA 2007: 75 %",
+        }
+        accuracy_low: Ratio {
+            key: "prefetch.accuracy_low",
+            kind: Kind::Share { max_percent: 100 },
+            default: "40%",
+            meaning: "used of issued prefetches below which accuracy is low",
+            source: "Srinath et al., HPCA 2007: 40 %",
+        }
+        lateness: Ratio {
+            key: "prefetch.lateness",
+            kind: Kind::Share { max_percent: 100 },
+            default: "1%",
+            meaning: "late of used prefetches above which they are late",
+            source: "Srinath et al., HPCA 2007: 1 %",
+        }
+        pollution: Ratio {
+            key: "prefetch.pollution",
+            kind: Kind::Share { max_percent: 100 },
+            default: "0.5%",
+            meaning: "misses on pages that a prefetch pushed out, of all, above which it pollutes",
+            source: "Srinath et al., HPCA 2007: 0.5 %",
+        }
+        filter: u32 {
+            key: "prefetch.throttle_filter",
+            kind: Kind::Count { min: 1, max: 1 << 24 },
+            default: "4096",
+            meaning: "entries of the filter that remembers which pages a prefetch pushed out",
+            source: "Srinath et al., HPCA 2007: 4096 bits",
+        }
+    }
+}
 
 /// Shares of the given degree and distance at each level, in sixteenths: the paper's five
 /// configurations (distance 4, 8, 16, 32, 64 and degree 1, 1, 2, 4, 4) relative to the last.
@@ -68,7 +117,7 @@ enum Verdict {
 }
 
 /// The paper's Table 2.
-fn verdict(counts: &Counts, given: &ThrottleSettings) -> Verdict {
+fn verdict(counts: &Counts, given: &ThrottleParams) -> Verdict {
     let Some(accuracy) = Ratio::new(counts.used, counts.issued) else {
         return Verdict::Keep;
     };
@@ -90,7 +139,7 @@ fn verdict(counts: &Counts, given: &ThrottleSettings) -> Verdict {
 
 /// Decides how eager the prefetcher may be.
 pub(super) struct Throttle {
-    given: ThrottleSettings,
+    given: ThrottleParams,
     full: Reach,
     level: usize,
     counts: Counts,
@@ -102,15 +151,15 @@ pub(super) struct Throttle {
 
 impl Throttle {
     pub fn new(settings: &Settings, full: Reach) -> Option<Throttle> {
-        let given = settings.prefetch.throttle?;
+        let given = settings.prefetch.throttle.clone()?;
         Some(Throttle {
-            given,
             full,
             level: FIRST_LEVEL,
             counts: Counts::default(),
             folded: Counts::default(),
             evictions: 0,
             pushed_out: vec![false; given.filter as usize],
+            given,
         })
     }
 
@@ -181,7 +230,7 @@ impl Throttle {
 mod tests {
     use super::*;
 
-    const GIVEN: ThrottleSettings = ThrottleSettings {
+    const GIVEN: ThrottleParams = ThrottleParams {
         interval: 8,
         accuracy_high: Ratio::percent(75),
         accuracy_low: Ratio::percent(40),

@@ -4,7 +4,7 @@ use super::none::Off;
 use super::throttle::Throttle;
 use super::{AnyPrefetch, Arrival, Outcome, Picks, Prefetch, Reach, Seen};
 use crate::cache::Evicted;
-use crate::config::Settings;
+use crate::config::DeviceConfig;
 use crate::stats::Stats;
 use sluice_units::{Lpn, Ps};
 
@@ -18,16 +18,16 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    pub fn new(settings: &Settings) -> Prefetcher {
+    pub fn new(config: &DeviceConfig) -> Prefetcher {
         let reach = Reach {
-            degree: settings.prefetch.degree,
-            distance: settings.prefetch.distance,
+            degree: config.prefetch.degree,
+            distance: config.prefetch.distance,
         };
         Prefetcher {
-            policy: (settings.prefetch.policy.build)(settings),
-            is_on: settings.prefetch.policy.info.name != Off::INFO.name,
+            policy: (config.prefetch.policy.build)(config),
+            is_on: config.prefetch.policy.info.name != Off::INFO.name,
             reach,
-            throttle: Throttle::new(settings, reach),
+            throttle: Throttle::new(config, reach),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::index::PageId;
 use super::*;
-use crate::config::WriteLogSettings;
+use crate::config::{DeviceConfig, WriteLogParams, WriteLogSettings};
 use crate::nand::ProgramEnd;
 use crate::stats::WriteLogStats;
 use proptest::prelude::*;
@@ -16,12 +16,13 @@ const PROGRAM: Ps = Ps(1_000);
 const HALF: Ps = Ps(500);
 
 fn log_of(lines: u32, buffers: u32, coalescing_buffers: u32) -> WriteLog {
+    let mut given = WriteLogParams::new(&DeviceConfig::builder());
+    given.index_latency = Ps::ZERO;
+    given.coalescing_buffers = coalescing_buffers;
     let settings = WriteLogSettings {
+        given,
         buffers,
         lines_per_buffer: lines,
-        index_latency: Ps::ZERO,
-        indexes_behind: false,
-        coalescing_buffers,
     };
     WriteLog::new(&settings, LINES_PER_PAGE)
 }

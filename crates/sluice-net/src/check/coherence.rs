@@ -2,7 +2,7 @@
 
 use crate::coherent::{CacheSettings, CoherenceSettings, FILTERS};
 use sluice_cxl::dcoh::{Blocks, REPLACEMENTS, victim};
-use sluice_model::{ConfigError, RawConfig};
+use sluice_params::{ConfigError, RawConfig};
 
 /// The local cache of a group of requesters.
 pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigError> {

@@ -13,7 +13,7 @@ use super::pattern::PATTERNS;
 use super::routing::{ROUTINGS, Table, Unreachable};
 use super::spec::FabricSpec;
 use sluice_cxl::FlitMode;
-use sluice_model::{ConfigError, RawConfig};
+use sluice_params::{ConfigError, RawConfig};
 use sluice_units::LINE_BYTES;
 
 impl FabricConfig {

@@ -6,7 +6,7 @@ use crate::error::FabricError;
 use crate::requester::RequesterSettings;
 use crate::spec::{FabricSpec, Group, with};
 use sluice_model::dram::{DramLayout, STANDARDS};
-use sluice_model::{ConfigError, RawConfig};
+use sluice_params::{ConfigError, RawConfig};
 use sluice_units::{LINE_BYTES, Ratio};
 
 /// Nodes of one kind.

@@ -8,7 +8,7 @@ use crate::requester::RequesterSettings;
 use crate::routing::Table;
 use crate::spec::{FabricSpec, LinkSpec, with};
 use crate::topology::{Shape, TOPOLOGIES};
-use sluice_model::RawConfig;
+use sluice_params::RawConfig;
 use sluice_units::Ps;
 
 /// Nodes and links, with what the switches take.

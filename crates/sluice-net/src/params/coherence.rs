@@ -3,26 +3,26 @@
 use super::TIME;
 use crate::coherent::FILTERS;
 use sluice_cxl::dcoh::{BLOCK_LINES_MAX, REPLACEMENTS, TRACKERS_MAX, VICTIMS};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
-fn victims() -> Vec<&'static str> {
-    VICTIMS.iter().map(|victim| victim.name).collect()
+fn victims() -> Vec<Choice> {
+    Choice::plain(VICTIMS.iter().map(|victim| victim.name))
 }
 
-fn replacements() -> Vec<&'static str> {
-    REPLACEMENTS.iter().map(|(name, _)| *name).collect()
+fn replacements() -> Vec<Choice> {
+    Choice::plain(REPLACEMENTS.iter().map(|(name, _)| *name))
 }
 
-fn filters() -> Vec<&'static str> {
-    FILTERS.iter().map(|filter| filter.name).collect()
+fn filters() -> Vec<Choice> {
+    Choice::plain(FILTERS.iter().map(|filter| filter.name))
 }
 
-fn clean() -> Vec<&'static str> {
-    vec!["silent", "notified"]
+fn clean() -> Vec<Choice> {
+    Choice::plain(["silent", "notified"])
 }
 
-fn shapes() -> Vec<&'static str> {
-    vec!["aligned", "any"]
+fn shapes() -> Vec<Choice> {
+    Choice::plain(["aligned", "any"])
 }
 
 const LINES_MAX: u64 = 1 << 24;
@@ -30,22 +30,26 @@ const LINES_MAX: u64 = 1 << 24;
 pub(super) const CACHE: &[Param] = &[
     Param {
         key: "requester.cache_lines",
-        kind: Kind::CountOr {
-            word: "none",
-            min: 1,
-            max: LINES_MAX,
-        },
+        kind: Kind::Or(
+            "none",
+            &Kind::Count {
+                min: 1,
+                max: LINES_MAX,
+            },
+        ),
         default: "none",
         meaning: "lines of 64 bytes in the coherent local cache; needs coherence.filter",
         source: "ESF section V-B: a fifth of the footprint's lines",
     },
     Param {
         key: "requester.cache_ways",
-        kind: Kind::CountOr {
-            word: "full",
-            min: 1,
-            max: LINES_MAX,
-        },
+        kind: Kind::Or(
+            "full",
+            &Kind::Count {
+                min: 1,
+                max: LINES_MAX,
+            },
+        ),
         default: "full",
         meaning: "lines in a set of the local cache",
         source: "assumed: not stated",

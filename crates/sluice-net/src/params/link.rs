@@ -3,27 +3,29 @@
 use super::TIME;
 use crate::routing::ROUTINGS;
 use sluice_cxl::FlitMode;
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
 /// Names of the ways in which a link carries its two directions.
 pub(crate) const DUPLEX: [&str; 2] = ["full", "half"];
 
-fn duplex() -> Vec<&'static str> {
-    DUPLEX.to_vec()
+fn duplex() -> Vec<Choice> {
+    Choice::plain(DUPLEX)
 }
 
-fn routings() -> Vec<&'static str> {
-    ROUTINGS.iter().map(|routing| routing.name).collect()
+fn routings() -> Vec<Choice> {
+    Choice::plain(ROUTINGS.iter().map(|routing| routing.name))
 }
 
 pub(super) const LINK: &[Param] = &[
     Param {
         key: "link.bandwidth",
-        kind: Kind::CountOr {
-            word: "none",
-            min: 1,
-            max: 100_000_000,
-        },
+        kind: Kind::Or(
+            "none",
+            &Kind::Count {
+                min: 1,
+                max: 100_000_000,
+            },
+        ),
         default: "64000",
         meaning: "MB/s in each direction, or of both together if half duplex; none: no limit",
         source: "PCIe 6.0: 64 GT/s on 8 lanes, without coding (ESF sections I and II-A)",
@@ -68,11 +70,13 @@ pub(super) const LINK: &[Param] = &[
     },
     Param {
         key: "link.credits",
-        kind: Kind::CountOr {
-            word: "none",
-            min: 1,
-            max: 65_536,
-        },
+        kind: Kind::Or(
+            "none",
+            &Kind::Count {
+                min: 1,
+                max: 65_536,
+            },
+        ),
         default: "none",
         meaning: "packets of a channel that the receiver of a direction has room for; none: \
                   no limit",
@@ -83,9 +87,9 @@ pub(super) const LINK: &[Param] = &[
 /// The word for sizes as `packet.payload` and the headers give them.
 const NO_FLITS: &str = "none";
 
-fn flits() -> Vec<&'static str> {
+fn flits() -> Vec<Choice> {
     let modes = FlitMode::ALL.map(FlitMode::name);
-    [&[NO_FLITS], &modes[..]].concat()
+    Choice::plain(std::iter::once(NO_FLITS).chain(modes))
 }
 
 pub(super) const PACKET: &[Param] = &[

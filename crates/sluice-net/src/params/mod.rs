@@ -5,7 +5,7 @@ mod link;
 mod nodes;
 mod topology;
 
-use sluice_model::{Kind, Param, params};
+use sluice_params::{Kind, Param, count, in_order};
 use sluice_units::Ps;
 
 const TIME: Kind = Kind::Time {
@@ -26,7 +26,7 @@ const GROUPS: &[&[Param]] = &[
     link::ROUTING,
 ];
 
-static ALL: [Param; params::count(GROUPS)] = params::in_order(GROUPS);
+static ALL: [Param; count(GROUPS)] = in_order(GROUPS);
 
 /// Every parameter of a fabric, grouped by table, in a fixed order. The latencies are those of
 /// ESF's Table III.

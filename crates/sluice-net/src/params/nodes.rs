@@ -5,22 +5,22 @@ use super::TIME;
 use crate::endpoint::ENDPOINTS;
 use crate::pattern::PATTERNS;
 use sluice_model::dram::{FIELDS, STANDARDS};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
-fn standards() -> Vec<&'static str> {
-    STANDARDS.iter().map(|standard| standard.name).collect()
+fn standards() -> Vec<Choice> {
+    Choice::plain(STANDARDS.iter().map(|standard| standard.name))
 }
 
-fn row_policies() -> Vec<&'static str> {
-    vec!["open", "closed"]
+fn row_policies() -> Vec<Choice> {
+    Choice::plain(["open", "closed"])
 }
 
-fn patterns() -> Vec<&'static str> {
-    PATTERNS.iter().map(|pattern| pattern.name).collect()
+fn patterns() -> Vec<Choice> {
+    Choice::plain(PATTERNS.iter().map(|pattern| pattern.name))
 }
 
-fn endpoints() -> Vec<&'static str> {
-    ENDPOINTS.iter().map(|endpoint| endpoint.name).collect()
+fn endpoints() -> Vec<Choice> {
+    Choice::plain(ENDPOINTS.iter().map(|endpoint| endpoint.name))
 }
 
 const SHARE: Kind = Kind::Share { max_percent: 100 };
@@ -146,11 +146,13 @@ pub(super) const ENDPOINT: &[Param] = &[
     },
     Param {
         key: "endpoint.bandwidth",
-        kind: Kind::CountOr {
-            word: "none",
-            min: 1,
-            max: 100_000_000,
-        },
+        kind: Kind::Or(
+            "none",
+            &Kind::Count {
+                min: 1,
+                max: 100_000_000,
+            },
+        ),
         default: "none",
         meaning: "MB/s of data that the controller hands on; each logical device has its share",
         source: "assumed: ESF has no such limit",

@@ -1,18 +1,18 @@
 //! Parameters: which nodes there are, and what joins them.
 
 use crate::topology::TOPOLOGIES;
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 
 /// Names of the ways to place requesters and endpoints on the switches.
 pub(crate) const PLACEMENTS: [&str; 2] = ["halves", "alternate"];
 
-fn topologies() -> Vec<&'static str> {
+fn topologies() -> Vec<Choice> {
     let names = TOPOLOGIES.iter().map(|topology| topology.name);
-    names.chain(["list"]).collect()
+    Choice::plain(names.chain(["list"]))
 }
 
-fn placements() -> Vec<&'static str> {
-    PLACEMENTS.to_vec()
+fn placements() -> Vec<Choice> {
+    Choice::plain(PLACEMENTS)
 }
 
 pub(super) const PARAMS: &[Param] = &[

@@ -1,7 +1,7 @@
 //! A policy in C does what the built-in one of its name does, and an object that is none is refused
 //! in one line.
 
-use sluice_model::{ConfigError, Device, DeviceConfig, Op, RawConfig, Request};
+use sluice_model::{Device, DeviceConfig, DeviceError, Op, Request};
 use sluice_testkit::objects::{self, object, root};
 use sluice_testkit::rig::Recorder;
 use sluice_testkit::traces;
@@ -9,7 +9,7 @@ use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
 use std::path::Path;
 
 fn config(policy: &str, cache_pages: u64, ways: u64) -> DeviceConfig {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
     for (key, value) in [
         ("device.capacity", size(traces::PAGES)),
@@ -19,7 +19,7 @@ fn config(policy: &str, cache_pages: u64, ways: u64) -> DeviceConfig {
     ] {
         raw.set(key, &value).unwrap();
     }
-    raw.check().unwrap()
+    DeviceConfig::new(&raw).unwrap()
 }
 
 /// The pages that leave, in order, over a trace with discards in it.
@@ -94,7 +94,7 @@ fn refusal(path: &str) -> String {
     let error = sluice_plugin::check(&config(path, 64, 64))
         .and_then(|()| sluice_plugin::device(&config(path, 64, 64), 1).map(drop))
         .unwrap_err();
-    assert!(matches!(error, ConfigError::Plugin { .. }));
+    assert!(matches!(error, DeviceError::Plugin { .. }));
     let text = error.to_string();
     assert!(text.contains(path) && text.contains("cache.policy") && !text.contains('\n'));
     assert!(text.contains("expected one of fifo, "), "{text}");
@@ -145,7 +145,7 @@ fn nonsense_is_refused_and_counted() {
 
 #[test]
 fn a_relative_path_becomes_absolute() {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     raw.set("cache.policy", "./Cargo.toml").unwrap();
     sluice_plugin::make_absolute(&mut raw).unwrap();
     let absolute = raw.get("cache.policy").unwrap();

@@ -2,7 +2,7 @@
 
 use sluice_abi::{GUEST_RING_LINK, LOCK_FILE, RING_BYTES, Ring, SESSION_MARK, VIEW_LINK};
 use sluice_control::{Connection, Error, Place as At, Side};
-use sluice_model::RawConfig;
+use sluice_model::DeviceConfig;
 use sluice_region::Mapping;
 use sluice_runtime::{Engine, Place, Session, Trap};
 use std::fs::OpenOptions;
@@ -23,7 +23,7 @@ impl Rig {
     /// Starts it. Nobody touches its memory, so nobody needs to answer faults.
     pub fn start(settings: &[(&str, &str)]) -> Rig {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut raw = RawConfig::default();
+        let mut raw = DeviceConfig::builder();
         let small = [
             ("device.capacity", "16MiB"),
             ("cache.capacity", "1MiB"),
@@ -46,7 +46,7 @@ impl Rig {
             handlers: 1,
             ring: true,
             ring_poll_ns: POLL_NS,
-            device: raw.check().expect("a device"),
+            device: DeviceConfig::new(&raw).expect("a device"),
         };
         // One server for each test, and each stays.
         static ROOM: std::sync::OnceLock<()> = std::sync::OnceLock::new();

@@ -5,7 +5,7 @@ use crate::vary::variants;
 use serde_json::Value;
 use sluice_config::{load, presets};
 use sluice_driver::Visibility;
-use sluice_model::RawConfig;
+use sluice_model::{DeviceConfig, RawConfig};
 use sluice_simulation::Plan;
 use sluice_streams::parse_spec;
 
@@ -68,7 +68,7 @@ fn parameters_give_the_results_they_gave() {
 }
 
 fn run(raw: &RawConfig, workload: &str, visibility: Visibility) -> Result<Value, String> {
-    let config = raw.check().map_err(|error| error.to_string())?;
+    let config = DeviceConfig::new(&raw).map_err(|error| error.to_string())?;
     let spec = parse_spec(workload, 1).expect("a workload");
     if spec.footprint_bytes() > config.capacity().0 {
         return Err("the workload has no room".to_owned());

@@ -1,6 +1,6 @@
 //! Other values of a parameter.
 
-use sluice_model::config::{Kind, Param};
+use sluice_model::{Kind, Param};
 use sluice_units::{Bytes, Ps};
 
 /// Another value of a parameter, and the name of its row.
@@ -13,7 +13,10 @@ pub struct Variant {
 
 /// Values to try beside a parameter's own.
 pub fn variants(param: &Param) -> Vec<Variant> {
-    let mut values = values(&param.kind, param.default);
+    let mut values = match param.key {
+        "cache.ways" => ["1", "4", "full"].map(str::to_owned).to_vec(),
+        _ => values(&param.kind, param.default),
+    };
     values.retain(|value| value != param.default);
     values.dedup();
     let is_choice = !param.kind.choices().is_empty();
@@ -31,15 +34,15 @@ pub fn variants(param: &Param) -> Vec<Variant> {
 fn values(kind: &Kind, now: &str) -> Vec<String> {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     match kind {
-        Kind::Choice(_) | Kind::ChoiceOrPath(_) => texts(&kind.choices()),
+        Kind::Flag { .. }
+        | Kind::Choice(_)
+        | Kind::ChoiceOrPath(_)
+        | Kind::Or(_, Kind::Choice(_)) => texts(&kind.choices()),
         Kind::Or(word, kind) => [texts(&[word]), values(kind, now)].concat(),
         Kind::Time { max } => times(now, *max),
         Kind::Size => sizes(now),
-        Kind::SizeOrNone => [texts(&["none"]), sizes(now)].concat(),
         Kind::SizeOrShare => [texts(&["25%"]), sizes(now)].concat(),
         Kind::Count { min, max } => counts(now, *min, *max),
-        Kind::CountOr { word, min, max } => [texts(&[word]), counts(now, *min, *max)].concat(),
-        Kind::Ways => texts(&["1", "4", "full"]),
         Kind::BlocksOrShare => texts(&["2", "10%"]),
         Kind::Share { .. } => texts(&["1%", "20%", "1/3", "95%", "130%"]),
         Kind::Order(names) => vec![

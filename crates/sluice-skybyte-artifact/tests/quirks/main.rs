@@ -10,7 +10,8 @@ mod switches;
 
 use sluice_config::HOST_PARAMS;
 use sluice_host::{HostConfig, HostStats, RunLength};
-use sluice_model::{Device, RawConfig};
+use sluice_model::Device;
+use sluice_params::RawConfig;
 use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_testkit::core_rig::Loop;
 use sluice_units::Ps;

@@ -71,7 +71,7 @@ fn device_files() {
         || text(&mut rng, &valid),
         |text| match parse(text, "dev.toml") {
             Err(error) => in_one_line(error),
-            Ok(raw) => match raw.check() {
+            Ok(raw) => match DeviceConfig::new(&raw) {
                 Err(error) => in_one_line(error),
                 Ok(config) => use_device(&config, &mut uses),
             },

@@ -10,6 +10,7 @@ const FILE_LINES_MAX: usize = 500;
 /// Crates that may do nothing but compute.
 const PURE: &[&str] = &[
     "sluice-units",
+    "sluice-params",
     "sluice-lists",
     "sluice-events",
     "sluice-stats",

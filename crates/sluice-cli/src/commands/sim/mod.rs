@@ -61,7 +61,12 @@ fn sim_help() -> String {
         let name = format!("{:<1$}", kernel.name, width.unwrap_or(0));
         text += &format!("\n  {name}  {}", kernel.meaning);
         for param in kernel.params {
-            text += &format!("\n    {}={}: {}", param.key, param.default, param.meaning);
+            text += &format!(
+                "\n    {}={}: {}",
+                param.key,
+                param.default,
+                param.explained()
+            );
         }
     }
     text

@@ -2,6 +2,20 @@
 
 use super::ring::Ring;
 use super::{Eviction, PolicyInfo, Space};
+use sluice_params::{Kind, Param};
+
+sluice_params::params! {
+    /// The parameters of CLOCK.
+    struct ClockParams {
+        bits: u8 {
+            key: "cache.clock_bits",
+            kind: Kind::Count { min: 1, max: 8 },
+            default: "1",
+            meaning: "CLOCK: bits that count accesses; each access counted spares a page once",
+            source: "Corbato 1968: one reference bit",
+        }
+    }
+}
 
 /// FIFO in which a page accessed since it came in, or since its last reprieve, goes round again.
 ///
@@ -22,12 +36,15 @@ impl Eviction for Clock {
         uses_hits: true,
     };
 
+    const PARAMS: &[Param] = ClockParams::PARAMS;
+
     fn build(space: &Space) -> Clock {
+        let given = ClockParams::new(&space.given);
         let slots = space.sets as usize * space.ways as usize;
         Clock {
             face: Ring::new(space.sets as usize, slots),
             count: vec![0; slots],
-            count_max: u8::MAX >> (8 - space.policy.clock_bits),
+            count_max: u8::MAX >> (8 - given.bits),
         }
     }
 

@@ -2,6 +2,21 @@
 
 use super::{Eviction, PolicyInfo, Space};
 use sluice_lists::Lists;
+use sluice_params::{Kind, Param};
+use sluice_units::Ratio;
+
+sluice_params::params! {
+    /// The parameters of LFRU.
+    struct LfruParams {
+        privileged: Ratio {
+            key: "cache.lfru_privileged",
+            kind: Kind::Share { max_percent: 100 },
+            default: "50%",
+            meaning: "LFRU: the share of a set that is privileged",
+            source: "assumed: half; CXL-SSD-Sim does not say",
+        }
+    }
+}
 
 /// Accesses beyond this count no more.
 const COUNT_MAX: u32 = 15;
@@ -38,9 +53,11 @@ impl Eviction for Lfru {
         uses_hits: true,
     };
 
+    const PARAMS: &[Param] = LfruParams::PARAMS;
+
     fn build(space: &Space) -> Lfru {
         let slots = (space.sets * space.ways) as usize;
-        let privileged = space.policy.lfru_privileged;
+        let privileged = LfruParams::new(&space.given).privileged;
         Lfru {
             lists: Lists::new(space.sets * LISTS, slots as u32),
             count: vec![0; slots],

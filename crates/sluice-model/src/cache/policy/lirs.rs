@@ -1,9 +1,37 @@
 //! LIRS, low inter-reference recency set (Jiang and Zhang, SIGMETRICS 2002).
 
+use super::Variant;
 use super::remembered::Remembered;
 use super::{Eviction, PolicyInfo, Space};
-use crate::config::LirsVariant;
 use sluice_lists::Lists;
+use sluice_params::{Kind, Param};
+use sluice_units::Ratio;
+
+sluice_params::params! {
+    /// The parameters of LIRS.
+    struct LirsParams {
+        variant: Variant {
+            key: "cache.lirs_variant",
+            default: "paper",
+            meaning: "LIRS: whether a hit on a page that is in the queue alone pushes a page out",
+            source: "Jiang and Zhang, SIGMETRICS 2002, section 3.3",
+        }
+        hir: Ratio {
+            key: "cache.lirs_hir",
+            kind: Kind::Share { max_percent: 100 },
+            default: "1%",
+            meaning: "LIRS: the share of a set for pages that are not LIR, one page at least",
+            source: "Jiang and Zhang, SIGMETRICS 2002, section 4: 1 %",
+        }
+        stack: Ratio {
+            key: "cache.lirs_stack",
+            kind: Kind::Share { max_percent: 1_000 },
+            default: "200%",
+            meaning: "LIRS: the longest the stack gets, of the pages of a set; 100 % at least",
+            source: "libCacheSim: twice the cache; the paper sets no bound",
+        }
+    }
+}
 
 /// A page used twice within a short span is LIR and stays; the rest, HIR, pass through a small
 /// queue. The span is measured by a stack of recent accesses, LIR at its bottom.
@@ -142,13 +170,15 @@ impl Eviction for Lirs {
         uses_hits: true,
     };
 
+    const PARAMS: &[Param] = LirsParams::PARAMS;
+
     fn build(space: &Space) -> Lirs {
         let (sets, slots) = (space.sets as usize, space.sets * space.ways);
         let ways = u64::from(space.ways);
-        let settings = &space.policy;
-        let hir_max = (settings.lirs_hir.floor_of(ways) as u32).clamp(1, space.ways);
+        let given = LirsParams::new(&space.given);
+        let hir_max = (given.hir.floor_of(ways) as u32).clamp(1, space.ways);
         let lir_max = space.ways - hir_max;
-        let stack_max = (settings.lirs_stack.floor_of(ways) as u32).max(space.ways);
+        let stack_max = (given.stack.floor_of(ways) as u32).max(space.ways);
         // All that is not LIR, one page above the limit and one LIR place that a hit gave up.
         let gone_max = stack_max - lir_max + 2;
         let nodes = slots as usize + sets * gone_max as usize;
@@ -164,7 +194,7 @@ impl Eviction for Lirs {
             lir_max,
             hir_max,
             stack_max,
-            gives_up_on_hit: settings.lirs_variant == LirsVariant::Libcachesim && hir_max > 1,
+            gives_up_on_hit: given.variant == Variant::Libcachesim && hir_max > 1,
         }
     }
 

@@ -25,7 +25,8 @@ mod wtinylfu;
 
 pub use external::{Brought, External, Watched};
 
-use crate::config::{PolicySettings, Settings};
+use crate::config::DeviceConfig;
+use sluice_params::{Param, RawConfig, Registered, choices, count, in_order};
 use sluice_units::Rng;
 
 /// The facts about a policy that users see.
@@ -50,22 +51,30 @@ pub struct Space {
     pub ways: u32,
     /// Logical pages on the device: every LPN is below this.
     pub pages: u32,
-    /// The parameters of single policies.
-    pub policy: PolicySettings,
+    /// The device's parameters, those of single policies among them.
+    pub given: RawConfig,
     /// The policy's own random stream.
     pub rng: Rng,
 }
 
 impl Space {
-    /// The slots and parameters that a device with these settings gives its policy.
-    pub fn new(settings: &Settings, seed: u64) -> Space {
+    /// The slots and parameters that a device gives its policy.
+    pub fn new(config: &DeviceConfig, seed: u64) -> Space {
         Space {
-            sets: settings.cache.pages / settings.cache.ways,
-            ways: settings.cache.ways,
-            pages: settings.pages,
-            policy: settings.cache.policy,
+            sets: config.cache.pages / config.cache.ways,
+            ways: config.cache.ways,
+            pages: config.pages,
+            given: config.raw().clone(),
             rng: Rng::stream(seed, "cache.eviction"),
         }
+    }
+}
+
+choices! {
+    /// Whose form of a policy, where libCacheSim differs from the paper.
+    enum Variant {
+        Paper = "paper": "that of the paper",
+        Libcachesim = "libcachesim": "that of libCacheSim",
     }
 }
 
@@ -88,6 +97,9 @@ impl Space {
 pub trait Eviction: Sized {
     /// Name, meaning and source.
     const INFO: PolicyInfo;
+
+    /// The parameters of its own: `cache.`, its name, and what each is.
+    const PARAMS: &[Param] = &[];
 
     /// An empty policy for these slots. The one place that may allocate.
     fn build(space: &Space) -> Self;
@@ -134,12 +146,30 @@ pub trait Eviction: Sized {
 pub struct EvictionEntry {
     /// Name, meaning and source.
     pub info: PolicyInfo,
+    /// The parameters of its own.
+    pub params: &'static [Param],
     /// Makes an empty policy.
     pub build: fn(&Space) -> AnyEviction,
     /// Misses on a trace of pages, of the policy alone: no device, no time, every hit visible.
     /// Panics if a page is not below [`Space::pages`].
     pub misses: fn(&Space, &[u32]) -> u64,
 }
+
+impl Registered for EvictionEntry {
+    fn all() -> &'static [EvictionEntry] {
+        EVICTIONS
+    }
+
+    fn name(&self) -> &'static str {
+        self.info.name
+    }
+}
+
+/// The parameters of all policies.
+pub(crate) const EVICTION_PARAMS: &[Param] = {
+    const ALL: [Param; count(PARAMS)] = in_order(PARAMS);
+    &ALL
+};
 
 /// Makes the enum that dispatches statically and the registry from one list.
 macro_rules! evictions {
@@ -231,10 +261,14 @@ macro_rules! evictions {
             }
         }
 
+        /// The parameters of each, in that order.
+        const PARAMS: &[&[Param]] = &[$(<$module::$policy as Eviction>::PARAMS,)+];
+
         /// Every eviction policy, in a fixed order.
         pub static EVICTIONS: &[EvictionEntry] = &[
             $(EvictionEntry {
                 info: <$module::$policy as Eviction>::INFO,
+                params: <$module::$policy as Eviction>::PARAMS,
                 build: |space| AnyEviction::$policy(Eviction::build(space)),
                 misses: crate::cache::replay::misses::<$module::$policy>,
             },)+

@@ -1,9 +1,45 @@
 //! S3-FIFO: three FIFO queues (Yang et al., SOSP 2023).
 
+use super::Variant;
 use super::ghost::Ghost;
 use super::ring::Ring;
 use super::{Eviction, PolicyInfo, Space};
-use crate::config::Variant;
+use sluice_params::{Kind, Param};
+use sluice_units::Ratio;
+
+sluice_params::params! {
+    /// The parameters of S3-FIFO.
+    struct S3FifoParams {
+        small: Ratio {
+            key: "cache.s3fifo_small",
+            kind: Kind::Share { max_percent: 100 },
+            default: "10%",
+            meaning: "the share of a set that S3-FIFO gives to its small queue",
+            source: "Yang et al., SOSP 2023: 10 %",
+        }
+        ghost: Ratio {
+            key: "cache.s3fifo_ghost",
+            kind: Kind::Share { max_percent: 1_000 },
+            default: "90%",
+            meaning: "S3-FIFO: pages that the ghost queue remembers, of the pages of a set",
+            source: "Yang et al., SOSP 2023: as many as the main queue holds",
+        }
+        promote: u8 {
+            key: "cache.s3fifo_promote",
+            kind: Kind::Count { min: 1, max: 3 },
+            default: "2",
+            meaning: "S3-FIFO: accesses in the small queue that earn a place in the main queue",
+            source: "Yang et al., SOSP 2023, algorithm 1: more than one",
+        }
+        variant: Variant {
+            key: "cache.s3fifo_variant",
+            default: "libcachesim",
+            meaning: "S3-FIFO: when the ghost queue is asked, what a promotion and an empty cache \
+                      do",
+            source: "libCacheSim, by the authors of the paper",
+        }
+    }
+}
 
 /// Accesses beyond this count no more (2 bits).
 const COUNT_MAX: u8 = 3;
@@ -108,19 +144,22 @@ impl Eviction for S3Fifo {
         uses_hits: true,
     };
 
+    const PARAMS: &[Param] = S3FifoParams::PARAMS;
+
     fn build(space: &Space) -> S3Fifo {
+        let given = S3FifoParams::new(&space.given);
         let slots = space.sets as usize * space.ways as usize;
         let share = |ratio: sluice_units::Ratio| ratio.floor_of(u64::from(space.ways)) as u32;
-        let small_size = share(space.policy.s3fifo_small).clamp(1, space.ways);
+        let small_size = share(given.small).clamp(1, space.ways);
         S3Fifo {
             queues: Ring::new(2 * space.sets as usize, slots),
             state: vec![0; slots],
             lpn: vec![0; slots],
-            ghost: Ghost::new(space.sets, share(space.policy.s3fifo_ghost), space.pages),
+            ghost: Ghost::new(space.sets, share(given.ghost), space.pages),
             main_size: space.ways - small_size,
             small_size,
-            promote_at: space.policy.s3fifo_promote,
-            is_libcachesim: space.policy.s3fifo_variant == Variant::Libcachesim,
+            promote_at: given.promote,
+            is_libcachesim: given.variant == Variant::Libcachesim,
             sets: vec![SetState::default(); space.sets as usize],
         }
     }

@@ -1,8 +1,28 @@
 //! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 1994).
 
+use super::Variant;
 use super::{Eviction, PolicyInfo, Space};
-use crate::config::Variant;
 use sluice_lists::Lists;
+use sluice_params::{Kind, Param};
+
+sluice_params::params! {
+    /// The parameters of SLRU.
+    struct SlruParams {
+        segments: u32 {
+            key: "cache.slru_segments",
+            kind: Kind::Count { min: 2, max: 64 },
+            default: "2",
+            meaning: "SLRU: segments of equal size",
+            source: "Karedla et al. 1994: probationary and protected; libCacheSim: 4",
+        }
+        variant: Variant {
+            key: "cache.slru_variant",
+            default: "paper",
+            meaning: "SLRU: where newcomers go, and whether the lowest segment is bounded",
+            source: "Karedla et al., IEEE Computer 1994",
+        }
+    }
+}
 
 /// LRU lists in a row. A hit moves a page to the front of the next one; what this pushes out at
 /// the back falls to the front of the one before; the lowest one's back leaves.
@@ -42,10 +62,13 @@ impl Eviction for Slru {
         uses_hits: true,
     };
 
+    const PARAMS: &[Param] = SlruParams::PARAMS;
+
     fn build(space: &Space) -> Slru {
+        let given = SlruParams::new(&space.given);
         let slots = space.sets as usize * space.ways as usize;
-        let count = space.policy.slru_segments.min(space.ways);
-        let is_libcachesim = space.policy.slru_variant == Variant::Libcachesim;
+        let count = given.segments.min(space.ways);
+        let is_libcachesim = given.variant == Variant::Libcachesim;
         Slru {
             segments: Lists::new(space.sets * count, slots as u32),
             segment_of: vec![0; slots],

@@ -2,8 +2,45 @@
 
 use super::ghost::Ghost;
 use super::{Eviction, PolicyInfo, Space};
-use crate::config::TwoQVariant;
 use sluice_lists::Lists;
+use sluice_params::{Kind, Param, choices};
+use sluice_units::Ratio;
+
+sluice_params::params! {
+    /// The parameters of 2Q.
+    struct TwoQParams {
+        newcomers: Ratio {
+            key: "cache.twoq_in",
+            kind: Kind::Share { max_percent: 100 },
+            default: "25%",
+            meaning: "2Q: the share of a set for newcomers (Kin)",
+            source: "Johnson and Shasha, VLDB 1994: 25 %",
+        }
+        out: Ratio {
+            key: "cache.twoq_out",
+            kind: Kind::Share { max_percent: 1_000 },
+            default: "50%",
+            meaning: "2Q: pages remembered after they left, of the pages of a set (Kout)",
+            source: "Johnson and Shasha, VLDB 1994: 50 %",
+        }
+        variant: Variant {
+            key: "cache.twoq_variant",
+            default: "paper",
+            meaning: "2Q: what earns a page its place in the main queue, and whether that is \
+                      bounded",
+            source: "Johnson and Shasha, VLDB 1994; libCacheSim; the artifact of CXL-SSD-Sim",
+        }
+    }
+}
+
+choices! {
+    /// Whose 2Q.
+    pub(super) enum Variant {
+        Paper = "paper": "that of the paper",
+        Libcachesim = "libcachesim": "that of libCacheSim",
+        CxlSsdSim = "cxl-ssd-sim": "that of CXL-SSD-Sim's artifact",
+    }
+}
 
 /// Newcomers wait in a FIFO (A1in), in which accesses change nothing. Its evicted pages are
 /// remembered (A1out); one that comes back while it is goes to an LRU list (Am).
@@ -24,7 +61,7 @@ pub struct TwoQ {
     comes_back: Vec<bool>,
     in_max: u32,
     main_max: u32,
-    variant: TwoQVariant,
+    variant: Variant,
 }
 
 impl TwoQ {
@@ -49,19 +86,22 @@ impl Eviction for TwoQ {
         uses_hits: true,
     };
 
+    const PARAMS: &[Param] = TwoQParams::PARAMS;
+
     fn build(space: &Space) -> TwoQ {
+        let given = TwoQParams::new(&space.given);
         let slots = space.sets as usize * space.ways as usize;
         let share = |ratio: sluice_units::Ratio| ratio.floor_of(u64::from(space.ways)) as u32;
-        let newcomers = share(space.policy.twoq_in);
-        let variant = space.policy.twoq_variant;
+        let newcomers = share(given.newcomers);
+        let variant = given.variant;
         TwoQ {
             queues: Lists::new(2 * space.sets, slots as u32),
             is_main: vec![false; slots],
             lpn: vec![0; slots],
-            ghost: Ghost::new(space.sets, share(space.policy.twoq_out), space.pages),
+            ghost: Ghost::new(space.sets, share(given.out), space.pages),
             comes_back: vec![false; space.sets as usize],
             // Where Am is bounded, a full set has newcomers to spare.
-            in_max: if variant == TwoQVariant::CxlSsdSim {
+            in_max: if variant == Variant::CxlSsdSim {
                 0
             } else {
                 newcomers
@@ -73,15 +113,15 @@ impl Eviction for TwoQ {
 
     fn miss(&mut self, set: u32, lpn: u32) {
         self.comes_back[set as usize] = match self.variant {
-            TwoQVariant::Paper => self.ghost.contains(lpn),
-            TwoQVariant::Libcachesim => self.ghost.take(set, lpn),
-            TwoQVariant::CxlSsdSim => false,
+            Variant::Paper => self.ghost.contains(lpn),
+            Variant::Libcachesim => self.ghost.take(set, lpn),
+            Variant::CxlSsdSim => false,
         };
     }
 
     fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
         let comes_back = std::mem::take(&mut self.comes_back[set as usize]);
-        if comes_back && self.variant == TwoQVariant::Paper {
+        if comes_back && self.variant == Variant::Paper {
             self.ghost.take(set, lpn);
         }
         self.is_main[slot as usize] = comes_back;
@@ -118,7 +158,7 @@ impl Eviction for TwoQ {
     }
 
     fn sheds(&self) -> bool {
-        self.variant == TwoQVariant::CxlSsdSim
+        self.variant == Variant::CxlSsdSim
     }
 
     fn surplus(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {

@@ -1,9 +1,37 @@
 //! W-TinyLFU (Einziger, Friedman and Manes, ACM Transactions on Storage 2017).
 
+use super::Variant;
 use super::sketch::Sketch;
 use super::{Eviction, PolicyInfo, Space};
-use crate::config::WTinyLfuVariant;
 use sluice_lists::Lists;
+use sluice_params::{Kind, Param};
+use sluice_units::Ratio;
+
+sluice_params::params! {
+    /// The parameters of W-TinyLFU.
+    struct WTinyLfuParams {
+        variant: Variant {
+            key: "cache.wtinylfu_variant",
+            default: "paper",
+            meaning: "W-TinyLFU: which accesses and counters are counted, and where pages enter",
+            source: "Einziger et al., ACM ToS 2017",
+        }
+        window: Ratio {
+            key: "cache.wtinylfu_window",
+            kind: Kind::Share { max_percent: 100 },
+            default: "1%",
+            meaning: "W-TinyLFU: the share of a set that is the window, one page at least",
+            source: "Einziger et al., ACM ToS 2017: 1 %",
+        }
+        sample: u32 {
+            key: "cache.wtinylfu_sample",
+            kind: Kind::Count { min: 1, max: 1_000 },
+            default: "32",
+            meaning: "W-TinyLFU: counts are halved after this many accesses for each page",
+            source: "libCacheSim: 32",
+        }
+    }
+}
 
 /// A small LRU window for newcomers before a segmented LRU main part. When a page must leave, the
 /// oldest of the window meets the main part's next victim, and the one that the sketch has counted
@@ -131,13 +159,15 @@ impl Eviction for WTinyLfu {
         uses_hits: true,
     };
 
+    const PARAMS: &[Param] = WTinyLfuParams::PARAMS;
+
     fn build(space: &Space) -> WTinyLfu {
         let (sets, slots) = (space.sets as usize, (space.sets * space.ways) as usize);
-        let settings = &space.policy;
-        let window_max = settings.wtinylfu_window.floor_of(u64::from(space.ways)) as u32;
+        let given = WTinyLfuParams::new(&space.given);
+        let window_max = given.window.floor_of(u64::from(space.ways)) as u32;
         let window_max = window_max.clamp(1, space.ways);
         let main_max = space.ways - window_max;
-        let is_libcachesim = settings.wtinylfu_variant == WTinyLfuVariant::Libcachesim;
+        let is_libcachesim = given.variant == Variant::Libcachesim;
         let sampled = if is_libcachesim { main_max } else { space.ways };
         WTinyLfu {
             segments: Lists::new((3 * sets) as u32, slots as u32),
@@ -146,7 +176,7 @@ impl Eviction for WTinyLfu {
             sketch: Sketch::new(space.sets, main_max),
             counted: vec![0; sets],
             owes: vec![false; sets],
-            sample: u64::from(settings.wtinylfu_sample) * u64::from(sampled),
+            sample: u64::from(given.sample) * u64::from(sampled),
             window_max,
             main_max,
             probation_max: main_max / 5,

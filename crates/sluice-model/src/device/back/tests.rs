@@ -1,7 +1,7 @@
 //! Flash behind the cache, without a cache: what estimates see.
 
 use super::*;
-use crate::config::RawConfig;
+use crate::config::DeviceConfig;
 
 impl<O: Observer> Back<O> {
     /// Panics if the mapping and the blocks contradict each other.
@@ -12,7 +12,7 @@ impl<O: Observer> Back<O> {
 
 #[test]
 fn an_estimate_sees_the_channel_of_its_page() {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in [
         ("device.capacity", "16MiB"),
         ("cache.capacity", "1MiB"),
@@ -22,7 +22,7 @@ fn an_estimate_sees_the_channel_of_its_page() {
     ] {
         raw.set(key, value).unwrap();
     }
-    let mut back: Back<()> = Back::new(&raw.check().unwrap(), 1);
+    let mut back: Back<()> = Back::new(&DeviceConfig::new(&raw).unwrap(), 1);
     back.watch_queues();
     let stats = &mut Stats::default();
     // The first write goes to die 0, the second to die 1, on the other channel.

@@ -5,7 +5,7 @@ mod contents;
 
 use super::*;
 use crate::cache::EVICTIONS;
-use crate::config::{Precondition, RawConfig};
+use crate::config::{DeviceConfig, Precondition};
 use crate::ftl::victim::GC_VICTIMS;
 use crate::request::{Op, ServedBy};
 use contents::{Contents, ZEROS};
@@ -128,7 +128,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("ftl.wear_levelling", &["none", "static"]),
         ("write_log.store_index", &["wait", "behind"]),
     ];
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, values) in choices.iter().chain(FLASH) {
         let value = values[rng.below(values.len() as u64) as usize];
         raw.set(key, value).expect("a value of the parameter");
@@ -157,7 +157,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         raw.set("write_log.capacity", log).expect("a size");
         raw.set("cache.write", "back").expect("a value");
     }
-    raw.check().ok()
+    DeviceConfig::new(&raw).ok()
 }
 
 /// Answers for the stores that the device has not seen.

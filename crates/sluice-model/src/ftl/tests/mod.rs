@@ -10,8 +10,9 @@ mod timing;
 mod victims;
 mod wear;
 
+use super::order::ALLOCATIONS;
 use super::*;
-use crate::config::RawConfig;
+use crate::config::DeviceConfig;
 use crate::nand::Nand;
 use sluice_units::Rng;
 
@@ -19,11 +20,11 @@ use sluice_units::Rng;
 const SEED: u64 = 1;
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in pairs {
         raw.set(key, value).unwrap();
     }
-    let config = raw.check().unwrap();
+    let config = DeviceConfig::new(&raw).unwrap();
     Settings::clone(&config)
 }
 

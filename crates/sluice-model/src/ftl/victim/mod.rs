@@ -8,6 +8,7 @@ mod fifo;
 mod greedy;
 mod windowed;
 
+use sluice_params::Registered;
 use sluice_units::Rng;
 
 /// The facts about a victim policy that users see.
@@ -87,6 +88,16 @@ pub struct GcVictimEntry {
     pub info: GcInfo,
     /// Makes a policy that holds no line.
     pub build: fn(&GcSpace) -> AnyGcVictim,
+}
+
+impl Registered for GcVictimEntry {
+    fn all() -> &'static [GcVictimEntry] {
+        GC_VICTIMS
+    }
+
+    fn name(&self) -> &'static str {
+        self.info.name
+    }
 }
 
 /// Makes the enum that dispatches statically and the registry from one list.

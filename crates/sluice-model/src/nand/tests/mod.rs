@@ -5,7 +5,7 @@ mod naive;
 mod wear;
 
 use super::*;
-use crate::config::RawConfig;
+use crate::config::DeviceConfig;
 use naive::{Ask, Naive};
 use proptest::prelude::*;
 
@@ -23,11 +23,11 @@ const BASE: &[(&str, &str)] = &[
 ];
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
-    let mut raw = RawConfig::default();
+    let mut raw = DeviceConfig::builder();
     for (key, value) in BASE.iter().chain(pairs) {
         raw.set(key, value).unwrap();
     }
-    Settings::clone(&raw.check().unwrap())
+    Settings::clone(&DeviceConfig::new(&raw).unwrap())
 }
 
 fn ask(nand: &mut Nand, request: &Ask) -> Option<Served> {

@@ -2,7 +2,7 @@
 //! down for each moment, and an operation's progress is counted, never computed.
 
 use super::super::op::Verb;
-use crate::config::{NandSettings, ReadFirst};
+use crate::config::{NandSettings, ReadFirst, Suspend};
 use crate::nand::Origin;
 use std::collections::VecDeque;
 
@@ -90,7 +90,7 @@ impl Naive {
 
     fn ask(&mut self, now: usize, ask: &Ask) -> (usize, usize) {
         let die = ask.die as usize;
-        let Some(rules) = self.settings.timing.read_first.clone() else {
+        let Some(rules) = self.settings.read_first.clone() else {
             let from = now.max(self.dies[die].reserved_to);
             return (from, self.reserve(from, die, ask.verb, ask.origin));
         };
@@ -119,8 +119,8 @@ impl Naive {
         };
         let suspends = match current.verb {
             Verb::Read => false,
-            Verb::Program => ["program", "both"].contains(&rules.suspend),
-            Verb::Erase => ["erase", "both"].contains(&rules.suspend),
+            Verb::Program => [Suspend::Program, Suspend::Both].contains(&rules.suspend),
+            Verb::Erase => [Suspend::Erase, Suspend::Both].contains(&rules.suspend),
         };
         if reserved_to > end || !suspends || current.overtaken == rules.suspend_reads {
             return reserved_to.max(end);
@@ -156,7 +156,7 @@ impl Naive {
     /// When the cells begin, when the die is free and when the data is out.
     fn parts(&mut self, from: usize, die: usize, verb: Verb) -> (usize, usize, usize) {
         let [command, transfer, read, program, erase] = [
-            self.settings.timing.command,
+            self.settings.command,
             self.settings.transfer,
             self.settings.read,
             self.settings.program,
@@ -170,7 +170,7 @@ impl Naive {
                 let ready = (cells + read).max(out_at);
                 let done = self.bus(ready, die, transfer);
                 self.dies[die].out_at = done;
-                let end = if self.settings.timing.cache_read {
+                let end = if self.settings.cache_read {
                     ready
                 } else {
                     done

@@ -1,10 +1,7 @@
 //! What can be wrong with a configuration. Each message is one line.
 
-use sluice_units::Ps;
-
 /// A key, a value or a combination that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ConfigError {
     /// No parameter has this name.
     #[error(
@@ -35,35 +32,6 @@ pub enum ConfigError {
         /// What would be accepted.
         expected: String,
     },
-    /// The shared object that `cache.policy` names cannot be used.
-    #[error(
-        "bad value for `cache.policy`: {path:?}: {why}; expected {}",
-        policy_expected()
-    )]
-    Plugin {
-        /// Its path.
-        path: String,
-        /// Why not.
-        why: String,
-    },
-    /// The parameter has its value for as long as the device is there.
-    #[error("`{key}` cannot change while the device runs; what can: {}", valid.join(", "))]
-    Fixed {
-        /// The parameter.
-        key: String,
-        /// Those that can change.
-        valid: &'static [&'static str],
-    },
-    /// A guest gives a parameter a time that only its host may give it.
-    #[error("bad value for `{key}`: {value:?}; from a guest expected at most {longest}")]
-    TooLong {
-        /// The parameter.
-        key: String,
-        /// The value as given.
-        value: String,
-        /// The longest time.
-        longest: Ps,
-    },
     /// Each value is valid, but not all of them together.
     #[error("impossible configuration: {}: {message}", pairs(settings))]
     Impossible {
@@ -72,12 +40,6 @@ pub enum ConfigError {
         /// Why, and what would be accepted.
         message: String,
     },
-}
-
-/// What `cache.policy` takes.
-fn policy_expected() -> String {
-    let param = super::params::index_of("cache.policy").map(|index| &super::params::PARAMS[index]);
-    param.map_or_else(String::new, |param| param.kind.expected())
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {
@@ -97,7 +59,7 @@ fn pairs(settings: &[(&'static str, String)]) -> String {
 }
 
 /// The candidate most like `text`, if it is like it at all.
-pub(super) fn nearest(
+pub(crate) fn nearest(
     text: &str,
     candidates: impl Iterator<Item = &'static str>,
 ) -> Option<&'static str> {

@@ -1,13 +1,13 @@
 //! Values as they were given, each valid for its own parameter.
 
-use super::checked::DeviceConfig;
-use super::error::{ConfigError, nearest};
-use super::params::{PARAMS, Param};
-use super::value::Value;
+use crate::error::{ConfigError, nearest};
+use crate::kind::Value;
+use crate::param::Param;
+use crate::typed::Typed;
 use sluice_units::{Bytes, Ps, Ratio};
 
-/// A value for every parameter of a list: of a device's, unless it was made by [`RawConfig::of`].
-/// Contradictions are found by the constructor of the checked configuration alone.
+/// A value for every parameter of a list. Contradictions are found by the constructor of the
+/// checked configuration alone.
 #[derive(Clone, Debug)]
 pub struct RawConfig {
     params: &'static [Param],
@@ -23,13 +23,6 @@ impl PartialEq for RawConfig {
 }
 
 impl Eq for RawConfig {}
-
-impl Default for RawConfig {
-    /// Every parameter of a device at its default.
-    fn default() -> RawConfig {
-        RawConfig::of(PARAMS)
-    }
-}
 
 impl RawConfig {
     /// Every parameter of `params` at its default. A default that its own kind refuses is a bug.
@@ -88,107 +81,78 @@ impl RawConfig {
         keys.zip(texts).collect()
     }
 
-    /// Checks a device's values against each other. Nothing else validates.
+    /// The value of a key.
     ///
-    /// # Errors
-    /// [`ConfigError::Impossible`].
-    pub fn check(&self) -> Result<DeviceConfig, ConfigError> {
-        DeviceConfig::new(self)
+    /// Panics on a key that there is not, or if the type does not fit the kind of its parameter: a
+    /// list's owner asks for what the list declares. [`params!`](crate::params) asks so.
+    pub fn read<T: Typed>(&self, key: &str) -> T {
+        let value = self.value(key).expect("a key of the list");
+        let typed = T::of(value);
+        typed.unwrap_or_else(|| unreachable!("{key} is of another type than {value}"))
     }
 
-    /// The value of a key that takes a time.
-    ///
-    /// Like the getters below it panics on a key that there is not, or of another kind: a
-    /// constructor asks for what its own list declares.
-    pub fn time(&self, key: &'static str) -> Ps {
-        match self.value(key) {
-            Value::Time(time) => time,
-            other => unreachable!("{key} is a time, not {other}"),
-        }
+    /// The value of any key, or `None` if there is no such key.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        self.index_of(key).map(|index| &self.values[index])
     }
 
-    /// The value of any key, if it is a time.
-    pub(crate) fn time_of(&self, key: &str) -> Option<Ps> {
-        match self.index_of(key).map(|index| &self.values[index]) {
-            Some(Value::Time(time)) => Some(*time),
-            _ => None,
-        }
-    }
-
-    /// The value of a key that takes a whole number.
-    pub fn count(&self, key: &'static str) -> u64 {
-        match self.value(key) {
-            Value::Count(count) => count,
-            other => unreachable!("{key} is a count, not {other}"),
-        }
-    }
-
-    /// The value of a key that takes a whole number or a word; `None` for the word.
-    pub fn count_or_word(&self, key: &'static str) -> Option<u64> {
-        match self.value(key) {
-            Value::Count(count) => Some(count),
-            Value::Choice(_) | Value::Word(_) => None,
-            other => unreachable!("{key} is a count, not {other}"),
-        }
-    }
-
-    /// The value of a key that takes a size, in bytes; `None` for the word that stands for none.
-    pub fn bytes(&self, key: &'static str) -> Option<Bytes> {
-        match self.value(key) {
-            Value::Size(size) => Some(size),
-            Value::None | Value::Word(_) | Value::Share(_) => None,
-            other => unreachable!("{key} is a size, not {other}"),
-        }
-    }
-
-    /// The value of a key that takes a share; `None` for the word that stands for none.
-    pub fn share(&self, key: &'static str) -> Option<Ratio> {
-        match self.value(key) {
-            Value::Share(share) => Some(share),
-            Value::None | Value::Word(_) | Value::Size(_) | Value::Count(_) => None,
-            other => unreachable!("{key} is a share, not {other}"),
-        }
-    }
-
-    /// The value of a key that takes one of some names.
-    pub fn choice(&self, key: &'static str) -> &'static str {
-        match self.value(key) {
-            Value::Choice(name) => name,
-            other => unreachable!("{key} is a choice, not {other}"),
-        }
-    }
-
-    /// The value of a key that takes names in an order: the index of each.
-    pub fn order(&self, key: &'static str) -> [u8; 6] {
-        match self.value(key) {
-            Value::Order(_, order) => order,
-            other => unreachable!("{key} is an order, not {other}"),
-        }
+    /// Whether a parameter has the value that it has if none is given.
+    pub fn is_default(&self, param: &Param) -> bool {
+        self.value(param.key) == param.kind.parse(param.default).as_ref()
     }
 
     /// That the values of these keys cannot be together, and why.
-    pub fn impossible(&self, keys: &[&'static str], message: String) -> ConfigError {
-        let text = |key: &&'static str| (*key, self.value(key).to_string());
-        let settings = keys.iter().map(text).collect();
-        ConfigError::Impossible { settings, message }
-    }
-
-    /// The same with a cache of so many bytes.
-    pub(super) fn with_cache_of(&self, bytes: u64) -> RawConfig {
-        let mut raw = self.clone();
-        let index = raw.index_of("cache.capacity").expect("a key of PARAMS");
-        raw.values[index] = Value::Size(Bytes(bytes));
-        raw
-    }
-
-    pub(super) fn value(&self, key: &'static str) -> Value {
-        let index = self.index_of(key);
-        self.values[index.expect("a key of the list")].clone()
+    pub fn impossible(&self, keys: &[&'static str], message: impl Into<String>) -> ConfigError {
+        let text = |key: &&'static str| (*key, self.get(key).expect("a key of the list"));
+        ConfigError::Impossible {
+            settings: keys.iter().map(text).collect(),
+            message: message.into(),
+        }
     }
 
     fn index_of(&self, key: &str) -> Option<usize> {
         self.params.iter().position(|param| param.key == key)
     }
+
+    // OLD GETTERS
+    /// The value of a key that takes a time.
+    pub fn time(&self, key: &'static str) -> Ps {
+        self.read(key)
+    }
+
+    /// The value of a key that takes a whole number.
+    pub fn count(&self, key: &'static str) -> u64 {
+        self.read(key)
+    }
+
+    /// The value of a key that takes a whole number or a word; `None` for the word.
+    pub fn count_or_word(&self, key: &'static str) -> Option<u64> {
+        self.read(key)
+    }
+
+    /// The value of a key that takes a size, in bytes; `None` for the word that stands for none.
+    pub fn bytes(&self, key: &'static str) -> Option<Bytes> {
+        self.read(key)
+    }
+
+    /// The value of a key that takes a share; `None` for the word that stands for none.
+    pub fn share(&self, key: &'static str) -> Option<Ratio> {
+        self.read(key)
+    }
+
+    /// The value of a key that takes one of some names.
+    pub fn choice(&self, key: &'static str) -> &'static str {
+        match self.value(key) {
+            Some(Value::Choice(_, name) | Value::Flag(_, name) | Value::Word(name)) => name,
+            other => unreachable!("{key} is a choice, not {other:?}"),
+        }
+    }
+
+    /// The value of a key that takes names in an order: the index of each.
+    pub fn order(&self, key: &'static str) -> [u8; 6] {
+        self.read(key)
+    }
+    // END
 }
 
 /// The keys of the table that a wrong key names, or else the tables.

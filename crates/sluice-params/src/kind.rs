@@ -11,10 +11,8 @@ pub enum Kind {
         /// The largest time accepted.
         max: Ps,
     },
-    /// A size with its unit, a whole number of pages.
+    /// A size with its unit. Zero is never accepted.
     Size,
-    /// A size with its unit, or `none`.
-    SizeOrNone,
     /// A size, or a percentage of `device.capacity`.
     SizeOrShare,
     /// A whole number.
@@ -24,19 +22,8 @@ pub enum Kind {
         /// The largest number accepted.
         max: u64,
     },
-    /// A number of ways, or `full`.
-    Ways,
     /// A number of blocks, or a percentage of a plane's blocks.
     BlocksOrShare,
-    /// A whole number, or a word that stands for none or all.
-    CountOr {
-        /// The word.
-        word: &'static str,
-        /// The smallest number accepted.
-        min: u64,
-        /// The largest number accepted.
-        max: u64,
-    },
     /// A percentage or ratio.
     Share {
         /// The largest share accepted, in percent. Zero is never accepted.
@@ -44,35 +31,83 @@ pub enum Kind {
     },
     /// These names, each once, in any order and without a space between.
     Order(&'static [&'static str; 6]),
-    /// One of the names that the function gives.
-    Choice(fn() -> Vec<&'static str>),
-    /// The same, or the path of a shared object: what has a slash in it or ends in `.so`.
-    ChoiceOrPath(fn() -> Vec<&'static str>),
+    /// Whether something is so: one of two words.
+    Flag {
+        /// The word for no.
+        off: &'static str,
+        /// The word for yes.
+        on: &'static str,
+    },
+    /// One of some names.
+    Choice(fn() -> Vec<Choice>),
+    /// One of some names, or the path of a shared object: what has a slash in it or ends in `.so`.
+    ChoiceOrPath(fn() -> Vec<Choice>),
     /// A value of another kind, or a word that stands for there being none.
     Or(&'static str, &'static Kind),
 }
 
+/// One of the names that a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The name.
+    pub name: &'static str,
+    /// What it means; empty if that is told elsewhere, as for a registry's entries.
+    pub meaning: &'static str,
+}
+
+impl Choice {
+    /// Choices whose meanings are told elsewhere.
+    pub fn plain(names: impl IntoIterator<Item = &'static str>) -> Vec<Choice> {
+        let plain = |name| Choice { name, meaning: "" };
+        names.into_iter().map(plain).collect()
+    }
+}
+
+/// A time of any length that can be meant.
+pub const TIME: Kind = Kind::Time {
+    max: Ps::from_ms(10_000),
+};
+
 /// A value of its parameter's kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub enum Value {
+    /// Of [`Kind::Time`].
     Time(Ps),
+    /// Of [`Kind::Size`], or the size of [`Kind::SizeOrShare`].
     Size(Bytes),
+    /// Of [`Kind::Count`], or the number of [`Kind::BlocksOrShare`].
     Count(u64),
+    /// Of [`Kind::Share`] and of the two that take a share beside something else.
     Share(Ratio),
-    Full,
-    /// Names, and their indices in the order given.
+    /// Of [`Kind::Order`]: the names, and their indices in the order given.
     Order(&'static [&'static str; 6], [u8; 6]),
-    None,
-    Choice(&'static str),
+    /// Of [`Kind::Flag`], with its word.
+    Flag(bool, &'static str),
+    /// Of [`Kind::Choice`]: the index of a name, and the name.
+    Choice(usize, &'static str),
+    /// The word of [`Kind::Or`].
     Word(&'static str),
+    /// The path of [`Kind::ChoiceOrPath`].
     Path(String),
 }
 
-const WAYS_MAX: u64 = 1 << 20;
 const GC_BLOCKS_MAX: u64 = 1 << 20;
 
 impl Kind {
-    pub(super) fn parse(&self, text: &str) -> Option<Value> {
+    /// Yes or no.
+    pub const NO_YES: Kind = Kind::Flag {
+        off: "no",
+        on: "yes",
+    };
+
+    /// On or off.
+    pub const OFF_ON: Kind = Kind::Flag {
+        off: "off",
+        on: "on",
+    };
+
+    /// The value that a text means, if it means one of this kind.
+    pub fn parse(&self, text: &str) -> Option<Value> {
         let text = text.trim();
         match self {
             Kind::Time { max } => text
@@ -85,21 +120,18 @@ impl Kind {
                 .ok()
                 .filter(|size| *size > Bytes(0))
                 .map(Value::Size),
-            Kind::SizeOrNone if text == "none" => Some(Value::None),
-            Kind::SizeOrNone => Kind::Size.parse(text),
             Kind::SizeOrShare => Kind::Size.parse(text).or_else(|| share(text, 100)),
             Kind::Count { min, max } => count(text, *min, *max),
-            Kind::Ways if text == "full" => Some(Value::Full),
-            Kind::Ways => count(text, 1, WAYS_MAX),
             Kind::BlocksOrShare => count(text, 1, GC_BLOCKS_MAX).or_else(|| share(text, 50)),
-            Kind::CountOr { word, .. } if text == *word => Some(Value::Choice(word)),
-            Kind::CountOr { min, max, .. } => count(text, *min, *max),
             Kind::Share { max_percent } => share(text, *max_percent),
             Kind::Order(names) => order(text, names).map(|order| Value::Order(names, order)),
-            Kind::Choice(names) => names()
-                .into_iter()
-                .find(|name| *name == text)
-                .map(Value::Choice),
+            Kind::Flag { off, .. } if text == *off => Some(Value::Flag(false, off)),
+            Kind::Flag { on, .. } => (text == *on).then_some(Value::Flag(true, on)),
+            Kind::Choice(choices) => {
+                let mut named = (0..).zip(choices());
+                let (index, choice) = named.find(|(_, choice)| choice.name == text)?;
+                Some(Value::Choice(index, choice.name))
+            }
             Kind::ChoiceOrPath(names) => Kind::Choice(*names).parse(text).or_else(|| path(text)),
             Kind::Or(word, _) if text == *word => Some(Value::Word(word)),
             Kind::Or(_, kind) => kind.parse(text),
@@ -111,20 +143,13 @@ impl Kind {
         match self {
             Kind::Time { max } => format!("a time from 0 to {max} in s, ms, us, ns or ps"),
             Kind::Size => "a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB".to_owned(),
-            Kind::SizeOrNone => {
-                "\"none\" or a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB".to_owned()
-            }
             Kind::SizeOrShare => {
                 "a size such as 16MiB, or a percentage of device.capacity up to 100%".to_owned()
             }
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
-            Kind::Ways => format!("\"full\" or a number of ways from 1 to {WAYS_MAX}"),
             Kind::BlocksOrShare => {
                 "a number of blocks from 1, or a percentage of a plane's blocks up to 50%"
                     .to_owned()
-            }
-            Kind::CountOr { word, min, max } => {
-                format!("\"{word}\" or a whole number from {min} to {max}")
             }
             Kind::Share { max_percent } => {
                 format!("a percentage or ratio above 0, up to {max_percent}%")
@@ -136,20 +161,50 @@ impl Kind {
                     names.concat()
                 )
             }
-            Kind::Choice(names) => format!("one of {}", names().join(", ")),
-            Kind::ChoiceOrPath(names) => format!(
+            Kind::Flag { .. } | Kind::Choice(_) | Kind::Or(_, Kind::Choice(_)) => {
+                format!("one of {}", self.choices().join(", "))
+            }
+            Kind::ChoiceOrPath(_) => format!(
                 "one of {}, or the path of a shared object such as ./mine.so",
-                names().join(", ")
+                self.choices().join(", ")
             ),
             Kind::Or(word, kind) => format!("\"{word}\" or {}", kind.expected()),
         }
     }
 
-    /// The names a choice has; nothing for other kinds.
+    /// The names that a choice takes; nothing for other kinds.
     pub fn choices(&self) -> Vec<&'static str> {
+        let options = self.options().into_iter();
+        options.map(|choice| choice.name).collect()
+    }
+
+    /// The names that a choice takes, with what they mean; nothing for other kinds.
+    pub fn options(&self) -> Vec<Choice> {
+        let plain = |name| Choice { name, meaning: "" };
         match self {
-            Kind::Choice(names) | Kind::ChoiceOrPath(names) => names(),
-            _ => Vec::new(),
+            Kind::Choice(choices) | Kind::ChoiceOrPath(choices) => choices(),
+            Kind::Flag { off, on } => vec![plain(off), plain(on)],
+            Kind::Or(word, Kind::Choice(choices)) => {
+                std::iter::once(plain(word)).chain(choices()).collect()
+            }
+            Kind::Time { .. }
+            | Kind::Size
+            | Kind::SizeOrShare
+            | Kind::Count { .. }
+            | Kind::BlocksOrShare
+            | Kind::Share { .. }
+            | Kind::Order(_)
+            | Kind::Or(..) => Vec::new(),
+        }
+    }
+}
+
+impl Value {
+    /// The index of a choice's name among all of them.
+    pub fn index(&self) -> Option<usize> {
+        match self {
+            Value::Choice(index, _) => Some(*index),
+            _ => None,
         }
     }
 }
@@ -194,12 +249,10 @@ impl fmt::Display for Value {
             Value::Size(size) => size.fmt(f),
             Value::Count(count) => count.fmt(f),
             Value::Share(share) => share.fmt(f),
-            Value::Full => f.write_str("full"),
             Value::Order(names, order) => order
                 .iter()
                 .try_for_each(|index| f.write_str(names[usize::from(*index)])),
-            Value::None => f.write_str("none"),
-            Value::Choice(name) | Value::Word(name) => f.write_str(name),
+            Value::Flag(_, name) | Value::Choice(_, name) | Value::Word(name) => f.write_str(name),
             Value::Path(path) => f.write_str(path),
         }
     }

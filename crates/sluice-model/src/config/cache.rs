@@ -1,0 +1,227 @@
+//! The DRAM cache: sizes, policy, misses in flight.
+
+use super::deref_to_given;
+use crate::cache::{EVICTIONS, EvictionEntry};
+use crate::dram::DramLayout;
+use sluice_params::{Amount, ConfigError, Kind, OrPath, RawConfig, choices, registry};
+use sluice_units::{Bytes, Ps, Ratio};
+
+sluice_params::params! {
+    /// The DRAM cache.
+    pub struct CacheParams {
+        capacity: Amount<Bytes> {
+            key: "cache.capacity",
+            kind: Kind::SizeOrShare,
+            default: "5%",
+            meaning: "bytes of DRAM cache; a share is rounded down to whole sets of pages",
+            source: "Cylon section 5.1.1: 4.8 GB for 96 GB",
+        }
+        policy: OrPath<&'static EvictionEntry> {
+            key: "cache.policy",
+            kind: Kind::ChoiceOrPath(registry::<EvictionEntry>),
+            default: "fifo",
+            meaning: "which page leaves a full set; docs/extending.md says how to write one",
+            source: "Cylon section 5.4: FIFO unless stated otherwise",
+        }
+        ways: Option<u64> {
+            key: "cache.ways",
+            kind: Kind::Or("full", &Kind::Count { min: 1, max: 1 << 20 }),
+            default: "full",
+            meaning: "pages in a set; LPN modulo the number of sets chooses the set",
+            source: "assumed: Cylon's cache is looked up by LPN, any page in any slot",
+        }
+        index_latency: Ps {
+            key: "cache.index_latency",
+            default: "0ns",
+            meaning: "time to find out whether and where a page is in the cache",
+            source: "Cylon section 4.8: part of its 150 ns; SkyByte section V has 49 ns",
+        }
+        hit_latency: Ps {
+            key: "cache.hit_latency",
+            default: "150ns",
+            meaning: "time of the DRAM: of a hit, and of the way from a filled slot to the host",
+            source: "Cylon section 4.8: remote-NUMA access, about 150 ns",
+        }
+        write: WritePolicy {
+            key: "cache.write",
+            default: "back",
+            meaning: "when a written page is programmed",
+            source: "Cylon section 2: the CMM-H's cache is write-back",
+        }
+        programs_clean: bool {
+            key: "cache.write_back",
+            kind: Kind::Flag { off: "dirty", on: "all" },
+            default: "dirty",
+            meaning: "dirty: of the pages that leave the cache, those that were written are \
+                      programmed; all: the others too, as in a device that does not know which \
+                      were",
+            source: "Cylon section 2: the CMM-H's cache is write-back; SkyByte's artifact has all \
+                     in its designs without a log (doi:10.5281/zenodo.14660184, \
+                     src/SkyByte-Sim/ftl.cc)",
+        }
+        store_miss: StoreMiss {
+            key: "cache.store_miss",
+            default: "rmw",
+            meaning: "what a store does whose page is not cached",
+            source: "CMM-H case study section 3: a store that misses waits for the read of its \
+                     page",
+        }
+        loads_around: bool {
+            key: "cache.load_miss",
+            kind: Kind::Flag { off: "fill", on: "around" },
+            default: "fill",
+            meaning: "fill: the page of a load comes into the cache; around: its line goes to the \
+                      host and no page stays, as in a device without a cache, with store_miss = \
+                      around",
+            source: "CMM-H case study section 3: a page that is read stays in the cache",
+        }
+        track_lines: bool {
+            key: "cache.track_lines",
+            kind: Kind::NO_YES,
+            default: "no",
+            meaning: "whether to count the 64-byte lines touched and written of each page that \
+                      leaves",
+            source: "SkyByte Figures 5 and 6 show what it counts",
+        }
+        pin_max: Ratio {
+            key: "cache.pin_max",
+            kind: Kind::Share { max_percent: 90 },
+            default: "50%",
+            meaning: "the share of a set that can be pinned, rounded down; one page stays free to \
+                      go",
+            source: "assumed: half of the cache stays a cache",
+        }
+    }
+}
+
+sluice_params::params! {
+    /// Misses in flight.
+    pub struct MshrParams {
+        entries: u32 {
+            key: "mshr.entries",
+            kind: Kind::Count { min: 1, max: 65_536 },
+            default: "256",
+            meaning: "pages that can be on their way into the cache at once",
+            source: "assumed: four for each die",
+        }
+        requests: u32 {
+            key: "mshr.requests",
+            kind: Kind::Count { min: 0, max: 65_536 },
+            default: "0",
+            meaning: "accesses that can wait for pages on their way at once; 0: no bound",
+            source: "assumed: no bound but the MSHR entries",
+        }
+    }
+}
+
+choices! {
+    /// When a written page is programmed.
+    pub enum WritePolicy {
+        Back = "back": "when it leaves the cache",
+        Through = "through": "at each store",
+    }
+}
+
+choices! {
+    /// What a store does whose page is not cached.
+    pub enum StoreMiss {
+        Rmw = "rmw": "it waits until its page is read",
+        Merge = "merge": "the page is read, but the line is kept and nobody waits",
+        Around = "around": "the page is read, changed and programmed outside the cache",
+    }
+}
+
+/// The cache's checked values.
+#[derive(Clone, Debug)]
+pub struct CacheSettings {
+    /// As it was given.
+    pub given: CacheParams,
+    /// Pages in the DRAM cache.
+    pub pages: u32,
+    /// Pages in each of its sets. Divides `pages`.
+    pub ways: u32,
+    /// The eviction policy; any, if a shared object decides in its place.
+    pub eviction: &'static EvictionEntry,
+    /// The shared object that decides in its place.
+    pub plugin: Option<String>,
+    /// Time of the DRAM, in a hit and in a miss: of an idle one, if it has banks.
+    pub hit_latency: Ps,
+    /// Pages of a set that can be pinned. Less than `ways`.
+    pub pins_per_set: u32,
+    page_bytes: u64,
+}
+
+impl MshrParams {
+    /// Accesses waiting for fills at once, if that is bounded.
+    pub fn bound(&self) -> Option<u32> {
+        Some(self.requests).filter(|bound| *bound > 0)
+    }
+}
+
+deref_to_given!(CacheSettings, CacheParams);
+
+impl CacheSettings {
+    /// Bytes of DRAM cache.
+    pub fn capacity(&self) -> Bytes {
+        Bytes(u64::from(self.pages) * self.page_bytes)
+    }
+
+    pub(super) fn new(
+        raw: &RawConfig,
+        device_pages: u32,
+        page_bytes: u64,
+        dram: Option<&DramLayout>,
+    ) -> Result<CacheSettings, ConfigError> {
+        let given = CacheParams::new(raw);
+        let (pages, ways) = sizes(raw, &given, device_pages, page_bytes)?;
+        let (eviction, plugin) = match &given.policy {
+            OrPath::Choice(entry) => (*entry, None),
+            OrPath::Path(path) => (&EVICTIONS[0], Some(path.clone())),
+        };
+        Ok(CacheSettings {
+            pages,
+            ways,
+            eviction,
+            plugin,
+            hit_latency: dram.map_or(given.hit_latency, DramLayout::idle_read),
+            pins_per_set: given.pin_max.floor_of(u64::from(ways)) as u32,
+            page_bytes,
+            given,
+        })
+    }
+}
+
+/// The cache's pages and ways.
+fn sizes(
+    raw: &RawConfig,
+    given: &CacheParams,
+    device_pages: u32,
+    page_bytes: u64,
+) -> Result<(u32, u32), ConfigError> {
+    let keys = ["cache.capacity", "cache.ways", "device.capacity"];
+    let pages = match given.capacity {
+        Amount::Share(share) => {
+            let pages = share.floor_of(u64::from(device_pages));
+            pages - pages % given.ways.unwrap_or(1)
+        }
+        Amount::Absolute(size) if size.0.is_multiple_of(page_bytes) => size.0 / page_bytes,
+        Amount::Absolute(_) => {
+            let message = format!("not a multiple of the page size, {page_bytes} bytes");
+            return Err(raw.impossible(&["cache.capacity"], message));
+        }
+    };
+    if pages > u64::from(device_pages) {
+        let message = "the cache is larger than the device; give it the same size at most";
+        return Err(raw.impossible(&["cache.capacity", "device.capacity"], message));
+    }
+    if pages == 0 {
+        let message = "the cache has no page; give it one page for each way at least";
+        return Err(raw.impossible(&keys, message));
+    }
+    let ways = given.ways.unwrap_or(pages);
+    if !pages.is_multiple_of(ways) {
+        let message = format!("{pages} pages are not a multiple of {ways} ways");
+        return Err(raw.impossible(&["cache.capacity", "cache.ways"], message));
+    }
+    Ok((pages as u32, ways as u32))
+}

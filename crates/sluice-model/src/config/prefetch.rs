@@ -1,0 +1,90 @@
+//! Prefetching.
+
+use super::deref_to_given;
+use crate::prefetch::{PICKS_MAX, PREFETCHES, PrefetchEntry, ThrottleParams};
+use sluice_params::{ConfigError, Kind, RawConfig, choices};
+
+sluice_params::params! {
+    /// Prefetching.
+    pub struct PrefetchParams {
+        policy: &'static PrefetchEntry {
+            key: "prefetch.policy",
+            default: "none",
+            meaning: "which pages are brought in before they are asked for",
+            source: "Cylon section 5.4: disabled unless stated otherwise",
+        }
+        degree: u32 {
+            key: "prefetch.degree",
+            kind: Kind::Count { min: 0, max: PICKS_MAX as u64 },
+            default: "0",
+            meaning: "pages that one access brings in at most besides its own",
+            source: "Cylon Table 2: 0 to 8",
+        }
+        distance: u32 {
+            key: "prefetch.distance",
+            kind: Kind::Count { min: 1, max: 4_096 },
+            default: "16",
+            meaning: "how far ahead of its accesses a followed stream may run, in pages or strides",
+            source: "Srinath et al., HPCA 2007, Table 1: the middle configuration",
+        }
+        streams: u32 {
+            key: "prefetch.streams",
+            kind: Kind::Count { min: 1, max: 256 },
+            default: "64",
+            meaning: "streams that the stride and stream prefetchers follow at once",
+            source: "assumed: more than a few threads have",
+        }
+        throttle: ThrottleRule {
+            key: "prefetch.throttle",
+            default: "none",
+            meaning: "what turns the prefetcher up and down",
+            source: "assumed: off, as in Cylon; Srinath et al., HPCA 2007, for feedback",
+        }
+    }
+}
+
+choices! {
+    /// What turns the prefetcher up and down.
+    pub enum ThrottleRule {
+        None = "none": "nothing",
+        Feedback = "feedback": "accuracy, lateness and pollution decide how much of degree and \
+                                distance is used",
+    }
+}
+
+/// The prefetcher's checked values.
+#[derive(Clone, Debug)]
+pub struct PrefetchSettings {
+    /// As it was given.
+    pub given: PrefetchParams,
+    /// The throttle, if there is one.
+    pub throttle: Option<ThrottleParams>,
+}
+
+deref_to_given!(PrefetchSettings, PrefetchParams);
+
+impl PrefetchSettings {
+    pub(super) fn new(raw: &RawConfig, device: u64) -> Result<PrefetchSettings, ConfigError> {
+        let given = PrefetchParams::new(raw);
+        for prefetcher in PREFETCHES {
+            let is_chosen = prefetcher.info.name == given.policy.info.name;
+            (prefetcher.check)(raw, is_chosen, device)?;
+        }
+        if given.degree == 0 && given.policy.info.name != "none" {
+            let message = "a prefetcher of degree 0 does nothing; give it a degree of 1 at least, \
+                           or set prefetch.policy = none";
+            return Err(raw.impossible(&["prefetch.policy", "prefetch.degree"], message));
+        }
+        let throttle = ThrottleParams::new(raw);
+        if throttle.accuracy_low > throttle.accuracy_high {
+            let keys = ["prefetch.accuracy_low", "prefetch.accuracy_high"];
+            let message = "low accuracy cannot begin above high accuracy; swap the two";
+            return Err(raw.impossible(&keys, message));
+        }
+        let throttle = match given.throttle {
+            ThrottleRule::None => None,
+            ThrottleRule::Feedback => Some(throttle),
+        };
+        Ok(PrefetchSettings { given, throttle })
+    }
+}

@@ -1,0 +1,48 @@
+//! Why a device cannot be made or tuned. Each message is one line.
+
+use crate::config::PARAMS;
+use sluice_params::ConfigError;
+use sluice_units::Ps;
+
+/// Why a device cannot be as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// A key, a value or a combination cannot be.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The shared object that `cache.policy` names cannot be used.
+    #[error(
+        "bad value for `cache.policy`: {path:?}: {why}; expected {}",
+        policy_expected()
+    )]
+    Plugin {
+        /// Its path.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// The parameter has its value for as long as the device is there.
+    #[error("`{key}` cannot change while the device runs; what can: {}", valid.join(", "))]
+    Fixed {
+        /// The parameter.
+        key: String,
+        /// Those that can change.
+        valid: Vec<String>,
+    },
+    /// A guest gives a parameter a time that only its host may give it.
+    #[error("bad value for `{key}`: {value:?}; from a guest expected at most {longest}")]
+    TooLong {
+        /// The parameter.
+        key: String,
+        /// The value as given.
+        value: String,
+        /// The longest time.
+        longest: Ps,
+    },
+}
+
+/// What `cache.policy` takes.
+fn policy_expected() -> String {
+    let param = PARAMS.iter().find(|param| param.key == "cache.policy");
+    param.map_or_else(String::new, |param| param.kind.expected())
+}
