@@ -3,7 +3,7 @@
 use crate::heap::SPACE;
 use crate::{altstack, fork, kin, malloc, mask, old_signals, system};
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::*};
-use sluice_runtime::{Engine, Place, Session, Space, StartError, Trap};
+use sluice_runtime::{Engine, Place, Session, Space, StartError, Trap, with_all_numbers};
 use std::path::Path;
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
@@ -55,7 +55,7 @@ extern "C" fn construct() {
         None => Heap::Next,
         Some(dir) => {
             sluice_runtime::fatal::on_panic();
-            match start(Path::new(&dir)) {
+            match with_all_numbers(|| start(Path::new(&dir))) {
                 Ok(heap) => heap,
                 Err(e) => refuse_session(Path::new(&dir), &e.0),
             }

@@ -56,37 +56,54 @@ pub fn forget_all_but(kept: Option<i32>) {
 }
 
 /// Calls with the number from which a high one is to be sought, and with room for it.
-///
-/// The program's limit is raised for that moment, as far as it may be: numbers above it stay valid,
-/// and the program cannot use them, but may have some from before it lowered its limit.
 fn with_room<R>(call: impl FnOnce(u64) -> R) -> R {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    let ask = |new: *const libc::rlimit, old: *mut libc::rlimit| {
-        // SAFETY: null or live limits; of this process.
-        unsafe { sys!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, new, old) }.is_ok()
-    };
-    let is_known = ask(core::ptr::null(), &raw mut limit);
-    if !is_known {
+    let Some(limit) = limit() else {
         return call(FROM);
-    }
+    };
     let from = limit.rlim_cur.min(FROM);
     let enough = from + ROOM;
+    if enough <= limit.rlim_cur {
+        call(from)
+    } else if enough <= limit.rlim_max {
+        with_all_numbers(|| call(from))
+    } else {
+        call(limit.rlim_cur.saturating_sub(ROOM))
+    }
+}
+
+/// Calls with the program's limit of descriptors raised as far as it may be.
+///
+/// Numbers above the limit stay valid afterwards. The program cannot get them, but may have some
+/// from before it lowered its limit.
+pub fn with_all_numbers<R>(call: impl FnOnce() -> R) -> R {
+    let Some(limit) = limit().filter(|limit| limit.rlim_cur < limit.rlim_max) else {
+        return call();
+    };
     let raised = libc::rlimit {
         rlim_cur: limit.rlim_max,
         ..limit
     };
-    if enough <= limit.rlim_cur {
-        return call(from);
+    let is_raised = change_limit(&raised, core::ptr::null_mut());
+    let result = call();
+    if is_raised {
+        change_limit(&limit, core::ptr::null_mut());
     }
-    if enough <= limit.rlim_max && ask(&raised, core::ptr::null_mut()) {
-        let result = call(from);
-        ask(&limit, core::ptr::null_mut());
-        return result;
-    }
-    call(limit.rlim_cur.saturating_sub(ROOM))
+    result
+}
+
+/// The program's limit of descriptors.
+fn limit() -> Option<libc::rlimit> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    change_limit(core::ptr::null(), &raw mut limit).then_some(limit)
+}
+
+/// Sets the limit and tells the one before; either may be null. Says whether that was possible.
+fn change_limit(new: *const libc::rlimit, old: *mut libc::rlimit) -> bool {
+    // SAFETY: null or live limits; of this process.
+    unsafe { sys!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, new, old) }.is_ok()
 }
 
 impl Engine {

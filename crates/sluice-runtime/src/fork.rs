@@ -6,6 +6,7 @@
 use crate::calm;
 use crate::clock::now_ns;
 use crate::control::{ControlRing, start as start_control};
+use crate::descriptors::with_all_numbers;
 use crate::engine::{Engine, StartError, kind, no_descriptor, os};
 use crate::files;
 use crate::handler::start as start_handlers;
@@ -68,14 +69,14 @@ impl Engine {
         calm::after_fork_in_child();
         thread::after_fork_in_child();
         let cpu = cpu_now();
-        match self.session.trap {
+        with_all_numbers(|| match self.session.trap {
             // The service thread is at the old root.
             Trap::Event => {
                 let begun = thread::start_service_for(None, || self.begin_in_child(cpu));
                 begun.map_err(os("starting the service thread"))?
             }
             Trap::Signal => calm::calm(|| root::visit(|| self.begin_in_child(cpu))),
-        }
+        })
     }
 
     fn begin_in_child(&'static self, cpu: usize) -> Result<(), StartError> {

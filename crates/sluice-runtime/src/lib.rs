@@ -44,7 +44,7 @@ pub use affinity::choose as choose_cpus;
 pub use calibrate::Cost;
 pub use calm::{calm, hold_signals, is_calm, restore_signals};
 pub use clock::now_ns;
-pub use descriptors::{first_guarded, is_guarded};
+pub use descriptors::{first_guarded, is_guarded, with_all_numbers};
 pub use engine::{Engine, StartError};
 pub use lock::Lock;
 pub use root::keep as keep_root;

@@ -347,6 +347,24 @@ fn a_filter_for_all_threads_of_a_program_with_one_binds_that_one() {
     out.evicted();
 }
 
+/// What a program may open itself is what it has asked for. Children and other images could not
+/// have their device then, and ended.
+#[test]
+fn a_program_may_lower_its_limit_of_descriptors() {
+    let script = "ulimit -Sn 6; a=(); for ((i = 0; i < 60000; i++)); do a[i]=$i; done; \
+                  (exec 5</dev/null && ! exec 6</dev/null && echo ${a[59999]}) 2>/dev/null; \
+                  /usr/bin/python3 -c 'print(sum(bytearray(8 << 20)), \
+                  __import__(\"resource\").getrlimit(7)[0])'; echo well";
+    let mut wrong = String::new();
+    for trap in TRAPS {
+        let out = within_limit(&mut small(trap).prepare(["bash", "-c", script]));
+        if fault(&out).is_some() || out.own_stdout() != "59999\n0 6\nwell\n" {
+            writeln!(wrong, "{trap}: {out:#?}").expect("a string grows");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
 /// The words of the error came from the C library, which allocates for a program with a language:
 /// the child waited for its own lock.
 #[test]
