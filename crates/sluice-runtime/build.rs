@@ -1,25 +1,21 @@
 //! Names the build by its sources, so that a command and a library that do not fit say so.
 
+use sluice_units::Fnv;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The crates in which command and library must agree: what one writes and the other reads.
 const SHARED: [&str; 5] = ["units", "model", "abi", "region", "runtime"];
-/// FNV-1a of 64 bits.
-const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0100_0000_01b3;
 
 fn main() -> io::Result<()> {
-    let mut hash = BASIS;
+    let mut hash = Fnv::default();
     for name in SHARED {
         let folder = PathBuf::from(format!("../sluice-{name}/src"));
         println!("cargo::rerun-if-changed={}", folder.display());
         for file in files(&folder)? {
-            let path = file.to_string_lossy().into_owned().into_bytes();
-            for byte in path.into_iter().chain(fs::read(&file)?) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-            }
+            hash.bytes(file.to_string_lossy().as_bytes());
+            hash.bytes(&fs::read(&file)?);
         }
     }
     println!("cargo::rustc-env=SLUICE_SOURCES={hash:016x}");

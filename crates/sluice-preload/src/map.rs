@@ -200,7 +200,7 @@ pub unsafe extern "C" fn mmap(
 }
 
 /// # Safety
-/// C contract of `mmap64`.
+/// C contract of `mmap`, by its other name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap64(
     addr: *mut c_void,
@@ -210,12 +210,6 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: off_t,
 ) -> *mut c_void {
-    pointer(map(Wanted {
-        addr: addr as usize,
-        len,
-        prot,
-        flags,
-        fd,
-        offset,
-    }))
+    // SAFETY: passed on.
+    unsafe { mmap(addr, len, prot, flags, fd, offset) }
 }

@@ -5,6 +5,7 @@
 //! variable, which QEMU reads after the constructors have run; ours looks for what the newer
 //! versions brought.
 
+use crate::error::Error;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -112,11 +113,12 @@ macro_rules! api {
         pub struct Api { $($(#[$doc])* pub $field: $type,)* }
 
         impl Api {
-            fn find() -> Result<Api, String> {
+            fn find() -> Result<Api, Error> {
                 Ok(Api { $($field: {
                     let found = symbol($name);
                     if found.is_null() {
-                        return Err(format!("this QEMU has no {}", $name.to_string_lossy()));
+                        let name = $name.to_string_lossy().into_owned();
+                        return Err(Error::NoFunction(name));
                     }
                     // SAFETY: a function of this name has this type in all versions.
                     unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
@@ -171,7 +173,7 @@ api! {
 ///
 /// # Errors
 /// Names one that is missing.
-pub fn find() -> Result<&'static Api, String> {
+pub fn find() -> Result<&'static Api, Error> {
     let api = Api::find()?;
     Ok(API.get_or_init(|| api))
 }

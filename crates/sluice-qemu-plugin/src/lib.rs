@@ -9,6 +9,7 @@ mod access;
 mod api;
 mod callbacks;
 mod cpus;
+mod error;
 mod options;
 mod pipe;
 mod record;
@@ -16,6 +17,7 @@ mod simulate;
 mod thread;
 
 use api::{Id, Info};
+use error::Error;
 use options::Options;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -40,14 +42,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
     };
     match install(id, info, &arguments) {
         Ok(()) => 0,
-        Err(message) => {
-            eprintln!("sluice: {message}");
+        Err(error) => {
+            eprintln!("sluice: {error}");
             1
         }
     }
 }
 
-fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), String> {
+fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), Error> {
     let options = Options::parse(arguments)?;
     api::find()?;
     pipe::watch_forks();

@@ -1,7 +1,9 @@
 //! What comes after the plugin's name on QEMU's command line: `key=value`, separated by commas.
 
+use crate::error::Error;
 use serde_json::Value;
 use sluice_config::{IN_LINE_HOST, System, load_in_line};
+use sluice_simulation::SystemError;
 use sluice_trace::Summary;
 use sluice_trace::filter::Levels;
 use sluice_units::Bytes;
@@ -61,18 +63,14 @@ pub struct OnDevice {
     pub local: Bytes,
 }
 
-/// Every key, with what it is for.
-const KEYS: &str = "mode, out, filter, system, device, set, seed, scale, range, local, command or \
-                    result";
-
 /// The arguments by their keys.
 struct Given<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Given<'a> {
-    fn read(arguments: &'a [String]) -> Result<Given<'a>, String> {
+    fn read(arguments: &'a [String]) -> Result<Given<'a>, Error> {
         let pairs = arguments.iter().map(|argument| {
             let pair = argument.split_once('=');
-            pair.ok_or_else(|| format!("\"{argument}\" is not key=value"))
+            pair.ok_or_else(|| Error::NotAPair(argument.clone()))
         });
         Ok(Given(pairs.collect::<Result<_, _>>()?))
     }
@@ -90,22 +88,30 @@ impl<'a> Given<'a> {
         taken.into_iter().map(|(_, value)| value).collect()
     }
 
-    fn number<T: FromStr>(&mut self, key: &str, usual: T) -> Result<T, String> {
+    fn number<T: FromStr>(&mut self, key: &'static str, usual: T) -> Result<T, Error> {
         let Some(text) = self.take(key) else {
             return Ok(usual);
         };
-        text.parse()
-            .map_err(|_| format!("bad value for {key}: \"{text}\"; expected a number"))
+        text.parse().map_err(|_| bad(key, text, "a number"))
     }
 
     /// Nothing may be left.
-    fn end(self, mode: &str) -> Result<(), String> {
+    fn end(self, mode: &'static str) -> Result<(), Error> {
         match self.0.first() {
-            Some((key, _)) => Err(format!(
-                "unknown key `{key}` for mode={mode}; the plugin knows {KEYS}"
-            )),
+            Some((key, _)) => Err(Error::UnknownKey {
+                key: (*key).to_owned(),
+                mode,
+            }),
             None => Ok(()),
         }
+    }
+}
+
+fn bad(key: &'static str, given: &str, expected: impl Into<String>) -> Error {
+    Error::Value {
+        key,
+        given: given.to_owned(),
+        expected: expected.into(),
     }
 }
 
@@ -114,16 +120,13 @@ impl Options {
     ///
     /// # Errors
     /// Names the key and what would be accepted.
-    pub fn parse(arguments: &[String]) -> Result<Options, String> {
+    pub fn parse(arguments: &[String]) -> Result<Options, Error> {
         let mut given = Given::read(arguments)?;
         let options = match given.take("mode") {
             Some("record") => Options::Record(Record::parse(&mut given)?),
             Some("simulate") => Options::Simulate(Simulate::parse(&mut given)?),
-            Some(other) => {
-                let expected = "expected record or simulate";
-                return Err(format!("bad value for mode: \"{other}\"; {expected}"));
-            }
-            None => return Err("mode is missing; expected record or simulate".to_owned()),
+            Some(other) => return Err(bad("mode", other, "record or simulate")),
+            None => return Err(Error::NoMode),
         };
         given.end(match options {
             Options::Record(_) => "record",
@@ -134,14 +137,10 @@ impl Options {
 }
 
 impl Record {
-    fn parse(given: &mut Given<'_>) -> Result<Record, String> {
+    fn parse(given: &mut Given<'_>) -> Result<Record, Error> {
         Ok(Record {
-            out: given
-                .take("out")
-                .ok_or("mode=record needs out=FILE")?
-                .into(),
-            filter: Levels::parse(given.take("filter").unwrap_or("none"))
-                .map_err(|error| error.to_string())?,
+            out: given.take("out").ok_or(Error::NoOut)?.into(),
+            filter: Levels::parse(given.take("filter").unwrap_or("none"))?,
             command: given.take("command").unwrap_or_default().to_owned(),
             result: given.take("result").map(PathBuf::from),
         })
@@ -149,15 +148,15 @@ impl Record {
 }
 
 impl Simulate {
-    fn parse(given: &mut Given<'_>) -> Result<Simulate, String> {
+    fn parse(given: &mut Given<'_>) -> Result<Simulate, Error> {
         let set = given.take_all("set").into_iter().map(|pair| {
             let (key, value) = pair
                 .split_once('=')
-                .ok_or_else(|| format!("bad value for set: \"{pair}\"; expected KEY=VALUE"))?;
+                .ok_or_else(|| bad("set", pair, "KEY=VALUE"))?;
             Ok((key.to_owned(), value.to_owned()))
         });
         Ok(Simulate {
-            set: set.collect::<Result<_, String>>()?,
+            set: set.collect::<Result<_, Error>>()?,
             system: given.take("system").map(str::to_owned),
             device: given.take("device").map(str::to_owned),
             seed: given.number("seed", 1)?,
@@ -181,13 +180,12 @@ impl Simulate {
     ///
     /// # Errors
     /// When there is none, or a setting cannot be.
-    pub fn system(&self) -> Result<System, String> {
-        let loaded = load_in_line(self.system.as_deref(), self.device.as_deref());
-        let mut system = loaded.map_err(|e| e.to_string())?;
+    pub fn system(&self) -> Result<System, Error> {
+        let mut system = load_in_line(self.system.as_deref(), self.device.as_deref())?;
         for (key, value) in &self.set {
-            system.set(key, value).map_err(|e| e.to_string())?;
+            system.set(key, value).map_err(SystemError::from)?;
         }
-        sluice_plugin::make_absolute(&mut system.device).map_err(|e| e.to_string())?;
+        sluice_plugin::make_absolute(&mut system.device).map_err(SystemError::from)?;
         Ok(system)
     }
 
@@ -201,22 +199,23 @@ impl Simulate {
 }
 
 impl OnDevice {
-    fn parse(given: &mut Given<'_>) -> Result<Option<OnDevice>, String> {
-        let size = |text: &str, key: &str| {
+    fn parse(given: &mut Given<'_>) -> Result<Option<OnDevice>, Error> {
+        let size = |text: &str, key: &'static str| {
             text.parse::<Bytes>()
-                .map_err(|e| format!("bad value for {key}: \"{text}\"; expected {}", e.expected))
+                .map_err(|e| bad(key, text, e.expected))
         };
         let Some(range) = given.take("range") else {
             return Ok(None);
         };
-        let bad = || format!("bad value for range: \"{range}\"; expected 0xADDRESS+SIZE");
-        let (start, bytes) = range.split_once('+').ok_or_else(bad)?;
+        let no_range = || bad("range", range, "0xADDRESS+SIZE");
+        let (start, bytes) = range.split_once('+').ok_or_else(no_range)?;
         let start = start
             .strip_prefix("0x")
             .and_then(|hex| u64::from_str_radix(hex, 16).ok())
-            .ok_or_else(bad)?;
-        let end = start.checked_add(size(bytes, "range")?.0).ok_or_else(bad)?;
-        let local = given.take("local").ok_or("range needs local=SIZE")?;
+            .ok_or_else(no_range)?;
+        let bytes = size(bytes, "range")?.0;
+        let end = start.checked_add(bytes).ok_or_else(no_range)?;
+        let local = given.take("local").ok_or(Error::NoLocal)?;
         Ok(Some(OnDevice {
             range: start..end,
             local: size(local, "local")?,
@@ -250,7 +249,7 @@ impl Record {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Options, String> {
+    fn parse(text: &str) -> Result<Options, Error> {
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
         Options::parse(&words)
     }
@@ -285,7 +284,7 @@ mod tests {
             ),
         ];
         for (text, message) in cases {
-            let error = parse(text).unwrap_err();
+            let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(message), "{text}: {error}");
         }
     }

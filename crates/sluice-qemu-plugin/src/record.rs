@@ -4,6 +4,7 @@ use crate::access::{What, in_memory};
 use crate::api::{Block, Id, Info, NO_REGS, READS, WRITES, api};
 use crate::callbacks::{self, Callbacks};
 use crate::cpus::Cpus;
+use crate::error::Error;
 use crate::options::Record;
 use crate::pipe::{BATCH, Message, Pipe, is_forked};
 use crate::thread;
@@ -27,7 +28,7 @@ static RECORDER: OnceLock<Recorder> = OnceLock::new();
 struct Recorder {
     options: Record,
     pipe: Arc<Pipe<Access>>,
-    encoder: Mutex<Option<JoinHandle<Result<Summary, String>>>>,
+    encoder: Mutex<Option<JoinHandle<Option<Summary>>>>,
 }
 
 /// What belongs to a CPU.
@@ -45,17 +46,20 @@ struct Cpu {
 ///
 /// # Errors
 /// When the file cannot be made.
-pub fn install(id: Id, info: &Info, options: Record) -> Result<(), String> {
+pub fn install(id: Id, info: &Info, options: Record) -> Result<(), Error> {
     let header = header(info, &options);
-    let at = |error: io::Error| format!("{}: {error}", options.out.display());
+    let at = |source: io::Error| Error::File {
+        path: options.out.clone(),
+        source,
+    };
     let file = File::create(&options.out).map_err(at)?;
     let file = out_of_the_way(file).map_err(at)?;
-    let writer = Writer::new(file, &header).map_err(|e| e.to_string())?;
+    let writer = Writer::new(file, &header)?;
     let (pipe, receiver) = Pipe::new();
     let pipe = Arc::new(pipe);
     let theirs = pipe.clone();
     let encoder = thread::spawn("sluice-trace", move || encode(&theirs, &receiver, writer))
-        .map_err(|e| format!("starting a thread: {e}"))?;
+        .map_err(Error::Thread)?;
     let recorder = Recorder {
         options,
         pipe,
@@ -101,29 +105,36 @@ fn out_of_the_way(file: File) -> io::Result<File> {
     }
 }
 
+/// Writes the trace to its end. An error is told at once, for the program may go on for long; there
+/// is no summary then.
 fn encode(
     pipe: &Pipe<Access>,
     receiver: &Receiver<Message<Access>>,
+    writer: Writer<File>,
+) -> Option<Summary> {
+    write(pipe, receiver, writer)
+        .inspect_err(|error| eprintln!("sluice: recording ended: {error}"))
+        .ok()?
+}
+
+/// Writes what comes through the pipe. `None` if the program's side is gone.
+fn write(
+    pipe: &Pipe<Access>,
+    receiver: &Receiver<Message<Access>>,
     mut writer: Writer<File>,
-) -> Result<Summary, String> {
+) -> Result<Option<Summary>, sluice_trace::Error> {
     while let Ok(message) = receiver.recv() {
         match message {
             Message::Batch(_, batch) => {
                 for access in &batch {
-                    writer.push(access).map_err(complain)?;
+                    writer.push(access)?;
                 }
                 pipe.give_back(batch);
             }
-            Message::End(executed) => return writer.finish(&executed).map_err(complain),
+            Message::End(executed) => return writer.finish(&executed).map(Some),
         }
     }
-    Err("the program's side is gone".to_owned())
-}
-
-/// Says at once what ended the recording: the program may go on for long.
-fn complain(error: sluice_trace::Error) -> String {
-    eprintln!("sluice: recording ended: {error}");
-    error.to_string()
+    Ok(None)
 }
 
 fn recorder() -> &'static Recorder {
@@ -259,8 +270,8 @@ fn end() {
         return;
     };
     match encoder.join() {
-        Ok(Ok(summary)) => recorder.options.tell(seen, &summary),
-        Ok(Err(_)) => {}
+        Ok(Some(summary)) => recorder.options.tell(seen, &summary),
+        Ok(None) => {}
         Err(_) => eprintln!("sluice: recording ended: a bug of the encoder"),
     }
 }

@@ -1,6 +1,6 @@
 //! What this host can do, and what would mend what it cannot.
 
-use crate::{Fill, Mapping, PAGE, Pagemap, Uffd, UffdKind};
+use crate::{Fill, Mapping, OpenError, PAGE, Pagemap, Uffd, UffdKind};
 
 /// What a check is needed for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,14 +94,14 @@ fn descriptor(kind: UffdKind) -> Check {
         },
         Err(e) => {
             let mend = match e {
-                crate::OpenError::Permission => {
+                OpenError::Permission => {
                     "run as root, or `sysctl -w vm.unprivileged_userfaultfd=1`, or use \
                      `--trap signal`"
                 }
-                crate::OpenError::Missing => "boot a kernel with CONFIG_USERFAULTFD=y",
-                crate::OpenError::Valgrind => "run it without valgrind",
-                crate::OpenError::Features(_) => "boot Linux 6.8 or newer",
-                crate::OpenError::Os(_) => "see `man 2 userfaultfd` for this error number",
+                OpenError::Missing => "boot a kernel with CONFIG_USERFAULTFD=y",
+                OpenError::Valgrind => "run it without valgrind",
+                OpenError::Features(_) => "boot Linux 6.8 or newer",
+                OpenError::Os(_) => "see `man 2 userfaultfd` for this error number",
             };
             Check {
                 need,
@@ -127,10 +127,33 @@ fn write_tracking() -> Check {
     }
 }
 
+/// What of the tracking of writes does not work.
+enum Untracked {
+    /// There is no descriptor for faults.
+    Uffd(OpenError),
+    /// A step that the kernel refused, with its error.
+    Refused(&'static str, i32),
+    /// A page that nobody wrote to reads as written.
+    CleanIsWritten,
+    /// A page that was written to reads as clean.
+    Unnoticed,
+}
+
+impl std::fmt::Display for Untracked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Untracked::Uffd(error) => error.fmt(f),
+            Untracked::Refused(step, errno) => write!(f, "{step} (errno {errno})"),
+            Untracked::CleanIsWritten => f.write_str("a clean page reads as written"),
+            Untracked::Unnoticed => f.write_str("a write went unnoticed"),
+        }
+    }
+}
+
 /// Maps a protected page, writes to it, and asks twice.
-fn track_one_write() -> Result<(), String> {
-    let step = |what: &'static str| move |e: i32| format!("{what} (errno {e})");
-    let uffd = Uffd::open(UffdKind::Signal).map_err(|e| e.to_string())?;
+fn track_one_write() -> Result<(), Untracked> {
+    let step = |what: &'static str| move |errno: i32| Untracked::Refused(what, errno);
+    let uffd = Uffd::open(UffdKind::Signal).map_err(Untracked::Uffd)?;
     let pagemap = Pagemap::open().map_err(step("opening /proc/self/pagemap"))?;
     let memory = Mapping::anonymous(PAGE).map_err(step("mmap"))?;
     let source = Mapping::anonymous(PAGE).map_err(step("mmap"))?;
@@ -139,13 +162,12 @@ fn track_one_write() -> Result<(), String> {
     uffd.copy_page(memory.addr(), source.addr(), Fill::NOTICED)
         .map_err(step("UFFDIO_COPY"))?;
     if pagemap.is_written(memory.addr()) {
-        return Err("a clean page reads as written".into());
+        return Err(Untracked::CleanIsWritten);
     }
     // SAFETY: the page is mapped and ours.
     unsafe { core::ptr::write_volatile(memory.addr() as *mut u8, 1) };
-    if pagemap.is_written(memory.addr()) {
-        Ok(())
-    } else {
-        Err("a write went unnoticed".into())
+    match pagemap.is_written(memory.addr()) {
+        true => Ok(()),
+        false => Err(Untracked::Unnoticed),
     }
 }

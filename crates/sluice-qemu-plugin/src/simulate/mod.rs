@@ -14,6 +14,7 @@ use crate::access::{What, in_memory};
 use crate::api::{self, Id, Info, NO_REGS, READS, WRITES, api};
 use crate::callbacks::{self, Callbacks};
 use crate::cpus::Cpus;
+use crate::error::Error;
 use crate::options::Simulate;
 use crate::pipe::{BATCH, Pipe, is_forked};
 use crate::thread;
@@ -57,26 +58,22 @@ struct Simulation {
 ///
 /// # Errors
 /// When there cannot be such a host.
-pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), String> {
+pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), Error> {
     if info.target() != "x86_64" {
-        let target = info.target();
-        return Err(format!(
-            "mode=simulate knows the registers of x86_64, and this QEMU executes {target}"
-        ));
+        return Err(Error::Target(info.target().to_string()));
     }
     let system = options.system()?;
     let name = options.name();
-    let ready = run(&options, &name, &system)
-        .prepare()
-        .map_err(|e| e.to_string())?;
+    let ready = run(&options, &name, &system).prepare()?;
     let (key, room) = ready.room();
     let local = options.range.as_ref().map_or(0, |given| given.local.0);
     let range = options.range.as_ref().map(|given| given.range.clone());
     if Bytes(local) >= room {
-        return Err(format!(
-            "{} beside the device, and {key} is {room}: nothing is left",
-            Bytes(local)
-        ));
+        return Err(Error::NoRoom {
+            local: Bytes(local),
+            key,
+            room,
+        });
     }
     let (pipe, receiver) = Pipe::new();
     let (pipe, pages) = (Arc::new(pipe), Arc::new(Pages::new(range, local, room.0)));
@@ -91,7 +88,7 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), String> {
     let worker = thread::spawn("sluice-simulate", move || {
         simulate(&theirs.0, &system, ready, live, &theirs.1)
     })
-    .map_err(|e| format!("starting a thread: {e}"))?;
+    .map_err(Error::Thread)?;
     let _ = SIMULATION.set(Simulation {
         options,
         pipe,
