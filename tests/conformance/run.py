@@ -26,6 +26,8 @@ from suites import Case, Suite, paths, suites
 ROOT = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 TRAPS = ["event", "signal"]
+# Cells of a row.
+CELLS = 7
 # A run on the device may take so many times as long as one without, and this many seconds more.
 SLOWER, MORE_SECONDS = 20, 60
 HEAD = """# Conformance
@@ -35,10 +37,11 @@ compares the outcome of each case: the exit status, and the output or the result
 `make conformance ONLY=sqlite,node` runs some. Each case runs in a small cache (2 to 24 MiB) with
 reads of 10 us. It writes this page; a row stays until its suite is run again.
 
-"same" is the native outcome. A case that differs without a documented reason is a defect.
+"same" is the native outcome. A case that differs without a documented reason is a defect. The last
+column is the commit that was run, or the last one before it.
 
-| suite | case | native | event | signal | reason |
-| --- | --- | --- | --- | --- | --- |
+| suite | case | native | event | signal | reason | commit |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -137,7 +140,15 @@ def play(suite: Suite, case: Case, sluice: str, traps: list[str],
               f" {native.told()} in {native.seconds:.0f} s)", flush=True)
     differ = [trap for trap in traps if told[trap] != "same"]
     cells = [told.get(trap, "not run") for trap in TRAPS]
-    return [suite.name, case.name, native.told(), *cells, reason(suite.name, case.name, differ)]
+    why = reason(suite.name, case.name, differ)
+    return [suite.name, case.name, native.told(), *cells, why, commit()]
+
+
+def commit() -> str:
+    """The last commit of the state that is run."""
+    told = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"],
+                          capture_output=True, text=True, check=False)
+    return told.stdout.strip() or "unknown"
 
 
 def write_page(path: Path, rows: list[list[str]]) -> None:
@@ -147,7 +158,7 @@ def write_page(path: Path, rows: list[list[str]]) -> None:
     if path.exists():
         for line in path.read_text().splitlines():
             cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-            if len(cells) == 6 and cells[0] in order:
+            if len(cells) == CELLS and cells[0] in order:
                 kept[cells[0], cells[1]] = cells
     for row in rows:
         kept[row[0], row[1]] = [cell.replace("|", "/") for cell in row]

@@ -86,7 +86,7 @@ def python() -> str:
 
 PYTHON_TESTS = [
     "test_mmap", "test_threading", "test_subprocess", "test_signal", "test_io", "test_os",
-    "test_bytes", "test_gc", "test_multiprocessing_fork", "test_fork1", "test_posix",
+    "test_bytes", "test_gc", "test_fork1", "test_posix",
 ]
 
 # Name of a stressor and how many of its operations.
@@ -124,7 +124,9 @@ def suites() -> list[Suite]:
     own = [python(), "-m", "test", "-v"]
     return [
         Suite("cpython", "CPython's own tests", ["python3"],
-              [Case(name, [*own, name], 300, unittests) for name in PYTHON_TESTS]),
+              [*(Case(name, [*own, name], 300, unittests) for name in PYTHON_TESTS),
+               Case("test_multiprocessing_fork",
+                    [python(), str(PROGRAMS / "multiprocessing_fork.py"), "-v"], 900, unittests)]),
         Suite("stress-ng", "stressors that verify what they do", ["stress-ng"],
               [stressor(name, count) for name, count in STRESSORS.items()]),
         Suite("sqlite", "a script of SQLite's shell, with integrity_check", ["sqlite3"],

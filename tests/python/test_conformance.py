@@ -51,15 +51,15 @@ def test_results_of_single_tests_are_read() -> None:
 
 def test_rows_of_other_suites_stay_on_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    first = ["node", "heap", "0", "same", "same", ""]
-    second = ["sqlite", "sqlite", "0", "1: line 2", "same", "event: not known"]
-    again = ["node", "heap", "0", "same", "-7", "signal: not known"]
+    first = ["node", "heap", "0", "same", "same", "", "abc"]
+    second = ["sqlite", "sqlite", "0", "1: line 2", "same", "event: not known", "abc"]
+    again = ["node", "heap", "0", "same", "-7", "signal: not known", "def"]
     answer(f"import pathlib; p = pathlib.Path({str(page)!r}); run.write_page(p, [{first}])\n"
            f"run.write_page(p, [{second}]); run.write_page(p, [{again}])")
     rows = [line for line in page.read_text().splitlines() if line.startswith(("| node", "| sql"))]
     assert rows == [
-        "| sqlite | sqlite | 0 | 1: line 2 | same | event: not known |",
-        "| node | heap | 0 | same | -7 | signal: not known |",
+        "| sqlite | sqlite | 0 | 1: line 2 | same | event: not known | abc |",
+        "| node | heap | 0 | same | -7 | signal: not known | def |",
     ]
 
 
