@@ -5,7 +5,7 @@
 //!
 //! A device is a DRAM [`cache`] of pages with an eviction policy and a [`prefetch`]er, in
 //! front of a page-mapped FTL that places pages on flash channels and dies. Policies decide; the
-//! engine in `device/` moves pages, reserves time and counts.
+//! device in `device/` moves pages, reserves time and counts.
 //!
 //! Nothing is allocated after [`Device::new`]: the model runs inside a page-fault handler.
 #![forbid(unsafe_code)]

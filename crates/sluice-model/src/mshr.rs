@@ -4,7 +4,7 @@ use sluice_units::Ps;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The fills in flight, by the time they end. Never holds more than its bound.
+/// The fills in flight, by the time at which they end. There are never more than the bound.
 pub(crate) struct Mshr {
     ends: BinaryHeap<Reverse<Ps>>,
     entries: usize,
@@ -47,7 +47,7 @@ impl Mshr {
     }
 }
 
-/// The accesses that wait for a fill, merged ones included, if their number is bounded.
+/// The accesses that wait for a fill, merged ones among them, if their number is bounded.
 pub(crate) struct Requests(Option<Mshr>);
 
 impl Requests {

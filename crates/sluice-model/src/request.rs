@@ -34,7 +34,7 @@ pub enum ServedBy {
     WriteLog,
 }
 
-/// What the device tells the host about the wait: the long-delay message of SkyByte section III-A,
+/// What the device says of a wait before it is over: the long-delay message of SkyByte III-A,
 /// a No Data Response of CXL.mem before the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {

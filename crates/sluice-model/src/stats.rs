@@ -41,7 +41,7 @@ macro_rules! counters {
 #[macro_export]
 macro_rules! write_log_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
-        /// Lines appended: every store, and every line of a page that the host gives back.
+        /// Lines appended: every store, and every line of a page that the host demotes.
         Simulated: appends as appends;
         /// Appends of a line that its buffer already had, so that the older copy is never flushed.
         Simulated: superseded as superseded;
@@ -57,32 +57,32 @@ macro_rules! write_log_counters {
         Simulated: lines_flushed as lines_flushed;
         /// Pages that compaction had to read first.
         Simulated: compaction_reads as compaction_reads;
-        /// Lines of pages that were discarded, taken by the host or written as a whole, and so
+        /// Lines of pages that were discarded, promoted or written as a whole, and so
         /// left the log.
         Simulated: dropped as dropped;
     } };
 }
 
-/// What the host took into its own memory and gave back, in the results too.
+/// What the host promoted and demoted, in the results too.
 #[macro_export]
 macro_rules! migration_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
-        /// Pages that host memory took from the device.
+        /// Pages that the host promoted into its own memory.
         Simulated: promoted as taken;
-        /// Of the pages taken, those of which flash had an older copy or none.
+        /// Of the pages promoted, those of which flash had an older copy or none.
         Simulated: promoted_dirty as taken_dirty;
-        /// Pages that the device got back.
+        /// Pages that the host demoted to the device.
         Simulated: demoted as given;
-        /// Of the pages given back, those that came into the device's cache and were not there.
+        /// Of the pages demoted, those that came into the device's cache and were not there.
         Simulated: fills as fills;
-        /// Of the pages given back, those that were programmed at once: written through, or around
+        /// Of the pages demoted, those that were programmed at once: written through, or around
         /// the cache.
         Simulated: programs as programs;
     } };
 }
 
 migration_counters! { [counters] {
-    /// What the host took into its own memory, and gave back (SkyByte section III-C).
+    /// What the host promoted into its own memory, and demoted (SkyByte section III-C).
     MigrationStats fields {} others {}
 } }
 
@@ -93,7 +93,7 @@ write_log_counters! { [counters] {
     /// `appends - superseded - lines_flushed - dropped` lines are still in the log.
     WriteLogStats
     fields {
-        /// Lines appended for a page that the host gave back; they are also `appends`.
+        /// Lines appended for a page that the host demoted; they are also `appends`.
         demoted,
         /// How long appends waited for a free buffer, all together, in picoseconds.
         stall_ps,

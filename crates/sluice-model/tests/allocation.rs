@@ -87,7 +87,7 @@ fn nothing_is_allocated_after_new() {
     }
 }
 
-/// The same for what is off in the devices above.
+/// Prefetchers, throttle, DRAM banks and expanders are off in the devices of the other tests.
 #[test]
 fn prefetchers_throttle_dram_and_expanders_allocate_nothing_either() {
     let small = [("device.capacity", "8MiB"), ("cache.capacity", "512KiB")];

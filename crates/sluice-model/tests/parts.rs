@@ -123,7 +123,7 @@ fn a_miss_adds_the_flash_and_what_it_waits_for() {
         (NS(3_000), Ps::ZERO)
     );
     assert_eq!(idle.total(), NS(40 + 49 + 46 + 3_000));
-    // The same die, 1 us later: 2 us of the first read are left.
+    // Another page of that die, 1 us later: 2 us of the first read are left.
     let queued = of(&mut device, load(NS(1_000), 64));
     assert_eq!(
         (queued.flash_service, queued.flash_queue),

@@ -181,7 +181,7 @@ fn a_table_out_of_proportion_is_refused_before_it_is_made() {
             ];
             assert_eq!(device.tune(&pairs, 1).is_ok(), is_accepted, "{pages}");
         }
-        // The same at the start.
+        // A device that is made with them is refused as well.
         for (key, value) in huge {
             raw.set(key, value).expect("a value of its kind");
         }

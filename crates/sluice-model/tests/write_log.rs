@@ -256,8 +256,8 @@ fn a_late_write_back_supersedes_the_log() {
     assert_eq!((stats.host_programs, stats.write_log.dropped), (2, 1));
 }
 
-/// The same for a page that is on its way into the cache: until it is there, the log would
-/// answer with what is older than the host's report.
+/// While a page is on its way into the cache, the log answers loads. What it has of the page is
+/// older than what the host reports as written, so the report ends it.
 #[test]
 fn a_late_write_back_of_a_page_on_its_way_supersedes_the_log() {
     let mut device = device_of(64, &[]);

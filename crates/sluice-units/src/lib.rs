@@ -23,7 +23,7 @@ pub use bytes::Bytes;
 pub use count::parse_count;
 pub use hash::Fnv;
 pub use index::{IndexType, Links, Table};
-pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, Ppn, Slot};
+pub use page::{LINE_BYTES, Lpn, PAGE_BYTES, PageLine, Ppn, Slot};
 pub use printable::printable;
 pub use ratio::Ratio;
 pub use rng::Rng;

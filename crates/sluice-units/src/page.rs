@@ -22,6 +22,9 @@ index_type! {
 
     /// Which slot of a device's DRAM cache: where a cached page is.
     pub struct Slot;
+
+    /// Which line of its page, from 0 on.
+    pub struct PageLine;
 }
 
 impl Lpn {

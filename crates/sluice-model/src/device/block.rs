@@ -2,9 +2,9 @@
 //! stores (Cylon section 4.6).
 
 use super::command::Refused;
-use super::engine::Engine;
 use super::observer::Observer;
-use super::tiers::Tiers;
+use super::pipeline::Pipeline;
+use super::storage::Storage;
 use crate::ftl::Placement;
 use crate::nand::Origin;
 use crate::request::Effects;
@@ -58,38 +58,38 @@ pub struct BlockCompletion {
 
 /// Serves a block request at `now`.
 pub(super) fn serve<O: Observer, E: Effects>(
-    engine: &mut Engine<O>,
+    pipeline: &mut Pipeline<O>,
     now: Ps,
     request: BlockRequest,
     effects: &mut E,
 ) -> Result<BlockCompletion, Refused> {
-    engine.tiers.advance(now);
-    if let Some(refused) = refusal(engine, &request) {
-        engine.tiers.stats.refused += 1;
+    pipeline.storage.advance(now);
+    if let Some(refused) = refusal(pipeline, &request) {
+        pipeline.storage.stats.refused += 1;
         return Err(refused);
     }
-    let tiers = &mut engine.tiers;
-    let at = tiers.now() + engine.front.parts().total();
+    let storage = &mut pipeline.storage;
+    let at = storage.now() + pipeline.front.parts().total();
     let mut completion = BlockCompletion {
-        done_at: at + tiers.dram.latency(),
+        done_at: at + storage.dram.latency(),
         cached: 0,
     };
     // Both ends are on the device, so every page between them is.
     let first = request.lpn.0;
     for lpn in (first..first + request.count as u32).map(Lpn) {
-        completion.cached += u64::from(tiers.cache.contains(lpn));
+        completion.cached += u64::from(storage.cache.contains(lpn));
         match request.op {
             BlockOp::Read => {
-                let done_at = read(tiers, at, lpn);
+                let done_at = read(storage, at, lpn);
                 completion.done_at = completion.done_at.max(done_at);
             }
-            BlockOp::Write => write(tiers, at, lpn, request.placement, effects),
+            BlockOp::Write => write(storage, at, lpn, request.placement, effects),
             BlockOp::Trim => {
-                tiers.stats.block_trims += 1;
-                if tiers.drop_cached(lpn) {
+                storage.stats.block_trims += 1;
+                if storage.drop_cached(lpn) {
                     effects.unmap(lpn);
                 }
-                tiers.trim(lpn);
+                storage.trim(lpn);
             }
         }
     }
@@ -97,18 +97,18 @@ pub(super) fn serve<O: Observer, E: Effects>(
 }
 
 /// Why the request cannot be served, if it cannot.
-fn refusal<O: Observer>(engine: &Engine<O>, request: &BlockRequest) -> Option<Refused> {
-    let pages = engine.front.pages();
+fn refusal<O: Observer>(pipeline: &Pipeline<O>, request: &BlockRequest) -> Option<Refused> {
+    let pages = pipeline.front.pages();
     let end = u64::from(request.lpn).checked_add(request.count);
     if end.is_none_or(|end| end > pages) {
         let before_last = request.count.saturating_sub(1);
         let last = u64::from(request.lpn).saturating_add(before_last);
         return Some(Refused::NotOnDevice(last, pages));
     }
-    if engine.expander.is_some() {
+    if pipeline.expander.is_some() {
         return Some(Refused::IsMemory);
     }
-    let back = &engine.tiers.back;
+    let back = &pipeline.storage.back;
     match (request.op, request.placement.place) {
         (BlockOp::Read | BlockOp::Trim, _) => None,
         (BlockOp::Write, _) if back.is_read_only() => Some(Refused::ReadOnly),
@@ -120,38 +120,38 @@ fn refusal<O: Observer>(engine: &Engine<O>, request: &BlockRequest) -> Option<Re
     }
 }
 
-fn read<O: Observer>(tiers: &mut Tiers<O>, at: Ps, lpn: Lpn) -> Ps {
-    tiers.stats.block_reads += 1;
-    let dram = tiers.dram.latency();
-    match tiers.cache.peek(lpn) {
+fn read<O: Observer>(storage: &mut Storage<O>, at: Ps, lpn: Lpn) -> Ps {
+    storage.stats.block_reads += 1;
+    let dram = storage.dram.latency();
+    match storage.cache.peek(lpn) {
         Some(found) => {
-            tiers.stats.block_cache_hits += 1;
+            storage.stats.block_cache_hits += 1;
             found.ready_at.max(at + dram)
         }
         None => {
-            let served = tiers.back.read(at, lpn, Origin::Host, &mut tiers.stats);
+            let served = storage.back.read(at, lpn, Origin::Host, &mut storage.stats);
             served.done_at + dram
         }
     }
 }
 
 fn write<O: Observer, E: Effects>(
-    tiers: &mut Tiers<O>,
+    storage: &mut Storage<O>,
     at: Ps,
     lpn: Lpn,
     placement: Placement,
     effects: &mut E,
 ) {
-    tiers.stats.block_writes += 1;
-    if let Some(found) = tiers.cache.peek(lpn) {
+    storage.stats.block_writes += 1;
+    if let Some(found) = storage.cache.peek(lpn) {
         // What the host wrote before is overwritten: its answer does not matter.
         effects.unmap(lpn);
         if found.is_pinned {
-            tiers.back.observer().stored(lpn);
-            tiers.cache.mark_clean(lpn);
+            storage.back.observer().stored(lpn);
+            storage.cache.mark_clean(lpn);
         } else {
-            tiers.drop_cached(lpn);
+            storage.drop_cached(lpn);
         }
     }
-    tiers.write_to(at, lpn, placement);
+    storage.write_to(at, lpn, placement);
 }

@@ -1,8 +1,8 @@
 //! Commands: what the host asks of the cache beside its loads and stores (Cylon section 4.5).
 
-use super::engine::Engine;
 use super::observer::Observer;
-use super::tiers::Tiers;
+use super::pipeline::Pipeline;
+use super::storage::Storage;
 use crate::cache::Fill;
 use crate::layout::Place;
 use crate::request::Effects;
@@ -108,93 +108,93 @@ pub enum Refused {
 
 /// Carries a command out at `now`.
 pub(super) fn carry_out<O: Observer, E: Effects>(
-    engine: &mut Engine<O>,
+    pipeline: &mut Pipeline<O>,
     now: Ps,
     command: Command,
     effects: &mut E,
 ) -> Result<Done, Refused> {
-    engine.tiers.advance(now);
-    let (lpn, pages) = (command.lpn(), engine.front.pages());
-    let result = if !engine.front.is_known(lpn) {
+    pipeline.storage.advance(now);
+    let (lpn, pages) = (command.lpn(), pipeline.front.pages());
+    let result = if !pipeline.front.is_known(lpn) {
         Err(Refused::NotOnDevice(lpn.into(), pages))
-    } else if engine.expander.is_some() {
+    } else if pipeline.expander.is_some() {
         Err(Refused::IsMemory)
     } else {
         match command {
-            Command::Pin(_) => pin(engine, lpn, effects),
-            Command::Unpin(_) => unpin(&mut engine.tiers, lpn),
-            Command::Prefetch(_) => prefetch(engine, lpn, effects),
-            Command::Evict(_) => evict(&mut engine.tiers, lpn, effects),
-            Command::Flush(_) => flush(&mut engine.tiers, lpn, effects),
+            Command::Pin(_) => pin(pipeline, lpn, effects),
+            Command::Unpin(_) => unpin(&mut pipeline.storage, lpn),
+            Command::Prefetch(_) => prefetch(pipeline, lpn, effects),
+            Command::Evict(_) => evict(&mut pipeline.storage, lpn, effects),
+            Command::Flush(_) => flush(&mut pipeline.storage, lpn, effects),
         }
     };
-    engine.tiers.stats.refused += u64::from(result.is_err());
+    pipeline.storage.stats.refused += u64::from(result.is_err());
     result
 }
 
 fn pin<O: Observer, E: Effects>(
-    engine: &mut Engine<O>,
+    pipeline: &mut Pipeline<O>,
     lpn: Lpn,
     effects: &mut E,
 ) -> Result<Done, Refused> {
-    let now = engine.tiers.now();
-    let found = engine.tiers.cache.peek(lpn);
+    let now = pipeline.storage.now();
+    let found = pipeline.storage.cache.peek(lpn);
     if found.as_ref().is_some_and(|found| found.is_pinned) {
         return Ok(Done::already(now));
     }
-    if let Err((limit, ways)) = engine.tiers.cache.can_pin(lpn) {
+    if let Err((limit, ways)) = pipeline.storage.cache.can_pin(lpn) {
         return Err(Refused::SetPinned { lpn, limit, ways });
     }
     let at = match found {
         Some(found) => found.ready_at.max(now),
         None => {
-            let from = engine.front.fill_starts(now);
-            let (slot, start) = engine.make_room(now, from, lpn, effects);
-            engine.tiers.stats.pin_fills += 1;
+            let from = pipeline.front.fill_starts(now);
+            let (slot, start) = pipeline.make_room(now, from, lpn, effects);
+            pipeline.storage.stats.pin_fills += 1;
             effects.cached(lpn);
-            let (ready_at, _) = engine.fill(slot, start, lpn, Fill::Read);
+            let (ready_at, _) = pipeline.fill(slot, start, lpn, Fill::Read);
             ready_at
         }
     };
-    engine.tiers.cache.pin(lpn);
-    engine.tiers.stats.pins += 1;
+    pipeline.storage.cache.pin(lpn);
+    pipeline.storage.stats.pins += 1;
     Ok(Done::at(at))
 }
 
-fn unpin<O: Observer>(tiers: &mut Tiers<O>, lpn: Lpn) -> Result<Done, Refused> {
-    match tiers.cache.peek(lpn) {
+fn unpin<O: Observer>(storage: &mut Storage<O>, lpn: Lpn) -> Result<Done, Refused> {
+    match storage.cache.peek(lpn) {
         Some(found) if found.is_pinned => {
-            tiers.cache.unpin(lpn);
-            tiers.stats.unpins += 1;
-            Ok(Done::at(tiers.now()))
+            storage.cache.unpin(lpn);
+            storage.stats.unpins += 1;
+            Ok(Done::at(storage.now()))
         }
         _ => Err(Refused::NotPinned(lpn)),
     }
 }
 
 fn prefetch<O: Observer, E: Effects>(
-    engine: &mut Engine<O>,
+    pipeline: &mut Pipeline<O>,
     lpn: Lpn,
     effects: &mut E,
 ) -> Result<Done, Refused> {
-    let now = engine.tiers.now();
-    if let Some(found) = engine.tiers.cache.peek(lpn) {
+    let now = pipeline.storage.now();
+    if let Some(found) = pipeline.storage.cache.peek(lpn) {
         return Ok(Done::already(found.ready_at.max(now)));
     }
-    if !engine.prefetch_one(now, lpn, None, effects) {
+    if !pipeline.prefetch_one(now, lpn, None, effects) {
         return Err(Refused::NoRoom(lpn));
     }
-    let found = engine.tiers.cache.peek(lpn);
+    let found = pipeline.storage.cache.peek(lpn);
     Ok(Done::at(found.map_or(now, |found| found.ready_at)))
 }
 
 fn evict<O: Observer, E: Effects>(
-    tiers: &mut Tiers<O>,
+    storage: &mut Storage<O>,
     lpn: Lpn,
     effects: &mut E,
 ) -> Result<Done, Refused> {
-    let now = tiers.now();
-    match tiers.cache.peek(lpn) {
+    let now = storage.now();
+    match storage.cache.peek(lpn) {
         None => return Err(Refused::NotCached(lpn)),
         Some(found) if found.is_pinned => return Err(Refused::Pinned(lpn)),
         Some(found) if found.ready_at > now => {
@@ -202,28 +202,28 @@ fn evict<O: Observer, E: Effects>(
         }
         Some(_) => {}
     }
-    let left = tiers.cache.take_out(lpn).ok_or(Refused::NotCached(lpn))?;
-    tiers.stats.command_evictions += 1;
-    tiers.stats.flushes += u64::from(tiers.leave(now, &left, effects));
+    let left = storage.cache.take_out(lpn).ok_or(Refused::NotCached(lpn))?;
+    storage.stats.command_evictions += 1;
+    storage.stats.flushes += u64::from(storage.leave(now, &left, effects));
     Ok(Done::at(now))
 }
 
 /// The host loses its mapping, as with an eviction, so that it sees the next store.
 fn flush<O: Observer, E: Effects>(
-    tiers: &mut Tiers<O>,
+    storage: &mut Storage<O>,
     lpn: Lpn,
     effects: &mut E,
 ) -> Result<Done, Refused> {
-    let now = tiers.now();
-    let found = tiers.cache.peek(lpn).ok_or(Refused::NotCached(lpn))?;
+    let now = storage.now();
+    let found = storage.cache.peek(lpn).ok_or(Refused::NotCached(lpn))?;
     let written = effects.unmap(lpn);
     if !(found.is_dirty || written) {
         return Ok(Done::already(now));
     }
-    tiers.cache.mark_clean(lpn);
-    tiers.cache.count_program(found.slot);
-    tiers.stats.flushes += 1;
+    storage.cache.mark_clean(lpn);
+    storage.cache.count_program(found.slot);
+    storage.stats.flushes += 1;
     // What was stored to a page on its way can be programmed once the rest is there.
-    tiers.write(now.max(found.ready_at), lpn);
+    storage.write(now.max(found.ready_at), lpn);
     Ok(Done::at(now))
 }

@@ -3,7 +3,7 @@
 use super::line_use::LineUse;
 use crate::cache::{Cache, Evicted, External, Fill, Found, Peek};
 use crate::config::{DeviceConfig, WritePolicy};
-use sluice_units::{Lpn, Ps, Slot};
+use sluice_units::{Lpn, PageLine, Ps, Slot};
 
 /// The cache under its write policy, with the counting of lines if somebody wants it.
 pub(super) struct DataCache {
@@ -38,7 +38,7 @@ impl DataCache {
         }
     }
 
-    /// Looks the page up for an access, of which the policy is told.
+    /// Looks the page up for an access, which the policy sees.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, store: bool) -> Option<Found> {
         self.cache.hit(lpn, store & self.marks_dirty)
@@ -83,7 +83,7 @@ impl DataCache {
     }
 
     /// Counts an access to a line of the page in a slot.
-    pub fn count_line(&mut self, slot: Slot, line: u32, store: bool) {
+    pub fn count_line(&mut self, slot: Slot, line: PageLine, store: bool) {
         if let Some(line_use) = &mut self.line_use {
             line_use.access(slot, line, store);
         }

@@ -5,7 +5,7 @@ use crate::dram::Dram;
 use crate::request::{Op, Request};
 use sluice_units::{LINE_BYTES, Lpn, Ps};
 
-/// The memory, and for how long it is taken.
+/// The memory, and until when it is busy.
 pub(super) struct Expander {
     page_bytes: u64,
     /// By the request's `Op`.
@@ -18,11 +18,11 @@ pub(super) struct Expander {
 
 /// Banks with a row open in each (CXL-SSD-Sim Table I).
 struct Rows {
-    given: RowSettings,
+    settings: RowSettings,
     banks: Vec<Bank>,
 }
 
-/// Rows are their number plus one. Loads do not wait for stores.
+/// What a bank does. Rows are their number plus one, 0 is none. Loads do not wait for stores.
 #[derive(Clone, Copy, Default)]
 struct Bank {
     /// The row of the last load, and from when on the bank takes another load.
@@ -34,30 +34,30 @@ struct Bank {
 }
 
 impl Rows {
-    fn new(given: RowSettings) -> Rows {
+    fn new(settings: RowSettings) -> Rows {
         Rows {
-            given,
-            banks: vec![Bank::default(); given.banks as usize],
+            settings,
+            banks: vec![Bank::default(); settings.banks as usize],
         }
     }
 
     /// Neighbouring rows are on neighbouring banks, and so are rows that are `banks` apart, or its
     /// square: arrays at round addresses do not meet on one bank.
     fn bank_of(&self, row: u64) -> usize {
-        let banks = self.given.banks;
+        let banks = self.settings.banks;
         ((row + row / banks + row / banks / banks) % banks) as usize
     }
 
     /// A load begins when its bank is free of loads, and keeps it busy. `time` is what it takes if
     /// another row is open.
     fn load(&mut self, at: Ps, addr: u64, time: Ps) -> (Ps, Ps) {
-        let row = addr >> self.given.shift;
+        let row = addr >> self.settings.shift;
         let number = self.bank_of(row);
         let bank = &mut self.banks[number];
         let start = at.max(bank.free_at);
         let gathered = bank.written == row + 1 && start < bank.written_at;
         let time = match bank.open == row + 1 || gathered {
-            true => self.given.hit,
+            true => self.settings.hit,
             false => time,
         };
         (bank.open, bank.free_at) = (row + 1, start + time);
@@ -67,7 +67,7 @@ impl Rows {
     /// A store is written with those before it if they are to the same row and on their way, or
     /// when they are written, in `time`.
     fn store(&mut self, at: Ps, addr: u64, time: Ps) -> (Ps, Ps) {
-        let row = addr >> self.given.shift;
+        let row = addr >> self.settings.shift;
         let number = self.bank_of(row);
         let bank = &mut self.banks[number];
         if bank.written == row + 1 && at < bank.written_at {

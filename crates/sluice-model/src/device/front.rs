@@ -5,7 +5,7 @@ use crate::config::{HintRule, Settings};
 use crate::mshr::{Mshr, Requests};
 use crate::parts::Parts;
 use crate::request::Hint;
-use sluice_units::{LINE_BYTES, Lpn, Ps};
+use sluice_units::{LINE_BYTES, Lpn, PageLine, Ps};
 
 /// The device's side of the link.
 pub(super) struct Front {
@@ -70,8 +70,8 @@ impl Front {
     }
 
     /// The line of a byte within its page.
-    pub fn line_of(&self, addr: u64) -> u32 {
-        ((addr & (self.page_bytes() - 1)) / LINE_BYTES) as u32
+    pub fn line_of(&self, addr: u64) -> PageLine {
+        PageLine(((addr & (self.page_bytes() - 1)) / LINE_BYTES) as u32)
     }
 
     pub fn page_bytes(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Which 64-byte lines of each cached page were touched and written.
 
 use crate::config::Settings;
-use sluice_units::{LINE_BYTES, Slot};
+use sluice_units::{LINE_BYTES, PageLine, Slot};
 use std::ops::Range;
 
 /// How many lines were used of the pages that left the cache (SkyByte Figures 5 and 6).
@@ -55,9 +55,9 @@ impl LineUse {
     }
 
     /// An access to a line of the page in the slot.
-    pub(super) fn access(&mut self, slot: Slot, line: u32, store: bool) {
-        let word = self.bits(slot).start + line as usize / 64;
-        let bit = 1 << (line % 64);
+    pub(super) fn access(&mut self, slot: Slot, line: PageLine, store: bool) {
+        let word = self.bits(slot).start + line.index() / 64;
+        let bit = 1 << (line.0 % 64);
         self.touched[word] |= bit;
         if store {
             self.written[word] |= bit;

@@ -1,13 +1,13 @@
 //! Page migration (SkyByte section III-C): pages that the host promotes into its own memory, and
 //! demotes again.
 
-use super::engine::Engine;
 use super::observer::Observer;
-use super::tiers::Tiers;
+use super::pipeline::Pipeline;
+use super::storage::Storage;
 use crate::cache::Fill;
 use crate::config::StoreMiss;
 use crate::request::{Completion, Effects, Hint, Op, ServedBy};
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PageLine, Ps};
 
 /// What the device knew of a page when the host promoted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,43 +18,43 @@ pub struct Promoted {
 }
 
 /// Hands a page over to the host, and forgets what cache and log have of it.
-pub(super) fn promote<O: Observer>(engine: &mut Engine<O>, now: Ps, lpn: Lpn) -> Promoted {
-    let tiers = engine.begin(now, lpn);
+pub(super) fn promote<O: Observer>(pipeline: &mut Pipeline<O>, now: Ps, lpn: Lpn) -> Promoted {
+    let storage = pipeline.begin(now, lpn);
     let mut dirty = false;
-    if let Some(found) = tiers.cache.peek(lpn) {
+    if let Some(found) = storage.cache.peek(lpn) {
         dirty = found.is_dirty;
-        tiers.dram.move_page(tiers.now(), found.slot, Op::Read);
-        tiers.drop_cached(lpn);
+        storage.dram.move_page(storage.now(), found.slot, Op::Read);
+        storage.drop_cached(lpn);
     }
-    let dropped = tiers.stats.write_log.dropped;
-    tiers.drop_logged(lpn);
-    dirty |= tiers.stats.write_log.dropped > dropped;
-    tiers.stats.migration.promoted += 1;
-    tiers.stats.migration.promoted_dirty += u64::from(dirty);
+    let dropped = storage.stats.write_log.dropped;
+    storage.drop_logged(lpn);
+    dirty |= storage.stats.write_log.dropped > dropped;
+    storage.stats.migration.promoted += 1;
+    storage.stats.migration.promoted_dirty += u64::from(dirty);
     Promoted { dirty }
 }
 
 /// Takes a page from the host to where its stores would go.
 pub(super) fn demote<O: Observer, E: Effects>(
-    engine: &mut Engine<O>,
+    pipeline: &mut Pipeline<O>,
     now: Ps,
     lpn: Lpn,
     effects: &mut E,
 ) -> Completion {
-    engine.begin(now, lpn).stats.migration.demoted += 1;
-    let now = engine.tiers.now();
-    let at = now + engine.front.parts_with_log().total();
-    let (done_at, served_by) = if let Some(expander) = &mut engine.expander {
-        let at = now + engine.front.parts_without_cache().total();
+    pipeline.begin(now, lpn).stats.migration.demoted += 1;
+    let now = pipeline.storage.now();
+    let at = now + pipeline.front.parts_with_log().total();
+    let (done_at, served_by) = if let Some(expander) = &mut pipeline.expander {
+        let at = now + pipeline.front.parts_without_cache().total();
         (expander.write_page(at, lpn), ServedBy::CacheHit)
-    } else if engine.tiers.has_log() {
-        let lines = engine.front.lines_per_page();
+    } else if pipeline.storage.has_log() {
+        let lines = pipeline.front.lines_per_page();
         (
-            to_log(&mut engine.tiers, at, lpn, lines),
+            to_log(&mut pipeline.storage, at, lpn, lines),
             ServedBy::WriteLog,
         )
     } else {
-        to_cache(engine, at, lpn, effects)
+        to_cache(pipeline, at, lpn, effects)
     };
     Completion {
         done_at,
@@ -65,36 +65,36 @@ pub(super) fn demote<O: Observer, E: Effects>(
 }
 
 /// Takes a page from the host straight to flash.
-pub(super) fn demote_to_flash<O: Observer>(engine: &mut Engine<O>, now: Ps, lpn: Lpn) {
-    engine.begin(now, lpn).stats.migration.demoted += 1;
-    let tiers = &mut engine.tiers;
-    if let Some(expander) = &mut engine.expander {
-        let at = tiers.now() + engine.front.parts_without_cache().total();
+pub(super) fn demote_to_flash<O: Observer>(pipeline: &mut Pipeline<O>, now: Ps, lpn: Lpn) {
+    pipeline.begin(now, lpn).stats.migration.demoted += 1;
+    let storage = &mut pipeline.storage;
+    if let Some(expander) = &mut pipeline.expander {
+        let at = storage.now() + pipeline.front.parts_without_cache().total();
         expander.write_page(at, lpn);
         return;
     }
-    tiers.drop_cached(lpn);
-    tiers.stats.migration.programs += 1;
-    tiers.write(tiers.now(), lpn);
+    storage.drop_cached(lpn);
+    storage.stats.migration.programs += 1;
+    storage.write(storage.now(), lpn);
 }
 
 /// Appends every line of the page. A cached copy is updated beside it, as for any store.
-fn to_log<O: Observer>(tiers: &mut Tiers<O>, at: Ps, lpn: Lpn, lines: u32) -> Ps {
-    tiers.run_log(at);
-    tiers.drop_logged(lpn);
+fn to_log<O: Observer>(storage: &mut Storage<O>, at: Ps, lpn: Lpn, lines: u32) -> Ps {
+    storage.run_log(at);
+    storage.drop_logged(lpn);
     // First, since a compaction that begins between two lines may take the cached copy.
-    tiers.cache.mark_clean(lpn);
-    tiers.back.observer().stored(lpn);
-    if let Some(found) = tiers.cache.peek(lpn) {
-        tiers.dram.move_page(at, found.slot, Op::Write);
+    storage.cache.mark_clean(lpn);
+    storage.back.observer().stored(lpn);
+    if let Some(found) = storage.cache.peek(lpn) {
+        storage.dram.move_page(at, found.slot, Op::Write);
     }
     let (mut last, mut done_at) = (at, at);
-    for line in 0..lines {
-        tiers.run_log(last);
-        let Some(appended) = tiers.append(at, last, lpn, line) else {
+    for line in (0..lines).map(PageLine) {
+        storage.run_log(last);
+        let Some(appended) = storage.append(at, last, lpn, line) else {
             break;
         };
-        tiers.stats.write_log.demoted += 1;
+        storage.stats.write_log.demoted += 1;
         last = appended.at;
         done_at = done_at.max(last + appended.dram);
     }
@@ -103,40 +103,42 @@ fn to_log<O: Observer>(tiers: &mut Tiers<O>, at: Ps, lpn: Lpn, lines: u32) -> Ps
 
 /// Puts the page into the cache, or around it.
 fn to_cache<O: Observer, E: Effects>(
-    engine: &mut Engine<O>,
+    pipeline: &mut Pipeline<O>,
     at: Ps,
     lpn: Lpn,
     effects: &mut E,
 ) -> (Ps, ServedBy) {
-    let dram = engine.tiers.dram.latency();
-    let found = engine.tiers.cache.peek(lpn);
-    if found.is_none() && engine.store_miss() == StoreMiss::Around {
-        engine.tiers.stats.migration.programs += 1;
-        engine.tiers.write(at, lpn);
+    let dram = pipeline.storage.dram.latency();
+    let found = pipeline.storage.cache.peek(lpn);
+    if found.is_none() && pipeline.store_miss() == StoreMiss::Around {
+        pipeline.storage.stats.migration.programs += 1;
+        pipeline.storage.write(at, lpn);
         return (at + dram, ServedBy::Flash);
     }
     let (slot, done_at) = match found {
         Some(found) => (found.slot, found.ready_at.max(at + dram)),
         None => {
-            let (slot, start) = engine.wait_for_room(at, lpn, effects);
+            let (slot, start) = pipeline.wait_for_room(at, lpn, effects);
             let done_at = start + dram;
-            engine.tiers.install(slot, lpn, done_at, Fill::Read);
-            engine.tiers.stats.migration.fills += 1;
+            pipeline.storage.install(slot, lpn, done_at, Fill::Read);
+            pipeline.storage.stats.migration.fills += 1;
             (slot, done_at)
         }
     };
-    let lines = engine.front.lines_per_page();
-    let tiers = &mut engine.tiers;
-    tiers.back.observer().stored(lpn);
-    tiers.dram.move_page(done_at, slot, Op::Write);
-    (0..lines).for_each(|line| tiers.cache.count_line(slot, line, true));
-    if tiers.cache.writes_through() {
-        tiers.cache.mark_clean(lpn);
-        tiers.stats.migration.programs += 1;
-        tiers.cache.count_program(slot);
-        tiers.write(done_at, lpn);
+    let lines = pipeline.front.lines_per_page();
+    let storage = &mut pipeline.storage;
+    storage.back.observer().stored(lpn);
+    storage.dram.move_page(done_at, slot, Op::Write);
+    for line in (0..lines).map(PageLine) {
+        storage.cache.count_line(slot, line, true);
+    }
+    if storage.cache.writes_through() {
+        storage.cache.mark_clean(lpn);
+        storage.stats.migration.programs += 1;
+        storage.cache.count_program(slot);
+        storage.write(done_at, lpn);
     } else {
-        tiers.cache.mark_dirty(lpn);
+        storage.cache.mark_dirty(lpn);
     }
     (done_at, ServedBy::CacheHit)
 }

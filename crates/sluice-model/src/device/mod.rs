@@ -1,7 +1,7 @@
 //! The device: its stages in order, and what its host can ask of it.
 //!
-//! An access meets the [`front`], then the [`engine`] takes it through the [`tiers`]: write log,
-//! cache and flash, or to an [`expander`]'s memory. Each of those has state of its own.
+//! An access meets the [`front`], then the [`pipeline`] takes it through the [`storage`]: write
+//! log, cache and flash, or to an [`expander`]'s memory. Each of those has state of its own.
 
 mod back;
 mod balance;
@@ -9,14 +9,14 @@ mod block;
 mod command;
 mod data_cache;
 mod dram;
-mod engine;
 mod error;
 mod expander;
 mod front;
 mod line_use;
 mod migration;
 mod observer;
-mod tiers;
+mod pipeline;
+mod storage;
 mod tune;
 
 use crate::cache::{External, Peek};
@@ -24,7 +24,7 @@ use crate::config::DeviceConfig;
 use crate::ftl::WearReport;
 use crate::request::{Completion, Effects, Request};
 use crate::stats::Stats;
-use engine::Engine;
+use pipeline::Pipeline;
 use sluice_units::{Lpn, Ps};
 use tune::Change;
 
@@ -41,7 +41,7 @@ pub use tune::{is_tunable, tunable};
 /// that threads which raced to the device cannot turn its time back.
 pub struct Device {
     config: DeviceConfig,
-    engine: Engine<()>,
+    pipeline: Pipeline<()>,
 }
 
 impl Device {
@@ -89,7 +89,7 @@ impl Device {
         }
         Ok(Device {
             config: config.clone(),
-            engine: Engine::new(config, seed, policy),
+            pipeline: Pipeline::new(config, seed, policy),
         })
     }
 
@@ -106,29 +106,29 @@ impl Device {
     /// If the address is not below the capacity.
     #[inline]
     pub fn access<E: Effects>(&mut self, now: Ps, req: Request, effects: &mut E) -> Completion {
-        self.engine.access(now, req, effects)
+        self.pipeline.access(now, req, effects)
     }
 
     /// Lets background work go on up to `now`.
     pub fn advance(&mut self, now: Ps) {
-        self.engine.tiers.advance(now);
-        self.engine.front.retire(self.engine.tiers.now());
+        self.pipeline.storage.advance(now);
+        self.pipeline.front.retire(self.pipeline.storage.now());
     }
 
     /// Begins to compact what is in the write log, in the background, although it is not full.
     pub fn compact_log(&mut self, now: Ps) {
-        self.engine.tiers.advance(now);
-        self.engine.tiers.close_log();
+        self.pipeline.storage.advance(now);
+        self.pipeline.storage.close_log();
     }
 
     /// Comes to rest, if it is left alone: the write log is compacted as a whole, and the flash
     /// array works off what it has been asked for. Returns when that is done, which is its time
     /// from then on.
     pub fn settle(&mut self, now: Ps) -> Ps {
-        self.engine.tiers.advance(now);
-        self.engine.tiers.settle();
-        let now = self.engine.tiers.now();
-        self.engine.front.retire(now);
+        self.pipeline.storage.advance(now);
+        self.pipeline.storage.settle();
+        let now = self.pipeline.storage.now();
+        self.pipeline.front.retire(now);
         now
     }
 
@@ -142,7 +142,7 @@ impl Device {
         command: Command,
         effects: &mut E,
     ) -> Result<Done, Refused> {
-        command::carry_out(&mut self.engine, now, command, effects)
+        command::carry_out(&mut self.pipeline, now, command, effects)
     }
 
     /// Serves a block request at `now`.
@@ -164,7 +164,7 @@ impl Device {
         request: BlockRequest,
         effects: &mut E,
     ) -> Result<BlockCompletion, Refused> {
-        block::serve(&mut self.engine, now, request, effects)
+        block::serve(&mut self.pipeline, now, request, effects)
     }
 
     /// The host no longer wants the page's contents (TRIM): no write-back, no place in flash.
@@ -174,7 +174,7 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn discard(&mut self, now: Ps, lpn: Lpn) {
-        self.engine.begin(now, lpn).discard(lpn);
+        self.pipeline.begin(now, lpn).discard(lpn);
     }
 
     /// The host found out, after the page had left the cache, that it had been written.
@@ -184,11 +184,11 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn write_back(&mut self, now: Ps, lpn: Lpn) {
-        let is_memory = self.engine.expander.is_some();
-        let tiers = self.engine.begin(now, lpn);
+        let is_memory = self.pipeline.expander.is_some();
+        let storage = self.pipeline.begin(now, lpn);
         // A memory expander has nothing behind it: what was written is where it belongs.
         if !is_memory {
-            tiers.written_late(lpn);
+            storage.written_late(lpn);
         }
     }
 
@@ -204,7 +204,7 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn promote(&mut self, now: Ps, lpn: Lpn) -> Promoted {
-        migration::promote(&mut self.engine, now, lpn)
+        migration::promote(&mut self.pipeline, now, lpn)
     }
 
     /// The host demotes the page: it writes it back as a whole, from its own memory. Flash is not
@@ -223,7 +223,7 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn demote<E: Effects>(&mut self, now: Ps, lpn: Lpn, effects: &mut E) -> Completion {
-        migration::demote(&mut self.engine, now, lpn, effects)
+        migration::demote(&mut self.pipeline, now, lpn, effects)
     }
 
     /// The host demotes the page straight to flash: nothing of it stays in the cache or the write
@@ -232,14 +232,14 @@ impl Device {
     /// # Panics
     /// If the page is not on the device.
     pub fn demote_to_flash(&mut self, now: Ps, lpn: Lpn) {
-        migration::demote_to_flash(&mut self.engine, now, lpn);
+        migration::demote_to_flash(&mut self.pipeline, now, lpn);
     }
 
     /// The host maps a page that no access asked for, so that its accesses will not be seen: a
     /// prefetch of it counts neither as used nor as unused.
     pub fn expose(&mut self, lpn: Lpn) {
-        if self.engine.front.is_known(lpn) {
-            self.engine.tiers.cache.forget_prefetch(lpn);
+        if self.pipeline.front.is_known(lpn) {
+            self.pipeline.storage.cache.forget_prefetch(lpn);
         }
     }
 
@@ -270,7 +270,7 @@ impl Device {
         longest: Ps,
     ) -> Result<bool, DeviceError> {
         let change = Change::check(&self.config, pairs, longest)?;
-        change.apply(&mut self.engine, seed);
+        change.apply(&mut self.pipeline, seed);
         let is_one = change.is_one();
         self.config = change.config;
         Ok(is_one)
@@ -278,13 +278,14 @@ impl Device {
 
     /// Whether the page is in the cache or on its way there.
     pub fn is_cached(&self, lpn: Lpn) -> bool {
-        let is_memory = self.engine.expander.is_some();
-        self.engine.front.is_known(lpn) && (is_memory || self.engine.tiers.cache.contains(lpn))
+        let is_memory = self.pipeline.expander.is_some();
+        self.pipeline.front.is_known(lpn)
+            && (is_memory || self.pipeline.storage.cache.contains(lpn))
     }
 
     /// From when on a host has hits on the page, if it is in the cache or on its way there.
     pub fn cached_at(&self, lpn: Lpn) -> Option<Ps> {
-        if self.engine.expander.is_some() {
+        if self.pipeline.expander.is_some() {
             return Some(Ps::ZERO);
         }
         self.peek(lpn).map(|found| found.ready_at)
@@ -292,12 +293,12 @@ impl Device {
 
     /// Pages in the cache or on their way there.
     pub fn cached_pages(&self) -> u64 {
-        self.engine.tiers.cache.len()
+        self.pipeline.storage.cache.len()
     }
 
     /// Pages that are pinned.
     pub fn pinned_pages(&self) -> u64 {
-        self.engine.tiers.cache.pins()
+        self.pipeline.storage.cache.pins()
     }
 
     /// Whether the page is pinned.
@@ -306,39 +307,39 @@ impl Device {
     }
 
     fn peek(&self, lpn: Lpn) -> Option<Peek> {
-        let is_known = self.engine.front.is_known(lpn);
-        is_known.then(|| self.engine.tiers.cache.peek(lpn))?
+        let is_known = self.pipeline.front.is_known(lpn);
+        is_known.then(|| self.pipeline.storage.cache.peek(lpn))?
     }
 
     /// When a fill wanted at `now` could start: when an MSHR entry is free.
     pub fn can_fill_at(&mut self, now: Ps) -> Ps {
-        let now = self.engine.tiers.now().max(now);
-        self.engine.front.fill_starts(now)
+        let now = self.pipeline.storage.now().max(now);
+        self.pipeline.front.fill_starts(now)
     }
 
     /// What is known of lines, if `cache.track_lines` is on.
     pub fn line_use(&self) -> Option<&LineUse> {
-        self.engine.tiers.cache.line_use()
+        self.pipeline.storage.cache.line_use()
     }
 
     /// Whether too many flash blocks have failed: the device can be read, and refuses writes.
     pub fn is_read_only(&self) -> bool {
-        self.engine.tiers.back.is_read_only()
+        self.pipeline.storage.back.is_read_only()
     }
 
     /// How worn the flash blocks are. Looks at every block.
     pub fn wear(&self) -> WearReport {
-        self.engine.tiers.back.wear()
+        self.pipeline.storage.back.wear()
     }
 
     /// What the device has done so far.
     pub fn stats(&self) -> &Stats {
-        &self.engine.tiers.stats
+        &self.pipeline.storage.stats
     }
 
     /// Pages that the host can address.
     pub fn pages(&self) -> u64 {
-        self.engine.front.pages()
+        self.pipeline.front.pages()
     }
 
     /// The configuration it was made with, as it was tuned since.
@@ -351,12 +352,12 @@ impl Device {
     /// # Errors
     /// The first equation that does not hold, with its numbers.
     pub fn balance(&self) -> Result<(), String> {
-        balance::balance(self.stats(), &self.engine.tiers.cache)
+        balance::balance(self.stats(), &self.pipeline.storage.cache)
     }
 
     /// The state in words: counters, then the cache's sets.
     pub fn dump(&self) -> String {
-        self.engine.tiers.dump()
+        self.pipeline.storage.dump()
     }
 }
 

@@ -1,16 +1,16 @@
-//! Who follows what each page holds, to check that nothing is lost. In production nobody does.
+//! Who follows what each page holds, to check that nothing is lost. Tests do, production does not.
 
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, ReadOnly};
 use crate::nand::{Nand, Origin, Served};
 use crate::stats::Stats;
 use crate::write_log::LogEntry;
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, PageLine, Ps};
 
 /// Sees every page on its way between the host, the cache, the write log and flash.
 ///
-/// The nobody of production is `()`: its methods do nothing, and the translation layer works on the
-/// flash array itself. One that watches puts itself between the two.
+/// In production it is `()`, whose methods do nothing and cost nothing: the translation layer works
+/// on the flash array itself. One that watches puts itself between the two.
 pub(crate) trait Observer: Sized {
     /// An observer of a device as it is made.
     fn new(ftl: &Ftl, settings: &Settings, seed: u64) -> Self;
@@ -43,7 +43,7 @@ pub(crate) trait Observer: Sized {
     /// The page came into the cache with what was read last, and with its lines of the write log,
     /// which `logged` finds.
     #[inline]
-    fn filled(&mut self, _lpn: Lpn, _logged: impl Fn(u32) -> Option<LogEntry>) {}
+    fn filled(&mut self, _lpn: Lpn, _logged: impl Fn(PageLine) -> Option<LogEntry>) {}
 
     /// What was read last goes to the host, past the cache.
     #[inline]
@@ -68,7 +68,7 @@ pub(crate) trait Observer: Sized {
         &mut self,
         _lpn: Lpn,
         _is_cached: bool,
-        _lines: impl Iterator<Item = (u32, LogEntry)>,
+        _lines: impl Iterator<Item = (PageLine, LogEntry)>,
     ) {
     }
 }

@@ -1,8 +1,8 @@
 //! Parameters that can change while the device runs.
 
 use super::DeviceError;
-use super::engine::Engine;
 use super::observer::Observer;
+use super::pipeline::Pipeline;
 use crate::cache::{EVICTIONS, EvictionEntry};
 use crate::config::DeviceConfig;
 use sluice_params::Typed;
@@ -114,18 +114,18 @@ impl<'a> Change<'a> {
     }
 
     /// Tells the stages of what concerns them. A new policy draws from `seed`.
-    pub fn apply<O: Observer>(&self, engine: &mut Engine<O>, seed: u64) {
+    pub fn apply<O: Observer>(&self, pipeline: &mut Pipeline<O>, seed: u64) {
         let own = |key: &&str| is_own(self.config.cache.eviction, key);
-        let is_external = engine.tiers.cache.has_external_policy();
+        let is_external = pipeline.storage.cache.has_external_policy();
         if self.is_under("cache.policy") || self.keys.iter().any(own) && !is_external {
-            engine.change_policy(&self.config, seed);
+            pipeline.change_policy(&self.config, seed);
         }
         if self.is_under("prefetch.") {
-            engine.change_prefetcher(&self.config);
+            pipeline.change_prefetcher(&self.config);
         }
         if self.is_under("nand.") {
-            engine.tiers.back.retime(&self.config);
+            pipeline.storage.back.retime(&self.config);
         }
-        engine.retune(&self.config);
+        pipeline.retune(&self.config);
     }
 }

@@ -1,4 +1,4 @@
-//! Markov prefetching.
+//! Markov prefetching: what came after a page before will come after it again.
 
 use super::{PICKS_MAX, Picks, PolicyInfo, Prefetch, Reach, Seen};
 use crate::config::DeviceConfig;

@@ -99,7 +99,7 @@ impl Picks {
         }
     }
 
-    /// Adds a page by its number. It may be cached already or lie beyond the device: the engine
+    /// Adds a page by its number. It may be cached already or lie beyond the device: the device
     /// skips it then.
     ///
     /// Beyond [`PICKS_MAX`] pages nothing is added.
@@ -131,9 +131,9 @@ impl Default for Picks {
     }
 }
 
-/// Chooses pages to bring in. The engine does it, if it can make room, and counts.
+/// Chooses pages to bring in. The device does it, if it can make room, and counts.
 ///
-/// The engine guarantees that `access` is called once for each access that missed, or that was
+/// The device guarantees that `access` is called once for each access that missed, or that was
 /// the first to a prefetched page, after the accessed page itself was dealt with. Other hits are
 /// not shown, because a live device cannot see them. Who accessed is not known either. `arrives`
 /// is called for every page that is sent for, at once, with the time at which it will be there:

@@ -1,4 +1,4 @@
-//! Next-N prefetching.
+//! Next-N prefetching: a miss brings in the pages that follow it.
 
 use super::{Outcome, Picks, PolicyInfo, Prefetch, Reach, Seen};
 use crate::config::DeviceConfig;

@@ -1,4 +1,4 @@
-//! No prefetching.
+//! The prefetcher of a device that brings in only what is asked for.
 
 use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
 use crate::config::DeviceConfig;

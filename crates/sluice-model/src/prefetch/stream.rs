@@ -1,4 +1,4 @@
-//! Stream prefetching.
+//! Stream prefetching: accesses go up or down, if not page by page.
 
 use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
 use crate::config::DeviceConfig;

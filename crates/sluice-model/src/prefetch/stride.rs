@@ -1,4 +1,4 @@
-//! Stride prefetching.
+//! Stride prefetching: an access follows another at a constant distance.
 
 use super::{Outcome, Picks, PolicyInfo, Prefetch, Reach, Seen};
 use crate::config::DeviceConfig;

@@ -58,7 +58,7 @@ sluice_params::params! {
     }
 }
 
-/// Shares of the given degree and distance at each level, in sixteenths: the paper's five
+/// Shares of the configured degree and distance at each level, in sixteenths: the paper's five
 /// configurations (distance 4, 8, 16, 32, 64 and degree 1, 1, 2, 4, 4) relative to the last.
 const LEVELS: [Reach; 5] = [
     Reach {
@@ -163,7 +163,7 @@ impl Throttle {
         })
     }
 
-    /// What is allowed now.
+    /// How eager the prefetcher may be now.
     pub fn reach(&self) -> Reach {
         let share = |whole: u32, share: u32| (whole * share).div_ceil(SHARES);
         let level = LEVELS[self.level];
@@ -199,7 +199,8 @@ impl Throttle {
         self.pushed_out[hash] = false;
     }
 
-    /// A page left to make room. Ends the interval if it was the last of it.
+    /// A page left to make room. It counts as pushed out if it had been demanded since it came, and
+    /// a prefetch took its place. Ends the interval if it was the last of it.
     pub fn evicted(&mut self, lpn: Lpn, demanded: bool, for_prefetch: bool, stats: &mut Stats) {
         if demanded && for_prefetch {
             let hash = self.hash(lpn);

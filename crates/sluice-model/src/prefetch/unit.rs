@@ -1,4 +1,4 @@
-//! The prefetcher as the engine sees it: a policy, and what keeps it in check.
+//! A prefetch policy under the throttle that keeps it in check.
 
 use super::none::Off;
 use super::throttle::Throttle;
@@ -64,7 +64,6 @@ impl Prefetcher {
     #[inline]
     pub fn evicted(&mut self, victim: &Evicted, for_prefetch: bool, stats: &mut Stats) {
         if let Some(throttle) = &mut self.throttle {
-            // It had been asked for since it came.
             let demanded = !victim.unused;
             throttle.evicted(victim.lpn, demanded, for_prefetch, stats);
         }

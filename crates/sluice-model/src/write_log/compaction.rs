@@ -4,7 +4,7 @@ use super::LogEntry;
 use super::index::{Index, PageId};
 use crate::nand::ProgramEnd;
 use crate::stats::Stats;
-use sluice_units::{Lpn, Ppn, Ps};
+use sluice_units::{Lpn, PageLine, Ppn, Ps};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -29,7 +29,7 @@ pub(crate) trait Destage {
         &mut self,
         at: Ps,
         lpn: Lpn,
-        lines: impl Iterator<Item = (u32, LogEntry)> + Clone,
+        lines: impl Iterator<Item = (PageLine, LogEntry)> + Clone,
         stats: &mut Stats,
     ) -> Programmed;
 
@@ -40,11 +40,11 @@ pub(crate) trait Destage {
 /// What happens to a page at the time of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// It has been read.
+    /// It has been read into its coalescing buffer.
     Read,
     /// The program of this physical page may have ended.
     MayHaveEnded(Ppn),
-    /// It has been programmed.
+    /// It has been programmed, and its coalescing buffer is free.
     Ended,
 }
 

@@ -2,7 +2,7 @@
 
 use super::LogEntry;
 use super::tables::{LINES_MAX, Moved, TableId, Tables, slots_of};
-use sluice_units::{Lpn, Table, index_type};
+use sluice_units::{Lpn, PageLine, Table, index_type};
 
 index_type! {
     /// Which page of those with lines in a buffer, in the order of their first lines.
@@ -52,9 +52,9 @@ pub(super) struct Index {
 
 /// What an insertion did.
 pub(super) enum Inserted {
-    /// The line was not in the index.
+    /// It added a line that was not in the index.
     New,
-    /// It was, with an older entry.
+    /// It gave a line of the index a newer entry.
     Newer,
 }
 
@@ -122,7 +122,7 @@ impl Index {
     }
 
     /// The newest entry of a line.
-    pub fn find(&self, lpn: Lpn, line: u32) -> Option<LogEntry> {
+    pub fn find(&self, lpn: Lpn, line: PageLine) -> Option<LogEntry> {
         let id = self.id_of(lpn)?;
         let (_, lines) = self.page(id);
         if lines == 0 {
@@ -132,7 +132,7 @@ impl Index {
     }
 
     /// The lines of a page with their newest entries.
-    pub fn lines(&self, id: PageId) -> impl Iterator<Item = (u32, LogEntry)> + Clone + '_ {
+    pub fn lines(&self, id: PageId) -> impl Iterator<Item = (PageLine, LogEntry)> + Clone + '_ {
         let (_, lines) = self.page(id);
         self.tables.entries(self.table(id), lines)
     }
@@ -142,7 +142,7 @@ impl Index {
     }
 
     /// Notes the newest entry of a line.
-    pub fn insert(&mut self, lpn: Lpn, line: u32, entry: LogEntry) -> Inserted {
+    pub fn insert(&mut self, lpn: Lpn, line: PageLine, entry: LogEntry) -> Inserted {
         let (bucket, found) = self.bucket_of(lpn);
         let id = found.unwrap_or_else(|| {
             let id = PageId(self.used);

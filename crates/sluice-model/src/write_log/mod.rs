@@ -22,7 +22,7 @@ use crate::config::WriteLogSettings;
 use crate::stats::Stats;
 use compaction::Compaction;
 use index::{Index, Inserted};
-use sluice_units::{Lpn, Ps, index_type};
+use sluice_units::{Lpn, PageLine, Ps, index_type};
 
 index_type! {
     /// Which entry of the log, counted through all buffers: where a line lies that was appended.
@@ -79,7 +79,7 @@ impl WriteLog {
         &mut self,
         now: Ps,
         lpn: Lpn,
-        line: u32,
+        line: PageLine,
         below: &mut D,
         stats: &mut Stats,
     ) -> (Ps, LogEntry) {
@@ -138,7 +138,7 @@ impl WriteLog {
     }
 
     /// The newest entry of a line.
-    pub fn find(&self, lpn: Lpn, line: u32) -> Option<LogEntry> {
+    pub fn find(&self, lpn: Lpn, line: PageLine) -> Option<LogEntry> {
         self.newest_first()
             .find_map(|buffer| buffer.find(lpn, line))
     }

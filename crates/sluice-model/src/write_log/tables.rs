@@ -2,7 +2,7 @@
 
 use super::LogEntry;
 use super::index::PageId;
-use sluice_units::{Table, index_type};
+use sluice_units::{PageLine, Table, index_type};
 
 index_type! {
     /// Which table: the number of its first granule in the arena.
@@ -120,7 +120,7 @@ impl Tables {
     }
 
     /// The log's entry of a line, from the table of a page with `lines` lines.
-    pub fn find(&self, table: TableId, lines: u32, line: u32) -> Option<LogEntry> {
+    pub fn find(&self, table: TableId, lines: u32, line: PageLine) -> Option<LogEntry> {
         let slots = self.slots(table, lines);
         unpacked(slots[slot_of(slots, line)]).map(|(_, entry)| entry)
     }
@@ -130,7 +130,7 @@ impl Tables {
         &self,
         table: TableId,
         lines: u32,
-    ) -> impl Iterator<Item = (u32, LogEntry)> + Clone + '_ {
+    ) -> impl Iterator<Item = (PageLine, LogEntry)> + Clone + '_ {
         self.slots(table, lines)
             .iter()
             .filter_map(|slot| unpacked(*slot))
@@ -142,7 +142,7 @@ impl Tables {
     }
 
     /// Gives a line that the table has a newer entry. Says whether it had it.
-    pub fn update(&mut self, table: TableId, lines: u32, line: u32, entry: LogEntry) -> bool {
+    pub fn update(&mut self, table: TableId, lines: u32, line: PageLine, entry: LogEntry) -> bool {
         let slots = self.slots_mut(table, class_of(lines));
         let slot = slot_of(slots, line);
         let known = slots[slot] != 0;
@@ -158,7 +158,7 @@ impl Tables {
         &mut self,
         table: TableId,
         lines: u32,
-        line: u32,
+        line: PageLine,
         entry: LogEntry,
     ) -> (TableId, Option<Moved>) {
         let (from, to) = (class_of(lines), class_of(lines + 1));
@@ -252,21 +252,21 @@ fn first_slot(table: TableId) -> usize {
     table.index() * FIRST_SLOTS as usize
 }
 
-fn packed(line: u32, entry: LogEntry) -> u32 {
-    line << LINE_SHIFT | (entry.0 + 1)
+fn packed(line: PageLine, entry: LogEntry) -> u32 {
+    line.0 << LINE_SHIFT | (entry.0 + 1)
 }
 
-fn unpacked(slot: u32) -> Option<(u32, LogEntry)> {
+fn unpacked(slot: u32) -> Option<(PageLine, LogEntry)> {
     let entry = (slot & ENTRY).checked_sub(1)?;
-    Some((slot >> LINE_SHIFT, LogEntry(entry)))
+    Some((PageLine(slot >> LINE_SHIFT), LogEntry(entry)))
 }
 
 /// The slot of a line, or the empty one where it would be. A table has one or the other: below
 /// the largest size a quarter of it is empty, and the largest has a slot for each line.
-fn slot_of(slots: &[u32], line: u32) -> usize {
+fn slot_of(slots: &[u32], line: PageLine) -> usize {
     let mask = slots.len() - 1;
-    let mut slot = line as usize & mask;
-    while slots[slot] != 0 && slots[slot] >> LINE_SHIFT != line {
+    let mut slot = line.index() & mask;
+    while slots[slot] != 0 && slots[slot] >> LINE_SHIFT != line.0 {
         slot = (slot + 1) & mask;
     }
     slot

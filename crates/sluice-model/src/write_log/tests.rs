@@ -6,7 +6,7 @@ use crate::config::{DeviceConfig, WriteLogParams, WriteLogSettings};
 use crate::nand::ProgramEnd;
 use crate::stats::WriteLogStats;
 use proptest::prelude::*;
-use sluice_units::{Lpn, Ppn, Rng};
+use sluice_units::{Lpn, PageLine, Ppn, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -53,16 +53,16 @@ impl Destage for Flash {
         &mut self,
         at: Ps,
         lpn: Lpn,
-        lines: impl Iterator<Item = (u32, LogEntry)> + Clone,
+        lines: impl Iterator<Item = (PageLine, LogEntry)> + Clone,
         _stats: &mut Stats,
     ) -> Programmed {
         self.programmed.push((at, lpn.0));
         for (line, entry) in lines {
             let version = self.appended[entry.0 as usize % self.appended.len()];
-            let was = self.lines.insert((lpn.0, line), version);
+            let was = self.lines.insert((lpn.0, line.0), version);
             assert!(
                 was < Some(version),
-                "page {lpn} line {line}: {version} over {was:?}"
+                "{lpn} line {line:?}: {version} over {was:?}"
             );
         }
         // Some ends are known at once, of others only that they are not before half the time.
@@ -224,12 +224,12 @@ impl Plain {
         self.versions += 1;
         self.appended[open].push(self.versions);
         self.newest.insert((lpn, line), self.versions);
-        log.append(now, Lpn(lpn), line, flash, stats);
+        log.append(now, Lpn(lpn), PageLine(line), flash, stats);
     }
 
     fn check(&self, log: &WriteLog, flash: &Flash, step: &Step) {
         for (place, version) in &self.newest {
-            let found = match log.find(Lpn(place.0), place.1) {
+            let found = match log.find(Lpn(place.0), PageLine(place.1)) {
                 Some(entry) => {
                     let (buffer, offset) = (entry.0 / log.lines, entry.0 % log.lines);
                     Some(self.appended[buffer as usize][offset as usize])
@@ -249,8 +249,8 @@ impl Plain {
                 let (lpn, lines) = buffer.page(id);
                 for (line, _) in (lines > 0).then(|| buffer.lines(id)).into_iter().flatten() {
                     assert!(
-                        self.newest.contains_key(&(lpn.0, line)),
-                        "page {lpn} line {line}"
+                        self.newest.contains_key(&(lpn.0, line.0)),
+                        "page {lpn}, {line:?}"
                     );
                 }
             }
@@ -295,7 +295,7 @@ fn no_line_is_lost_in_a_long_run() {
 fn fill(log: &mut WriteLog, now: Ps, places: impl Iterator<Item = (u32, u32)>) -> Stats {
     let (mut flash, mut stats) = (flash_for(log), Stats::default());
     for (lpn, line) in places {
-        log.append(now, Lpn(lpn), line, &mut flash, &mut stats);
+        log.append(now, Lpn(lpn), PageLine(line), &mut flash, &mut stats);
     }
     stats
 }
@@ -377,12 +377,18 @@ fn the_arena_never_overflows() {
             // Breadth first, so that all pages grow from size to size together.
             let place = (u64::from(at) % pages, u64::from(at) / pages % 64);
             let place = (place.0 as u32, place.1 as u32);
-            log.append(Ps::ZERO, Lpn(place.0), place.1, &mut flash, &mut stats);
+            log.append(
+                Ps::ZERO,
+                Lpn(place.0),
+                PageLine(place.1),
+                &mut flash,
+                &mut stats,
+            );
             held.insert(place);
         }
         for place in &held {
             assert!(
-                log.find(Lpn(place.0), place.1).is_some(),
+                log.find(Lpn(place.0), PageLine(place.1)).is_some(),
                 "round {round}: {place:?}\n{}",
                 log.dump()
             );
@@ -396,11 +402,11 @@ fn the_arena_never_overflows() {
 fn old_generations_of_the_index_are_never_found() {
     let mut index = Index::new(8);
     for round in 0..400u32 {
-        assert_eq!(index.find(Lpn(round), 1), None, "round {round}");
+        assert_eq!(index.find(Lpn(round), PageLine(1)), None, "round {round}");
         for at in 0..8 {
-            index.insert(Lpn(at + round), 1, LogEntry(at));
+            index.insert(Lpn(at + round), PageLine(1), LogEntry(at));
         }
-        let found = index.find(Lpn(round + 7), 1);
+        let found = index.find(Lpn(round + 7), PageLine(1));
         assert_eq!(found, Some(LogEntry(7)), "round {round}");
         index.reset();
     }

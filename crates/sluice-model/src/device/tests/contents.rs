@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::nand::{BadBlock, Flash, Nand, Origin, Served};
 use crate::stats::Stats;
 use crate::write_log::LogEntry;
-use sluice_units::{LINE_BYTES, Lpn, Ppn, Ps};
+use sluice_units::{LINE_BYTES, Lpn, PageLine, Ppn, Ps};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a page that was never written holds.
@@ -44,8 +44,8 @@ impl Contents {
 
     /// The one line of a page that is used where there is a write log, so that the page is as new
     /// as that.
-    pub fn line_of(lpn: Lpn, lines_per_page: u32) -> u32 {
-        lpn.0 % lines_per_page
+    pub fn line_of(lpn: Lpn, lines_per_page: u32) -> PageLine {
+        PageLine(lpn.0 % lines_per_page)
     }
 
     /// What the cache has of a page.
@@ -147,7 +147,7 @@ impl Observer for Contents {
         io.ftl.advance(at, &mut self.over(io.nand), stats);
     }
 
-    fn filled(&mut self, lpn: Lpn, logged: impl Fn(u32) -> Option<LogEntry>) {
+    fn filled(&mut self, lpn: Lpn, logged: impl Fn(PageLine) -> Option<LogEntry>) {
         self.cached.insert(lpn, self.last_read);
         let line = Contents::line_of(lpn, self.lines_per_page);
         if let Some(entry) = logged(line) {
@@ -179,7 +179,7 @@ impl Observer for Contents {
         &mut self,
         lpn: Lpn,
         is_cached: bool,
-        lines: impl Iterator<Item = (u32, LogEntry)>,
+        lines: impl Iterator<Item = (PageLine, LogEntry)>,
     ) {
         let newest = lines.map(|(_, entry)| self.logged[&entry]).max();
         self.moving = newest.expect("a page with a line");

@@ -12,7 +12,7 @@ use contents::{Contents, ZEROS};
 use observer::Observer;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use sluice_units::{LINE_BYTES, Table};
+use sluice_units::{LINE_BYTES, PageLine, Table};
 use std::collections::BTreeSet;
 
 const PAGES: u32 = 192;
@@ -172,7 +172,7 @@ impl Effects for Host {
 
 struct Rig {
     config: DeviceConfig,
-    engine: Engine<Contents>,
+    pipeline: Pipeline<Contents>,
     host: Host,
     now: Ps,
     newest: Table<Lpn, u64>,
@@ -189,7 +189,7 @@ impl Rig {
         };
         Rig {
             config: config.clone(),
-            engine: Engine::new(config, 3, None),
+            pipeline: Pipeline::new(config, 3, None),
             host: Host::default(),
             now: Ps::ZERO,
             newest: Table::from_fn(PAGES, initial),
@@ -199,7 +199,7 @@ impl Rig {
     }
 
     fn contents(&mut self) -> &mut Contents {
-        self.engine.tiers.back.observer()
+        self.pipeline.storage.back.observer()
     }
 
     /// What the host writes to the page next.
@@ -210,19 +210,19 @@ impl Rig {
     }
 
     fn access(&mut self, lpn: Lpn, op: Op) -> ServedBy {
-        let lines = self.engine.front.lines_per_page();
-        let line = match self.engine.tiers.has_log() {
+        let lines = self.pipeline.front.lines_per_page();
+        let line = match self.pipeline.storage.has_log() {
             true => Contents::line_of(lpn, lines),
-            false => (self.version % u64::from(lines)) as u32,
+            false => PageLine((self.version % u64::from(lines)) as u32),
         };
-        let addr = lpn.addr(self.config.page_bytes()) + u64::from(line) * LINE_BYTES;
+        let addr = lpn.addr(self.config.page_bytes()) + u64::from(line.0) * LINE_BYTES;
         let request = Request { addr, op };
-        let completion = self.engine.access(self.now, request, &mut self.host);
+        let completion = self.pipeline.access(self.now, request, &mut self.host);
         completion.served_by
     }
 
     fn is_read_only(&self) -> bool {
-        self.engine.tiers.back.is_read_only()
+        self.pipeline.storage.back.is_read_only()
     }
 
     /// What a worn-out device refuses to write is lost, as it says: then only the books are
@@ -235,14 +235,14 @@ impl Rig {
 
     /// What the log has of a page.
     fn logged(&mut self, lpn: Lpn) -> Option<u64> {
-        let line = Contents::line_of(lpn, self.engine.front.lines_per_page());
-        let entry = self.engine.tiers.find_logged(lpn, line)?;
+        let line = Contents::line_of(lpn, self.pipeline.front.lines_per_page());
+        let entry = self.pipeline.storage.find_logged(lpn, line)?;
         Some(self.contents().of_logged(entry))
     }
 
     /// What flash has of a page: zeros if nothing.
     fn in_flash(&mut self, lpn: Lpn) -> Option<u64> {
-        match self.engine.tiers.back.ppn_of(lpn) {
+        match self.pipeline.storage.back.ppn_of(lpn) {
             Some(ppn) => self.contents().of_flash(ppn),
             None => Some(ZEROS),
         }
@@ -250,12 +250,12 @@ impl Rig {
 
     /// Whether the host can have mapped the page.
     fn is_mapped(&self, lpn: Lpn) -> bool {
-        let tiers = &self.engine.tiers;
-        tiers.cache.has(self.now, lpn) || (!tiers.has_log() && tiers.cache.contains(lpn))
+        let storage = &self.pipeline.storage;
+        storage.cache.has(self.now, lpn) || (!storage.has_log() && storage.cache.contains(lpn))
     }
 
     fn balance(&self) -> Result<(), String> {
-        balance::balance(&self.engine.tiers.stats, &self.engine.tiers.cache)
+        balance::balance(&self.pipeline.storage.stats, &self.pipeline.storage.cache)
     }
 
     /// Carries a step out. A page that the host has is demoted before anything is done to it.
@@ -292,12 +292,12 @@ impl Rig {
             Step::LateReport(lpn) => {
                 self.write(lpn);
                 self.contents().stored(lpn);
-                self.engine.begin(self.now, lpn).written_late(lpn);
+                self.pipeline.begin(self.now, lpn).written_late(lpn);
             }
             Step::Discard(lpn) => {
                 self.host.0.remove(&lpn);
                 self.newest[lpn] = ZEROS;
-                self.engine.begin(self.now, lpn).discard(lpn);
+                self.pipeline.begin(self.now, lpn).discard(lpn);
             }
             Step::Command(kind, lpn) => self.command(kind, lpn),
             Step::Block(op, lpn, count) => self.block(op, lpn, count),
@@ -305,7 +305,7 @@ impl Rig {
             Step::Demote(lpn, written) => self.demote(lpn, written),
             Step::Wait(ns) => {
                 self.now += Ps::from_ns(ns);
-                self.engine.tiers.advance(self.now);
+                self.pipeline.storage.advance(self.now);
             }
         }
         assert_eq!(self.balance(), Ok(()));
@@ -315,10 +315,10 @@ impl Rig {
     fn promote(&mut self, lpn: Lpn) {
         let newest = Some(self.newest[lpn]);
         let written = self.host.0.remove(&lpn);
-        let promoted = migration::promote(&mut self.engine, self.now, lpn);
+        let promoted = migration::promote(&mut self.pipeline, self.now, lpn);
         let held = (self.contents().of_cached(lpn), self.logged(lpn));
         assert_eq!(held, (None, None));
-        if !self.engine.tiers.has_log() && !written && !self.is_read_only() {
+        if !self.pipeline.storage.has_log() && !written && !self.is_read_only() {
             let in_flash = self.in_flash(lpn);
             assert_eq!(
                 promoted.dirty,
@@ -340,9 +340,9 @@ impl Rig {
         let newest = self.newest[lpn];
         self.contents().incoming = newest;
         if newest.is_multiple_of(3) {
-            return migration::demote_to_flash(&mut self.engine, self.now, lpn);
+            return migration::demote_to_flash(&mut self.pipeline, self.now, lpn);
         }
-        let completion = migration::demote(&mut self.engine, self.now, lpn, &mut self.host);
+        let completion = migration::demote(&mut self.pipeline, self.now, lpn, &mut self.host);
         assert!(completion.done_at >= self.now);
     }
 
@@ -355,9 +355,9 @@ impl Rig {
             Command::Flush,
         ];
         let command = all[usize::from(kind)](lpn);
-        let pinned = self.engine.tiers.cache.pins();
-        let result = command::carry_out(&mut self.engine, self.now, command, &mut self.host);
-        let cache = &self.engine.tiers.cache;
+        let pinned = self.pipeline.storage.cache.pins();
+        let result = command::carry_out(&mut self.pipeline, self.now, command, &mut self.host);
+        let cache = &self.pipeline.storage.cache;
         if result.is_err() {
             assert_eq!(cache.pins(), pinned, "refused, yet done");
         } else if let Command::Pin(lpn) = command {
@@ -374,7 +374,7 @@ impl Rig {
                 BlockOp::Trim => self.newest[lpn] = ZEROS,
             }
             let request = BlockRequest::new(op, lpn, 1);
-            let done = block::serve(&mut self.engine, self.now, request, &mut self.host);
+            let done = block::serve(&mut self.pipeline, self.now, request, &mut self.host);
             assert!(done.is_ok() || self.is_read_only());
             if op == BlockOp::Read {
                 let found = self.contents().of_cached(lpn).or(self.logged(lpn));
@@ -394,18 +394,18 @@ fn every_page_reads_as_written(seed: u64, log: Option<&str>, steps: &[Step]) {
     let mut rig = Rig::new(&config);
     let mut pinned = 0;
     for step in steps {
-        let before = rig.engine.tiers.dump();
+        let before = rig.pipeline.storage.dump();
         let taken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.take(*step)));
         if let Err(panic) = taken {
             eprintln!("{:?}\n{before}at {step:?}", config.raw().to_pairs());
             std::panic::resume_unwind(panic);
         }
-        pinned = pinned.max(rig.engine.tiers.cache.pins());
+        pinned = pinned.max(rig.pipeline.storage.cache.pins());
     }
-    rig.engine.tiers.back.check();
+    rig.pipeline.storage.back.check();
     (0..PAGES).for_each(|lpn| rig.take(Step::Block(BlockOp::Read, Lpn(lpn), 1)));
     (0..PAGES).for_each(|lpn| rig.take(Step::Load(Lpn(lpn))));
-    rig.engine.tiers.back.check();
+    rig.pipeline.storage.back.check();
 }
 
 proptest! {
@@ -437,8 +437,8 @@ fn nothing_is_lost_with_a_write_log() {
             let tree = step().new_tree(&mut runner).expect("a step");
             rig.take(tree.current());
         }
-        rig.engine.tiers.back.check();
-        served += rig.engine.tiers.stats.write_log.served();
+        rig.pipeline.storage.back.check();
+        served += rig.pipeline.storage.stats.write_log.served();
     }
     assert!(served > 10_000, "{served} are too few to mean anything");
 }
@@ -465,8 +465,8 @@ fn nothing_is_lost_in_the_long_run() {
             let tree = step().new_tree(&mut runner).expect("a step");
             rig.take(tree.current());
         }
-        rig.engine.tiers.back.check();
-        erases += rig.engine.tiers.stats.erases;
+        rig.pipeline.storage.back.check();
+        erases += rig.pipeline.storage.stats.erases;
     }
     assert!(
         erases > 1_000,

@@ -11,19 +11,26 @@ fn compaction_takes_a_read_and_a_program_for_each_round() {
         let start = Ps(500);
         for lpn in 0..pages {
             assert_eq!(
-                log.append(start, Lpn(lpn), 3, &mut flash, &mut stats).0,
+                log.append(start, Lpn(lpn), PageLine(3), &mut flash, &mut stats)
+                    .0,
                 start
             );
         }
         let end = start + (READ + PROGRAM) * rounds;
         log.run(end - Ps(1), &mut flash, &mut stats);
         assert_eq!(
-            (stats.write_log.compactions, log.find(Lpn(0), 3).is_some()),
+            (
+                stats.write_log.compactions,
+                log.find(Lpn(0), PageLine(3)).is_some()
+            ),
             (0, true)
         );
         log.run(end, &mut flash, &mut stats);
         assert_eq!(
-            (stats.write_log.compactions, log.find(Lpn(0), 3).is_some()),
+            (
+                stats.write_log.compactions,
+                log.find(Lpn(0), PageLine(3)).is_some()
+            ),
             (1, false)
         );
         assert_eq!(stats.write_log.pages_flushed, u64::from(pages));
@@ -39,7 +46,7 @@ fn a_page_that_is_cached_or_whole_is_not_read() {
     let mut stats = Stats::default();
     let places = (0..64).map(|line| (0, line)).chain([(1, 0), (2, 0)]);
     for (lpn, line) in places {
-        log.append(Ps::ZERO, Lpn(lpn), line, &mut flash, &mut stats);
+        log.append(Ps::ZERO, Lpn(lpn), PageLine(line), &mut flash, &mut stats);
     }
     log.run(Ps(10_000), &mut flash, &mut stats);
     assert_eq!(flash.read, [(Ps::ZERO, 2)]);
@@ -61,7 +68,7 @@ fn stores_to_one_page_are_one_program() {
     let mut flash = flash_for(&log);
     let mut stats = Stats::default();
     for at in 0..100 {
-        log.append(Ps::ZERO, Lpn(7), at % 20, &mut flash, &mut stats);
+        log.append(Ps::ZERO, Lpn(7), PageLine(at % 20), &mut flash, &mut stats);
     }
     log.run(Ps(10_000), &mut flash, &mut stats);
     assert_eq!(
@@ -84,12 +91,17 @@ fn a_store_waits_when_no_buffer_is_free() {
         let mut stats = Stats::default();
         for lpn in 0..8 {
             assert_eq!(
-                log.append(Ps::ZERO, Lpn(lpn), 0, &mut flash, &mut stats).0,
+                log.append(Ps::ZERO, Lpn(lpn), PageLine(0), &mut flash, &mut stats)
+                    .0,
                 Ps::ZERO
             );
         }
         log.run(now, &mut flash, &mut stats);
-        assert_eq!(log.append(now, Lpn(8), 0, &mut flash, &mut stats).0, at);
+        assert_eq!(
+            log.append(now, Lpn(8), PageLine(0), &mut flash, &mut stats)
+                .0,
+            at
+        );
         assert_eq!(
             (stats.write_log.stalls, stats.write_log.stall_ps),
             (u64::from(at > now), (at - now).0)
@@ -109,12 +121,16 @@ fn waiting_stores_keep_their_order() {
     let mut flash = flash_for(&log);
     let mut stats = Stats::default();
     for lpn in 0..4 {
-        log.append(Ps::ZERO, Lpn(lpn), 0, &mut flash, &mut stats);
+        log.append(Ps::ZERO, Lpn(lpn), PageLine(0), &mut flash, &mut stats);
     }
     let end = READ + PROGRAM;
     for (now, stalls) in [(Ps(1), 1), (Ps(2), 2), (end - Ps(1), 3), (end, 3)] {
         log.run(now, &mut flash, &mut stats);
-        assert_eq!(log.append(now, Lpn(9), 0, &mut flash, &mut stats).0, end);
+        assert_eq!(
+            log.append(now, Lpn(9), PageLine(0), &mut flash, &mut stats)
+                .0,
+            end
+        );
         assert_eq!(stats.write_log.stalls, stalls);
     }
 }
@@ -125,8 +141,8 @@ fn a_page_dropped_while_it_is_coalesced_is_not_programmed() {
     let mut log = log_of(2, 2, 8);
     let mut flash = flash_for(&log);
     let mut stats = Stats::default();
-    log.append(Ps::ZERO, Lpn(0), 0, &mut flash, &mut stats);
-    log.append(Ps::ZERO, Lpn(1), 0, &mut flash, &mut stats);
+    log.append(Ps::ZERO, Lpn(0), PageLine(0), &mut flash, &mut stats);
+    log.append(Ps::ZERO, Lpn(1), PageLine(0), &mut flash, &mut stats);
     log.run(READ - Ps(1), &mut flash, &mut stats);
     assert_eq!((flash.read.len(), flash.programmed.len()), (2, 0));
     log.drop_page(Lpn(1), &mut stats);
@@ -148,13 +164,14 @@ fn a_buffer_of_dropped_pages_needs_no_flash() {
     let mut log = log_of(2, 1, 8);
     let mut flash = flash_for(&log);
     let mut stats = Stats::default();
-    log.append(Ps::ZERO, Lpn(0), 0, &mut flash, &mut stats);
+    log.append(Ps::ZERO, Lpn(0), PageLine(0), &mut flash, &mut stats);
     log.drop_page(Lpn(0), &mut stats);
-    log.append(Ps(5), Lpn(0), 1, &mut flash, &mut stats);
+    log.append(Ps(5), Lpn(0), PageLine(1), &mut flash, &mut stats);
     log.drop_page(Lpn(0), &mut stats);
     log.run(Ps(5), &mut flash, &mut stats);
     assert_eq!(
-        log.append(Ps(5), Lpn(3), 1, &mut flash, &mut stats).0,
+        log.append(Ps(5), Lpn(3), PageLine(1), &mut flash, &mut stats)
+            .0,
         Ps(5)
     );
     assert_eq!(

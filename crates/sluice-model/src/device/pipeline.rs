@@ -4,7 +4,7 @@ use super::data_cache::Room;
 use super::expander::Expander;
 use super::front::Front;
 use super::observer::Observer;
-use super::tiers::Tiers;
+use super::storage::Storage;
 use crate::cache::{External, Fill, Found};
 use crate::config::{DeviceConfig, Settings, StoreMiss};
 use crate::nand::{Origin, Served};
@@ -14,9 +14,9 @@ use crate::request::{Completion, Effects, Op, Request, ServedBy};
 use sluice_units::{Lpn, Ps, Slot};
 
 /// The stages of a device.
-pub(super) struct Engine<O> {
+pub(super) struct Pipeline<O> {
     pub front: Front,
-    pub tiers: Tiers<O>,
+    pub storage: Storage<O>,
     pub expander: Option<Expander>,
     prefetch: Prefetcher,
     store_miss: StoreMiss,
@@ -26,23 +26,23 @@ pub(super) struct Engine<O> {
     watches_hits: bool,
 }
 
-impl<O: Observer> Engine<O> {
-    pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> Engine<O> {
-        let mut engine = Engine {
+impl<O: Observer> Pipeline<O> {
+    pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> Pipeline<O> {
+        let mut pipeline = Pipeline {
             front: Front::new(config),
-            tiers: Tiers::new(config, seed, policy),
+            storage: Storage::new(config, seed, policy),
             expander: Expander::new(config),
             prefetch: Prefetcher::new(config),
             store_miss: config.cache.store_miss,
             loads_around: config.cache.loads_around,
             watches_hits: false,
         };
-        engine.watch_hits();
-        engine
+        pipeline.watch_hits();
+        pipeline
     }
 
     fn watch_hits(&mut self) {
-        self.watches_hits = self.tiers.cache.watches_hits() || self.tiers.dram.has_banks();
+        self.watches_hits = self.storage.cache.watches_hits() || self.storage.dram.has_banks();
     }
 
     /// What a store to a page that is not cached does.
@@ -53,13 +53,13 @@ impl<O: Observer> Engine<O> {
     /// Takes the latencies of these settings, and how many pages can be pinned.
     pub fn retune(&mut self, settings: &Settings) {
         self.front.retime(settings);
-        self.tiers.dram.retime(settings);
-        self.tiers.cache.limit_pins(settings.cache.pins_per_set);
+        self.storage.dram.retime(settings);
+        self.storage.cache.limit_pins(settings.cache.pins_per_set);
     }
 
     /// Puts the cached pages under the policy of these settings.
     pub fn change_policy(&mut self, config: &DeviceConfig, seed: u64) {
-        self.tiers.cache.change_policy(config, seed);
+        self.storage.cache.change_policy(config, seed);
         self.watch_hits();
     }
 
@@ -72,32 +72,32 @@ impl<O: Observer> Engine<O> {
     ///
     /// # Panics
     /// If the page is not on the device.
-    pub fn begin(&mut self, now: Ps, lpn: Lpn) -> &mut Tiers<O> {
-        self.tiers.advance(now);
+    pub fn begin(&mut self, now: Ps, lpn: Lpn) -> &mut Storage<O> {
+        self.storage.advance(now);
         self.front.assert_known(lpn);
-        &mut self.tiers
+        &mut self.storage
     }
 
     /// Serves a load or store at `now`.
     #[inline]
     pub fn access<E: Effects>(&mut self, now: Ps, req: Request, effects: &mut E) -> Completion {
         let lpn = self.front.page_of(req.addr);
-        self.tiers.take_time(now);
+        self.storage.take_time(now);
         let store = req.op == Op::Write;
-        self.tiers.stats.loads += u64::from(!store);
-        self.tiers.stats.stores += u64::from(store);
-        if self.tiers.has_log()
+        self.storage.stats.loads += u64::from(!store);
+        self.storage.stats.stores += u64::from(store);
+        if self.storage.has_log()
             && let Some(completion) = self.access_log(lpn, req, effects)
         {
             return completion;
         }
         let mut parts = self.front.parts();
-        let at = self.tiers.now() + parts.protocol + parts.indexing;
-        let Some(found) = self.tiers.cache.access(lpn, store) else {
+        let at = self.storage.now() + parts.protocol + parts.indexing;
+        let Some(found) = self.storage.cache.access(lpn, store) else {
             return self.miss(lpn, req, effects);
         };
         if store {
-            self.tiers.back.observer().stored(lpn);
+            self.storage.back.observer().stored(lpn);
         }
         if found.ready_at > at {
             return self.merge(at, lpn, req, &found, effects);
@@ -105,8 +105,8 @@ impl<O: Observer> Engine<O> {
         if found.first_use || self.watches_hits {
             return self.watched_hit(at, lpn, req, &found, effects);
         }
-        self.tiers.stats.hits += 1;
-        parts.dram = self.tiers.dram.latency();
+        self.storage.stats.hits += 1;
+        parts.dram = self.storage.dram.latency();
         self.complete(parts, ServedBy::CacheHit, false)
     }
 
@@ -114,10 +114,10 @@ impl<O: Observer> Engine<O> {
     #[inline]
     fn complete(&mut self, parts: Parts, served_by: ServedBy, expects_long: bool) -> Completion {
         let wait = parts.total();
-        self.tiers.stats.latency += wait;
-        self.tiers.stats.parts += parts;
+        self.storage.stats.latency += wait;
+        self.storage.stats.parts += parts;
         Completion {
-            done_at: self.tiers.now() + wait,
+            done_at: self.storage.now() + wait,
             served_by,
             hint: self.front.hint(wait, expects_long),
             was_prefetched: false,
@@ -133,9 +133,9 @@ impl<O: Observer> Engine<O> {
         found: &Found,
         effects: &mut E,
     ) -> Completion {
-        self.tiers.stats.hits += 1;
+        self.storage.stats.hits += 1;
         let mut parts = self.front.parts();
-        parts.dram = self.tiers.dram.access(at, found.slot, req.addr, req.op);
+        parts.dram = self.storage.dram.access(at, found.slot, req.addr, req.op);
         let completion = self.complete(parts, ServedBy::CacheHit, false);
         self.used(at, completion, lpn, req, found, effects)
     }
@@ -149,15 +149,15 @@ impl<O: Observer> Engine<O> {
         found: &Found,
         effects: &mut E,
     ) -> Completion {
-        self.tiers.stats.mshr_merges += 1;
+        self.storage.stats.mshr_merges += 1;
         let expects_long = self.expects_long(lpn, 0);
         let mut parts = self.front.parts();
-        parts.dram = self.tiers.dram.latency();
+        parts.dram = self.storage.dram.latency();
         // A store that leaves its line with the MSHR entry waits for nothing.
         if !(self.store_miss == StoreMiss::Merge && req.op == Op::Write) {
             let start = self.front.merge_starts(at);
             parts.stall = start - at;
-            self.tiers.stats.mshr_stalls += u64::from(start > at);
+            self.storage.stats.mshr_stalls += u64::from(start > at);
             parts.merge = found.ready_at - (start + parts.dram);
             self.front
                 .take_request(start, start + parts.dram + parts.merge);
@@ -176,7 +176,7 @@ impl<O: Observer> Engine<O> {
         found: &Found,
         effects: &mut E,
     ) -> Completion {
-        if self.tiers.cache.watches_lines() {
+        if self.storage.cache.watches_lines() {
             let at = completion.done_at.max(found.ready_at);
             self.use_line(at, found.slot, lpn, req);
         }
@@ -194,9 +194,9 @@ impl<O: Observer> Engine<O> {
     fn use_line(&mut self, at: Ps, slot: Slot, lpn: Lpn, req: Request) {
         let store = req.op == Op::Write;
         let line = self.front.line_of(req.addr);
-        self.tiers.cache.count_line(slot, line, store);
-        if store && self.tiers.cache.writes_through() {
-            self.tiers.write_through(at, slot, lpn);
+        self.storage.cache.count_line(slot, line, store);
+        if store && self.storage.cache.writes_through() {
+            self.storage.write_through(at, slot, lpn);
         }
     }
 
@@ -208,11 +208,11 @@ impl<O: Observer> Engine<O> {
         req: Request,
         effects: &mut E,
     ) -> Option<Completion> {
-        let at = self.tiers.now() + self.front.parts_with_log().total();
-        self.tiers.run_log(at);
+        let at = self.storage.now() + self.front.parts_with_log().total();
+        self.storage.run_log(at);
         let line = self.front.line_of(req.addr);
         if req.op == Op::Write {
-            let appended = self.tiers.append(at, at, lpn, line)?;
+            let appended = self.storage.append(at, at, lpn, line)?;
             let mut parts = self.front.parts_of_append();
             parts.stall = appended.at - at;
             parts.dram = appended.dram;
@@ -224,13 +224,13 @@ impl<O: Observer> Engine<O> {
             });
         }
         // A cached page is answered from the cache: every store went there too.
-        let found_at = self.tiers.now() + self.front.parts().total();
-        if self.tiers.cache.has(found_at, lpn) {
+        let found_at = self.storage.now() + self.front.parts().total();
+        if self.storage.cache.has(found_at, lpn) {
             return None;
         }
         let mut parts = self.front.parts_with_log();
-        parts.dram = self.tiers.load_logged(at, lpn, line)?;
-        self.tiers.stats.write_log.hits += 1;
+        parts.dram = self.storage.load_logged(at, lpn, line)?;
+        self.storage.stats.write_log.hits += 1;
         Some(self.complete(parts, ServedBy::WriteLog, false))
     }
 
@@ -245,17 +245,17 @@ impl<O: Observer> Engine<O> {
         req: Request,
         effects: &mut E,
     ) -> bool {
-        let Some(found) = self.tiers.cache.access_logged(lpn) else {
+        let Some(found) = self.storage.cache.access_logged(lpn) else {
             return false;
         };
         let is_arriving = found.ready_at > at;
         let line = self.front.line_of(req.addr);
-        self.tiers.cache.count_line(found.slot, line, false);
+        self.storage.cache.count_line(found.slot, line, false);
         // A page on its way takes the line from its fill.
         if !is_arriving {
-            self.tiers.dram.access(at, found.slot, req.addr, req.op);
+            self.storage.dram.access(at, found.slot, req.addr, req.op);
         }
-        self.tiers.back.observer().stored(lpn);
+        self.storage.back.observer().stored(lpn);
         self.evict_surplus(at, lpn, effects);
         if found.first_use {
             self.prefetch_after(at, lpn, Outcome::of_use(is_arriving), effects);
@@ -267,20 +267,20 @@ impl<O: Observer> Engine<O> {
     fn miss<E: Effects>(&mut self, lpn: Lpn, req: Request, effects: &mut E) -> Completion {
         if let Some(expander) = &mut self.expander {
             let mut parts = self.front.parts_without_cache();
-            let at = self.tiers.now() + parts.protocol;
+            let at = self.storage.now() + parts.protocol;
             let (start, time) = expander.access(at, req);
             (parts.stall, parts.dram) = (start - at, time);
-            self.tiers.stats.hits += 1;
+            self.storage.stats.hits += 1;
             return self.complete(parts, ServedBy::CacheHit, false);
         }
-        self.tiers.stats.misses += 1;
-        self.tiers.pass();
+        self.storage.stats.misses += 1;
+        self.storage.pass();
         let expects_long = self.expects_long(lpn, 1);
-        let at = self.tiers.now() + self.front.parts_with_log().total();
+        let at = self.storage.now() + self.front.parts_with_log().total();
         let parts = match req.op {
             Op::Write if self.store_miss == StoreMiss::Around => self.write_around(at, lpn),
             Op::Read if self.loads_around => {
-                self.tiers.stats.read_arounds += 1;
+                self.storage.stats.read_arounds += 1;
                 self.around(at, lpn)
             }
             Op::Read | Op::Write => self.bring_in(at, lpn, req, effects),
@@ -296,14 +296,14 @@ impl<O: Observer> Engine<O> {
         let from = self.front.miss_starts(at);
         let (slot, start) = self.make_room(at, from, lpn, effects);
         effects.cached(lpn);
-        let fill = match store && !self.tiers.cache.writes_through() {
+        let fill = match store && !self.storage.cache.writes_through() {
             true => Fill::Write,
             false => Fill::Read,
         };
         let (ready_at, served) = self.fill(slot, start, lpn, fill);
         let mut parts = self.front.parts_with_log();
         parts.stall = start - at;
-        parts.dram = self.tiers.dram.latency();
+        parts.dram = self.storage.dram.latency();
         // A store that leaves its line with the MSHR entry does not wait for flash.
         if !(store && self.store_miss == StoreMiss::Merge) {
             parts.wait_for(&served);
@@ -311,9 +311,9 @@ impl<O: Observer> Engine<O> {
         }
         self.prefetch.arrives(ready_at, lpn, lpn);
         if store {
-            self.tiers.back.observer().stored(lpn);
+            self.storage.back.observer().stored(lpn);
         }
-        if self.tiers.cache.watches_lines() {
+        if self.storage.cache.watches_lines() {
             self.use_line(ready_at, slot, lpn, req);
         }
         parts
@@ -322,21 +322,21 @@ impl<O: Observer> Engine<O> {
     /// Reads the page, changes it and programs it, all outside the cache.
     fn write_around(&mut self, at: Ps, lpn: Lpn) -> Parts {
         let parts = self.around(at, lpn);
-        self.tiers.stats.write_arounds += 1;
-        self.tiers.write(self.tiers.now() + parts.total(), lpn);
+        self.storage.stats.write_arounds += 1;
+        self.storage.write(self.storage.now() + parts.total(), lpn);
         parts
     }
 
     /// Reads the page for one access without a place in the cache. Returns where its time goes.
     fn around(&mut self, at: Ps, lpn: Lpn) -> Parts {
         let start = self.front.miss_starts(at);
-        let stats = &mut self.tiers.stats;
+        let stats = &mut self.storage.stats;
         stats.mshr_stalls += u64::from(start > at);
-        let served = self.tiers.back.read(start, lpn, Origin::Host, stats);
-        self.tiers.back.observer().bypassed();
+        let served = self.storage.back.read(start, lpn, Origin::Host, stats);
+        self.storage.back.observer().bypassed();
         let mut parts = self.front.parts_with_log();
         parts.stall = start - at;
-        parts.dram = self.tiers.dram.latency();
+        parts.dram = self.storage.dram.latency();
         parts.wait_for(&served);
         let done_at = served.done_at + parts.dram;
         self.front.take_entry(start, done_at);
@@ -348,12 +348,12 @@ impl<O: Observer> Engine<O> {
     /// III-A), if hints come from estimates. `reads`: see `Back::estimate`.
     #[inline]
     fn expects_long(&mut self, lpn: Lpn, reads: u64) -> bool {
-        if !self.front.estimates() || self.tiers.back.ppn_of(lpn).is_none() {
+        if !self.front.estimates() || self.storage.back.ppn_of(lpn).is_none() {
             return false;
         }
-        let at = self.tiers.now() + self.front.parts_with_log().total();
-        self.tiers.pass();
-        let estimate = self.tiers.back.estimate(at, lpn, reads);
+        let at = self.storage.now() + self.front.parts_with_log().total();
+        self.storage.pass();
+        let estimate = self.storage.back.estimate(at, lpn, reads);
         estimate.is_some_and(|estimate| estimate.gc || self.front.is_long(estimate.wait))
     }
 
@@ -367,7 +367,7 @@ impl<O: Observer> Engine<O> {
         effects: &mut E,
     ) -> (Slot, Ps) {
         let (slot, start) = self.wait_for_room(from, lpn, effects);
-        self.tiers.stats.mshr_stalls += u64::from(start > at);
+        self.storage.stats.mshr_stalls += u64::from(start > at);
         (slot, start)
     }
 
@@ -378,13 +378,13 @@ impl<O: Observer> Engine<O> {
         lpn: Lpn,
         effects: &mut E,
     ) -> (Slot, Ps) {
-        self.tiers.cache.count_miss(lpn);
+        self.storage.cache.count_miss(lpn);
         loop {
             if let Some(slot) = self.slot_for(start, lpn, None, effects) {
                 return (slot, start);
             }
             // Every page of the set is in flight: the first to arrive is the first that can leave.
-            let next = self.tiers.cache.next_arrival(lpn, start);
+            let next = self.storage.cache.next_arrival(lpn, start);
             start = next.expect("a page that cannot be evicted is in flight");
         }
     }
@@ -397,41 +397,42 @@ impl<O: Observer> Engine<O> {
         keep: Option<Lpn>,
         effects: &mut E,
     ) -> Option<Slot> {
-        let victim = match self.tiers.room(at, lpn, keep, effects)? {
+        let victim = match self.storage.room(at, lpn, keep, effects)? {
             Room::Free(slot) => return Some(slot),
             Room::Evicted(victim) => victim,
         };
-        let stats = &mut self.tiers.stats;
+        let stats = &mut self.storage.stats;
         self.prefetch.evicted(&victim, keep.is_some(), stats);
         Some(victim.slot)
     }
 
     /// Evicts the pages that the policy has no more use for after a hit.
     fn evict_surplus<E: Effects>(&mut self, at: Ps, lpn: Lpn, effects: &mut E) {
-        while let Some(victim) = self.tiers.cache.surplus(lpn, at) {
-            self.tiers.evicted(at, &victim, effects);
-            self.prefetch.evicted(&victim, false, &mut self.tiers.stats);
+        while let Some(victim) = self.storage.cache.surplus(lpn, at) {
+            self.storage.evicted(at, &victim, effects);
+            self.prefetch
+                .evicted(&victim, false, &mut self.storage.stats);
         }
     }
 
     /// Reads the page into the slot. Says when the host can have it, and what flash took for it.
     pub fn fill(&mut self, slot: Slot, start: Ps, lpn: Lpn, fill: Fill) -> (Ps, Served) {
-        let (ready_at, served) = self.tiers.fill(slot, start, lpn, fill);
+        let (ready_at, served) = self.storage.fill(slot, start, lpn, fill);
         self.front.take_entry(start, ready_at);
         (ready_at, served)
     }
 
     /// Shows the prefetcher an access, and brings in what it picks as far as there is room.
     fn prefetch_after<E: Effects>(&mut self, at: Ps, lpn: Lpn, outcome: Outcome, effects: &mut E) {
-        self.tiers.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
-        self.tiers.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
+        self.storage.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
+        self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
         if !self.prefetch.is_on() {
             return;
         }
         let mut picks = Picks::new();
         self.prefetch.access(at, lpn, outcome, &mut picks);
         for pick in picks.on_device(self.front.pages()) {
-            if !self.tiers.cache.contains(pick) {
+            if !self.storage.cache.contains(pick) {
                 self.prefetch_one(at, pick, Some(lpn), effects);
             }
         }
@@ -446,20 +447,20 @@ impl<O: Observer> Engine<O> {
         cause: Option<Lpn>,
         effects: &mut E,
     ) -> bool {
-        self.tiers.pass();
+        self.storage.pass();
         if self.front.fill_starts(at) > at {
-            self.tiers.stats.prefetch_dropped += 1;
+            self.storage.stats.prefetch_dropped += 1;
             return false;
         }
-        self.tiers.cache.count_miss(lpn);
+        self.storage.cache.count_miss(lpn);
         let Some(slot) = self.slot_for(at, lpn, cause, effects) else {
-            self.tiers.stats.prefetch_dropped += 1;
+            self.storage.stats.prefetch_dropped += 1;
             return false;
         };
         effects.cached(lpn);
         // Nobody waits for it: where its time goes is not counted.
         let (ready_at, _) = self.fill(slot, at, lpn, Fill::Prefetch);
-        self.tiers.stats.prefetch_issued += 1;
+        self.storage.stats.prefetch_issued += 1;
         if let Some(cause) = cause {
             self.prefetch.arrives(ready_at, lpn, cause);
         }

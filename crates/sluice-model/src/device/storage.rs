@@ -1,5 +1,5 @@
-//! The tiers that a page can be in: the DRAM cache, the write log and flash; and its ways from one
-//! to another.
+//! Where a page can be: in the DRAM cache, in the write log and in flash; and its ways from one to
+//! another.
 
 use super::back::Back;
 use super::data_cache::{DataCache, Room};
@@ -12,10 +12,10 @@ use crate::nand::{Origin, ProgramEnd, Served};
 use crate::request::{Effects, Op};
 use crate::stats::Stats;
 use crate::write_log::{Destage, LogEntry, Programmed, WriteLog};
-use sluice_units::{LINE_BYTES, Lpn, Ppn, Ps, Slot};
+use sluice_units::{LINE_BYTES, Lpn, PageLine, Ppn, Ps, Slot};
 
-/// The tiers, the device's clock and its counters.
-pub(super) struct Tiers<O> {
+/// Cache, write log and flash, with the device's clock and its counters.
+pub(super) struct Storage<O> {
     now: Ps,
     pub cache: DataCache,
     pub dram: DeviceDram,
@@ -55,7 +55,7 @@ impl<O: Observer> Destage for BelowLog<'_, O> {
         &mut self,
         at: Ps,
         lpn: Lpn,
-        lines: impl Iterator<Item = (u32, LogEntry)> + Clone,
+        lines: impl Iterator<Item = (PageLine, LogEntry)> + Clone,
         stats: &mut Stats,
     ) -> Programmed {
         let found = self.cache.peek(lpn);
@@ -83,7 +83,7 @@ impl<O> BelowLog<'_, O> {
         &mut self,
         at: Ps,
         cached: Option<Slot>,
-        lines: impl Iterator<Item = (u32, LogEntry)>,
+        lines: impl Iterator<Item = (PageLine, LogEntry)>,
     ) {
         let mut count = 0;
         for (_, entry) in lines {
@@ -99,15 +99,15 @@ impl<O> BelowLog<'_, O> {
     }
 }
 
-impl<O: Observer> Tiers<O> {
-    pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> Tiers<O> {
+impl<O: Observer> Storage<O> {
+    pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> Storage<O> {
         let lines_per_page = (config.page_bytes() / LINE_BYTES) as u32;
         let log = config.write_log.as_ref();
         let mut back = Back::new(config, seed);
         if config.hint == HintRule::Queue {
             back.watch_queues();
         }
-        Tiers {
+        Storage {
             now: Ps::ZERO,
             cache: DataCache::new(config, seed, policy),
             dram: DeviceDram::new(config),
@@ -184,7 +184,7 @@ impl<O: Observer> Tiers<O> {
 
     /// Appends a line of the host to the log, if there is a log. It reached the device at `at`, and
     /// its turn comes at `from`.
-    pub fn append(&mut self, at: Ps, from: Ps, lpn: Lpn, line: u32) -> Option<Appended> {
+    pub fn append(&mut self, at: Ps, from: Ps, lpn: Lpn, line: PageLine) -> Option<Appended> {
         let (log, mut below, stats) = self.log_and_below()?;
         let (appended_at, entry) = log.append(from, lpn, line, &mut below, stats);
         self.back.observer().appended(entry);
@@ -195,12 +195,12 @@ impl<O: Observer> Tiers<O> {
     }
 
     /// The log's newest entry of a line.
-    pub fn find_logged(&self, lpn: Lpn, line: u32) -> Option<LogEntry> {
+    pub fn find_logged(&self, lpn: Lpn, line: PageLine) -> Option<LogEntry> {
         self.log.as_ref()?.find(lpn, line)
     }
 
     /// How long a load of a line takes that the log has, from `at` on.
-    pub fn load_logged(&mut self, at: Ps, lpn: Lpn, line: u32) -> Option<Ps> {
+    pub fn load_logged(&mut self, at: Ps, lpn: Lpn, line: PageLine) -> Option<Ps> {
         let entry = self.find_logged(lpn, line)?;
         Some(self.dram.load_logged(at, entry))
     }
@@ -276,7 +276,7 @@ impl<O: Observer> Tiers<O> {
         self.write_to(at, lpn, Placement::default());
     }
 
-    /// Writes the page as [`Tiers::write`] does, to where the host wants it.
+    /// Writes the page as [`Storage::write`] does, to where the host wants it.
     pub fn write_to(&mut self, at: Ps, lpn: Lpn, placement: Placement) {
         self.drop_logged(lpn);
         self.back.write(at, lpn, placement, &mut self.stats);
