@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -193,6 +194,9 @@ def chosen(only: str) -> list[tuple[Suite, Case]]:
 
 def main() -> int:
     given = arguments()
+    # A script's background ignores them, and so would all that is started here.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     pairs = chosen(given.only)
     if given.list:
         for suite in suites():
