@@ -22,7 +22,7 @@ pub enum Error {
     /// A file, program, folder or argument is not what it must be.
     #[error("{what}: {why}")]
     Unfit {
-        /// Its name.
+        /// How the user knows it.
         what: String,
         why: String,
     },

@@ -4,7 +4,7 @@ use crate::error::Error;
 use clap::Args;
 use sluice_model::DeviceConfig;
 
-/// Which device.
+/// A device, and settings of it that differ.
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
     /// Preset, or path to a device file ending in .toml

@@ -21,7 +21,7 @@ pub struct Memory {
 pub struct Piece {
     /// The first byte.
     pub start: u64,
-    /// How many.
+    /// How many bytes.
     pub len: u64,
 }
 

@@ -30,7 +30,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Opens it.
+    /// Takes a channel of the ring of this program, or of the guest it runs in.
     pub fn open() -> Result<Handle, Error> {
         let connection = Connection::open(Place::own()?)?;
         let stats = connection.view().stats();

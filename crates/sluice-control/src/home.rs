@@ -127,7 +127,7 @@ impl Home {
             .collect()
     }
 
-    /// Its sessions.
+    /// The sessions in it.
     pub fn sessions(&self) -> Vec<Session> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
         let paths = entries.flatten().filter(|entry| {

@@ -28,9 +28,9 @@ pub enum Side {
 /// The files of one device.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The ring.
+    /// The file, or BAR, of the control ring.
     pub ring: PathBuf,
-    /// Statistics and residency map.
+    /// The file, or BAR, of statistics and residency map.
     pub view: PathBuf,
     /// Where we are.
     pub side: Side,

@@ -38,12 +38,12 @@ impl View {
         Ok(View { map, pages })
     }
 
-    /// The statistics.
+    /// The statistics, which the device goes on changing.
     pub fn stats(&self) -> &StatsBlock {
         block(&self.map)
     }
 
-    /// A counter.
+    /// A counter's value at this moment.
     pub fn get(&self, counter: Counter) -> u64 {
         self.stats().get(counter)
     }

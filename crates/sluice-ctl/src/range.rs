@@ -6,11 +6,11 @@ use sluice_units::{Bytes, PAGE_BYTES};
 /// A range: bytes of the device, or addresses of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first.
+    /// The first byte.
     pub start: u64,
-    /// How many; `None` for all to the end of the device.
+    /// How many bytes; `None` for all to the end of the device.
     pub len: Option<u64>,
-    /// Whether they are addresses.
+    /// Whether these are addresses of the program, and not bytes of the device.
     pub is_address: bool,
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn zigzag(difference: i64) -> u64 {
     ((difference << 1) ^ (difference >> 63)) as u64
 }
 
-/// The difference.
+/// The difference of which `zigzag` made this number.
 #[inline]
 pub(crate) fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)

@@ -15,7 +15,7 @@ const DIRTY: u64 = 1 << 63;
 /// One level: how large, and how many ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Bytes.
+    /// Bytes that it holds.
     pub capacity: Bytes,
     /// Lines of a set.
     pub ways: u32,
@@ -173,7 +173,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Empty caches.
+    /// A filter whose caches are empty.
     pub fn new(levels: &Levels) -> Filter {
         Filter {
             levels: levels.0.iter().map(Cache::new).collect(),

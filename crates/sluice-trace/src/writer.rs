@@ -17,7 +17,7 @@ pub struct Writer<W: Write + Seek> {
     out: W,
     encoder: Encoder,
     index: Index,
-    /// Bytes written.
+    /// Where the next block begins: bytes written so far.
     offset: u64,
 }
 

@@ -32,7 +32,7 @@ pub enum Measure {
     Accesses,
     /// Whole passes only, at native speed.
     Passes,
-    /// The same, and a pass is nothing but loads: see [`LOADS_A_PASS`].
+    /// Whole passes that are nothing but loads: see [`LOADS_A_PASS`].
     Loads,
     /// After every access one to the node of [`REVISIT`] accesses earlier, which alone is timed:
     /// what a hit takes where the access before it was a miss.
@@ -71,7 +71,7 @@ pub struct Measured<'a> {
     pub build_ns: u64,
     /// Hash of all measured visits in order, over the threads.
     pub checksum: u64,
-    /// The clock.
+    /// What the accesses were timed by.
     pub timer: Timer,
 }
 

@@ -33,7 +33,6 @@ pub struct Load {
     pub scale: u32,
     /// Edges drawn for each vertex, on average.
     pub edges_per_vertex: u64,
-    /// Threads.
     pub threads: usize,
     /// Seed of the graph and of the sources.
     pub seed: u64,
@@ -45,7 +44,7 @@ pub struct Load {
     pub validate: bool,
 }
 
-/// One search.
+/// What one search from a source found, and how long it took.
 #[derive(Clone, Copy, Debug)]
 pub struct Searched {
     /// Where it began.
@@ -60,7 +59,7 @@ pub struct Searched {
     pub wall_ns: u64,
 }
 
-/// PageRank.
+/// What PageRank computed, and how long it took.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranked {
     /// Sum of the ranks.

@@ -39,7 +39,6 @@ pub struct Load {
     pub ops: u64,
     /// Bytes of a value.
     pub value_bytes: usize,
-    /// Threads.
     pub threads: usize,
     /// Seed of keys, operations and values.
     pub seed: u64,

@@ -179,7 +179,6 @@ impl Scratch {
         })
     }
 
-    /// The cells.
     pub fn cells(&mut self) -> &mut [u32] {
         // SAFETY: the memfd was made here and its descriptor is closed, so this mapping is the
         // only way to the memory, and `&mut self` the only way to the mapping. Needed because

@@ -31,7 +31,7 @@ const TOLD_MAX: usize = 10;
 pub struct Load {
     /// Threads, at most [`THREADS_MAX`].
     pub threads: u64,
-    /// How long.
+    /// How long the threads write and check.
     pub time: Duration,
     /// Seed of the visits and of the pattern.
     pub seed: u64,
@@ -42,9 +42,7 @@ pub struct Load {
 pub struct Found {
     /// Visits of one thread to one page.
     pub visits: u64,
-    /// Words compared.
     pub words_checked: u64,
-    /// Words stored.
     pub words_written: u64,
     /// Words that did not hold what was stored.
     pub mismatches: u64,

@@ -31,7 +31,7 @@ const TOLD_MAX: usize = 10;
 /// What to run: checked by the command line.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// The server.
+    /// Where the server listens.
     pub address: Address,
     /// Shares of the operations; never E.
     pub mix: Mix,
@@ -59,9 +59,7 @@ pub struct Load {
 
 /// What one phase took.
 pub struct Phase {
-    /// Its name.
     pub name: &'static str,
-    /// Requests answered.
     pub requests: u64,
     /// Wall time in nanoseconds.
     pub wall_ns: u64,

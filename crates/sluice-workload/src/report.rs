@@ -66,7 +66,7 @@ impl Pass {
         }
     }
 
-    /// The same with a name.
+    /// Names the phase of which this is a pass.
     #[must_use]
     pub fn named(mut self, phase: &'static str) -> Self {
         self.phase = Some(phase);
@@ -79,7 +79,6 @@ impl Pass {
 pub struct Report<P, X> {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
-    /// The subcommand.
     pub workload: &'static str,
     /// The parameters as resolved, with the seed.
     pub params: P,
@@ -87,7 +86,6 @@ pub struct Report<P, X> {
     pub passes: Vec<Pass>,
     /// Latencies over all passes, where single accesses were measured.
     pub latency_ns: Option<Summary>,
-    /// Their histogram.
     pub histogram: Vec<(u64, u64)>,
     /// Wall time of all passes in seconds.
     pub wall_s: f64,

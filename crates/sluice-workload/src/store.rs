@@ -33,7 +33,6 @@ struct Slot {
 pub struct Record<'a> {
     /// How often it was replaced.
     pub version: &'a mut u64,
-    /// Its bytes.
     pub value: &'a mut [u8],
 }
 
@@ -90,7 +89,6 @@ impl Store {
             .map(|value| with(Record { version, value }))
     }
 
-    /// Records held.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.shards

@@ -12,7 +12,6 @@ pub const VALUE_BYTES_MAX: u64 = 512 << 20;
 /// A value that is not what was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Key number.
     pub key: u64,
     /// What it should have been.
     pub expected: String,

@@ -30,7 +30,6 @@ pub enum DeviceCommand {
     },
 }
 
-/// `sluice device`.
 pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
     match command {
         DeviceCommand::List { json } => list_presets(sluice_config::presets(), *json)?,

@@ -16,7 +16,6 @@ pub enum PolicyCommand {
     },
 }
 
-/// `sluice policy`.
 pub fn run(command: &PolicyCommand) -> Result<ExitCode, Error> {
     let PolicyCommand::List { json } = command;
     let evictions = EVICTIONS.iter().map(|e| {

@@ -41,7 +41,6 @@ pub enum SystemCommand {
 /// The seed does not matter where nothing runs.
 const ANY_SEED: u64 = 1;
 
-/// `sluice system`.
 pub fn run(command: &SystemCommand) -> Result<ExitCode, Error> {
     match command {
         SystemCommand::List { json } => list_presets(systems(), *json)?,

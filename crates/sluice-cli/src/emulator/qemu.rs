@@ -15,9 +15,7 @@ const OLDEST: Version = Version { major: 7, minor: 2 };
 /// A version of QEMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// Major number.
     pub major: u32,
-    /// Minor number.
     pub minor: u32,
 }
 
@@ -30,9 +28,7 @@ impl fmt::Display for Version {
 /// A program, and the version it says it is.
 #[derive(Debug)]
 pub struct Qemu {
-    /// Where it is.
     pub path: PathBuf,
-    /// Its version.
     pub version: Version,
 }
 

@@ -84,7 +84,7 @@ impl SessionDir {
         self.path().join(sluice_abi::REFUSAL_FILE).exists()
     }
 
-    /// The directory.
+    /// Where the runtime of each process finds the session.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -51,7 +51,7 @@ struct Read {
     empty: u64,
 }
 
-/// A line.
+/// What a line asks of the disk.
 struct Request {
     time: u64,
     kind: Kind,

@@ -86,7 +86,7 @@ impl Default for Options {
     }
 }
 
-/// Gives accesses.
+/// A trace that is read.
 pub trait Source {
     /// Appends the next accesses, some or none; says whether there may be more.
     ///
@@ -105,7 +105,7 @@ pub trait Source {
     }
 }
 
-/// Takes accesses.
+/// A trace that is written.
 pub trait Sink {
     /// The next access.
     ///
@@ -125,7 +125,7 @@ type Open = fn(Input, &Options) -> Result<Box<dyn Source>, Error>;
 /// How a format is written.
 type Create = fn(Output, &Header, &Options) -> Result<Box<dyn Sink>, Error>;
 
-/// A format.
+/// A format of traces: its name, what it holds, and its two functions.
 #[derive(Debug)]
 pub struct Format {
     /// The name used to ask for it.
@@ -136,9 +136,9 @@ pub struct Format {
     pub endings: &'static [&'static str],
     /// What it holds.
     pub parts: &'static [Part],
-    /// Reads it.
+    /// Opens a trace of this format.
     pub open: Open,
-    /// Writes it.
+    /// Begins a trace of this format.
     pub create: Create,
 }
 

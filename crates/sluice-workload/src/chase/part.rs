@@ -163,7 +163,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// One pass.
+    /// One pass: each of its accesses, in the order of the plan.
     pub fn visit_all(&mut self, probe: &impl Probe, seen: &mut Fnv) -> Result<(), Damage> {
         let parameters = self.plan.parameters();
         match (parameters.order == Order::Uniform, parameters.write) {

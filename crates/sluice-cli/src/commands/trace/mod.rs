@@ -21,7 +21,6 @@ pub enum TraceCommand {
     Convert(convert::ConvertArgs),
 }
 
-/// `sluice trace`.
 pub fn run(command: &TraceCommand) -> Result<ExitCode, Error> {
     match command {
         TraceCommand::Record(args) => record::run(args),

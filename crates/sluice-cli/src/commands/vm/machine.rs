@@ -27,7 +27,7 @@ const CXL_IS_DIRECT: Version = Version {
 /// Room for the labels of a CXL memory device.
 const LABELS: u64 = MIB;
 
-/// A machine.
+/// A machine of QEMU with the device in it.
 #[derive(Debug)]
 pub struct Machine {
     /// How the guest sees the device.
@@ -44,7 +44,6 @@ pub struct Machine {
     pub device_path: String,
     /// Whether the user names a CPU model.
     pub has_cpu_model: bool,
-    /// QEMU's version.
     pub version: Version,
 }
 

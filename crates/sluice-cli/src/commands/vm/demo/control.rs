@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// What the guest said, and the device's figures when it said so.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// Its kernel.
+    /// Release of its kernel.
     pub kernel: Option<String>,
     /// How it sees the device: lines of `numactl -H`, `daxctl list` or `cxl list`.
     pub topology: Vec<String>,

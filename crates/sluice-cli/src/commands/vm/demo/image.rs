@@ -40,7 +40,6 @@ const DRIVERS: [(&str, &[&str]); 3] = [
 /// A guest that can be booted.
 #[derive(Debug)]
 pub struct Image {
-    /// The kernel.
     pub kernel: PathBuf,
     /// The first part of the initial file system.
     pub base: PathBuf,

@@ -1,13 +1,7 @@
 //! `sluice fabric`: the command as one uses it.
 
+use crate::sluice;
 use serde_json::Value;
-use sluice_testkit::child;
-use std::process::Output;
-
-fn sluice(words: &[&str]) -> Output {
-    let mut command = child::program(env!("CARGO_BIN_EXE_sluice"));
-    command.args(words).output().expect("the command starts")
-}
 
 fn run(words: &[&str]) -> Value {
     let short = ["--warmup", "2k", "--requests", "8k", "--json"];

@@ -1,0 +1,12 @@
+//! `sluice fabric`, from outside.
+
+mod replay;
+mod run;
+
+use sluice_testkit::child;
+use std::process::Output;
+
+fn sluice(words: &[&str]) -> Output {
+    let mut command = child::program(env!("CARGO_BIN_EXE_sluice"));
+    command.args(words).output().expect("the command starts")
+}
