@@ -1,25 +1,27 @@
 //! Not recently used: one bit for each page.
 
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
+use sluice_units::{Lpn, Table};
 
 /// Evicts the first page from the hand on that was not accessed since the bits of its set were
 /// last cleared; they are cleared when all are set.
 pub struct Nru {
     /// Per slot: whether it holds a page.
-    held: Vec<bool>,
+    held: Table<Slot, bool>,
     /// Per slot: accessed since the bits were last cleared.
-    referenced: Vec<bool>,
+    referenced: Table<Slot, bool>,
     /// Per set: the way at which the next search begins.
-    hand: Vec<u32>,
+    hand: Table<Set, u32>,
     ways: u32,
 }
 
 impl Nru {
     /// The held slots of a set, from the hand on.
-    fn round(&self, set: u32) -> impl Iterator<Item = u32> {
-        let (first, hand) = (set * self.ways, self.hand[set as usize]);
-        let slots = (hand..self.ways).chain(0..hand).map(move |way| first + way);
-        slots.filter(|slot| self.held[*slot as usize])
+    fn round(&self, set: Set) -> impl Iterator<Item = Slot> {
+        let (first, hand) = (set.0 * self.ways, self.hand[set]);
+        let ways = (hand..self.ways).chain(0..hand);
+        let slots = ways.map(move |way| Slot(first + way));
+        slots.filter(|slot| self.held[*slot])
     }
 }
 
@@ -32,26 +34,26 @@ impl Eviction for Nru {
     };
 
     fn build(space: &Space) -> Nru {
-        let slots = (space.sets * space.ways) as usize;
         Nru {
-            held: vec![false; slots],
-            referenced: vec![false; slots],
-            hand: vec![0; space.sets as usize],
+            held: Table::filled(space.slots(), false),
+            referenced: Table::filled(space.slots(), false),
+            hand: Table::filled(space.sets, 0),
             ways: space.ways,
         }
     }
 
-    fn insert(&mut self, _set: u32, slot: u32, _lpn: u32) {
-        self.held[slot as usize] = true;
-        self.referenced[slot as usize] = true;
+    fn insert(&mut self, _set: Set, slot: Slot, _lpn: Lpn) {
+        self.held[slot] = true;
+        self.referenced[slot] = true;
     }
 
-    fn hit(&mut self, _set: u32, slot: u32) {
-        self.referenced[slot as usize] = true;
+    fn hit(&mut self, _set: Set, slot: Slot) -> u32 {
+        self.referenced[slot] = true;
+        0
     }
 
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        let unused = |slot: &u32| !self.referenced[*slot as usize];
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let unused = |slot: &Slot| !self.referenced[*slot];
         let found = self
             .round(set)
             .find(|slot| unused(slot) && evictable(*slot));
@@ -59,23 +61,24 @@ impl Eviction for Nru {
             Some(slot) => slot,
             None => {
                 let slot = self.round(set).find(|slot| evictable(*slot))?;
-                let first = (set * self.ways) as usize;
-                self.referenced[first..first + self.ways as usize].fill(false);
+                for way in 0..self.ways {
+                    self.referenced[Slot(set.0 * self.ways + way)] = false;
+                }
                 slot
             }
         };
-        self.held[slot as usize] = false;
-        self.hand[set as usize] = (slot + 1) % self.ways;
+        self.held[slot] = false;
+        self.hand[set] = (slot.0 + 1) % self.ways;
         Some(slot)
     }
 
-    fn remove(&mut self, _set: u32, slot: u32) {
-        self.held[slot as usize] = false;
+    fn remove(&mut self, _set: Set, slot: Slot) {
+        self.held[slot] = false;
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
-        let referenced = |slot: &u32| self.referenced[*slot as usize];
-        let (used, unused): (Vec<u32>, Vec<u32>) = self.round(set).partition(referenced);
+    fn dump(&self, set: Set) -> Vec<Slot> {
+        let referenced = |slot: &Slot| self.referenced[*slot];
+        let (used, unused): (Vec<Slot>, Vec<Slot>) = self.round(set).partition(referenced);
         unused.into_iter().chain(used).rev().collect()
     }
 }

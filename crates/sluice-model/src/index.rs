@@ -1,18 +1,18 @@
-//! From a page to where it is, for every page of the device.
+//! From a page to another index, for every page of the device.
 
 use sluice_units::{IndexType, Lpn, Table};
 use std::marker::PhantomData;
 
-/// Per LPN the index of something, such as a slot, below a bound, or none: three bytes a page if
-/// the bound allows it, else four.
+/// For each page an index below a bound, or none: in three bytes if the bound allows it, else in
+/// four.
 ///
-/// Arrays of integers, so that fresh memory is zeroed by the operating system.
+/// Tables of integers, so that fresh memory is zeroed by the operating system.
 pub(crate) struct PageIndex<I> {
-    /// Per LPN: number + 1, or 0. Empty if the numbers need four bytes.
+    /// The index's number + 1, or 0. Empty if a number needs four bytes.
     narrow: Table<Lpn, [u8; 3]>,
-    /// Per LPN: number + 1, or 0. Empty if three bytes are enough.
+    /// The index's number + 1, or 0. Empty if three bytes are enough.
     wide: Table<Lpn, u32>,
-    of: PhantomData<fn(I)>,
+    indices: PhantomData<fn(I)>,
 }
 
 /// Numbers below this fit, with 1 added, into three bytes.
@@ -28,11 +28,11 @@ impl<I: IndexType> PageIndex<I> {
         PageIndex {
             narrow: Table::filled(narrow, [0; 3]),
             wide: Table::filled(wide, 0),
-            of: PhantomData,
+            indices: PhantomData,
         }
     }
 
-    /// Where the page is.
+    /// The page's index.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Option<I> {
         let number = match self.narrow.get(lpn) {
@@ -42,13 +42,13 @@ impl<I: IndexType> PageIndex<I> {
         number.checked_sub(1).map(I::new)
     }
 
-    /// Notes where the page is from now on.
+    /// Gives the page an index instead of the one that it may have.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, index: I) {
         self.put(lpn, index.number() + 1);
     }
 
-    /// Notes that the page is nowhere.
+    /// Takes the page's index away.
     #[inline]
     pub fn clear(&mut self, lpn: Lpn) {
         self.put(lpn, 0);
@@ -81,7 +81,8 @@ mod tests {
             bound in prop::sample::select(vec![1, 200, NARROW_MAX, NARROW_MAX + 1, u32::MAX]),
             steps in prop::collection::vec((0..PAGES, any::<u32>(), 0..3u8), 1..400),
         ) {
-            let (mut index, mut naive) = (PageIndex::<u32>::new(PAGES, bound), BTreeMap::new());
+            let mut index = PageIndex::<u32>::new(PAGES, bound);
+            let mut naive = BTreeMap::new();
             for (lpn, number, step) in steps {
                 // The highest number often, because that is where a byte would be lost.
                 let number = if step == 1 { bound - 1 } else { number % bound };

@@ -1,11 +1,11 @@
 //! Every registered policy keeps the contract of its trait and does what its plain list does.
 
 use proptest::prelude::*;
-use sluice_model::cache::{EVICTIONS, Space};
+use sluice_model::cache::{EVICTIONS, Set, Slot, Space};
 use sluice_model::{Device, DeviceConfig, Op, Request, ServedBy};
 use sluice_testkit::naive;
 use sluice_testkit::rig::Recorder;
-use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
+use sluice_units::{Bytes, IndexType, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGES: u64 = 64;
@@ -216,28 +216,36 @@ fn a_victim_is_held_evictable_and_forgotten() {
     for entry in EVICTIONS {
         let name = entry.info.name;
         let mut policy = (entry.build)(&space(2, 10));
-        for slot in 10..20 {
-            policy.miss(1, slot);
-            policy.insert(1, slot, slot);
+        let set = Set(1);
+        for slot in Slot::range(10..20) {
+            policy.miss(set, Lpn(slot.0));
+            policy.insert(set, slot, Lpn(slot.0));
         }
-        (10..15).for_each(|slot| policy.hit(1, slot));
-        for slot in (12..19).rev() {
-            let found = policy.victim(1, |candidate| candidate == slot);
+        for slot in Slot::range(10..15) {
+            assert_eq!(policy.hit(set, slot), 0, "{name} must let nothing go");
+        }
+        for slot in Slot::range(12..19).rev() {
+            let found = policy.victim(set, |candidate| candidate == slot);
             assert_eq!(found, Some(slot), "{name} must find the one that may leave");
-            assert!(!policy.dump(1).contains(&slot), "{name} must forget it");
-            policy.insert(1, slot, slot + 100);
+            assert!(!policy.dump(set).contains(&slot), "{name} must forget it");
+            policy.insert(set, slot, Lpn(slot.0 + 100));
         }
-        assert_eq!(policy.victim(1, |_| false), None, "{name} must not insist");
-        let mut held = policy.dump(1);
-        held.sort_unstable();
-        assert_eq!(held, Vec::from_iter(10..20), "{name} must keep the rest");
-        policy.remove(1, 13);
         assert_eq!(
-            policy.dump(1).len(),
+            policy.victim(set, |_| false),
+            None,
+            "{name} must not insist"
+        );
+        let mut held = policy.dump(set);
+        held.sort_unstable();
+        let all = Slot::range(10..20).collect::<Vec<_>>();
+        assert_eq!(held, all, "{name} must keep the rest");
+        policy.remove(set, Slot(13));
+        assert_eq!(
+            policy.dump(set).len(),
             9,
             "{name} must forget a discarded page"
         );
-        assert_eq!(policy.dump(0), [], "{name} must keep sets apart");
+        assert_eq!(policy.dump(Set(0)), [], "{name} must keep sets apart");
     }
 }
 
@@ -245,10 +253,11 @@ fn a_victim_is_held_evictable_and_forgotten() {
 fn the_next_victim_is_last_in_the_dump() {
     for entry in EVICTIONS.iter().filter(|entry| entry.info.name != "random") {
         let mut policy = (entry.build)(&space(1, 10));
-        (0..10).for_each(|slot| policy.insert(0, slot, slot));
-        while let Some(last) = policy.dump(0).last().copied() {
+        let set = Set(0);
+        Slot::range(0..10).for_each(|slot| policy.insert(set, slot, Lpn(slot.0)));
+        while let Some(last) = policy.dump(set).last().copied() {
             assert_eq!(
-                policy.victim(0, |_| true),
+                policy.victim(set, |_| true),
                 Some(last),
                 "{}",
                 entry.info.name
@@ -265,12 +274,13 @@ fn random_victims_are_uniform() {
         .find(|entry| entry.info.name == "random")
         .unwrap();
     let mut policy = (entry.build)(&space(1, 8));
-    (0..8).for_each(|slot| policy.insert(0, slot, slot));
+    let set = Set(0);
+    Slot::range(0..8).for_each(|slot| policy.insert(set, slot, Lpn(slot.0)));
     let mut count = [0i64; 8];
     for _ in 0..16_000 {
-        let slot = policy.victim(0, |_| true).unwrap();
-        count[slot as usize] += 1;
-        policy.insert(0, slot, 0);
+        let slot = policy.victim(set, |_| true).unwrap();
+        count[slot.index()] += 1;
+        policy.insert(set, slot, Lpn(0));
     }
     let squares: i64 = count.iter().map(|c| (c - 2_000) * (c - 2_000)).sum();
     assert!(squares < 24_320 * 2, "{count:?}");
@@ -291,30 +301,31 @@ fn names_are_unique_and_facts_are_there() {
     assert!(infos().all(|info| !info.meaning.is_empty() && !info.source.is_empty()));
 }
 
-/// Misses of a policy by the trait alone, with a place for each page that is never given twice.
+/// Misses of a policy by the trait alone, with a slot for each page that is never given twice.
 fn misses_by_the_trait(
     entry: &sluice_model::cache::EvictionEntry,
     space: &Space,
-    pages: &[u32],
+    pages: &[Lpn],
 ) -> u64 {
     let mut policy = (entry.build)(space);
     let mut held = BTreeMap::new();
-    let mut free: BTreeSet<u32> = (0..space.sets * space.ways).collect();
+    let mut free: BTreeSet<Slot> = Slot::range(0..space.slots()).collect();
     let mut misses = 0;
     for &page in pages {
-        let set = page % space.sets;
-        let of_set = set * space.ways..(set + 1) * space.ways;
+        let set = Set(page.0 % space.sets);
+        let mut of_set = space.slots_of(set);
         if let Some(&slot) = held.get(&page) {
-            policy.hit(set, slot);
-            while let Some(gone) = policy.surplus(set, |other| other != slot) {
-                held.retain(|_, slot| *slot != gone);
-                assert!(free.insert(gone), "{} gave {gone} twice", entry.info.name);
+            for _ in 0..policy.hit(set, slot) {
+                if let Some(gone) = policy.victim(set, |other| other != slot) {
+                    held.retain(|_, slot| *slot != gone);
+                    assert!(free.insert(gone), "{} gave {gone:?} twice", entry.info.name);
+                }
             }
             continue;
         }
         misses += 1;
         policy.miss(set, page);
-        let empty = free.range(of_set).next().copied();
+        let empty = of_set.find(|slot| free.contains(slot));
         let slot = empty.unwrap_or_else(|| policy.victim(set, |_| true).expect("a full set"));
         free.remove(&slot);
         held.retain(|_, held| *held != slot);
@@ -324,12 +335,12 @@ fn misses_by_the_trait(
     misses
 }
 
-/// Those that give a place up at a hit are told apart from those that do not.
+/// Some variants let pages go at a hit.
 #[test]
 fn the_fast_count_of_misses_is_that_of_the_trait() {
     let mut rng = Rng::stream(1, "pages");
-    let pages: Vec<u32> = (0..4_000)
-        .map(|_| (rng.below(10) * rng.below(10)) as u32)
+    let pages: Vec<Lpn> = (0..4_000)
+        .map(|_| Lpn::of(rng.below(10) * rng.below(10)))
         .collect();
     let mut others = DeviceConfig::builder();
     for variant in ["twoq", "slru", "lirs", "wtinylfu"] {

@@ -2,16 +2,16 @@
 //! the other policies, and runs it.
 
 use proptest::prelude::*;
-use sluice_model::cache::{Brought, Eviction, Space};
+use sluice_model::cache::{Brought, Eviction, Set, Slot, Space};
 use sluice_model::{Device, DeviceConfig};
 use sluice_testkit::rig::{Recorder, access};
 use sluice_testkit::traces;
-use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps, Rng};
+use sluice_units::{Bytes, IndexType, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::BTreeMap;
 
 #[path = "../../../examples/policy-rust"]
 mod policy {
-    pub use sluice_model::cache::{Eviction, PolicyInfo, Space};
+    pub use sluice_model::cache::{Eviction, PolicyInfo, Set, Slot, Space};
 
     pub mod nru;
 }
@@ -55,18 +55,20 @@ fn device(cache_pages: u64, ways: u32) -> Device {
 #[test]
 fn a_victim_is_held_evictable_and_forgotten() {
     let mut policy = Nru::build(&space(2, 10));
-    (10..20).for_each(|slot| policy.insert(1, slot, slot));
-    (10..15).for_each(|slot| policy.hit(1, slot));
-    for slot in (12..19).rev() {
-        assert_eq!(policy.victim(1, |candidate| candidate == slot), Some(slot));
-        assert!(!policy.dump(1).contains(&slot));
-        policy.insert(1, slot, slot + 100);
+    let (other, set) = (Set(0), Set(1));
+    Slot::range(10..20).for_each(|slot| policy.insert(set, slot, Lpn(slot.0)));
+    assert!(Slot::range(10..15).all(|slot| policy.hit(set, slot) == 0));
+    for slot in Slot::range(12..19).rev() {
+        let found = policy.victim(set, |candidate| candidate == slot);
+        assert_eq!(found, Some(slot));
+        assert!(!policy.dump(set).contains(&slot));
+        policy.insert(set, slot, Lpn(slot.0 + 100));
     }
-    assert_eq!(policy.victim(1, |_| false), None);
-    policy.remove(1, 13);
-    assert_eq!((policy.dump(1).len(), policy.dump(0).len()), (9, 0));
-    while let Some(last) = policy.dump(1).last().copied() {
-        assert_eq!(policy.victim(1, |_| true), Some(last));
+    assert_eq!(policy.victim(set, |_| false), None);
+    policy.remove(set, Slot(13));
+    assert_eq!((policy.dump(set).len(), policy.dump(other).len()), (9, 0));
+    while let Some(last) = policy.dump(set).last().copied() {
+        assert_eq!(policy.victim(set, |_| true), Some(last));
     }
 }
 
@@ -80,7 +82,7 @@ proptest! {
         for page in steps {
             let found = page_of.iter().find(|(_, held)| **held == page);
             if let Some(slot) = found.map(|(slot, _)| *slot) {
-                policy.hit(0, slot);
+                policy.hit(Set(0), Slot(slot));
                 bit.insert(slot, true);
                 continue;
             }
@@ -91,12 +93,12 @@ proptest! {
                     bit.values_mut().for_each(|bit| *bit = false);
                 }
                 let expected = (0..ways).map(|n| (hand + n) % ways).find(|slot| !bit[slot]);
-                let slot = policy.victim(0, |_| true).unwrap();
+                let slot = policy.victim(Set(0), |_| true).unwrap().0;
                 prop_assert_eq!(Some(slot), expected);
                 hand = (slot + 1) % ways;
                 slot
             };
-            policy.insert(0, slot, page);
+            policy.insert(Set(0), Slot(slot), Lpn(page));
             page_of.insert(slot, page);
             bit.insert(slot, true);
         }

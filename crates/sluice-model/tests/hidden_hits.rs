@@ -3,11 +3,14 @@
 
 use proptest::prelude::*;
 use sluice_model::DeviceConfig;
-use sluice_model::cache::{AnyEviction, EVICTIONS, Space};
-use sluice_units::Rng;
+use sluice_model::cache::{AnyEviction, EVICTIONS, Set, Slot, Space};
+use sluice_units::{IndexType, Lpn, Rng};
 use std::collections::BTreeMap;
 
 const PAGES: u32 = 64;
+
+/// All pages are of one set.
+const SET: Set = Set(0);
 
 /// A page, whether its hit is seen, and what else happens.
 type Step = (u32, bool, u8);
@@ -15,7 +18,7 @@ type Step = (u32, bool, u8);
 struct Engine {
     policy: AnyEviction,
     /// The slot of each page.
-    cached: BTreeMap<u32, u32>,
+    cached: BTreeMap<u32, Slot>,
     ways: u32,
 }
 
@@ -40,7 +43,7 @@ impl Engine {
     }
 
     /// The page of a slot that the policy gave up leaves.
-    fn let_go(&mut self, slot: u32) {
+    fn let_go(&mut self, slot: Slot) {
         let page = self.cached.iter().find(|(_, held)| **held == slot);
         let page = *page.expect("a victim is held").0;
         self.cached.remove(&page);
@@ -49,38 +52,40 @@ impl Engine {
     fn step(&mut self, (page, is_seen, kind): Step) {
         if let Some(slot) = self.cached.get(&page).copied() {
             if kind == 0 {
-                self.policy.remove(0, slot);
+                self.policy.remove(SET, slot);
                 self.cached.remove(&page);
             } else if is_seen {
-                self.policy.hit(0, slot);
-                while let Some(shed) = self.policy.surplus(0, |other| other != slot) {
-                    assert_ne!(shed, slot);
-                    self.let_go(shed);
+                for _ in 0..self.policy.hit(SET, slot) {
+                    if let Some(gone) = self.policy.victim(SET, |other| other != slot) {
+                        assert_ne!(gone, slot);
+                        self.let_go(gone);
+                    }
                 }
             }
             return;
         }
-        self.policy.miss(0, page);
-        // A prefetch is announced and then dropped.
+        self.policy.miss(SET, Lpn(page));
+        // A prefetch finds no room.
         if kind == 1 {
             return;
         }
-        let free = (0..self.ways).find(|slot| self.cached.values().all(|held| held != slot));
+        let mut slots = Slot::range(0..self.ways);
+        let free = slots.find(|slot| self.cached.values().all(|held| held != slot));
         let slot = free.unwrap_or_else(|| {
-            let in_flight = |slot: u32| kind > 4 && (slot + page).is_multiple_of(3);
-            let found = self.policy.victim(0, |slot| !in_flight(slot));
-            let all_in_flight = (0..self.ways).all(in_flight);
+            let in_flight = |slot: Slot| kind > 4 && (slot.0 + page).is_multiple_of(3);
+            let found = self.policy.victim(SET, |slot| !in_flight(slot));
+            let all_in_flight = Slot::range(0..self.ways).all(in_flight);
             assert_eq!(
                 found.is_none(),
                 all_in_flight,
                 "gave up although it need not"
             );
-            let slot = found.unwrap_or_else(|| self.policy.victim(0, |_| true).unwrap());
+            let slot = found.unwrap_or_else(|| self.policy.victim(SET, |_| true).unwrap());
             assert!(found.is_none() || !in_flight(slot));
             self.let_go(slot);
             slot
         });
-        self.policy.insert(0, slot, page);
+        self.policy.insert(SET, slot, Lpn(page));
         self.cached.insert(page, slot);
     }
 }
@@ -89,9 +94,9 @@ fn keeps_its_contract(index: usize, settings: &[(&str, &str)], ways: u32, steps:
     let mut engine = Engine::new(index, settings, ways);
     for (number, step) in steps.iter().enumerate() {
         engine.step(*step);
-        let mut held = engine.policy.dump(0);
+        let mut held = engine.policy.dump(SET);
         held.sort_unstable();
-        let mut expected: Vec<u32> = engine.cached.values().copied().collect();
+        let mut expected: Vec<Slot> = engine.cached.values().copied().collect();
         expected.sort_unstable();
         let name = EVICTIONS[index].info.name;
         assert_eq!(held, expected, "{name} after step {number}, {step:?}");

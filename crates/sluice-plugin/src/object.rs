@@ -4,8 +4,9 @@ use crate::library;
 use core::ffi::c_void;
 use libloading::os::unix::Library;
 use sluice_abi::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
-use sluice_model::cache::External;
+use sluice_model::cache::{External, Set, Slot};
 use sluice_model::{DeviceConfig, DeviceError};
+use sluice_units::Lpn;
 
 type OnPage = unsafe extern "C" fn(*mut c_void, u32, u32);
 type OnSlot = unsafe extern "C" fn(*mut c_void, u32, u32);
@@ -86,43 +87,44 @@ impl Object {
 }
 
 impl External for ObjectPolicy {
-    fn miss(&mut self, set: u32, lpn: u32) {
+    fn miss(&mut self, set: Set, lpn: Lpn) {
         if let Some(miss) = self.object.miss {
             // SAFETY: the interface: a state that `build` made, not destroyed yet.
-            unsafe { miss(self.state, set, lpn) }
+            unsafe { miss(self.state, set.0, lpn.0) }
         }
     }
 
-    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+    fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
         // SAFETY: as in `miss`.
-        unsafe { (self.object.insert)(self.state, set, slot, lpn) }
+        unsafe { (self.object.insert)(self.state, set.0, slot.0, lpn.0) }
     }
 
-    fn hit(&mut self, set: u32, slot: u32) {
+    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
         // SAFETY: as in `miss`.
-        unsafe { (self.object.hit)(self.state, set, slot) }
+        unsafe { (self.object.hit)(self.state, set.0, slot.0) }
+        0
     }
 
-    fn victim(&mut self, set: u32, evictable: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, evictable: &mut dyn FnMut(Slot) -> bool) -> Option<Slot> {
         let mut evictable = evictable;
         let context = (&raw mut evictable).cast::<c_void>();
         // SAFETY: as in `miss`; the context lives until the call returns, and `may_leave` is the
         // function that takes it for what it is.
-        let slot = unsafe { (self.object.victim)(self.state, set, Some(may_leave), context) };
-        (slot != SLUICE_NO_SLOT).then_some(slot)
+        let slot = unsafe { (self.object.victim)(self.state, set.0, Some(may_leave), context) };
+        (slot != SLUICE_NO_SLOT).then_some(Slot(slot))
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
+    fn remove(&mut self, set: Set, slot: Slot) {
         // SAFETY: as in `miss`.
-        unsafe { (self.object.remove)(self.state, set, slot) }
+        unsafe { (self.object.remove)(self.state, set.0, slot.0) }
     }
 }
 
 /// What a policy calls to learn whether a page may leave.
 unsafe extern "C" fn may_leave(context: *mut c_void, slot: u32) -> bool {
     // SAFETY: the context that `victim` gave, during its call.
-    let evictable = unsafe { &mut *context.cast::<&mut dyn FnMut(u32) -> bool>() };
-    evictable(slot)
+    let evictable = unsafe { &mut *context.cast::<&mut dyn FnMut(Slot) -> bool>() };
+    evictable(Slot(slot))
 }
 
 impl Drop for ObjectPolicy {

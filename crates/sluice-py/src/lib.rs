@@ -316,6 +316,7 @@ mod _core {
         let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
+        let pages: Vec<_> = pages.into_iter().map(sluice_units::Lpn).collect();
         let start = Instant::now();
         let misses = py.detach(|| {
             let space = Space::new(&config, seed);

@@ -4,7 +4,8 @@ use crate::errors;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sluice_model::DeviceConfig;
-use sluice_model::cache::External;
+use sluice_model::cache::{External, Set, Slot};
+use sluice_units::Lpn;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
@@ -74,33 +75,41 @@ impl PyPolicy {
 }
 
 impl External for PyPolicy {
-    fn miss(&mut self, set: u32, lpn: u32) {
-        self.call(|policy| policy.call_method1("miss", (set, lpn)).map(drop));
+    fn miss(&mut self, set: Set, lpn: Lpn) {
+        self.call(|policy| policy.call_method1("miss", (set.0, lpn.0)).map(drop));
     }
 
-    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
-        self.call(|policy| policy.call_method1("insert", (set, slot, lpn)).map(drop));
+    fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
+        self.call(|policy| {
+            policy
+                .call_method1("insert", (set.0, slot.0, lpn.0))
+                .map(drop)
+        });
     }
 
-    fn hit(&mut self, set: u32, slot: u32) {
-        self.call(|policy| policy.call_method1("hit", (set, slot)).map(drop));
+    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
+        self.call(|policy| policy.call_method1("hit", (set.0, slot.0)).map(drop));
+        0
     }
 
-    fn victim(&mut self, set: u32, evictable: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, evictable: &mut dyn FnMut(Slot) -> bool) -> Option<Slot> {
         let (mut evictable, raised) = (evictable, self.raised.clone());
         let answer = NonNull::from(&mut evictable).cast::<()>();
         let ask = Python::attach(|py| self.evictable.clone_ref(py));
         let found = self.call(|policy| {
             let py = policy.py();
             ask.borrow_mut(py).0 = Some(Answer(answer));
-            let found = policy.call_method1("victim", (set, ask.clone_ref(py)));
+            let found = policy.call_method1("victim", (set.0, ask.clone_ref(py)));
             ask.borrow_mut(py).0 = None;
             let slot: Option<u32> = found?.extract()?;
-            Ok(slot)
+            Ok(slot.map(Slot))
         })??;
         // Asked once more by the model; here the user learns of it at once.
         if !evictable(found) {
-            let message = format!("victim of set {set} answered slot {found}, which may not leave");
+            let message = format!(
+                "victim of set {} answered slot {}, which may not leave",
+                set.0, found.0
+            );
             Python::attach(|py| raised.keep(errors::policy(py, &message)));
             self.failed = true;
             return None;
@@ -108,8 +117,8 @@ impl External for PyPolicy {
         Some(found)
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
-        self.call(|policy| policy.call_method1("remove", (set, slot)).map(drop));
+    fn remove(&mut self, set: Set, slot: Slot) {
+        self.call(|policy| policy.call_method1("remove", (set.0, slot.0)).map(drop));
     }
 }
 
@@ -117,7 +126,7 @@ impl External for PyPolicy {
 #[pyclass]
 struct Evictable(Option<Answer>);
 
-/// A `&mut &mut dyn FnMut(u32) -> bool` of the call in progress. Python objects own what they
+/// A `&mut &mut dyn FnMut(Slot) -> bool` of the call in progress. Python objects own what they
 /// hold, so a borrow can reach them in no other way.
 struct Answer(NonNull<()>);
 
@@ -136,7 +145,7 @@ impl Evictable {
         };
         // SAFETY: set at the start of `victim` and taken back before it returns, and this object
         // is borrowed exclusively.
-        let evictable = unsafe { answer.cast::<&mut dyn FnMut(u32) -> bool>().as_mut() };
-        Ok(evictable(slot))
+        let evictable = unsafe { answer.cast::<&mut dyn FnMut(Slot) -> bool>().as_mut() };
+        Ok(evictable(Slot(slot)))
     }
 }

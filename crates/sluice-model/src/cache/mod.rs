@@ -14,22 +14,27 @@ pub use policy::{
 use crate::config::DeviceConfig;
 use crate::index::PageIndex;
 use slots::Slots;
-use sluice_units::{Lpn, Ps, Slot};
+use sluice_units::{IndexType, Lpn, Ps, Table, index_type};
 
-/// The pages in DRAM. Slots of set `s` are numbers `s * ways .. (s + 1) * ways`.
+pub use sluice_units::Slot;
+
+index_type! {
+    /// Which pages share slots: set `s` has the slots `s * ways .. (s + 1) * ways`.
+    pub struct Set;
+}
+
+/// The pages in DRAM.
 pub(crate) struct Cache {
     /// The slot of each cached page.
     lookup: PageIndex<Slot>,
     slots: Slots,
     policy: AnyEviction,
-    /// What policies from before the one in force were refused.
+    /// Wrong answers of external policies before the one in force.
     refused_before: u64,
-    /// Whether the policy may want a page gone after a hit.
-    pub sheds: bool,
     /// Per set: [slots never used yet, first free slot + 1].
-    free: Vec<[u32; 2]>,
+    free: Table<Set, [u32; 2]>,
     /// Per set: pages that the policy does not hold, because they are pinned.
-    pinned: Vec<u32>,
+    pinned: Table<Set, u32>,
     pins_per_set: u32,
     sets: u32,
     ways: u32,
@@ -51,6 +56,8 @@ pub(crate) struct Evicted {
 /// What an access found in the cache.
 pub(crate) struct Found {
     pub slot: Slot,
+    /// How many pages must leave because of this access; see [`Cache::evict_for_hit`].
+    pub surplus: u32,
     /// When the page is, or was, in the cache.
     pub ready_at: Ps,
     /// Whether this is the first access since a prefetch brought the page in.
@@ -61,19 +68,17 @@ impl Cache {
     /// An empty cache; `own` decides instead of the policy of the configuration.
     pub fn new(config: &DeviceConfig, seed: u64, own: Option<Box<dyn External>>) -> Cache {
         let space = Space::new(config, seed);
-        let sets = space.sets as usize;
         let policy = match own {
             Some(own) => AnyEviction::External(Watched::new(own, space.sets, space.ways)),
             None => (config.cache.eviction.build)(&space),
         };
         Cache {
             lookup: PageIndex::new(config.pages, config.cache.pages),
-            slots: Slots::new(config.cache.pages as usize),
-            sheds: policy.sheds(),
+            slots: Slots::new(config.cache.pages),
             policy,
             refused_before: 0,
-            free: vec![[0; 2]; sets],
-            pinned: vec![0; sets],
+            free: Table::filled(space.sets, [0; 2]),
+            pinned: Table::filled(space.sets, 0),
             pins_per_set: config.cache.pins_per_set,
             sets: space.sets,
             ways: space.ways,
@@ -92,8 +97,8 @@ impl Cache {
         u64::from(self.pins)
     }
 
-    fn set_of(&self, lpn: Lpn) -> u32 {
-        if self.sets == 1 { 0 } else { lpn.0 % self.sets }
+    fn set_of(&self, lpn: Lpn) -> Set {
+        Set(if self.sets == 1 { 0 } else { lpn.0 % self.sets })
     }
 
     pub fn contains(&self, lpn: Lpn) -> bool {
@@ -106,15 +111,19 @@ impl Cache {
 
     /// Looks the page up for an access, and tells the policy of the hit.
     #[inline]
-    pub fn hit(&mut self, lpn: Lpn, write: bool) -> Option<Found> {
+    pub fn access(&mut self, lpn: Lpn, write: bool) -> Option<Found> {
         let slot = self.slot_of(lpn)?;
         let (first_use, is_pinned) = self.slots.touch(slot, write);
-        if !is_pinned {
-            let set = self.set_of(lpn);
-            self.policy.hit(set, slot.0);
-        }
+        let surplus = match is_pinned {
+            true => 0,
+            false => {
+                let set = self.set_of(lpn);
+                self.policy.hit(set, slot)
+            }
+        };
         Some(Found {
             slot,
+            surplus,
             ready_at: self.slots.ready_at(slot),
             first_use,
         })
@@ -152,15 +161,13 @@ impl Cache {
     pub fn change_policy(&mut self, config: &DeviceConfig, seed: u64) {
         let space = Space::new(config, seed);
         let mut policy = (config.cache.eviction.build)(&space);
-        for set in 0..self.sets {
+        for set in Set::range(0..self.sets) {
             for slot in self.policy.dump(set).into_iter().rev() {
-                let lpn = self.slots.lpn(Slot(slot)).0;
-                policy.miss(set, lpn);
-                policy.insert(set, slot, lpn);
+                policy.miss(set, self.slots.lpn(slot));
+                policy.insert(set, slot, self.slots.lpn(slot));
             }
         }
         self.refused_before += self.policy.refused();
-        self.sheds = policy.sheds();
         self.policy = policy;
     }
 
@@ -176,15 +183,15 @@ impl Cache {
 
     /// Whether another page of the set of `lpn` can be pinned.
     pub fn can_pin(&self, lpn: Lpn) -> bool {
-        self.pinned[self.set_of(lpn) as usize] < self.pins_per_set
+        self.pinned[self.set_of(lpn)] < self.pins_per_set
     }
 
     /// Takes a cached page that is not pinned out of the policy's hands.
     pub fn pin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
-        self.policy.remove(set, slot.0);
+        self.policy.remove(set, slot);
         self.slots.set_pinned(slot, true);
-        self.pinned[set as usize] += 1;
+        self.pinned[set] += 1;
         self.pins += 1;
     }
 
@@ -192,26 +199,26 @@ impl Cache {
     pub fn unpin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
         self.forget_pin(set, slot);
-        self.policy.miss(set, lpn.0);
-        self.policy.insert(set, slot.0, lpn.0);
+        self.policy.miss(set, lpn);
+        self.policy.insert(set, slot, lpn);
     }
 
-    fn forget_pin(&mut self, set: u32, slot: Slot) {
+    fn forget_pin(&mut self, set: Set, slot: Slot) {
         self.slots.set_pinned(slot, false);
-        self.pinned[set as usize] -= 1;
+        self.pinned[set] -= 1;
         self.pins -= 1;
     }
 
     /// Tells the policy that a page which is not cached is about to be brought in.
-    pub fn announce(&mut self, lpn: Lpn) {
+    pub fn note_miss(&mut self, lpn: Lpn) {
         let set = self.set_of(lpn);
-        self.policy.miss(set, lpn.0);
+        self.policy.miss(set, lpn);
     }
 
     /// A slot of the page's set that holds nothing.
     pub fn take_free(&mut self, lpn: Lpn) -> Option<Slot> {
         let set = self.set_of(lpn);
-        let [used, first_free] = &mut self.free[set as usize];
+        let [used, first_free] = &mut self.free[set];
         if let Some(slot) = first_free.checked_sub(1).map(Slot) {
             *first_free = self.slots.next_free(slot);
             return Some(slot);
@@ -220,7 +227,7 @@ impl Cache {
             return None;
         }
         *used += 1;
-        Some(Slot(set * self.ways + *used - 1))
+        Some(Slot(set.0 * self.ways + *used - 1))
     }
 
     /// Pushes a page out of the full set that `lpn` belongs to.
@@ -229,9 +236,9 @@ impl Cache {
     pub fn evict(&mut self, lpn: Lpn, now: Ps, keep: Option<Lpn>) -> Option<Evicted> {
         let set = self.set_of(lpn);
         let slots = &self.slots;
-        let stays = |slot| slots.ready_at(slot) > now || Some(slots.lpn(slot)) == keep;
-        let slot = self.policy.victim(set, |slot| !stays(Slot(slot)))?;
-        Some(self.push_out(set, Slot(slot)))
+        let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
+        let slot = self.policy.victim(set, evictable)?;
+        Some(self.push_out(set, slot))
     }
 
     /// Answers of an external policy that broke its contract.
@@ -239,21 +246,22 @@ impl Cache {
         self.refused_before + self.policy.refused()
     }
 
-    /// Pushes out the page that the policy wants gone after a hit on `lpn`, if it wants one gone.
-    pub fn shed(&mut self, lpn: Lpn, now: Ps) -> Option<Evicted> {
+    /// Pushes a page out because of a hit on `lpn`, which is asked for as often as the hit's
+    /// [`Found::surplus`] says. `None` if every page that may leave is still on its way in.
+    pub fn evict_for_hit(&mut self, lpn: Lpn, now: Ps) -> Option<Evicted> {
         let set = self.set_of(lpn);
         let slots = &self.slots;
-        let stays = |slot| slots.ready_at(slot) > now || slots.lpn(slot) == lpn;
-        let slot = Slot(self.policy.surplus(set, |slot| !stays(Slot(slot)))?);
+        let evictable = |slot| slots.ready_at(slot) <= now && slots.lpn(slot) != lpn;
+        let slot = self.policy.victim(set, evictable)?;
         let evicted = self.push_out(set, slot);
-        self.give_back(set, slot);
+        self.free_slot(set, slot);
         Some(evicted)
     }
 
-    fn push_out(&mut self, set: u32, slot: Slot) -> Evicted {
+    fn push_out(&mut self, set: Set, slot: Slot) -> Evicted {
         debug_assert_eq!(
             slot.0 / self.ways,
-            set,
+            set.0,
             "a policy chose a slot of another set"
         );
         debug_assert!(!self.slots.is_pinned(slot), "a policy chose a pinned page");
@@ -274,8 +282,9 @@ impl Cache {
         evicted
     }
 
-    fn give_back(&mut self, set: u32, slot: Slot) {
-        let first_free = &mut self.free[set as usize][1];
+    /// Makes a slot free that a page has left.
+    fn free_slot(&mut self, set: Set, slot: Slot) {
+        let first_free = &mut self.free[set][1];
         self.slots.set_free(slot, *first_free);
         *first_free = slot.0 + 1;
     }
@@ -286,10 +295,9 @@ impl Cache {
     /// those (but for pages that the host gives back, in flight for the time of a hit), and
     /// `cache.pin_max` the others, so the scan is bounded.
     pub fn next_ready(&self, lpn: Lpn, now: Ps) -> Option<Ps> {
-        let first = self.set_of(lpn) * self.ways;
-        let mine = (first..first + self.ways)
-            .map(Slot)
-            .filter(|slot| !self.slots.is_pinned(*slot));
+        let first = self.set_of(lpn).0 * self.ways;
+        let mine =
+            Slot::range(first..first + self.ways).filter(|slot| !self.slots.is_pinned(*slot));
         let ends = mine.map(|slot| self.slots.ready_at(slot));
         ends.filter(|end| *end > now).min()
     }
@@ -300,7 +308,7 @@ impl Cache {
         self.lookup.set(lpn, slot);
         self.held += 1;
         let set = self.set_of(lpn);
-        self.policy.insert(set, slot.0, lpn.0);
+        self.policy.insert(set, slot, lpn);
     }
 
     /// Takes a page out, whatever state it is in, if it is cached.
@@ -310,28 +318,31 @@ impl Cache {
         if left.pinned {
             self.forget_pin(set, slot);
         } else {
-            self.policy.remove(set, slot.0);
+            self.policy.remove(set, slot);
         }
-        self.give_back(set, slot);
+        self.free_slot(set, slot);
         Some(left)
     }
 
     /// The state, for the message of a failed test: per set with pages, the pages that the policy
     /// holds in its own order, the next victim last.
     pub fn dump(&self, out: &mut String) {
-        for set in 0..self.sets {
+        for set in Set::range(0..self.sets) {
             let held = self.policy.dump(set);
-            let pins = self.pinned[set as usize];
+            let pins = self.pinned[set];
             if held.is_empty() && pins == 0 {
                 continue;
             }
-            let pages = held.iter().copied().map(Slot).map(|slot| {
-                let mark = if self.slots.is_dirty(slot) { "*" } else { "" };
-                let (lpn, ready_at) = (self.slots.lpn(slot), self.slots.ready_at(slot));
-                format!("{lpn}{mark}@{ready_at}")
+            let pages = held.iter().map(|slot| {
+                let mark = if self.slots.is_dirty(*slot) { "*" } else { "" };
+                format!(
+                    "{}{mark}@{}",
+                    self.slots.lpn(*slot),
+                    self.slots.ready_at(*slot)
+                )
             });
             let pages: Vec<String> = pages.collect();
-            *out += &format!("set {set}: {pins} pinned; {}\n", pages.join(" "));
+            *out += &format!("set {}: {pins} pinned; {}\n", set.0, pages.join(" "));
         }
     }
 }

@@ -1,20 +1,22 @@
 //! A policy alone on a trace of pages: a lookup table and nothing else, to count misses fast.
 
 use super::policy::{Eviction, Space};
+use super::{Set, Slot};
+use sluice_units::{Links, Lpn, Table};
 
-/// So many accesses' entries of the lookup table, and of the policy's own, are read at once before
-/// the first of them is used, which hides the time that memory takes.
+/// How many accesses' entries of the lookup table, and of the policy's own tables, are read before
+/// the first of them is used: that hides the time that memory takes.
 const BATCH: usize = 64;
 
 /// Misses of a policy in an empty cache, every access visible and every fill complete at once.
 ///
 /// # Panics
 /// If a page is not below `space.pages`.
-pub(super) fn misses<P: Eviction>(space: &Space, pages: &[u32]) -> u64 {
+pub(super) fn misses<P: Eviction>(space: &Space, pages: &[Lpn]) -> u64 {
     let mut cache = Bare::<P>::new(space);
     let mut misses = 0;
     for batch in pages.chunks(BATCH) {
-        let read = |page: &u32| cache.lookup[*page as usize] ^ cache.policy.warm(*page);
+        let read = |page: &Lpn| cache.warm(*page) ^ cache.policy.warm(*page);
         std::hint::black_box(batch.iter().map(read).fold(0, |all, one| all ^ one));
         misses += batch.iter().filter(|page| cache.access(**page)).count() as u64;
     }
@@ -23,72 +25,78 @@ pub(super) fn misses<P: Eviction>(space: &Space, pages: &[u32]) -> u64 {
 
 struct Bare<P> {
     policy: P,
-    /// Per page: slot + 1, or 0.
-    lookup: Vec<u32>,
-    /// Per slot: its page, or the next free slot + 1.
-    page_of: Vec<u32>,
+    /// The slot of each cached page.
+    lookup: Links<Lpn, Slot>,
+    /// Per slot: the number of its page, or the next free slot + 1.
+    page_of: Table<Slot, u32>,
     /// Per set: [slots never used yet, first free slot + 1].
-    free: Vec<[u32; 2]>,
+    free: Table<Set, [u32; 2]>,
     sets: u32,
     ways: u32,
-    sheds: bool,
 }
 
 impl<P: Eviction> Bare<P> {
     fn new(space: &Space) -> Bare<P> {
-        let policy = P::build(space);
         Bare {
-            sheds: policy.sheds(),
-            policy,
-            lookup: vec![0; space.pages as usize],
-            page_of: vec![0; space.sets as usize * space.ways as usize],
-            free: vec![[0; 2]; space.sets as usize],
+            policy: P::build(space),
+            lookup: Links::none(space.pages),
+            page_of: Table::filled(space.slots(), 0),
+            free: Table::filled(space.sets, [0; 2]),
             sets: space.sets,
             ways: space.ways,
         }
     }
 
+    /// Reads what a look-up of the page reads.
+    #[inline]
+    fn warm(&self, page: Lpn) -> u32 {
+        self.lookup.get(page).map_or(0, |slot| slot.0)
+    }
+
     /// Says whether the page was missing.
     #[inline]
-    fn access(&mut self, page: u32) -> bool {
-        let set = if self.sets == 1 { 0 } else { page % self.sets };
-        if let Some(slot) = self.lookup[page as usize].checked_sub(1) {
-            self.policy.hit(set, slot);
-            if self.sheds {
-                self.shed(set, slot);
+    fn access(&mut self, page: Lpn) -> bool {
+        let set = Set(if self.sets == 1 {
+            0
+        } else {
+            page.0 % self.sets
+        });
+        if let Some(slot) = self.lookup.get(page) {
+            for _ in 0..self.policy.hit(set, slot) {
+                self.evict_for_hit(set, slot);
             }
             return false;
         }
         self.policy.miss(set, page);
         let slot = self.room(set);
-        self.page_of[slot as usize] = page;
-        self.lookup[page as usize] = slot + 1;
+        self.page_of[slot] = page.0;
+        self.lookup.set(page, Some(slot));
         self.policy.insert(set, slot, page);
         true
     }
 
     #[inline]
-    fn room(&mut self, set: u32) -> u32 {
-        let [used, first_free] = &mut self.free[set as usize];
-        if let Some(slot) = first_free.checked_sub(1) {
-            *first_free = self.page_of[slot as usize];
+    fn room(&mut self, set: Set) -> Slot {
+        let [used, first_free] = &mut self.free[set];
+        if let Some(slot) = first_free.checked_sub(1).map(Slot) {
+            *first_free = self.page_of[slot];
             return slot;
         }
         if *used < self.ways {
             *used += 1;
-            return set * self.ways + *used - 1;
+            return Slot(set.0 * self.ways + *used - 1);
         }
         let slot = self.policy.victim(set, |_| true).expect("a full set");
-        self.lookup[self.page_of[slot as usize] as usize] = 0;
+        self.lookup.set(Lpn(self.page_of[slot]), None);
         slot
     }
 
-    fn shed(&mut self, set: u32, hit: u32) {
-        while let Some(slot) = self.policy.surplus(set, |slot| slot != hit) {
-            self.lookup[self.page_of[slot as usize] as usize] = 0;
-            let first_free = &mut self.free[set as usize][1];
-            self.page_of[slot as usize] = *first_free;
-            *first_free = slot + 1;
+    fn evict_for_hit(&mut self, set: Set, hit: Slot) {
+        if let Some(slot) = self.policy.victim(set, |slot| slot != hit) {
+            self.lookup.set(Lpn(self.page_of[slot]), None);
+            let first_free = &mut self.free[set][1];
+            self.page_of[slot] = *first_free;
+            *first_free = slot.0 + 1;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the cache knows of each slot, packed into one 16-byte record.
 
-use super::Fill;
-use sluice_units::{Lpn, Ps, Slot};
+use super::{Fill, Slot};
+use sluice_units::{Lpn, Ps, Table};
 
 const DIRTY: u64 = 1 << 32;
 const UNUSED: u64 = 1 << 33;
@@ -10,36 +10,36 @@ const LPN: u64 = 0xffff_ffff;
 
 /// Per slot: [LPN and flags, when the page's fill ends]. A free slot's first word is the next
 /// free slot + 1. Arrays of integers, so that fresh memory is zeroed by the operating system.
-pub(super) struct Slots(Vec<[u64; 2]>);
+pub(super) struct Slots(Table<Slot, [u64; 2]>);
 
 impl Slots {
-    pub fn new(count: usize) -> Slots {
-        Slots(vec![[0; 2]; count])
+    pub fn new(count: u32) -> Slots {
+        Slots(Table::filled(count, [0; 2]))
     }
 
     pub fn lpn(&self, slot: Slot) -> Lpn {
-        Lpn((self.0[slot.index()][0] & LPN) as u32)
+        Lpn((self.0[slot][0] & LPN) as u32)
     }
 
     pub fn ready_at(&self, slot: Slot) -> Ps {
-        Ps(self.0[slot.index()][1])
+        Ps(self.0[slot][1])
     }
 
     pub fn is_dirty(&self, slot: Slot) -> bool {
-        self.0[slot.index()][0] & DIRTY != 0
+        self.0[slot][0] & DIRTY != 0
     }
 
     /// Whether a prefetch brought the page in and nothing accessed it since.
     pub fn is_unused(&self, slot: Slot) -> bool {
-        self.0[slot.index()][0] & UNUSED != 0
+        self.0[slot][0] & UNUSED != 0
     }
 
     pub fn is_pinned(&self, slot: Slot) -> bool {
-        self.0[slot.index()][0] & PINNED != 0
+        self.0[slot][0] & PINNED != 0
     }
 
     pub fn set_pinned(&mut self, slot: Slot, pinned: bool) {
-        let word = &mut self.0[slot.index()][0];
+        let word = &mut self.0[slot][0];
         *word = if pinned {
             *word | PINNED
         } else {
@@ -48,14 +48,14 @@ impl Slots {
     }
 
     pub fn set_dirty(&mut self, slot: Slot, dirty: bool) {
-        let word = &mut self.0[slot.index()][0];
+        let word = &mut self.0[slot][0];
         *word = if dirty { *word | DIRTY } else { *word & !DIRTY };
     }
 
     /// Notes an access. Says whether it is the first to a prefetched page, and whether the page
     /// is pinned.
     pub fn touch(&mut self, slot: Slot, write: bool) -> (bool, bool) {
-        let word = &mut self.0[slot.index()][0];
+        let word = &mut self.0[slot][0];
         let found = (*word & UNUSED != 0, *word & PINNED != 0);
         let changed = (*word & !UNUSED) | if write { DIRTY } else { 0 };
         if changed != *word {
@@ -70,13 +70,15 @@ impl Slots {
             Fill::Write => DIRTY,
             Fill::Prefetch => UNUSED,
         };
-        self.0[slot.index()] = [u64::from(lpn) | flags, ready_at.0];
+        self.0[slot] = [u64::from(lpn) | flags, ready_at.0];
     }
 
+    /// Frees the slot. `next` is the next free slot + 1, or 0.
     pub fn set_free(&mut self, slot: Slot, next: u32) {
-        self.0[slot.index()] = [u64::from(next), 0];
+        self.0[slot] = [u64::from(next), 0];
     }
 
+    /// The free slot behind a free one + 1, or 0.
     pub fn next_free(&self, slot: Slot) -> u32 {
         self.lpn(slot).0
     }

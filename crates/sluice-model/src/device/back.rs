@@ -124,7 +124,7 @@ impl<O: Observer> Back<O> {
 
     /// Where in flash the page is, if it has a place there.
     pub fn ppn_of(&self, lpn: Lpn) -> Option<Ppn> {
-        self.ftl.ppn_of(lpn.0).map(Ppn)
+        self.ftl.ppn_of(lpn).map(Ppn)
     }
 
     /// Writes the page, to where the host wants it. Nobody waits for the program.

@@ -41,12 +41,12 @@ impl DataCache {
     /// Looks the page up for an access, which the policy sees.
     #[inline]
     pub fn access(&mut self, lpn: Lpn, store: bool) -> Option<Found> {
-        self.cache.hit(lpn, store & self.marks_dirty)
+        self.cache.access(lpn, store & self.marks_dirty)
     }
 
     /// Looks the page up for a store that the write log has, so that the page stays clean.
     pub fn access_logged(&mut self, lpn: Lpn) -> Option<Found> {
-        self.cache.hit(lpn, false)
+        self.cache.access(lpn, false)
     }
 
     /// Looks the page up without an access.
@@ -68,12 +68,6 @@ impl DataCache {
     /// Whether a store writes its page through to flash.
     pub fn writes_through(&self) -> bool {
         !self.marks_dirty
-    }
-
-    /// Whether a hit has more to do than to be counted: lines, a write through, or pages that the
-    /// policy wants gone.
-    pub fn watches_hits(&self) -> bool {
-        self.watches_lines() || self.cache.sheds
     }
 
     /// Whether lines are counted, or stores written through.
@@ -130,7 +124,7 @@ impl DataCache {
 
     /// Tells the policy of a page that misses and is about to be brought in.
     pub fn count_miss(&mut self, lpn: Lpn) {
-        self.cache.announce(lpn);
+        self.cache.note_miss(lpn);
     }
 
     /// Room for a page in its set at `at`, without pushing out the page `keep`.
@@ -146,12 +140,9 @@ impl DataCache {
         self.cache.next_ready(lpn, after)
     }
 
-    /// A page that the policy wants gone after a hit on `lpn`.
-    pub fn surplus(&mut self, lpn: Lpn, at: Ps) -> Option<Evicted> {
-        match self.cache.sheds {
-            true => self.cache.shed(lpn, at),
-            false => None,
-        }
+    /// Pushes a page out because of a hit on `lpn`; see [`Found::surplus`].
+    pub fn evict_for_hit(&mut self, lpn: Lpn, at: Ps) -> Option<Evicted> {
+        self.cache.evict_for_hit(lpn, at)
     }
 
     /// Puts a page into a slot from [`DataCache::room`].

@@ -99,7 +99,7 @@ impl Observer for () {
         origin: Origin,
         stats: &mut Stats,
     ) -> Served {
-        io.ftl.read(at, lpn.0, origin, io.nand, stats)
+        io.ftl.read(at, lpn, origin, io.nand, stats)
     }
 
     fn write(
@@ -114,11 +114,11 @@ impl Observer for () {
             placement,
             origin,
         } = page;
-        io.ftl.write(at, lpn.0, placement, origin, io.nand, stats)
+        io.ftl.write(at, lpn, placement, origin, io.nand, stats)
     }
 
     fn trim(&mut self, io: FlashIo<'_>, at: Ps, lpn: Lpn, stats: &mut Stats) {
-        io.ftl.trim(at, lpn.0, io.nand, stats);
+        io.ftl.trim(at, lpn, io.nand, stats);
     }
 
     fn advance(&mut self, io: FlashIo<'_>, at: Ps, stats: &mut Stats) {

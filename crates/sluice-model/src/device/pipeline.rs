@@ -42,7 +42,7 @@ impl<O: Observer> Pipeline<O> {
     }
 
     fn watch_hits(&mut self) {
-        self.watches_hits = self.storage.cache.watches_hits() || self.storage.dram.has_banks();
+        self.watches_hits = self.storage.cache.watches_lines() || self.storage.dram.has_banks();
     }
 
     /// What a store to a page that is not cached does.
@@ -102,7 +102,7 @@ impl<O: Observer> Pipeline<O> {
         if found.ready_at > at {
             return self.merge(at, lpn, req, &found, effects);
         }
-        if found.first_use || self.watches_hits {
+        if found.first_use || found.surplus > 0 || self.watches_hits {
             return self.watched_hit(at, lpn, req, &found, effects);
         }
         self.storage.stats.hits += 1;
@@ -180,7 +180,7 @@ impl<O: Observer> Pipeline<O> {
             let at = completion.done_at.max(found.ready_at);
             self.use_line(at, found.slot, lpn, req);
         }
-        self.evict_surplus(at, lpn, effects);
+        self.evict_surplus(at, lpn, found.surplus, effects);
         if found.first_use {
             self.prefetch_after(at, lpn, Outcome::of_use(found.ready_at > at), effects);
         }
@@ -256,7 +256,7 @@ impl<O: Observer> Pipeline<O> {
             self.storage.dram.access(at, found.slot, req.addr, req.op);
         }
         self.storage.back.observer().stored(lpn);
-        self.evict_surplus(at, lpn, effects);
+        self.evict_surplus(at, lpn, found.surplus, effects);
         if found.first_use {
             self.prefetch_after(at, lpn, Outcome::of_use(is_arriving), effects);
         }
@@ -406,12 +406,14 @@ impl<O: Observer> Pipeline<O> {
         Some(victim.slot)
     }
 
-    /// Evicts the pages that the policy has no more use for after a hit.
-    fn evict_surplus<E: Effects>(&mut self, at: Ps, lpn: Lpn, effects: &mut E) {
-        while let Some(victim) = self.storage.cache.surplus(lpn, at) {
-            self.storage.evicted(at, &victim, effects);
-            self.prefetch
-                .evicted(&victim, false, &mut self.storage.stats);
+    /// Evicts the pages that must leave because of a hit on `lpn`.
+    fn evict_surplus<E: Effects>(&mut self, at: Ps, lpn: Lpn, surplus: u32, effects: &mut E) {
+        for _ in 0..surplus {
+            if let Some(victim) = self.storage.cache.evict_for_hit(lpn, at) {
+                self.storage.evicted(at, &victim, effects);
+                self.prefetch
+                    .evicted(&victim, false, &mut self.storage.stats);
+            }
         }
     }
 

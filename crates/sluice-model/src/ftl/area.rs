@@ -13,7 +13,7 @@ use crate::config::{Precondition, Settings};
 use crate::nand::{BadBlock, Flash, Origin, Served};
 use crate::stats::Stats;
 use sluice_lists::Lists;
-use sluice_units::{Ps, Rng};
+use sluice_units::{Lpn, Ps, Rng};
 
 /// The moment, the flash array and the counters that an operation works with.
 pub(super) struct Io<'a, F> {
@@ -24,12 +24,12 @@ pub(super) struct Io<'a, F> {
 
 /// Is told of each page that collection moves, because its entry in the map changes.
 pub(super) trait Moved<F> {
-    fn moved(&mut self, io: &mut Io<F>, lpn: u32);
+    fn moved(&mut self, io: &mut Io<F>, lpn: Lpn);
 }
 
 /// A map in memory: its changes cost nothing.
 impl<F> Moved<F> for () {
-    fn moved(&mut self, _io: &mut Io<F>, _lpn: u32) {}
+    fn moved(&mut self, _io: &mut Io<F>, _lpn: Lpn) {}
 }
 
 /// The flash array cannot be written any more: too many blocks failed.
@@ -136,7 +136,7 @@ impl Area {
 
     /// When the page is out of the flash array; `None` if it has no place there.
     #[inline]
-    pub fn read<F: Flash>(&self, io: &mut Io<F>, lpn: u32, origin: Origin) -> Option<Served> {
+    pub fn read<F: Flash>(&self, io: &mut Io<F>, lpn: Lpn, origin: Origin) -> Option<Served> {
         let place = self.map.place_of(lpn)?;
         io.stats.flash_reads += 1;
         Some(io.flash.read(io.now, self.blocks.ppn_of(place), origin))
@@ -149,7 +149,7 @@ impl Area {
     pub fn write<F: Flash>(
         &mut self,
         io: &mut Io<F>,
-        lpn: u32,
+        lpn: Lpn,
         route: Route,
         origin: Origin,
         moved: &mut impl Moved<F>,
@@ -193,7 +193,7 @@ impl Area {
     }
 
     /// The pool in turn. A page that is to be written over makes room for itself where it is.
-    fn pick(&mut self, lpn: u32) -> u32 {
+    fn pick(&mut self, lpn: Lpn) -> u32 {
         let own = self.map.place_of(lpn);
         let own = own.map(|place| self.geometry.pool_of(self.geometry.line_of(place)));
         let picked = self.turn.pick(&self.geometry, &self.lines).or(own);
@@ -216,7 +216,7 @@ impl Area {
 
     /// Forgets the page's place.
     #[inline]
-    pub fn unmap(&mut self, lpn: u32) {
+    pub fn unmap(&mut self, lpn: Lpn) {
         if let Some(place) = self.map.place_of(lpn) {
             self.map.clear(lpn);
             let line = self.geometry.line_of(place);

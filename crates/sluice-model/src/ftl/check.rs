@@ -5,6 +5,7 @@ use super::area::Area;
 use super::factory::Factory;
 use crate::config::Settings;
 use crate::layout::Layout;
+use sluice_units::{IndexType, Lpn};
 use std::collections::BTreeSet;
 
 impl Ftl {
@@ -41,7 +42,8 @@ impl Ftl {
             .iter()
             .map(|translation| translation.area());
         let ppns = areas.flat_map(|area| {
-            let pages = (0..area.geometry.lpns).filter_map(|page| area.map.place_of(page));
+            let pages =
+                Lpn::range(0..area.geometry.lpns).filter_map(|page| area.map.place_of(page));
             pages.map(|place| area.blocks.ppn_of(place))
         });
         ppns.collect()
@@ -70,7 +72,7 @@ pub fn factory_bad_blocks(settings: &Settings, seed: u64) -> BTreeSet<u32> {
 impl Area {
     pub(super) fn check(&self) {
         let mut valid = vec![0u32; self.geometry.lines() as usize];
-        for lpn in 0..self.geometry.lpns {
+        for lpn in Lpn::range(0..self.geometry.lpns) {
             if let Some(place) = self.map.place_of(lpn) {
                 assert_eq!(
                     self.map.owner_of(place),

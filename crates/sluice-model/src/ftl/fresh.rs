@@ -1,7 +1,7 @@
 //! Where logical pages are before they are written: computed, so that it costs no memory.
 
 use super::geometry::Geometry;
-use sluice_units::Rng;
+use sluice_units::{Lpn, Rng};
 
 /// The contents that a device starts with.
 pub(super) enum Fresh {
@@ -15,7 +15,7 @@ pub(super) enum Fresh {
 
 impl Fresh {
     #[inline]
-    pub fn place_of(&self, lpn: u32) -> Option<u32> {
+    pub fn place_of(&self, lpn: Lpn) -> Option<u32> {
         match self {
             Fresh::Home(geometry) => Some(geometry.home_of(lpn)),
             Fresh::Empty => None,
@@ -23,7 +23,7 @@ impl Fresh {
         }
     }
 
-    pub fn owner_of(&self, place: u32) -> Option<u32> {
+    pub fn owner_of(&self, place: u32) -> Option<Lpn> {
         match self {
             Fresh::Home(geometry) => geometry.owner_of_home(place),
             Fresh::Empty => None,
@@ -96,8 +96,8 @@ impl Scatter {
         }
     }
 
-    fn place_of(&self, lpn: u32) -> u32 {
-        let valid = self.walk(lpn, Scatter::forward);
+    fn place_of(&self, lpn: Lpn) -> u32 {
+        let valid = self.walk(lpn.0, Scatter::forward);
         let guide = &self.guide[(valid / GUIDE) as usize..];
         let lines = &self.before[guide[0] as usize..=guide[1] as usize];
         let line = guide[0] + lines.partition_point(|before| *before <= valid) as u32 - 1;
@@ -105,11 +105,11 @@ impl Scatter {
         line * self.line_pages + page % self.line_pages
     }
 
-    fn owner_of(&self, place: u32) -> Option<u32> {
+    fn owner_of(&self, place: u32) -> Option<Lpn> {
         let line = (place / self.line_pages) as usize;
         let page = place % self.line_pages + self.line_pages - self.turn[line];
         let valid = self.before[line] + page % self.line_pages;
-        (valid < self.before[line + 1]).then(|| self.walk(valid, Scatter::backward))
+        (valid < self.before[line + 1]).then(|| Lpn(self.walk(valid, Scatter::backward)))
     }
 
     /// Permutes until it is back among the logical pages: the network's domain is less than twice

@@ -5,7 +5,7 @@ use super::geometry::Geometry;
 use super::lines::{State, Writer};
 use crate::config::{Settings, Wear};
 use crate::nand::{BadBlock, Flash, Origin};
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -178,7 +178,7 @@ impl Area {
     fn move_page<F: Flash>(
         &mut self,
         io: &mut Io<F>,
-        lpn: u32,
+        lpn: Lpn,
         from: u32,
         moved: &mut impl Moved<F>,
     ) -> Result<(), ReadOnly> {

@@ -8,6 +8,7 @@ use super::factory::Factory;
 use super::order::planes_in_order;
 use crate::config::Settings;
 use crate::layout::Layout;
+use sluice_units::Lpn;
 
 /// How places are numbered.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +50,8 @@ impl Geometry {
     }
 
     /// Where a logical page is on a device that was written once, in order.
-    pub fn home_of(&self, lpn: u32) -> u32 {
-        let (row, rank) = (lpn / self.planes(), lpn % self.planes());
+    pub fn home_of(&self, lpn: Lpn) -> u32 {
+        let (row, rank) = (lpn.0 / self.planes(), lpn.0 % self.planes());
         if self.width == 1 {
             return rank * self.pool_pages() + row;
         }
@@ -59,12 +60,15 @@ impl Geometry {
     }
 
     /// The logical page whose home this is.
-    pub fn owner_of_home(&self, place: u32) -> Option<u32> {
+    pub fn owner_of_home(&self, place: u32) -> Option<Lpn> {
         let (pool, page) = (place / self.pool_pages(), place % self.pool_pages());
         let (row, member) = (page / self.width, page % self.width);
         let rank = pool * self.width + member;
         let lpn = u64::from(row) * u64::from(self.planes()) + u64::from(rank);
-        u32::try_from(lpn).ok().filter(|lpn| *lpn < self.lpns)
+        u32::try_from(lpn)
+            .ok()
+            .filter(|lpn| *lpn < self.lpns)
+            .map(Lpn)
     }
 
     /// How many logical pages have their home in a pool.

@@ -2,6 +2,7 @@
 
 use super::fresh::Fresh;
 use super::geometry::Geometry;
+use sluice_units::Lpn;
 
 /// Zero stands for the state of a fresh device, so that a terabyte's map costs no memory until it
 /// is used: a page is where [`Fresh`] says.
@@ -39,8 +40,8 @@ impl Map {
 
     /// Where the page is in flash.
     #[inline]
-    pub fn place_of(&self, lpn: u32) -> Option<u32> {
-        match self.places[lpn as usize] {
+    pub fn place_of(&self, lpn: Lpn) -> Option<u32> {
+        match self.places[lpn.index()] {
             FRESH => self.fresh.place_of(lpn),
             NOWHERE => None,
             place => Some(place - 1),
@@ -49,7 +50,7 @@ impl Map {
 
     /// The logical page that is here now, if any.
     #[inline]
-    pub fn owner_of(&self, place: u32) -> Option<u32> {
+    pub fn owner_of(&self, place: u32) -> Option<Lpn> {
         let [low, middle, high] = self.owners[place as usize];
         let group = match u32::from_le_bytes([low, middle, high, 0]) {
             FRESH => {
@@ -62,17 +63,17 @@ impl Map {
         let end = self.places.len().min(first + (1 << self.group));
         let found = self.places[first..end].iter();
         let at = found.copied().position(|each| each == place + 1)?;
-        Some((first + at) as u32)
+        Some(Lpn((first + at) as u32))
     }
 
-    pub fn set(&mut self, lpn: u32, place: u32) {
-        self.places[lpn as usize] = place + 1;
-        let [low, middle, high, _] = ((lpn >> self.group) + 1).to_le_bytes();
+    pub fn set(&mut self, lpn: Lpn, place: u32) {
+        self.places[lpn.index()] = place + 1;
+        let [low, middle, high, _] = ((lpn.0 >> self.group) + 1).to_le_bytes();
         self.owners[place as usize] = [low, middle, high];
     }
 
-    pub fn clear(&mut self, lpn: u32) {
-        self.places[lpn as usize] = NOWHERE;
+    pub fn clear(&mut self, lpn: Lpn) {
+        self.places[lpn.index()] = NOWHERE;
     }
 }
 
@@ -103,7 +104,7 @@ mod tests {
             assert_eq!(map.group, group, "{lpns} pages");
             let (pages, places) = (u64::from(lpns), map.owners.len() as u64);
             let mut rng = Rng::stream(u64::from(lpns), "owners");
-            let mut naive = BTreeMap::<u32, u32>::new();
+            let mut naive = BTreeMap::<Lpn, u32>::new();
             let mut used: Vec<u32> = Vec::new();
             for _ in 0..4_000 {
                 // The last pages of the device are a group that may not be full.
@@ -111,7 +112,8 @@ mod tests {
                     0 => rng.below(pages),
                     1 => pages - 1 - rng.below(20),
                     _ => 1_000 + rng.below(500),
-                } as u32;
+                };
+                let lpn = Lpn::of(lpn);
                 if rng.below(8) == 0 {
                     map.clear(lpn);
                     naive.remove(&lpn);

@@ -32,7 +32,7 @@ pub(crate) use area::ReadOnly;
 use area::{Area, Io, Plan, Route};
 use factory::Factory;
 pub use order::Allocation;
-use sluice_units::Ps;
+use sluice_units::{Lpn, Ps};
 use translation::{Translation, then};
 
 /// The mapping and the state of every block.
@@ -107,7 +107,7 @@ impl Ftl {
     pub fn read<F: Flash>(
         &mut self,
         now: Ps,
-        lpn: u32,
+        lpn: Lpn,
         origin: Origin,
         flash: &mut F,
         stats: &mut Stats,
@@ -137,7 +137,7 @@ impl Ftl {
     pub fn write<F: Flash>(
         &mut self,
         now: Ps,
-        lpn: u32,
+        lpn: Lpn,
         placement: Placement,
         origin: Origin,
         flash: &mut F,
@@ -176,7 +176,7 @@ impl Ftl {
     }
 
     /// Forgets the page's place.
-    pub fn trim<F: Flash>(&mut self, now: Ps, lpn: u32, flash: &mut F, stats: &mut Stats) {
+    pub fn trim<F: Flash>(&mut self, now: Ps, lpn: Lpn, flash: &mut F, stats: &mut Stats) {
         if let Some(translation) = &mut self.translation {
             let io = &mut Io { now, flash, stats };
             translation.look_up(io, lpn, true, Origin::Host);
@@ -185,7 +185,7 @@ impl Ftl {
     }
 
     /// The PPN of a page, if it has a place.
-    pub fn ppn_of(&self, lpn: u32) -> Option<u32> {
+    pub fn ppn_of(&self, lpn: Lpn) -> Option<u32> {
         let place = self.data.map.place_of(lpn)?;
         Some(self.data.blocks.ppn_of(place))
     }

@@ -9,6 +9,7 @@ use super::factory::Factory;
 use crate::config::Settings;
 use crate::nand::{Flash, Origin, Served};
 use sluice_lists::Lists;
+use sluice_units::Lpn;
 
 /// The cached mapping table (CMT) and what is behind it.
 pub(super) struct Translation {
@@ -50,11 +51,11 @@ impl Translation {
     pub fn look_up<F: Flash>(
         &mut self,
         io: &mut Io<F>,
-        lpn: u32,
+        lpn: Lpn,
         change: bool,
         origin: Origin,
     ) -> Served {
-        let page = lpn / self.per_page;
+        let page = lpn.0 / self.per_page;
         if let Some(slot) = self.slot_of[page as usize].checked_sub(1) {
             io.stats.translation_hits += 1;
             self.used.move_to_front(0, slot);
@@ -67,7 +68,7 @@ impl Translation {
         self.slot_of[page as usize] = slot + 1;
         self.page_of[slot as usize] = page;
         self.dirty[slot as usize] = change;
-        let served = self.area.read(io, page, origin);
+        let served = self.area.read(io, Lpn(page), origin);
         io.stats.translation_reads += u64::from(served.is_some());
         served.unwrap_or(Served::at_once(io.now))
     }
@@ -81,7 +82,9 @@ impl Translation {
         let page = self.page_of[slot as usize];
         self.slot_of[page as usize] = 0;
         if self.dirty[slot as usize] {
-            let written = self.area.write(io, page, Route::default(), origin, &mut ());
+            let written = self
+                .area
+                .write(io, Lpn(page), Route::default(), origin, &mut ());
             io.stats.translation_programs += u64::from(written.is_ok());
         }
         slot
@@ -98,7 +101,7 @@ impl Translation {
 }
 
 impl<F: Flash> Moved<F> for Translation {
-    fn moved(&mut self, io: &mut Io<F>, lpn: u32) {
+    fn moved(&mut self, io: &mut Io<F>, lpn: Lpn) {
         self.look_up(io, lpn, true, Origin::Gc);
     }
 }

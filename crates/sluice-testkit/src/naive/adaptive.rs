@@ -29,7 +29,7 @@ pub fn arc_target(ways: u32, steps: &[(bool, u32, u32)]) -> u128 {
             false => (target - step).max(0.0),
         };
     }
-    (target * 2f64.powi(52)) as u128
+    (target * 2f64.powi(64)) as u128
 }
 
 type Pages = VecDeque<u64>;

@@ -1,8 +1,9 @@
 //! CLOCK, also called second chance.
 
 use super::ring::Ring;
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_params::{Kind, Param};
+use sluice_units::{Lpn, Table};
 
 sluice_params::params! {
     /// The parameters of CLOCK.
@@ -17,14 +18,15 @@ sluice_params::params! {
     }
 }
 
-/// FIFO in which a page accessed since it came in, or since its last reprieve, goes round again.
+/// A FIFO that spares a page which was accessed since it came in, or since it was last spared: the
+/// page becomes the newest instead of leaving.
 ///
-/// With `cache.clock_bits` above 1 accesses are counted, up to what the bits hold, and each earns
-/// a round.
+/// With `cache.clock_bits` above 1 accesses are counted, up to what the bits hold, and the page is
+/// spared once for each.
 pub struct Clock {
-    face: Ring,
-    /// Per slot: rounds it has earned.
-    count: Vec<u8>,
+    face: Ring<Set>,
+    /// Per slot: how often it will be spared.
+    count: Table<Slot, u8>,
     count_max: u8,
 }
 
@@ -40,44 +42,44 @@ impl Eviction for Clock {
 
     fn build(space: &Space) -> Clock {
         let given = ClockParams::new(&space.given);
-        let slots = space.sets as usize * space.ways as usize;
         Clock {
-            face: Ring::new(space.sets as usize, slots),
-            count: vec![0; slots],
+            face: Ring::new(space.sets, space.slots()),
+            count: Table::filled(space.slots(), 0),
             count_max: u8::MAX >> (8 - given.bits),
         }
     }
 
     #[inline]
-    fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
-        self.count[slot as usize] = 0;
+    fn insert(&mut self, set: Set, slot: Slot, _lpn: Lpn) {
+        self.count[slot] = 0;
         self.face.push(set, slot);
     }
 
     #[inline]
-    fn hit(&mut self, _set: u32, slot: u32) {
-        let count = &mut self.count[slot as usize];
+    fn hit(&mut self, _set: Set, slot: Slot) -> u32 {
+        let count = &mut self.count[slot];
         if *count < self.count_max {
             *count += 1;
         }
+        0
     }
 
     #[inline]
-    fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
         let count = &mut self.count;
         self.face.pop(set, evictable, |slot| {
-            let count = &mut count[slot as usize];
+            let count = &mut count[slot];
             let spared = *count > 0;
             *count -= u8::from(spared);
             spared
         })
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
+    fn remove(&mut self, set: Set, slot: Slot) {
         self.face.remove(set, slot);
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
+    fn dump(&self, set: Set) -> Vec<Slot> {
         self.face.dump(set)
     }
 }

@@ -1,10 +1,11 @@
 //! First in, first out.
 
 use super::ring::Ring;
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
+use sluice_units::Lpn;
 
 /// Evicts the page that came in first.
-pub struct Fifo(Ring);
+pub struct Fifo(Ring<Set>);
 
 impl Eviction for Fifo {
     const INFO: PolicyInfo = PolicyInfo {
@@ -15,28 +16,29 @@ impl Eviction for Fifo {
     };
 
     fn build(space: &Space) -> Fifo {
-        let slots = space.sets as usize * space.ways as usize;
-        Fifo(Ring::new(space.sets as usize, slots))
+        Fifo(Ring::new(space.sets, space.slots()))
     }
 
     #[inline]
-    fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
+    fn insert(&mut self, set: Set, slot: Slot, _lpn: Lpn) {
         self.0.push(set, slot);
     }
 
     #[inline]
-    fn hit(&mut self, _set: u32, _slot: u32) {}
+    fn hit(&mut self, _set: Set, _slot: Slot) -> u32 {
+        0
+    }
 
     #[inline]
-    fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
         self.0.pop(set, evictable, |_| false)
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
+    fn remove(&mut self, set: Set, slot: Slot) {
         self.0.remove(set, slot);
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
+    fn dump(&self, set: Set) -> Vec<Slot> {
         self.0.dump(set)
     }
 }

@@ -1,10 +1,11 @@
 //! Last in, first out.
 
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_lists::Lists;
+use sluice_units::Lpn;
 
 /// Evicts the page that came in last. One list per set, the newest in front.
-pub struct Lifo(Lists);
+pub struct Lifo(Lists<Set, Slot>);
 
 impl Eviction for Lifo {
     const INFO: PolicyInfo = PolicyInfo {
@@ -15,27 +16,29 @@ impl Eviction for Lifo {
     };
 
     fn build(space: &Space) -> Lifo {
-        Lifo(Lists::new(space.sets, space.sets * space.ways))
+        Lifo(Lists::new(space.sets, space.slots()))
     }
 
-    fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
+    fn insert(&mut self, set: Set, slot: Slot, _lpn: Lpn) {
         self.0.push_front(set, slot);
     }
 
-    fn hit(&mut self, _set: u32, _slot: u32) {}
+    fn hit(&mut self, _set: Set, _slot: Slot) -> u32 {
+        0
+    }
 
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
         let slot = self.0.iter(set).find(|slot| evictable(*slot))?;
         self.0.remove(set, slot);
         Some(slot)
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
+    fn remove(&mut self, set: Set, slot: Slot) {
         self.0.remove(set, slot);
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
-        let mut slots: Vec<u32> = self.0.iter(set).collect();
+    fn dump(&self, set: Set) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.0.iter(set).collect();
         slots.reverse();
         slots
     }

@@ -1,11 +1,11 @@
 //! LIRS, low inter-reference recency set (Jiang and Zhang, SIGMETRICS 2002).
 
 use super::Variant;
-use super::remembered::Remembered;
-use super::{Eviction, PolicyInfo, Space};
+use super::remembered::{Node, Nodes, Remembered};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_lists::Lists;
 use sluice_params::{Kind, Param};
-use sluice_units::Ratio;
+use sluice_units::{Lpn, Ratio, Table, index_type};
 
 sluice_params::params! {
     /// The parameters of LIRS.
@@ -33,6 +33,12 @@ sluice_params::params! {
     }
 }
 
+index_type! {
+    /// Which of the queues of all sets: set `s` has that of its cached HIR pages at `2 * s`, and
+    /// that of the pages that left behind it.
+    struct Queue;
+}
+
 /// A page used twice within a short span is LIR and stays; the rest, HIR, pass through a small
 /// queue. The span is measured by a stack of recent accesses, LIR at its bottom.
 ///
@@ -42,19 +48,21 @@ sluice_params::params! {
 /// queue out, as that library does when the queue holds two pages or more; the paper changes
 /// nothing but places then.
 pub struct Lirs {
-    /// Per set the stack, over slots and `slots + entry`.
-    stack: Lists,
-    /// Per set the queue of cached HIR pages over slots, then the pages of the stack that are gone
-    /// over `slots + entry`, in the order in which they left.
-    queue: Lists,
+    /// Per set the stack, of cached and of remembered pages.
+    stack: Lists<Set, Node>,
+    /// Per set the queue of cached HIR pages, then the pages of the stack that left, in the order
+    /// in which they left.
+    queue: Lists<Queue, Node>,
+    nodes: Nodes,
     /// Per slot: [`LIR`], [`STACKED`] or [`QUEUED`].
-    status: Vec<u8>,
-    lpn: Vec<u32>,
+    status: Table<Slot, u8>,
+    /// Per slot: the number of its page.
+    lpn: Table<Slot, u32>,
     gone: Remembered,
-    lir: Vec<u32>,
-    /// Per set: a hit has left a page too many.
-    owes: Vec<bool>,
-    slots: u32,
+    /// Per set: how many of its pages are LIR.
+    lir: Table<Set, u32>,
+    /// Per set: whether a page must leave because of the last hit.
+    surplus: Table<Set, bool>,
     lir_max: u32,
     hir_max: u32,
     stack_max: u32,
@@ -65,64 +73,68 @@ pub struct Lirs {
 const LIR: u8 = 0;
 /// A page of high inter-reference recency, in the stack and in the queue.
 const STACKED: u8 = 1;
-/// The same, in the queue alone.
+/// A page of high inter-reference recency, in the queue alone.
 const QUEUED: u8 = 2;
 
 impl Lirs {
-    fn queue_of(set: u32) -> u32 {
-        2 * set
+    fn queue_of(set: Set) -> Queue {
+        Queue(2 * set.0)
     }
 
-    fn gone_of(set: u32) -> u32 {
-        2 * set + 1
+    fn gone_of(set: Set) -> Queue {
+        Queue(2 * set.0 + 1)
     }
 
-    fn is_lir(&self, node: u32) -> bool {
-        node < self.slots && self.status[node as usize] == LIR
+    fn is_lir(&self, node: Node) -> bool {
+        let slot = self.nodes.as_slot(node);
+        slot.is_some_and(|slot| self.status[slot] == LIR)
     }
 
     /// Forgets a page of the stack that is not in the cache.
-    fn forget(&mut self, set: u32, node: u32) {
+    fn forget(&mut self, set: Set, node: Node) {
         self.stack.remove(set, node);
         self.queue.remove(Lirs::gone_of(set), node);
-        self.gone.forget(set, node - self.slots);
+        self.gone.forget(set, self.nodes.as_entry(node));
     }
 
     /// Takes from the bottom of the stack what is not LIR.
-    fn prune(&mut self, set: u32) {
+    fn prune(&mut self, set: Set) {
         while let Some(node) = self.stack.back(set).filter(|node| !self.is_lir(*node)) {
-            if node >= self.slots {
-                self.forget(set, node);
-            } else {
-                self.stack.remove(set, node);
-                self.status[node as usize] = QUEUED;
+            match self.nodes.as_slot(node) {
+                None => self.forget(set, node),
+                Some(slot) => {
+                    self.stack.remove(set, node);
+                    self.status[slot] = QUEUED;
+                }
             }
         }
     }
 
     /// Makes the LIR page at the bottom of the stack HIR.
-    fn demote(&mut self, set: u32) {
+    fn demote(&mut self, set: Set) {
         self.prune(set);
         let Some(node) = self.stack.pop_back(set) else {
             return;
         };
-        self.status[node as usize] = QUEUED;
-        self.lir[set as usize] -= 1;
+        if let Some(slot) = self.nodes.as_slot(node) {
+            self.status[slot] = QUEUED;
+        }
+        self.lir[set] -= 1;
         self.queue.push_front(Lirs::queue_of(set), node);
         self.prune(set);
     }
 
     /// Makes a slot on top of the stack LIR, and the lowest one HIR if there are too many.
-    fn promote(&mut self, set: u32, slot: u32) {
-        self.status[slot as usize] = LIR;
-        self.lir[set as usize] += 1;
-        while self.lir[set as usize] > self.lir_max {
+    fn promote(&mut self, set: Set, slot: Slot) {
+        self.status[slot] = LIR;
+        self.lir[set] += 1;
+        while self.lir[set] > self.lir_max {
             self.demote(set);
         }
         self.prune(set);
     }
 
-    fn cut(&mut self, set: u32) {
+    fn cut(&mut self, set: Set) {
         while self.stack.len(set) > self.stack_max {
             let Some(node) = self.queue.back(Lirs::gone_of(set)) else {
                 return;
@@ -131,33 +143,34 @@ impl Lirs {
         }
     }
 
-    /// Lets a queued page go; its place in the stack stays, if it has one.
-    fn leave(&mut self, set: u32, slot: u32) {
-        self.queue.remove(Lirs::queue_of(set), slot);
-        if self.status[slot as usize] == QUEUED {
+    /// Lets a queued page go. If it is in the stack, it stays there as a remembered page.
+    fn leave(&mut self, set: Set, slot: Slot) {
+        let cached = self.nodes.slot(slot);
+        self.queue.remove(Lirs::queue_of(set), cached);
+        if self.status[slot] == QUEUED {
             return;
         }
         let gone = Lirs::gone_of(set);
-        let mut entry = self.gone.add(set, self.lpn[slot as usize]);
+        let mut entry = self.gone.add(set, Lpn(self.lpn[slot]));
         if entry.is_none()
             && let Some(oldest) = self.queue.back(gone)
         {
             self.forget(set, oldest);
-            entry = self.gone.add(set, self.lpn[slot as usize]);
+            entry = self.gone.add(set, Lpn(self.lpn[slot]));
         }
-        match entry.map(|entry| entry + self.slots) {
+        match entry.map(|entry| self.nodes.entry(entry)) {
             Some(node) => {
-                self.stack.replace(set, slot, node);
+                self.stack.replace(set, cached, node);
                 self.queue.push_front(gone, node);
             }
-            None => self.stack.remove(set, slot),
+            None => self.stack.remove(set, cached),
         }
     }
 
     /// Drops a LIR page.
-    fn drop_lir(&mut self, set: u32, slot: u32) {
-        self.stack.remove(set, slot);
-        self.lir[set as usize] -= 1;
+    fn drop_lir(&mut self, set: Set, slot: Slot) {
+        self.stack.remove(set, self.nodes.slot(slot));
+        self.lir[set] -= 1;
         self.prune(set);
     }
 }
@@ -173,7 +186,6 @@ impl Eviction for Lirs {
     const PARAMS: &[Param] = LirsParams::PARAMS;
 
     fn build(space: &Space) -> Lirs {
-        let (sets, slots) = (space.sets as usize, space.sets * space.ways);
         let ways = u64::from(space.ways);
         let given = LirsParams::new(&space.given);
         let hir_max = (given.hir.floor_of(ways) as u32).clamp(1, space.ways);
@@ -181,16 +193,18 @@ impl Eviction for Lirs {
         let stack_max = (given.stack.floor_of(ways) as u32).max(space.ways);
         // All that is not LIR, one page above the limit and one LIR place that a hit gave up.
         let gone_max = stack_max - lir_max + 2;
-        let nodes = slots as usize + sets * gone_max as usize;
+        let nodes = space.slots() + space.sets * gone_max;
         Lirs {
-            stack: Lists::new(sets as u32, nodes as u32),
-            queue: Lists::new((2 * sets) as u32, nodes as u32),
-            status: vec![0; slots as usize],
-            lpn: vec![0; slots as usize],
+            stack: Lists::new(space.sets, nodes),
+            queue: Lists::new(2 * space.sets, nodes),
+            status: Table::filled(space.slots(), 0),
+            lpn: Table::filled(space.slots(), 0),
             gone: Remembered::new(space.sets, gone_max, space.pages),
-            lir: vec![0; sets],
-            owes: vec![false; sets],
-            slots,
+            lir: Table::filled(space.sets, 0),
+            surplus: Table::filled(space.sets, false),
+            nodes: Nodes {
+                slots: space.slots(),
+            },
             lir_max,
             hir_max,
             stack_max,
@@ -198,90 +212,90 @@ impl Eviction for Lirs {
         }
     }
 
-    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
-        self.lpn[slot as usize] = lpn;
-        let known = self.gone.entry(lpn).map(|entry| entry + self.slots);
+    fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
+        self.lpn[slot] = lpn.0;
+        let known = self.gone.entry(lpn).map(|entry| self.nodes.entry(entry));
         if let Some(node) = known {
             self.forget(set, node);
         }
-        self.stack.push_front(set, slot);
-        if known.is_some() || self.lir[set as usize] < self.lir_max {
+        self.stack.push_front(set, self.nodes.slot(slot));
+        if known.is_some() || self.lir[set] < self.lir_max {
             self.promote(set, slot);
         } else {
-            self.status[slot as usize] = STACKED;
-            self.queue.push_front(Lirs::queue_of(set), slot);
+            self.status[slot] = STACKED;
+            self.queue
+                .push_front(Lirs::queue_of(set), self.nodes.slot(slot));
         }
         self.cut(set);
     }
 
-    fn hit(&mut self, set: u32, slot: u32) {
-        match self.status[slot as usize] {
+    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
+        let (queue, node) = (Lirs::queue_of(set), self.nodes.slot(slot));
+        match self.status[slot] {
             LIR => {
-                self.stack.move_to_front(set, slot);
+                self.stack.move_to_front(set, node);
                 self.prune(set);
             }
             STACKED => {
-                self.stack.move_to_front(set, slot);
-                self.queue.remove(Lirs::queue_of(set), slot);
+                self.stack.move_to_front(set, node);
+                self.queue.remove(queue, node);
                 self.promote(set, slot);
             }
             _ => {
-                self.queue.move_to_front(Lirs::queue_of(set), slot);
-                if self.gives_up_on_hit && self.lir[set as usize] == self.lir_max {
+                self.queue.move_to_front(queue, node);
+                if self.gives_up_on_hit && self.lir[set] == self.lir_max {
                     self.demote(set);
-                    let queued = self.queue.len(Lirs::queue_of(set));
-                    self.owes[set as usize] = queued > self.hir_max;
+                    self.surplus[set] = self.queue.len(queue) > self.hir_max;
                 }
-                self.status[slot as usize] = STACKED;
-                self.stack.push_front(set, slot);
+                self.status[slot] = STACKED;
+                self.stack.push_front(set, node);
                 self.cut(set);
             }
         }
+        u32::from(self.surplus[set])
     }
 
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        if let Some(slot) = self.queue.oldest(Lirs::queue_of(set), &mut evictable) {
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let for_hit = std::mem::take(&mut self.surplus[set]);
+        let (nodes, status) = (self.nodes, &self.status);
+        let may_leave = |node| nodes.as_slot(node).is_some_and(&mut evictable);
+        let queued = self.queue.oldest(Lirs::queue_of(set), may_leave);
+        if let Some(slot) = queued.and_then(|node| nodes.as_slot(node)) {
             self.leave(set, slot);
             return Some(slot);
         }
+        if for_hit {
+            return None;
+        }
         // Only LIR pages may leave.
-        let (slots, status) = (self.slots, &self.status);
-        let may_leave = |node| node < slots && status[node as usize] == LIR && evictable(node);
-        let slot = self.stack.oldest(set, may_leave)?;
+        let may_leave = |node| {
+            let slot = nodes.as_slot(node);
+            slot.is_some_and(|slot| status[slot] == LIR && evictable(slot))
+        };
+        let slot = nodes.as_slot(self.stack.oldest(set, may_leave)?)?;
         self.drop_lir(set, slot);
         Some(slot)
     }
 
-    fn sheds(&self) -> bool {
-        self.gives_up_on_hit
-    }
-
-    fn surplus(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        if !std::mem::take(&mut self.owes[set as usize]) {
-            return None;
-        }
-        let slot = self.queue.oldest(Lirs::queue_of(set), evictable)?;
-        self.leave(set, slot);
-        Some(slot)
-    }
-
     #[inline]
-    fn warm(&self, lpn: u32) -> u32 {
+    fn warm(&self, lpn: Lpn) -> u32 {
         self.gone.warm(lpn)
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
-        if self.status[slot as usize] == LIR {
+    fn remove(&mut self, set: Set, slot: Slot) {
+        if self.status[slot] == LIR {
             return self.drop_lir(set, slot);
         }
-        self.queue.remove(Lirs::queue_of(set), slot);
-        if self.status[slot as usize] == STACKED {
-            self.stack.remove(set, slot);
+        let node = self.nodes.slot(slot);
+        self.queue.remove(Lirs::queue_of(set), node);
+        if self.status[slot] == STACKED {
+            self.stack.remove(set, node);
         }
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
+    fn dump(&self, set: Set) -> Vec<Slot> {
         let lir = self.stack.iter(set).filter(|node| self.is_lir(*node));
-        lir.chain(self.queue.iter(Lirs::queue_of(set))).collect()
+        let nodes = lir.chain(self.queue.iter(Lirs::queue_of(set)));
+        nodes.filter_map(|node| self.nodes.as_slot(node)).collect()
     }
 }

@@ -1,10 +1,11 @@
 //! Least recently used.
 
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_lists::Lists;
+use sluice_units::Lpn;
 
 /// Evicts the page whose last access is longest ago. One list per set, the latest in front.
-pub struct Lru(Lists);
+pub struct Lru(Lists<Set, Slot>);
 
 impl Eviction for Lru {
     const INFO: PolicyInfo = PolicyInfo {
@@ -15,28 +16,29 @@ impl Eviction for Lru {
     };
 
     fn build(space: &Space) -> Lru {
-        Lru(Lists::new(space.sets, space.sets * space.ways))
+        Lru(Lists::new(space.sets, space.slots()))
     }
 
-    fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
+    fn insert(&mut self, set: Set, slot: Slot, _lpn: Lpn) {
         self.0.push_front(set, slot);
     }
 
-    fn hit(&mut self, set: u32, slot: u32) {
+    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
         self.0.move_to_front(set, slot);
+        0
     }
 
-    fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
         let slot = self.0.oldest(set, evictable)?;
         self.0.remove(set, slot);
         Some(slot)
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
+    fn remove(&mut self, set: Set, slot: Slot) {
         self.0.remove(set, slot);
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
+    fn dump(&self, set: Set) -> Vec<Slot> {
         self.0.iter(set).collect()
     }
 }

@@ -6,7 +6,6 @@ mod arc;
 mod clock;
 mod external;
 mod fifo;
-mod ghost;
 mod lfru;
 mod lfu;
 mod lifo;
@@ -25,9 +24,10 @@ mod wtinylfu;
 
 pub use external::{Brought, External, Watched};
 
+use super::{Set, Slot};
 use crate::config::DeviceConfig;
 use sluice_params::{Param, RawConfig, Registered, choices, count, in_order};
-use sluice_units::Rng;
+use sluice_units::{IndexType, Lpn, Rng};
 
 /// The facts about a policy that users see.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub struct PolicyInfo {
 pub struct Space {
     /// Number of sets, at least 1.
     pub sets: u32,
-    /// Slots in a set, at least 1. Set `s` has the slots `s * ways .. (s + 1) * ways`.
+    /// Slots in a set, at least 1. See [`Space::slots_of`].
     pub ways: u32,
     /// Logical pages on the device: every LPN is below this.
     pub pages: u32,
@@ -68,6 +68,16 @@ impl Space {
             rng: Rng::stream(seed, "cache.eviction"),
         }
     }
+
+    /// Slots of all sets together.
+    pub fn slots(&self) -> u32 {
+        self.sets * self.ways
+    }
+
+    /// The slots of a set: set `s` has the slots `s * ways .. (s + 1) * ways`.
+    pub fn slots_of(&self, set: Set) -> impl DoubleEndedIterator<Item = Slot> + Clone + use<> {
+        Slot::range(set.0 * self.ways..(set.0 + 1) * self.ways)
+    }
 }
 
 choices! {
@@ -84,15 +94,15 @@ choices! {
 /// - `insert` names a slot of the set that the policy does not hold; `hit` and `remove` name one
 ///   that it does;
 /// - `miss` comes once before each `insert`, and before the `victim` calls that make room for it;
-/// - `victim` is called only when every slot of the set is held, but for those of pinned pages:
-///   pinning a page is a `remove`, and unpinning it a `miss` and an `insert`. It may be called
-///   again with a later time if it found nothing, and a page that was announced may still not be
-///   inserted.
+/// - `victim` is called only when every slot of the set is held, but for those of pinned pages, or
+///   after a `hit` that asked for it. Pinning a page is a `remove`, and unpinning it a `miss` and
+///   an `insert`. `victim` may be called again with a later time if it found nothing, and a page
+///   that missed may still not be inserted.
 ///
 /// An implementor must:
 /// - allocate only in `build`;
 /// - return from `victim` only a held slot of that set for which `evictable` holds, and forget it;
-///   return `None` only if there is no such slot;
+///   return `None` only if there is no such slot, or if the part that a hit made too long has none;
 /// - decide by its own state alone, so that a run can be repeated.
 pub trait Eviction: Sized {
     /// Name, meaning and source.
@@ -105,40 +115,32 @@ pub trait Eviction: Sized {
     fn build(space: &Space) -> Self;
 
     /// The page `lpn`, which is in no slot, is about to be brought in.
-    fn miss(&mut self, _set: u32, _lpn: u32) {}
+    fn miss(&mut self, _set: Set, _lpn: Lpn) {}
 
     /// The page `lpn` is now in `slot`.
-    fn insert(&mut self, set: u32, slot: u32, lpn: u32);
+    fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn);
 
-    /// The page in `slot` was accessed.
-    fn hit(&mut self, set: u32, slot: u32);
+    /// The page in `slot` was accessed. Returns how many pages must leave because of that: `victim`
+    /// is asked so many times at once, and may name any page but this one.
+    ///
+    /// It is 0 in the policies of papers. Some implementations bound parts of a set, and let pages
+    /// go when a hit moves one too many into such a part.
+    fn hit(&mut self, set: Set, slot: Slot) -> u32;
 
     /// Reads what a look-up of `lpn` will read first, long before it does, and changes nothing. The
     /// value means nothing; asking for many at once hides the time that memory takes.
-    fn warm(&self, _lpn: u32) -> u32 {
+    fn warm(&self, _lpn: Lpn) -> u32 {
         0
     }
 
     /// Chooses a slot to empty and forgets it.
-    fn victim(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32>;
-
-    /// Whether [`Eviction::surplus`] may ever answer. If not, a hit does not ask.
-    fn sheds(&self) -> bool {
-        false
-    }
-
-    /// Asked after a hit, of a policy that `sheds`, until there is no answer: a slot to empty
-    /// although nothing comes in.
-    /// The rules are those of `victim`, but that the set need not be full.
-    fn surplus(&mut self, _set: u32, _evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        None
-    }
+    fn victim(&mut self, set: Set, evictable: impl FnMut(Slot) -> bool) -> Option<Slot>;
 
     /// The page in `slot` was discarded, taken out, or pinned by the host.
-    fn remove(&mut self, set: u32, slot: u32);
+    fn remove(&mut self, set: Set, slot: Slot);
 
     /// The held slots of a set in the policy's own order, the next victim last. For tests.
-    fn dump(&self, set: u32) -> Vec<u32>;
+    fn dump(&self, set: Set) -> Vec<Slot>;
 }
 
 /// A policy as the registry shows it.
@@ -152,7 +154,7 @@ pub struct EvictionEntry {
     pub build: fn(&Space) -> AnyEviction,
     /// Misses on a trace of pages, of the policy alone: no device, no time, every hit visible.
     /// Panics if a page is not below [`Space::pages`].
-    pub misses: fn(&Space, &[u32]) -> u64,
+    pub misses: fn(&Space, &[Lpn]) -> u64,
 }
 
 impl Registered for EvictionEntry {
@@ -185,7 +187,7 @@ macro_rules! evictions {
         impl AnyEviction {
             /// See [`Eviction::miss`].
             #[inline]
-            pub fn miss(&mut self, set: u32, lpn: u32) {
+            pub fn miss(&mut self, set: Set, lpn: Lpn) {
                 match self {
                     $(AnyEviction::$policy(p) => p.miss(set, lpn),)+
                     AnyEviction::External(p) => p.miss(set, lpn),
@@ -194,7 +196,7 @@ macro_rules! evictions {
 
             /// See [`Eviction::insert`].
             #[inline]
-            pub fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
+            pub fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
                 match self {
                     $(AnyEviction::$policy(p) => p.insert(set, slot, lpn),)+
                     AnyEviction::External(p) => p.insert(set, slot, lpn),
@@ -203,7 +205,7 @@ macro_rules! evictions {
 
             /// See [`Eviction::hit`].
             #[inline]
-            pub fn hit(&mut self, set: u32, slot: u32) {
+            pub fn hit(&mut self, set: Set, slot: Slot) -> u32 {
                 match self {
                     $(AnyEviction::$policy(p) => p.hit(set, slot),)+
                     AnyEviction::External(p) => p.hit(set, slot),
@@ -212,32 +214,16 @@ macro_rules! evictions {
 
             /// See [`Eviction::victim`].
             #[inline]
-            pub fn victim(&mut self, set: u32, ok: impl FnMut(u32) -> bool) -> Option<u32> {
+            pub fn victim(&mut self, set: Set, ok: impl FnMut(Slot) -> bool) -> Option<Slot> {
                 match self {
                     $(AnyEviction::$policy(p) => p.victim(set, ok),)+
                     AnyEviction::External(p) => p.victim(set, ok),
                 }
             }
 
-            /// See [`Eviction::sheds`].
-            pub fn sheds(&self) -> bool {
-                match self {
-                    $(AnyEviction::$policy(p) => p.sheds(),)+
-                    AnyEviction::External(_) => false,
-                }
-            }
-
-            /// See [`Eviction::surplus`].
-            pub fn surplus(&mut self, set: u32, ok: impl FnMut(u32) -> bool) -> Option<u32> {
-                match self {
-                    $(AnyEviction::$policy(p) => p.surplus(set, ok),)+
-                    AnyEviction::External(_) => None,
-                }
-            }
-
             /// See [`Eviction::remove`].
             #[inline]
-            pub fn remove(&mut self, set: u32, slot: u32) {
+            pub fn remove(&mut self, set: Set, slot: Slot) {
                 match self {
                     $(AnyEviction::$policy(p) => p.remove(set, slot),)+
                     AnyEviction::External(p) => p.remove(set, slot),
@@ -253,7 +239,7 @@ macro_rules! evictions {
             }
 
             /// See [`Eviction::dump`].
-            pub fn dump(&self, set: u32) -> Vec<u32> {
+            pub fn dump(&self, set: Set) -> Vec<Slot> {
                 match self {
                     $(AnyEviction::$policy(p) => p.dump(set),)+
                     AnyEviction::External(p) => p.dump(set),

@@ -1,10 +1,11 @@
 //! Most recently used.
 
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_lists::Lists;
+use sluice_units::Lpn;
 
 /// Evicts the page that was accessed last. One list per set, the latest in front.
-pub struct Mru(Lists);
+pub struct Mru(Lists<Set, Slot>);
 
 impl Eviction for Mru {
     const INFO: PolicyInfo = PolicyInfo {
@@ -15,30 +16,30 @@ impl Eviction for Mru {
     };
 
     fn build(space: &Space) -> Mru {
-        let slots = space.sets as usize * space.ways as usize;
-        Mru(Lists::new(space.sets, slots as u32))
+        Mru(Lists::new(space.sets, space.slots()))
     }
 
-    fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
+    fn insert(&mut self, set: Set, slot: Slot, _lpn: Lpn) {
         self.0.push_front(set, slot);
     }
 
-    fn hit(&mut self, set: u32, slot: u32) {
+    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
         self.0.move_to_front(set, slot);
+        0
     }
 
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
         let slot = self.0.iter(set).find(|slot| evictable(*slot))?;
         self.0.remove(set, slot);
         Some(slot)
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
+    fn remove(&mut self, set: Set, slot: Slot) {
         self.0.remove(set, slot);
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
-        let mut slots: Vec<u32> = self.0.iter(set).collect();
+    fn dump(&self, set: Set) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.0.iter(set).collect();
         slots.reverse();
         slots
     }

@@ -1,11 +1,11 @@
 //! S3-FIFO: three FIFO queues (Yang et al., SOSP 2023).
 
 use super::Variant;
-use super::ghost::Ghost;
+use super::remembered::Ghost;
 use super::ring::Ring;
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_params::{Kind, Param};
-use sluice_units::Ratio;
+use sluice_units::{Lpn, Ratio, Table, index_type};
 
 sluice_params::params! {
     /// The parameters of S3-FIFO.
@@ -41,6 +41,12 @@ sluice_params::params! {
     }
 }
 
+index_type! {
+    /// Which of the queues of all sets: set `s` has its small queue at `2 * s` and its main queue
+    /// behind that.
+    struct Queue;
+}
+
 /// Accesses beyond this count no more (2 bits).
 const COUNT_MAX: u8 = 3;
 /// The slot is in the main queue.
@@ -59,18 +65,18 @@ const IN_MAIN: u8 = 4;
 /// from the main queue only next time, and sends newcomers that find the small queue full to the
 /// main queue as long as nothing was ever evicted.
 pub struct S3Fifo {
-    /// Per set: small, main.
-    queues: Ring,
+    queues: Ring<Queue>,
     /// Per slot: accesses since insertion or the last reinsertion, at most [`COUNT_MAX`], and
     /// [`IN_MAIN`].
-    state: Vec<u8>,
-    lpn: Vec<u32>,
+    state: Table<Slot, u8>,
+    /// Per slot: the number of its page.
+    lpn: Table<Slot, u32>,
     ghost: Ghost,
     main_size: u32,
     small_size: u32,
     promote_at: u8,
     is_libcachesim: bool,
-    sets: Vec<SetState>,
+    sets: Table<Set, SetState>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -78,7 +84,7 @@ struct SetState {
     /// Slots in the small queue, and in the main one.
     lens: [u32; 2],
     has_evicted: bool,
-    /// The page announced last was in the ghost queue.
+    /// The page that missed last was in the ghost queue.
     ghost_hit: bool,
 }
 
@@ -86,33 +92,33 @@ const SMALL: usize = 0;
 const MAIN: usize = 1;
 
 impl S3Fifo {
-    fn queue(set: u32, which: usize) -> u32 {
-        2 * set + which as u32
+    fn queue(set: Set, which: usize) -> Queue {
+        Queue(2 * set.0 + which as u32)
     }
 
     #[inline]
-    fn push(&mut self, set: u32, which: usize, slot: u32) {
+    fn push(&mut self, set: Set, which: usize, slot: Slot) {
         // The slot may still be linked where it was evicted from.
         self.queues.close_hole(Self::queue(set, 1 - which));
         self.queues.push(Self::queue(set, which), slot);
-        self.state[slot as usize] = if which == MAIN { IN_MAIN } else { 0 };
-        self.sets[set as usize].lens[which] += 1;
+        self.state[slot] = if which == MAIN { IN_MAIN } else { 0 };
+        self.sets[set].lens[which] += 1;
     }
 
     /// Evicts from the small queue, promoting what was used on the way.
     #[inline]
-    fn evict_small(&mut self, set: u32, evictable: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    fn evict_small(&mut self, set: Set, evictable: &mut impl FnMut(Slot) -> bool) -> Option<Slot> {
         loop {
             let small = Self::queue(set, SMALL);
             let slot = self.queues.pop(small, &mut *evictable, |_| false)?;
-            self.sets[set as usize].lens[SMALL] -= 1;
-            if self.state[slot as usize] < self.promote_at {
-                self.ghost.add(set, self.lpn[slot as usize]);
+            self.sets[set].lens[SMALL] -= 1;
+            if self.state[slot] < self.promote_at {
+                self.ghost.add(set, Lpn(self.lpn[slot]));
                 return Some(slot);
             }
             self.push(set, MAIN, slot);
             if !self.is_libcachesim
-                && self.sets[set as usize].lens[MAIN] > self.main_size
+                && self.sets[set].lens[MAIN] > self.main_size
                 && let Some(slot) = self.evict_main(set, evictable)
             {
                 return Some(slot);
@@ -122,16 +128,16 @@ impl S3Fifo {
 
     /// Evicts from the main queue; a used page goes round again, once per counted access.
     #[inline]
-    fn evict_main(&mut self, set: u32, evictable: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    fn evict_main(&mut self, set: Set, evictable: &mut impl FnMut(Slot) -> bool) -> Option<Slot> {
         let state = &mut self.state;
         let main = Self::queue(set, MAIN);
         let slot = self.queues.pop(main, evictable, |slot| {
-            let state = &mut state[slot as usize];
+            let state = &mut state[slot];
             let used = *state > IN_MAIN;
             *state -= u8::from(used);
             used
         })?;
-        self.sets[set as usize].lens[MAIN] -= 1;
+        self.sets[set].lens[MAIN] -= 1;
         Some(slot)
     }
 }
@@ -148,58 +154,58 @@ impl Eviction for S3Fifo {
 
     fn build(space: &Space) -> S3Fifo {
         let given = S3FifoParams::new(&space.given);
-        let slots = space.sets as usize * space.ways as usize;
-        let share = |ratio: sluice_units::Ratio| ratio.floor_of(u64::from(space.ways)) as u32;
+        let share = |ratio: Ratio| ratio.floor_of(u64::from(space.ways)) as u32;
         let small_size = share(given.small).clamp(1, space.ways);
         S3Fifo {
-            queues: Ring::new(2 * space.sets as usize, slots),
-            state: vec![0; slots],
-            lpn: vec![0; slots],
+            queues: Ring::new(2 * space.sets, space.slots()),
+            state: Table::filled(space.slots(), 0),
+            lpn: Table::filled(space.slots(), 0),
             ghost: Ghost::new(space.sets, share(given.ghost), space.pages),
             main_size: space.ways - small_size,
             small_size,
             promote_at: given.promote,
             is_libcachesim: given.variant == Variant::Libcachesim,
-            sets: vec![SetState::default(); space.sets as usize],
+            sets: Table::filled(space.sets, SetState::default()),
         }
     }
 
     #[inline]
-    fn miss(&mut self, set: u32, lpn: u32) {
+    fn miss(&mut self, set: Set, lpn: Lpn) {
         if self.is_libcachesim {
-            self.sets[set as usize].ghost_hit = self.ghost.take(set, lpn);
+            self.sets[set].ghost_hit = self.ghost.take(set, lpn);
         }
     }
 
     #[inline]
-    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
-        let state = &mut self.sets[set as usize];
+    fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
+        let state = &mut self.sets[set];
         let to_main = if self.is_libcachesim {
             let small_full = state.lens[SMALL] >= self.small_size;
             std::mem::take(&mut state.ghost_hit) || (!state.has_evicted && small_full)
         } else {
             self.ghost.take(set, lpn)
         };
-        self.lpn[slot as usize] = lpn;
+        self.lpn[slot] = lpn.0;
         self.push(set, usize::from(to_main), slot);
     }
 
     #[inline]
-    fn hit(&mut self, _set: u32, slot: u32) {
-        let state = &mut self.state[slot as usize];
+    fn hit(&mut self, _set: Set, slot: Slot) -> u32 {
+        let state = &mut self.state[slot];
         if *state & COUNT_MAX < COUNT_MAX {
             *state += 1;
         }
+        0
     }
 
     #[inline]
-    fn warm(&self, lpn: u32) -> u32 {
+    fn warm(&self, lpn: Lpn) -> u32 {
         self.ghost.warm(lpn)
     }
 
     #[inline]
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        let state = &mut self.sets[set as usize];
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let state = &mut self.sets[set];
         state.has_evicted = true;
         if state.lens[MAIN] > self.main_size || state.lens[SMALL] == 0 {
             let found = self.evict_main(set, &mut evictable);
@@ -209,13 +215,13 @@ impl Eviction for S3Fifo {
         found.or_else(|| self.evict_main(set, &mut evictable))
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
-        let which = usize::from(self.state[slot as usize] >= IN_MAIN);
+    fn remove(&mut self, set: Set, slot: Slot) {
+        let which = usize::from(self.state[slot] >= IN_MAIN);
         self.queues.remove(Self::queue(set, which), slot);
-        self.sets[set as usize].lens[which] -= 1;
+        self.sets[set].lens[which] -= 1;
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
+    fn dump(&self, set: Set) -> Vec<Slot> {
         let mut slots = self.queues.dump(Self::queue(set, MAIN));
         slots.extend(self.queues.dump(Self::queue(set, SMALL)));
         slots

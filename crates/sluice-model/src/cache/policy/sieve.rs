@@ -1,18 +1,19 @@
 //! SIEVE (Zhang et al., NSDI 2024).
 
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_lists::Lists;
+use sluice_units::{Links, Lpn, Table};
 
 /// FIFO order that is never changed: a hand goes from the oldest to the newest, lets pages pass
 /// that were accessed since it last came by, and evicts the first that was not.
 ///
 /// A newcomer enters in front of the hand's whole way, so pages behind the hand are old and good.
 pub struct Sieve {
-    order: Lists,
+    order: Lists<Set, Slot>,
     /// Per slot: accessed since the hand last passed.
-    visited: Vec<bool>,
-    /// Per set: the slot that the hand is at + 1, or 0 if it starts from the oldest.
-    hands: Vec<u32>,
+    visited: Table<Slot, bool>,
+    /// The slot that the hand of each set is at. A hand that is at none starts from the oldest.
+    hands: Links<Set, Slot>,
 }
 
 impl Eviction for Sieve {
@@ -24,28 +25,28 @@ impl Eviction for Sieve {
     };
 
     fn build(space: &Space) -> Sieve {
-        let slots = space.sets as usize * space.ways as usize;
         Sieve {
-            order: Lists::new(space.sets, slots as u32),
-            visited: vec![false; slots],
-            hands: vec![0; space.sets as usize],
+            order: Lists::new(space.sets, space.slots()),
+            visited: Table::filled(space.slots(), false),
+            hands: Links::none(space.sets),
         }
     }
 
     #[inline]
-    fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
-        self.visited[slot as usize] = false;
+    fn insert(&mut self, set: Set, slot: Slot, _lpn: Lpn) {
+        self.visited[slot] = false;
         self.order.push_front(set, slot);
     }
 
     #[inline]
-    fn hit(&mut self, _set: u32, slot: u32) {
-        self.visited[slot as usize] = true;
+    fn hit(&mut self, _set: Set, slot: Slot) -> u32 {
+        self.visited[slot] = true;
+        0
     }
 
     #[inline]
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        let mut cursor = self.hands[set as usize].checked_sub(1);
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let mut cursor = self.hands.get(set);
         // The rest of the way, once round to clear marks, and once more to find a cleared one.
         for _ in 0..3 {
             let mut at = cursor.take().or_else(|| self.order.back(set));
@@ -54,8 +55,8 @@ impl Eviction for Sieve {
                 if !evictable(slot) {
                     continue;
                 }
-                if !std::mem::take(&mut self.visited[slot as usize]) {
-                    self.hands[set as usize] = at.map_or(0, |next| next + 1);
+                if !std::mem::take(&mut self.visited[slot]) {
+                    self.hands.set(set, at);
                     self.order.remove(set, slot);
                     return Some(slot);
                 }
@@ -64,19 +65,19 @@ impl Eviction for Sieve {
         None
     }
 
-    fn remove(&mut self, set: u32, slot: u32) {
-        if self.hands[set as usize] == slot + 1 {
-            self.hands[set as usize] = self.order.newer(slot).map_or(0, |next| next + 1);
+    fn remove(&mut self, set: Set, slot: Slot) {
+        if self.hands.get(set) == Some(slot) {
+            self.hands.set(set, self.order.newer(slot));
         }
         self.order.remove(set, slot);
     }
 
     /// In the order in which the hand comes by.
-    fn dump(&self, set: u32) -> Vec<u32> {
-        let mut slots: Vec<u32> = self.order.iter(set).collect();
-        let at = |slot: &u32| slot + 1 == self.hands[set as usize];
-        if let Some(place) = slots.iter().position(at) {
-            slots.rotate_left(place + 1);
+    fn dump(&self, set: Set) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.order.iter(set).collect();
+        let hand = self.hands.get(set);
+        if let Some(at) = slots.iter().position(|slot| Some(*slot) == hand) {
+            slots.rotate_left(at + 1);
         }
         slots
     }

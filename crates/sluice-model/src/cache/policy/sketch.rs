@@ -1,5 +1,8 @@
 //! How often a page was used lately, by a counting Bloom filter for each set.
 
+use super::Set;
+use sluice_units::Lpn;
+
 /// Probes for a page; with [`PER_PAGE`] counters one in a thousand pages shares all of them.
 const PROBES: u32 = 10;
 /// Counters for each page of the main part in units of 2^-49: ln(1000) / ln(2)^2, or 14.38.
@@ -34,14 +37,14 @@ impl Sketch {
 
     /// The least of the page's counters.
     #[inline]
-    pub fn estimate(&self, set: u32, lpn: u32) -> u16 {
+    pub fn estimate(&self, set: Set, lpn: Lpn) -> u16 {
         let counters = self.of(set);
         let probes = self.probes(lpn).map(|place| counters[place]);
         probes.min().unwrap_or(0)
     }
 
     /// Raises all counters of the page.
-    pub fn raise_all(&mut self, set: u32, lpn: u32) {
+    pub fn raise_all(&mut self, set: Set, lpn: Lpn) {
         let (probes, counters) = (self.probes(lpn), self.of_mut(set));
         for place in probes {
             counters[place] = counters[place].saturating_add(1);
@@ -50,7 +53,7 @@ impl Sketch {
 
     /// Raises those counters of the page that are lowest: its minimal increment.
     #[inline]
-    pub fn raise_lowest(&mut self, set: u32, lpn: u32) {
+    pub fn raise_lowest(&mut self, set: Set, lpn: Lpn) {
         // Hashed once: the hashes cost more than the counters.
         let (probes, counters) = (self.probes(lpn), self.of_mut(set));
         let mut places = [0; PROBES as usize];
@@ -70,23 +73,23 @@ impl Sketch {
     }
 
     /// Halves all counters of a set.
-    pub fn halve(&mut self, set: u32) {
+    pub fn halve(&mut self, set: Set) {
         self.of_mut(set).iter_mut().for_each(|count| *count >>= 1);
     }
 
-    fn of(&self, set: u32) -> &[u16] {
+    fn of(&self, set: Set) -> &[u16] {
         let size = self.size as usize;
-        &self.counters[set as usize * size..][..size]
+        &self.counters[set.index() * size..][..size]
     }
 
-    fn of_mut(&mut self, set: u32) -> &mut [u16] {
+    fn of_mut(&mut self, set: Set) -> &mut [u16] {
         let size = self.size as usize;
-        &mut self.counters[set as usize * size..][..size]
+        &mut self.counters[set.index() * size..][..size]
     }
 
     /// The places of the page's counters, by double hashing.
-    fn probes(&self, lpn: u32) -> impl Iterator<Item = usize> + use<> {
-        let [first, step] = SEEDS.map(|seed| xxh64(u64::from(lpn), seed) as u32);
+    fn probes(&self, lpn: Lpn) -> impl Iterator<Item = usize> + use<> {
+        let [first, step] = SEEDS.map(|seed| xxh64(lpn.into(), seed) as u32);
         let (size, reciprocal) = (self.size, self.reciprocal);
         (0..PROBES).map(move |n| {
             let hash = first.wrapping_add(n.wrapping_mul(step));
@@ -133,8 +136,9 @@ mod tests {
     proptest! {
         #[test]
         fn probes_are_remainders(pages in 0u32..200_000_000, lpn: u32) {
+            let lpn = Lpn(lpn);
             let sketch = Sketch::new(0, pages);
-            let [first, step] = SEEDS.map(|seed| xxh64(u64::from(lpn), seed) as u32);
+            let [first, step] = SEEDS.map(|seed| xxh64(lpn.into(), seed) as u32);
             for (n, place) in sketch.probes(lpn).enumerate() {
                 let hash = first.wrapping_add((n as u32).wrapping_mul(step));
                 prop_assert_eq!(place, (hash % sketch.size) as usize);
@@ -147,12 +151,12 @@ mod tests {
             for raise in [Sketch::raise_all, Sketch::raise_lowest] {
                 let (mut sketch, mut truth) = (Sketch::new(2, 8), BTreeMap::new());
                 for page in &pages {
-                    raise(&mut sketch, 1, *page);
+                    raise(&mut sketch, Set(1), Lpn(*page));
                     *truth.entry(*page).or_insert(0) += 1;
                 }
                 for (page, count) in truth {
-                    prop_assert!(sketch.estimate(1, page) >= count);
-                    prop_assert_eq!(sketch.estimate(0, page), 0);
+                    prop_assert!(sketch.estimate(Set(1), Lpn(page)) >= count);
+                    prop_assert_eq!(sketch.estimate(Set(0), Lpn(page)), 0);
                 }
             }
         }

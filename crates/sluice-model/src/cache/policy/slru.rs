@@ -1,9 +1,10 @@
 //! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 1994).
 
 use super::Variant;
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_lists::Lists;
 use sluice_params::{Kind, Param};
+use sluice_units::{IndexType, Lpn, Table, index_type};
 
 sluice_params::params! {
     /// The parameters of SLRU.
@@ -24,33 +25,44 @@ sluice_params::params! {
     }
 }
 
-/// LRU lists in a row. A hit moves a page to the front of the next one; what this pushes out at
-/// the back falls to the front of the one before; the lowest one's back leaves.
+index_type! {
+    /// A segment of a set: set `s` has `s * count .. (s + 1) * count`, the lowest first.
+    struct Segment;
+}
+
+/// LRU lists in a row, called segments. A hit moves a page to the front of the next segment. If
+/// that is too long then, its oldest page falls to the front of the segment before. The oldest page
+/// of the lowest segment leaves.
 ///
 /// The paper has two segments, probationary and protected. Each of the `cache.slru_segments` but
 /// the lowest is bounded to its equal part of the set; the lowest has what is left.
 ///
-/// libCacheSim (`cache.slru_variant`) bounds the lowest too, gives a newcomer the lowest segment
-/// that has room, and lets pages go at a hit when what falls finds the lowest segment too long.
+/// libCacheSim (`cache.slru_variant`) bounds the lowest too, puts a newcomer into the lowest
+/// segment that has room, and lets pages go at a hit when one falls into the lowest segment and
+/// makes that too long.
 pub struct Slru {
-    segments: Lists,
-    segment_of: Vec<u8>,
+    segments: Lists<Segment, Slot>,
+    /// Per slot: the segment of its page, counted from the lowest of the set.
+    level: Table<Slot, u8>,
     count: u32,
     size: u32,
     is_libcachesim: bool,
-    /// Whether the segments leave pages over, so that the lowest can get too long.
-    has_rest: bool,
-    /// Per set: pages to let go of.
-    owes: Vec<u8>,
+    /// Per set: pages that must leave because of the last hit.
+    surplus: Table<Set, u32>,
 }
 
 impl Slru {
-    fn lowest(&self, set: u32) -> u32 {
-        set * self.count
+    fn lowest(&self, set: Set) -> Segment {
+        Segment(set.0 * self.count)
     }
 
-    fn list(&self, set: u32, slot: u32) -> u32 {
-        self.lowest(set) + u32::from(self.segment_of[slot as usize])
+    /// The segments of a set, the lowest first.
+    fn segments_of(&self, set: Set) -> impl DoubleEndedIterator<Item = Segment> + use<> {
+        Segment::range(set.0 * self.count..(set.0 + 1) * self.count)
+    }
+
+    fn segment_of(&self, set: Set, slot: Slot) -> Segment {
+        Segment(self.lowest(set).0 + u32::from(self.level[slot]))
     }
 }
 
@@ -66,81 +78,75 @@ impl Eviction for Slru {
 
     fn build(space: &Space) -> Slru {
         let given = SlruParams::new(&space.given);
-        let slots = space.sets as usize * space.ways as usize;
         let count = given.segments.min(space.ways);
         let is_libcachesim = given.variant == Variant::Libcachesim;
         Slru {
-            segments: Lists::new(space.sets * count, slots as u32),
-            segment_of: vec![0; slots],
+            segments: Lists::new(space.sets * count, space.slots()),
+            level: Table::filled(space.slots(), 0),
             count,
             size: space.ways / count,
             is_libcachesim,
-            has_rest: !space.ways.is_multiple_of(count),
-            owes: vec![0; space.sets as usize],
+            surplus: Table::filled(space.sets, 0),
         }
     }
 
-    fn insert(&mut self, set: u32, slot: u32, _lpn: u32) {
-        let lowest = self.lowest(set);
-        let has_room = |segment: &u32| self.segments.len(lowest + segment) < self.size;
+    fn insert(&mut self, set: Set, slot: Slot, _lpn: Lpn) {
+        let has_room = |segment: &Segment| self.segments.len(*segment) < self.size;
         let segment = match self.is_libcachesim {
-            true => (0..self.count).find(has_room).unwrap_or(0),
-            false => 0,
+            true => self.segments_of(set).find(has_room),
+            false => None,
         };
-        self.segment_of[slot as usize] = segment as u8;
-        self.segments.push_front(lowest + segment, slot);
+        let segment = segment.unwrap_or(self.lowest(set));
+        self.level[slot] = (segment.0 - self.lowest(set).0) as u8;
+        self.segments.push_front(segment, slot);
     }
 
     #[inline]
-    fn hit(&mut self, set: u32, slot: u32) {
-        let list = self.list(set, slot);
+    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
+        let segment = self.segment_of(set, slot);
         let lowest = self.lowest(set);
-        if list + 1 == lowest + self.count {
-            return self.segments.move_to_front(list, slot);
+        let above = Segment(segment.0 + 1);
+        if above.0 == lowest.0 + self.count {
+            self.segments.move_to_front(segment, slot);
+            return 0;
         }
-        self.segments.remove(list, slot);
-        self.segments.push_front(list + 1, slot);
-        self.segment_of[slot as usize] += 1;
-        if self.segments.len(list + 1) <= self.size {
-            return;
+        self.segments.remove(segment, slot);
+        self.segments.push_front(above, slot);
+        self.level[slot] += 1;
+        if self.segments.len(above) <= self.size {
+            return 0;
         }
         // The page left room for one behind it, so nothing falls further.
-        let falls = self.segments.pop_back(list + 1).expect("a full segment");
-        self.segments.push_front(list, falls);
-        self.segment_of[falls as usize] -= 1;
-        if self.is_libcachesim && list == lowest {
-            let over = self.segments.len(list).saturating_sub(self.size);
-            self.owes[set as usize] = over as u8;
+        let falls = self.segments.pop_back(above).expect("a full segment");
+        self.segments.push_front(segment, falls);
+        self.level[falls] -= 1;
+        if !self.is_libcachesim || segment != lowest {
+            return 0;
         }
+        self.surplus[set] = self.segments.len(lowest).saturating_sub(self.size);
+        self.surplus[set]
     }
 
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        let lowest = self.lowest(set);
-        let mut lists = lowest..lowest + self.count;
-        let slot = lists.find_map(|list| self.segments.oldest(list, &mut evictable))?;
-        self.segments.remove(self.list(set, slot), slot);
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let mut segments = self.segments_of(set);
+        let slot = if let Some(left) = self.surplus[set].checked_sub(1) {
+            self.surplus[set] = left;
+            self.segments.oldest(self.lowest(set), evictable)?
+        } else {
+            segments.find_map(|segment| self.segments.oldest(segment, &mut evictable))?
+        };
+        self.remove(set, slot);
         Some(slot)
     }
 
-    fn sheds(&self) -> bool {
-        self.is_libcachesim && self.has_rest
+    fn remove(&mut self, set: Set, slot: Slot) {
+        self.segments.remove(self.segment_of(set, slot), slot);
     }
 
-    fn surplus(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        let owes = &mut self.owes[set as usize];
-        *owes = owes.checked_sub(1)?;
-        let slot = self.segments.oldest(self.lowest(set), evictable)?;
-        self.segments.remove(self.lowest(set), slot);
-        Some(slot)
-    }
-
-    fn remove(&mut self, set: u32, slot: u32) {
-        self.segments.remove(self.list(set, slot), slot);
-    }
-
-    fn dump(&self, set: u32) -> Vec<u32> {
-        let lowest = self.lowest(set);
-        let lists = (lowest..lowest + self.count).rev();
-        lists.flat_map(|list| self.segments.iter(list)).collect()
+    fn dump(&self, set: Set) -> Vec<Slot> {
+        let segments = self.segments_of(set).rev();
+        segments
+            .flat_map(|segment| self.segments.iter(segment))
+            .collect()
     }
 }

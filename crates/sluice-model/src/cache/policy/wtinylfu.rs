@@ -2,10 +2,10 @@
 
 use super::Variant;
 use super::sketch::Sketch;
-use super::{Eviction, PolicyInfo, Space};
+use super::{Eviction, PolicyInfo, Set, Slot, Space};
 use sluice_lists::Lists;
 use sluice_params::{Kind, Param};
-use sluice_units::Ratio;
+use sluice_units::{Lpn, Ratio, Table, index_type};
 
 sluice_params::params! {
     /// The parameters of W-TinyLFU.
@@ -33,6 +33,11 @@ sluice_params::params! {
     }
 }
 
+index_type! {
+    /// Which of the lists of all sets: set `s` has window, probation and protected from `3 * s` on.
+    struct List;
+}
+
 /// A small LRU window for newcomers before a segmented LRU main part. When a page must leave, the
 /// oldest of the window meets the main part's next victim, and the one that the sketch has counted
 /// less often goes; the newcomer goes at a tie.
@@ -45,19 +50,19 @@ sluice_params::params! {
 /// With `cache.wtinylfu_variant = libcachesim` a page is counted when it comes in, when it is up
 /// for eviction from the window and at hits in the main part; all its counters are raised; hits in
 /// the main part alone count towards halving, after as many for each page of the main part; the
-/// window takes all room that the main part does not; a page enters whichever segment has room;
-/// and segments are rounded down, so that a page too many in probation after a hit leaves.
+/// window takes all room that the main part does not; a page enters whichever segment has room; and
+/// segments are rounded down, so that a page leaves when a hit moves one too many into probation.
 pub struct WTinyLfu {
-    /// Per set window, probation and protected.
-    segments: Lists,
+    segments: Lists<List, Slot>,
     /// Per slot: its segment.
-    segment: Vec<u8>,
-    lpn: Vec<u32>,
+    segment: Table<Slot, u8>,
+    /// Per slot: the number of its page.
+    lpn: Table<Slot, u32>,
     sketch: Sketch,
     /// Per set: accesses since the counters were halved.
-    counted: Vec<u64>,
-    /// Per set: a hit has left a page too many.
-    owes: Vec<bool>,
+    counted: Table<Set, u64>,
+    /// Per set: whether a page must leave because of the last hit.
+    surplus: Table<Set, bool>,
     sample: u64,
     window_max: u32,
     main_max: u32,
@@ -71,25 +76,25 @@ const PROBATION: u8 = 1;
 const PROTECTED: u8 = 2;
 
 impl WTinyLfu {
-    fn list(set: u32, segment: u8) -> u32 {
-        3 * set + u32::from(segment)
+    fn list(set: Set, segment: u8) -> List {
+        List(3 * set.0 + u32::from(segment))
     }
 
-    fn len(&self, set: u32, segment: u8) -> u32 {
+    fn len(&self, set: Set, segment: u8) -> u32 {
         self.segments.len(WTinyLfu::list(set, segment))
     }
 
-    fn take_out(&mut self, set: u32, slot: u32) {
-        let list = WTinyLfu::list(set, self.segment[slot as usize]);
+    fn take_out(&mut self, set: Set, slot: Slot) {
+        let list = WTinyLfu::list(set, self.segment[slot]);
         self.segments.remove(list, slot);
     }
 
-    fn put_in(&mut self, set: u32, slot: u32, segment: u8) {
-        self.segment[slot as usize] = segment;
+    fn put_in(&mut self, set: Set, slot: Slot, segment: u8) {
+        self.segment[slot] = segment;
         self.segments.push_front(WTinyLfu::list(set, segment), slot);
     }
 
-    fn count(&mut self, set: u32, lpn: u32) {
+    fn count(&mut self, set: Set, lpn: Lpn) {
         if self.is_libcachesim {
             self.sketch.raise_all(set, lpn);
         } else {
@@ -98,8 +103,8 @@ impl WTinyLfu {
     }
 
     /// One access nearer to the halving of all counters.
-    fn age(&mut self, set: u32) {
-        let counted = &mut self.counted[set as usize];
+    fn age(&mut self, set: Set) {
+        let counted = &mut self.counted[set];
         *counted += 1;
         if *counted >= self.sample {
             *counted = 0;
@@ -108,7 +113,7 @@ impl WTinyLfu {
     }
 
     /// Moves a page from the window to the main part.
-    fn admit(&mut self, set: u32, slot: u32) {
+    fn admit(&mut self, set: Set, slot: Slot) {
         self.take_out(set, slot);
         let has_room = |segment, max| self.len(set, segment) < max;
         let to_protected = self.is_libcachesim
@@ -118,7 +123,7 @@ impl WTinyLfu {
     }
 
     /// Moves pages of the window, oldest first, to where the main part has room.
-    fn fill_main(&mut self, set: u32) {
+    fn fill_main(&mut self, set: Set) {
         while self.len(set, PROBATION) + self.len(set, PROTECTED) < self.main_max {
             let Some(slot) = self.segments.back(WTinyLfu::list(set, WINDOW)) else {
                 return;
@@ -129,21 +134,20 @@ impl WTinyLfu {
     }
 
     /// Counts a page that was up for eviction, as libCacheSim does.
-    fn count_candidate(&mut self, set: u32, slot: u32) {
+    fn count_candidate(&mut self, set: Set, slot: Slot) {
         if self.is_libcachesim {
-            self.count(set, self.lpn[slot as usize]);
+            self.count(set, Lpn(self.lpn[slot]));
         }
     }
 
     /// Whether a page of the window was used more often than one of the main part.
-    fn wins(&self, set: u32, candidate: u32, main: u32) -> bool {
-        let lpn = |slot: u32| self.lpn[slot as usize];
-        let frequency = |slot| self.sketch.estimate(set, lpn(slot));
+    fn wins(&self, set: Set, candidate: Slot, main: Slot) -> bool {
+        let frequency = |slot: Slot| self.sketch.estimate(set, Lpn(self.lpn[slot]));
         frequency(candidate) > frequency(main)
     }
 
     /// The next page of the main part to leave.
-    fn main_victim(&self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn main_victim(&self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
         [PROBATION, PROTECTED].into_iter().find_map(|segment| {
             self.segments
                 .oldest(WTinyLfu::list(set, segment), &mut evictable)
@@ -162,7 +166,6 @@ impl Eviction for WTinyLfu {
     const PARAMS: &[Param] = WTinyLfuParams::PARAMS;
 
     fn build(space: &Space) -> WTinyLfu {
-        let (sets, slots) = (space.sets as usize, (space.sets * space.ways) as usize);
         let given = WTinyLfuParams::new(&space.given);
         let window_max = given.window.floor_of(u64::from(space.ways)) as u32;
         let window_max = window_max.clamp(1, space.ways);
@@ -170,12 +173,12 @@ impl Eviction for WTinyLfu {
         let is_libcachesim = given.variant == Variant::Libcachesim;
         let sampled = if is_libcachesim { main_max } else { space.ways };
         WTinyLfu {
-            segments: Lists::new((3 * sets) as u32, slots as u32),
-            segment: vec![WINDOW; slots],
-            lpn: vec![0; slots],
+            segments: Lists::new(3 * space.sets, space.slots()),
+            segment: Table::filled(space.slots(), WINDOW),
+            lpn: Table::filled(space.slots(), 0),
             sketch: Sketch::new(space.sets, main_max),
-            counted: vec![0; sets],
-            owes: vec![false; sets],
+            counted: Table::filled(space.sets, 0),
+            surplus: Table::filled(space.sets, false),
             sample: u64::from(given.sample) * u64::from(sampled),
             window_max,
             main_max,
@@ -185,15 +188,15 @@ impl Eviction for WTinyLfu {
         }
     }
 
-    fn miss(&mut self, set: u32, lpn: u32) {
+    fn miss(&mut self, set: Set, lpn: Lpn) {
         if !self.is_libcachesim {
             self.count(set, lpn);
             self.age(set);
         }
     }
 
-    fn insert(&mut self, set: u32, slot: u32, lpn: u32) {
-        self.lpn[slot as usize] = lpn;
+    fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
+        self.lpn[slot] = lpn.0;
         self.put_in(set, slot, WINDOW);
         if self.is_libcachesim {
             // The window takes all the room there is until a page must leave.
@@ -207,8 +210,8 @@ impl Eviction for WTinyLfu {
         }
     }
 
-    fn hit(&mut self, set: u32, slot: u32) {
-        let segment = self.segment[slot as usize];
+    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
+        let segment = self.segment[slot];
         if segment == PROBATION {
             self.take_out(set, slot);
             self.put_in(set, slot, PROTECTED);
@@ -216,7 +219,7 @@ impl Eviction for WTinyLfu {
                 let list = WTinyLfu::list(set, PROTECTED);
                 let oldest = self.segments.pop_back(list).expect("it is over its limit");
                 self.put_in(set, oldest, PROBATION);
-                self.owes[set as usize] =
+                self.surplus[set] =
                     self.is_libcachesim && self.len(set, PROBATION) > self.probation_max;
             }
         } else {
@@ -224,12 +227,18 @@ impl Eviction for WTinyLfu {
                 .move_to_front(WTinyLfu::list(set, segment), slot);
         }
         if segment != WINDOW || !self.is_libcachesim {
-            self.count(set, self.lpn[slot as usize]);
+            self.count(set, Lpn(self.lpn[slot]));
             self.age(set);
         }
+        u32::from(self.surplus[set])
     }
 
-    fn victim(&mut self, set: u32, mut evictable: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn victim(&mut self, set: Set, mut evictable: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        if std::mem::take(&mut self.surplus[set]) {
+            let slot = self.main_victim(set, evictable)?;
+            self.take_out(set, slot);
+            return Some(slot);
+        }
         if self.is_libcachesim {
             self.fill_main(set);
         }
@@ -254,24 +263,11 @@ impl Eviction for WTinyLfu {
         Some(slot)
     }
 
-    fn sheds(&self) -> bool {
-        self.is_libcachesim
-    }
-
-    fn surplus(&mut self, set: u32, evictable: impl FnMut(u32) -> bool) -> Option<u32> {
-        if !std::mem::take(&mut self.owes[set as usize]) {
-            return None;
-        }
-        let slot = self.main_victim(set, evictable)?;
-        self.take_out(set, slot);
-        Some(slot)
-    }
-
-    fn remove(&mut self, set: u32, slot: u32) {
+    fn remove(&mut self, set: Set, slot: Slot) {
         self.take_out(set, slot);
     }
 
-    fn dump(&self, set: u32) -> Vec<u32> {
+    fn dump(&self, set: Set) -> Vec<Slot> {
         let held = [PROTECTED, PROBATION, WINDOW]
             .into_iter()
             .flat_map(|segment| self.segments.iter(WTinyLfu::list(set, segment)));

@@ -93,7 +93,7 @@ impl Observer for Contents {
             layout: ftl.layout(),
         };
         for lpn in (0..settings.pages).map(Lpn) {
-            if let Some(ppn) = ftl.ppn_of(lpn.0).map(Ppn) {
+            if let Some(ppn) = ftl.ppn_of(lpn).map(Ppn) {
                 contents.preset(ppn, Contents::initial(lpn));
             }
         }
@@ -115,8 +115,7 @@ impl Observer for Contents {
         if origin == Origin::Host {
             self.last_read = ZEROS;
         }
-        io.ftl
-            .read(at, lpn.0, origin, &mut self.over(io.nand), stats)
+        io.ftl.read(at, lpn, origin, &mut self.over(io.nand), stats)
     }
 
     fn write(
@@ -136,11 +135,11 @@ impl Observer for Contents {
             self.moving = self.of_cached(lpn).unwrap_or(self.incoming);
         }
         let flash = &mut self.over(io.nand);
-        io.ftl.write(at, lpn.0, placement, origin, flash, stats)
+        io.ftl.write(at, lpn, placement, origin, flash, stats)
     }
 
     fn trim(&mut self, io: FlashIo<'_>, at: Ps, lpn: Lpn, stats: &mut Stats) {
-        io.ftl.trim(at, lpn.0, &mut self.over(io.nand), stats);
+        io.ftl.trim(at, lpn, &mut self.over(io.nand), stats);
     }
 
     fn advance(&mut self, io: FlashIo<'_>, at: Ps, stats: &mut Stats) {

@@ -5,7 +5,7 @@ use super::flash::Contents;
 use super::*;
 use crate::ftl::victim::GC_VICTIMS;
 use proptest::prelude::*;
-use sluice_units::Rng;
+use sluice_units::{Lpn, Rng};
 
 /// A rig whose contents are known, and the naive reference: the version of each page.
 struct Known {
@@ -19,7 +19,7 @@ impl Known {
         let mut rig = Rig::with(settings, Contents::new(settings));
         let written = settings.ftl.precondition != crate::config::Precondition::None;
         for lpn in (0..settings.pages).filter(|_| written) {
-            let ppn = rig.ftl.ppn_of(lpn).expect("every page has a place");
+            let ppn = rig.ftl.ppn_of(Lpn(lpn)).expect("every page has a place");
             assert_eq!(rig.flash.at(ppn), None, "P{ppn} belongs to two pages");
             rig.flash.fill(ppn, (lpn, 0));
         }
@@ -50,7 +50,7 @@ impl Known {
     fn check(&self, when: &str) {
         let ftl = &self.rig.ftl;
         for (lpn, version) in (0..).zip(&self.versions) {
-            let found = ftl.ppn_of(lpn).map(|ppn| self.rig.flash.at(ppn));
+            let found = ftl.ppn_of(Lpn(lpn)).map(|ppn| self.rig.flash.at(ppn));
             let expected = version.map(|version| Some((lpn, version)));
             assert_eq!(found, expected, "{when}: L{lpn}\n{}", ftl.dump());
         }

@@ -14,7 +14,7 @@ use super::order::ALLOCATIONS;
 use super::*;
 use crate::config::DeviceConfig;
 use crate::nand::Nand;
-use sluice_units::Rng;
+use sluice_units::{Lpn, Rng};
 
 /// Of every FTL here.
 const SEED: u64 = 1;
@@ -76,13 +76,13 @@ impl<F: Flash> Rig<F> {
             stats,
             now,
         } = self;
-        ftl.write(*now, lpn, placement, Origin::Host, flash, stats)
+        ftl.write(*now, Lpn(lpn), placement, Origin::Host, flash, stats)
     }
 
     fn read(&mut self, lpn: u32) -> Served {
         self.ftl.read(
             self.now,
-            lpn,
+            Lpn(lpn),
             Origin::Host,
             &mut self.flash,
             &mut self.stats,
@@ -91,7 +91,7 @@ impl<F: Flash> Rig<F> {
 
     fn trim(&mut self, lpn: u32) {
         self.ftl
-            .trim(self.now, lpn, &mut self.flash, &mut self.stats);
+            .trim(self.now, Lpn(lpn), &mut self.flash, &mut self.stats);
     }
 
     fn advance(&mut self, now: Ps) {
@@ -101,7 +101,7 @@ impl<F: Flash> Rig<F> {
 
     fn plane_of(&self, lpn: u32) -> Option<u32> {
         self.ftl
-            .ppn_of(lpn)
+            .ppn_of(Lpn(lpn))
             .map(|ppn| self.ftl.layout.plane_of(ppn))
     }
 }

@@ -1,6 +1,7 @@
 //! The order of allocation, host placement, superblocks.
 
 use super::*;
+use sluice_units::Lpn;
 
 /// Channel, way, die and plane of a plane's number, worked out from the layout's definition.
 fn parts(settings: &Settings, plane: u32) -> [u32; 4] {
@@ -71,10 +72,10 @@ fn home_is_where_writes_in_order_go() {
             let home = Rig::new(&four_ways(&[&pairs[..], &filled].concat()));
             for lpn in 0..written.ftl.data.geometry.lpns {
                 written.write(lpn).unwrap();
-                let found = written.ftl.ppn_of(lpn);
+                let found = written.ftl.ppn_of(Lpn(lpn));
                 assert_eq!(
                     found,
-                    home.ftl.ppn_of(lpn),
+                    home.ftl.ppn_of(Lpn(lpn)),
                     "{allocation}, {width} wide, L{lpn}"
                 );
             }

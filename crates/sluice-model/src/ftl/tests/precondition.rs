@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ftl::victim::GC_VICTIMS;
+use sluice_units::Lpn;
 
 fn pairs<'a>(more: &[(&'a str, &'a str)]) -> Settings {
     let base = [
@@ -111,14 +112,14 @@ fn pages_are_scattered_one_to_one_and_evenly() {
         assert!(
             pages
                 .clone()
-                .all(|lpn| ftl.ppn_of(lpn) == again.ppn_of(lpn))
+                .all(|lpn| ftl.ppn_of(Lpn(lpn)) == again.ppn_of(Lpn(lpn)))
         );
         let same = pages
-            .filter(|lpn| ftl.ppn_of(*lpn) == other.ppn_of(*lpn))
+            .filter(|lpn| ftl.ppn_of(Lpn(*lpn)) == other.ppn_of(Lpn(*lpn)))
             .count();
         assert!(same < 20, "{same} pages are where another seed has them");
         // Consecutive pages fall on both planes, half of them on either, in no order.
-        let planes = (0..4_096).map(|lpn| ftl.layout.plane_of(ftl.ppn_of(lpn).unwrap()));
+        let planes = (0..4_096).map(|lpn| ftl.layout.plane_of(ftl.ppn_of(Lpn(lpn)).unwrap()));
         let planes: Vec<u32> = planes.collect();
         let second = planes.iter().sum::<u32>();
         let changes = planes.windows(2).filter(|pair| pair[0] != pair[1]).count();

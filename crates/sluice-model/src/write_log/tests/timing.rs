@@ -1,6 +1,7 @@
 //! When pages are flushed and stores can go on, on a flash where nothing waits for anything.
 
 use super::*;
+use sluice_units::Lpn;
 
 /// `pages` pages of one line each, compacted `at_once` at a time, are done in so many rounds.
 #[test]
