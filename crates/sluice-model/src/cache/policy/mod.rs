@@ -102,7 +102,7 @@ choices! {
 /// An implementor must:
 /// - allocate only in `build`;
 /// - return from `victim` only a held slot of that set for which `evictable` holds, and forget it;
-///   return `None` only if there is no such slot, or if the part that a hit made too long has none;
+///   return `None` only if there is no such slot, or if a hit made a part too long that has none;
 /// - decide by its own state alone, so that a run can be repeated.
 pub trait Eviction: Sized {
     /// Name, meaning and source.
