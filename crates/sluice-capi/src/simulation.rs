@@ -5,7 +5,7 @@ use crate::api::{
 };
 use core::ffi::c_void;
 use sluice_config::{describe_fabric, parse_fabric};
-use sluice_net::{Access, Completed, Fabric, FabricConfig, FabricSpec, Refusal, RequesterSettings};
+use sluice_net::{Access, Completed, Fabric, FabricConfig, FabricSpec, Refusal, RequesterId};
 use sluice_units::{LINE_BYTES, Ps};
 use std::cell::{Cell, RefCell};
 use std::ffi::CString;
@@ -93,31 +93,30 @@ impl Inner {
 
     /// Bytes that a requester reaches from address 0 on; 0 if there is no such requester.
     pub fn reach(&self, requester: u32) -> u64 {
-        match self.settings(requester) {
-            Some(_) => self.config.reach(requester as usize),
-            None => 0,
-        }
+        let requester = self.requester(requester);
+        requester.map_or(0, |requester| self.config.reach(requester))
     }
 
-    fn settings(&self, requester: u32) -> Option<&RequesterSettings> {
-        self.config.requesters.get(requester as usize)
+    fn requester(&self, requester: u32) -> Option<RequesterId> {
+        (requester < self.requesters()).then_some(RequesterId(requester))
     }
 
     /// Whether a requester can send now.
     pub fn can_send(&self, requester: u32) -> bool {
-        self.settings(requester).is_some() && self.fabric.borrow().has_room(requester)
+        let requester = self.requester(requester);
+        requester.is_some_and(|requester| self.fabric.borrow().has_room(requester))
     }
 
     /// Sends a request now.
     pub fn send(&self, requester: u32, addr: u64, is_write: bool, tag: u64) -> i32 {
-        let Some(settings) = self.settings(requester) else {
+        let Some(requester) = self.requester(requester) else {
             let most = self.requesters();
             let message = format!("there is no requester {requester}; there are {most}, from 0 on");
             return self.refuse(SLUICE_INVALID, &message);
         };
-        if settings.pattern != "external" {
-            let name = &self.config.graph.names[requester as usize];
-            let pattern = settings.pattern;
+        let pattern = self.config.requesters[requester.index()].pattern;
+        if pattern != "external" {
+            let name = self.config.graph.name(requester.node());
             let message = format!(
                 "`{name}` sends requests of its own (requester.pattern = {pattern}); give it \
                  pattern = \"external\""
@@ -195,7 +194,7 @@ impl Inner {
             tag: completed.tag,
             at_ps: completed.at.0,
             latency_ps: completed.latency.0,
-            requester: completed.requester,
+            requester: completed.requester.0,
             is_write: completed.is_write,
         };
         // SAFETY: the program gave the function with its context, and the completion lives until

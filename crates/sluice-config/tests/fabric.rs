@@ -83,7 +83,7 @@ fn a_list_is_what_it_says() {
         bandwidths.collect::<Vec<_>>(),
         [Some(16_000), Some(64_000), Some(64_000)]
     );
-    assert_eq!(config.reach(0), 1 << 30);
+    assert_eq!(config.reach(sluice_net::RequesterId(0)), 1 << 30);
     assert_eq!(config.endpoints[0].logical_devices, 2);
 }
 

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod codec;
-pub mod dcoh;
+pub mod coherence;
 mod error;
 mod flit;
 mod hdm;

@@ -1,8 +1,15 @@
 //! Which resource bounds a run: the one that is busy for the largest share of the time.
 
-use super::engine::Fabric;
-use super::graph::NodeKind;
-use sluice_units::Ps;
+use super::coherence::Coherence;
+use super::endpoint::Endpoint;
+use super::graph::Graph;
+use super::ids::{EndpointId, RequesterId};
+use super::link::Links;
+use super::requester::Requester;
+use super::routing::Router;
+use super::stats::FabricStats;
+use sluice_units::{Ps, Table};
+use std::cmp::Ordering;
 
 /// A resource and how long it was busy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,82 +30,91 @@ pub struct Resource {
 /// could have asked for more.
 const BOUND_PERCENT: u64 = 90;
 
-impl Fabric {
-    /// The resource that is used most; if none is used much, the requester with the most requests,
-    /// whose queue or interval bounds the run.
-    pub fn bottleneck(&self) -> Resource {
+/// The parts of a fabric among which one is looked for.
+pub(super) struct Bottleneck<'a> {
+    pub graph: &'a Graph,
+    pub router: &'a Router,
+    pub links: &'a Links,
+    pub requesters: &'a Table<RequesterId, Requester>,
+    pub endpoints: &'a Table<EndpointId, Endpoint>,
+    pub coherence: Option<&'a Coherence>,
+    pub stats: &'a FabricStats,
+}
+
+impl Bottleneck<'_> {
+    /// The resource that is used most; if none is used much, the requester with the most requests.
+    pub fn find(&self) -> Resource {
         let time = self.stats.time();
-        let best = self.resources().max_by(|a, b| {
-            // Of equals the first: the last of `max_by` would be another.
-            a.busy.cmp(&b.busy).then(std::cmp::Ordering::Greater)
-        });
+        let all = self
+            .directions()
+            .chain(self.controllers())
+            .chain(self.filters())
+            .chain(self.devices());
+        // Of equals the first: the last of `max_by` would be another.
+        let best = all.max_by(|a, b| a.busy.cmp(&b.busy).then(Ordering::Greater));
         match best {
             Some(best) if best.busy * 100 >= time * BOUND_PERCENT => best,
             _ => self.busiest_requester(),
         }
     }
 
-    fn resources(&self) -> impl Iterator<Item = Resource> {
-        let until = self.stats.until;
-        let directions = 0..2 * self.graph.links.len() as u32;
-        let links = directions.map(move |direction| {
+    fn directions(&self) -> impl Iterator<Item = Resource> {
+        self.graph.directions().map(|direction| {
             let (from, _) = self.graph.direction(direction);
-            let sends = matches!(self.graph.kind(from), NodeKind::Switch(_));
             Resource {
-                kind: if sends && !self.nodes[from as usize].is_hub {
+                kind: if self.router.is_switch(from) {
                     "switch"
                 } else {
                     "link"
                 },
                 name: self.graph.direction_name(direction),
-                busy: self.links.busy(direction, until),
+                busy: self.links.busy(direction, self.stats.until),
             }
-        });
-        let controllers = self.endpoints.iter().enumerate();
-        let controllers = controllers.map(|(index, endpoint)| Resource {
+        })
+    }
+
+    fn name(&self, endpoint: EndpointId) -> String {
+        self.graph.name(self.graph.endpoint(endpoint)).to_owned()
+    }
+
+    fn controllers(&self) -> impl Iterator<Item = Resource> {
+        self.endpoints.iter().map(|(id, endpoint)| Resource {
             kind: "controller",
-            name: self.graph.names[index + self.graph.requesters as usize].clone(),
+            name: self.name(id),
             busy: endpoint.busy(),
-        });
-        links
-            .chain(controllers)
-            .chain(self.filters())
-            .chain(self.devices())
+        })
     }
 
     fn filters(&self) -> impl Iterator<Item = Resource> {
-        let shortages = self.coherence.iter();
-        let shortages = shortages.flat_map(|coherence| coherence.shortages(self.stats.until));
-        shortages.enumerate().map(|(agent, busy)| Resource {
+        let coherence = self.coherence.iter();
+        let shortages = coherence.flat_map(|coherence| coherence.shortages(self.stats.until));
+        (0..).zip(shortages).map(|(agent, busy)| Resource {
             kind: "snoop filter",
-            name: self.graph.names[agent + self.graph.requesters as usize].clone(),
+            name: self.name(EndpointId(agent)),
             busy,
         })
     }
 
     fn devices(&self) -> impl Iterator<Item = Resource> {
         let time = self.stats.time();
-        self.endpoints
-            .iter()
-            .enumerate()
-            .flat_map(move |(index, endpoint)| {
-                let name = &self.graph.names[index + self.graph.requesters as usize];
-                let inside = endpoint.inside().into_iter().flatten();
-                inside.map(move |(kind, busy)| Resource {
-                    kind,
-                    name: name.clone(),
-                    busy: busy.min(time),
-                })
+        self.endpoints.iter().flat_map(move |(id, endpoint)| {
+            let inside = endpoint.inside().into_iter().flatten();
+            inside.map(move |(kind, busy)| Resource {
+                kind,
+                name: self.name(id),
+                busy: busy.min(time),
             })
+        })
     }
 
     fn busiest_requester(&self) -> Resource {
-        let requesters = self.requester_stats().enumerate();
-        let most = requesters.max_by_key(|(index, stats)| (stats.completed, usize::MAX - index));
-        let index = most.map_or(0, |(index, _)| index);
+        // Of equals the first.
+        let completed = |(_, requester): &(RequesterId, &Requester)| requester.stats().completed;
+        let most = self.requesters.iter().rev().max_by_key(completed);
+        let id = most.map_or(RequesterId(0), |(id, _)| id);
         Resource {
             kind: "requester",
-            name: self.graph.names[index].clone(),
+            name: self.graph.name(id.node()).to_owned(),
             busy: self.stats.time(),
         }
     }

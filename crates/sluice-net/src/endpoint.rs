@@ -1,5 +1,8 @@
 //! Memory endpoints: a controller and what is behind it. A new type is a line in [`ENDPOINTS`].
 
+use super::ids::PacketId;
+use super::packet::Packet;
+use super::parts::Part;
 use sluice_model::dram::{Dram, DramLayout};
 use sluice_model::{Device, DeviceConfig, DeviceError, Op, Request, Stats};
 use sluice_units::{LINE_BYTES, Ps};
@@ -8,7 +11,7 @@ use sluice_units::{LINE_BYTES, Ps};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRequest {
     /// What the answer is called that comes later.
-    pub id: u32,
+    pub id: PacketId,
     /// Byte address in the memory, below its capacity.
     pub addr: u64,
     /// Whether it is a write.
@@ -37,7 +40,7 @@ pub trait ExternalMemory {
     fn next_at(&self) -> Option<Ps>;
 
     /// Time goes on to `now`; `done` is told the ids of the requests that are done.
-    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(u32));
+    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId));
 
     /// Whether it always answers at once and so never needs to be advanced. Then requests are all
     /// that it sees of time.
@@ -130,7 +133,7 @@ pub static ENDPOINTS: &[EndpointInfo] = &[
 ];
 
 /// A memory at work.
-pub(super) enum Memory {
+enum Memory {
     Fixed { read: Ps, write: Ps },
     Dram(Box<Dram>),
     Device(Box<Device>),
@@ -139,21 +142,31 @@ pub(super) enum Memory {
 
 /// An endpoint at work.
 pub(super) struct Endpoint {
-    pub controller: Ps,
-    pub memory: Memory,
+    controller: Ps,
+    memory: Memory,
     /// Time of a line at a logical device's share of the bandwidth, if there is a limit.
     gap: Option<Ps>,
     /// When each logical device can take the next request.
     turns: Vec<Ps>,
     /// Whether a response can be sent before its time has come: every access takes the same time,
     /// so that responses leave in the order of the requests.
-    pub is_constant: bool,
+    is_constant: bool,
     /// Accesses of the memory by logical device.
-    pub accesses: Vec<u64>,
+    accesses: Vec<u64>,
     /// Of a device, what was counted before.
     before: Option<Box<Stats>>,
     /// When an event will advance a memory from outside.
-    pub woken_at: Ps,
+    woken_at: Ps,
+}
+
+/// What an endpoint does with a request whose turn it is.
+pub(super) enum Served {
+    /// The response can be sent now, to leave at that time.
+    AtOnce(Ps),
+    /// The memory has done its part at that time.
+    At(Ps),
+    /// The memory will say when it is done.
+    Later,
 }
 
 impl Endpoint {
@@ -182,6 +195,30 @@ impl Endpoint {
             before: None,
             woken_at: Ps::MAX,
         })
+    }
+
+    /// Puts a memory from outside behind its controller.
+    pub fn attach(&mut self, memory: Box<dyn ExternalMemory>) {
+        self.memory = Memory::External(Some(memory));
+        self.is_constant = false;
+    }
+
+    /// Whether every access takes the same time from its arrival on.
+    pub fn takes_the_same_time(&self) -> bool {
+        let same = matches!(self.memory, Memory::Fixed { read, write } if read == write);
+        same && self.gap.is_none()
+    }
+
+    /// Lets its responses be sent before their time has come, because every access takes the same
+    /// time and they leave in the order of the requests.
+    pub fn answer_at_once(&mut self) {
+        self.is_constant = true;
+    }
+
+    /// From its port to its memory.
+    #[inline]
+    pub fn controller(&self) -> Ps {
+        self.controller
     }
 
     /// Counts anew.
@@ -221,10 +258,9 @@ impl Endpoint {
         ])
     }
 
-    /// Whether every access takes the same time from its arrival on.
-    pub fn takes_the_same_time(&self) -> bool {
-        let same = matches!(self.memory, Memory::Fixed { read, write } if read == write);
-        same && self.gap.is_none()
+    /// Accesses that a logical device served since the counting began.
+    pub fn accesses(&self, logical: u8) -> u64 {
+        self.accesses[usize::from(logical)]
     }
 
     /// How long its bandwidth was used since its accesses are counted.
@@ -243,13 +279,43 @@ impl Endpoint {
         Some(mine)
     }
 
-    /// Serves a request whose turn it is at `now`.
+    /// A request has come, and goes through the controller: the time of its turn at the memory if
+    /// that takes an event, or none if it can be served now, at [`Packet::ready`].
+    #[inline]
+    pub fn arrive(&mut self, now: Ps, packet: &mut Packet) -> Option<Ps> {
+        let at = Ps(now.0 + self.controller.0);
+        packet.parts[Part::Controller] = self.controller;
+        packet.ready = at;
+        // Arrivals come in order, so the memory sees them in order without an event of their own,
+        // unless the logical devices' shares let them pass each other. A memory that is advanced
+        // in between must not see time go back.
+        match self.turn(at, packet.logical) {
+            None if self.is_advanced() => Some(at),
+            turn => turn,
+        }
+    }
+
+    /// Serves a request whose turn it is.
     ///
     /// # Panics
     /// If an external memory was not attached: the caller's mistake.
     #[inline]
-    pub fn access(&mut self, now: Ps, request: MemoryRequest, logical: u8) -> Answer {
-        self.accesses[usize::from(logical)] += 1;
+    pub fn serve(&mut self, now: Ps, id: PacketId, packet: &Packet) -> Served {
+        self.accesses[usize::from(packet.logical)] += 1;
+        let request = MemoryRequest {
+            id,
+            addr: packet.addr,
+            is_write: packet.is_write,
+        };
+        match self.access(now, request) {
+            Answer::At(done_at) if self.is_constant => Served::AtOnce(done_at),
+            Answer::At(done_at) => Served::At(done_at),
+            Answer::Later => Served::Later,
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, now: Ps, request: MemoryRequest) -> Answer {
         let op = if request.is_write {
             Op::Write
         } else {
@@ -274,7 +340,7 @@ impl Endpoint {
 
     /// Whether its memory is advanced between requests, so that these must not come early.
     #[inline]
-    pub fn is_advanced(&self) -> bool {
+    fn is_advanced(&self) -> bool {
         match &self.memory {
             Memory::External(Some(memory)) => !memory.answers_at_once(),
             _ => false,
@@ -289,12 +355,28 @@ impl Endpoint {
         }
     }
 
-    /// When a memory from outside wants to be advanced.
+    /// When an event must advance a memory from outside, if none will by then. It is then taken to
+    /// come.
     #[inline]
-    pub fn next_at(&self) -> Option<Ps> {
-        match &self.memory {
-            Memory::External(Some(memory)) => memory.next_at(),
-            _ => None,
+    pub fn wake(&mut self, not_before: Ps) -> Option<Ps> {
+        let Memory::External(Some(memory)) = &self.memory else {
+            return None;
+        };
+        let next = memory.next_at()?.max(not_before);
+        (next < self.woken_at).then(|| {
+            self.woken_at = next;
+            next
+        })
+    }
+
+    /// Advances a memory from outside; `done` is told the requests that are done.
+    pub fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
+        let Memory::External(Some(memory)) = &mut self.memory else {
+            return;
+        };
+        memory.advance(now, done);
+        if self.woken_at <= now {
+            self.woken_at = Ps::MAX;
         }
     }
 }

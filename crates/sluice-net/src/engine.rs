@@ -1,299 +1,139 @@
 //! The event loop: requests leave requesters, cross links and switches, are served and come back.
 //!
-//! A hop is one event. What leaves a node after a constant time leaves in the order in which it
-//! came, so the wires are reserved as soon as the packet is in the node. Where that does not hold
-//! (half-duplex links, memories whose times vary), one more event reserves them at their time.
+//! The parts of a fabric (requesters, routing, links, endpoints, coherence) do not know each other.
+//! Each says what follows from what it was told, and when; the engine brings it about in the order
+//! of time. A hop is one event, and two where links are contended (see [`crate::link`]).
 
-use super::coherent::Coherence;
-use super::config::{FabricConfig, Logical};
-use super::endpoint::{Endpoint, ExternalMemory, Memory};
-use super::error::{Deadlock, FabricError};
-use super::graph::{Graph, NodeKind};
-use super::link::Links;
-use super::packet::{NONE, Packet, Slab};
-use super::parts::{Part, Parts};
-use super::pattern::{Access, Source};
-use super::requester::{Requester, Turn};
-use super::routing::{RoutingInfo, Table};
-use super::stats::{FabricStats, HopStats, RequesterStats};
+use super::coherence::{AccessId, Action, Coherence, End, Finished, Issue, RequesterSetup};
+use super::config::FabricConfig;
+use super::endpoint::{Endpoint, Served};
+use super::error::FabricError;
+use super::graph::NodeKind;
+use super::ids::{DirectionId, EndpointId, NodeId, PacketId, RequesterId};
+use super::link::{Arrival, Links, Moves, Offer, Sent};
+use super::packet::{Credit, Packet, Slab};
+use super::parts::Part;
+use super::pattern::Access;
+use super::requester::{AddressMap, Next, Requester};
+use super::routing::Router;
+use super::stats::{Completed, FabricStats};
 use sluice_cxl::Channel;
-use sluice_cxl::HomeAgent;
 use sluice_events::Wheel;
-use sluice_units::{Ps, Rng};
+use sluice_units::{Ps, Rng, Table};
 
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A packet has come to the end of a direction.
-    Arrive { direction: u32, packet: u32 },
+    Arrive {
+        direction: DirectionId,
+        packet: PacketId,
+    },
     /// A packet is ready for a direction for which others compete.
-    Send { direction: u32, packet: u32 },
+    Send {
+        direction: DirectionId,
+        packet: PacketId,
+    },
     /// It is a request's turn at its memory.
-    Access { packet: u32 },
+    Access { packet: PacketId },
     /// A memory has done its part of a request.
-    Served { packet: u32 },
+    Served { packet: PacketId },
     /// A requester may issue again.
-    Issue { requester: u32 },
+    Issue { requester: RequesterId },
     /// The wires that a direction shares are free.
-    Free { direction: u32 },
+    Free { direction: DirectionId },
     /// A receiver's room for a packet has become known to the sender.
-    Credit { direction: u32, channel: Channel },
+    Credit(Credit),
     /// A memory from outside wants to be advanced.
-    Advance { endpoint: u32 },
-    /// A coherent message is ready to leave where it comes from.
-    Leave { packet: u32 },
-    /// A coherent message has been looked up in the filter.
-    Agent { packet: u32 },
+    Advance { endpoint: EndpointId },
+    /// A message of a requester's cache is ready to leave.
+    Leave { packet: PacketId },
+    /// A message has been looked up in the filter, and is the agent's.
+    Agent { packet: PacketId },
     /// An access is done that the local cache served.
-    Hit { requester: u32, access: u32 },
+    Hit {
+        requester: RequesterId,
+        access: AccessId,
+    },
 }
 
-/// A request that has come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completed {
-    /// What its sender called it; for a requester's own, how many were issued before it.
-    pub tag: u64,
-    /// Who issued it.
-    pub requester: u32,
-    /// When it came back.
-    pub at: Ps,
-    /// From its issue until then.
-    pub latency: Ps,
-    /// Whether it was a write.
-    pub is_write: bool,
-}
+/// Told of each request that has come back.
+pub(super) type Done<'a> = &'a mut dyn FnMut(Completed);
 
-/// Why a request from outside was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The requester has as many under way as it can.
-    #[error("the requester's queue is full")]
-    Full,
-    /// No memory has the address.
-    #[error("it reaches no memory there")]
-    NoMemory,
-    /// It is in the past.
-    #[error("the time is before that of the last event")]
-    Past,
-}
-
-/// A node as the loop looks at it.
-#[derive(Clone, Copy)]
-pub(super) struct Node {
-    pub kind: NodeKind,
-    /// Of a switch, from port to port.
-    pub latency: Ps,
-    /// Whether it stands for a point of a bus, which is no hop.
-    pub is_hub: bool,
-}
-
-/// A fabric at work.
-pub struct Fabric {
-    pub(super) graph: Graph,
-    pub(super) nodes: Vec<Node>,
-    pub(super) links: Links,
-    pub(super) packets: Slab,
-    pub(super) queue: Wheel<Event>,
-    pub(super) stats: FabricStats,
-    pub(super) issued: u64,
-    pub(super) completed: u64,
-    pub(super) endpoints: Vec<Endpoint>,
-    pub(super) requesters: Vec<Requester>,
+/// The parts of a fabric, and what happens between them.
+pub(super) struct Engine {
+    pub now: Ps,
+    pub queue: Wheel<Event>,
+    pub packets: Slab,
+    pub requesters: Table<RequesterId, Requester>,
+    pub addresses: AddressMap,
+    pub router: Router,
+    pub links: Links,
+    pub endpoints: Table<EndpointId, Endpoint>,
     /// Caches and agents, where memory is coherent.
-    pub(super) coherence: Option<Box<Coherence>>,
-    homes: Vec<HomeAgent>,
-    /// Which of them each requester has.
-    home_of: Vec<u32>,
-    logical: Vec<Logical>,
-    pub(super) table: Table,
-    pub(super) routing: &'static RoutingInfo,
-    /// Packets that had a choice of ways.
-    pub(super) choices: u64,
-    now: Ps,
-    is_begun: bool,
+    pub coherence: Option<Box<Coherence>>,
+    pub stats: FabricStats,
+    pub issued: u64,
+    pub completed: u64,
 }
 
-impl Fabric {
-    /// A fabric in which nothing has happened.
-    ///
+impl Engine {
     /// # Errors
     /// [`FabricError::Device`] if the device of an endpoint cannot be made.
-    pub fn new(config: &FabricConfig) -> Result<Fabric, FabricError> {
-        let requesters = config.requesters.iter().enumerate();
-        let requesters = requesters.map(|(index, settings)| {
-            let rng = Rng::stream(config.seed, &format!("requester {index}"));
-            let pattern = config.pattern(index);
+    pub fn new(config: &FabricConfig) -> Result<Engine, FabricError> {
+        let requesters = (0..).zip(&config.requesters).map(|(number, settings)| {
+            let rng = Rng::stream(config.seed, &format!("requester {number}"));
+            let pattern = config.pattern(RequesterId(number));
             Requester::new(settings, (pattern.0.make)(&pattern.1, rng))
         });
         let endpoints = config.endpoints.iter().enumerate();
-        let endpoints: Result<Vec<Endpoint>, _> = endpoints
-            .map(|(index, settings)| Endpoint::new(settings, config.seed ^ index as u64))
+        let endpoints: Result<_, _> = endpoints
+            .map(|(number, settings)| Endpoint::new(settings, config.seed ^ number as u64))
             .collect();
         let depth: usize = config.requesters.iter().map(|r| r.depth as usize).sum();
-        let mut fabric = Fabric {
-            links: Links::new(&config.graph, config.is_bus, &config.sizes),
-            nodes: config.nodes(),
-            packets: Slab::default(),
+        let mut engine = Engine {
+            now: Ps::ZERO,
             queue: Wheel::with_capacity(depth.min(1 << 16)),
+            packets: Slab::default(),
+            requesters: requesters.collect(),
+            addresses: config.addresses.clone(),
+            router: Router::new(
+                &config.graph,
+                config.is_bus,
+                &config.switches,
+                config.table.clone(),
+                config.routing,
+            ),
+            links: Links::new(&config.graph, config.is_bus, &config.sizes),
+            endpoints: endpoints?,
+            coherence: coherence(config),
             stats: FabricStats::default(),
             issued: 0,
             completed: 0,
-            endpoints: endpoints?,
-            requesters: requesters.collect(),
-            coherence: Coherence::new(config),
-            homes: config.homes.clone(),
-            home_of: config.home_of.clone(),
-            logical: config.logical.clone(),
-            table: config.table.clone(),
-            routing: config.routing,
-            choices: 0,
-            now: Ps::ZERO,
-            is_begun: false,
-            graph: config.graph.clone(),
         };
-        fabric.answer_at_once();
-        Ok(fabric)
+        if engine.coherence.is_none() {
+            engine.answer_at_once(config);
+        }
+        Ok(engine)
     }
 
     /// Spares the events of endpoints that always take the same time.
-    fn answer_at_once(&mut self) {
-        if self.coherence.is_some() {
-            return;
-        }
-        let leaving = self.graph.leaving();
-        for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
-            let node = self.graph.requesters as usize + index;
-            if let [back] = leaving[node][..]
+    fn answer_at_once(&mut self, config: &FabricConfig) {
+        let exits = config.graph.exits();
+        for id in self.endpoints.indices() {
+            let endpoint = &mut self.endpoints[id];
+            if let [exit] = exits[config.graph.endpoint(id)][..]
                 && endpoint.takes_the_same_time()
-                && self.links.answer_at_once(back ^ 1, index as u32)
+                && self.links.answer_at_once(exit.direction.back(), id)
             {
-                endpoint.is_constant = true;
+                endpoint.answer_at_once();
             }
         }
     }
 
-    /// Puts a memory from outside behind an endpoint of type `external`.
-    ///
-    /// # Panics
-    /// If there is no such endpoint.
-    pub fn attach(&mut self, endpoint: u32, memory: Box<dyn ExternalMemory>) {
-        let endpoint = &mut self.endpoints[endpoint as usize];
-        endpoint.memory = Memory::External(Some(memory));
-        endpoint.is_constant = false;
-    }
-
-    /// Answers of memories from outside that could not be, such as a request that is done before
-    /// it came: the nearest that can be was taken.
-    pub fn refused(&self) -> u64 {
-        self.endpoints.iter().map(Endpoint::refused).sum()
-    }
-
-    /// Gives a requester a source of its own, such as a trace.
-    ///
-    /// # Panics
-    /// If there is no such requester.
-    pub fn replay(&mut self, requester: u32, source: Box<dyn Source>) {
-        self.requesters[requester as usize].replace(source);
-    }
-
-    /// Nodes and links.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
-    /// The links' counters.
-    pub fn links(&self) -> &Links {
-        &self.links
-    }
-
-    /// What was counted.
-    pub fn stats(&self) -> &FabricStats {
-        &self.stats
-    }
-
-    /// Counters of each requester.
-    pub fn requester_stats(&self) -> impl Iterator<Item = &RequesterStats> {
-        self.requesters.iter().map(|requester| &requester.stats)
-    }
-
-    /// Accesses that a logical device served since the counting began.
-    ///
-    /// # Panics
-    /// If there is no such endpoint or logical device.
-    pub fn served(&self, endpoint: u32, logical: u8) -> u64 {
-        self.endpoints[endpoint as usize].accesses[usize::from(logical)]
-    }
-
-    /// Requests that were issued and have not come back.
-    pub fn in_flight(&self) -> u64 {
-        self.issued - self.completed
-    }
-
-    /// The time of the last event.
-    pub fn now(&self) -> Ps {
-        self.now
-    }
-
-    /// When the next event is due.
-    pub fn next_at(&self) -> Option<Ps> {
-        self.queue.next_at()
-    }
-
-    /// Whether a requester has fewer requests under way than it can.
-    ///
-    /// # Panics
-    /// If there is no such requester.
-    pub fn has_room(&self, requester: u32) -> bool {
-        !matches!(
-            self.requesters[requester as usize].turn(self.now),
-            Turn::Full
-        )
-    }
-
-    /// Issues a request from outside at `at`.
-    ///
-    /// # Errors
-    /// [`Refusal`]; nothing has changed then.
-    pub fn send(
-        &mut self,
-        at: Ps,
-        requester: u32,
-        access: Access,
-        tag: u64,
-    ) -> Result<(), Refusal> {
-        if at < self.now {
-            return Err(Refusal::Past);
-        }
-        if matches!(self.requesters[requester as usize].turn(at), Turn::Full) {
-            return Err(Refusal::Full);
-        }
-        if self.home(requester, access.addr).is_none() {
-            return Err(Refusal::NoMemory);
-        }
-        self.now = at;
-        self.issue(at, requester, access, Some(tag));
-        Ok(())
-    }
-
-    /// Handles all events up to and including `until`, and tells of each request that came back.
-    ///
-    /// # Errors
-    /// [`Deadlock`].
-    pub fn advance(&mut self, until: Ps, done: &mut dyn FnMut(Completed)) -> Result<(), Deadlock> {
-        self.begin_issuing();
-        while self.queue.next_at().is_some_and(|next| next <= until) {
-            self.step(done);
-        }
-        if self.queue.is_empty() && self.under_way() > 0 {
-            return Err(self.deadlock());
-        }
-        self.now = self.now.max(until);
-        Ok(())
-    }
-
     /// Handles one event; false if there is none.
     #[inline]
-    pub(super) fn step(&mut self, done: &mut dyn FnMut(Completed)) -> bool {
+    pub fn step(&mut self, done: Done) -> bool {
         let Some((now, event)) = self.queue.pop() else {
             return false;
         };
@@ -302,119 +142,270 @@ impl Fabric {
         self.stats.events += 1;
         match event {
             Event::Arrive { direction, packet } => self.arrive(now, direction, packet, done),
-            Event::Send { direction, packet } => self.enqueue(now, direction, packet),
-            Event::Access { packet } => self.access(now, packet),
+            Event::Send { direction, packet } => {
+                let moves = self.links.send(&mut self.packets, now, direction, packet);
+                self.follow(moves);
+            }
+            Event::Access { packet } => self.serve(now, packet),
             Event::Served { packet } => self.respond(now, packet),
             Event::Issue { requester } => {
-                self.requesters[requester as usize].is_woken = false;
+                self.requesters[requester].wake();
                 self.issue_all(now, requester);
             }
-            Event::Free { direction } => self.free(now, direction),
-            Event::Credit { direction, channel } => self.credit(now, direction, channel),
+            Event::Free { direction } => {
+                let moves = self.links.free(&mut self.packets, now, direction);
+                self.follow(moves);
+            }
+            Event::Credit(credit) => {
+                let moves = self.links.credit(&mut self.packets, now, credit);
+                self.follow(moves);
+            }
             Event::Advance { endpoint } => self.advance_memory(now, endpoint),
-            Event::Leave { packet } => self.leave(now, packet),
-            Event::Agent { packet } => self.agent_takes(now, packet),
-            Event::Hit { requester, access } => self.finish(now, requester, access, None, done),
+            Event::Leave { packet } => self.forward(now, self.packets[packet].from.node(), packet),
+            Event::Agent { packet } => {
+                coherent(&mut self.coherence).take(&mut self.packets, now, packet);
+                self.act(now);
+            }
+            Event::Hit { requester, access } => {
+                let finished = coherent(&mut self.coherence).finish(now, requester, access);
+                self.finish(now, requester, &finished, done);
+            }
         }
         true
     }
 
-    /// Lets every requester issue for the first time, if it has not yet.
+    /// Lets every requester that has requests of its own issue them.
     pub fn begin_issuing(&mut self) {
-        if std::mem::replace(&mut self.is_begun, true) {
-            return;
-        }
-        for requester in 0..self.requesters.len() as u32 {
-            if !self.requesters[requester as usize].is_dry() {
-                self.wake(self.now, requester);
+        for requester in self.requesters.indices() {
+            if self.requesters[requester].needs_event() {
+                self.queue.push(self.now, Event::Issue { requester });
             }
-        }
-    }
-
-    fn wake(&mut self, at: Ps, requester: u32) {
-        let is_woken = &mut self.requesters[requester as usize].is_woken;
-        if !std::mem::replace(is_woken, true) {
-            self.queue.push(at, Event::Issue { requester });
         }
     }
 
     /// Issues what a requester can issue now.
-    pub(super) fn issue_all(&mut self, now: Ps, requester: u32) {
+    fn issue_all(&mut self, now: Ps, requester: RequesterId) {
         loop {
-            let state = &mut self.requesters[requester as usize];
-            match state.turn(now) {
-                Turn::Full => return,
-                Turn::At(at) => {
-                    if !state.is_dry() {
-                        self.wake(at, requester);
-                    }
-                    return;
-                }
-                Turn::Now => match state.take() {
-                    Some(access) => self.issue(now, requester, access, None),
-                    None => return,
-                },
+            match self.requesters[requester].next(now) {
+                Next::Issue(access) => self.issue(now, requester, access, None),
+                Next::At(at) => return self.queue.push(at, Event::Issue { requester }),
+                Next::Nothing => return,
             }
         }
     }
 
+    /// Issues a request; one of the requester's own has no tag from outside.
     #[inline]
-    fn home(&self, requester: u32, addr: u64) -> Option<sluice_cxl::Home> {
-        self.homes[self.home_of[requester as usize] as usize].home(addr)
+    pub fn issue(&mut self, now: Ps, requester: RequesterId, access: Access, tag: Option<u64>) {
+        let target = self.addresses.find(requester, access.addr);
+        let target = target.expect("a source asks for addresses of the footprint");
+        let it = &mut self.requesters[requester];
+        let number = it.issue(now);
+        let tag = tag.unwrap_or(number);
+        self.issued += 1;
+        if let Some(coherence) = &mut self.coherence {
+            let issue = Issue {
+                requester,
+                tag,
+                addr: access.addr,
+                line: coherence.line(target.endpoint, target.addr),
+                is_write: access.is_write,
+            };
+            coherence.issue(&mut self.packets, now, &issue);
+            return self.act(now);
+        }
+        let (process, cache_access) = it.times();
+        let channel = if access.is_write {
+            Channel::RwD
+        } else {
+            Channel::Req
+        };
+        let from = requester.node();
+        let to = NodeId(self.requesters.count() + target.endpoint.0);
+        let ready = Ps(now.0 + process.0 + cache_access.0);
+        let (from_port, to_port) = (from.port_id(), to.port_id());
+        let mut packet = Packet::new(from_port, to_port, channel, target.addr, ready);
+        packet.tag = tag;
+        packet.issued = now;
+        packet.logical = target.logical;
+        packet.parts[Part::Requester] = process;
+        packet.parts[Part::Cache] = cache_access;
+        let packet = self.packets.add(packet);
+        self.forward(ready, from, packet);
+    }
+
+    /// Sends a packet on from a node that it leaves at `ready`.
+    #[inline]
+    fn forward(&mut self, ready: Ps, node: NodeId, packet: PacketId) {
+        let it = &self.packets[packet];
+        let direction = self.router.direction(node, it, &self.links, ready);
+        match (self.links).offer(&mut self.packets, ready, direction, packet) {
+            Offer::Sent(sent) => self.sent(sent),
+            Offer::Later(at) => self.queue.push(at, Event::Send { direction, packet }),
+        }
     }
 
     #[inline]
-    fn issue(&mut self, now: Ps, requester: u32, access: Access, tag: Option<u64>) {
-        let home = self.home(requester, access.addr);
-        let home = home.expect("a source asks for addresses of the footprint");
-        let device = self.logical[usize::from(home.device)];
-        let state = &mut self.requesters[requester as usize];
-        let tag = tag.unwrap_or(state.stats.issued);
-        state.issued(now);
-        self.issued += 1;
-        if let Some(coherence) = &self.coherence {
-            let line = coherence.line(device.endpoint, device.base + home.dpa);
-            return self.issue_coherent(now, requester, access, tag, line);
+    fn sent(&mut self, sent: Sent) {
+        if let Some((at, credit)) = sent.credit {
+            self.queue.push(at, Event::Credit(credit));
         }
-        let mut parts = Parts::default();
-        parts[Part::Requester] = state.process;
-        parts[Part::Cache] = state.cache_access;
-        let ready = Ps(now.0 + state.process.0 + state.cache_access.0);
-        let packet = self.packets.add(Packet {
-            addr: device.base + home.dpa,
-            tag,
-            issued: now,
-            parts,
-            ready,
-            held: NONE,
-            next: NONE,
-            from: requester as u16,
-            to: self.graph.requesters as u16 + device.endpoint,
-            channel: if access.is_write {
-                Channel::RwD
-            } else {
-                Channel::Req
+        let packet = sent.packet;
+        match sent.arrival {
+            Arrival::Node(at, direction) => {
+                self.queue.push(at, Event::Arrive { direction, packet });
+            }
+            Arrival::Endpoint(at, endpoint) => self.arrive_at_endpoint(at, endpoint, packet),
+        }
+    }
+
+    fn follow(&mut self, moves: Moves) {
+        if let Some(sent) = moves.sent {
+            self.sent(sent);
+        }
+        if let Some((at, direction)) = moves.free {
+            self.queue.push(at, Event::Free { direction });
+        }
+    }
+
+    fn arrive(&mut self, now: Ps, direction: DirectionId, packet: PacketId, done: Done) {
+        let node = self.links.arrived(direction);
+        let kind = self.router.kind(node);
+        if let NodeKind::Switch(_) = kind {
+            let ready = self.router.cross(node, &mut self.packets[packet], now);
+            return self.forward(ready, node, packet);
+        }
+        if let Some((at, credit)) = self.links.leave(&mut self.packets[packet], now) {
+            self.queue.push(at, Event::Credit(credit));
+        }
+        match kind {
+            NodeKind::Endpoint(endpoint) => match &self.coherence {
+                None => self.arrive_at_endpoint(now, endpoint, packet),
+                Some(coherence) => {
+                    let controller = self.endpoints[endpoint].controller();
+                    let at = coherence.arrive(now, &mut self.packets[packet], controller);
+                    self.queue.push(at, Event::Agent { packet });
+                }
             },
-            held_channel: Channel::Req,
-            is_write: access.is_write,
-            hops: 0,
-            logical: device.id,
-            message: NONE,
+            NodeKind::Requester(requester) if self.coherence.is_some() => {
+                self.receive(now, requester, packet, done);
+            }
+            NodeKind::Requester(requester) => self.complete(now, requester, packet, done),
+            NodeKind::Switch(_) => (),
+        }
+    }
+
+    fn arrive_at_endpoint(&mut self, now: Ps, endpoint: EndpointId, packet: PacketId) {
+        let it = &mut self.packets[packet];
+        match self.endpoints[endpoint].arrive(now, it) {
+            Some(turn) => self.queue.push(turn, Event::Access { packet }),
+            None => self.serve(self.packets[packet].ready, packet),
+        }
+    }
+
+    /// A memory takes a request.
+    fn serve(&mut self, at: Ps, packet: PacketId) {
+        let it = &self.packets[packet];
+        let endpoint = EndpointId(it.to.node().0 - self.requesters.count());
+        match self.endpoints[endpoint].serve(at, packet, it) {
+            Served::AtOnce(done_at) => return self.respond(done_at, packet),
+            Served::At(done_at) => self.queue.push(done_at, Event::Served { packet }),
+            Served::Later => (),
+        }
+        self.wake_memory(at, endpoint);
+    }
+
+    /// Sees to it that a memory from outside is advanced when it wants to be.
+    #[inline]
+    fn wake_memory(&mut self, not_before: Ps, endpoint: EndpointId) {
+        if let Some(at) = self.endpoints[endpoint].wake(not_before) {
+            self.queue.push(at, Event::Advance { endpoint });
+        }
+    }
+
+    fn advance_memory(&mut self, now: Ps, endpoint: EndpointId) {
+        let queue = &mut self.queue;
+        self.endpoints[endpoint].advance(now, &mut |packet| {
+            queue.push(now, Event::Served { packet });
         });
-        self.forward(ready, requester, packet);
+        // A model that asks for the same time again would hold up the clock.
+        self.wake_memory(now + Ps(1), endpoint);
+    }
+
+    /// A memory has done its part: the response goes back.
+    #[inline]
+    fn respond(&mut self, now: Ps, packet: PacketId) {
+        if let Some(coherence) = &mut self.coherence {
+            coherence.served(&mut self.packets, now, packet);
+            return self.act(now);
+        }
+        let it = &mut self.packets[packet];
+        it.answer(now);
+        let node = it.from.node();
+        self.forward(now, node, packet);
+    }
+
+    /// Does what coherence wants done.
+    fn act(&mut self, now: Ps) {
+        let mut actions = coherent(&mut self.coherence).take_actions();
+        for action in actions.drain(..) {
+            match action {
+                Action::Hit {
+                    at,
+                    requester,
+                    access,
+                } => self.queue.push(at, Event::Hit { requester, access }),
+                Action::Leave { at, packet } => self.queue.push(at, Event::Leave { packet }),
+                Action::Send { packet } => {
+                    self.forward(now, self.packets[packet].from.node(), packet);
+                }
+                Action::Serve { endpoint, packet } => {
+                    let logical = self.packets[packet].logical;
+                    match self.endpoints[endpoint].turn(now, logical) {
+                        None => self.serve(now, packet),
+                        Some(turn) => self.queue.push(turn, Event::Access { packet }),
+                    }
+                }
+            }
+        }
+        coherent(&mut self.coherence).reuse_actions(actions);
+    }
+
+    /// A message has come to a requester.
+    fn receive(&mut self, now: Ps, requester: RequesterId, packet: PacketId, done: Done) {
+        let coherence = coherent(&mut self.coherence);
+        let message = coherence.receive(&mut self.packets, now, requester, packet);
+        let mut ended = coherence.take_done();
+        self.act(now);
+        for (access, _) in ended.drain(..) {
+            let access = AccessId(access);
+            match coherent(&mut self.coherence).end(now, requester, access, &message) {
+                End::At(at) => self.queue.push(at, Event::Hit { requester, access }),
+                End::Now(finished) => self.finish(now, requester, &finished, done),
+            }
+        }
+        coherent(&mut self.coherence).reuse_done(ended);
+    }
+
+    /// An access to coherent memory is done.
+    fn finish(&mut self, now: Ps, requester: RequesterId, finished: &Finished, done: Done) {
+        let completed = Completed {
+            tag: finished.tag,
+            requester,
+            at: now,
+            latency: finished.latency,
+            is_write: finished.is_write,
+        };
+        let Finished {
+            addr, parts, hops, ..
+        } = finished;
+        self.stats.complete(&completed, *addr, parts, *hops);
+        self.count(&completed, done);
     }
 
     /// A response has come to its requester.
-    pub(super) fn complete(
-        &mut self,
-        now: Ps,
-        requester: u32,
-        number: u32,
-        done: &mut dyn FnMut(Completed),
-    ) {
-        let packet = self.packets[number];
-        self.packets.remove(number);
-        self.completed += 1;
+    fn complete(&mut self, now: Ps, requester: RequesterId, packet: PacketId, done: Done) {
+        let packet = self.packets.remove(packet);
         let completed = Completed {
             tag: packet.tag,
             requester,
@@ -422,53 +413,55 @@ impl Fabric {
             latency: Ps(now.0 - packet.issued.0),
             is_write: packet.is_write,
         };
-        debug_assert_eq!(packet.parts.total(), completed.latency);
-        self.count(&packet.parts, packet.hops, packet.addr, &completed);
-        self.requesters[requester as usize].completed();
-        done(completed);
-        self.issue_all(now, requester);
+        (self.stats).complete(&completed, packet.addr, &packet.parts, packet.hops);
+        self.count(&completed, done);
     }
 
-    pub(super) fn count(&mut self, parts: &Parts, hops: u8, addr: u64, completed: &Completed) {
-        let stats = &mut self.stats;
-        stats.reads += u64::from(!completed.is_write);
-        stats.writes += u64::from(completed.is_write);
-        stats.latency.record(completed.latency);
-        let hops = usize::from(hops);
-        if stats.hops.len() <= hops {
-            stats.hops.resize(hops + 1, HopStats::default());
-        }
-        stats.hops[hops].count += 1;
-        stats.hops[hops].parts += *parts;
-        let word = completed.at.0 ^ (u64::from(completed.requester) << 48) ^ addr;
-        stats.hash = (stats.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-        let requester = &mut self.requesters[completed.requester as usize].stats;
-        requester.completed += 1;
-        requester.latency += u128::from(completed.latency.0);
+    /// A request has come back, so that its requester may issue another one.
+    fn count(&mut self, completed: &Completed, done: Done) {
+        self.completed += 1;
+        self.requesters[completed.requester].complete(completed.latency);
+        done(*completed);
+        self.issue_all(completed.at, completed.requester);
     }
 
     /// Begins to count anew; requests under way go on.
     pub fn begin(&mut self) {
         self.links.begin(self.now);
-        self.stats = FabricStats {
-            from: self.now,
-            until: self.now,
-            ..FabricStats::default()
-        };
-        for requester in &mut self.requesters {
-            requester.stats.completed = 0;
-            requester.stats.latency = 0;
-        }
-        for endpoint in &mut self.endpoints {
-            endpoint.begin();
-        }
+        self.stats = FabricStats::from(self.now);
+        let requesters = self.requesters.values_mut().iter_mut();
+        requesters.for_each(Requester::begin);
+        let endpoints = self.endpoints.values_mut().iter_mut();
+        endpoints.for_each(Endpoint::begin);
         if let Some(coherence) = &mut self.coherence {
             coherence.begin(self.now);
         }
     }
 
-    /// Ends the counting now; it goes on if the fabric does.
-    pub fn end(&mut self) {
-        self.stats.until = self.now;
+    /// Requests under way: packets, or accesses whose messages are.
+    pub fn under_way(&self) -> u64 {
+        match &self.coherence {
+            Some(coherence) => coherence.under_way(),
+            None => self.packets.live() as u64,
+        }
     }
+}
+
+fn coherence(config: &FabricConfig) -> Option<Box<Coherence>> {
+    let requesters = config.requesters.iter().map(|requester| RequesterSetup {
+        depth: requester.depth,
+        process: requester.process,
+        cache_access: requester.cache_access,
+        cache: requester.cache,
+    });
+    let requesters: Vec<RequesterSetup> = requesters.collect();
+    let endpoints = config.endpoints.iter();
+    let endpoints = endpoints.map(|endpoint| (endpoint.capacity, endpoint.each()));
+    Coherence::new(&config.coherence, &requesters, endpoints, config.is_checked)
+}
+
+/// Caches and agents, of a fabric that has some.
+#[inline]
+fn coherent(coherence: &mut Option<Box<Coherence>>) -> &mut Coherence {
+    coherence.as_mut().expect("a coherent fabric")
 }

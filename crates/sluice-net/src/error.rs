@@ -149,3 +149,41 @@ pub struct Deadlock {
     /// Packets that are somewhere else.
     pub elsewhere: usize,
 }
+
+/// Counters of a fabric that contradict each other: a mistake of the simulator's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Imbalance {
+    /// Requests were lost, or came back twice.
+    #[error("{issued} requests issued, {completed} came back, {under_way} under way")]
+    Requests {
+        /// Issued since the start.
+        issued: u64,
+        /// Came back since the start.
+        completed: u64,
+        /// Neither.
+        under_way: u64,
+    },
+    /// The requesters count otherwise than the fabric.
+    #[error("the requesters issued {by_requester} of {issued} requests")]
+    Requesters {
+        /// The sum of their counts.
+        by_requester: u64,
+        /// The fabric's count.
+        issued: u64,
+    },
+    /// Packets were lost on a link, or came out of nothing.
+    #[error("{link}: {sent} packets sent, {received} received, {on_link} on the link")]
+    Link {
+        /// The direction.
+        link: String,
+        /// Sent since the start.
+        sent: u64,
+        /// Received since the start.
+        received: u64,
+        /// Neither.
+        on_link: u64,
+    },
+    /// Time was counted twice, or not at all.
+    #[error("the parts of the latencies are not their sum")]
+    Parts,
+}

@@ -1,18 +1,19 @@
 //! Nodes and links.
 
 use super::error::FabricError;
-use sluice_units::Ps;
+use super::ids::{DirectionId, EndpointId, LinkId, NodeId, RequesterId, SwitchId};
+use sluice_units::{IndexType, Ps, Table};
 use std::collections::BTreeMap;
 
-/// What a node is, with its number among its like.
+/// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A host or an accelerator.
-    Requester(u32),
+    Requester(RequesterId),
     /// A memory device.
-    Endpoint(u32),
+    Endpoint(EndpointId),
     /// A switch.
-    Switch(u32),
+    Switch(SwitchId),
 }
 
 /// How two directions share their wires.
@@ -42,15 +43,25 @@ pub struct LinkSettings {
 /// A link between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Node numbers.
-    pub ends: [u32; 2],
+    /// The nodes that it joins.
+    pub ends: [NodeId; 2],
     /// The port of a switch at either end, if it was named.
     pub ports: [Option<u32>; 2],
     /// Its settings.
     pub settings: LinkSettings,
 }
 
-/// Nodes in the order requesters, endpoints, switches: the number of an edge node is its port id.
+/// A way out of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exit {
+    /// The direction that leaves it.
+    pub direction: DirectionId,
+    /// The node to which that leads.
+    pub to: NodeId,
+}
+
+/// Nodes in the order requesters, endpoints, switches. Requesters and endpoints are the edge of the
+/// fabric: packets begin and end there, and none goes through.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     /// Names of the nodes.
@@ -59,8 +70,7 @@ pub struct Graph {
     pub requesters: u32,
     /// How many of them are endpoints.
     pub endpoints: u32,
-    /// Links. The direction from the first end to the second of link i has number 2i, the other
-    /// one 2i + 1.
+    /// Links, by their numbers.
     pub links: Vec<Link>,
 }
 
@@ -70,53 +80,75 @@ impl Graph {
         self.requesters + self.endpoints
     }
 
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.names.len() as u32
+    }
+
+    /// The node of an endpoint.
+    #[inline]
+    pub fn endpoint(&self, endpoint: EndpointId) -> NodeId {
+        NodeId(self.requesters + endpoint.0)
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.names[node.index()]
+    }
+
+    /// A link.
+    pub fn link(&self, link: LinkId) -> &Link {
+        &self.links[link.index()]
+    }
+
+    /// Every direction of every link.
+    pub fn directions(&self) -> impl Iterator<Item = DirectionId> + use<> {
+        DirectionId::range(0..2 * self.links.len() as u32)
+    }
+
     /// What a node is.
-    pub fn kind(&self, node: u32) -> NodeKind {
-        if node < self.requesters {
-            NodeKind::Requester(node)
-        } else if node < self.edges() {
-            NodeKind::Endpoint(node - self.requesters)
+    pub fn kind(&self, node: NodeId) -> NodeKind {
+        if node.0 < self.requesters {
+            NodeKind::Requester(RequesterId(node.0))
+        } else if node.0 < self.edges() {
+            NodeKind::Endpoint(EndpointId(node.0 - self.requesters))
         } else {
-            NodeKind::Switch(node - self.edges())
+            NodeKind::Switch(SwitchId(node.0 - self.edges()))
         }
     }
 
     /// Whether packets can go through a node.
-    pub fn forwards(&self, node: u32) -> bool {
-        node >= self.edges()
+    pub fn forwards(&self, node: NodeId) -> bool {
+        node.0 >= self.edges()
     }
 
     /// Where a direction of a link begins and ends.
-    pub fn direction(&self, direction: u32) -> (u32, u32) {
-        let ends = self.links[direction as usize / 2].ends;
-        match direction % 2 {
-            0 => (ends[0], ends[1]),
-            _ => (ends[1], ends[0]),
-        }
+    pub fn direction(&self, direction: DirectionId) -> (NodeId, NodeId) {
+        let ends = self.link(direction.link()).ends;
+        let from = direction.side();
+        (ends[from], ends[1 - from])
     }
 
     /// The name of a direction, for messages.
-    pub fn direction_name(&self, direction: u32) -> String {
+    pub fn direction_name(&self, direction: DirectionId) -> String {
         let (from, to) = self.direction(direction);
-        format!(
-            "{} to {}",
-            self.names[from as usize], self.names[to as usize]
-        )
+        format!("{} to {}", self.name(from), self.name(to))
     }
 
     /// The name of a link, for messages.
-    pub fn link_name(&self, link: usize) -> String {
-        let [a, b] = self.links[link].ends;
-        format!("link {}-{}", self.names[a as usize], self.names[b as usize])
+    pub fn link_name(&self, link: LinkId) -> String {
+        let [a, b] = self.link(link).ends;
+        format!("link {}-{}", self.name(a), self.name(b))
     }
 
-    /// The directions that leave each node, in the order of the links.
-    pub fn leaving(&self) -> Vec<Vec<u32>> {
-        let mut leaving = vec![Vec::new(); self.names.len()];
-        for direction in 0..2 * self.links.len() as u32 {
-            leaving[self.direction(direction).0 as usize].push(direction);
+    /// The ways out of each node, in the order of the links.
+    pub(crate) fn exits(&self) -> Table<NodeId, Vec<Exit>> {
+        let mut exits = Table::filled(self.nodes(), Vec::new());
+        for direction in self.directions() {
+            let (from, to) = self.direction(direction);
+            exits[from].push(Exit { direction, to });
         }
-        leaving
+        exits
     }
 
     /// Checks names, ends and ports, and numbers the ports that have no number.
@@ -134,15 +166,15 @@ impl Graph {
             let name = pair[0].clone();
             return Err(FabricError::SameName { name });
         }
-        for (index, link) in self.links.iter().enumerate() {
+        for (id, link) in LinkId::range(0..self.links.len() as u32).zip(&self.links) {
             let why = match link.ends {
                 [a, b] if a == b => "it joins a node with itself",
-                [a, b] if a < self.requesters && b < self.requesters => {
+                [a, b] if a.max(b).0 < self.requesters => {
                     "it joins two requesters; put a switch between them"
                 }
                 _ => continue,
             };
-            let link = self.link_name(index);
+            let link = self.link_name(id);
             return Err(FabricError::BadLink { link, why });
         }
         self.number_ports(ports)
@@ -150,51 +182,58 @@ impl Graph {
 
     /// Named ports first; the others take the lowest that are left.
     fn number_ports(&mut self, ports: u32) -> Result<(), FabricError> {
-        let mut taken: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-        for (index, side) in self.sides() {
-            let link = &self.links[index];
+        let mut taken: BTreeMap<(NodeId, u32), LinkId> = BTreeMap::new();
+        for (id, side) in self.sides() {
+            let link = self.link(id);
             let node = link.ends[side];
             let Some(port) = link.ports[side].filter(|_| self.forwards(node)) else {
                 continue;
             };
-            if let Some(first) = taken.insert((node, port), index) {
+            if let Some(first) = taken.insert((node, port), id) {
                 return Err(FabricError::PortTwice {
-                    switch: self.names[node as usize].clone(),
+                    switch: self.name(node).to_owned(),
                     port,
                     first: self.link_name(first),
-                    second: self.link_name(index),
+                    second: self.link_name(id),
                 });
             }
-            self.in_range(node, port, ports, index)?;
+            self.in_range(node, port, ports, id)?;
         }
-        let mut next = vec![0; self.names.len()];
-        for (index, side) in self.sides() {
-            let node = self.links[index].ends[side];
-            if self.links[index].ports[side].is_some() || !self.forwards(node) {
+        let mut next = Table::filled(self.nodes(), 0);
+        for (id, side) in self.sides() {
+            let node = self.link(id).ends[side];
+            if self.link(id).ports[side].is_some() || !self.forwards(node) {
                 continue;
             }
-            let port = &mut next[node as usize];
+            let port = &mut next[node];
             while taken.contains_key(&(node, *port)) {
                 *port += 1;
             }
             let port = *port;
-            taken.insert((node, port), index);
-            self.in_range(node, port, ports, index)?;
-            self.links[index].ports[side] = Some(port);
+            taken.insert((node, port), id);
+            self.in_range(node, port, ports, id)?;
+            self.links[id.index()].ports[side] = Some(port);
         }
         Ok(())
     }
 
-    fn sides(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        (0..self.links.len()).flat_map(|index| [(index, 0), (index, 1)])
+    fn sides(&self) -> impl Iterator<Item = (LinkId, usize)> + use<> {
+        let links = LinkId::range(0..self.links.len() as u32);
+        links.flat_map(|link| [(link, 0), (link, 1)])
     }
 
-    fn in_range(&self, node: u32, port: u32, ports: u32, link: usize) -> Result<(), FabricError> {
+    fn in_range(
+        &self,
+        node: NodeId,
+        port: u32,
+        ports: u32,
+        link: LinkId,
+    ) -> Result<(), FabricError> {
         if port < ports {
             return Ok(());
         }
         Err(FabricError::NoPort {
-            switch: self.names[node as usize].clone(),
+            switch: self.name(node).to_owned(),
             ports,
             link: self.link_name(link),
             port,

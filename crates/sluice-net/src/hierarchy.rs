@@ -3,17 +3,19 @@
 //! A switch that no hierarchy names routes by port and leads everywhere. One that is named is
 //! divided: a host reaches what the vPPBs of its virtual switch are bound to, and nothing else.
 
+use super::ids::{EndpointId, LinkId, NodeId, RequesterId};
+
 /// A virtual switch: an upstream port, and vPPBs that are bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vcs {
     /// What messages and reports call it.
     pub name: String,
     /// The node of the switch.
-    pub switch: u32,
+    pub switch: NodeId,
     /// The requester on its upstream port.
-    pub host: u32,
+    pub host: RequesterId,
     /// The upstream port's link.
-    pub link: u32,
+    pub link: LinkId,
     /// In the order of the description.
     pub vppbs: Vec<Vppb>,
 }
@@ -25,11 +27,11 @@ pub struct Vppb {
     /// The name of the device, with its LD-ID if there are several.
     pub name: String,
     /// The endpoint.
-    pub endpoint: u32,
+    pub endpoint: EndpointId,
     /// The LD-ID.
     pub logical: u8,
     /// The physical port.
     pub port: u32,
-    /// Its place among all logical devices.
-    pub(super) place: u16,
+    /// Its number among the logical devices of all endpoints.
+    pub(super) device: u16,
 }

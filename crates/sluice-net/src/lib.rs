@@ -6,17 +6,17 @@
 //! counters against each other.
 #![forbid(unsafe_code)]
 
-mod arbiter;
 mod bottleneck;
 mod check;
-mod coherent;
+mod coherence;
 mod config;
 mod endpoint;
 mod engine;
 mod error;
+mod fabric;
 mod graph;
 mod hierarchy;
-mod hop;
+mod ids;
 mod link;
 mod packet;
 mod params;
@@ -24,23 +24,22 @@ mod parts;
 mod pattern;
 mod requester;
 mod routing;
-mod run;
-mod service;
 mod spec;
 mod stats;
 mod topology;
 
 pub use bottleneck::Resource;
-pub use coherent::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
+pub use coherence::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
 pub use config::FabricConfig;
 pub use endpoint::{
     Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, Library, MemoryRequest,
     MemorySettings,
 };
-pub use engine::{Completed, Fabric, Refusal};
-pub use error::{Deadlock, FabricError};
+pub use error::{Deadlock, FabricError, Imbalance};
+pub use fabric::{Fabric, Length, Refusal};
 pub use graph::{Graph, HalfDuplex, Link, LinkSettings, NodeKind};
 pub use hierarchy::{Vcs, Vppb};
+pub use ids::{DirectionId, EndpointId, LinkId, NodeId, PacketId, PortId, RequesterId, SwitchId};
 pub use link::{Carried, Links};
 pub use packet::{CHANNELS, Sizes};
 pub use params::FABRIC_PARAMS;
@@ -48,7 +47,6 @@ pub use parts::{PARTS, Part, Parts};
 pub use pattern::{Access, PATTERNS, PatternInfo, PatternSettings, Source};
 pub use requester::RequesterSettings;
 pub use routing::{Flow, Load, ROUTINGS, RoutingInfo};
-pub use run::Length;
 pub use spec::{FabricSpec, Group, LinkSpec, RangeSpec, RouteSpec, VcsSpec};
-pub use stats::{FabricStats, HopStats, RequesterStats};
+pub use stats::{Completed, FabricStats, HopStats, RequesterStats};
 pub use topology::{Shape, Skeleton, TOPOLOGIES, TopologyInfo};

@@ -1,6 +1,7 @@
 //! Packets: the messages of CXL.mem, their sizes, and the slab they live in.
 
-use super::parts::Parts;
+use super::ids::{DirectionId, PacketId, PortId};
+use super::parts::{Part, Parts};
 use sluice_cxl::{Channel, FlitMode, Packing, wire_bytes};
 use sluice_units::{LINE_BYTES, Ps};
 
@@ -46,8 +47,14 @@ impl Sizes {
     }
 }
 
-/// No packet, no direction.
-pub(super) const NONE: u32 = u32::MAX;
+/// No packet.
+const NO_PACKET: PacketId = PacketId(u32::MAX);
+
+/// No direction, of whose credits a packet would hold one.
+const NO_DIRECTION: DirectionId = DirectionId(u32::MAX);
+
+/// Nothing that coherence has to do with.
+const NO_CARGO: u32 = u32::MAX;
 
 /// A packet under way, with the history of the request that it belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -62,77 +69,145 @@ pub(super) struct Packet {
     pub parts: Parts,
     /// When it was ready for the direction for which it waits.
     pub ready: Ps,
-    /// The direction of whose credits it holds one, or [`NONE`].
-    pub held: u32,
+    /// The direction of whose credits it holds one, or [`NO_DIRECTION`].
+    credit: DirectionId,
     /// The packet behind it in a queue, or among those that are free.
-    pub next: u32,
-    /// Edge ports.
-    pub from: u16,
-    pub to: u16,
+    next: PacketId,
+    pub from: PortId,
+    pub to: PortId,
     pub channel: Channel,
     /// The channel of the credit that it holds.
-    pub held_channel: Channel,
+    credit_channel: Channel,
     pub is_write: bool,
     /// The LD-ID of its logical device.
     pub logical: u8,
     /// Switches that the request went through.
     pub hops: u8,
-    /// What it carries where memory is coherent, or [`NONE`].
-    pub message: u32,
+    /// What it carries where memory is coherent, or [`NO_CARGO`].
+    cargo: u32,
 }
 
 impl Packet {
+    /// One that sets out at `ready`, with no time spent.
+    #[inline]
+    pub fn new(from: PortId, to: PortId, channel: Channel, addr: u64, ready: Ps) -> Packet {
+        Packet {
+            addr,
+            tag: 0,
+            issued: ready,
+            parts: Parts::default(),
+            ready,
+            credit: NO_DIRECTION,
+            next: NO_PACKET,
+            from,
+            to,
+            channel,
+            credit_channel: channel,
+            is_write: channel == Channel::RwD,
+            logical: 0,
+            hops: 0,
+            cargo: NO_CARGO,
+        }
+    }
+
+    /// With a message of coherence, by its number.
+    #[inline]
+    pub fn with_cargo(self, cargo: u32) -> Packet {
+        Packet { cargo, ..self }
+    }
+
+    /// The number of its message.
+    #[inline]
+    pub fn cargo(&self) -> u32 {
+        debug_assert_ne!(self.cargo, NO_CARGO);
+        self.cargo
+    }
+
+    /// Gives the credit that it holds, by direction and channel, for one of `direction` or for
+    /// none.
+    #[inline]
+    pub fn change_credit(&mut self, direction: Option<DirectionId>) -> Option<Credit> {
+        let held = (self.credit != NO_DIRECTION).then_some(Credit {
+            direction: self.credit,
+            channel: self.credit_channel,
+        });
+        self.credit = direction.unwrap_or(NO_DIRECTION);
+        self.credit_channel = self.channel;
+        held
+    }
+
+    /// Makes a request that its memory has served at `now` the response to it.
+    #[inline]
+    pub fn answer(&mut self, now: Ps) {
+        self.parts[Part::Memory] = Ps(now.0 - self.ready.0);
+        (self.from, self.to) = (self.to, self.from);
+        self.channel = if self.is_write {
+            Channel::Ndr
+        } else {
+            Channel::Drs
+        };
+    }
+
     /// Whether it must not overtake others between the same two ends.
     pub fn is_ordered(&self) -> bool {
-        self.message != NONE && self.channel == Channel::Ndr
+        self.cargo != NO_CARGO && self.channel == Channel::Ndr
     }
+}
+
+/// Room of a receiver for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Credit {
+    /// The direction that leads to it.
+    pub direction: DirectionId,
+    /// The channel of the packet.
+    pub channel: Channel,
 }
 
 /// Packets that wait, first come, first served.
 #[derive(Clone, Copy)]
 pub(super) struct Queue {
-    head: u32,
-    tail: u32,
+    head: PacketId,
+    tail: PacketId,
 }
 
 impl Default for Queue {
     fn default() -> Queue {
         Queue {
-            head: NONE,
-            tail: NONE,
+            head: NO_PACKET,
+            tail: NO_PACKET,
         }
     }
 }
 
 impl Queue {
     pub fn is_empty(&self) -> bool {
-        self.head == NONE
+        self.head == NO_PACKET
     }
 
-    pub fn push(&mut self, packets: &mut Slab, packet: u32) {
-        packets[packet].next = NONE;
+    pub fn push(&mut self, packets: &mut Slab, packet: PacketId) {
+        packets[packet].next = NO_PACKET;
         match self.tail {
-            NONE => self.head = packet,
+            NO_PACKET => self.head = packet,
             tail => packets[tail].next = packet,
         }
         self.tail = packet;
     }
 
-    pub fn pop(&mut self, packets: &Slab) -> Option<u32> {
+    pub fn pop(&mut self, packets: &Slab) -> Option<PacketId> {
         let first = self.head;
-        if first == NONE {
+        if first == NO_PACKET {
             return None;
         }
         self.head = packets[first].next;
-        if self.head == NONE {
-            self.tail = NONE;
+        if self.head == NO_PACKET {
+            self.tail = NO_PACKET;
         }
         Some(first)
     }
 
     pub fn len(&self, packets: &Slab) -> usize {
         let (mut count, mut next) = (0, self.head);
-        while next != NONE {
+        while next != NO_PACKET {
             count += 1;
             next = packets[next].next;
         }
@@ -144,31 +219,36 @@ impl Queue {
 #[derive(Default)]
 pub(super) struct Slab {
     packets: Vec<Packet>,
-    free: Option<u32>,
+    free: Option<PacketId>,
     live: usize,
 }
 
 impl Slab {
-    pub fn add(&mut self, packet: Packet) -> u32 {
+    #[inline]
+    pub fn add(&mut self, packet: Packet) -> PacketId {
         self.live += 1;
         match self.free {
-            Some(index) => {
-                let next = self.packets[index as usize].next;
-                self.free = (next != NONE).then_some(next);
-                self.packets[index as usize] = packet;
-                index
+            Some(id) => {
+                let next = self[id].next;
+                self.free = (next != NO_PACKET).then_some(next);
+                self[id] = packet;
+                id
             }
             None => {
                 self.packets.push(packet);
-                (self.packets.len() - 1) as u32
+                PacketId(self.packets.len() as u32 - 1)
             }
         }
     }
 
-    pub fn remove(&mut self, index: u32) {
+    /// Takes a packet out.
+    #[inline]
+    pub fn remove(&mut self, id: PacketId) -> Packet {
         self.live -= 1;
-        self.packets[index as usize].next = self.free.unwrap_or(NONE);
-        self.free = Some(index);
+        let packet = self[id];
+        self[id].next = self.free.unwrap_or(NO_PACKET);
+        self.free = Some(id);
+        packet
     }
 
     /// Packets under way.
@@ -177,18 +257,18 @@ impl Slab {
     }
 }
 
-impl std::ops::Index<u32> for Slab {
+impl std::ops::Index<PacketId> for Slab {
     type Output = Packet;
 
     #[inline]
-    fn index(&self, index: u32) -> &Packet {
-        &self.packets[index as usize]
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.packets[id.index()]
     }
 }
 
-impl std::ops::IndexMut<u32> for Slab {
+impl std::ops::IndexMut<PacketId> for Slab {
     #[inline]
-    fn index_mut(&mut self, index: u32) -> &mut Packet {
-        &mut self.packets[index as usize]
+    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.packets[id.index()]
     }
 }

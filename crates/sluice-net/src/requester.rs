@@ -1,9 +1,11 @@
-//! Requesters: who asks, how much at once, how often.
+//! Requesters: who asks, how much at once, how often, and at which addresses memory is for them.
 
-use super::coherent::CacheSettings;
+use super::coherence::CacheSettings;
+use super::ids::{EndpointId, RequesterId};
 use super::pattern::{Access, Source};
 use super::stats::RequesterStats;
-use sluice_units::{Ps, Ratio};
+use sluice_cxl::HomeAgent;
+use sluice_units::{Ps, Ratio, Table};
 
 /// A requester as it is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,27 +32,89 @@ pub struct RequesterSettings {
     pub hot_lines: Ratio,
 }
 
+/// A logical device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Logical {
+    pub endpoint: EndpointId,
+    /// Its LD-ID.
+    pub id: u8,
+    /// Its first byte on the endpoint.
+    pub base: u64,
+}
+
+/// What each requester finds at its addresses.
+#[derive(Clone)]
+pub(super) struct AddressMap {
+    /// Address maps over logical devices.
+    pub homes: Vec<HomeAgent>,
+    /// Which of them each requester has.
+    pub home_of: Table<RequesterId, u32>,
+    /// Bytes that each of them maps without a gap from address 0.
+    pub mapped: Vec<u64>,
+    /// By their number in the address maps.
+    pub logical: Vec<Logical>,
+}
+
+/// A byte of a logical device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub endpoint: EndpointId,
+    /// The LD-ID.
+    pub logical: u8,
+    /// The byte of the endpoint.
+    pub addr: u64,
+}
+
+impl AddressMap {
+    /// Bytes that a requester reaches from address 0 on.
+    pub fn reach(&self, requester: RequesterId) -> u64 {
+        self.mapped[self.home_of[requester] as usize]
+    }
+
+    /// What a requester has at an address, if there is memory.
+    #[inline]
+    pub fn find(&self, requester: RequesterId, addr: u64) -> Option<Target> {
+        let home = self.homes[self.home_of[requester] as usize].home(addr)?;
+        let device = self.logical[usize::from(home.device)];
+        Some(Target {
+            endpoint: device.endpoint,
+            logical: device.id,
+            addr: device.base + home.dpa,
+        })
+    }
+}
+
 /// A requester at work.
 pub(super) struct Requester {
-    pub process: Ps,
-    pub cache_access: Ps,
+    process: Ps,
+    cache_access: Ps,
     depth: u32,
     interval: Ps,
     outstanding: u32,
     /// No request before this.
     next_at: Ps,
     /// Whether an event will let it issue.
-    pub is_woken: bool,
+    is_woken: bool,
     source: Option<Box<dyn Source>>,
-    pub stats: RequesterStats,
+    stats: RequesterStats,
 }
 
 /// Whether a requester can issue.
-pub(super) enum Turn {
+enum Turn {
     Now,
     At(Ps),
     /// When a request of its has come back, or never.
     Full,
+}
+
+/// What a requester does next.
+pub(super) enum Next {
+    /// It issues this now.
+    Issue(Access),
+    /// It is to be asked again at that time.
+    At(Ps),
+    /// It waits for a response or for an event that will come, or has no more requests.
+    Nothing,
 }
 
 impl Requester {
@@ -68,9 +132,8 @@ impl Requester {
         }
     }
 
-    /// Whether it can issue at `now`.
     #[inline]
-    pub fn turn(&self, now: Ps) -> Turn {
+    fn turn(&self, now: Ps) -> Turn {
         if self.outstanding >= self.depth {
             Turn::Full
         } else if self.next_at > now {
@@ -80,24 +143,26 @@ impl Requester {
         }
     }
 
+    /// Whether it has fewer requests under way than it can.
+    pub fn has_room(&self) -> bool {
+        self.outstanding < self.depth
+    }
+
     /// Processing, and looking into the cache.
+    #[inline]
     pub fn times(&self) -> (Ps, Ps) {
         (self.process, self.cache_access)
     }
 
-    /// Whether it has no more requests of its own.
-    pub fn is_dry(&self) -> bool {
-        self.source.is_none()
+    /// What was counted.
+    pub fn stats(&self) -> &RequesterStats {
+        &self.stats
     }
 
-    /// Takes the next request of its pattern.
-    #[inline]
-    pub fn take(&mut self) -> Option<Access> {
-        let access = self.source.as_mut()?.next();
-        if access.is_none() {
-            self.source = None;
-        }
-        access
+    /// Counts completions anew.
+    pub fn begin(&mut self) {
+        self.stats.completed = 0;
+        self.stats.latency = 0;
     }
 
     /// Gives it other requests.
@@ -105,8 +170,43 @@ impl Requester {
         self.source = Some(source);
     }
 
+    /// Whether an event is needed to let it issue. It is then taken to come.
+    pub fn needs_event(&mut self) -> bool {
+        self.source.is_some() && !std::mem::replace(&mut self.is_woken, true)
+    }
+
+    /// The event has come.
+    pub fn wake(&mut self) {
+        self.is_woken = false;
+    }
+
+    /// What it does at `now`.
     #[inline]
-    pub fn issued(&mut self, now: Ps) {
+    pub fn next(&mut self, now: Ps) -> Next {
+        match self.turn(now) {
+            Turn::Full => Next::Nothing,
+            Turn::At(at) if self.needs_event() => Next::At(at),
+            Turn::At(_) => Next::Nothing,
+            Turn::Now => match self.take() {
+                Some(access) => Next::Issue(access),
+                None => Next::Nothing,
+            },
+        }
+    }
+
+    /// Takes the next request of its pattern.
+    #[inline]
+    fn take(&mut self) -> Option<Access> {
+        let access = self.source.as_mut()?.next();
+        if access.is_none() {
+            self.source = None;
+        }
+        access
+    }
+
+    /// It issues a request: how many it issued before.
+    #[inline]
+    pub fn issue(&mut self, now: Ps) -> u64 {
         self.outstanding += 1;
         let pause = self
             .source
@@ -114,10 +214,14 @@ impl Requester {
             .map_or(Ps::ZERO, |source| source.pause());
         self.next_at = now + self.interval.max(pause);
         self.stats.issued += 1;
+        self.stats.issued - 1
     }
 
+    /// A request of its has come back.
     #[inline]
-    pub fn completed(&mut self) {
+    pub fn complete(&mut self, latency: Ps) {
         self.outstanding -= 1;
+        self.stats.completed += 1;
+        self.stats.latency += u128::from(latency.0);
     }
 }

@@ -1,8 +1,24 @@
 //! What a fabric counted.
 
+use super::ids::RequesterId;
 use super::parts::Parts;
 use sluice_stats::Histogram;
 use sluice_units::Ps;
+
+/// A request that has come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// What its sender called it; for a requester's own, how many were issued before it.
+    pub tag: u64,
+    /// Who issued it.
+    pub requester: RequesterId,
+    /// When it came back.
+    pub at: Ps,
+    /// From its issue until then.
+    pub latency: Ps,
+    /// Whether it was a write.
+    pub is_write: bool,
+}
 
 /// Requests of one requester.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +62,32 @@ pub struct FabricStats {
 }
 
 impl FabricStats {
+    /// Counts from `now` on.
+    pub(super) fn from(now: Ps) -> FabricStats {
+        FabricStats {
+            from: now,
+            until: now,
+            ..FabricStats::default()
+        }
+    }
+
+    /// Counts a request that has come back, with where its time went.
+    #[inline]
+    pub(super) fn complete(&mut self, completed: &Completed, addr: u64, parts: &Parts, hops: u8) {
+        debug_assert_eq!(parts.total(), completed.latency);
+        self.reads += u64::from(!completed.is_write);
+        self.writes += u64::from(completed.is_write);
+        self.latency.record(completed.latency);
+        let hops = usize::from(hops);
+        if self.hops.len() <= hops {
+            self.hops.resize(hops + 1, HopStats::default());
+        }
+        self.hops[hops].count += 1;
+        self.hops[hops].parts += *parts;
+        let word = completed.at.0 ^ (u64::from(completed.requester.0) << 48) ^ addr;
+        self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
     /// Requests that were completed.
     pub fn completed(&self) -> u64 {
         self.reads + self.writes

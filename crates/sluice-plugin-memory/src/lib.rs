@@ -2,7 +2,7 @@
 
 mod memory;
 
-use sluice_net::{Fabric, FabricConfig, FabricError, MemorySettings};
+use sluice_net::{EndpointId, Fabric, FabricConfig, FabricError, MemorySettings};
 
 /// A fabric as [`Fabric::new`] makes it, with the memory models of its external endpoints.
 ///
@@ -11,16 +11,15 @@ use sluice_net::{Fabric, FabricConfig, FabricError, MemorySettings};
 /// [`FabricError::NoLibrary`] if an external endpoint names none.
 pub fn fabric(config: &FabricConfig) -> Result<Fabric, FabricError> {
     let mut fabric = Fabric::new(config)?;
-    for (index, settings) in config.endpoints.iter().enumerate() {
+    for (id, settings) in (0..).map(EndpointId).zip(&config.endpoints) {
         let MemorySettings::External(library) = &settings.memory else {
             continue;
         };
-        let name = &config.graph.names[config.graph.requesters as usize + index];
-        let endpoint = name.clone();
+        let endpoint = config.graph.name(config.graph.endpoint(id)).to_owned();
         let Some(library) = library else {
             return Err(FabricError::NoLibrary { endpoint });
         };
-        let seed = config.seed ^ index as u64;
+        let seed = config.seed ^ u64::from(id.0);
         let (path, capacity) = (&library.path, settings.capacity);
         let memory = memory::load(path, &library.argument, capacity, seed);
         let memory = memory.map_err(|why| FabricError::Library {
@@ -28,7 +27,7 @@ pub fn fabric(config: &FabricConfig) -> Result<Fabric, FabricError> {
             path: path.clone(),
             why,
         })?;
-        fabric.attach(index as u32, Box::new(memory));
+        fabric.attach(id, Box::new(memory));
     }
     Ok(fabric)
 }

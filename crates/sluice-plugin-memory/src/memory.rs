@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use libloading::os::unix::Library;
 use sluice_abi::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
-use sluice_net::{Answer, ExternalMemory, MemoryRequest};
+use sluice_net::{Answer, ExternalMemory, MemoryRequest, PacketId};
 use sluice_plugin::library::{self, Loaded};
 use sluice_units::Ps;
 use std::ffi::CString;
@@ -71,7 +71,7 @@ impl ExternalMemory for ObjectMemory {
     fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer {
         let MemoryRequest { id, addr, is_write } = request;
         // SAFETY: the interface: a state that `build` made, not destroyed yet.
-        let at = unsafe { (self.request)(self.state, now.0, id, addr, is_write) };
+        let at = unsafe { (self.request)(self.state, now.0, id.0, addr, is_write) };
         if at != SLUICE_NEVER {
             self.refused += u64::from(at < now.0);
             return Answer::At(now.max(Ps(at)));
@@ -81,7 +81,7 @@ impl ExternalMemory for ObjectMemory {
             self.refused += 1;
             return Answer::At(now);
         }
-        let index = id as usize;
+        let index = id.index();
         if index >= self.owed.len() {
             self.owed.resize(index + 1, false);
         }
@@ -96,7 +96,7 @@ impl ExternalMemory for ObjectMemory {
         (at != SLUICE_NEVER).then_some(Ps(at))
     }
 
-    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(u32)) {
+    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
         let Some(advance) = self.advance else { return };
         let mut context = Context {
             owed: &mut self.owed,
@@ -122,7 +122,7 @@ impl ExternalMemory for ObjectMemory {
 struct Context<'a> {
     owed: &'a mut Vec<bool>,
     refused: &'a mut u64,
-    done: &'a mut dyn FnMut(u32),
+    done: &'a mut dyn FnMut(PacketId),
 }
 
 /// What a model calls for each request that is done.
@@ -132,7 +132,7 @@ unsafe extern "C" fn on_done(context: *mut c_void, id: u32) {
     match context.owed.get_mut(id as usize) {
         Some(owed) if *owed => {
             *owed = false;
-            (context.done)(id);
+            (context.done)(PacketId(id));
         }
         // Not one of its requests, or told before.
         _ => *context.refused += 1,

@@ -4,8 +4,8 @@ use crate::device::{PS_PER_NS, PS_PER_S};
 use crate::recorded::{Recorded, Windows, mix_degree};
 use serde_json::{Map, Value, json};
 use sluice_net::{
-    Deadlock, Fabric, FabricConfig, FabricError, FabricSpec, HopStats, Length, Part,
-    RequesterStats, Vcs, Vppb,
+    Deadlock, Fabric, FabricConfig, FabricError, FabricSpec, HopStats, Length, LinkId, Part,
+    RequesterId, RequesterStats, Vcs, Vppb,
 };
 use sluice_results::SCHEMA;
 use sluice_stats::share;
@@ -81,7 +81,7 @@ impl FabricPlan<'_> {
             stopped |= !watch(requests);
             !stopped
         };
-        fabric.run_telling(self.length, &mut watch, &mut |done| windows.done(&done))?;
+        fabric.run_with(self.length, &mut watch, &mut |done| windows.done(&done))?;
         if stopped {
             return Ok(None);
         }
@@ -226,9 +226,10 @@ fn hops(hops: &[HopStats]) -> Value {
 
 fn requesters(fabric: &Fabric, payload: u64) -> Value {
     let time = fabric.stats().time();
-    let rows = fabric.requester_stats().enumerate().map(|(index, stats)| {
+    let all = (0..).map(RequesterId).zip(fabric.requester_stats());
+    let rows = all.map(|(id, stats)| {
         json!({
-            "name": fabric.graph().names[index],
+            "name": fabric.graph().name(id.node()),
             "requests": stats.completed,
             "bandwidth_mb_s": mb_s(stats.completed * payload, time),
             "latency_mean_ns": mean_ns(stats),
@@ -246,7 +247,7 @@ fn mean_ns(stats: &RequesterStats) -> Option<f64> {
 fn vcs(fabric: &Fabric, vcs: &Vcs, payload: u64) -> Value {
     let time = fabric.stats().time();
     let graph = fabric.graph();
-    let upstream = &graph.links[vcs.link as usize];
+    let upstream = graph.link(vcs.link);
     let side = usize::from(upstream.ends[1] == vcs.switch);
     let served = |vppb: &Vppb| fabric.served(vppb.endpoint, vppb.logical);
     let vppbs = vcs.vppbs.iter().map(|vppb| {
@@ -258,32 +259,32 @@ fn vcs(fabric: &Fabric, vcs: &Vcs, payload: u64) -> Value {
         })
     });
     let requests: u64 = vcs.vppbs.iter().map(served).sum();
-    let host = fabric.requester_stats().nth(vcs.host as usize);
+    let host = fabric.requester_stats().nth(vcs.host.index());
     json!({
         "name": vcs.name,
-        "switch": graph.names[vcs.switch as usize],
-        "host": graph.names[vcs.host as usize],
+        "switch": graph.name(vcs.switch),
+        "host": graph.name(vcs.host.node()),
         "port": upstream.ports[side],
         "requests": requests,
         "bandwidth_mb_s": mb_s(requests * payload, time),
         "host_latency_mean_ns": host.and_then(mean_ns),
-        "utility": utility(fabric, vcs.link as usize),
+        "utility": utility(fabric, vcs.link),
         "vppbs": vppbs.collect::<Value>(),
     })
 }
 
 /// A link: busy share of either direction and its mean, and what it carried.
-fn link(fabric: &Fabric, index: usize) -> Value {
+fn link(fabric: &Fabric, id: LinkId) -> Value {
     let (stats, links, graph) = (fabric.stats(), fabric.links(), fabric.graph());
-    let ways = [2 * index as u32, 2 * index as u32 + 1];
+    let ways = id.directions();
     let busy = ways.map(|way| share(links.busy(way, stats.until).0, stats.time().0));
     let carried = ways.map(|way| links.carried(way));
     let [bytes, payload] = [carried.map(|c| c.bytes), carried.map(|c| c.payload)];
-    let ends = graph.links[index].ends;
+    let ends = graph.link(id).ends;
     json!({
-        "ends": ends.map(|end| &graph.names[end as usize]),
-        "ports": graph.links[index].ports,
-        "utility": utility(fabric, index),
+        "ends": ends.map(|end| graph.name(end)),
+        "ports": graph.link(id).ports,
+        "utility": utility(fabric, id),
         "busy": busy,
         "bytes": bytes,
         "efficiency": share(payload[0] + payload[1], bytes[0] + bytes[1]),
@@ -292,28 +293,28 @@ fn link(fabric: &Fabric, index: usize) -> Value {
 }
 
 /// Busy share of a link, averaged over its directions (ESF section V-D).
-fn utility(fabric: &Fabric, index: usize) -> Option<f64> {
+fn utility(fabric: &Fabric, id: LinkId) -> Option<f64> {
     let (stats, links) = (fabric.stats(), fabric.links());
-    let ways = [2 * index as u32, 2 * index as u32 + 1];
+    let ways = id.directions();
     let busy: u64 = ways.iter().map(|way| links.busy(*way, stats.until).0).sum();
     share(busy, 2 * stats.time().0)
 }
 
 /// Links by falling utility, those of the same in the graph's order.
-fn by_utility(fabric: &Fabric) -> Vec<usize> {
-    let links = 0..fabric.graph().links.len();
-    let mut order: Vec<(usize, f64)> = links
-        .map(|index| (index, utility(fabric, index).unwrap_or(0.0)))
+fn by_utility(fabric: &Fabric) -> Vec<LinkId> {
+    let links = (0..fabric.graph().links.len() as u32).map(LinkId);
+    let mut order: Vec<(LinkId, f64)> = links
+        .map(|id| (id, utility(fabric, id).unwrap_or(0.0)))
         .collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1));
-    order.into_iter().map(|(index, _)| index).collect()
+    order.into_iter().map(|(id, _)| id).collect()
 }
 
 fn links(fabric: &Fabric) -> Value {
     let busiest = by_utility(fabric);
     let mut told = busiest[..busiest.len().min(LINKS)].to_vec();
     told.sort_unstable();
-    told.into_iter().map(|index| link(fabric, index)).collect()
+    told.into_iter().map(|id| link(fabric, id)).collect()
 }
 
 fn busiest(fabric: &Fabric) -> Value {

@@ -4,7 +4,7 @@ use crate::device::PS_PER_NS;
 use crate::fabric::FabricRunError;
 use serde_json::{Value, json};
 use sluice_driver::recording::{Recording, SpreadInfo};
-use sluice_net::{Completed, Fabric, FabricConfig};
+use sluice_net::{Completed, Fabric, FabricConfig, RequesterId};
 use sluice_units::Ps;
 
 /// What the requesters replay.
@@ -28,7 +28,7 @@ impl Recorded {
     ) -> Result<(), FabricRunError> {
         let requesters = config.requesters.len() as u32;
         let needed = self.spread.spread.footprint(&self.recording, requesters);
-        let reach = (0..requesters as usize).map(|requester| config.reach(requester));
+        let reach = (0..requesters).map(|requester| config.reach(RequesterId(requester)));
         let reach = reach.min().unwrap_or(0);
         if needed.0 > reach {
             return Err(FabricRunError::TooLarge {
@@ -42,7 +42,7 @@ impl Recorded {
             .spread
             .spread
             .sources(&self.recording, requesters, self.instruction);
-        for (requester, source) in (0..).zip(sources) {
+        for (requester, source) in (0..).map(RequesterId).zip(sources) {
             fabric.replay(requester, source);
         }
         Ok(())
@@ -135,7 +135,7 @@ mod tests {
         for number in 1..=14 {
             windows.done(&Completed {
                 tag: number,
-                requester: 0,
+                requester: RequesterId(0),
                 at: Ps(1_000 * number),
                 latency: Ps(1),
                 is_write: number % 4 == 0,

@@ -34,11 +34,9 @@ fn ran(set: &[(&str, &str)], groups: Vec<Group>) -> Ran {
     };
     let mut latencies = vec![Vec::new(); config.graph.requesters as usize];
     let mut done = |it: sluice_net::Completed| {
-        latencies[it.requester as usize].push(it.latency.0 as f64 / 1e3);
+        latencies[it.requester.index()].push(it.latency.0 as f64 / 1e3);
     };
-    fabric
-        .run_telling(length, &mut |_| true, &mut done)
-        .unwrap();
+    fabric.run_with(length, &mut |_| true, &mut done).unwrap();
     fabric.balance().unwrap();
     let object = fabric_statistics(&fabric, &config);
     Ran {
@@ -173,7 +171,7 @@ fn all_links_are_told_and_the_busiest_is_one_of_them() {
     let graph = ran.fabric.graph();
     assert_eq!(told.len(), graph.links.len());
     for (row, link) in told.iter().zip(&graph.links) {
-        let ends = link.ends.map(|end| graph.names[end as usize].clone());
+        let ends = link.ends.map(|end| graph.name(end).to_owned());
         assert_eq!(row["ends"], Value::from(ends.to_vec()));
         let busy = [0, 1].map(|way| number(row, &format!("/busy/{way}")));
         near(number(row, "/utility"), mean(&busy), "utility");

@@ -3,10 +3,10 @@
 use super::hierarchy::Reach;
 use super::nodes::Nodes;
 use super::wiring::valid;
-use crate::config::Logical;
 use crate::endpoint::EndpointSettings;
 use crate::error::FabricError;
-use crate::requester::RequesterSettings;
+use crate::ids::{EndpointId, RequesterId};
+use crate::requester::{AddressMap, Logical, RequesterSettings};
 use crate::spec::{FabricSpec, RangeSpec};
 use sluice_cxl::{GRANULARITIES, HomeAgent, WAYS, Window};
 use sluice_units::{Bytes, LINE_BYTES};
@@ -30,7 +30,7 @@ pub(super) fn devices(endpoints: &Nodes<EndpointSettings>) -> Devices {
         let name = &endpoints.names[endpoint];
         for id in 0..settings.logical_devices {
             devices.logical.push(Logical {
-                endpoint: endpoint as u16,
+                endpoint: EndpointId(endpoint as u32),
                 id: id as u8,
                 base: u64::from(id) * settings.each(),
             });
@@ -44,31 +44,21 @@ pub(super) fn devices(endpoints: &Nodes<EndpointSettings>) -> Devices {
     devices
 }
 
-/// Address maps, and who has which.
-pub(super) struct Map {
-    pub homes: Vec<HomeAgent>,
-    pub home_of: Vec<u32>,
-    pub mapped: Vec<u64>,
-}
-
+/// What each requester finds at its addresses.
 pub(super) fn map(
     spec: &FabricSpec,
     requesters: &Nodes<RequesterSettings>,
-    devices: &Devices,
+    devices: Devices,
     reach: &Reach,
-) -> Result<Map, FabricError> {
+) -> Result<AddressMap, FabricError> {
     let mapper = Mapper {
         spec,
         requesters,
-        devices,
+        devices: &devices,
         reach,
         granularity: spec.raw.bytes("map.granularity").map_or(0, |bytes| bytes.0),
     };
-    let mut map = Map {
-        homes: Vec::new(),
-        home_of: Vec::new(),
-        mapped: Vec::new(),
-    };
+    let (mut homes, mut home_of, mut mapped_bytes) = (Vec::new(), Vec::new(), Vec::new());
     let hosts = &requesters.names;
     for range in &spec.ranges {
         if let Some(name) = range.hosts.iter().find(|name| !hosts.contains(name)) {
@@ -77,33 +67,38 @@ pub(super) fn map(
     }
     // Hosts that reach the same by the same ranges share a map.
     let mut known = BTreeMap::new();
-    for (requester, settings) in requesters.settings.iter().enumerate() {
+    for (requester, settings) in (0..).map(RequesterId).zip(&requesters.settings) {
         let key = (reach.of[requester], mapper.ranges(requester));
         let home = match known.get(&key) {
             Some(home) => *home,
             None => {
                 let (home, mapped) = mapper.home(requester, &key.1)?;
-                map.homes.push(home);
-                map.mapped.push(mapped);
-                let home = map.homes.len() as u32 - 1;
+                homes.push(home);
+                mapped_bytes.push(mapped);
+                let home = homes.len() as u32 - 1;
                 known.insert(key, home);
                 home
             }
         };
-        map.home_of.push(home);
-        let mapped = map.mapped[home as usize];
+        home_of.push(home);
+        let mapped = mapped_bytes[home as usize];
         let footprint = settings.footprint.unwrap_or(mapped);
         if footprint > mapped || footprint < 2 * LINE_BYTES {
             return mapper.wrong(format!(
                 "`{}`: requester.footprint is {}, but {} are mapped without a gap from address 0; \
                  give it from 128B to that",
-                requesters.names[requester],
+                requesters.names[requester.index()],
                 Bytes(footprint),
                 Bytes(mapped)
             ));
         }
     }
-    Ok(map)
+    Ok(AddressMap {
+        homes,
+        home_of: home_of.into_iter().collect(),
+        mapped: mapped_bytes,
+        logical: devices.logical,
+    })
 }
 
 fn unknown(range: &RangeSpec, what: &'static str, name: &str, names: &[String]) -> FabricError {
@@ -129,17 +124,21 @@ impl Mapper<'_> {
     }
 
     /// The file's ranges that a requester has, by number.
-    fn ranges(&self, requester: usize) -> Vec<usize> {
-        let name = &self.requesters.names[requester];
+    fn ranges(&self, requester: RequesterId) -> Vec<usize> {
+        let name = &self.requesters.names[requester.index()];
         let all = self.spec.ranges.iter().enumerate();
         all.filter(|(_, range)| range.hosts.is_empty() || range.hosts.contains(name))
             .map(|(number, _)| number)
             .collect()
     }
 
-    fn home(&self, requester: usize, ranges: &[usize]) -> Result<(HomeAgent, u64), FabricError> {
+    fn home(
+        &self,
+        requester: RequesterId,
+        ranges: &[usize],
+    ) -> Result<(HomeAgent, u64), FabricError> {
         let set = &self.reach.sets[self.reach.of[requester] as usize];
-        let name = &self.requesters.names[requester];
+        let name = &self.requesters.names[requester.index()];
         if set.is_empty() {
             return self.wrong(format!("`{name}` reaches no device"));
         }
@@ -184,17 +183,17 @@ impl Mapper<'_> {
     }
 
     /// A range of the file's.
-    fn window(&self, requester: usize, range: &RangeSpec) -> Result<Window, FabricError> {
+    fn window(&self, requester: RequesterId, range: &RangeSpec) -> Result<Window, FabricError> {
         let names = &self.devices.names;
         let set = &self.reach.sets[self.reach.of[requester] as usize];
         let mut targets = Vec::new();
         for name in &range.targets {
-            let place = names.iter().position(|known| known == name);
-            let place = place.ok_or_else(|| unknown(range, "endpoint", name, names))? as u16;
-            if !set.contains(&place) {
-                return self.elsewhere(requester, range, place);
+            let device = names.iter().position(|known| known == name);
+            let device = device.ok_or_else(|| unknown(range, "endpoint", name, names))? as u16;
+            if !set.contains(&device) {
+                return self.elsewhere(requester, range, device);
             }
-            targets.push(place);
+            targets.push(device);
         }
         Ok(Window {
             name: range.name.clone(),
@@ -208,17 +207,17 @@ impl Mapper<'_> {
     /// A host would have an address of a device that is not in its hierarchy.
     fn elsewhere<T>(
         &self,
-        requester: usize,
+        requester: RequesterId,
         range: &RangeSpec,
-        place: u16,
+        device: u16,
     ) -> Result<T, FabricError> {
         let owner = self.reach.vcs.iter();
-        let mut owner = owner.filter(|vcs| vcs.vppbs.iter().any(|vppb| vppb.place == place));
+        let mut owner = owner.filter(|vcs| vcs.vppbs.iter().any(|vppb| vppb.device == device));
         let bound = match owner.next() {
             Some(vcs) => format!("is bound to vcs `{}`", vcs.name),
             None => "is bound to none".to_owned(),
         };
-        let host = &self.requesters.names[requester];
+        let host = &self.requesters.names[requester.index()];
         let has = match self.reach.of[requester] {
             0 => "no vcs".to_owned(),
             set => format!("vcs `{}`", self.reach.vcs[set as usize - 1].name),
@@ -227,7 +226,7 @@ impl Mapper<'_> {
             "range `{}`: `{host}` has {has} and cannot reach `{}`, which {bound}; name the \
              range's hosts, or bind it to theirs",
             range.name,
-            self.devices.names[usize::from(place)]
+            self.devices.names[usize::from(device)]
         ))
     }
 }

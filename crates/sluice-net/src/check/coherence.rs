@@ -1,7 +1,7 @@
 //! Local caches, agents and filters.
 
-use crate::coherent::{CacheSettings, CoherenceSettings, FILTERS};
-use sluice_cxl::dcoh::{Blocks, REPLACEMENTS, victim};
+use crate::coherence::{CacheSettings, CoherenceSettings, FILTERS};
+use sluice_cxl::coherence::{Blocks, REPLACEMENTS, victim};
 use sluice_params::{ConfigError, RawConfig};
 
 /// The local cache of a group of requesters.

@@ -5,7 +5,9 @@ use super::wiring::{node, valid};
 use crate::error::FabricError;
 use crate::graph::{Graph, NodeKind};
 use crate::hierarchy::{Vcs, Vppb};
+use crate::ids::{EndpointId, LinkId, NodeId, RequesterId};
 use crate::spec::{FabricSpec, VcsSpec};
+use sluice_units::Table;
 
 /// Who reaches what.
 pub(super) struct Reach {
@@ -13,16 +15,16 @@ pub(super) struct Reach {
     /// Sets of logical devices: first those of hosts without a hierarchy, then one for each vcs.
     pub sets: Vec<Vec<u16>>,
     /// The set of each requester.
-    pub of: Vec<u32>,
+    pub of: Table<RequesterId, u32>,
     /// Whether each endpoint is on a divided switch.
-    divided: Vec<bool>,
+    divided: Table<EndpointId, bool>,
 }
 
 impl Reach {
     /// Whether there must be a way between a requester and an endpoint.
-    pub fn needs(&self, requester: u32, endpoint: u32) -> bool {
-        match self.of[requester as usize] {
-            0 => !self.divided[endpoint as usize],
+    pub fn needs(&self, requester: RequesterId, endpoint: EndpointId) -> bool {
+        match self.of[requester] {
+            0 => !self.divided[endpoint],
             set => {
                 let vppbs = &self.vcs[set as usize - 1].vppbs;
                 vppbs.iter().any(|vppb| vppb.endpoint == endpoint)
@@ -39,8 +41,8 @@ pub(super) fn reach(
     let mut reach = Reach {
         vcs: Vec::new(),
         sets: vec![Vec::new()],
-        of: vec![0; graph.requesters as usize],
-        divided: vec![false; graph.endpoints as usize],
+        of: Table::filled(graph.requesters, 0),
+        divided: Table::filled(graph.endpoints, false),
     };
     for one in &spec.vcs {
         let checker = Checker {
@@ -49,9 +51,9 @@ pub(super) fn reach(
             one,
         };
         let vcs = checker.vcs(&reach)?;
-        reach.of[vcs.host as usize] = reach.sets.len() as u32;
+        reach.of[vcs.host] = reach.sets.len() as u32;
         // The address map has them in the order of the vPPBs.
-        let mut set: Vec<u16> = vcs.vppbs.iter().map(|vppb| vppb.place).collect();
+        let mut set: Vec<u16> = vcs.vppbs.iter().map(|vppb| vppb.device).collect();
         set.extend(checker.local(vcs.host));
         reach.sets.push(set);
         reach.vcs.push(vcs);
@@ -60,17 +62,22 @@ pub(super) fn reach(
         divide(graph, vcs, &reach.of, &mut reach.divided)?;
     }
     let whole = devices.logical.iter().enumerate();
-    let whole = whole.filter(|(_, device)| !reach.divided[usize::from(device.endpoint)]);
+    let whole = whole.filter(|(_, device)| !reach.divided[device.endpoint]);
     reach.sets[0] = whole.map(|(place, _)| place as u16).collect();
     Ok(reach)
 }
 
 /// Marks the endpoints of a divided switch, and checks who else is on it.
-fn divide(graph: &Graph, vcs: &Vcs, of: &[u32], divided: &mut [bool]) -> Result<(), FabricError> {
+fn divide(
+    graph: &Graph,
+    vcs: &Vcs,
+    of: &Table<RequesterId, u32>,
+    divided: &mut Table<EndpointId, bool>,
+) -> Result<(), FabricError> {
     let wrong = |message| Err(refusal(&vcs.name, message));
-    let switch = &graph.names[vcs.switch as usize];
+    let switch = graph.name(vcs.switch);
     for (_, end, _) in on(graph, vcs.switch) {
-        let name = &graph.names[end as usize];
+        let name = graph.name(end);
         match graph.kind(end) {
             NodeKind::Switch(_) => {
                 return wrong(format!(
@@ -78,29 +85,32 @@ fn divide(graph: &Graph, vcs: &Vcs, of: &[u32], divided: &mut [bool]) -> Result<
                      hierarchies has hosts and devices only"
                 ));
             }
-            NodeKind::Requester(host) if of[host as usize] == 0 => {
+            NodeKind::Requester(host) if of[host] == 0 => {
                 return wrong(format!(
                     "`{name}` is on `{switch}` too, and upstream of no vcs; give it a [[vcs]]"
                 ));
             }
             NodeKind::Requester(_) => (),
-            NodeKind::Endpoint(endpoint) => divided[endpoint as usize] = true,
+            NodeKind::Endpoint(endpoint) => divided[endpoint] = true,
         }
     }
     Ok(())
 }
 
 /// The links of a switch: their numbers, their other ends, and their ports at the switch.
-fn on(graph: &Graph, switch: u32) -> impl Iterator<Item = (u32, u32, u32)> {
-    let sides = (0..).zip(&graph.links).flat_map(move |(number, link)| {
-        let side = |here: usize| {
-            let at = (link.ends[here] == switch)
-                .then(|| link.ports[here])
-                .flatten();
-            at.map(|port| (number, link.ends[1 - here], port))
-        };
-        [side(0), side(1)]
-    });
+fn on(graph: &Graph, switch: NodeId) -> impl Iterator<Item = (LinkId, NodeId, u32)> {
+    let sides = (0..)
+        .map(LinkId)
+        .zip(&graph.links)
+        .flat_map(move |(number, link)| {
+            let side = |here: usize| {
+                let at = (link.ends[here] == switch)
+                    .then(|| link.ports[here])
+                    .flatten();
+                at.map(|port| (number, link.ends[1 - here], port))
+            };
+            [side(0), side(1)]
+        });
     sides.flatten()
 }
 
@@ -143,8 +153,8 @@ impl Checker<'_> {
         let hosts = &edges[..graph.requesters as usize];
         let host = hosts.iter().position(|name| *name == one.upstream);
         let host = host.ok_or_else(|| self.unknown("requester", &one.upstream, valid(hosts)))?;
-        let host = host as u32;
-        let mut links = on(graph, switch).filter(|(_, end, _)| *end == host);
+        let host = RequesterId(host as u32);
+        let mut links = on(graph, switch).filter(|(_, end, _)| *end == host.node());
         let (link, more) = (links.next(), links.next());
         let Some((link, _, _)) = link.filter(|_| more.is_none()) else {
             let count = if more.is_some() {
@@ -155,7 +165,7 @@ impl Checker<'_> {
             let message = format!("`{}` has {count} link to `{}`", one.upstream, one.switch);
             return self.wrong(format!("{message}; an upstream port is one link"));
         };
-        if let set @ 1.. = before.of[host as usize] {
+        if let set @ 1.. = before.of[host] {
             let other = &before.vcs[set as usize - 1].name;
             let message = format!("`{}` is upstream of vcs `{other}` already", one.upstream);
             return self.wrong(message);
@@ -167,7 +177,7 @@ impl Checker<'_> {
             let others = before.vcs.iter();
             let others = others.flat_map(|vcs| vcs.vppbs.iter().map(|other| (&vcs.name, other)));
             let mut bound = mine.chain(others);
-            if let Some((owner, _)) = bound.find(|(_, other)| other.place == vppb.place) {
+            if let Some((owner, _)) = bound.find(|(_, other)| other.device == vppb.device) {
                 let message = format!("`{}` is bound to vcs `{owner}` already", vppb.name);
                 return self.wrong(message);
             }
@@ -186,19 +196,18 @@ impl Checker<'_> {
     }
 
     /// A device by its name, or by `SWITCH:PORT` and the LD-ID behind a dot.
-    fn vppb(&self, switch: u32, name: &str) -> Result<Vppb, FabricError> {
+    fn vppb(&self, switch: NodeId, name: &str) -> Result<Vppb, FabricError> {
         let named = match name.split_once(':') {
             Some((at, port)) => self.in_port(switch, at, port)?,
             None => name.to_owned(),
         };
-        let place = self.devices.names.iter().position(|known| *known == named);
-        let place = place.ok_or_else(|| {
+        let number = self.devices.names.iter().position(|known| *known == named);
+        let number = number.ok_or_else(|| {
             let names = self.devices.names.clone();
             self.unknown("device", name, valid(&names))
         })?;
-        let device = self.devices.logical[place];
-        let endpoint = u32::from(device.endpoint);
-        let node = self.graph.requesters + endpoint;
+        let device = self.devices.logical[number];
+        let node = self.graph.endpoint(device.endpoint);
         let link = on(self.graph, switch).find(|(_, end, _)| *end == node);
         let Some((_, _, port)) = link else {
             let switch = &self.one.switch;
@@ -208,15 +217,15 @@ impl Checker<'_> {
         };
         Ok(Vppb {
             name: named,
-            endpoint,
+            endpoint: device.endpoint,
             logical: device.id,
             port,
-            place: place as u16,
+            device: number as u16,
         })
     }
 
     /// The name of the device in a port.
-    fn in_port(&self, switch: u32, at: &str, port: &str) -> Result<String, FabricError> {
+    fn in_port(&self, switch: NodeId, at: &str, port: &str) -> Result<String, FabricError> {
         if at != self.one.switch {
             return Err(self.unknown("port's switch", at, self.one.switch.clone()));
         }
@@ -227,12 +236,12 @@ impl Checker<'_> {
         let wanted = number.parse().ok();
         let found = on(self.graph, switch)
             .find(|(_, end, port)| Some(*port) == wanted && !self.graph.forwards(*end));
-        let found = found.filter(|(_, end, _)| *end >= self.graph.requesters);
+        let found = found.filter(|(_, end, _)| end.0 >= self.graph.requesters);
         match found {
-            Some((_, end, _)) => Ok(format!("{}{logical}", self.graph.names[end as usize])),
+            Some((_, end, _)) => Ok(format!("{}{logical}", self.graph.name(end))),
             None => {
                 let ports = on(self.graph, switch);
-                let ports = ports.filter(|(_, end, _)| *end >= self.graph.requesters);
+                let ports = ports.filter(|(_, end, _)| end.0 >= self.graph.requesters);
                 let ports: Vec<String> = ports.map(|(_, _, port)| port.to_string()).collect();
                 Err(self.unknown("port with a device", port, valid(&ports)))
             }
@@ -240,19 +249,18 @@ impl Checker<'_> {
     }
 
     /// Memory on links of the host's own.
-    fn local(&self, host: u32) -> Vec<u16> {
+    fn local(&self, host: RequesterId) -> Vec<u16> {
+        let host = host.node();
         let links = self.graph.links.iter().map(|link| link.ends);
         let others = links.filter_map(|ends| match ends {
             [a, b] if a == host => Some(b),
             [a, b] if b == host => Some(a),
             _ => None,
         });
-        let others: Vec<u32> = others.filter(|end| !self.graph.forwards(*end)).collect();
+        let others: Vec<NodeId> = others.filter(|end| !self.graph.forwards(*end)).collect();
         let devices = (0..).zip(&self.devices.logical);
-        let local = devices.filter(|(_, device)| {
-            let node = self.graph.requesters + u32::from(device.endpoint);
-            others.contains(&node)
-        });
+        let local =
+            devices.filter(|(_, device)| others.contains(&self.graph.endpoint(device.endpoint)));
         local.map(|(place, _)| place).collect()
     }
 }

@@ -8,9 +8,10 @@ mod wiring;
 
 use super::config::FabricConfig;
 use super::error::FabricError;
+use super::ids::{EndpointId, NodeId, RequesterId};
 use super::packet::Sizes;
 use super::pattern::PATTERNS;
-use super::routing::{ROUTINGS, Table, Unreachable};
+use super::routing::{ROUTINGS, RoutingTable, Unreachable};
 use super::spec::FabricSpec;
 use sluice_cxl::FlitMode;
 use sluice_params::{ConfigError, RawConfig};
@@ -30,17 +31,18 @@ impl FabricConfig {
         let devices = addresses::devices(&endpoints);
         let reach = hierarchy::reach(spec, &graph, &devices)?;
         let unreachable = |Unreachable { from, to }| FabricError::Disconnected {
-            from: graph.names[from as usize].clone(),
-            to: graph.names[to as usize].clone(),
+            from: graph.name(from).to_owned(),
+            to: graph.name(to).to_owned(),
         };
-        let table = Table::shortest(&graph, &|requester, endpoint| {
-            reach.needs(requester, endpoint)
+        let table = RoutingTable::shortest(&graph, &|requester: NodeId, endpoint: NodeId| {
+            let endpoint = EndpointId(endpoint.0 - graph.requesters);
+            reach.needs(RequesterId(requester.0), endpoint)
         });
         let mut table = table.map_err(unreachable)?;
         wiring::route(spec, &graph, &mut table)?;
         let name = raw.choice("routing.policy");
         let routing = ROUTINGS.iter().find(|routing| routing.name == name);
-        let map = addresses::map(spec, &requesters, &devices, &reach)?;
+        let addresses = addresses::map(spec, &requesters, devices, &reach)?;
         let pattern = |name| PATTERNS.iter().find(|pattern| pattern.name == name);
         let patterns = requesters.settings.iter().map(|r| pattern(r.pattern));
         let patterns: Option<Vec<_>> = patterns.collect();
@@ -52,10 +54,7 @@ impl FabricConfig {
             seed,
             switches: wiring.switches,
             is_bus: wiring.is_bus,
-            homes: map.homes,
-            home_of: map.home_of,
-            mapped: map.mapped,
-            logical: devices.logical,
+            addresses,
             vcs: reach.vcs,
             table,
             patterns: patterns.expect("a choice comes from its registry"),

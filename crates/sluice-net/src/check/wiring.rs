@@ -4,22 +4,23 @@ use super::nodes::{Nodes, expand};
 use crate::endpoint::EndpointSettings;
 use crate::error::FabricError;
 use crate::graph::{Graph, HalfDuplex, Link, LinkSettings};
+use crate::ids::{NodeId, SwitchId};
 use crate::requester::RequesterSettings;
-use crate::routing::Table;
+use crate::routing::RoutingTable;
 use crate::spec::{FabricSpec, LinkSpec, with};
 use crate::topology::{Shape, TOPOLOGIES};
 use sluice_params::RawConfig;
-use sluice_units::Ps;
+use sluice_units::{Ps, Table};
 
 /// Nodes and links, with what the switches take.
 pub(super) struct Wiring {
     pub graph: Graph,
-    pub switches: Vec<Ps>,
+    pub switches: Table<SwitchId, Ps>,
     pub is_bus: bool,
 }
 
-/// A link that is none: its ends are one place.
-const SAME_PLACE: LinkSettings = LinkSettings {
+/// What joins a device with an end of a bus: nothing lies between them.
+const NO_LINK: LinkSettings = LinkSettings {
     bandwidth: None,
     latency: Ps::ZERO,
     port_latency: Ps::ZERO,
@@ -87,16 +88,17 @@ impl Wirer<'_> {
         let first = graph.edges();
         let names = (0..skeleton.switches).map(|index| format!("s{index}"));
         graph.names.extend(names);
-        let places = (0..).zip(&skeleton.places);
-        let ends = places.map(|(edge, leaf)| [edge, first + leaf]);
-        let joins = skeleton.joins.iter().map(|join| join.map(|at| first + at));
+        let switch = |number| NodeId(first + number);
+        let devices = (0..).map(NodeId).zip(&skeleton.switch_of);
+        let ends = devices.map(|(device, number)| [device, switch(*number)]);
+        let joins = skeleton.joins.iter().map(|join| join.map(switch));
         for ends in ends.chain(joins) {
-            let is_place = skeleton.is_bus && ends[0] < first;
+            let is_at_bus = skeleton.is_bus && ends[0].0 < first;
             graph.links.push(Link {
                 ends,
                 ports: [None; 2],
-                settings: match is_place {
-                    true => SAME_PLACE,
+                settings: match is_at_bus {
+                    true => NO_LINK,
                     false => self.link(&graph, ends, &Set::new())?,
                 },
             });
@@ -112,7 +114,7 @@ impl Wirer<'_> {
         };
         Ok(Wiring {
             graph,
-            switches: vec![latency; skeleton.switches as usize],
+            switches: Table::filled(skeleton.switches, latency),
             is_bus: skeleton.is_bus,
         })
     }
@@ -128,7 +130,7 @@ impl Wirer<'_> {
         let mut found = false;
         for link in &mut graph.links {
             let is_same = link.ends == [a, b];
-            if (is_same || link.ends == [b, a]) && link.settings != SAME_PLACE {
+            if (is_same || link.ends == [b, a]) && link.settings != NO_LINK {
                 let [first, second] = changed.ports;
                 link.ports = if is_same {
                     [first, second]
@@ -142,7 +144,7 @@ impl Wirer<'_> {
         if found {
             return Ok(());
         }
-        let [a, b] = changed.ends.map(|end| &graph.names[end as usize]);
+        let [a, b] = changed.ends.map(|end| graph.name(end));
         let message = format!(
             "it makes its own links, and none joins `{a}` and `{b}`; for [[links]] of your own \
              give topology.kind = \"list\""
@@ -165,7 +167,7 @@ impl Wirer<'_> {
         }
         Ok(Wiring {
             graph,
-            switches: latencies,
+            switches: latencies.into_iter().collect(),
             is_bus: false,
         })
     }
@@ -177,7 +179,7 @@ impl Wirer<'_> {
             name: name.to_owned(),
             valid,
         };
-        let (mut ends, mut ports) = ([0; 2], [None; 2]);
+        let (mut ends, mut ports) = ([NodeId(0); 2], [None; 2]);
         for (side, end) in spec.ends.iter().enumerate() {
             let (name, port) = match end.split_once(':') {
                 Some((name, port)) => (name, Some(port)),
@@ -200,8 +202,13 @@ impl Wirer<'_> {
     }
 
     /// The settings of a link: the fabric's, changed by its ends' groups, then by its own.
-    fn link(&self, graph: &Graph, ends: [u32; 2], own: &Set) -> Result<LinkSettings, FabricError> {
-        let ports = ends.iter().filter_map(|end| self.ports.get(*end as usize));
+    fn link(
+        &self,
+        graph: &Graph,
+        ends: [NodeId; 2],
+        own: &Set,
+    ) -> Result<LinkSettings, FabricError> {
+        let ports = ends.iter().filter_map(|end| self.ports.get(end.index()));
         let set: Set = ports
             .flat_map(|set| set.iter())
             .chain(own)
@@ -211,10 +218,7 @@ impl Wirer<'_> {
             return Ok(self.alike);
         }
         let raw = with(&self.spec.raw, "link", &set).map_err(|source| FabricError::Element {
-            element: format!(
-                "link {}-{}",
-                graph.names[ends[0] as usize], graph.names[ends[1] as usize]
-            ),
+            element: format!("link {}-{}", graph.name(ends[0]), graph.name(ends[1])),
             source,
         })?;
         Ok(settings(&raw))
@@ -236,9 +240,9 @@ fn settings(raw: &RawConfig) -> LinkSettings {
     }
 }
 
-pub(super) fn node(graph: &Graph, name: &str) -> Option<u32> {
-    let place = graph.names.iter().position(|known| known == name);
-    place.map(|place| place as u32)
+pub(super) fn node(graph: &Graph, name: &str) -> Option<NodeId> {
+    let number = graph.names.iter().position(|known| known == name);
+    number.map(|number| NodeId(number as u32))
 }
 
 /// Names for a message: all of a few, the first of many.
@@ -253,7 +257,7 @@ pub(super) fn valid(names: &[String]) -> String {
 pub(super) fn route(
     spec: &FabricSpec,
     graph: &Graph,
-    table: &mut Table,
+    table: &mut RoutingTable,
 ) -> Result<(), FabricError> {
     for route in &spec.routes {
         let element = format!("route at {} to {}", route.at, route.to);
@@ -268,26 +272,24 @@ pub(super) fn route(
         let at = at.ok_or_else(|| unknown("switch", &route.at, switches))?;
         let to = node(graph, &route.to).filter(|to| !graph.forwards(*to));
         let to = to.ok_or_else(|| unknown("requester or endpoint", &route.to, edges))?;
-        let leaving = &graph.leaving()[at as usize];
+        let exits = &graph.exits()[at];
         let mut ways = Vec::new();
         for via in &route.via {
             let next = node(graph, via);
-            let found = leaving.iter().copied().filter(|direction| {
-                let end = graph.direction(*direction).1;
-                Some(end) == next && (end == to || graph.forwards(end))
-            });
+            let found = exits
+                .iter()
+                .filter(|exit| Some(exit.to) == next && (exit.to == to || graph.forwards(exit.to)));
             let before = ways.len();
-            ways.extend(found);
+            ways.extend(found.map(|exit| exit.direction));
             if ways.len() == before {
-                let ends = leaving.iter().map(|way| graph.direction(*way).1);
-                let names: Vec<String> =
-                    ends.map(|end| graph.names[end as usize].clone()).collect();
+                let names = exits.iter().map(|exit| graph.name(exit.to).to_owned());
+                let names: Vec<String> = names.collect();
                 return Err(unknown("neighbour on the way", via, &names));
             }
         }
         table.set(at, to, &ways);
     }
-    let mut targets: Vec<u32> = spec
+    let mut targets: Vec<NodeId> = spec
         .routes
         .iter()
         .filter_map(|r| node(graph, &r.to))
@@ -296,9 +298,9 @@ pub(super) fn route(
     targets.dedup();
     for to in targets {
         if let Some(circle) = table.circle(graph, to) {
-            let names: Vec<&str> = circle.iter().map(|n| &*graph.names[*n as usize]).collect();
+            let names: Vec<&str> = circle.iter().map(|node| graph.name(*node)).collect();
             return Err(FabricError::Loop {
-                to: graph.names[to as usize].clone(),
+                to: graph.name(to).to_owned(),
                 path: names.join(" to "),
             });
         }

@@ -1,8 +1,8 @@
 //! Parameters: requesters' caches and the agents that keep them coherent.
 
 use super::TIME;
-use crate::coherent::FILTERS;
-use sluice_cxl::dcoh::{BLOCK_LINES_MAX, REPLACEMENTS, TRACKERS_MAX, VICTIMS};
+use crate::coherence::FILTERS;
+use sluice_cxl::coherence::{BLOCK_LINES_MAX, REPLACEMENTS, TRACKERS_MAX, VICTIMS};
 use sluice_params::{Choice, Kind, Param};
 
 fn victims() -> Vec<Choice> {

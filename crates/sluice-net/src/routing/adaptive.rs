@@ -2,6 +2,7 @@
 
 use super::oblivious::mixed;
 use super::{Flow, Load, RoutingInfo};
+use crate::ids::DirectionId;
 
 pub(super) const ADAPTIVE: RoutingInfo = RoutingInfo {
     name: "adaptive",
@@ -17,7 +18,7 @@ pub(super) const TWO: RoutingInfo = RoutingInfo {
     choose: shorter_of_two,
 };
 
-fn shortest(ways: &[u32], flow: Flow, load: Load<'_>) -> u32 {
+fn shortest(ways: &[DirectionId], flow: Flow, load: Load<'_>) -> DirectionId {
     let start = (flow.sequence % ways.len() as u64) as usize;
     let (before, from) = ways.split_at(start);
     let turned = from.iter().chain(before).copied();
@@ -25,7 +26,7 @@ fn shortest(ways: &[u32], flow: Flow, load: Load<'_>) -> u32 {
     shortest.expect("there are at least two ways")
 }
 
-fn shorter_of_two(ways: &[u32], flow: Flow, load: Load<'_>) -> u32 {
+fn shorter_of_two(ways: &[DirectionId], flow: Flow, load: Load<'_>) -> DirectionId {
     let (draw, count) = (mixed(flow.sequence), ways.len() as u64);
     let first = draw % count;
     let second = (first + 1 + (draw >> 32) % (count - 1)) % count;

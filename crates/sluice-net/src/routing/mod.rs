@@ -1,22 +1,25 @@
-//! Which of several shortest ways a packet takes. A new policy is a line in [`ROUTINGS`] with its
-//! function.
+//! Which way packets go: tables of shortest ways, and policies that choose among several. A new
+//! policy is a line in [`ROUTINGS`] with its function.
 
 mod adaptive;
 mod oblivious;
+mod router;
 mod table;
 
-pub(super) use table::{Table, Unreachable};
+pub(super) use router::Router;
+pub(super) use table::{RoutingTable, Unreachable};
 
+use super::ids::{DirectionId, PortId};
 use super::link::Links;
 use sluice_units::Ps;
 
 /// A packet, as far as its way may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// The edge port that it comes from.
-    pub from: u16,
-    /// The edge port that it goes to.
-    pub to: u16,
+    /// The requester or endpoint that it comes from.
+    pub from: PortId,
+    /// The one that it goes to.
+    pub to: PortId,
     /// How many packets were sent before it.
     pub sequence: u64,
 }
@@ -24,13 +27,13 @@ pub struct Flow {
 /// How loaded the directions of the links are, at a time.
 #[derive(Clone, Copy)]
 pub struct Load<'a> {
-    pub(super) links: &'a Links,
-    pub(super) now: Ps,
+    links: &'a Links,
+    now: Ps,
 }
 
 impl Load<'_> {
     /// How long a packet would wait now before the direction carries it.
-    pub fn backlog(&self, direction: u32) -> Ps {
+    pub fn backlog(&self, direction: DirectionId) -> Ps {
         self.links.backlog(direction, self.now)
     }
 }
@@ -44,7 +47,7 @@ pub struct RoutingInfo {
     /// What it does, in one line.
     pub meaning: &'static str,
     /// Chooses one of at least two directions of links, all on shortest ways.
-    pub choose: fn(&[u32], Flow, Load<'_>) -> u32,
+    pub choose: fn(&[DirectionId], Flow, Load<'_>) -> DirectionId,
 }
 
 /// Every routing policy, in a fixed order.

@@ -13,7 +13,7 @@ pub(super) const SPLIT: RoutingInfo = RoutingInfo {
     name: "split",
     is_adaptive: false,
     meaning: "by the sum of source and destination: pairs are dealt out evenly",
-    choose: |ways, flow, _| ways[(usize::from(flow.from) + usize::from(flow.to)) % ways.len()],
+    choose: |ways, flow, _| ways[(usize::from(flow.from.0) + usize::from(flow.to.0)) % ways.len()],
 };
 
 pub(super) const HASH: RoutingInfo = RoutingInfo {
@@ -21,7 +21,7 @@ pub(super) const HASH: RoutingInfo = RoutingInfo {
     is_adaptive: false,
     meaning: "by a hash of source and destination",
     choose: |ways, flow, _| {
-        let pair = u64::from(flow.from) << 16 | u64::from(flow.to);
+        let pair = u64::from(flow.from.0) << 16 | u64::from(flow.to.0);
         ways[(mixed(pair) % ways.len() as u64) as usize]
     },
 };

@@ -1,76 +1,87 @@
 //! Routing tables: at each node, for each destination, the directions on shortest ways.
 
-use crate::graph::Graph;
-use std::collections::{BTreeMap, VecDeque};
-
-/// A choice of several directions begins at this number.
-const SET: u32 = 1 << 31;
+use crate::graph::{Exit, Graph};
+use crate::ids::{DirectionId, NodeId, PortId};
+use sluice_units::{IndexType, Table};
+use std::collections::BTreeMap;
 
 /// No way.
-const NONE: u32 = u32::MAX;
+const NO_WAY: DirectionId = DirectionId(u32::MAX);
 
-/// A node that cannot reach another.
+/// Numbers from this one on, but for [`NO_WAY`], stand for sets of directions.
+const FIRST_SET: u32 = 1 << 31;
+
+/// A requester and an endpoint of which the one cannot reach the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unreachable {
-    pub from: u32,
-    pub to: u32,
+    pub from: NodeId,
+    pub to: NodeId,
 }
 
 /// Directions of links by node and destination.
 #[derive(Clone)]
-pub(crate) struct Table {
-    /// For each node with one link its direction, for others the row of entries.
-    rows: Vec<Row>,
+pub(crate) struct RoutingTable {
+    rows: Table<NodeId, Row>,
     destinations: usize,
-    /// A direction, or the place of a set.
-    entries: Vec<u32>,
-    /// Sets of directions, each with its length before it.
-    sets: Vec<u32>,
-    known: BTreeMap<Vec<u32>, u32>,
+    /// A direction, [`NO_WAY`], or [`FIRST_SET`] and where a set begins in `sets`.
+    entries: Vec<DirectionId>,
+    /// Sets of directions. What stands before each is no direction, but how many follow.
+    sets: Vec<DirectionId>,
+    known_sets: BTreeMap<Vec<DirectionId>, u32>,
 }
 
+/// Where the directions of a node are.
 #[derive(Clone, Copy)]
 enum Row {
-    Only(u32),
+    /// The node has one link, so that every way goes over it.
+    Only(DirectionId),
+    /// The row of entries.
     At(u32),
 }
 
-impl Table {
+impl RoutingTable {
     /// Shortest ways by the number of links, over switches only.
     ///
     /// # Errors
     /// The first pair of edge nodes, a requester and an endpoint, without a way that `needs` says
     /// must be there.
-    pub fn shortest(graph: &Graph, needs: &dyn Fn(u32, u32) -> bool) -> Result<Table, Unreachable> {
-        let leaving = graph.leaving();
+    pub fn shortest(
+        graph: &Graph,
+        needs: &dyn Fn(NodeId, NodeId) -> bool,
+    ) -> Result<RoutingTable, Unreachable> {
+        let exits = graph.exits();
         let destinations = graph.edges() as usize;
-        let mut row = 0;
-        let rows = leaving.iter().map(|leaving| match leaving[..] {
-            [only] => Row::Only(only),
+        let mut rows = 0;
+        let row_of = exits.values().iter().map(|exits| match exits[..] {
+            [only] => Row::Only(only.direction),
             _ => {
-                row += 1;
-                Row::At(row - 1)
+                rows += 1;
+                Row::At(rows - 1)
             }
         });
-        let rows: Vec<Row> = rows.collect();
-        let mut table = Table {
-            rows,
+        let mut table = RoutingTable {
+            rows: row_of.collect(),
             destinations,
-            entries: vec![NONE; row as usize * destinations],
+            entries: Vec::new(),
             sets: Vec::new(),
-            known: BTreeMap::new(),
+            known_sets: BTreeMap::new(),
         };
-        for to in 0..graph.edges() {
-            let distances = distances(graph, &leaving, to);
-            table.fill(graph, &leaving, &distances, to);
-            let strangers = if to < graph.requesters {
+        table.entries = vec![NO_WAY; rows as usize * destinations];
+        let mut search = Search::new(graph, &exits);
+        for to in NodeId::range(0..graph.edges()) {
+            search.run(to);
+            for node in exits.indices() {
+                if let Row::At(_) = table.rows[node] {
+                    table.set(node, to, search.nearer(node));
+                }
+            }
+            let others = if to.0 < graph.requesters {
                 graph.requesters..graph.edges()
             } else {
                 0..graph.requesters
             };
-            for from in strangers {
-                let endpoint = from.max(to) - graph.requesters;
-                if distances[from as usize] == NONE && needs(from.min(to), endpoint) {
+            for from in NodeId::range(others) {
+                if !search.reaches(from, to) && needs(from.min(to), from.max(to)) {
                     return Err(Unreachable { from, to });
                 }
             }
@@ -78,68 +89,53 @@ impl Table {
         Ok(table)
     }
 
-    fn fill(&mut self, graph: &Graph, leaving: &[Vec<u32>], distances: &[u32], to: u32) {
-        for node in 0..graph.names.len() as u32 {
-            let Row::At(_) = self.rows[node as usize] else {
-                continue;
-            };
-            let here = distances[node as usize];
-            let nearer = leaving[node as usize].iter().copied().filter(|direction| {
-                let next = graph.direction(*direction).1;
-                let passes = next == to || graph.forwards(next);
-                passes && here != NONE && distances[next as usize].wrapping_add(1) == here
-            });
-            let nearer: Vec<u32> = nearer.collect();
-            self.set(node, to, &nearer);
-        }
-    }
-
     /// Gives a node its directions for a destination.
-    pub fn set(&mut self, node: u32, to: u32, directions: &[u32]) {
+    pub fn set(&mut self, node: NodeId, to: NodeId, directions: &[DirectionId]) {
         let entry = match directions {
-            [] => NONE,
+            [] => NO_WAY,
             [only] => *only,
-            many => self.set_of(many),
+            many => DirectionId(FIRST_SET | self.set_of(many)),
         };
-        if let Row::At(row) = self.rows[node as usize] {
-            self.entries[row as usize * self.destinations + to as usize] = entry;
+        if let Row::At(row) = self.rows[node] {
+            self.entries[row as usize * self.destinations + to.index()] = entry;
         }
     }
 
-    fn set_of(&mut self, directions: &[u32]) -> u32 {
-        if let Some(place) = self.known.get(directions) {
-            return *place;
+    /// Where a set begins.
+    fn set_of(&mut self, directions: &[DirectionId]) -> u32 {
+        if let Some(start) = self.known_sets.get(directions) {
+            return *start;
         }
-        let place = SET | self.sets.len() as u32;
-        self.sets.push(directions.len() as u32);
+        let start = self.sets.len() as u32;
+        self.sets.push(DirectionId(directions.len() as u32));
         self.sets.extend_from_slice(directions);
-        self.known.insert(directions.to_vec(), place);
-        place
+        self.known_sets.insert(directions.to_vec(), start);
+        start
     }
 
     /// The directions for a destination; none if there is no way.
     #[inline]
-    pub fn ways(&self, node: u32, to: u16) -> &[u32] {
-        let entry = match &self.rows[node as usize] {
+    pub fn ways(&self, node: NodeId, to: PortId) -> &[DirectionId] {
+        let entry = match &self.rows[node] {
             Row::Only(direction) => return std::slice::from_ref(direction),
-            Row::At(row) => &self.entries[*row as usize * self.destinations + usize::from(to)],
+            Row::At(row) => &self.entries[*row as usize * self.destinations + usize::from(to.0)],
         };
         match *entry {
-            NONE => &[],
-            set if set & SET != 0 => {
-                let start = (set & !SET) as usize + 1;
-                &self.sets[start..start + self.sets[start - 1] as usize]
+            NO_WAY => &[],
+            DirectionId(set @ FIRST_SET..) => {
+                let first = (set & !FIRST_SET) as usize + 1;
+                &self.sets[first..first + self.sets[first - 1].index()]
             }
             _ => std::slice::from_ref(entry),
         }
     }
 
     /// A circle of switches in which packets for a destination could go round, if there is one.
-    pub fn circle(&self, graph: &Graph, to: u32) -> Option<Vec<u32>> {
-        let mut state = vec![State::New; graph.names.len()];
-        for start in graph.edges()..graph.names.len() as u32 {
+    pub fn circle(&self, graph: &Graph, to: NodeId) -> Option<Vec<NodeId>> {
+        let mut visits = Table::filled(graph.nodes(), Visit::None);
+        for start in NodeId::range(graph.edges()..graph.nodes()) {
             let mut path = Vec::new();
-            if self.visit(graph, to, start, &mut state, &mut path) {
+            if self.visit(graph, to, start, &mut visits, &mut path) {
                 let again = path.iter().position(|node| Some(node) == path.last());
                 return Some(path.split_off(again.unwrap_or(0)));
             }
@@ -151,56 +147,134 @@ impl Table {
     fn visit(
         &self,
         graph: &Graph,
-        to: u32,
-        node: u32,
-        state: &mut [State],
-        path: &mut Vec<u32>,
+        to: NodeId,
+        node: NodeId,
+        visits: &mut Table<NodeId, Visit>,
+        path: &mut Vec<NodeId>,
     ) -> bool {
-        match state[node as usize] {
-            State::Done => return false,
-            State::OnPath => {
+        match visits[node] {
+            Visit::Done => return false,
+            Visit::OnPath => {
                 path.push(node);
                 return true;
             }
-            State::New => (),
+            Visit::None => (),
         }
-        state[node as usize] = State::OnPath;
+        visits[node] = Visit::OnPath;
         path.push(node);
-        for direction in self.ways(node, to as u16) {
+        for direction in self.ways(node, to.port_id()) {
             let next = graph.direction(*direction).1;
-            if graph.forwards(next) && self.visit(graph, to, next, state, path) {
+            if graph.forwards(next) && self.visit(graph, to, next, visits, path) {
                 return true;
             }
         }
         path.pop();
-        state[node as usize] = State::Done;
+        visits[node] = Visit::Done;
         false
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    New,
+enum Visit {
+    None,
     OnPath,
     Done,
 }
 
-/// Links from each node to a destination, by way of switches only.
-fn distances(graph: &Graph, leaving: &[Vec<u32>], to: u32) -> Vec<u32> {
-    let mut distances = vec![NONE; graph.names.len()];
-    let mut queue = VecDeque::from([to]);
-    distances[to as usize] = 0;
-    while let Some(node) = queue.pop_front() {
-        // Links go both ways, so what leaves a node leads to those that reach it.
-        for direction in &leaving[node as usize] {
-            let next = graph.direction(*direction).1;
-            if distances[next as usize] == NONE {
-                distances[next as usize] = distances[node as usize] + 1;
-                if graph.forwards(next) {
-                    queue.push_back(next);
+/// The distance of a node that was not reached.
+const UNREACHED: u32 = u32::MAX;
+
+/// Breadth first from one destination after the other, over switches only.
+///
+/// A search ends after the level at which the last node was reached that needs directions: switches,
+/// and edge nodes with several links. Where every switch is joined to every other one it so looks
+/// at the links of one of them, and not at all.
+struct Search<'a> {
+    graph: &'a Graph,
+    exits: &'a Table<NodeId, Vec<Exit>>,
+    /// Nodes to be reached.
+    wanted: u32,
+    /// Links from each node to the destination.
+    distances: Table<NodeId, u32>,
+    /// The directions of each node that lead nearer to the destination.
+    nearer: Table<NodeId, Vec<DirectionId>>,
+    /// Nodes of the level that is looked at, and of the next one.
+    level: Vec<NodeId>,
+    next: Vec<NodeId>,
+}
+
+impl<'a> Search<'a> {
+    fn new(graph: &'a Graph, exits: &'a Table<NodeId, Vec<Exit>>) -> Search<'a> {
+        let mut search = Search {
+            graph,
+            exits,
+            wanted: 0,
+            distances: Table::filled(graph.nodes(), UNREACHED),
+            nearer: Table::filled(graph.nodes(), Vec::new()),
+            level: Vec::new(),
+            next: Vec::new(),
+        };
+        let wanted = exits.indices().filter(|node| search.is_wanted(*node));
+        search.wanted = wanted.count() as u32;
+        search
+    }
+
+    fn is_wanted(&self, node: NodeId) -> bool {
+        match self.exits[node].len() {
+            0 => false,
+            1 => self.graph.forwards(node),
+            _ => true,
+        }
+    }
+
+    /// Looks for ways to `to`.
+    fn run(&mut self, to: NodeId) {
+        self.distances.values_mut().fill(UNREACHED);
+        self.nearer.values_mut().iter_mut().for_each(Vec::clear);
+        self.distances[to] = 0;
+        let mut left = self.wanted - u32::from(self.is_wanted(to));
+        self.level.clear();
+        self.level.push(to);
+        let mut distance = 0;
+        while left > 0 && !self.level.is_empty() {
+            distance += 1;
+            left -= self.look_at_level(distance);
+            std::mem::swap(&mut self.level, &mut self.next);
+            self.next.clear();
+        }
+    }
+
+    /// Reaches what lies `distance` links from the destination; says how many of it are wanted.
+    fn look_at_level(&mut self, distance: u32) -> u32 {
+        let mut found = 0;
+        for node in &self.level {
+            // Links go both ways, so what leaves a node leads to those that reach it.
+            for exit in &self.exits[*node] {
+                if self.distances[exit.to] == UNREACHED {
+                    self.distances[exit.to] = distance;
+                    found += u32::from(self.is_wanted(exit.to));
+                    if self.graph.forwards(exit.to) {
+                        self.next.push(exit.to);
+                    }
+                }
+                if self.distances[exit.to] == distance {
+                    self.nearer[exit.to].push(exit.direction.back());
                 }
             }
         }
+        found
     }
-    distances
+
+    /// The directions of a node that lead nearer, in the order of the links.
+    fn nearer(&mut self, node: NodeId) -> &[DirectionId] {
+        self.nearer[node].sort_unstable();
+        &self.nearer[node]
+    }
+
+    /// Whether an edge node reaches the destination: one with a single link by the node at its end.
+    fn reaches(&self, from: NodeId, to: NodeId) -> bool {
+        let passes = |node| node == to || self.graph.forwards(node);
+        let mut ends = self.exits[from].iter().map(|exit| exit.to);
+        ends.any(|end| passes(end) && self.distances[end] != UNREACHED)
+    }
 }

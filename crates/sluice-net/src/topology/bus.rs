@@ -9,11 +9,13 @@ pub(super) const INFO: TopologyInfo = TopologyInfo {
 };
 
 fn build(shape: &Shape) -> Skeleton {
-    let places = (0..shape.requesters).map(|_| 0);
+    let of_requesters = (0..shape.requesters).map(|_| 0);
     Skeleton {
         switches: 2,
         joins: vec![[0, 1]],
-        places: places.chain((0..shape.endpoints).map(|_| 1)).collect(),
+        switch_of: of_requesters
+            .chain((0..shape.endpoints).map(|_| 1))
+            .collect(),
         is_bus: true,
     }
 }

@@ -9,11 +9,11 @@ pub(super) const INFO: TopologyInfo = TopologyInfo {
 };
 
 fn build(shape: &Shape) -> Skeleton {
-    let (switches, places) = shape.leaves();
+    let (switches, switch_of) = shape.leaves();
     Skeleton {
         switches,
         joins: (1..switches).map(|right| [right - 1, right]).collect(),
-        places,
+        switch_of,
         is_bus: false,
     }
 }

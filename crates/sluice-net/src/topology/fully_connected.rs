@@ -9,12 +9,12 @@ pub(super) const INFO: TopologyInfo = TopologyInfo {
 };
 
 fn build(shape: &Shape) -> Skeleton {
-    let (switches, places) = shape.leaves();
+    let (switches, switch_of) = shape.leaves();
     let joins = (0..switches).flat_map(|a| (a + 1..switches).map(move |b| [a, b]));
     Skeleton {
         switches,
         joins: joins.collect(),
-        places,
+        switch_of,
         is_bus: false,
     }
 }

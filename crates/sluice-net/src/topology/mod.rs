@@ -34,7 +34,7 @@ pub struct Skeleton {
     /// Pairs of switches that are joined.
     pub joins: Vec<[u32; 2]>,
     /// The switch of each requester, then of each endpoint.
-    pub places: Vec<u32>,
+    pub switch_of: Vec<u32>,
     /// Whether the switches stand for the ends of a bus: no hops, and joined to their devices
     /// without a link between.
     pub is_bus: bool,
@@ -65,14 +65,14 @@ impl Shape {
     /// How many leaves the devices need, and the leaf of each: requesters, then endpoints.
     fn leaves(&self) -> (u32, Vec<u32>) {
         let (requesters, endpoints) = (self.requesters, self.endpoints);
-        let leaf = |place: u32| place / self.per_switch;
+        let leaf = |device: u32| device / self.per_switch;
         if !self.alternates {
             let first = requesters.div_ceil(self.per_switch);
-            let places = (0..requesters).map(leaf);
-            let places = places.chain((0..endpoints).map(|place| first + leaf(place)));
+            let leaves = (0..requesters).map(leaf);
+            let leaves = leaves.chain((0..endpoints).map(|device| first + leaf(device)));
             return (
                 first + endpoints.div_ceil(self.per_switch),
-                places.collect(),
+                leaves.collect(),
             );
         }
         // One of each in turn, as long as there are both; what is left comes after.
@@ -84,11 +84,11 @@ impl Shape {
                 leaf(both + index)
             }
         };
-        let places = (0..requesters).map(|index| turn(index, 0));
-        let places = places.chain((0..endpoints).map(|index| turn(index, 1)));
+        let leaves = (0..requesters).map(|index| turn(index, 0));
+        let leaves = leaves.chain((0..endpoints).map(|index| turn(index, 1)));
         (
             (requesters + endpoints).div_ceil(self.per_switch),
-            places.collect(),
+            leaves.collect(),
         )
     }
 }

@@ -9,7 +9,7 @@ pub(super) const INFO: TopologyInfo = TopologyInfo {
 };
 
 fn build(shape: &Shape) -> Skeleton {
-    let (switches, places) = shape.leaves();
+    let (switches, switch_of) = shape.leaves();
     let mut joins: Vec<[u32; 2]> = (1..switches).map(|right| [right - 1, right]).collect();
     // Two switches would have two links between them, which no longer is a ring.
     if switches > 2 {
@@ -18,7 +18,7 @@ fn build(shape: &Shape) -> Skeleton {
     Skeleton {
         switches,
         joins,
-        places,
+        switch_of,
         is_bus: false,
     }
 }

@@ -9,13 +9,13 @@ pub(super) const INFO: TopologyInfo = TopologyInfo {
 };
 
 fn build(shape: &Shape) -> Skeleton {
-    let (leaves, places) = shape.leaves();
+    let (leaves, switch_of) = shape.leaves();
     let switches = leaves + shape.spines;
     let joins = (0..leaves).flat_map(|leaf| (leaves..switches).map(move |spine| [leaf, spine]));
     Skeleton {
         switches,
         joins: joins.collect(),
-        places,
+        switch_of,
         is_bus: false,
     }
 }

@@ -12,7 +12,7 @@ fn build(shape: &Shape) -> Skeleton {
     Skeleton {
         switches: 1,
         joins: Vec::new(),
-        places: vec![0; (shape.requesters + shape.endpoints) as usize],
+        switch_of: vec![0; (shape.requesters + shape.endpoints) as usize],
         is_bus: false,
     }
 }

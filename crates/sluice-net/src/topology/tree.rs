@@ -9,7 +9,7 @@ pub(super) const INFO: TopologyInfo = TopologyInfo {
 };
 
 fn build(shape: &Shape) -> Skeleton {
-    let (leaves, places) = shape.leaves();
+    let (leaves, switch_of) = shape.leaves();
     let (mut joins, mut level, mut next) = (Vec::new(), (0..leaves).collect::<Vec<u32>>(), leaves);
     while level.len() > 1 {
         let groups = level.chunks(shape.arity as usize);
@@ -23,7 +23,7 @@ fn build(shape: &Shape) -> Skeleton {
     Skeleton {
         switches: next,
         joins,
-        places,
+        switch_of,
         is_bus: false,
     }
 }

@@ -1,6 +1,6 @@
 //! Single requests against the sum of what they go through.
 
-use sluice_net::{Access, Completed, Fabric, FabricConfig, FabricSpec, Part};
+use sluice_net::{Access, Completed, Fabric, FabricConfig, FabricSpec, Part, RequesterId};
 use sluice_units::Ps;
 
 /// Requesters on a switch, one memory on another: links of any width, 1 ns long, ports of 25 ns,
@@ -35,7 +35,7 @@ fn access(fabric: &mut Fabric, requester: u32, line: u64, is_write: bool) -> Com
     let at = fabric.now() + Ps::from_us(1);
     let addr = line * 64;
     fabric
-        .send(at, requester, Access { addr, is_write }, 0)
+        .send(at, RequesterId(requester), Access { addr, is_write }, 0)
         .unwrap();
     let mut done = None;
     while let Some(next) = fabric.next_at() {

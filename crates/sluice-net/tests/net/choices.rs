@@ -1,7 +1,7 @@
 //! What is chosen has the effect that its line in the reference says.
 
 use crate::rig::{drain, fabric, spec};
-use sluice_net::{Access, PATTERNS, PatternSettings};
+use sluice_net::{Access, PATTERNS, PatternSettings, RequesterId};
 use sluice_units::{Ps, Ratio, Rng};
 
 /// The first lines that a pattern asks for.
@@ -63,7 +63,7 @@ fn rows_stay_open_or_are_closed() {
                 addr,
                 is_write: false,
             };
-            fabric.send(at, 0, access, 0).unwrap();
+            fabric.send(at, RequesterId(0), access, 0).unwrap();
             drain(&mut fabric)[0].latency
         })
     };

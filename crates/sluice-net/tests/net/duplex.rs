@@ -2,7 +2,7 @@
 //! V-D, Figures 16 and 17).
 
 use crate::rig::{bandwidth, run};
-use sluice_net::{Fabric, Length};
+use sluice_net::{Fabric, Length, LinkId};
 
 /// A requester, a bus of 64 GB/s and four memories; headers of `header` bytes, payloads of 64.
 fn bus(reads: &str, header: u64, more: &[(&str, &str)]) -> Fabric {
@@ -36,7 +36,7 @@ fn utility(fabric: &Fabric) -> (f64, f64) {
     let stats = fabric.stats();
     // The links of the requester and the endpoints come first; the bus is the last.
     let bus = fabric.graph().links.len() as u32 - 1;
-    let ways = [2 * bus, 2 * bus + 1];
+    let ways = LinkId(bus).directions();
     let links = fabric.links();
     let busy: u64 = ways.iter().map(|way| links.busy(*way, stats.until).0).sum();
     let carried = ways.map(|way| links.carried(way));

@@ -1,7 +1,7 @@
 //! Links of which each has values of its own.
 
 use crate::rig::{drain, fabric, refused, spec};
-use sluice_net::{Access, FabricSpec, Group, Length, LinkSpec};
+use sluice_net::{Access, FabricSpec, Group, Length, LinkSpec, RequesterId};
 use sluice_units::Ps;
 
 fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -100,7 +100,7 @@ fn one_link_has_a_latency_of_its_own() {
             addr: 0,
             is_write: false,
         };
-        fabric.send(Ps::ZERO, 0, access, 0).unwrap();
+        fabric.send(Ps::ZERO, RequesterId(0), access, 0).unwrap();
         drain(&mut fabric)[0].latency
     };
     let plain = latency(Vec::new());

@@ -3,7 +3,8 @@
 use crate::rig::{drain, fabric, refused, spec};
 use proptest::prelude::*;
 use sluice_net::{
-    Access, Fabric, FabricConfig, FabricSpec, Group, Length, LinkSpec, Refusal, VcsSpec,
+    Access, EndpointId, Fabric, FabricConfig, FabricSpec, Group, Length, LinkSpec, Refusal,
+    RequesterId, VcsSpec,
 };
 use sluice_units::Ps;
 
@@ -76,12 +77,12 @@ fn send(fabric: &mut Fabric, host: u32, addr: u64) -> Result<Ps, Refusal> {
         addr,
         is_write: false,
     };
-    fabric.send(fabric.now(), host, access, 0)?;
+    fabric.send(fabric.now(), RequesterId(host), access, 0)?;
     Ok(drain(fabric)[0].latency)
 }
 
 fn served(fabric: &Fabric) -> [u64; 5] {
-    let one = |(endpoint, logical)| fabric.served(endpoint, logical);
+    let one = |(endpoint, logical)| fabric.served(EndpointId(endpoint), logical);
     [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)].map(one)
 }
 
@@ -111,8 +112,11 @@ fn a_host_has_no_address_of_what_is_not_in_its_hierarchy() {
         assert_eq!(send(&mut fabric, host, 2 * EACH), Err(Refusal::NoMemory));
     }
     let config = FabricConfig::new(&shared(), 1).unwrap();
-    assert_eq!(config.requester_name(1), "`host1` (vcs `b`)");
-    assert_eq!([config.reach(0), config.reach(1)], [2 * EACH; 2]);
+    assert_eq!(config.requester_name(RequesterId(1)), "`host1` (vcs `b`)");
+    assert_eq!(
+        [0, 1].map(|host| config.reach(RequesterId(host))),
+        [2 * EACH; 2]
+    );
 }
 
 /// A switch with one virtual switch that has everything is one that routes by port.
@@ -276,7 +280,10 @@ fn other_switches_route_by_port() {
     spec.vcs[1].vppbs.pop();
     spec.links.push(link("host1", "far"));
     let config = FabricConfig::new(&spec, 1).unwrap();
-    assert_eq!([config.reach(0), config.reach(1)], [2 * EACH, 3 * EACH]);
+    assert_eq!(
+        [0, 1].map(|host| config.reach(RequesterId(host))),
+        [2 * EACH, 3 * EACH]
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The latency of one request alone is the sum of its parts.
 
 use crate::rig::{drain, fabric, spec};
-use sluice_net::{Access, Part};
+use sluice_net::{Access, Part, RequesterId};
 use sluice_units::Ps;
 
 /// One access of an idle fabric: its latency.
@@ -14,7 +14,7 @@ fn alone(set: &[(&str, &str)], is_write: bool) -> Ps {
     all.extend(set);
     let mut fabric = fabric(&spec(&all));
     let access = Access { addr: 64, is_write };
-    fabric.send(Ps(5), 0, access, 7).unwrap();
+    fabric.send(Ps(5), RequesterId(0), access, 7).unwrap();
     let done = drain(&mut fabric);
     assert_eq!(done.len(), 1);
     assert_eq!((done[0].tag, done[0].is_write), (7, is_write));
@@ -65,7 +65,7 @@ fn the_parts_are_where_they_belong() {
         addr: 0,
         is_write: false,
     };
-    fabric.send(Ps::ZERO, 0, access, 0).unwrap();
+    fabric.send(Ps::ZERO, RequesterId(0), access, 0).unwrap();
     drain(&mut fabric);
     let parts = fabric.stats().parts();
     let ns = Part::ALL.map(|part| parts[part].0 as f64 / 1e3);
@@ -88,7 +88,7 @@ fn packets_wait_for_a_link_just_as_long_as_it_is_taken() {
             addr: 64 * tag,
             is_write: false,
         };
-        fabric.send(Ps::ZERO, 0, access, tag).unwrap();
+        fabric.send(Ps::ZERO, RequesterId(0), access, tag).unwrap();
     }
     let done = drain(&mut fabric);
     assert_eq!(done[1].latency - done[0].latency, Ps(1_000));

@@ -1,7 +1,7 @@
 //! Which of several shortest ways packets take, seen from the links that carried them.
 
 use crate::rig::{fabric, spec};
-use sluice_net::{Access, Fabric, FabricSpec, Group, LinkSpec};
+use sluice_net::{Access, Fabric, FabricSpec, Group, LinkSpec, RequesterId};
 use sluice_units::Ps;
 
 /// Switches in the middle, and so ways from the one side to the other.
@@ -71,14 +71,14 @@ fn diamond(policy: &str, edges: usize, bandwidths: [&str; WAYS]) -> FabricSpec {
 /// Packets that went from a switch to each of those in the middle.
 fn carried(fabric: &Fabric, from: &str) -> [u64; WAYS] {
     std::array::from_fn(|way| {
-        let name = |node: u32| &fabric.graph().names[node as usize][..];
+        let name = |node| fabric.graph().name(node);
         let to = format!("mid{way}");
-        let directions = 0..2 * fabric.graph().links.len() as u32;
-        let mut found = directions.filter(|direction| {
+        let mut directions = fabric.graph().directions();
+        let found = directions.find(|direction| {
             let (a, b) = fabric.graph().direction(*direction);
-            (name(a), name(b)) == (from, &to)
+            (name(a), name(b)) == (from, to.as_str())
         });
-        let direction = found.next().expect("the diamond has it");
+        let direction = found.expect("the diamond has it");
         fabric.links().carried(direction).packets
     })
 }
@@ -94,7 +94,9 @@ fn way_of(fabric: &mut Fabric, at: Ps, host: u32, addr: u64) -> usize {
         addr,
         is_write: false,
     };
-    fabric.send(at, host, access, 0).expect("there is room");
+    fabric
+        .send(at, RequesterId(host), access, 0)
+        .expect("there is room");
     go_on(fabric, at + TO_CHOICE);
     let after = carried(fabric, "near");
     let mut taken = (0..WAYS).filter(|way| after[*way] > before[*way]);
@@ -228,7 +230,8 @@ fn answers(set: &[(&str, &str)], is_write: bool) -> [u64; WAYS] {
         let at = Ps::from_us(1) * n;
         fabric.advance(at, &mut |_| ()).unwrap();
         let addr = n * 64;
-        fabric.send(at, 0, Access { addr, is_write }, 0).unwrap();
+        let access = Access { addr, is_write };
+        fabric.send(at, RequesterId(0), access, 0).unwrap();
     }
     crate::rig::drain(&mut fabric);
     carried(&fabric, "far")

@@ -117,8 +117,8 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
                 outln!(
                     "vcs {} of {}: {} reaches {}",
                     vcs.name,
-                    graph.names[vcs.switch as usize],
-                    graph.names[vcs.host as usize],
+                    graph.name(vcs.switch),
+                    graph.name(vcs.host.node()),
                     devices.join(", ")
                 )?;
             }

@@ -1,12 +1,12 @@
 //! How the agent makes room in its filter.
 
-use super::agent::{Agent, Deed, FOR_ENTRY, hosts_of, snoop};
+use super::dcoh::{Dcoh, DcohAction, FOR_ENTRY, hosts_of, snoop};
 use super::filter::Chosen;
 use super::message::Snoop;
 
-impl Agent {
+impl Dcoh {
     /// The host holds the line no more, by its own wish.
-    pub(super) fn dropped(&mut self, line: u64, host: u32, out: &mut Vec<Deed>) {
+    pub(super) fn dropped(&mut self, line: u64, host: u32, out: &mut Vec<DcohAction>) {
         let Some(entry) = self.filter.find(line) else {
             return;
         };
@@ -18,7 +18,7 @@ impl Agent {
     }
 
     /// Empties a busy entry, and gives it to the request that waited longest.
-    pub(super) fn vacate(&mut self, entry: u32, out: &mut Vec<Deed>) {
+    pub(super) fn vacate(&mut self, entry: u32, out: &mut Vec<DcohAction>) {
         self.filter.remove(entry);
         if let Some(tracker) = self.waiting.pop_back(FOR_ENTRY) {
             let line = self.trackers[tracker as usize].request.line;
@@ -28,7 +28,7 @@ impl Agent {
     }
 
     /// Evicts until as many entries become free as requests wait for.
-    pub(super) fn make_room(&mut self, out: &mut Vec<Deed>) {
+    pub(super) fn make_room(&mut self, out: &mut Vec<DcohAction>) {
         while self.waiting.len(FOR_ENTRY) > self.freeing {
             let Some(victims) = self.filter.choose() else {
                 return;
@@ -37,7 +37,7 @@ impl Agent {
         }
     }
 
-    fn evict(&mut self, victims: Chosen, out: &mut Vec<Deed>) {
+    fn evict(&mut self, victims: Chosen, out: &mut Vec<DcohAction>) {
         let number = self.free_evictions.pop().expect("one for each tracker");
         let tag = self.trackers.len() as u16 + number;
         let length = usize::from(victims.length);
@@ -69,7 +69,7 @@ impl Agent {
         eviction.victims = Some(victims);
     }
 
-    pub(super) fn evicted(&mut self, number: usize, out: &mut Vec<Deed>) {
+    pub(super) fn evicted(&mut self, number: usize, out: &mut Vec<DcohAction>) {
         let victims = self.evictions[number].victims.take().expect("an eviction");
         for at in 0..usize::from(victims.length) {
             let queue = self.evictions[number].queues[at];

@@ -3,7 +3,7 @@
 use super::count::CacheCount;
 use super::index::LineIndex;
 use super::message::{M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
-use super::order::{Order, Replacement};
+use super::replacement::{Replacement, ReplacementOrder};
 use sluice_lists::Lists;
 use std::collections::VecDeque;
 
@@ -20,13 +20,13 @@ pub struct CacheSetup {
     pub notify: bool,
     /// Accesses that can be outstanding, at least 1: their numbers are below this.
     pub accesses: u32,
-    /// Whether [`HostOut::changes`] is filled.
+    /// Whether [`CacheOut::changes`] is filled.
     pub watched: bool,
 }
 
 /// What a cache has to say after each call.
 #[derive(Clone, Debug, Default)]
-pub struct HostOut {
+pub struct CacheOut {
     /// To send, in this order; `peer` is to be filled by who knows where a line lives, but for
     /// answers to snoops.
     pub send: Vec<M2s>,
@@ -41,7 +41,7 @@ pub struct HostOut {
 pub enum Access {
     /// It is done, and saw this.
     Hit(u64),
-    /// It will be in [`HostOut::done`].
+    /// It will be in [`CacheOut::done`].
     Waits,
 }
 
@@ -124,14 +124,14 @@ pub(super) struct Pending {
 /// filter has made room here first. Accesses to a line with a request under way wait for it; so
 /// do those for which all of their set is spoken for. Snoops that meet a
 /// request are answered after the conflict handshake of CXL 3.1, 3.3.8 (ESF section II-A for the
-/// channels); those that meet a dirty line, after it has been written back. Timeless, as [`Agent`].
+/// channels); those that meet a dirty line, after it has been written back. Timeless, as [`Dcoh`].
 ///
-/// [`Agent`]: super::Agent
+/// [`Dcoh`]: super::Dcoh
 #[derive(Clone)]
 pub struct Cache {
     pub(super) ways: Vec<Way>,
     pub(super) index: LineIndex,
-    pub(super) order: Order,
+    pub(super) order: ReplacementOrder,
     pub(super) requests: Vec<Request>,
     pub(super) free_requests: Vec<u32>,
     pub(super) by_line: LineIndex,
@@ -161,7 +161,7 @@ impl Cache {
         Cache {
             ways: vec![Way::default(); setup.lines as usize],
             index: LineIndex::new(setup.lines as usize),
-            order: Order::new(setup.lines, setup.ways, setup.replacement),
+            order: ReplacementOrder::new(setup.lines, setup.ways, setup.replacement),
             requests: Vec::with_capacity(requests_max),
             free_requests: Vec::with_capacity(requests_max),
             by_line: LineIndex::new(requests_max),
@@ -184,7 +184,7 @@ impl Cache {
         number: u32,
         line: u64,
         store: Option<u64>,
-        out: &mut HostOut,
+        out: &mut CacheOut,
     ) -> Access {
         if let Some(data) = self.hit(line, store, out) {
             self.count.hits += 1;
@@ -197,7 +197,7 @@ impl Cache {
     }
 
     /// Serves an access by what is there, if it may.
-    fn hit(&mut self, line: u64, store: Option<u64>, out: &mut HostOut) -> Option<u64> {
+    fn hit(&mut self, line: u64, store: Option<u64>, out: &mut CacheOut) -> Option<u64> {
         let at = self.index.get(line)?;
         let way = self.ways[at as usize];
         match (store, way.state) {
@@ -214,7 +214,7 @@ impl Cache {
         Some(self.ways[at as usize].data)
     }
 
-    pub(super) fn set_state(&mut self, at: u32, state: State, out: &mut HostOut) {
+    pub(super) fn set_state(&mut self, at: u32, state: State, out: &mut CacheOut) {
         let way = &mut self.ways[at as usize];
         if self.watched && way.state != state {
             out.changes.push((way.line, state));
@@ -223,7 +223,7 @@ impl Cache {
     }
 
     /// Asks for what an access lacks, or lets it wait.
-    fn miss(&mut self, number: u32, out: &mut HostOut) {
+    fn miss(&mut self, number: u32, out: &mut CacheOut) {
         let Waiter { line, store } = self.waiters[number as usize];
         if let Some(request) = self.by_line.get(line) {
             return self.waiting.push_front(1 + request, number);
@@ -252,7 +252,7 @@ impl Cache {
     }
 
     /// Puts a line that has arrived into a place; what was there leaves.
-    fn place(&mut self, number: u32, out: &mut HostOut) -> u32 {
+    fn place(&mut self, number: u32, out: &mut CacheOut) -> u32 {
         let line = self.requests[number as usize].line;
         let ways = &self.ways;
         let at = self.order.place(line, |at| ways[at as usize].held);
@@ -317,7 +317,7 @@ impl Cache {
         way: u32,
         what: ToDevice,
         data: u64,
-        out: &mut HostOut,
+        out: &mut CacheOut,
     ) -> u32 {
         let request = self.open(line, aim, way);
         out.send.push(Message {
@@ -337,7 +337,7 @@ impl Cache {
         keeps: State,
         way: u32,
         data: u64,
-        out: &mut HostOut,
+        out: &mut CacheOut,
     ) -> u32 {
         self.count.write_backs += 1;
         let what = ToDevice::WriteBack(keeps);
@@ -345,7 +345,7 @@ impl Cache {
     }
 
     /// Takes a message from the device `message.peer`.
-    pub fn receive(&mut self, message: S2m, out: &mut HostOut) {
+    pub fn receive(&mut self, message: S2m, out: &mut CacheOut) {
         let request = u32::from(message.tag);
         match message.what {
             ToHost::Done(granted) => self.granted(request, granted, out),
@@ -371,7 +371,7 @@ impl Cache {
         }
     }
 
-    fn granted(&mut self, number: u32, granted: State, out: &mut HostOut) {
+    fn granted(&mut self, number: u32, granted: State, out: &mut CacheOut) {
         let request = self.requests[number as usize];
         match request.aim {
             Aim::WriteBack(_) | Aim::CleanEvict => self.close(number, out),
@@ -401,7 +401,7 @@ impl Cache {
     }
 
     /// Ends a request for a line if all of its answer is here: serves who waits, then the snoop.
-    fn complete(&mut self, number: u32, out: &mut HostOut) {
+    fn complete(&mut self, number: u32, out: &mut CacheOut) {
         let request = self.requests[number as usize];
         let (Some(granted), Some(data)) = (request.granted, request.data) else {
             return;
@@ -433,7 +433,7 @@ impl Cache {
     }
 
     /// Forgets a request; the snoop that waited for it is resolved, accesses try again.
-    pub(super) fn close(&mut self, number: u32, out: &mut HostOut) {
+    pub(super) fn close(&mut self, number: u32, out: &mut CacheOut) {
         let request = std::mem::replace(&mut self.requests[number as usize], NO_REQUEST);
         self.by_line.remove(request.line);
         self.free_requests.push(number);

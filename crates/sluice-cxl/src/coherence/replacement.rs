@@ -17,7 +17,7 @@ pub static REPLACEMENTS: &[(&str, Replacement)] =
 
 /// The places of each set: those never used or empty, and the others in order.
 #[derive(Clone)]
-pub(super) struct Order {
+pub(super) struct ReplacementOrder {
     used: Lists,
     /// Empty places.
     empty: Lists,
@@ -26,14 +26,14 @@ pub(super) struct Order {
     replacement: Replacement,
 }
 
-impl Order {
-    pub fn new(lines: u32, ways: u32, replacement: Replacement) -> Order {
+impl ReplacementOrder {
+    pub fn new(lines: u32, ways: u32, replacement: Replacement) -> ReplacementOrder {
         let sets = lines / ways;
         let mut empty = Lists::new(sets, lines);
         for place in 0..lines {
             empty.push_front(place / ways, place);
         }
-        Order {
+        ReplacementOrder {
             used: Lists::new(sets, lines),
             empty,
             ways,

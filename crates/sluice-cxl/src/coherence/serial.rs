@@ -1,7 +1,7 @@
 //! Hosts and agents whose messages take no time: one access after the other.
 
-use super::agent::{Agent, AgentSetup, Deed};
-use super::cache::{Access, Cache, CacheSetup, HostOut};
+use super::cache::{Access, Cache, CacheOut, CacheSetup};
+use super::dcoh::{Dcoh, DcohAction, DcohSetup};
 use super::message::{Message, S2m};
 use super::monitor::Monitor;
 use std::collections::BTreeMap;
@@ -11,31 +11,31 @@ pub struct Serial {
     /// The hosts' caches.
     pub caches: Vec<Cache>,
     /// The devices' agents.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<Dcoh>,
     interleave: u64,
     memory: BTreeMap<u64, u64>,
     monitor: Monitor,
     stores: u64,
-    host_out: HostOut,
-    deeds: Vec<Deed>,
+    host_out: CacheOut,
+    actions: Vec<DcohAction>,
 }
 
 impl Serial {
     /// As many hosts as `agent.hosts`.
-    pub fn new(cache: &CacheSetup, agent: &AgentSetup, agents: u32, interleave: u64) -> Serial {
+    pub fn new(cache: &CacheSetup, agent: &DcohSetup, agents: u32, interleave: u64) -> Serial {
         let cache = CacheSetup {
             watched: true,
             ..*cache
         };
         Serial {
             caches: (0..agent.hosts).map(|_| Cache::new(&cache)).collect(),
-            agents: (0..agents).map(|_| Agent::new(agent)).collect(),
+            agents: (0..agents).map(|_| Dcoh::new(agent)).collect(),
             interleave,
             memory: BTreeMap::new(),
             monitor: Monitor::default(),
             stores: 0,
-            host_out: HostOut::default(),
-            deeds: Vec::new(),
+            host_out: CacheOut::default(),
+            actions: Vec::new(),
         }
     }
 
@@ -85,7 +85,7 @@ impl Serial {
                     peer: host,
                     ..message
                 };
-                self.agents[agent].receive(message, &mut self.deeds);
+                self.agents[agent].receive(message, &mut self.actions);
                 for said in self.act(agent) {
                     let to = said.peer;
                     let said = Message {
@@ -107,18 +107,18 @@ impl Serial {
     fn act(&mut self, agent: usize) -> Vec<S2m> {
         let mut sent = Vec::new();
         let mut at = 0;
-        while let Some(deed) = self.deeds.get(at).copied() {
+        while let Some(action) = self.actions.get(at).copied() {
             at += 1;
-            match deed {
-                Deed::Send(message) => sent.push(message),
-                Deed::Write { line, data } => _ = self.memory.insert(line, data),
-                Deed::Read { tracker, line, .. } => {
+            match action {
+                DcohAction::Send(message) => sent.push(message),
+                DcohAction::Write { line, data } => _ = self.memory.insert(line, data),
+                DcohAction::Read { tracker, line, .. } => {
                     let data = self.memory.get(&line).copied().unwrap_or(0);
-                    self.agents[agent].data(tracker, data, &mut self.deeds);
+                    self.agents[agent].data(tracker, data, &mut self.actions);
                 }
             }
         }
-        self.deeds.clear();
+        self.actions.clear();
         sent
     }
 

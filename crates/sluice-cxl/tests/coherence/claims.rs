@@ -1,7 +1,7 @@
 //! What follows from the set-up of ESF's sections V-B and V-C, one access after the other.
 
-use sluice_cxl::dcoh::serial::Serial;
-use sluice_cxl::dcoh::{AgentSetup, Blocks, CacheSetup, Replacement, victim};
+use sluice_cxl::coherence::serial::Serial;
+use sluice_cxl::coherence::{Blocks, CacheSetup, DcohSetup, Replacement, victim};
 use sluice_units::Rng;
 
 /// Section V-B: accesses to four endpoints, 4,000 each.
@@ -30,7 +30,7 @@ fn skewed(policy: &str, footprint: u64, filters: u32, warm_up: u64, accesses: u6
         accesses: 1,
         watched: true,
     };
-    let agent = AgentSetup {
+    let agent = DcohSetup {
         hosts: 1,
         entries: fifth,
         trackers: 1,
@@ -160,7 +160,7 @@ fn a_line_that_was_given_up_costs_no_snoop() {
             accesses: 1,
             watched: true,
         };
-        let agent = AgentSetup {
+        let agent = DcohSetup {
             hosts: 2,
             entries: 8,
             trackers: 1,

@@ -1,10 +1,10 @@
 //! What a host's cache does with a back-invalidate snoop.
 
-use super::cache::{Aim, Cache, HostOut, NONE, Pending};
+use super::cache::{Aim, Cache, CacheOut, NONE, Pending};
 use super::message::{Message, S2m, Snoop, State, ToDevice};
 
 impl Cache {
-    pub(super) fn snooped(&mut self, message: &S2m, want: Snoop, lines: u8, out: &mut HostOut) {
+    pub(super) fn snooped(&mut self, message: &S2m, want: Snoop, lines: u8, out: &mut CacheOut) {
         self.count.snoops += 1;
         let pending = Pending {
             want: Some(want),
@@ -42,7 +42,7 @@ impl Cache {
 
     /// The device has said which requests it served before the snoop: those whose completions
     /// are here. The others come after, so that the snoop sees the line as it is.
-    pub(super) fn acknowledged(&mut self, message: &S2m, out: &mut HostOut) {
+    pub(super) fn acknowledged(&mut self, message: &S2m, out: &mut CacheOut) {
         let is_it = |it: &Pending| it.fenced && (it.peer, it.tag) == (message.peer, message.tag);
         let number = self.snoops.iter().position(is_it).expect("a conflict") as u32;
         self.snoops[number as usize].fenced = false;
@@ -67,7 +67,7 @@ impl Cache {
     }
 
     /// One line of a snoop meets the cache; with the last, the snoop is answered.
-    pub(super) fn resolve(&mut self, number: u32, line: u64, out: &mut HostOut) {
+    pub(super) fn resolve(&mut self, number: u32, line: u64, out: &mut CacheOut) {
         let want = self.snoops[number as usize].want.expect("a snoop");
         if let Some(at) = self.index.get(line) {
             let way = self.ways[at as usize];

@@ -1,9 +1,9 @@
 //! Every state that two hosts, two lines and one device can reach, whatever order messages take.
 
 use sluice_cxl::Channel;
-use sluice_cxl::dcoh::{
-    Access, Agent, AgentSetup, Blocks, Cache, CacheSetup, Deed, HostOut, M2s, Message, Replacement,
-    S2m, State, ToHost, victim,
+use sluice_cxl::coherence::{
+    Access, Blocks, Cache, CacheOut, CacheSetup, Dcoh, DcohAction, DcohSetup, M2s, Message,
+    Replacement, S2m, State, ToHost, victim,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -19,7 +19,7 @@ const NEW: u64 = 2;
 #[derive(Clone)]
 struct World {
     caches: Vec<Cache>,
-    agent: Agent,
+    agent: Dcoh,
     /// On their way to the device, in no order.
     up: Vec<M2s>,
     /// On their way to hosts, in no order.
@@ -102,7 +102,7 @@ impl World {
             accesses: case.accesses,
             watched: false,
         };
-        let agent = AgentSetup {
+        let agent = DcohSetup {
             hosts: HOSTS as u32,
             entries: case.entries,
             trackers: case.trackers,
@@ -116,7 +116,7 @@ impl World {
         };
         World {
             caches: vec![Cache::new(&cache); HOSTS],
-            agent: Agent::new(&agent),
+            agent: Dcoh::new(&agent),
             up: Vec::new(),
             down: Vec::new(),
             completions: vec![VecDeque::new(); HOSTS],
@@ -174,8 +174,8 @@ impl World {
     }
 
     fn step(&mut self, step: Step) -> Result<(), String> {
-        let mut out = HostOut::default();
-        let mut deeds = Vec::new();
+        let mut out = CacheOut::default();
+        let mut actions = Vec::new();
         match step {
             Step::Access(host, number, line, store) => {
                 self.accesses[host][number] = Some((line, store));
@@ -200,36 +200,36 @@ impl World {
             }
             Step::Up(at) => {
                 let message = self.up.swap_remove(at);
-                self.agent.receive(message, &mut deeds);
-                self.agent_did(deeds);
+                self.agent.receive(message, &mut actions);
+                self.agent_did(actions);
             }
             Step::Memory(at) => {
                 let (tracker, _, data) = self.reads.swap_remove(at);
-                self.agent.data(tracker, data, &mut deeds);
-                self.agent_did(deeds);
+                self.agent.data(tracker, data, &mut actions);
+                self.agent_did(actions);
             }
         }
         self.check()
     }
 
-    fn agent_did(&mut self, deeds: Vec<Deed>) {
-        for deed in deeds {
-            match deed {
-                Deed::Send(message) => match message.what.channel() {
+    fn agent_did(&mut self, actions: Vec<DcohAction>) {
+        for action in actions {
+            match action {
+                DcohAction::Send(message) => match message.what.channel() {
                     Channel::Ndr if self.ordered => {
                         self.completions[message.peer as usize].push_back(message)
                     }
                     _ => self.down.push(message),
                 },
-                Deed::Write { line, data } => self.memory[line as usize] = data,
-                Deed::Read { tracker, line, .. } => {
+                DcohAction::Write { line, data } => self.memory[line as usize] = data,
+                DcohAction::Read { tracker, line, .. } => {
                     self.reads.push((tracker, line, self.memory[line as usize]));
                 }
             }
         }
     }
 
-    fn host_said(&mut self, host: usize, out: HostOut) -> Result<(), String> {
+    fn host_said(&mut self, host: usize, out: CacheOut) -> Result<(), String> {
         let peer = host as u32;
         self.up
             .extend(out.send.iter().map(|sent| Message { peer, ..*sent }));

@@ -3,15 +3,15 @@
 //! For monitors, and for whoever goes through all states. Two states with the same hash behave
 //! alike: places, entries and lists are left out where they are mere names.
 
-use super::agent::{Agent, FOR_ENTRY};
 use super::cache::Cache;
 use super::count::CacheCount;
+use super::dcoh::{Dcoh, FOR_ENTRY};
 use super::filter::Filter;
 use super::message::State;
 use super::victim::Facts;
 use std::hash::{Hash, Hasher};
 
-impl Agent {
+impl Dcoh {
     /// Gives all data another name; see [`Cache::rename`](super::Cache::rename).
     pub fn rename(&mut self, mut name: impl FnMut(u64, u64) -> u64) {
         let trackers = self.trackers.iter_mut().map(|it| &mut it.request);
@@ -81,7 +81,7 @@ impl Hash for Filter {
 }
 
 /// What decides what the agent will do: not the names of entries and lists, nor what was counted.
-impl Hash for Agent {
+impl Hash for Dcoh {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.filter, self.freeing, &self.backlog, &self.ready).hash(state);
         for (number, it) in (0..).zip(&self.trackers) {

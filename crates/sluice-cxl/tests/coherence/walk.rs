@@ -1,9 +1,9 @@
 //! Larger systems under random orders of messages, watched by the monitor.
 
 use proptest::prelude::*;
-use sluice_cxl::dcoh::{
-    Access, Agent, AgentSetup, Blocks, Cache, CacheSetup, Deed, HostOut, M2s, Message, Monitor,
-    Replacement, S2m, State, ToDevice, ToHost, VICTIMS, Want,
+use sluice_cxl::coherence::{
+    Access, Blocks, Cache, CacheOut, CacheSetup, Dcoh, DcohAction, DcohSetup, M2s, Message,
+    Monitor, Replacement, S2m, State, ToDevice, ToHost, VICTIMS, Want,
 };
 use sluice_cxl::{Channel, Layout, decode, encode};
 use sluice_units::Rng;
@@ -15,7 +15,7 @@ const ACCESSES: u32 = 3;
 /// Hosts with caches, one host without, an agent, and all that is between them.
 struct World {
     caches: Vec<Cache>,
-    agent: Agent,
+    agent: Dcoh,
     up: Vec<M2s>,
     down: Vec<S2m>,
     completions: Vec<VecDeque<S2m>>,
@@ -68,7 +68,7 @@ impl World {
             accesses: ACCESSES,
             watched: true,
         };
-        let agent = AgentSetup {
+        let agent = DcohSetup {
             hosts: case.hosts + 1,
             entries: case.entries,
             trackers: case.trackers,
@@ -79,7 +79,7 @@ impl World {
         };
         World {
             caches: (0..case.hosts).map(|_| Cache::new(&cache)).collect(),
-            agent: Agent::new(&agent),
+            agent: Dcoh::new(&agent),
             up: Vec::new(),
             down: Vec::new(),
             completions: vec![VecDeque::new(); case.hosts as usize + 1],
@@ -123,7 +123,7 @@ impl World {
             return Ok(());
         };
         self.accesses[host][number] = Some((line, store));
-        let mut out = HostOut::default();
+        let mut out = CacheOut::default();
         match self.caches[host].access(number as u32, line, store, &mut out) {
             Access::Hit(data) => out.done.push((number as u32, data)),
             Access::Waits => {}
@@ -131,7 +131,7 @@ impl World {
         self.said(host, out)
     }
 
-    fn said(&mut self, host: usize, out: HostOut) -> Result<(), String> {
+    fn said(&mut self, host: usize, out: CacheOut) -> Result<(), String> {
         let peer = host as u32;
         let sent = out.send.iter().map(|sent| Message { peer, ..*sent });
         self.up.extend(sent.map(up_the_wire));
@@ -156,17 +156,17 @@ impl World {
         self.values[line as usize].push(stamp);
     }
 
-    fn did(&mut self, deeds: Vec<Deed>, cause: Option<M2s>) {
-        for deed in deeds {
-            match deed {
-                Deed::Send(message) => match message.what.channel() {
+    fn did(&mut self, actions: Vec<DcohAction>, cause: Option<M2s>) {
+        for action in actions {
+            match action {
+                DcohAction::Send(message) => match message.what.channel() {
                     Channel::Ndr => {
                         let message = down_the_wire(message);
                         self.completions[message.peer as usize].push_back(message);
                     }
                     _ => self.down.push(down_the_wire(message)),
                 },
-                Deed::Write { line, data } => {
+                DcohAction::Write { line, data } => {
                     // A store by the host without a cache is done when memory has it.
                     let by_cache = cause.is_some_and(|cause| {
                         matches!(cause.what, ToDevice::WriteBack(_)) && cause.data == data
@@ -176,7 +176,7 @@ impl World {
                     }
                     self.memory[line as usize] = data;
                 }
-                Deed::Read { tracker, line, .. } => {
+                DcohAction::Read { tracker, line, .. } => {
                     self.reads.push((tracker, line, self.memory[line as usize]));
                 }
             }
@@ -195,17 +195,17 @@ impl World {
         let mut at = self.pick(all);
         if at < self.up.len() {
             let message = self.up.swap_remove(at);
-            let mut deeds = Vec::new();
-            self.agent.receive(message, &mut deeds);
-            self.did(deeds, Some(message));
+            let mut actions = Vec::new();
+            self.agent.receive(message, &mut actions);
+            self.did(actions, Some(message));
             return Ok(true);
         }
         at -= self.up.len();
         if at < self.reads.len() {
             let (tracker, _, data) = self.reads.swap_remove(at);
-            let mut deeds = Vec::new();
-            self.agent.data(tracker, data, &mut deeds);
-            self.did(deeds, None);
+            let mut actions = Vec::new();
+            self.agent.data(tracker, data, &mut actions);
+            self.did(actions, None);
             return Ok(true);
         }
         at -= self.reads.len();
@@ -221,7 +221,7 @@ impl World {
     fn arrive(&mut self, message: S2m) -> Result<(), String> {
         let host = message.peer as usize;
         if host < self.caches.len() {
-            let mut out = HostOut::default();
+            let mut out = CacheOut::default();
             self.caches[host].receive(Message { peer: 0, ..message }, &mut out);
             return self.said(host, out);
         }
@@ -350,7 +350,7 @@ fn a_cache_whose_request_is_not_answered_is_not_quiet() {
         accesses: 1,
         watched: true,
     });
-    let mut out = HostOut::default();
+    let mut out = CacheOut::default();
     assert!(cache.is_quiet());
     assert!(matches!(cache.access(0, 7, None, &mut out), Access::Waits));
     assert!(!cache.is_quiet());

@@ -1,7 +1,7 @@
 //! Device-managed coherence (HDM-DB): hosts' caches, the device's coherency agent (DCOH) with its
 //! snoop filter, and what they say to each other.
 //!
-//! State machines without time or network: [`Cache`] and [`Agent`] take messages and give
+//! State machines without time or network: [`Cache`] and [`Dcoh`] take messages and give
 //! messages. Whoever carries them decides how long that takes; the network of
 //! `net` does, and [`serial`] is the carrier for which nothing takes time.
 //!
@@ -10,15 +10,15 @@
 //! [`Channel`](crate::Channel)s allow: a test goes through all of them for two hosts
 //! and two lines.
 
-mod agent;
 mod cache;
 mod count;
+mod dcoh;
 mod filter;
 mod heap;
 mod index;
 mod message;
 mod monitor;
-mod order;
+mod replacement;
 mod room;
 pub mod serial;
 mod snoop;
@@ -26,11 +26,11 @@ mod victim;
 mod view;
 mod wire;
 
-pub use agent::{Agent, AgentSetup, Deed, TRACKERS_MAX};
-pub use cache::{Access, Cache, CacheSetup, HostOut};
-pub use count::{AgentCount, CacheCount};
+pub use cache::{Access, Cache, CacheOut, CacheSetup};
+pub use count::{CacheCount, DcohCount};
+pub use dcoh::{Dcoh, DcohAction, DcohSetup, TRACKERS_MAX};
 pub use filter::{BLOCK_LINES_MAX, Blocks};
 pub use message::{M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
 pub use monitor::Monitor;
-pub use order::{REPLACEMENTS, Replacement};
+pub use replacement::{REPLACEMENTS, Replacement};
 pub use victim::{Facts, Needs, Rank, VICTIMS, Victim, victim};

@@ -1,20 +1,31 @@
 //! Who sends next on a half-duplex link.
 
-use super::graph::HalfDuplex;
-use super::packet::{Queue, Slab};
+use crate::graph::HalfDuplex;
+use crate::ids::{DirectionId, PacketId};
+use crate::packet::{Queue, Slab};
 use sluice_units::Ps;
 
 /// Packets of both directions that wait for the wires.
 pub(super) struct Arbiter {
     settings: HalfDuplex,
+    /// By the end of the link at which they are.
     queues: [Queue; 2],
-    /// The side that sent last, and how many of its packets went one after the other.
+    /// The end that sent last, and how many of its packets went one after the other.
     side: usize,
     run: u32,
     waiting: u32,
     has_sent: bool,
     /// Whether an event will come when the wires are free.
-    pub is_woken: bool,
+    is_woken: bool,
+}
+
+/// The packet that has the wires.
+pub(super) struct Grant {
+    pub packet: PacketId,
+    /// The end that sends it.
+    pub side: usize,
+    /// What turning the link round takes before it.
+    pub turnaround: Ps,
 }
 
 impl Arbiter {
@@ -30,9 +41,9 @@ impl Arbiter {
         }
     }
 
-    /// Lets a packet of a side wait.
-    pub fn wait(&mut self, packets: &mut Slab, side: usize, packet: u32) {
-        self.queues[side].push(packets, packet);
+    /// Lets a packet wait for a direction.
+    pub fn wait(&mut self, packets: &mut Slab, direction: DirectionId, packet: PacketId) {
+        self.queues[direction.side()].push(packets, packet);
         self.waiting += 1;
     }
 
@@ -41,9 +52,16 @@ impl Arbiter {
         self.waiting
     }
 
-    /// The next packet, its side, and what turning the link round takes before it. A side sends
-    /// until it has no more, or as many as it may while the other waits.
-    pub fn next(&mut self, packets: &Slab) -> Option<(u32, usize, Ps)> {
+    /// Whether an event is needed that lets the next packet have the wires. It is then taken to
+    /// come.
+    pub fn needs_event(&mut self) -> bool {
+        self.waiting > 0 && !std::mem::replace(&mut self.is_woken, true)
+    }
+
+    /// The event has come: the next packet has the wires. A side sends until it has no more, or as
+    /// many as it may while the other waits.
+    pub fn grant(&mut self, packets: &Slab) -> Option<Grant> {
+        self.is_woken = false;
         let other = 1 - self.side;
         let mine = !self.queues[self.side].is_empty();
         let may_go_on = self.run < self.settings.burst || self.queues[other].is_empty();
@@ -58,6 +76,10 @@ impl Arbiter {
         } else {
             Ps::ZERO
         };
-        Some((packet, side, turnaround))
+        Some(Grant {
+            packet,
+            side,
+            turnaround,
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 /// What an agent did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AgentCount {
+pub struct DcohCount {
     /// Requests that read or own, and writes that snoop.
     pub requests: u64,
     /// Of them, those whose line had an entry.
@@ -42,8 +42,8 @@ pub struct CacheCount {
     pub write_backs: u64,
 }
 
-impl std::ops::AddAssign for AgentCount {
-    fn add_assign(&mut self, other: AgentCount) {
+impl std::ops::AddAssign for DcohCount {
+    fn add_assign(&mut self, other: DcohCount) {
         self.requests += other.requests;
         self.hits += other.hits;
         self.waits_for_entry += other.waits_for_entry;

@@ -1,6 +1,6 @@
 //! The coherency agent of a memory device (DCOH), or of a group of them.
 
-use super::count::AgentCount;
+use super::count::DcohCount;
 use super::filter::{BLOCK_LINES_MAX, Blocks, Chosen, Filter};
 use super::index::LineIndex;
 use super::message::{M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
@@ -13,7 +13,7 @@ pub const TRACKERS_MAX: u16 = 2048;
 
 /// What an agent is made of.
 #[derive(Clone, Copy)]
-pub struct AgentSetup {
+pub struct DcohSetup {
     /// Hosts, numbered from 0.
     pub hosts: u32,
     /// Entries of the snoop filter, at least 1.
@@ -32,12 +32,12 @@ pub struct AgentSetup {
 
 /// What the agent wants done, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Deed {
+pub enum DcohAction {
     /// To a host.
     Send(S2m),
-    /// Read the line from memory, and call [`Agent::data`] with it.
+    /// Read the line from memory, and call [`Dcoh::data`] with it.
     Read {
-        /// For [`Agent::data`].
+        /// For [`Dcoh::data`].
         tracker: u16,
         /// Whose request it is.
         host: u32,
@@ -85,7 +85,7 @@ pub(super) const FOR_ENTRY: u32 = 0;
 /// full filter waits for a victim's. Writes, clean evictions and conflicts wait for nothing, so
 /// that snoops always end. Timeless: the caller says when messages arrive and when memory answers.
 #[derive(Clone)]
-pub struct Agent {
+pub struct Dcoh {
     pub(super) filter: Filter,
     pub(super) trackers: Vec<Tracker>,
     pub(super) free_trackers: Vec<u16>,
@@ -101,12 +101,12 @@ pub struct Agent {
     pub(super) backlog: VecDeque<M2s>,
     /// Trackers whose line has become theirs.
     pub(super) ready: VecDeque<u16>,
-    pub(super) count: AgentCount,
+    pub(super) count: DcohCount,
 }
 
-impl Agent {
+impl Dcoh {
     /// An agent with an empty filter.
-    pub fn new(setup: &AgentSetup) -> Agent {
+    pub fn new(setup: &DcohSetup) -> Dcoh {
         let trackers = setup.trackers as usize;
         assert!((1..=TRACKERS_MAX).contains(&setup.trackers) && setup.entries > 0);
         let per_eviction = BLOCK_LINES_MAX as usize;
@@ -128,7 +128,7 @@ impl Agent {
             pending: 0,
             queue: 1 + number as u32,
         };
-        Agent {
+        Dcoh {
             filter: Filter::new(
                 setup.entries,
                 setup.hosts,
@@ -145,18 +145,18 @@ impl Agent {
             waiting: Lists::new(1 + ((1 + per_eviction) * trackers) as u32, trackers as u32),
             backlog: VecDeque::with_capacity(setup.requests_max),
             ready: VecDeque::with_capacity(trackers),
-            count: AgentCount::default(),
+            count: DcohCount::default(),
         }
     }
 
     /// What was counted so far.
-    pub fn count(&self) -> &AgentCount {
+    pub fn count(&self) -> &DcohCount {
         &self.count
     }
 
     /// Counts from 0 on again.
     pub fn reset_count(&mut self) {
-        self.count = AgentCount::default();
+        self.count = DcohCount::default();
     }
 
     /// Whether the filter knows that the host holds the line.
@@ -179,7 +179,7 @@ impl Agent {
     }
 
     /// Takes a message from the host `message.peer`.
-    pub fn receive(&mut self, message: M2s, out: &mut Vec<Deed>) {
+    pub fn receive(&mut self, message: M2s, out: &mut Vec<DcohAction>) {
         match message.what {
             ToDevice::Read(_) | ToDevice::Own | ToDevice::Write => {
                 self.count.requests += 1;
@@ -193,7 +193,7 @@ impl Agent {
             }
             ToDevice::WriteBack(keeps) => {
                 self.count.write_backs += 1;
-                out.push(Deed::Write {
+                out.push(DcohAction::Write {
                     line: message.line,
                     data: message.data,
                 });
@@ -217,8 +217,8 @@ impl Agent {
         self.work(out);
     }
 
-    /// Memory has answered a [`Deed::Read`].
-    pub fn data(&mut self, tracker: u16, data: u64, out: &mut Vec<Deed>) {
+    /// Memory has answered a [`DcohAction::Read`].
+    pub fn data(&mut self, tracker: u16, data: u64, out: &mut Vec<DcohAction>) {
         let Tracker { request, entry, .. } = self.trackers[tracker as usize];
         let granted = match (request.what, entry) {
             (ToDevice::Read(Want::Shared), Some(entry)) => {
@@ -272,14 +272,14 @@ impl Agent {
         }
     }
 
-    fn work(&mut self, out: &mut Vec<Deed>) {
+    fn work(&mut self, out: &mut Vec<DcohAction>) {
         while let Some(tracker) = self.ready.pop_front() {
             self.start(tracker, out);
             self.admit();
         }
     }
 
-    fn start(&mut self, tracker: u16, out: &mut Vec<Deed>) {
+    fn start(&mut self, tracker: u16, out: &mut Vec<DcohAction>) {
         let Tracker { request, entry, .. } = self.trackers[tracker as usize];
         if let Some(entry) = entry {
             self.count.hits += 1;
@@ -301,7 +301,7 @@ impl Agent {
     }
 
     /// Snoops the owners that may not keep the line as they have it.
-    fn resolve_conflict(&mut self, tracker: u16, entry: u32, out: &mut Vec<Deed>) {
+    fn resolve_conflict(&mut self, tracker: u16, entry: u32, out: &mut Vec<DcohAction>) {
         let Message {
             what, peer, line, ..
         } = self.trackers[tracker as usize].request;
@@ -327,7 +327,7 @@ impl Agent {
     }
 
     /// Nobody stands against the request any more.
-    pub(super) fn proceed(&mut self, tracker: u16, out: &mut Vec<Deed>) {
+    pub(super) fn proceed(&mut self, tracker: u16, out: &mut Vec<DcohAction>) {
         let Tracker { request, entry, .. } = self.trackers[tracker as usize];
         match request.what {
             ToDevice::Own => {
@@ -337,14 +337,14 @@ impl Agent {
                 self.finish(tracker, out);
             }
             ToDevice::Write => {
-                out.push(Deed::Write {
+                out.push(DcohAction::Write {
                     line: request.line,
                     data: request.data,
                 });
                 out.push(answer(&request, ToHost::Done(State::Invalid), 0));
                 self.finish(tracker, out);
             }
-            _ => out.push(Deed::Read {
+            _ => out.push(DcohAction::Read {
                 tracker,
                 host: request.peer,
                 tag: request.tag,
@@ -353,7 +353,7 @@ impl Agent {
         }
     }
 
-    fn finish(&mut self, tracker: u16, out: &mut Vec<Deed>) {
+    fn finish(&mut self, tracker: u16, out: &mut Vec<DcohAction>) {
         let it = &mut self.trackers[tracker as usize];
         let (line, queue, entry) = (it.request.line, it.queue, it.entry.take());
         it.request.line = 0;
@@ -390,7 +390,7 @@ impl Agent {
         std::mem::replace(&mut next.queue, queue)
     }
 
-    fn responded(&mut self, message: &M2s, left: State, out: &mut Vec<Deed>) {
+    fn responded(&mut self, message: &M2s, left: State, out: &mut Vec<DcohAction>) {
         let trackers = self.trackers.len();
         match usize::from(message.tag).checked_sub(trackers) {
             Some(number) => {
@@ -425,8 +425,8 @@ pub(super) fn hosts_of(word: usize, mut bits: u64) -> impl Iterator<Item = u32> 
     })
 }
 
-fn answer(request: &M2s, what: ToHost, data: u64) -> Deed {
-    Deed::Send(Message {
+fn answer(request: &M2s, what: ToHost, data: u64) -> DcohAction {
+    DcohAction::Send(Message {
         what,
         peer: request.peer,
         line: request.line,
@@ -435,8 +435,8 @@ fn answer(request: &M2s, what: ToHost, data: u64) -> Deed {
     })
 }
 
-pub(super) fn snoop(want: Snoop, lines: u8, host: u32, line: u64, tag: u16) -> Deed {
-    Deed::Send(Message {
+pub(super) fn snoop(want: Snoop, lines: u8, host: u32, line: u64, tag: u16) -> DcohAction {
+    DcohAction::Send(Message {
         what: ToHost::Snoop { want, lines },
         peer: host,
         line,

@@ -1,0 +1,386 @@
+//! At the requesters: accesses that a local cache serves or asks for, snoops, what comes back.
+
+use super::CacheSettings;
+use super::traffic::{AccessId, Action, Cargo, Journey, Traffic, is_request};
+use crate::ids::{PacketId, RequesterId};
+use crate::packet::{Packet, Slab};
+use crate::parts::{Part, Parts};
+use sluice_cxl::coherence::{
+    Access as Looked, Cache, CacheCount, CacheOut, CacheSetup, M2s, Message, S2m, State, ToDevice,
+    ToHost, Want,
+};
+use sluice_units::{Ps, Table};
+
+/// A requester as coherence sees it.
+pub(crate) struct RequesterSetup {
+    /// Requests under way at once.
+    pub depth: u32,
+    /// From a request to its port.
+    pub process: Ps,
+    /// Looking into the local cache.
+    pub cache_access: Ps,
+    pub cache: Option<CacheSettings>,
+}
+
+/// A request of a requester's.
+pub(crate) struct Issue {
+    pub requester: RequesterId,
+    pub tag: u64,
+    /// The address as the requester has it.
+    pub addr: u64,
+    pub line: u64,
+    pub is_write: bool,
+}
+
+/// An access under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outstanding {
+    tag: u64,
+    issued: Ps,
+    addr: u64,
+    line: u64,
+    /// What it stores, if it does.
+    store: Option<u64>,
+    /// Parts before any message.
+    before: Parts,
+    /// The request that it caused.
+    request: Option<u16>,
+    /// Messages that a requester without a cache waits for.
+    to_come: u8,
+}
+
+/// An access that is done.
+pub(crate) struct Finished {
+    pub tag: u64,
+    pub addr: u64,
+    pub is_write: bool,
+    pub latency: Ps,
+    pub parts: Parts,
+    pub hops: u8,
+}
+
+/// Whether an access that has its line is done.
+pub(crate) enum End {
+    /// Not before that time, for it takes as long as a hit at least.
+    At(Ps),
+    Now(Finished),
+}
+
+/// One requester.
+struct Requester {
+    process: Ps,
+    cache_access: Ps,
+    cache: Option<Cache>,
+    accesses: Table<AccessId, Outstanding>,
+    free: Vec<AccessId>,
+    /// Snoops keep the cache busy until then.
+    busy_until: Ps,
+}
+
+impl Requester {
+    fn new(setup: &RequesterSetup, watched: bool) -> Requester {
+        let cache = setup.cache.map(|cache| {
+            Cache::new(&CacheSetup {
+                lines: cache.lines,
+                ways: cache.ways,
+                replacement: cache.replacement,
+                notify: cache.notify,
+                accesses: setup.depth,
+                watched,
+            })
+        });
+        Requester {
+            process: setup.process,
+            cache_access: setup.cache_access,
+            cache,
+            accesses: Table::filled(setup.depth, Outstanding::default()),
+            free: (0..setup.depth).rev().map(AccessId).collect(),
+            busy_until: Ps::ZERO,
+        }
+    }
+
+    /// Lets an access begin, which has passed requester and cache by the returned time.
+    fn begin(&mut self, now: Ps, issue: &Issue, store: Option<u64>) -> (AccessId, Ps) {
+        let id = self.free.pop();
+        let id = id.expect("an access for each place of the queue");
+        let mut before = Parts::default();
+        before[Part::Requester] = self.process;
+        before[Part::Cache] = self.cache_access;
+        before[Part::Held] = self.busy_until.saturating_sub(now + self.process);
+        self.accesses[id] = Outstanding {
+            tag: issue.tag,
+            issued: now,
+            addr: issue.addr,
+            line: issue.line,
+            store,
+            before,
+            request: None,
+            to_come: 0,
+        };
+        (id, now + before.total())
+    }
+}
+
+/// All requesters.
+pub(super) struct Requesters {
+    requesters: Table<RequesterId, Requester>,
+    /// What a cache says; empty between two calls.
+    out: CacheOut,
+}
+
+impl Requesters {
+    pub fn new(setups: &[RequesterSetup], watched: bool) -> Requesters {
+        Requesters {
+            requesters: setups
+                .iter()
+                .map(|setup| Requester::new(setup, watched))
+                .collect(),
+            out: CacheOut::default(),
+        }
+    }
+
+    /// A requester's access.
+    pub fn issue(&mut self, traffic: &mut Traffic, packets: &mut Slab, now: Ps, issue: &Issue) {
+        let (requester, line) = (issue.requester, issue.line);
+        let checked = traffic.checked.as_mut();
+        let stamp = || checked.map_or(0, |checked| checked.next_store());
+        let store = issue.is_write.then(stamp);
+        let it = &mut self.requesters[requester];
+        let (access, ready) = it.begin(now, issue, store);
+        match &mut it.cache {
+            Some(cache) => match cache.access(access.0, line, store, &mut self.out) {
+                Looked::Hit(data) => {
+                    self.performed(traffic, requester, access, data);
+                    traffic.actions.push(Action::Hit {
+                        at: ready,
+                        requester,
+                        access,
+                    });
+                }
+                Looked::Waits => {}
+            },
+            None => {
+                it.accesses[access].to_come = if store.is_some() { 1 } else { 2 };
+                self.out.send.push(Message {
+                    what: store.map_or(ToDevice::Read(Want::Current), |_| ToDevice::Write),
+                    // Filled in when it leaves.
+                    peer: 0,
+                    line,
+                    tag: access.0 as u16,
+                    data: store.unwrap_or(0),
+                });
+            }
+        }
+        self.send_all(traffic, packets, ready, requester, Some(access));
+    }
+
+    /// Sends what a cache has to say. A request for the line of access `cause` is that access's.
+    fn send_all(
+        &mut self,
+        traffic: &mut Traffic,
+        packets: &mut Slab,
+        ready: Ps,
+        requester: RequesterId,
+        cause: Option<AccessId>,
+    ) {
+        self.note_changes(traffic, requester);
+        for message in self.out.send.drain(..) {
+            if !matches!(message.what, ToDevice::Conflict | ToDevice::Response { .. }) {
+                *traffic.journey(requester, message.tag) = Journey::default();
+            }
+            let mut parts = Parts::default();
+            if is_request(message.what) {
+                let accesses = &mut self.requesters[requester].accesses;
+                let cause = cause.map(|id| &mut accesses[id]);
+                if let Some(access) = cause.filter(|access| access.line == message.line) {
+                    access.request = Some(message.tag);
+                    parts = access.before;
+                }
+            }
+            leave(traffic, packets, ready, requester, message, parts);
+        }
+    }
+
+    /// A message has come to a requester. What it ends is in [`Requesters::take_done`].
+    pub fn receive(
+        &mut self,
+        traffic: &mut Traffic,
+        packets: &mut Slab,
+        now: Ps,
+        requester: RequesterId,
+        id: PacketId,
+    ) -> S2m {
+        let (packet, Cargo::Down { message, carries }) = traffic.unload(packets, id) else {
+            unreachable!("requesters get messages of devices");
+        };
+        if carries {
+            let journey = traffic.journey(requester, message.tag);
+            journey.parts = packet.parts;
+            journey.hops = packet.hops;
+        }
+        let it = &mut self.requesters[requester];
+        let mut ready = now;
+        if let ToHost::Snoop { lines, .. } = message.what {
+            // Each line is looked up, one after the other, and accesses wait meanwhile.
+            it.busy_until = it.busy_until.max(now) + it.cache_access * u64::from(lines);
+            ready = it.busy_until;
+        }
+        match &mut it.cache {
+            Some(cache) => cache.receive(message, &mut self.out),
+            None => self.receive_without_cache(requester, &message),
+        }
+        let mut done = std::mem::take(&mut self.out.done);
+        for (access, data) in &done {
+            self.performed(traffic, requester, AccessId(*access), *data);
+        }
+        std::mem::swap(&mut self.out.done, &mut done);
+        self.send_all(traffic, packets, ready, requester, None);
+        message
+    }
+
+    fn receive_without_cache(&mut self, requester: RequesterId, message: &S2m) {
+        debug_assert!(matches!(
+            message.what,
+            ToHost::Data | ToHost::Done(State::Invalid)
+        ));
+        let access = u32::from(message.tag);
+        let it = &mut self.requesters[requester].accesses[AccessId(access)];
+        it.to_come -= 1;
+        if it.to_come == 0 {
+            self.out.done.push((access, message.data));
+        }
+    }
+
+    /// Accesses that a message has ended, with the data that they saw. The memory of the list is to
+    /// be given back by [`Requesters::reuse_done`].
+    pub fn take_done(&mut self) -> Vec<(u32, u64)> {
+        std::mem::take(&mut self.out.done)
+    }
+
+    /// Gives back an empty list.
+    pub fn reuse_done(&mut self, done: Vec<(u32, u64)>) {
+        self.out.done = done;
+    }
+
+    /// An access has its line, by a message.
+    pub fn end(
+        &mut self,
+        traffic: &mut Traffic,
+        now: Ps,
+        requester: RequesterId,
+        access: AccessId,
+        by: &S2m,
+    ) -> End {
+        let it = &self.requesters[requester].accesses[access];
+        let due = it.issued + it.before.total();
+        if due > now {
+            End::At(due)
+        } else {
+            End::Now(self.finish(traffic, now, requester, access, Some(by)))
+        }
+    }
+
+    /// An access is done: what its parts do not say was waiting for other requests.
+    pub fn finish(
+        &mut self,
+        traffic: &mut Traffic,
+        now: Ps,
+        requester: RequesterId,
+        id: AccessId,
+        by: Option<&S2m>,
+    ) -> Finished {
+        let it = &mut self.requesters[requester];
+        let access = std::mem::take(&mut it.accesses[id]);
+        it.free.push(id);
+        let (mut parts, mut hops) = (access.before, 0);
+        if let Some(by) = by.filter(|by| by.line == access.line && access.request == Some(by.tag)) {
+            let journey = traffic.journey(requester, by.tag);
+            (parts, hops) = (journey.parts, journey.hops);
+        }
+        let latency = now - access.issued;
+        let rest = latency - parts.total();
+        parts[Part::Held] += rest;
+        Finished {
+            tag: access.tag,
+            addr: access.addr,
+            is_write: access.store.is_some(),
+            latency,
+            parts,
+            hops,
+        }
+    }
+
+    /// An access of a cache has seen or stored `data`. Without a cache, stores are done when memory
+    /// has them, and what loads see may be old when it comes.
+    fn performed(
+        &mut self,
+        traffic: &mut Traffic,
+        requester: RequesterId,
+        access: AccessId,
+        data: u64,
+    ) {
+        self.note_changes(traffic, requester);
+        let it = &self.requesters[requester];
+        let (Some(checked), Some(_)) = (&mut traffic.checked, &it.cache) else {
+            return;
+        };
+        let access = &it.accesses[access];
+        match access.store {
+            Some(stamp) => checked.stored(access.line, stamp),
+            None => checked.loaded(requester, access.line, data),
+        }
+    }
+
+    fn note_changes(&mut self, traffic: &mut Traffic, requester: RequesterId) {
+        if let Some(checked) = &mut traffic.checked {
+            for (line, state) in self.out.changes.drain(..) {
+                checked.changed(requester, line, state);
+            }
+        }
+    }
+
+    /// Accesses under way.
+    pub fn under_way(&self) -> u64 {
+        let requesters = self.requesters.values().iter();
+        let under_way = requesters.map(|it| it.accesses.count() as usize - it.free.len());
+        under_way.sum::<usize>() as u64
+    }
+
+    /// Begins to count.
+    pub fn begin(&mut self) {
+        let requesters = self.requesters.values_mut().iter_mut();
+        let caches = requesters.filter_map(|it| it.cache.as_mut());
+        caches.for_each(Cache::reset_count);
+    }
+
+    /// Counts of all caches.
+    pub fn count(&self) -> CacheCount {
+        let mut count = CacheCount::default();
+        for it in self.requesters.values() {
+            if let Some(cache) = &it.cache {
+                count += *cache.count();
+            }
+        }
+        count
+    }
+}
+
+/// A requester's message leaves at `ready`.
+fn leave(
+    traffic: &mut Traffic,
+    packets: &mut Slab,
+    ready: Ps,
+    requester: RequesterId,
+    message: M2s,
+    parts: Parts,
+) {
+    let (endpoint, addr) = traffic.lines.find(message.line);
+    let to = traffic.port_id(endpoint);
+    let from = requester.node().port_id();
+    let mut packet = Packet::new(from, to, message.what.channel(), addr, ready);
+    packet.parts = parts;
+    let peer = requester.0;
+    let cargo = Cargo::Up(Message { peer, ..message });
+    let packet = traffic.load(packets, packet, cargo);
+    traffic.actions.push(Action::Leave { at: ready, packet });
+}

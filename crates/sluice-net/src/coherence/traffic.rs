@@ -1,0 +1,197 @@
+//! What goes between requesters and agents: messages in packets, where each request's time went,
+//! and what is to be done next.
+
+use super::checked::Checked;
+use crate::ids::{EndpointId, PacketId, PortId, RequesterId};
+use crate::packet::{Packet, Slab};
+use crate::parts::Parts;
+use sluice_cxl::coherence::{BLOCK_LINES_MAX, M2s, S2m, ToDevice};
+use sluice_units::{LINE_BYTES, Ps, Table, index_type};
+
+index_type! {
+    /// Which coherency agent.
+    pub(super) struct AgentId;
+    /// Which of a requester's accesses under way.
+    pub(crate) struct AccessId;
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cargo {
+    /// To an agent.
+    Up(M2s),
+    /// To a requester. The parts of its packet are those of the request if it `carries` them.
+    Down { message: S2m, carries: bool },
+    /// A line that is read for an agent's tracker.
+    Read { agent: AgentId, tracker: u16 },
+    /// A line that is written, and what is sent when that is done.
+    Write { then: Option<S2m> },
+}
+
+/// What the engine is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    /// An access that the local cache serves is done at that time.
+    Hit {
+        at: Ps,
+        requester: RequesterId,
+        access: AccessId,
+    },
+    /// A requester's packet leaves at that time.
+    Leave { at: Ps, packet: PacketId },
+    /// An agent's packet leaves now.
+    Send { packet: PacketId },
+    /// An endpoint's memory serves a packet.
+    Serve {
+        endpoint: EndpointId,
+        packet: PacketId,
+    },
+}
+
+/// Where the time of a request's messages went, and when it came to where it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Journey {
+    pub parts: Parts,
+    pub at: Ps,
+    pub hops: u8,
+    /// Whether the completion ends it; if not, the data do.
+    pub ends_without_data: bool,
+}
+
+/// Numbers of lines, by where they are on the endpoints: one endpoint's after the other's, so that
+/// they are the same for every requester.
+pub(super) struct LineMap {
+    /// The first line of each endpoint.
+    first: Table<EndpointId, u64>,
+    /// Bytes of each of its logical devices.
+    logical_bytes: Table<EndpointId, u64>,
+    count: u64,
+}
+
+impl LineMap {
+    /// Of endpoints with so many bytes, and so many in each of their logical devices.
+    pub fn new(endpoints: impl Iterator<Item = (u64, u64)> + Clone) -> LineMap {
+        let mut count = 0;
+        let first = endpoints.clone().map(|(capacity, _)| {
+            let first = count;
+            // A gap, so that no run of adjacent lines goes on at the next endpoint.
+            count += capacity / LINE_BYTES + u64::from(BLOCK_LINES_MAX);
+            first
+        });
+        LineMap {
+            first: first.collect(),
+            logical_bytes: endpoints.map(|(_, logical)| logical).collect(),
+            count,
+        }
+    }
+
+    /// The line at a byte of an endpoint.
+    pub fn line(&self, endpoint: EndpointId, addr: u64) -> u64 {
+        self.first[endpoint] + addr / LINE_BYTES
+    }
+
+    /// The endpoint of a line, and the byte there.
+    pub fn find(&self, line: u64) -> (EndpointId, u64) {
+        let after = self.first.values().partition_point(|first| *first <= line);
+        let endpoint = EndpointId(after as u32 - 1);
+        (endpoint, (line - self.first[endpoint]) * LINE_BYTES)
+    }
+
+    /// The LD-ID of the logical device at a byte of an endpoint.
+    pub fn logical(&self, endpoint: EndpointId, addr: u64) -> u8 {
+        (addr / self.logical_bytes[endpoint]) as u8
+    }
+
+    pub fn endpoints(&self) -> u32 {
+        self.first.count()
+    }
+
+    /// All line numbers are below this.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// What both sides share.
+pub(super) struct Traffic {
+    pub lines: LineMap,
+    /// How many requesters there are: their nodes are the first.
+    requesters: u32,
+    cargo: Vec<Cargo>,
+    free_cargo: Vec<u32>,
+    /// By requester and the tag of its requests.
+    journeys: Table<RequesterId, Vec<Journey>>,
+    /// What is to be done, in this order.
+    pub actions: Vec<Action>,
+    /// None if nothing is checked.
+    pub checked: Option<Box<Checked>>,
+}
+
+impl Traffic {
+    pub fn new(lines: LineMap, requesters: u32, is_checked: bool) -> Traffic {
+        Traffic {
+            lines,
+            requesters,
+            cargo: Vec::new(),
+            free_cargo: Vec::new(),
+            journeys: Table::filled(requesters, Vec::new()),
+            actions: Vec::new(),
+            checked: is_checked.then(Box::default),
+        }
+    }
+
+    pub fn requesters(&self) -> u32 {
+        self.requesters
+    }
+
+    /// The port id of an endpoint.
+    pub fn port_id(&self, endpoint: EndpointId) -> PortId {
+        PortId((self.requesters + endpoint.0) as u16)
+    }
+
+    /// The endpoint with a port id.
+    pub fn endpoint(&self, port: PortId) -> EndpointId {
+        EndpointId(u32::from(port.0) - self.requesters)
+    }
+
+    /// Puts cargo into a packet, which is then under way.
+    pub fn load(&mut self, packets: &mut Slab, packet: Packet, cargo: Cargo) -> PacketId {
+        let number = match self.free_cargo.pop() {
+            Some(number) => {
+                self.cargo[number as usize] = cargo;
+                number
+            }
+            None => {
+                self.cargo.push(cargo);
+                self.cargo.len() as u32 - 1
+            }
+        };
+        packets.add(packet.with_cargo(number))
+    }
+
+    /// What a packet carries.
+    pub fn cargo(&self, packet: &Packet) -> &Cargo {
+        &self.cargo[packet.cargo() as usize]
+    }
+
+    /// A packet is where it was to go: the packet, and what it carried.
+    pub fn unload(&mut self, packets: &mut Slab, id: PacketId) -> (Packet, Cargo) {
+        let packet = packets.remove(id);
+        self.free_cargo.push(packet.cargo());
+        (packet, *self.cargo(&packet))
+    }
+
+    /// The journey of a requester's request.
+    pub fn journey(&mut self, requester: RequesterId, tag: u16) -> &mut Journey {
+        let (journeys, tag) = (&mut self.journeys[requester], usize::from(tag));
+        if journeys.len() <= tag {
+            journeys.resize(tag + 1, Journey::default());
+        }
+        &mut journeys[tag]
+    }
+}
+
+/// Whether an access waits for it.
+pub(super) fn is_request(what: ToDevice) -> bool {
+    matches!(what, ToDevice::Read(_) | ToDevice::Own | ToDevice::Write)
+}

@@ -1,0 +1,104 @@
+//! What a packet meets at a node: which direction it takes, and what a switch adds to its time.
+
+use super::{Flow, Load, RoutingInfo, RoutingTable};
+use crate::graph::{Graph, NodeKind};
+use crate::ids::{DirectionId, NodeId, SwitchId};
+use crate::link::Links;
+use crate::packet::Packet;
+use crate::parts::Part;
+use sluice_cxl::Channel;
+use sluice_units::{Ps, Table};
+
+/// Nodes with their routing tables.
+pub(crate) struct Router {
+    nodes: Table<NodeId, Node>,
+    table: RoutingTable,
+    policy: &'static RoutingInfo,
+    /// Packets that had a choice of ways.
+    choices: u64,
+}
+
+/// A node as a packet meets it.
+#[derive(Clone, Copy)]
+struct Node {
+    kind: NodeKind,
+    /// Of a switch, from port to port.
+    latency: Ps,
+    /// Whether it stands for an end of a bus, which is no hop.
+    is_bus_end: bool,
+}
+
+impl Router {
+    /// For switches with these latencies; on a bus they stand for its ends.
+    pub fn new(
+        graph: &Graph,
+        is_bus: bool,
+        latencies: &Table<SwitchId, Ps>,
+        table: RoutingTable,
+        policy: &'static RoutingInfo,
+    ) -> Router {
+        let node = |node| match graph.kind(node) {
+            NodeKind::Switch(switch) => Node {
+                kind: NodeKind::Switch(switch),
+                latency: latencies[switch],
+                is_bus_end: is_bus,
+            },
+            kind => Node {
+                kind,
+                latency: Ps::ZERO,
+                is_bus_end: false,
+            },
+        };
+        Router {
+            nodes: Table::from_fn(graph.nodes(), node),
+            table,
+            policy,
+            choices: 0,
+        }
+    }
+
+    /// What a node is.
+    #[inline]
+    pub fn kind(&self, node: NodeId) -> NodeKind {
+        self.nodes[node].kind
+    }
+
+    /// Whether packets wait at a node for the output port of a switch.
+    pub fn is_switch(&self, node: NodeId) -> bool {
+        matches!(self.kind(node), NodeKind::Switch(_)) && !self.nodes[node].is_bus_end
+    }
+
+    /// The direction by which a packet leaves a node at `ready`.
+    #[inline]
+    pub fn direction(
+        &mut self,
+        node: NodeId,
+        packet: &Packet,
+        links: &Links,
+        ready: Ps,
+    ) -> DirectionId {
+        let (from, to) = (packet.from, packet.to);
+        match self.table.ways(node, to) {
+            [only] => *only,
+            [] => unreachable!("every requester reaches every endpoint"),
+            // Coherence rests on the order of completions between two ends.
+            ways if packet.is_ordered() => ways[usize::from(from.0) % ways.len()],
+            ways => {
+                let sequence = self.choices;
+                self.choices += 1;
+                let flow = Flow { from, to, sequence };
+                (self.policy.choose)(ways, flow, Load { links, now: ready })
+            }
+        }
+    }
+
+    /// A packet goes through a switch that it enters at `now`: the time at which it can leave.
+    #[inline]
+    pub fn cross(&self, node: NodeId, packet: &mut Packet, now: Ps) -> Ps {
+        let node = &self.nodes[node];
+        packet.parts[Part::Switch].0 += node.latency.0;
+        let is_request = matches!(packet.channel, Channel::Req | Channel::RwD);
+        packet.hops += u8::from(is_request && !node.is_bus_end);
+        Ps(now.0 + node.latency.0)
+    }
+}
