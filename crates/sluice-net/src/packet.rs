@@ -110,10 +110,10 @@ impl Packet {
         }
     }
 
-    /// With a message of coherence, by its number.
+    /// Puts a message of coherence into it, by its number.
     #[inline]
-    pub fn with_cargo(self, cargo: u32) -> Packet {
-        Packet { cargo, ..self }
+    pub fn set_cargo(&mut self, cargo: u32) {
+        self.cargo = cargo;
     }
 
     /// The number of its message.

@@ -91,6 +91,7 @@ impl LineMap {
     }
 
     /// The endpoint of a line, and the byte there.
+    #[inline]
     pub fn find(&self, line: u64) -> (EndpointId, u64) {
         let after = self.first.values().partition_point(|first| *first <= line);
         let endpoint = EndpointId(after as u32 - 1);
@@ -155,6 +156,7 @@ impl Traffic {
     }
 
     /// Puts cargo into a packet, which is then under way.
+    #[inline]
     pub fn load(&mut self, packets: &mut Slab, packet: Packet, cargo: Cargo) -> PacketId {
         let number = match self.free_cargo.pop() {
             Some(number) => {
@@ -166,15 +168,19 @@ impl Traffic {
                 self.cargo.len() as u32 - 1
             }
         };
-        packets.add(packet.with_cargo(number))
+        let id = packets.add(packet);
+        packets[id].set_cargo(number);
+        id
     }
 
     /// What a packet carries.
+    #[inline]
     pub fn cargo(&self, packet: &Packet) -> &Cargo {
         &self.cargo[packet.cargo() as usize]
     }
 
     /// A packet is where it was to go: the packet, and what it carried.
+    #[inline]
     pub fn unload(&mut self, packets: &mut Slab, id: PacketId) -> (Packet, Cargo) {
         let packet = packets.remove(id);
         self.free_cargo.push(packet.cargo());
@@ -182,6 +188,7 @@ impl Traffic {
     }
 
     /// The journey of a requester's request.
+    #[inline]
     pub fn journey(&mut self, requester: RequesterId, tag: u16) -> &mut Journey {
         let (journeys, tag) = (&mut self.journeys[requester], usize::from(tag));
         if journeys.len() <= tag {
