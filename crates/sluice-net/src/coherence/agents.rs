@@ -240,8 +240,8 @@ impl Agents {
     }
 }
 
-/// An agent's access to a line in memory, which goes over no link. `request` is whose it is, with its
-/// tag.
+/// An agent's access to a line in memory, which goes over no link. `request`: who asked for it, and
+/// by which tag.
 fn ask_memory(
     traffic: &mut Traffic,
     packets: &mut Slab,

@@ -187,8 +187,8 @@ const UNREACHED: u32 = u32::MAX;
 /// Breadth first from one destination after the other, over switches only.
 ///
 /// A search ends after the level at which the last node was reached that needs directions: switches,
-/// and edge nodes with several links. Where every switch is joined to every other one it so looks
-/// at the links of one of them, and not at all.
+/// and edge nodes with several links. Where each switch is joined to each, it looks at the links of
+/// one of them instead of all.
 struct Search<'a> {
     graph: &'a Graph,
     exits: &'a Table<NodeId, Vec<Exit>>,
