@@ -186,9 +186,9 @@ const UNREACHED: u32 = u32::MAX;
 
 /// Breadth first from one destination after the other, over switches only.
 ///
-/// A search ends after the level at which the last node was reached that needs directions: switches,
-/// and edge nodes with several links. Where each switch is joined to each, it looks at the links of
-/// one of them instead of all.
+/// A search ends after the level at which the last node was reached that needs directions: a switch
+/// or an edge node with several links. Where each switch is joined to each, it looks at the links
+/// of one of them instead of all.
 struct Search<'a> {
     graph: &'a Graph,
     exits: &'a Table<NodeId, Vec<Exit>>,
