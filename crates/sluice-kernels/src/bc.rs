@@ -12,19 +12,19 @@
 //! paths and dependencies all over two arrays, edges in order, and two writes for each vertex. So
 //! few writes, and the 98.6 % of the off-chip accesses that 2 GiB of host memory serve, are what
 //! SkyByte's section has (Figure 17 by what it implies). The first search has a source from which
-//! there is such a level. The section of SkyByte's artifact is another, in another graph
-//! (`forward`).
+//! there is such a level. The section of SkyByte's artifact is another, in another graph.
 
 mod brandes;
-mod forward;
-mod section;
-mod twitter;
+mod skip;
+
+pub use brandes::{NEVER, State};
 
 use super::kronecker::Kronecker;
 use super::share::{Share, compare};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
-use brandes::{State, add_source, digest_scores};
+use brandes::{add_source, digest_scores};
 use sluice_host::{Instr, Program, Step};
+<<<<<<< HEAD
 use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
@@ -40,18 +40,20 @@ const PARAMS: &[Param] = &[Param {
              (doi:10.5281/zenodo.14660184, output/warmup_traces)",
 }];
 
+=======
+use sluice_units::{Bytes, Rng};
+use std::ops::Range;
+
+>>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 /// What the registry says.
-pub(super) const INFO: KernelInfo = KernelInfo {
+pub const INFO: KernelInfo = KernelInfo {
     name: "bc",
     meaning: "betweenness centrality of a Kronecker graph: Brandes, forwards and backwards",
     source: "GAP, bc",
     published: Some((8180, 11, 394)),
     thread_bytes: |_| 0,
-    params: PARAMS,
-    make: |options| match options.given.choice("section") {
-        "forward" => Box::new(forward::Forward::new(options)),
-        _ => Box::new(Bc::new(options)),
-    },
+    params: &[],
+    make: |options| Box::new(Bc::new(options)),
 };
 
 /// Mean edges of a vertex, GAP's default in both directions. The two arrays that are not read in
@@ -429,7 +431,7 @@ mod tests {
 
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::assert_footprint(&INFO, |scale| {
+        crate::drive::assert_footprint(&INFO, |scale| {
             Places::new(vertices(scale), vertices(scale) * DEGREE, 24).footprint
         });
     }

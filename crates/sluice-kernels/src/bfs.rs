@@ -12,17 +12,18 @@
 //! to be found: nearly every access looks at a flag in an array that no cache holds, and the few
 //! that write are far from each other (SkyByte, Table I, and Figures 16 to 18 by what they imply:
 //! 2.3 % writes, two of which make a page dirty). The first search has a source from which such a
-//! level is reached. Table I is of this section; that of SkyByte's artifact is another (`early`).
+//! level is reached. Table I is of this section; that of SkyByte's artifact is another.
 
-mod early;
 mod graph;
 mod search;
 
+pub use graph::Graph;
+pub use search::{Places, Search, State};
+
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
-use graph::Graph;
-use search::{Places, Search, State};
 use sluice_host::{Instr, Program, Step};
+<<<<<<< HEAD
 use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
@@ -38,28 +39,30 @@ const PARAMS: &[Param] = &[Param {
              output/warmup_traces)",
 }];
 
+=======
+use sluice_units::{Bytes, Rng};
+use std::ops::Range;
+
+>>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 /// What the registry says.
-pub(super) const INFO: KernelInfo = KernelInfo {
+pub const INFO: KernelInfo = KernelInfo {
     name: "bfs-dense",
     meaning: "breadth-first search, level by level over all nodes of an even random graph",
     source: "Rodinia, bfs",
     published: Some((9130, 25, 1229)),
     thread_bytes: |_| 0,
-    params: PARAMS,
-    make: |options| match options.given.choice("section") {
-        "early" => Box::new(early::Early::new(options)),
-        _ => Box::new(Bfs::new(options)),
-    },
+    params: &[],
+    make: |options| Box::new(Bfs::new(options)),
 };
 
 /// Mean edges of a node.
-const DEGREE: u64 = 6;
+pub const DEGREE: u64 = 6;
 /// Of an edge, its end.
 const EDGE_BYTES: u64 = 4;
 /// Nodes in a chunk, and in a stretch that does not go through edges.
 const CHUNK: u64 = 64;
 /// Nodes in a stretch that does: each has up to 11 edges.
-const VISITS: u64 = 64;
+pub const VISITS: u64 = 64;
 
 /// Instructions for a node of a scan that touch no memory: comparison, branch, increment,
 /// comparison with the end, branch.
@@ -73,7 +76,8 @@ const LEVEL: ((u64, u64), (u64, u64)) = ((11, 2000), (15, 2000));
 /// Sources tried for such a level; a graph of some hundred nodes may have none.
 const SOURCES: u64 = 64;
 
-const NEVER: i32 = -1;
+/// The cost of a node that was not found.
+pub const NEVER: i32 = -1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -296,7 +300,7 @@ mod tests {
 
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::assert_footprint(&INFO, |scale| {
+        crate::drive::assert_footprint(&INFO, |scale| {
             Places::new(nodes(scale), nodes(scale) * DEGREE, EDGE_BYTES, 0).footprint
         });
     }

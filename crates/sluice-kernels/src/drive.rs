@@ -1,12 +1,17 @@
-//! Runs kernels in tests.
+//! Runs kernels without a host, as tests of them do.
 
-use super::{KERNELS, Kernel, KernelInfo, KernelOptions};
+use super::{Kernel, KernelInfo, KernelOptions};
 use sluice_host::{Instr, MemOp, Step};
+<<<<<<< HEAD
 use sluice_params::RawConfig;
 use sluice_units::Fnv;
+=======
+use sluice_model::RawConfig;
+use sluice_units::{Bytes, Fnv};
+>>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 
 /// Options for a small kernel.
-pub(super) fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
+pub fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
     KernelOptions {
         threads,
         scale,
@@ -17,7 +22,10 @@ pub(super) fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
 }
 
 /// Options with parameters of the kernel's own.
-pub(super) fn given(
+///
+/// # Panics
+/// If a value is refused.
+pub fn given(
     info: &KernelInfo,
     threads: u32,
     rounds: u64,
@@ -36,16 +44,22 @@ pub(super) fn given(
 
 /// What a run was.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub struct Told {
     /// Of the stream.
-    pub(super) hash: Fnv,
-    pub(super) instructions: u64,
-    pub(super) loads: u64,
-    pub(super) stores: u64,
+    pub hash: Fnv,
+    /// Of all entries.
+    pub instructions: u64,
+    /// Loads among them.
+    pub loads: u64,
+    /// Stores among them.
+    pub stores: u64,
 }
 
 /// Runs to the end, `stretches` stretches of a thread at a time, and checks every address.
-pub(super) fn run(kernel: &mut dyn Kernel, stretches: usize) -> Told {
+///
+/// # Panics
+/// If an address is outside of the kernel's memory, or a stretch is too long.
+pub fn run(kernel: &mut dyn Kernel, stretches: usize) -> Told {
     let threads = kernel.threads() as usize;
     let mut steps = vec![Step::More; threads];
     let mut told = Told::default();
@@ -90,34 +104,56 @@ fn count(told: &mut Told, out: &[Instr], footprint: u64) {
     }
 }
 
-#[test]
-fn a_scale_beyond_all_sense_still_has_kernels() {
-    for name in ["ycsb", "tpcc", "dlrm"] {
-        let info = KERNELS.iter().find(|info| info.name == name);
-        let info = info.expect("registered");
-        let mut kernel = (info.make)(&given(info, 2, 1, &[], u32::MAX));
-        run(kernel.as_mut(), 1);
-        assert_eq!(kernel.check(), Ok(()), "{name}");
+/// Holds a kernel's memory to Table I within 5 %, at every scale that matters.
+///
+/// # Panics
+/// If it is not.
+pub fn assert_footprint(info: &KernelInfo, footprint: impl Fn(u32) -> Bytes) {
+    for scale in [1, 8, 32, 64, 128] {
+        let published = info.table_1_bytes() / u64::from(scale);
+        let ours = footprint(scale).0;
+        assert!(
+            ours.abs_diff(published) * 20 <= published,
+            "{} at 1:{scale}: {ours} bytes for {published}",
+            info.name
+        );
     }
 }
 
-/// A host keeps instructions that have not retired: they are none of the next stretch.
-#[test]
-fn a_stretch_does_not_depend_on_what_is_there_before_it() {
-    for info in KERNELS {
-        let options = KernelOptions {
-            given: RawConfig::of(info.params),
-            ..options(1, 32_768, 0)
-        };
-        let [mut alone, mut behind] = [0, 1].map(|_| (info.make)(&options));
-        let (mut one, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..200 {
-            one.clear();
-            let before = all.len();
-            let step = alone.fill(0, &mut one);
-            assert_eq!(behind.fill(0, &mut all), step, "{}", info.name);
-            assert_eq!(step == Step::More, !one.is_empty(), "{}", info.name);
-            assert_eq!(all[before..], one, "{}", info.name);
+#[cfg(test)]
+mod tests {
+    use super::super::KERNELS;
+    use super::*;
+
+    #[test]
+    fn a_scale_beyond_all_sense_still_has_kernels() {
+        for name in ["ycsb", "tpcc", "dlrm"] {
+            let info = KERNELS.iter().find(|info| info.name == name);
+            let info = info.expect("registered");
+            let mut kernel = (info.make)(&given(info, 2, 1, &[], u32::MAX));
+            run(kernel.as_mut(), 1);
+            assert_eq!(kernel.check(), Ok(()), "{name}");
+        }
+    }
+
+    /// A host keeps instructions that have not retired: they are none of the next stretch.
+    #[test]
+    fn a_stretch_does_not_depend_on_what_is_there_before_it() {
+        for info in KERNELS {
+            let options = KernelOptions {
+                given: RawConfig::of(info.params),
+                ..options(1, 32_768, 0)
+            };
+            let [mut alone, mut behind] = [0, 1].map(|_| (info.make)(&options));
+            let (mut one, mut all) = (Vec::new(), Vec::new());
+            for _ in 0..200 {
+                one.clear();
+                let before = all.len();
+                let step = alone.fill(0, &mut one);
+                assert_eq!(behind.fill(0, &mut all), step, "{}", info.name);
+                assert_eq!(step == Step::More, !one.is_empty(), "{}", info.name);
+                assert_eq!(all[before..], one, "{}", info.name);
+            }
         }
     }
 }

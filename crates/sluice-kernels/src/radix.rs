@@ -15,13 +15,12 @@
 //! below 2^32 and are kept in four bytes.
 //!
 //! A run begins near the end of the first permutation and goes on to the next count, where most
-//! off-chip accesses read, in order. The section of SkyByte's artifact is another (`generation`).
-
-mod generation;
+//! off-chip accesses read, in order. The section of SkyByte's artifact is another.
 
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
+<<<<<<< HEAD
 use sluice_params::{Choice, Kind, Param};
 use sluice_units::Bytes;
 use std::ops::Range;
@@ -37,18 +36,20 @@ const PARAMS: &[Param] = &[Param {
              (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
 }];
 
+=======
+use sluice_units::Bytes;
+use std::ops::Range;
+
+>>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 /// What the registry says.
-pub(super) const INFO: KernelInfo = KernelInfo {
+pub const INFO: KernelInfo = KernelInfo {
     name: "radix",
     meaning: "radix sort: counts and permutes keys between two arrays, digit by digit",
     source: "Splash-3, radix",
     published: Some((9600, 29, 71)),
     thread_bytes: |_| 0,
-    params: PARAMS,
-    make: |options| match options.given.choice("section") {
-        "generation" => Box::new(generation::Generation::new(options)),
-        _ => Box::new(Radix::new(options)),
-    },
+    params: &[],
+    make: |options| Box::new(Radix::new(options)),
 };
 
 const RADIX: u64 = 1024;
@@ -56,7 +57,7 @@ const DIGITS: u32 = 3;
 /// The part of the first permutation that a run leaves behind.
 const SKIP: (u64, u64) = (98, 100);
 /// Keys or buckets in a stretch.
-const PIECE: u64 = 64;
+pub const PIECE: u64 = 64;
 
 /// Instructions of the counting loop that touch no memory: two address sums of two each, an
 /// increment. Additions to memory are a load and a store, and no third.
@@ -83,8 +84,9 @@ enum Local {
 
 /// What to sort, and how.
 #[derive(Clone, Copy)]
-struct Plan {
-    keys: u64,
+pub struct Plan {
+    /// Keys.
+    pub keys: u64,
     log2: u32,
     max_key: u64,
 }
@@ -122,7 +124,8 @@ struct Radix {
 }
 
 impl Plan {
-    fn new(scale: u32) -> Plan {
+    /// The keys of Table I and the original's digits, at a scale.
+    pub fn new(scale: u32) -> Plan {
         let log2 = (RADIX / u64::from(scale)).max(8).ilog2();
         let bytes = INFO.table_1_bytes() / u64::from(scale);
         Plan {
@@ -133,21 +136,23 @@ impl Plan {
         }
     }
 
-    fn buckets(&self) -> u64 {
+    /// Buckets of a digit.
+    pub fn buckets(&self) -> u64 {
         1 << self.log2
     }
 
-    fn bucket(&self, key: u32, digit: u32) -> u64 {
+    /// The bucket of a key by one of its digits.
+    pub fn bucket(&self, key: u32, digit: u32) -> u64 {
         u64::from(key >> (digit * self.log2)) & (self.buckets() - 1)
     }
 
     /// The keys of a round: a multiplicative generator modulo 2^46, the mean of four draws each.
-    fn generate(&self, seed: u64, round: u64, into: &mut [u32]) {
+    pub fn generate(&self, seed: u64, round: u64, into: &mut [u32]) {
         self.generate_from(0, seed, round, into);
     }
 
     /// Those from the `first` on.
-    fn generate_from(&self, first: u64, seed: u64, round: u64, into: &mut [u32]) {
+    pub fn generate_from(&self, first: u64, seed: u64, round: u64, into: &mut [u32]) {
         const RATIO: u64 = 1_220_703_125;
         const MODULUS: u64 = 1 << 46;
         let mut state = sluice_units::Rng::stream(seed ^ round, "radix").below(MODULUS) | 1;
@@ -458,7 +463,7 @@ mod tests {
 
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::assert_footprint(&INFO, |scale| Places::new(&Plan::new(scale), 24).footprint);
+        crate::drive::assert_footprint(&INFO, |scale| Places::new(&Plan::new(scale), 24).footprint);
     }
 
     #[test]

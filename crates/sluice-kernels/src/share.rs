@@ -7,19 +7,19 @@ use std::ops::Range;
 /// A phase of items `0..items`: a thread that has nothing left takes the next chunk, and works on
 /// it piece by piece, until there is no chunk and all threads are at the barrier.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     mine: Vec<Range<u64>>,
     arrived: usize,
     next: u64,
     items: u64,
     chunk: u64,
     /// No phase follows.
-    pub(crate) ended: bool,
+    pub ended: bool,
 }
 
 impl Share {
     /// The first phase.
-    pub(crate) fn new(threads: u32, items: u64, chunk: u64) -> Share {
+    pub fn new(threads: u32, items: u64, chunk: u64) -> Share {
         Share {
             mine: vec![0..0; threads as usize],
             arrived: 0,
@@ -31,20 +31,20 @@ impl Share {
     }
 
     /// The next phase.
-    pub(crate) fn begin(&mut self, items: u64, chunk: u64) {
+    pub fn begin(&mut self, items: u64, chunk: u64) {
         debug_assert!(self.mine.iter().all(Range::is_empty));
         (self.arrived, self.next) = (0, 0);
         (self.items, self.chunk) = (items, chunk);
     }
 
     /// The next phase, in which each thread has items of its own.
-    pub(crate) fn begin_own(&mut self, own: impl Fn(u64) -> Range<u64>) {
+    pub fn begin_own(&mut self, own: impl Fn(u64) -> Range<u64>) {
         self.begin(0, 0);
         self.mine = (0..self.mine.len() as u64).map(own).collect();
     }
 
     /// The thread's next items, `most` at most; none when the phase has no more for it.
-    pub(crate) fn piece(&mut self, thread: u32, most: u64) -> Option<Range<u64>> {
+    pub fn piece(&mut self, thread: u32, most: u64) -> Option<Range<u64>> {
         let mine = &mut self.mine[thread as usize];
         if mine.is_empty() {
             let start = self.next;
@@ -57,25 +57,26 @@ impl Share {
     }
 
     /// Leaves out the first items of a phase.
-    pub(crate) fn skip(&mut self, items: u64) {
+    pub fn skip(&mut self, items: u64) {
         self.next = self.items.min(items);
     }
 
     /// Leaves out all of a phase, whose work was done otherwise.
-    pub(crate) fn skip_all(&mut self) {
+    pub fn skip_all(&mut self) {
         self.mine.fill(0..0);
         self.next = self.items;
     }
 
     /// A thread that found nothing is at the barrier; whether it is the last one.
-    pub(crate) fn arrive(&mut self) -> bool {
+    pub fn arrive(&mut self) -> bool {
         self.arrived += 1;
         self.arrived == self.mine.len()
     }
 }
 
 /// A kernel whose threads share out the items of each phase, and wait for each other at its end.
-pub(crate) trait Phased {
+pub trait Phased {
+    /// The present phase.
     fn share(&mut self) -> &mut Share;
 
     /// What a thread does with some items.
@@ -86,7 +87,7 @@ pub(crate) trait Phased {
 }
 
 /// A thread's next stretch, of `most` items at most.
-pub(crate) fn fill(kernel: &mut impl Phased, most: u64, thread: u32, out: &mut Vec<Instr>) -> Step {
+pub fn fill(kernel: &mut impl Phased, most: u64, thread: u32, out: &mut Vec<Instr>) -> Step {
     if kernel.share().ended {
         return Step::End;
     }
@@ -101,7 +102,7 @@ pub(crate) fn fill(kernel: &mut impl Phased, most: u64, thread: u32, out: &mut V
 }
 
 /// A digest of a round's results, kept while the next round overwrites them.
-pub(crate) fn digest(values: impl Iterator<Item = u64>) -> u64 {
+pub fn digest(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0xcbf2_9ce4_8422_2325, |hash, value| {
         let mixed = (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ (mixed >> 32)
@@ -109,7 +110,10 @@ pub(crate) fn digest(values: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// Compares a round's digest with that of a sequential computation.
-pub(crate) fn compare(what: &str, rounds: u64, ours: u64, plain: u64) -> Result<(), String> {
+///
+/// # Errors
+/// They differ.
+pub fn compare(what: &str, rounds: u64, ours: u64, plain: u64) -> Result<(), String> {
     if ours == plain {
         return Ok(());
     }

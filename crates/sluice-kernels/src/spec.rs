@@ -69,15 +69,20 @@ impl KernelSpec {
     }
 }
 
-/// Reads a kernel: its name, and what it takes after a colon. Its seed is `seed` if it names none.
+/// Reads one of some kernels: its name, and what it takes after a colon. Its seed is `seed` if it
+/// names none.
 ///
 /// # Errors
 /// The first part that is wrong, with what would be accepted.
-pub fn parse_kernel(text: &str, seed: u64) -> Result<KernelSpec, WorkloadError> {
+pub fn parse_kernel(
+    kernels: &'static [KernelInfo],
+    text: &str,
+    seed: u64,
+) -> Result<KernelSpec, WorkloadError> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-    let known = KERNELS.iter().find(|kernel| kernel.name == name.trim());
+    let known = kernels.iter().find(|kernel| kernel.name == name.trim());
     let info = known.ok_or_else(|| {
-        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name).collect();
         WorkloadError::Kernel {
             name: name.to_owned(),
             kernels: names.join(", "),
@@ -110,18 +115,19 @@ mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        parse_kernel(text, 1).err().unwrap().to_string()
+        parse_kernel(KERNELS, text, 1).err().unwrap().to_string()
     }
 
     #[test]
     fn a_kernel_has_a_name_and_keys() {
         for kernel in KERNELS {
-            let spec = parse_kernel(kernel.name, 7).unwrap();
+            let spec = parse_kernel(KERNELS, kernel.name, 7).unwrap();
             assert_eq!(
                 (spec.info.name, spec.seed, spec.rounds),
                 (kernel.name, 7, 0)
             );
-            let spec = parse_kernel(&format!("{}: seed = 3,rounds=2", kernel.name), 7).unwrap();
+            let spec =
+                parse_kernel(KERNELS, &format!("{}: seed = 3,rounds=2", kernel.name), 7).unwrap();
             assert_eq!(
                 (spec.info.name, spec.seed, spec.rounds),
                 (kernel.name, 3, 2)
@@ -153,7 +159,7 @@ mod tests {
         let name = names[0];
         assert_eq!(
             refusal(&format!("{name}:sed=1")),
-            format!("{name}: there is no key \"sed\"; keys: seed, rounds, section")
+            format!("{name}: there is no key \"sed\"; keys: seed, rounds")
         );
         assert_eq!(
             refusal("stream:bytes=8"),

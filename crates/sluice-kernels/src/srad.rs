@@ -13,13 +13,12 @@
 //! that SkyByte's section (its lengths divided by the scale) has as many pixels of either: the
 //! counters of its artifact have 10,090 pages that are only written and 13,741 that are only read,
 //! each line once, which are 2,000 pages of pixels in the first pass (one array read and five
-//! written) and 2,000 in the second (six read). How its threads share them is in `section`.
-
-mod section;
+//! written) and 2,000 in the second (six read).
 
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
+<<<<<<< HEAD
 use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
@@ -35,29 +34,31 @@ const PARAMS: &[Param] = &[Param {
              (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
 }];
 
+=======
+use sluice_units::{Bytes, Rng};
+use std::ops::Range;
+
+>>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 /// What the registry says.
-pub(super) const INFO: KernelInfo = KernelInfo {
+pub const INFO: KernelInfo = KernelInfo {
     name: "srad",
     meaning: "speckle-reducing anisotropic diffusion: two stencil passes over six arrays",
     source: "Rodinia, srad_v2",
     published: Some((8160, 24, 75)),
     thread_bytes: |_| 0,
-    params: PARAMS,
-    make: |options| match options.given.choice("section") {
-        "passes" => Box::new(section::Section::new(options)),
-        _ => Box::new(Srad::new(options)),
-    },
+    params: &[],
+    make: |options| Box::new(Srad::new(options)),
 };
 
 /// I, J, c and the four differences.
-const ARRAYS: u64 = 7;
+pub const ARRAYS: u64 = 7;
 /// Side of the region of interest, as in Rodinia's run script.
 const REGION: u64 = 128;
 const LAMBDA: f32 = 0.5;
 /// The part of the first pass that a run leaves behind.
 const SKIP: (u64, u64) = (89, 100);
 /// Pixels in a stretch.
-const PIECE: u64 = 128;
+pub const PIECE: u64 = 128;
 
 /// Instructions for a pixel of the statistics that touch no memory: two additions, a
 /// multiplication, the loop.
@@ -66,29 +67,34 @@ const WORK_REGION: u32 = 5;
 /// subtractions, 8 multiplications, 6 additions and a division; the Laplacian 3 and 1; the
 /// coefficient 20, with 4 more divisions and 9 conversions, as its constants are doubles; the
 /// clamp 4; addresses and the loop 8.
-const WORK_FIRST: u32 = 52;
+pub const WORK_FIRST: u32 = 52;
 /// The same of the second pass: a multiplication and 3 additions for the divergence (the other 3
 /// have an array's pixel as their operand), 5 with the conversions for the update, 5 for addresses
 /// and the loop. As the first pass, what g++ -O2 makes of it, as Rodinia's build has it.
-const WORK_SECOND: u32 = 14;
+pub const WORK_SECOND: u32 = 14;
 
 /// The data, and one iteration of it pixel by pixel.
-struct Image {
-    rows: u64,
-    cols: u64,
-    j: Vec<f32>,
-    c: Vec<f32>,
+pub struct Image {
+    /// Rows.
+    pub rows: u64,
+    /// Columns.
+    pub cols: u64,
+    /// The picture.
+    pub j: Vec<f32>,
+    /// The coefficient of each pixel.
+    pub c: Vec<f32>,
     d: [Vec<f32>; 4],
 }
 
 /// Where it lies.
-struct Places {
+pub struct Places {
     j: Array,
     c: Array,
     d: [Array; 4],
     west: Array,
     east: Array,
-    footprint: Bytes,
+    /// Of all arrays.
+    pub footprint: Bytes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,7 +124,8 @@ fn side(scale: u32) -> u64 {
 }
 
 impl Places {
-    fn new(rows: u64, cols: u64) -> Places {
+    /// Of a picture of so many rows and columns.
+    pub fn new(rows: u64, cols: u64) -> Places {
         let mut arena = Arena::default();
         let mut pixels = || arena.array(rows * cols, 4);
         let (_, j, c) = (pixels(), pixels(), pixels());
@@ -136,7 +143,7 @@ impl Places {
     }
 
     /// What the first pass does for a pixel.
-    fn first(&self, k: u64, col: u64, around: [u64; 4], to: &mut Recorder) {
+    pub fn first(&self, k: u64, col: u64, around: [u64; 4], to: &mut Recorder) {
         let Places { j, c, d, .. } = self;
         let [north, south, west, east] = around.map(|at| j.at(at));
         to.load(j.at(k));
@@ -160,7 +167,7 @@ impl Places {
     }
 
     /// What the second pass does for a pixel.
-    fn second(&self, k: u64, col: u64, [_, south, _, east]: [u64; 4], to: &mut Recorder) {
+    pub fn second(&self, k: u64, col: u64, [_, south, _, east]: [u64; 4], to: &mut Recorder) {
         let Places { j, c, d, .. } = self;
         to.load(c.at(k));
         to.load(c.at(south));
@@ -176,7 +183,8 @@ impl Places {
 }
 
 impl Image {
-    fn new(rows: u64, cols: u64, seed: u64) -> Image {
+    /// Drawn from a seed.
+    pub fn new(rows: u64, cols: u64, seed: u64) -> Image {
         let mut rng = Rng::stream(seed, "srad");
         let pixels = (rows * cols) as usize;
         let zeros = || vec![0.0; pixels];
@@ -210,7 +218,7 @@ impl Image {
     }
 
     /// Indices of the pixels north, south, west and east; the border is its own neighbour.
-    fn around(&self, row: u64, col: u64) -> [u64; 4] {
+    pub fn around(&self, row: u64, col: u64) -> [u64; 4] {
         let at = |row: u64, col: u64| row * self.cols + col;
         [
             at(row.saturating_sub(1), col),
@@ -220,7 +228,8 @@ impl Image {
         ]
     }
 
-    fn first(&mut self, k: usize, around: [u64; 4], q0: f32) {
+    /// The first pass of a pixel.
+    pub fn first(&mut self, k: usize, around: [u64; 4], q0: f32) {
         let here = self.j[k];
         let d = around.map(|at| self.j[at as usize] - here);
         for (array, value) in self.d.iter_mut().zip(d) {
@@ -241,21 +250,21 @@ impl Image {
     }
 
     /// What the second pass makes of a pixel.
-    fn smoothed(&self, k: usize, [_, south, _, east]: [u64; 4]) -> f32 {
+    pub fn smoothed(&self, k: usize, [_, south, _, east]: [u64; 4]) -> f32 {
         let (here, south, east) = (self.c[k], self.c[south as usize], self.c[east as usize]);
         let [n, s, w, e] = &self.d;
         let divergence = here * n[k] + south * s[k] + here * w[k] + east * e[k];
         self.j[k] + 0.25 * LAMBDA * divergence
     }
 
-    /// Of the region of interest as it is.
-    fn speckle(&self) -> f32 {
+    /// How much the region of interest as it is varies.
+    pub fn speckle(&self) -> f32 {
         let sums: Vec<_> = (0..self.region()).map(|row| self.sums(row)).collect();
         self.q0(&sums)
     }
 
     /// A whole iteration, one step after the other.
-    fn iterate(&mut self) {
+    pub fn iterate(&mut self) {
         let q0 = self.speckle();
         for second in [false, true] {
             for k in 0..self.j.len() {
@@ -414,7 +423,7 @@ mod tests {
 
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::assert_footprint(&INFO, |scale| {
+        crate::drive::assert_footprint(&INFO, |scale| {
             Places::new(side(scale), side(scale)).footprint
         });
     }

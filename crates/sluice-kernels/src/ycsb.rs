@@ -265,9 +265,9 @@ impl Kernel for Ycsb {
 
 #[cfg(test)]
 mod tests {
-    use super::super::assert_footprint;
     use super::super::drive::{options, run};
     use super::*;
+    use crate::drive::assert_footprint;
     use sluice_host::MemOp;
 
     #[test]

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::System;
 use sluice_host::RunLength;
-use sluice_kernels::parse_kernel;
 use sluice_simulation::{SystemPlan, SystemRun};
+use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::Ps;
 
 /// The arguments of `simulate_system`.

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use sluice_config::load_system;
 use sluice_host::{Instr, MemOp, Program, RunLength, Step};
-use sluice_kernels::{KernelOptions, parse_kernel};
+use sluice_kernels::KernelOptions;
 use sluice_replay::{Placement, Replay};
 use sluice_simulation::{SystemRun, TracePlan};
+use sluice_skybyte_artifact::parse_kernel;
 use sluice_trace::{Access, Header, Kind, Writer};
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
 use std::collections::BTreeSet;

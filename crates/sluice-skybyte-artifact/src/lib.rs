@@ -3,15 +3,18 @@
 //!
 //! SkyByte's published results have these departures in them, so the experiments that repeat those
 //! results have them too. Each departure is one type in one file, with the parameters that turn it
-//! on. By default all are off.
+//! on. By default all are off. `sections` has the parts of programs that its traces are of.
 #![forbid(unsafe_code)]
 
 mod long_delay;
 mod pages;
 mod ring;
+mod sections;
 mod start;
 mod store_miss;
 mod victims;
+
+pub use sections::{KERNELS, parse_kernel};
 
 use long_delay::LongDelay;
 use pages::Pages;

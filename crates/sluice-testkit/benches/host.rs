@@ -5,10 +5,10 @@
 
 use sluice_config::load_system;
 use sluice_host::{HostStats, RunLength};
-use sluice_kernels::{KERNELS, KernelInfo, KernelOptions};
+use sluice_kernels::{KernelInfo, KernelOptions};
 use sluice_model::Device;
 use sluice_model::RawConfig;
-use sluice_skybyte_artifact::simulate;
+use sluice_skybyte_artifact::{KERNELS, simulate};
 use sluice_units::Ps;
 use std::time::Instant;
 

@@ -5,7 +5,8 @@
 //! of the file says that two builds did the same thing: compare times only if it is equal.
 
 use sluice_host::{Instr, MemOp, Step};
-use sluice_kernels::{KernelOptions, parse_kernel};
+use sluice_kernels::KernelOptions;
+use sluice_skybyte_artifact::parse_kernel;
 use sluice_trace::filter::{Filter, Levels, Passed};
 use sluice_trace::{Access, Header, Kind, Reader, Writer};
 use std::hash::{DefaultHasher, Hash, Hasher};

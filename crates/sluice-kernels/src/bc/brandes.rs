@@ -3,21 +3,25 @@
 use super::super::kronecker::Kronecker;
 use super::super::share::digest;
 
-pub(super) const NEVER: i32 = -1;
+/// The depth of a vertex that was not found.
+pub const NEVER: i32 = -1;
 
 /// What a search computes with.
-pub(super) struct State {
-    pub(super) depths: Vec<i32>,
+pub struct State {
+    /// Of each vertex.
+    pub depths: Vec<i32>,
     /// Whole numbers: sums are exact, in whatever order, below 2^53.
-    pub(super) paths: Vec<f64>,
-    pub(super) on_path: Vec<u64>,
+    pub paths: Vec<f64>,
+    /// A bit for each edge on a shortest path.
+    pub on_path: Vec<u64>,
     pub(super) deltas: Vec<f32>,
     pub(super) scores: Vec<f32>,
     pub(super) queue: Vec<u32>,
 }
 
 impl State {
-    pub(super) fn new(vertices: u64, edges: u64) -> State {
+    /// Nothing is found.
+    pub fn new(vertices: u64, edges: u64) -> State {
         let vertices = vertices as usize;
         State {
             depths: vec![NEVER; vertices],
@@ -38,7 +42,7 @@ impl State {
     }
 
     /// An edge forwards: whether it finds its end, and whether it is on a shortest path.
-    pub(super) fn forward(&mut self, from: u32, edge: u64, end: u32, depth: i32) -> (bool, bool) {
+    pub fn forward(&mut self, from: u32, edge: u64, end: u32, depth: i32) -> (bool, bool) {
         let there = &mut self.depths[end as usize];
         let found = *there == NEVER;
         if found {
@@ -52,7 +56,8 @@ impl State {
         (found, on_path)
     }
 
-    pub(super) fn is_on_path(&self, edge: u64) -> bool {
+    /// Whether an edge is on a shortest path.
+    pub fn is_on_path(&self, edge: u64) -> bool {
         self.on_path[(edge / 64) as usize] >> (edge % 64) & 1 == 1
     }
 

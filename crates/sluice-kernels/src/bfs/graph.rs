@@ -7,15 +7,17 @@ use std::ops::Range;
 /// Edges that the original's generator draws for a node; each is one of the other node, too.
 const DRAWN: Range<u64> = 2..5;
 
-pub(super) struct Graph {
+/// Nodes, and where their edges lead.
+pub struct Graph {
     /// The first edge of each node, and the end.
     starts: Vec<u32>,
-    pub(super) ends: Vec<u32>,
+    /// The node at the end of each edge.
+    pub ends: Vec<u32>,
 }
 
 impl Graph {
     /// Degrees even up to twice the mean, ends drawn evenly.
-    pub(super) fn even(nodes: u64, seed: u64) -> Graph {
+    pub fn even(nodes: u64, seed: u64) -> Graph {
         let mut rng = Rng::stream(seed, "bfs");
         let mut starts = vec![0];
         // Two nodes have two mean degrees together, so that the size does not depend on the seed.
@@ -42,7 +44,7 @@ impl Graph {
 
     /// As the original's generator makes them: two to four edges drawn for each node, which lead
     /// both ways.
-    pub(super) fn mutual(nodes: u64, seed: u64) -> Graph {
+    pub fn mutual(nodes: u64, seed: u64) -> Graph {
         let parts = Parts::draw(nodes, seed);
         let mut starts = Vec::with_capacity(nodes as usize + 1);
         starts.push(0);
@@ -56,22 +58,24 @@ impl Graph {
         Graph { starts, ends }
     }
 
-    pub(super) fn edges(&self, node: u64) -> Range<u64> {
+    /// A node's edges.
+    pub fn edges(&self, node: u64) -> Range<u64> {
         self.starts[node as usize].into()..self.starts[node as usize + 1].into()
     }
 
     /// Where a node's edges lead.
-    pub(super) fn ends_of(&self, node: u32) -> &[u32] {
+    pub fn ends_of(&self, node: u32) -> &[u32] {
         let edges = self.edges(node.into());
         &self.ends[edges.start as usize..edges.end as usize]
     }
 
-    pub(super) fn nodes(&self) -> u64 {
+    /// How many nodes there are.
+    pub fn nodes(&self) -> u64 {
         self.starts.len() as u64 - 1
     }
 
     /// The costs from a node, by a queue.
-    pub(super) fn costs(&self, source: u32) -> Vec<i32> {
+    pub fn costs(&self, source: u32) -> Vec<i32> {
         let mut cost = vec![NEVER; self.nodes() as usize];
         let mut queue = vec![source];
         cost[source as usize] = 0;

@@ -12,35 +12,51 @@ const WORK_EDGE: u32 = 4;
 const WORK_FOUND: u32 = 1;
 
 /// What a search computes with.
-pub(super) struct State {
-    pub(super) mask: Vec<bool>,
-    pub(super) updating: Vec<bool>,
-    pub(super) visited: Vec<bool>,
-    pub(super) cost: Vec<i32>,
+pub struct State {
+    /// Whether the level that is gone through has the node.
+    pub mask: Vec<bool>,
+    /// Whether this level found it.
+    pub updating: Vec<bool>,
+    /// Whether it was found at all.
+    pub visited: Vec<bool>,
+    /// Edges from the source to it.
+    pub cost: Vec<i32>,
 }
 
+/// Where the graph and the search's arrays lie.
 #[derive(Clone, Copy)]
-pub(super) struct Places {
-    pub(super) nodes: Array,
-    pub(super) edges: Array,
-    pub(super) mask: Array,
-    pub(super) updating: Array,
-    pub(super) visited: Array,
-    pub(super) cost: Array,
-    pub(super) stop: Array,
-    pub(super) footprint: Bytes,
+pub struct Places {
+    /// First edge of each node, and their number.
+    pub nodes: Array,
+    /// Ends of edges.
+    pub edges: Array,
+    /// As [`State::mask`].
+    pub mask: Array,
+    /// As [`State::updating`].
+    pub updating: Array,
+    /// As [`State::visited`].
+    pub visited: Array,
+    /// As [`State::cost`].
+    pub cost: Array,
+    /// Whether a level found a node.
+    pub stop: Array,
+    /// Of all of it.
+    pub footprint: Bytes,
 }
 
 /// A graph and a search of it.
-pub(super) struct Search {
-    pub(super) graph: Graph,
-    pub(super) state: State,
-    pub(super) places: Places,
+pub struct Search {
+    /// The graph.
+    pub graph: Graph,
+    /// How far the search is.
+    pub state: State,
+    /// Where both lie.
+    pub places: Places,
 }
 
 impl Places {
     /// An edge has so many bytes. The memory is `least` at least: nobody touches what is over.
-    pub(super) fn new(nodes: u64, edges: u64, edge_bytes: u64, least: u64) -> Places {
+    pub fn new(nodes: u64, edges: u64, edge_bytes: u64, least: u64) -> Places {
         let mut arena = Arena::default();
         let [nodes_at, edges_at] =
             [(nodes, 8), (edges, edge_bytes)].map(|(n, b)| arena.array(n, b));
@@ -61,7 +77,8 @@ impl Places {
 }
 
 impl State {
-    pub(super) fn new(nodes: u64) -> State {
+    /// Nothing is found.
+    pub fn new(nodes: u64) -> State {
         let flags = || vec![false; nodes as usize];
         State {
             mask: flags(),
@@ -72,7 +89,7 @@ impl State {
     }
 
     /// A search begins at a node.
-    pub(super) fn place(&mut self, source: u32) {
+    pub fn place(&mut self, source: u32) {
         let at = source as usize;
         (self.mask[at], self.visited[at], self.cost[at]) = (true, true, 0);
     }
@@ -80,7 +97,7 @@ impl State {
 
 impl Search {
     /// Does a level without a trace; what it found.
-    pub(super) fn skip_level(&mut self, level: &[u32]) -> Vec<u32> {
+    pub fn skip_level(&mut self, level: &[u32]) -> Vec<u32> {
         let State {
             mask,
             visited,
@@ -104,7 +121,7 @@ impl Search {
 
     /// Goes through a node's edges if it is in the mask. `work` is what it takes to look at a node,
     /// in instructions that touch no memory.
-    pub(super) fn visit(&mut self, node: u64, work: u32, to: &mut Recorder) {
+    pub fn visit(&mut self, node: u64, work: u32, to: &mut Recorder) {
         let in_mask = to.load(self.places.mask.at(node));
         to.work(work);
         if !self.state.mask[node as usize] {

@@ -394,9 +394,9 @@ impl Kernel for Dlrm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::assert_footprint;
     use super::super::drive::{given, run};
     use super::*;
+    use crate::drive::assert_footprint;
 
     const SMALL: u32 = 8192;
 

@@ -14,7 +14,7 @@ use sluice_units::Rng;
 const FOOTPRINT: u64 = 15_770_000_000;
 /// N-Store has a database for each executor, and its table of pointers room for seven of TPC-C's.
 /// The artifact's lists have seven threads' heaps, and the pool as long as seven databases are.
-pub(super) const DATABASES: u64 = 7;
+pub const DATABASES: u64 = 7;
 /// Rows of a database, which is one warehouse (N-Store's `tpcc_benchmark.h`).
 const ITEMS: u64 = 1_000;
 const CUSTOMERS: u64 = 3_000;

@@ -19,7 +19,6 @@
 
 mod check;
 mod data;
-mod deal;
 mod engine;
 mod index;
 mod layout;
@@ -29,12 +28,16 @@ mod txn;
 
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use data::Data;
-use deal::Deal;
 use engine::{Own, Session};
-use layout::{DATABASES, Layout};
+pub use layout::DATABASES;
+use layout::Layout;
 use sluice_host::{Instr, Program, Step};
+<<<<<<< HEAD
 use sluice_params::{Choice, Kind as ParamKind, Param};
+=======
+>>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 use sluice_units::{Bytes, Rng};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Transactions of each database in a round, and of all.
@@ -43,7 +46,8 @@ const ROUND: u64 = DATABASES * EACH;
 /// Entries of a stretch, about.
 const STRETCH: usize = 1024;
 
-struct Tpcc {
+/// The store, and who runs transactions on it.
+pub struct Tpcc {
     options: KernelOptions,
     layout: Arc<Layout>,
     data: Data,
@@ -56,12 +60,11 @@ struct Tpcc {
     walked: u64,
     /// Sum of what Order-Status and Stock-Level answered.
     answers: u64,
-    /// Those who execute: the threads, or one for each database.
+    /// Those who execute.
     executors: u32,
-    /// What deals their instructions to the threads, if these are not the same.
-    deal: Option<Deal>,
 }
 
+<<<<<<< HEAD
 const PARAMS: &[Param] = &[Param {
     key: "threads",
     kind: ParamKind::Choice(|| Choice::plain(["own", "dealt"])),
@@ -73,12 +76,16 @@ const PARAMS: &[Param] = &[Param {
 }];
 
 pub(super) const INFO: KernelInfo = KernelInfo {
+=======
+/// What the registry says.
+pub const INFO: KernelInfo = KernelInfo {
+>>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
     name: "tpcc",
     meaning: "TPC-C on an in-memory store: nine tables, five transactions",
     source: "N-Store in WHISPER",
     published: Some((15_770, 36, 10)),
     thread_bytes: |_| 0,
-    params: PARAMS,
+    params: &[],
     make,
 };
 
@@ -88,12 +95,11 @@ fn make(options: &KernelOptions) -> Box<dyn Kernel> {
 
 impl Tpcc {
     fn new(options: &KernelOptions) -> Tpcc {
-        let is_dealt = options.given.choice("threads") == "dealt";
-        let executors = if is_dealt {
-            DATABASES as u32
-        } else {
-            options.threads
-        };
+        Tpcc::with_executors(options, options.threads)
+    }
+
+    /// The store with so many executors, whatever threads there are.
+    pub fn with_executors(options: &KernelOptions, executors: u32) -> Tpcc {
         let layout = Arc::new(Layout::new(options.scale, executors));
         Tpcc {
             options: options.clone(),
@@ -105,7 +111,6 @@ impl Tpcc {
             walked: 0,
             answers: 0,
             executors,
-            deal: is_dealt.then(|| Deal::new(options.threads)),
         }
     }
 
@@ -117,14 +122,20 @@ impl Tpcc {
         own.min_by_key(|db| self.each[*db]).expect("a lane has one")
     }
 
-    /// Whether a thread's databases have had all their transactions.
-    fn ended(&self, thread: u32) -> bool {
+    /// Addresses of an executor's heap.
+    pub fn heap(&self, executor: u64) -> Range<u64> {
+        let start = self.layout.session.at(executor);
+        start..start + self.layout.session_bytes
+    }
+
+    /// Whether an executor's databases have had all their transactions.
+    pub fn ended(&self, thread: u32) -> bool {
         let rounds = self.options.rounds;
         rounds > 0 && self.each[self.database(thread)] >= rounds * EACH
     }
 
-    /// The mix of TPC-C 5.2.3 at its minima.
-    fn transaction(&mut self, rec: &mut Recorder, thread: u32) {
+    /// Runs an executor's next transaction, of the mix of TPC-C 5.2.3 at its minima.
+    pub fn transaction(&mut self, rec: &mut Recorder, thread: u32) {
         let db = self.database(thread);
         let number = self.each[db] * DATABASES + db as u64;
         let start = number.wrapping_mul(0xd129_0d3e_4d7d_9a63);
@@ -188,11 +199,6 @@ impl Program for Tpcc {
     }
 
     fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        if let Some(mut deal) = self.deal.take() {
-            let step = deal.fill(self, thread, out);
-            self.deal = Some(deal);
-            return step;
-        }
         if self.ended(thread) {
             return Step::End;
         }
@@ -218,19 +224,15 @@ impl Kernel for Tpcc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::assert_footprint;
     use super::super::drive::{given, run};
     use super::*;
+    use crate::drive::assert_footprint;
     use sluice_host::MemOp;
     use std::collections::BTreeSet;
     use std::hash::{DefaultHasher, Hash, Hasher};
 
     fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
         given(&INFO, threads, rounds, &[], scale)
-    }
-
-    pub(super) fn dealt(threads: u32, scale: u32, rounds: u64) -> KernelOptions {
-        given(&INFO, threads, rounds, &[("threads", "dealt")], scale)
     }
 
     fn state(kernel: &Tpcc) -> u64 {
@@ -249,11 +251,8 @@ mod tests {
     #[test]
     fn any_order_of_threads_gives_the_same_database() {
         let mut states = Vec::new();
-        let own = [(1, 1), (3, 1), (8, 4), (24, 1)].map(|of| (of, "own"));
-        let dealt = [(1, 1), (8, 4), (24, 1)].map(|of| (of, "dealt"));
-        for ((threads, stretches), way) in own.into_iter().chain(dealt) {
-            let options = given(&INFO, threads, 1, &[("threads", way)], 1024);
-            let mut kernel = Tpcc::new(&options);
+        for (threads, stretches) in [(1, 1), (3, 1), (8, 4), (24, 1)] {
+            let mut kernel = Tpcc::new(&options(threads, 1024, 1));
             assert_eq!(kernel.check(), Ok(()));
             let run = run(&mut kernel, stretches);
             assert_eq!(kernel.check(), Ok(()));

@@ -4,8 +4,9 @@ use crate::book::Book;
 use crate::vary::variants;
 use serde_json::{Value, json};
 use sluice_host::{Instr, Step};
-use sluice_kernels::{KERNELS, Kernel, KernelInfo, KernelOptions};
+use sluice_kernels::{Kernel, KernelInfo, KernelOptions};
 use sluice_model::RawConfig;
+use sluice_skybyte_artifact::KERNELS;
 use sluice_units::Fnv;
 
 const SCALE: u32 = 512;
@@ -16,7 +17,7 @@ const ENTRIES: usize = 150_000;
 #[test]
 fn kernels_give_the_instructions_they_gave() {
     let mut book = Book::new("kernels.txt");
-    for info in KERNELS {
+    for info in KERNELS.iter() {
         let plain = RawConfig::of(info.params);
         for (what, rounds) in [("", 0), (" for a round", 1), (" for three rounds", 3)] {
             let options = options(&plain, rounds);

@@ -5,8 +5,8 @@ use crate::vary::variants;
 use serde_json::Value;
 use sluice_config::{System, load_system, systems};
 use sluice_host::RunLength;
-use sluice_kernels::parse_kernel;
 use sluice_simulation::{SystemPlan, SystemRun};
+use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::Ps;
 
 const SCALE: u32 = 512;

@@ -6,9 +6,10 @@ use clap::Args;
 use sluice_driver::recording::{Recording, SPREADS, SpreadInfo};
 use sluice_host::CacheSize;
 use sluice_host::Program;
-use sluice_kernels::{KernelOptions, parse_kernel};
+use sluice_kernels::KernelOptions;
 use sluice_replay::Placement;
 use sluice_simulation::Recorded;
+use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::{Bytes, LINE_BYTES, Ps};
 use std::path::PathBuf;
 

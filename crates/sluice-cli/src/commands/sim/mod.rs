@@ -55,7 +55,7 @@ fn sim_help() -> String {
                     the device alone.\n\nKernels; each has the keys seed and rounds (0: without \
                     end):"
         .to_owned();
-    let kernels = sluice_kernels::KERNELS;
+    let kernels: &[sluice_kernels::KernelInfo] = &sluice_skybyte_artifact::KERNELS;
     let width = kernels.iter().map(|kernel| kernel.name.len()).max();
     for kernel in kernels {
         let name = format!("{:<1$}", kernel.name, width.unwrap_or(0));

@@ -20,7 +20,7 @@
 //!
 //! Not known, and so drawn, is which vertex a neighbour is, and what was found before.
 
-use super::brandes::State;
+use sluice_kernels::bc::{NEVER, State};
 use sluice_units::Rng;
 
 /// Vertices and directed edges of the graph.
@@ -270,7 +270,7 @@ impl Twitter {
 
     /// The next vertex of the level that was found, or of none; or the one looked at last.
     fn near(&self, at: u64, found: bool, state: &State) -> u32 {
-        let wanted = if found { DEPTH } else { super::brandes::NEVER };
+        let wanted = if found { DEPTH } else { NEVER };
         let at = at.min(self.vertices - 1);
         let mut near = at..self.vertices.min(at + LOOKED_AT);
         let is_wanted = |vertex: &u64| state.depths[*vertex as usize] == wanted;

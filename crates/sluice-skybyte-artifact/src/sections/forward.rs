@@ -13,11 +13,11 @@
 //! same search, with the lists that come next; then another search begins, where its first section
 //! does. A thread that has done its part waits for the others.
 
-use super::super::share::{self, Phased, Share, compare, digest};
-use super::super::{Arena, Array, Kernel, KernelOptions, Loaded, Recorder};
-use super::brandes::{NEVER, State};
-use super::twitter::{DEPTH, List, SECTIONS, Twitter, WRITTEN_AT};
+use super::twitter::{self, DEPTH, List, SECTIONS, Twitter, WRITTEN_AT};
 use sluice_host::{Instr, Program, Step};
+use sluice_kernels::bc::{NEVER, State};
+use sluice_kernels::share::{self, Phased, Share, compare, digest};
+use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Loaded, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -76,7 +76,7 @@ fn buffer(scale: u32) -> u64 {
 
 impl Places {
     fn new(options: &KernelOptions) -> Places {
-        let (vertices, edges) = super::twitter::size(options.scale);
+        let (vertices, edges) = twitter::size(options.scale);
         let threads = u64::from(options.threads);
         let mut arena = Arena::default();
         let rows = arena.array(vertices + 1, 8);
@@ -342,15 +342,12 @@ impl Kernel for Forward {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::drive::{given, run};
-    use super::super::INFO;
-    use super::super::twitter::{HUB_EDGES, OTHER_EDGES};
     use super::*;
-    use std::collections::BTreeSet;
+    use sluice_kernels::bc::INFO;
+    use sluice_kernels::drive::{assert_footprint, options, run};
 
     fn section(threads: u32, scale: u32, rounds: u64) -> Forward {
-        let set = [("section", "forward")];
-        Forward::new(&given(&INFO, threads, rounds, &set, scale))
+        Forward::new(&options(threads, scale, rounds))
     }
 
     #[test]
@@ -367,12 +364,10 @@ mod tests {
                 |state: &mut State, end: u32| state.depths[end as usize] = NEVER,
                 |state: &mut State, _| state.on_path.fill(0),
             ] {
-                let mut state = State {
-                    depths: forward.state.depths.clone(),
-                    paths: forward.state.paths.clone(),
-                    on_path: forward.state.on_path.clone(),
-                    ..State::new(1, 1)
-                };
+                let mut state = State::new(1, 1);
+                state.depths.clone_from(&forward.state.depths);
+                state.paths.clone_from(&forward.state.paths);
+                state.on_path.clone_from(&forward.state.on_path);
                 broken(&mut state, end);
                 let lists = forward.lanes.iter().flat_map(|lane| &lane.lists);
                 let digest = digest_of(lists, &state);
@@ -411,86 +406,8 @@ mod tests {
         assert_eq!(told.instructions, instructions);
     }
 
-    /// Pages of an array that a section touches.
-    fn pages(forward: &mut Forward) -> [u64; 5] {
-        let places = &forward.places;
-        let of = |array: Array| array.at(0) / 4096;
-        let begins = [
-            places.rows,
-            places.edges,
-            places.depths,
-            places.paths,
-            places.queue,
-        ];
-        let ends = [
-            places.on_path,
-            places.depths,
-            places.paths,
-            places.buffers,
-            places.edges,
-        ];
-        let (begins, ends) = (begins.map(of), ends.map(of));
-        let mut touched = BTreeSet::new();
-        let threads = forward.options.threads;
-        for thread in 0..threads {
-            let mut out = Vec::new();
-            while forward.fill(thread, &mut out) == Step::More {
-                touched.extend(out.drain(..).map(|instr| instr.addr / 4096));
-            }
-        }
-        let within = |at: usize| touched.range(begins[at]..ends[at]).count() as u64;
-        let share = |at: usize| within(at) * 1000 / (ends[at] - begins[at]);
-        [within(0), within(1), share(2), share(3), within(4)]
-    }
-
-    /// Those of the artifact's list, whatever the scale: 315 pages of rows, 3,073 of neighbours,
-    /// 95.1 % of those of depths, 73.9 % of those of path counts, and 163 of the queue.
-    #[test]
-    fn a_section_touches_the_pages_of_the_artifact() {
-        for (threads, scale) in [(8, 4), (8, 16), (24, 16), (8, 64)] {
-            let mut forward = section(threads, scale, 1);
-            let [rows, edges, depths, paths, queue] = pages(&mut forward);
-            let near = |ours: u64, listed: u64, off: u64| {
-                ours.abs_diff(listed / u64::from(scale)) <= off + listed / u64::from(scale) / 10
-            };
-            let told = format!("{rows} {edges} {depths} {paths} {queue} at 1:{scale}, {threads}");
-            assert!(near(rows, 315, u64::from(threads)), "{told}");
-            assert!(near(edges, 3_073, u64::from(threads)), "{told}");
-            // More threads fill their buffers later.
-            assert!(threads > 8 || near(queue, 163, 4), "{told}");
-            assert!(
-                depths.abs_diff(951) < 15 && paths.abs_diff(739) < 25,
-                "{told}"
-            );
-        }
-    }
-
-    /// Traces have as many instructions for each thread, and 12 % of stores.
-    #[test]
-    fn threads_of_both_kinds_have_as_much_to_do() {
-        let scale = 64;
-        let mut forward = section(2, scale, 1);
-        let mut count = |thread| {
-            let (mut out, mut told) = (Vec::new(), 0);
-            while forward.fill(thread, &mut out) == Step::More {
-                told += out.drain(..).map(|instr| instr.count()).sum::<u64>();
-            }
-            told
-        };
-        let (hub, other) = (count(0), count(1));
-        assert!(hub.abs_diff(other) * 20 < hub, "{hub} and {other}");
-        let whole = (hub + other) * u64::from(scale);
-        // By Table I's misses and the artifact's accesses.
-        assert!(whole.abs_diff(62_200_000) * 20 < whole, "{whole}");
-        let edges = (HUB_EDGES + OTHER_EDGES) / u64::from(scale);
-        assert!((hub + other) / edges == 21 || (hub + other) / edges == 22);
-    }
-
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::super::assert_footprint(&INFO, |scale| {
-            let set = [("section", "forward")];
-            Places::new(&given(&INFO, 24, 0, &set, scale)).footprint
-        });
+        assert_footprint(&INFO, |scale| Places::new(&options(24, scale, 0)).footprint);
     }
 }

@@ -18,10 +18,10 @@
 //! the second pass makes of a pixel is kept beside J for the digest, since the first pass of a
 //! neighbour must not see it.
 
-use super::super::share::{self, Phased, Share, compare, digest};
-use super::super::{Kernel, KernelOptions, Recorder};
-use super::{ARRAYS, INFO, Image, PIECE, Places, WORK_FIRST, WORK_SECOND};
 use sluice_host::{Instr, Program, Step};
+use sluice_kernels::share::{self, Phased, Share, compare, digest};
+use sluice_kernels::srad::{ARRAYS, INFO, Image, PIECE, Places, WORK_FIRST, WORK_SECOND};
+use sluice_kernels::{Kernel, KernelOptions, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ const SECOND_PIXEL: u64 = 10 + WORK_SECOND as u64;
 const COLUMNS: u64 = 25 * 1024;
 
 /// The kernel with `section=passes`.
-pub(super) struct Section {
+pub(super) struct Passes {
     options: KernelOptions,
     image: Image,
     places: Places,
@@ -61,11 +61,11 @@ fn is_second(thread: u64) -> bool {
     SECOND.contains(&(thread % OF_THREADS))
 }
 
-impl Section {
-    pub(super) fn new(options: &KernelOptions) -> Section {
+impl Passes {
+    pub(super) fn new(options: &KernelOptions) -> Passes {
         let (rows, cols) = shape(options.scale);
         let image = Image::new(rows, cols, options.seed);
-        let mut section = Section {
+        let mut passes = Passes {
             options: options.clone(),
             places: Places::new(rows, cols),
             q0: image.speckle(),
@@ -75,14 +75,14 @@ impl Section {
             digest: 0,
             image,
         };
-        for thread in section.threads().filter(|thread| is_second(*thread)) {
+        for thread in passes.threads().filter(|thread| is_second(*thread)) {
             // The second pass needs the row behind its own too.
-            let Range { start, end } = section.part(thread);
+            let Range { start, end } = passes.part(thread);
             let end = (end + cols).min(rows * cols);
-            (start..end).for_each(|k| section.coefficient(k));
+            (start..end).for_each(|k| passes.coefficient(k));
         }
-        section.begin();
-        section
+        passes.begin();
+        passes
     }
 
     fn threads(&self) -> Range<u64> {
@@ -155,7 +155,7 @@ impl Section {
     }
 }
 
-impl Program for Section {
+impl Program for Passes {
     fn footprint(&self) -> Bytes {
         self.places.footprint
     }
@@ -169,7 +169,7 @@ impl Program for Section {
     }
 }
 
-impl Phased for Section {
+impl Phased for Passes {
     fn share(&mut self) -> &mut Share {
         &mut self.share
     }
@@ -197,7 +197,7 @@ impl Phased for Section {
     }
 }
 
-impl Kernel for Section {
+impl Kernel for Passes {
     fn rounds(&self) -> u64 {
         self.rounds
     }
@@ -216,12 +216,11 @@ impl Kernel for Section {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::drive::{given, run};
     use super::*;
+    use sluice_kernels::drive::{assert_footprint, options, run};
 
-    fn section(threads: u32, scale: u32, rounds: u64) -> Section {
-        let set = [("section", "passes")];
-        Section::new(&given(&INFO, threads, rounds, &set, scale))
+    fn section(threads: u32, scale: u32, rounds: u64) -> Passes {
+        Passes::new(&options(threads, scale, rounds))
     }
 
     #[test]
@@ -240,29 +239,9 @@ mod tests {
         }
     }
 
-    /// The pages of the artifact's eight threads.
-    #[test]
-    fn a_section_is_that_of_the_artifact() {
-        let scale = 512;
-        let mut kernel = section(8, scale, 1);
-        let pages = |thread| kernel.section(thread) * u64::from(scale) / 1024;
-        let second: Vec<_> = (0..8).filter(|thread| is_second(*thread)).collect();
-        assert_eq!(second, SECOND);
-        assert!(second.iter().all(|t| pages(*t).abs_diff(906) < 40));
-        assert!(
-            [0, 1, 2, 4, 6, 7]
-                .iter()
-                .all(|t| pages(*t).abs_diff(335) < 5)
-        );
-        let threads = (2 * kernel.section(3), 6 * kernel.section(0));
-        let told = run(&mut kernel, 1);
-        assert_eq!(told.instructions, threads.0 * 24 + threads.1 * 67);
-        assert_eq!(told.stores, threads.0 + threads.1 * 5);
-    }
-
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::super::assert_footprint(&INFO, |scale| {
+        assert_footprint(&INFO, |scale| {
             let (rows, cols) = shape(scale);
             Places::new(rows, cols).footprint
         });

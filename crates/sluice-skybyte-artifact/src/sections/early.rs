@@ -26,12 +26,10 @@
 //! Here the section is run through again and again, each time in another search, with the nodes of
 //! the mask that follow; a thread that has done its part waits for the others.
 
-use super::super::share::{self, Phased, Share, compare, digest};
-use super::super::{Kernel, KernelOptions, Recorder};
-use super::graph::Graph;
-use super::search::{Places, Search, State};
-use super::{INFO, VISITS};
 use sluice_host::{Instr, Program, Step};
+use sluice_kernels::bfs::{Graph, INFO, NEVER, Places, Search, State, VISITS};
+use sluice_kernels::share::{self, Phased, Share, compare, digest};
+use sluice_kernels::{Kernel, KernelOptions, Recorder};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
@@ -224,7 +222,7 @@ impl Early {
         let state = &mut self.search.state;
         for at in levels.iter().flatten().map(|node| *node as usize) {
             (state.mask[at], state.visited[at]) = (false, false);
-            state.cost[at] = super::NEVER;
+            state.cost[at] = NEVER;
         }
     }
 
@@ -326,12 +324,12 @@ impl Kernel for Early {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::drive::{given, run};
     use super::*;
+    use sluice_kernels::bfs::DEGREE;
+    use sluice_kernels::drive::{assert_footprint, options, run};
 
     fn section(threads: u32, scale: u32, rounds: u64) -> Early {
-        let set = [("section", "early")];
-        Early::new(&given(&INFO, threads, rounds, &set, scale))
+        Early::new(&options(threads, scale, rounds))
     }
 
     #[test]
@@ -346,33 +344,6 @@ mod tests {
             early.digest ^= 1;
             assert!(early.check().is_err());
         }
-    }
-
-    /// Those of the artifact: nodes in the mask of the second piece, edges from them, what they
-    /// find, and none in the first piece.
-    #[test]
-    fn a_section_is_that_of_the_artifact() {
-        let scale = 256;
-        let mut early = section(8, scale, 1);
-        let in_mask: Vec<_> = (0..early.search.graph.nodes() as u32)
-            .filter(|node| early.search.state.mask[*node as usize])
-            .collect();
-        let in_piece = |node: &&u32| early.is_in_piece(0, true, **node);
-        let visited = in_mask.iter().filter(in_piece).count() as u64;
-        assert!(visited > 0 && !early.is_in_piece(0, false, early.source));
-        let share = in_mask.len() as u64 * PIECE / IN_MASK;
-        let nodes = early.search.graph.nodes();
-        assert!(
-            share.abs_diff(nodes) * 8 < nodes,
-            "{} in the mask",
-            in_mask.len()
-        );
-        let told = run(&mut early, 1);
-        let found = early.search.state.updating.iter().filter(|u| **u).count() as u64;
-        let wanted = FOUND / u64::from(scale);
-        assert!(found.abs_diff(wanted) <= 1, "{found} found");
-        // Their own flags, and cost and flag of each found.
-        assert_eq!(told.stores, visited + 2 * found);
     }
 
     /// Of which nobody needs the graph.
@@ -399,21 +370,10 @@ mod tests {
         }
     }
 
-    /// Three of the first pieces begin in one row of the round, as in the artifact's lists.
-    #[test]
-    fn pieces_meet_in_the_same_banks_at_any_scale() {
-        for scale in [1, 4, 16] {
-            let early = at_scale(scale);
-            let row = |thread| early.start(0, thread, false) / ROW % ROUND;
-            let rows: Vec<_> = (0..8).map(row).collect();
-            assert_eq!(rows, [5, 14, 13, 15, 13, 13, 11, 0]);
-        }
-    }
-
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::super::assert_footprint(&INFO, |scale| {
-            places(scale, nodes(scale) * super::super::DEGREE).footprint
+        assert_footprint(&INFO, |scale| {
+            places(scale, nodes(scale) * DEGREE).footprint
         });
     }
 }

@@ -16,10 +16,10 @@
 //! Here the section is run through again and again, each time with the keys that follow; a thread
 //! that has done its part waits for the others. At the end of a part of the array it begins anew.
 
-use super::super::share::{self, Phased, Share, compare, digest};
-use super::super::{Arena, Array, Kernel, KernelOptions, Recorder};
-use super::{INFO, PIECE, Plan};
 use sluice_host::{Instr, Program, Step};
+use sluice_kernels::radix::{INFO, PIECE, Plan};
+use sluice_kernels::share::{self, Phased, Share, compare, digest};
+use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -92,9 +92,9 @@ impl Places {
 /// As many keys as the original's power of two: the parts of the artifact's eight threads have
 /// 2^26.
 fn plan(scale: u32) -> Plan {
-    let plan = Plan::new(scale);
-    let keys = 1 << plan.keys.ilog2();
-    Plan { keys, ..plan }
+    let mut plan = Plan::new(scale);
+    plan.keys = 1 << plan.keys.ilog2();
+    plan
 }
 
 /// Whether the thread counts: three of each eight, those of the cores that take ten times as long
@@ -259,12 +259,11 @@ impl Kernel for Generation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::drive::{given, run};
     use super::*;
+    use sluice_kernels::drive::{assert_footprint, options, run};
 
     fn section(threads: u32, scale: u32, rounds: u64) -> Generation {
-        let set = [("section", "generation")];
-        Generation::new(&given(&INFO, threads, rounds, &set, scale))
+        Generation::new(&options(threads, scale, rounds))
     }
 
     #[test]
@@ -282,32 +281,10 @@ mod tests {
         }
     }
 
-    /// The pages of the artifact's eight threads, and Table I's misses and writes.
-    #[test]
-    fn a_section_is_that_of_the_artifact() {
-        let scale = 1024;
-        let mut kernel = section(8, scale, 1);
-        assert_eq!(kernel.part(), (1 << 26) / u64::from(scale));
-        let keys = |thread| kernel.section(thread) * u64::from(scale) / 512;
-        let counting: Vec<_> = (0..8).filter(|thread| counts(*thread)).collect();
-        assert_eq!(counting, COUNTING);
-        assert!(counting.iter().all(|t| keys(*t).abs_diff(11_157) < 10));
-        assert!([0, 1, 2, 4, 7].iter().all(|t| keys(*t).abs_diff(426) < 5));
-        let told = run(&mut kernel, 1);
-        let lines = INSTRUCTIONS / u64::from(scale) * 71 / 10_000;
-        let read = 3 * kernel.section(3) / 8 + 5 * kernel.section(0) / 8;
-        assert!(
-            lines.abs_diff(read) * 50 < lines,
-            "{read} lines for {lines}"
-        );
-        let writes = told.stores * 100 / (told.loads + told.stores);
-        assert!(writes.abs_diff(29) <= 1, "{writes} %");
-    }
-
     #[test]
     fn footprint_is_that_of_table_1() {
-        super::super::super::assert_footprint(&INFO, |scale| {
-            let options = given(&INFO, 24, 0, &[], scale);
+        assert_footprint(&INFO, |scale| {
+            let options = options(24, scale, 0);
             Places::new(&plan(scale), &options).footprint
         });
     }

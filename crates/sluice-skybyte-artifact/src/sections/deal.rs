@@ -8,25 +8,26 @@
 //! the heap's pages are loaded from while they are new, and 98 % of the pool's; by the counters
 //! (flash reads of SkyByte-W and -WP) it is 70 % of the heap's.
 
-use super::{DATABASES, Tpcc};
-use crate::Recorder;
-use sluice_host::{Instr, Step};
+use sluice_host::{Instr, Program, Step};
+use sluice_kernels::tpcc::{DATABASES, Tpcc};
+use sluice_kernels::{Kernel, KernelOptions, Recorder};
+use sluice_units::Bytes;
 use std::collections::VecDeque;
 
 /// Instructions of a slice, at least.
 const SLICE: u64 = 90_000;
 
 /// What was executed and not dealt yet, and what each thread was dealt and has not asked for.
-pub(super) struct Deal {
+struct Hands {
     traces: Vec<VecDeque<Instr>>,
     hands: Vec<VecDeque<Vec<Instr>>>,
     /// Slices dealt so far.
     turn: usize,
 }
 
-impl Deal {
-    pub(super) fn new(threads: u32) -> Deal {
-        Deal {
+impl Hands {
+    fn new(threads: u32) -> Hands {
+        Hands {
             traces: vec![VecDeque::new(); DATABASES as usize],
             hands: vec![VecDeque::new(); threads as usize],
             turn: 0,
@@ -34,7 +35,7 @@ impl Deal {
     }
 
     /// A thread's next slice.
-    pub(super) fn fill(&mut self, kernel: &mut Tpcc, thread: u32, out: &mut Vec<Instr>) -> Step {
+    fn fill(&mut self, kernel: &mut Tpcc, thread: u32, out: &mut Vec<Instr>) -> Step {
         loop {
             if let Some(slice) = self.hands[thread as usize].pop_front() {
                 out.extend(slice);
@@ -82,27 +83,65 @@ impl Deal {
     }
 }
 
+/// The kernel with `threads=dealt`.
+pub(super) struct Dealt {
+    threads: u32,
+    executors: Tpcc,
+    hands: Hands,
+}
+
+impl Dealt {
+    pub(super) fn new(options: &KernelOptions) -> Dealt {
+        Dealt {
+            threads: options.threads,
+            executors: Tpcc::with_executors(options, DATABASES as u32),
+            hands: Hands::new(options.threads),
+        }
+    }
+}
+
+impl Program for Dealt {
+    fn footprint(&self) -> Bytes {
+        self.executors.footprint()
+    }
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        self.hands.fill(&mut self.executors, thread, out)
+    }
+}
+
+impl Kernel for Dealt {
+    fn rounds(&self) -> u64 {
+        self.executors.rounds()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.executors.check()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::dealt;
     use super::*;
-    use sluice_host::Program;
+    use sluice_kernels::drive::{options, run};
 
     /// The heaps that a stretch touches.
-    fn heaps(kernel: &Tpcc, stretch: &[Instr]) -> Vec<u64> {
-        let layout = &kernel.layout;
-        let is_of = |heap: u64, addr: u64| {
-            (layout.session.at(heap)..layout.session.at(heap) + layout.session_bytes)
-                .contains(&addr)
+    fn heaps(kernel: &Dealt, stretch: &[Instr]) -> Vec<u64> {
+        let touches = |heap: &u64| {
+            let heap = kernel.executors.heap(*heap);
+            stretch.iter().any(|instr| heap.contains(&instr.addr))
         };
-        let touched = |heap: &u64| stretch.iter().any(|instr| is_of(*heap, instr.addr));
-        (0..DATABASES).filter(touched).collect()
+        (0..DATABASES).filter(touches).collect()
     }
 
     #[test]
     fn slices_go_around_executors_and_threads() {
         let threads = 8;
-        let mut kernel = Tpcc::new(&dealt(threads, 64, 0));
+        let mut kernel = Dealt::new(&options(threads, 64, 0));
         for turn in 0..40 {
             let mut out = Vec::new();
             // The last thread first: slices of the others wait for them.
@@ -118,6 +157,19 @@ mod tests {
                 .zip(&out)
                 .all(|(at, instr)| usize::from(instr.after) <= at);
             assert!(reach, "no load of another slice");
+        }
+    }
+
+    /// What is dealt is what threads with databases of their own do.
+    #[test]
+    fn any_number_of_threads_replays_the_same_transactions() {
+        let own = run(&mut Tpcc::with_executors(&options(1, 1024, 1), 1), 1);
+        for (threads, stretches) in [(1, 1), (8, 4), (24, 1)] {
+            let mut kernel = Dealt::new(&options(threads, 1024, 1));
+            let told = run(&mut kernel, stretches);
+            assert_eq!((kernel.check(), kernel.rounds()), (Ok(()), 1));
+            let counts = (told.instructions, told.loads, told.stores);
+            assert_eq!(counts, (own.instructions, own.loads, own.stores));
         }
     }
 }
