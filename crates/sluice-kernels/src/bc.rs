@@ -24,27 +24,9 @@ use super::share::{Share, compare};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use brandes::{add_source, digest_scores};
 use sluice_host::{Instr, Program, Step};
-<<<<<<< HEAD
-use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
-const PARAMS: &[Param] = &[Param {
-    key: "section",
-    kind: Kind::Choice(|| Choice::plain(["backward", "forward"])),
-    default: "backward",
-    meaning: "where a run begins: `backward` on the way back, in a Kronecker graph, and the \
-              program goes on; `forward` on the way forward, in a graph with the vertices, edges \
-              and hubs of Twitter's, in one stretch of a level after the other",
-    source: "forward: the traces of SkyByte's artifact, by their pages \
-             (doi:10.5281/zenodo.14660184, output/warmup_traces)",
-}];
-
-=======
-use sluice_units::{Bytes, Rng};
-use std::ops::Range;
-
->>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 /// What the registry says.
 pub const INFO: KernelInfo = KernelInfo {
     name: "bc",

@@ -23,27 +23,9 @@ pub use search::{Places, Search, State};
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-<<<<<<< HEAD
-use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
-const PARAMS: &[Param] = &[Param {
-    key: "section",
-    kind: Kind::Choice(|| Choice::plain(["late", "early"])),
-    default: "late",
-    meaning: "where a run begins: `late` where one node in a hundred is left to be found, and the \
-              search goes on; `early` in the passes of early levels, which look at many nodes and \
-              go through the edges of few, in one search after the other",
-    source: "early: the traces of SkyByte's artifact, by their pages (doi:10.5281/zenodo.14660184, \
-             output/warmup_traces)",
-}];
-
-=======
-use sluice_units::{Bytes, Rng};
-use std::ops::Range;
-
->>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 /// What the registry says.
 pub const INFO: KernelInfo = KernelInfo {
     name: "bfs-dense",

@@ -2,13 +2,8 @@
 
 use super::{Kernel, KernelInfo, KernelOptions};
 use sluice_host::{Instr, MemOp, Step};
-<<<<<<< HEAD
 use sluice_params::RawConfig;
-use sluice_units::Fnv;
-=======
-use sluice_model::RawConfig;
 use sluice_units::{Bytes, Fnv};
->>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 
 /// Options for a small kernel.
 pub fn options(threads: u32, scale: u32, rounds: u64) -> KernelOptions {

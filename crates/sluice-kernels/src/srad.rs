@@ -18,27 +18,9 @@
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
 use sluice_host::{Instr, Program, Step};
-<<<<<<< HEAD
-use sluice_params::{Choice, Kind, Param};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
-const PARAMS: &[Param] = &[Param {
-    key: "section",
-    kind: Kind::Choice(|| Choice::plain(["iteration", "passes"])),
-    default: "iteration",
-    meaning: "where a run begins: `iteration` near the end of the first pass, and the smoothing \
-              goes on; `passes` where six of eight threads are in the first pass and two in the \
-              second already, over and over",
-    source: "passes: the traces of SkyByte's artifact, by their pages and counters \
-             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
-}];
-
-=======
-use sluice_units::{Bytes, Rng};
-use std::ops::Range;
-
->>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 /// What the registry says.
 pub const INFO: KernelInfo = KernelInfo {
     name: "srad",

@@ -32,10 +32,6 @@ use engine::{Own, Session};
 pub use layout::DATABASES;
 use layout::Layout;
 use sluice_host::{Instr, Program, Step};
-<<<<<<< HEAD
-use sluice_params::{Choice, Kind as ParamKind, Param};
-=======
->>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,22 +60,8 @@ pub struct Tpcc {
     executors: u32,
 }
 
-<<<<<<< HEAD
-const PARAMS: &[Param] = &[Param {
-    key: "threads",
-    kind: ParamKind::Choice(|| Choice::plain(["own", "dealt"])),
-    default: "own",
-    meaning: "`own`: each thread runs transactions of databases of its own; `dealt`: the threads \
-              replay what seven executors did, in slices that are dealt to them in turn",
-    source: "dealt: the traces of SkyByte's artifact, by their pages and counters \
-             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
-}];
-
-pub(super) const INFO: KernelInfo = KernelInfo {
-=======
 /// What the registry says.
 pub const INFO: KernelInfo = KernelInfo {
->>>>>>> 19f263e (Sections of the artifact's traces are with its other departures)
     name: "tpcc",
     meaning: "TPC-C on an in-memory store: nine tables, five transactions",
     source: "N-Store in WHISPER",

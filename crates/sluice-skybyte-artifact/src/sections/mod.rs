@@ -11,12 +11,12 @@ mod passes;
 mod twitter;
 
 use sluice_kernels::{KernelInfo, KernelSpec, WorkloadError, bc, bfs, radix, srad, tpcc};
-use sluice_model::{Kind, Param};
+use sluice_params::{Choice, Kind, Param};
 use std::sync::LazyLock;
 
 const EARLY: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["late", "early"]),
+    kind: Kind::Choice(|| Choice::plain(["late", "early"])),
     default: "late",
     meaning: "where a run begins: `late` where one node in a hundred is left to be found, and the \
               search goes on; `early` in the passes of early levels, which look at many nodes and \
@@ -27,7 +27,7 @@ const EARLY: &[Param] = &[Param {
 
 const FORWARD: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["backward", "forward"]),
+    kind: Kind::Choice(|| Choice::plain(["backward", "forward"])),
     default: "backward",
     meaning: "where a run begins: `backward` on the way back, in a Kronecker graph, and the \
               program goes on; `forward` on the way forward, in a graph with the vertices, edges \
@@ -38,7 +38,7 @@ const FORWARD: &[Param] = &[Param {
 
 const GENERATION: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["permutation", "generation"]),
+    kind: Kind::Choice(|| Choice::plain(["permutation", "generation"])),
     default: "permutation",
     meaning: "where a run begins: `permutation` near the end of the first, and the sort goes on; \
               `generation` where five of eight threads generate the last of their keys and three \
@@ -49,7 +49,7 @@ const GENERATION: &[Param] = &[Param {
 
 const PASSES: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| vec!["iteration", "passes"]),
+    kind: Kind::Choice(|| Choice::plain(["iteration", "passes"])),
     default: "iteration",
     meaning: "where a run begins: `iteration` near the end of the first pass, and the smoothing \
               goes on; `passes` where six of eight threads are in the first pass and two in the \
@@ -60,7 +60,7 @@ const PASSES: &[Param] = &[Param {
 
 const DEALT: &[Param] = &[Param {
     key: "threads",
-    kind: Kind::Choice(|| vec!["own", "dealt"]),
+    kind: Kind::Choice(|| Choice::plain(["own", "dealt"])),
     default: "own",
     meaning: "`own`: each thread runs transactions of databases of its own; `dealt`: the threads \
               replay what seven executors did, in slices that are dealt to them in turn",
