@@ -211,6 +211,7 @@ impl Inner {
     pub fn statistics(&self) -> String {
         let mut fabric = self.fabric.borrow_mut();
         fabric.end();
-        sluice_simulation::fabric_statistics(&fabric, &self.config).to_string()
+        let figures = sluice_simulation::fabric_figures(&fabric, &self.config);
+        sluice_results::to_json(&figures).to_string()
     }
 }

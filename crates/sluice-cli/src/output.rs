@@ -63,3 +63,13 @@ impl Rows {
         self.text.lines().for_each(|row| errln!("{row}"));
     }
 }
+
+/// Parts of a time that are more than nothing, in the order of the alphabet.
+pub fn parts(named: impl IntoIterator<Item = (&'static str, Option<f64>)>) -> String {
+    let some = named.into_iter().filter_map(|(name, ns)| Some((name, ns?)));
+    let mut some: Vec<_> = some.filter(|(_, ns)| *ns > 0.0).collect();
+    some.sort_by_key(|(name, _)| *name);
+    let words = some.iter();
+    let words = words.map(|(name, ns)| format!("{} {ns:.1}", name.replace('_', " ")));
+    words.collect::<Vec<_>>().join(", ")
+}

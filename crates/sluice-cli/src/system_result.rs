@@ -1,64 +1,60 @@
 //! The result of a simulated host: its output folder, and one screen.
 
 use crate::output::Rows;
-use serde_json::Value;
-use sluice_results::Folder;
+use sluice_results::{Distribution, Folder, SystemResult};
 
 /// Writes the files of an output folder.
-pub fn keep(folder: &Folder, config: &str, object: &Value) -> std::io::Result<()> {
-    let list = |place| object.pointer(place).and_then(Value::as_array);
+pub fn keep(folder: &Folder, config: &str, result: &SystemResult) -> std::io::Result<()> {
     folder.write("config.toml", config)?;
-    folder.write_stats(object)?;
-    for (name, place) in [
-        ("latency.csv", "/latency_ns/histogram"),
-        ("flash_read.csv", "/flash_read_ns/histogram"),
-    ] {
-        folder.write_distribution(name, list(place).map_or(&[], Vec::as_slice))?;
+    folder.write_stats(result)?;
+    let write = |name, of: &Distribution| folder.write_distribution(name, &of.histogram);
+    write("latency.csv", &result.latency_ns)?;
+    write("flash_read.csv", &result.flash_read_ns)?;
+    match &*result.timeline {
+        [] => Ok(()),
+        rows => folder.write_timeline("timeline.csv", rows),
     }
-    match list("/timeline") {
-        Some(rows) if !rows.is_empty() => folder.write_rows("timeline.csv", rows),
-        _ => Ok(()),
-    }
-}
-
-pub fn number(object: &Value, place: &str) -> f64 {
-    object.pointer(place).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
 /// One screen: the result, where the time went, what memory did.
-pub fn table(object: &Value) -> Rows {
-    let at = |place: &str| number(object, place);
-    let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or("");
-    let count = |place: &str| human(at(place));
-    let percent = |place: &str| format!("{:.1} %", 100.0 * at(place));
+pub fn table(result: &SystemResult) -> Rows {
     let mut rows = Rows::new(18);
     let mut row = |name: &str, value: String| rows.row(name, value);
-    let scale = at("/scale");
-    row("system", format!("{}, scale 1/{scale}", text("/system")));
+    row(
+        "system",
+        format!("{}, scale 1/{}", result.system, result.scale),
+    );
     row(
         "workload",
         format!(
             "{}, {} threads, {:.0} MB",
-            text("/workload"),
-            at("/program/threads"),
-            at("/program/footprint_bytes") / 1e6
+            result.workload,
+            result.program.threads(),
+            result.program.footprint_bytes() as f64 / 1e6
         ),
     );
-    row("at the start", start(text("/start")).to_owned());
-    row("time", format!("{:.3} ms", at("/time_s") * 1e3));
-    row("instructions", count("/instructions"));
-    row("IPC of a core", format!("{:.3}", at("/ipc")));
-    let bound = ["memory", "compute", "switching", "idle"]
-        .map(|part| format!("{part} {}", percent(&format!("/bound/{part}"))));
+    row("at the start", start(&result.start).to_owned());
+    row("time", format!("{:.3} ms", result.time_s * 1e3));
+    row("instructions", human(result.instructions));
+    row("IPC of a core", format!("{:.3}", or_zero(result.ipc)));
+    let bound = [
+        ("memory", result.bound.memory),
+        ("compute", result.bound.compute),
+        ("switching", result.bound.switching),
+        ("idle", result.bound.idle),
+    ]
+    .map(|(name, share)| format!("{name} {}", percent(share)));
     row("time of cores", bound.join(", "));
-    let levels = ["l1", "l2", "l3"]
-        .map(|level| format!("{level} {:.2}", at(&format!("/levels/{level}/mpki"))));
-    row(
-        "MPKI",
-        format!("{}, TLB {:.2}", levels.join(", "), at("/tlb/mpki")),
-    );
-    add_memory(object, &mut rows);
-    add_moves(object, &mut rows);
+    let levels = [
+        ("l1", &result.levels.l1),
+        ("l2", &result.levels.l2),
+        ("l3", &result.levels.l3),
+    ]
+    .map(|(name, level)| format!("{name} {:.2}", or_zero(level.mpki)));
+    let tlb = or_zero(result.tlb.mpki);
+    row("MPKI", format!("{}, TLB {tlb:.2}", levels.join(", ")));
+    add_memory(result, &mut row);
+    add_moves(result, &mut row);
     rows
 }
 
@@ -75,92 +71,98 @@ fn start(state: &str) -> &str {
 }
 
 /// The off-chip half of the table.
-fn add_memory(object: &Value, rows: &mut Rows) {
-    let mut row = |name: &str, value: String| rows.row(name, value);
-    let at = |place: &str| number(object, place);
-    let count = |place: &str| human(at(place));
+fn add_memory(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
+    let shares = &result.requests.shares;
     let shares = [
-        ("H-R", "h_r"),
-        ("H-W", "h_w"),
-        ("S-R-H", "s_r_h"),
-        ("S-R-M", "s_r_m"),
+        ("H-R", shares.h_r),
+        ("H-W", shares.h_w),
+        ("S-R-H", shares.s_r_h),
+        ("S-R-M", shares.s_r_m),
+        ("S-W", shares.s_w),
     ]
-    .into_iter()
-    .chain([("S-W", "s_w")])
-    .map(|(name, key)| {
-        let share = 100.0 * at(&format!("/requests/shares/{key}"));
-        format!("{name} {share:.1} %")
-    });
-    let shares: Vec<String> = shares.collect();
+    .map(|(name, share)| format!("{name} {}", percent(share)));
     row(
         "off-chip accesses",
-        format!("{}: {}", count("/requests/total"), shares.join(", ")),
+        format!("{}: {}", human(result.requests.total), shares.join(", ")),
     );
-    let parts = ["host_dram", "protocol", "indexing", "device_dram", "flash"].map(|part| {
-        format!(
-            "{} {:.1}",
-            part.replace('_', " "),
-            at(&format!("/amat_ns/{part}"))
-        )
-    });
+    let amat = &result.amat_ns;
+    let parts = [
+        ("host dram", amat.host_dram),
+        ("protocol", amat.protocol),
+        ("indexing", amat.indexing),
+        ("device dram", amat.device_dram),
+        ("flash", amat.flash),
+    ]
+    .map(|(name, ns)| format!("{name} {:.1}", or_zero(ns)));
     row(
         "AMAT, ns",
-        format!("{:.1}: {}", at("/amat_ns/total"), parts.join(", ")),
+        format!("{:.1}: {}", or_zero(amat.total), parts.join(", ")),
     );
-    let quantiles = ["p50", "p90", "p99", "p999", "max"]
-        .map(|q| format!("{q} {:.0}", at(&format!("/latency_ns/{q}"))));
+    let latency = &result.latency_ns.summary;
+    let quantiles = [
+        ("p50", latency.p50),
+        ("p90", latency.p90),
+        ("p99", latency.p99),
+        ("p999", latency.p999),
+        ("max", latency.max),
+    ]
+    .map(|(name, ns)| format!("{name} {ns:.0}"));
     row("latency, ns", quantiles.join(", "));
+    let flash = &result.flash.counts;
     row(
         "flash",
         format!(
             "{} reads of {:.1} us, {} programs, {} erases",
-            count("/flash/reads"),
-            at("/flash_read_ns/mean") / 1e3,
-            count("/flash/programs"),
-            count("/flash/erases")
+            human(flash.reads),
+            result.flash_read_ns.summary.mean / 1e3,
+            human(flash.programs),
+            human(flash.erases)
         ),
     );
 }
 
 /// What went over the link, and who and what moved.
-fn add_moves(object: &Value, rows: &mut Rows) {
-    let mut row = |name: &str, value: String| rows.row(name, value);
-    let at = |place: &str| number(object, place);
-    let count = |place: &str| human(at(place));
+fn add_moves(result: &SystemResult, row: &mut dyn FnMut(&str, String)) {
     row(
         "link, GB/s",
         format!(
             "to the device {:.2}, from it {:.2}",
-            at("/link/gb_s_to_device"),
-            at("/link/gb_s_from_device")
+            or_zero(result.link.gb_s_to_device),
+            or_zero(result.link.gb_s_from_device)
         ),
     );
     row(
         "context switches",
         format!(
             "{}, {} long delays, {} instructions squashed",
-            count("/switches"),
-            count("/long_delays"),
-            count("/squashed")
+            human(result.switches),
+            human(result.long_delays),
+            human(result.squashed)
         ),
     );
     row(
         "pages moved",
         format!(
             "{} to the host, {} back",
-            count("/migration/promotions"),
-            count("/migration/demotions")
+            human(result.migration.promotions),
+            human(result.migration.demotions)
         ),
     );
-    row(
-        "result hash",
-        object["hash"].as_str().unwrap_or_default().to_owned(),
-    );
+    row("result hash", result.hash.clone());
+}
+
+/// A ratio of nothing is shown as 0.
+fn or_zero(ratio: Option<f64>) -> f64 {
+    ratio.unwrap_or_default()
+}
+
+fn percent(share: Option<f64>) -> String {
+    format!("{:.1} %", 100.0 * or_zero(share))
 }
 
 /// A count with its thousands apart.
-fn human(count: f64) -> String {
-    let digits = format!("{count:.0}");
+fn human(count: u64) -> String {
+    let digits = count.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {

@@ -1,12 +1,11 @@
 //! What makes figures other than they look, live and simulated.
 
-use serde_json::Value;
+use sluice_results::{CacheCounts, FlashCounts};
 
 /// What makes the figures other than they look.
-pub fn of_result(object: &Value) {
-    let count = |place| object.pointer(place).and_then(Value::as_u64).unwrap_or(0);
-    of_refusals(count("/cache/policy_refused"));
-    of_wear(count("/flash/writes_refused"));
+pub fn of_counts(cache: &CacheCounts, flash: &FlashCounts) {
+    of_refusals(cache.policy_refused);
+    of_wear(flash.writes_refused);
 }
 
 /// The device has come to its end. The figures after that are not those of a device in use.

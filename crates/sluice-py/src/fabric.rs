@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::fabrics;
 use sluice_net::Length;
+use sluice_results::to_json;
 use sluice_simulation::FabricPlan;
 
 pub fn all(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
@@ -46,6 +47,6 @@ pub fn simulate(
         window: 0,
     };
     let result = detached(py, |stop| plan.run(&mut |_| !stop()))?;
-    let object = result.map_err(|error| errors::fabric(py, &error))?;
-    Ok(object.unwrap_or_default().to_string())
+    let result = result.map_err(|error| errors::fabric(py, &error))?;
+    Ok(result.as_ref().map(to_json).unwrap_or_default().to_string())
 }

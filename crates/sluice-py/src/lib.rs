@@ -10,11 +10,13 @@ use policy::{PyPolicy, Raised};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Serialize;
 use sluice_config::HOST_PARAMS;
 use sluice_driver::Visibility;
 use sluice_model::cache::Space;
 use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
 use sluice_net::{FABRIC_PARAMS, Length};
+use sluice_results::{PolicyMisses, Replay, SimResult, to_json};
 use std::cell::RefCell;
 use std::time::Instant;
 
@@ -84,7 +86,7 @@ mod _core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let length = Length { warmup, requests };
         let text = super::fabric::simulate(py, fabric, overrides, length, seed)?;
-        py.import("json")?.call_method1("loads", (text,))
+        loads(py, &text)
     }
 
     /// Every parameter of a device: dicts of key, default, expected, choices, meaning and source.
@@ -150,7 +152,7 @@ mod _core {
             check,
         };
         let text = super::system::simulate(py, &asked, overrides)?;
-        py.import("json")?.call_method1("loads", (text,))
+        loads(py, &text)
     }
 
     /// Every policy: dicts of kind (eviction, prefetch or gc), name, meaning, source and uses_hits.
@@ -238,7 +240,7 @@ mod _core {
         };
         let made = Made::new(py, &config, seed, policy)?;
         let text = simulate_detached(py, &plan, &spec, made, policy.is_some())?;
-        py.import("json")?.call_method1("loads", (text,))
+        loads(py, &text)
     }
 
     /// A trace of pages on a simulated device, one load at a time, every access visible.
@@ -255,7 +257,7 @@ mod _core {
         pages: PyBuffer<u32>,
         seed: u64,
         policy: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
@@ -267,12 +269,16 @@ mod _core {
         })?;
         let seconds = start.elapsed().as_secs_f64();
         settle(py, &raised, policy.is_some(), device.stats().policy_refused)?;
-        let (stats, dict) = (device.stats(), PyDict::new(py));
-        dict.set_item("accesses", stats.accesses())?;
-        dict.set_item("hits", stats.hits)?;
-        dict.set_item("misses", stats.misses)?;
-        dict.set_item("seconds", seconds)?;
-        Ok(dict)
+        let stats = device.stats();
+        dict_of(
+            py,
+            &Replay {
+                accesses: stats.accesses(),
+                hits: stats.hits,
+                misses: stats.misses,
+                seconds,
+            },
+        )
     }
 
     /// Misses of Belady's optimum on a trace of pages: no cache of as many pages has fewer
@@ -311,7 +317,7 @@ mod _core {
         overrides: Option<&Bound<'py, PyDict>>,
         pages: PyBuffer<u32>,
         seed: u64,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
@@ -322,10 +328,8 @@ mod _core {
             let space = Space::new(&config, seed);
             (config.cache.eviction.misses)(&space, &pages)
         });
-        let dict = PyDict::new(py);
-        dict.set_item("misses", misses)?;
-        dict.set_item("seconds", start.elapsed().as_secs_f64())?;
-        Ok(dict)
+        let seconds = start.elapsed().as_secs_f64();
+        dict_of(py, &PolicyMisses { misses, seconds })
     }
 }
 
@@ -409,12 +413,9 @@ fn simulate_detached(
         plan.run_on(device, spec.streams(), || stopped.is_some() || stop())
     })?;
     let result = result.map_err(|error| errors::made(py, &error))?;
-    let object = result.unwrap_or_default();
-    let refused = object
-        .pointer("/cache/policy_refused")
-        .and_then(|n| n.as_u64());
-    settle(py, &raised, is_class, refused.unwrap_or(0))?;
-    Ok(object.to_string())
+    let refused = |result: &SimResult| result.cache.counts.policy_refused;
+    settle(py, &raised, is_class, result.as_ref().map_or(0, refused))?;
+    Ok(result.as_ref().map(to_json).unwrap_or_default().to_string())
 }
 
 fn visibility(py: Python<'_>, hits: &str) -> PyResult<Visibility> {
@@ -435,6 +436,15 @@ fn param_dict<'py>(py: Python<'py>, param: &sluice_model::Param) -> PyResult<Bou
     let dict = texts(py, &text)?;
     dict.set_item("choices", param.kind.choices())?;
     Ok(dict)
+}
+
+/// A result as Python has it.
+fn dict_of<'py>(py: Python<'py>, result: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    loads(py, &to_json(result).to_string())
+}
+
+fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (text,))
 }
 
 fn texts<'py>(py: Python<'py>, pairs: &[(&str, &str)]) -> PyResult<Bound<'py, PyDict>> {

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::System;
 use sluice_host::RunLength;
+use sluice_results::to_json;
 use sluice_simulation::{SystemPlan, SystemRun};
 use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::Ps;
@@ -102,6 +103,6 @@ pub fn simulate(
         check: asked.check,
     };
     let result = detached(py, |stop| plan.run(&mut |_| !stop()))?;
-    let object = result.map_err(|error| errors::system(py, &error))?;
-    Ok(object.unwrap_or_default().to_string())
+    let result = result.map_err(|error| errors::system(py, &error))?;
+    Ok(result.as_ref().map(to_json).unwrap_or_default().to_string())
 }

@@ -1,10 +1,10 @@
 //! What comes after the plugin's name on QEMU's command line: `key=value`, separated by commas.
 
 use crate::error::Error;
-use serde_json::Value;
+use serde::Serialize;
 use sluice_config::{IN_LINE_HOST, System, load_in_line};
+use sluice_results::{RecordedAccesses, SystemResult, to_json};
 use sluice_simulation::SystemError;
-use sluice_trace::Summary;
 use sluice_trace::filter::Levels;
 use sluice_units::Bytes;
 use std::ops::Range;
@@ -189,11 +189,11 @@ impl Simulate {
         Ok(system)
     }
 
-    /// Tells the result, where that is wanted.
-    pub fn tell(&self, object: &Value) {
+    /// Writes the result, where that is wanted.
+    pub fn write(&self, result: &SystemResult) {
         match &self.result {
-            Some(path) => write(path, object),
-            None => eprintln!("{object}"),
+            Some(path) => write(path, result),
+            None => eprintln!("{}", to_json(result)),
         }
     }
 }
@@ -223,25 +223,18 @@ impl OnDevice {
     }
 }
 
-fn write(path: &Path, object: &Value) {
-    if let Err(error) = std::fs::write(path, object.to_string()) {
+fn write(path: &Path, result: &impl Serialize) {
+    if let Err(error) = std::fs::write(path, to_json(result).to_string()) {
         eprintln!("sluice: {}: {error}", path.display());
     }
 }
 
 impl Record {
-    /// Tells what was recorded, where that is wanted.
-    pub fn tell(&self, seen: u64, summary: &Summary) {
-        let Some(path) = &self.result else {
-            return;
-        };
-        let object = serde_json::json!({
-            "accesses_seen": seen,
-            "accesses": summary.accesses,
-            "instructions": summary.cpus,
-            "bytes": summary.bytes,
-        });
-        write(path, &object);
+    /// Writes what was recorded, where that is wanted.
+    pub fn write(&self, result: &RecordedAccesses) {
+        if let Some(path) = &self.result {
+            write(path, result);
+        }
     }
 }
 

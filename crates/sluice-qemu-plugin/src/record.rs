@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::options::Record;
 use crate::pipe::{BATCH, Message, Pipe, is_forked};
 use crate::thread;
+use sluice_results::RecordedAccesses;
 use sluice_trace::filter::{Filter, Passed};
 use sluice_trace::{Access, Header, Kind, Order, Space, Summary, Writer};
 use sluice_units::LINE_BYTES;
@@ -270,7 +271,12 @@ fn end() {
         return;
     };
     match encoder.join() {
-        Ok(Some(summary)) => recorder.options.tell(seen, &summary),
+        Ok(Some(summary)) => recorder.options.write(&RecordedAccesses {
+            accesses_seen: seen,
+            accesses: summary.accesses,
+            instructions: summary.cpus,
+            bytes: summary.bytes,
+        }),
         Ok(None) => {}
         Err(_) => eprintln!("sluice: recording ended: a bug of the encoder"),
     }

@@ -1,6 +1,8 @@
 //! The files of an output folder: everything a run needs to be repeated and drawn.
 
+use crate::{Moment, to_json};
 use hdrhistogram::serialization::{Serializer, V2Serializer};
+use serde::Serialize;
 use serde_json::Value;
 use sluice_config::System;
 use sluice_model::DeviceConfig;
@@ -65,28 +67,29 @@ impl Folder {
         file.write_all(contents.as_ref()).map_err(named)
     }
 
-    /// Writes the object.
-    pub fn write_stats(&self, object: &Value) -> io::Result<()> {
-        self.write(STATS, format!("{object:#}\n"))
+    /// Writes a result.
+    pub fn write_stats(&self, result: &impl Serialize) -> io::Result<()> {
+        self.write(STATS, format!("{:#}\n", to_json(result)))
     }
 
     /// Writes a distribution as CSV, from the pairs of a value and its count.
-    pub fn write_distribution(&self, name: &str, pairs: &[Value]) -> io::Result<()> {
+    pub fn write_distribution(&self, name: &str, pairs: &[(u64, u64)]) -> io::Result<()> {
         let mut text = String::from("latency_ns,count\n");
-        for pair in pairs {
-            let _ = writeln!(text, "{},{}", pair[0], pair[1]);
+        for (value, count) in pairs {
+            let _ = writeln!(text, "{value},{count}");
         }
         self.write(name, text)
     }
 
-    /// Writes objects with equal fields as CSV.
-    pub fn write_rows(&self, name: &str, rows: &[Value]) -> io::Result<()> {
+    /// Writes a timeline as CSV: the time, then the other columns in the order of the alphabet.
+    pub fn write_timeline(&self, name: &str, rows: &[Moment]) -> io::Result<()> {
+        let rows: Vec<Value> = rows.iter().map(|row| to_json(row)).collect();
         let fields = |row: &Value| row.as_object().cloned().unwrap_or_default();
         let head = rows.first().map(fields).unwrap_or_default();
         let mut names: Vec<&str> = head.keys().map(String::as_str).collect();
         names.sort_by_key(|name| *name != "t_s");
         let mut text = names.join(",") + "\n";
-        for row in rows {
+        for row in &rows {
             let cells: Vec<String> = names.iter().map(|name| row[name].to_string()).collect();
             text += &(cells.join(",") + "\n");
         }

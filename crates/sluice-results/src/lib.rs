@@ -1,37 +1,91 @@
-//! The object that every measuring command prints, and the files of an output folder.
+//! What measuring commands print: a struct for each kind of result, and the files of an output
+//! folder.
 //!
-//! One place for the command and the Python package, so that both say the same. The fields are
-//! described in `docs/reference/output.md`; `schema` changes when one changes its meaning.
+//! One place for the commands and the Python package. From these structs come the JSON, the JSON
+//! schemas in `docs/reference/schema`, the reference of the fields in `docs/reference/output.md`,
+//! the tables on a terminal and Python's types. The doc comment of a field is its meaning there.
+//! A field's name ends in its unit. [`Schema`] changes when a field changes its meaning.
 
+mod cache;
+mod counts;
+mod fabric;
+mod flash;
 mod folder;
+mod guest;
+mod latency;
+mod live;
 mod process;
+mod program;
+mod replay;
 mod run;
+mod schemas;
+mod sim;
+mod system;
 mod timeline;
+mod top;
+mod trace;
 
+pub use cache::{Cache, CacheCounts, Sampled};
+pub use fabric::{
+    Bottleneck, Coherence, FabricFigures, FabricKind, FabricParts, FabricResult, HopGroup, Hops,
+    LinkUse, Nodes, Recorded, RequesterUse, VcsUse, VppbUse, Windows,
+};
+pub use flash::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
 pub use folder::{Folder, write_config, write_system};
-pub use process::{Process, read_processes};
-pub use run::{Exit, Run};
+pub use guest::{Guest, Machine, SimulatedMachine};
+pub use latency::{AccessLatency, DeviceParts, Distribution, MissLatency};
+pub use live::{
+    CommandCounts, CommandedCounts, Commands, Exit, Figures, HostCounts, HostFigures, Late,
+    LateCounts, LiveKind, LiveRun, Memory, MemoryCounts, TrapKinds, WorkloadFigures,
+};
+pub use process::{Process, ProcessResult, read_processes};
+pub use program::{Executed, KernelProgram, Program, TraceProgram};
+pub use replay::{PolicyMisses, Replay};
+pub use run::Run;
+pub use schemas::{CounterValues, ResultKind, schemas};
+pub use sim::{SimKind, SimResult};
+pub use system::{
+    Amat, Bound, Level, Levels, Link, Migration, MigrationCounts, Moment, Phase, RequestShares,
+    Requests, SystemKind, SystemResult, Tlb,
+};
 pub use timeline::Timeline;
+pub use top::{Top, TopLatency, TopRow, TopSchema};
+pub use trace::{
+    CpuAccesses, Footprint, LruSize, RecordedAccesses, Reuse, ReuseDistance, TraceConvert,
+    TraceConvertSchema, TraceInfo, TraceInfoSchema, TraceRecord, TraceRecordSchema,
+};
 
-use serde_json::Value;
-use sluice_stats::share;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// Version of the object's fields.
-pub const SCHEMA: &str = "sluice.run/1";
-
-/// All settings of a device, by key.
-pub fn settings(config: &sluice_model::DeviceConfig) -> serde_json::Map<String, Value> {
-    let pairs = config.raw().to_pairs().into_iter();
-    pairs
-        .map(|(key, value)| (key.to_owned(), value.into()))
-        .collect()
+/// Version of the fields of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Schema {
+    /// The only one so far.
+    #[default]
+    #[serde(rename = "sluice.run/1")]
+    Run1,
 }
 
-/// Picoseconds by cause, as nanoseconds of one access; of no access, `null`.
-pub fn parts<const N: usize>(sums: [(&'static str, u64); N], accesses: u64) -> Value {
-    let mean = |ps| share(ps, accesses).map_or(Value::Null, |ps| (ps / 1_000.0).into());
-    let named = sums
-        .into_iter()
-        .map(|(name, ps)| (name.to_owned(), mean(ps)));
-    Value::Object(named.collect())
+/// Settings by key, as text.
+pub type Settings = BTreeMap<String, String>;
+
+/// Pairs of a key and a value as settings.
+pub fn settings<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Settings {
+    let pairs = pairs.into_iter();
+    pairs.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// The version of Sluice, as results name it.
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// A result as text: one object, its keys in the order of the alphabet.
+///
+/// # Panics
+/// Never: keys are text, and numbers that are none become `null`.
+pub fn to_json(result: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(result).expect("keys are text")
 }

@@ -1,6 +1,8 @@
 //! Statistics of the processes of a session, read from its directory while they run or after.
 
-use serde_json::{Value, json};
+use crate::MissLatency;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use sluice_region::{open_folder, open_regular};
 use sluice_stats::Histogram;
@@ -62,27 +64,63 @@ impl Process {
         }
     }
 
-    /// The line of `processes` in the object.
-    pub fn brief(&self) -> Value {
-        json!({
-            "pid": self.pid,
-            "image": self.image,
-            "command": self.command,
-            "forked": self.forked,
-            "ended": self.ended,
-            "traps": self.get(Counter::Traps),
-            "misses": self.get(Counter::Misses),
-            "late": self.get(Counter::Late),
-            "evictions": self.get(Counter::Evictions),
-            "dirty_evictions": self.get(Counter::DirtyEvictions),
-            "placed_bytes": self.get(Counter::PlacedBytes),
-            "shared_bytes": self.get(Counter::SharedBytes),
-            "latency_ns": {
-                "modelled": self.modelled.summary_in_ns(),
-                "achieved": self.achieved.summary_in_ns(),
-            },
-        })
+    /// The line of `processes` in a run's result.
+    pub fn result(&self) -> ProcessResult {
+        ProcessResult {
+            pid: self.pid,
+            image: self.image,
+            command: self.command.clone(),
+            forked: self.forked,
+            ended: self.ended,
+            traps: self.get(Counter::Traps),
+            misses: self.get(Counter::Misses),
+            late: self.get(Counter::Late),
+            evictions: self.get(Counter::Evictions),
+            dirty_evictions: self.get(Counter::DirtyEvictions),
+            placed_bytes: self.get(Counter::PlacedBytes),
+            shared_bytes: self.get(Counter::SharedBytes),
+            latency_ns: self.latency(),
+        }
     }
+
+    /// The latencies of its misses.
+    pub fn latency(&self) -> MissLatency {
+        MissLatency {
+            modelled: self.modelled.summary_in_ns(),
+            achieved: self.achieved.summary_in_ns(),
+        }
+    }
+}
+
+/// A process of a run, or one program image of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessResult {
+    /// Process id.
+    pub pid: u64,
+    /// 0, and one more after each `exec`.
+    pub image: u64,
+    /// Command line.
+    pub command: Vec<String>,
+    /// It came from a fork without `exec`.
+    pub forked: bool,
+    /// It ran to its end. Otherwise it was killed, ended by `_exit`, or became another image.
+    pub ended: bool,
+    /// Faults on pages of the device, of every kind.
+    pub traps: u64,
+    /// Traps on a page that was not in the cache.
+    pub misses: u64,
+    /// Misses that ended over 1 µs after the moment that the model asked for.
+    pub late: u64,
+    /// Pages that left the cache to make room.
+    pub evictions: u64,
+    /// Of the evictions, those of pages that had been written.
+    pub dirty_evictions: u64,
+    /// Bytes of device memory that it had mapped, at its end.
+    pub placed_bytes: u64,
+    /// Bytes of shared memory that it mapped, all together.
+    pub shared_bytes: u64,
+    /// Latencies of its misses, ns.
+    pub latency_ns: MissLatency,
 }
 
 /// Every process of a session, in order of start. Files that are not ready are left out, and so is
@@ -112,7 +150,7 @@ fn read_process(path: &Path, owner: u32) -> Option<Process> {
     }
     let mut command = Vec::new();
     if let Ok(file) = open_regular(&path.with_extension("cmd"), false, Some(owner)) {
-        // What cannot be read is not told.
+        // A command line that cannot be read is left out.
         let _ = file.take(COMMAND_MAX).read_to_end(&mut command);
     }
     let parts = command.split(|b| *b == 0).filter(|part| !part.is_empty());

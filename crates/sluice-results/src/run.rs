@@ -1,8 +1,12 @@
-//! The object of a live run.
+//! What is known of a live run, and its result.
 
+use crate::live::{HostCounts, LateCounts};
 use crate::process::Process;
-use crate::{SCHEMA, settings};
-use serde_json::{Value, json};
+use crate::{
+    Cache, CacheCounts, CommandCounts, CommandedCounts, Commands, DeviceParts, Exit, Figures,
+    Flash, FlashCounts, HostFigures, Late, LiveKind, LiveRun, Memory, MemoryCounts, Sampled,
+    Schema, TrapKinds, settings, version,
+};
 use sluice_abi::Counter;
 use sluice_model::DeviceConfig;
 use sluice_stats::share;
@@ -11,15 +15,6 @@ use std::collections::BTreeMap;
 /// What a live device can know of hits.
 const HITS_ARE: &str = "traps on a page already in the cache: prefetched, sampled, or in flight \
      for another thread; accesses to mapped pages run at full speed and are not seen";
-
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// With a status of its own.
-    Code(i32),
-    /// By a signal.
-    Signal(i32),
-}
 
 /// Everything known about a live run.
 #[derive(Clone, Copy, Debug)]
@@ -44,16 +39,6 @@ pub struct Run<'a> {
     pub pid: u64,
     /// All processes of the session.
     pub processes: &'a [Process],
-}
-
-impl Exit {
-    /// The object's `exit`.
-    pub fn told(self) -> Value {
-        match self {
-            Exit::Code(code) => json!({ "code": code }),
-            Exit::Signal(signal) => json!({ "signal": signal }),
-        }
-    }
 }
 
 impl Run<'_> {
@@ -85,150 +70,102 @@ impl Run<'_> {
         lost.count() as u64 + started.saturating_sub(reached.count() as u64)
     }
 
-    /// The object: figures of the program itself, then a line for every process.
-    pub fn object(&self) -> Value {
-        let none = Vec::new();
+    /// The result: figures of the program itself, then a line for every process.
+    pub fn result(&self) -> LiveRun {
         let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
-        let summary = |of: fn(&Process) -> &sluice_stats::Histogram| {
-            self.main()
-                .map(|p| of(p).summary_in_ns())
-                .unwrap_or_default()
-        };
-        let counted = self.main().map_or(0, |p| p.achieved.count());
-        let processes: Vec<Value> = self.processes.iter().map(Process::brief).collect();
-        json!({
-            "schema": SCHEMA,
-            "kind": "run",
-            "device": self.device,
-            "config": settings(self.config),
-            "seed": self.seed,
-            "version": env!("CARGO_PKG_VERSION"),
-            "kernel": kernel(),
-            "command": if self.command.is_empty() { &none } else { self.command },
-            "trap_mode": self.trap_mode,
-            "place": self.place,
-            "hits_visible": "misses",
-            "exit": self.exit.told(),
-            "traps": get(Counter::Traps),
-            "trap_kinds": {
-                "miss": get(Counter::Misses),
-                "soft": get(Counter::SoftTraps),
-                "spurious": get(Counter::Spurious),
+        LiveRun {
+            schema: Schema::default(),
+            kind: LiveKind::Run,
+            device: self.device.to_owned(),
+            config: settings(self.config.raw().to_pairs()),
+            seed: self.seed,
+            version: version(),
+            kernel: kernel(),
+            command: self.command.to_vec(),
+            trap_mode: self.trap_mode.to_owned(),
+            place: self.place.to_owned(),
+            hits_visible: "misses".to_owned(),
+            exit: self.exit,
+            figures: self.figures(),
+            commands: Commands {
+                served: CommandCounts::of(get),
+                done: CommandedCounts::of(get),
             },
-            "cache": self.cache(),
-            "latency_ns": {
-                "modelled": summary(|p| &p.modelled),
-                "achieved": summary(|p| &p.achieved),
+            memory: Memory {
+                counts: MemoryCounts::of(get),
+                trims: get(Counter::Trims),
             },
-            "latency_parts_ns": self.parts(),
-            "late": {
-                "count": get(Counter::Late),
-                "ratio": share(get(Counter::Late), counted),
+            host: HostFigures {
+                counts: HostCounts::of(get),
+                programs_outside: self.programs_outside(),
             },
-            "flash": {
-                "reads": get(Counter::FlashReads),
-                "programs": get(Counter::FlashPrograms),
-                "erases": get(Counter::Erases),
-                "gc_moves": get(Counter::GcMoves),
-                "write_amplification":
-                    share(get(Counter::FlashPrograms), get(Counter::HostPrograms)),
-                "writes_refused": get(Counter::WritesRefused),
+            wall_s: self.wall_s,
+            processes: self.processes.iter().map(Process::result).collect(),
+            vm: None,
+            guest: None,
+            workload: None,
+        }
+    }
+
+    /// What the device did for the program itself.
+    pub fn figures(&self) -> Figures {
+        let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
+        let timed = self.main().map_or(0, |p| p.achieved.count());
+        Figures {
+            traps: get(Counter::Traps),
+            trap_kinds: TrapKinds::of(get),
+            cache: self.cache(),
+            latency_ns: self.main().map(Process::latency).unwrap_or_default(),
+            latency_parts_ns: DeviceParts::of(get, get(Counter::Misses) + get(Counter::SoftTraps)),
+            late: Late {
+                counts: LateCounts::of(get),
+                ratio: share(get(Counter::Late), timed),
             },
-            "commands": {
-                "answered": get(Counter::Commands),
-                "refused": get(Counter::CommandsRefused),
-                "prefetched": get(Counter::CommandPrefetches),
-                "evicted": get(Counter::CommandEvictions),
-                "flushed": get(Counter::Flushes),
-                "pinned": get(Counter::Pins),
-                "settings_changed": get(Counter::Tunes),
+            flash: Flash {
+                counts: FlashCounts::of(get),
+                write_amplification: share(get(Counter::FlashPrograms), get(Counter::HostPrograms)),
+                factory_bad_blocks: self.config.nand.bad_blocks.into(),
+                read_only: None,
+                erases_of_a_line: None,
             },
-            "memory": self.memory(),
-            "host": {
-                "entry_ns": get(Counter::EntryNs),
-                "exit_ns": get(Counter::ExitNs),
-                "forks": get(Counter::Forks),
-                "kernel_faults": get(Counter::KernelFaults),
-                "programs_outside": self.programs_outside(),
-            },
-            "wall_s": self.wall_s,
-            "processes": processes,
-        })
+        }
     }
 
     /// What the device knows of its cache.
-    fn cache(&self) -> Value {
+    fn cache(&self) -> Cache {
         let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
         let (hits, misses) = (get(Counter::SoftTraps), get(Counter::Misses));
-        let (issued, used) = (get(Counter::PrefetchIssued), get(Counter::PrefetchUsed));
-        let late = get(Counter::PrefetchLate);
-        json!({
-            "hits": hits,
-            "hits_are": HITS_ARE,
-            "misses": misses,
-            "hit_ratio": share(hits, hits + misses),
-            "sampled": self.main().map_or(Value::Null, sampled),
-            "evictions": get(Counter::Evictions),
-            "policy_refused": get(Counter::PolicyRefused),
-            "dirty_evictions": get(Counter::DirtyEvictions),
-            "prefetch_issued": issued,
-            "prefetch_used": used,
-            "prefetch_late": late,
-            "prefetch_unused": get(Counter::PrefetchUnused),
-            "prefetch_dropped": get(Counter::PrefetchDropped),
-            "prefetch_accuracy": share(used, issued),
-            "prefetch_coverage": share(used, used + misses),
-            "prefetch_timeliness": share(used.saturating_sub(late), used),
-        })
-    }
-
-    /// The modelled time of a trap by cause, on average.
-    fn parts(&self) -> Value {
-        let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
-        let traps = get(Counter::Misses) + get(Counter::SoftTraps);
-        crate::parts(
-            Counter::PARTS.map(|(name, counter)| (name, get(counter))),
-            traps,
-        )
-    }
-
-    /// What the program did with device memory.
-    fn memory(&self) -> Value {
-        let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
-        json!({
-            "placed_bytes": get(Counter::PlacedBytes),
-            "reserved_bytes": get(Counter::ReservedBytes),
-            "shared_bytes": get(Counter::SharedBytes),
-            "trims": get(Counter::Trims),
-            "pinned": get(Counter::Pinned),
-        "pinned_errno": get(Counter::PinnedErrno),
-            "host_pages": get(Counter::HostPages),
-            "device_full": get(Counter::DeviceFull),
-            "private_dax": get(Counter::PrivateDax),
-        })
+        Cache {
+            sampled: self.main().and_then(sampled),
+            ..Cache::new(hits, HITS_ARE, misses, CacheCounts::of(get))
+        }
     }
 }
 
-/// The hit ratio by sampling: of the distinct pages a program uses within a window, the share that
-/// was in the cache. Null without samples.
-fn sampled(of: &Process) -> Value {
+/// The hit ratio by sampling; nothing without samples.
+fn sampled(of: &Process) -> Option<Sampled> {
     let pages = of.get(Counter::SampledPages);
     if pages == 0 {
-        return Value::Null;
+        return None;
     }
     let mean = |sum: Counter| of.get(sum) as f64 / pages as f64;
     let window_ns = mean(Counter::SampledWindowNs);
     let used = mean(Counter::SampledTouched) * mean(Counter::SampledMapped);
     let windows = of.get(Counter::LastTrapNs) as f64 / window_ns;
     let missed = of.get(Counter::Misses) as f64 / windows;
-    json!({
-        "hit_ratio": used / (used + missed),
-        "window_s": window_ns / 1e9,
-        "pages": pages,
-        "touched": of.get(Counter::SampledTouched),
-        "cached_pages_used_per_window": used,
-        "misses_per_window": missed,
+    Some(Sampled {
+        hit_ratio: number(used / (used + missed)),
+        window_s: window_ns / 1e9,
+        pages,
+        touched: of.get(Counter::SampledTouched),
+        cached_pages_used_per_window: used,
+        misses_per_window: number(missed),
     })
+}
+
+/// A quotient, if it is a number.
+fn number(quotient: f64) -> Option<f64> {
+    quotient.is_finite().then_some(quotient)
 }
 
 fn kernel() -> String {

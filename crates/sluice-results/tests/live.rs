@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sluice_abi::{Counter, Hist, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use sluice_model::DeviceConfig;
-use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes};
+use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes, to_json};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -108,7 +108,7 @@ fn object(dir: &Path, pid: u64) -> Value {
         pid,
         processes: &processes,
     };
-    run.object()
+    to_json(&run.result())
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Simulations, from checked settings to the object that tells what came of them.
+//! Simulations, from checked settings to their results.
 
 mod device;
 mod error;
@@ -9,7 +9,7 @@ mod simulation;
 mod system;
 
 pub use error::SystemError;
-pub use fabric::{FabricPlan, FabricRunError, fabric_statistics};
+pub use fabric::{FabricPlan, FabricRunError, fabric_figures};
 pub use recorded::Recorded;
 pub use replay::TracePlan;
 pub use simulation::{Plan, STOP_EVERY, visible};

@@ -1,8 +1,7 @@
 //! Recordings that requesters of a fabric replay, and stretches of a run.
 
 use crate::device::PS_PER_NS;
-use crate::fabric::FabricRunError;
-use serde_json::{Value, json};
+use crate::fabric::{FabricRunError, mb_s};
 use sluice_driver::recording::{Recording, SpreadInfo};
 use sluice_net::{Completed, Fabric, FabricConfig, RequesterId};
 use sluice_units::Ps;
@@ -48,20 +47,21 @@ impl Recorded {
         Ok(())
     }
 
-    pub(crate) fn told(&self) -> Value {
+    /// What the result says of it.
+    pub(crate) fn result(&self) -> sluice_results::Recorded {
         let recording = &self.recording;
         let (all, writes) = (recording.len(), recording.writes());
-        json!({
-            "name": self.workload,
-            "spread": self.spread.name,
-            "cpus": recording.cpus.len(),
-            "accesses": all,
-            "writes": writes,
-            "mix_degree": mix_degree(all - writes, writes),
-            "instructions": recording.instructions,
-            "footprint_bytes": recording.footprint.0,
-            "instruction_ns": self.instruction.0 as f64 / PS_PER_NS,
-        })
+        sluice_results::Recorded {
+            name: self.workload.clone(),
+            spread: self.spread.name.to_owned(),
+            cpus: recording.cpus.len(),
+            accesses: all,
+            writes,
+            mix_degree: mix_degree(all - writes, writes),
+            instructions: recording.instructions,
+            footprint_bytes: recording.footprint.0,
+            instruction_ns: self.instruction.0 as f64 / PS_PER_NS,
+        }
     }
 }
 
@@ -107,20 +107,15 @@ impl Windows {
         (self.reads, self.writes, self.from) = (0, 0, completed.at);
     }
 
-    /// Mix degree and bandwidth of each.
-    pub(crate) fn told(&self, payload: u64) -> Value {
-        if self.requests == 0 {
-            return Value::Null;
-        }
+    /// Mix degree and bandwidth of each, with so many bytes in a request; nothing of no windows.
+    pub(crate) fn result(&self, payload: u64) -> Option<sluice_results::Windows> {
         let point = |(reads, writes, time): &(u64, u64, Ps)| {
-            json!([
-                mix_degree(*reads, *writes),
-                crate::fabric::mb_s((reads + writes) * payload, *time)
-            ])
+            let bandwidth = mb_s((reads + writes) * payload, *time);
+            (mix_degree(*reads, *writes), bandwidth)
         };
-        json!({
-            "requests": self.requests,
-            "mix_degree_and_mb_s": self.full.iter().map(point).collect::<Vec<_>>(),
+        (self.requests > 0).then(|| sluice_results::Windows {
+            requests: self.requests,
+            mix_degree_and_mb_s: self.full.iter().map(point).collect(),
         })
     }
 }
@@ -143,8 +138,8 @@ mod tests {
         }
         // The first four begin the clock, the last two fill no window.
         assert_eq!(windows.full, [(3, 1, Ps(4_000)); 2]);
-        let told = windows.told(64);
-        assert_eq!(told["mix_degree_and_mb_s"][0], json!([0.25, 64_000.0]));
-        assert_eq!(Windows::new(0).told(64), Value::Null);
+        let points = windows.result(64).unwrap().mix_degree_and_mb_s;
+        assert_eq!(points[0], (Some(0.25), Some(64_000.0)));
+        assert_eq!(Windows::new(0).result(64), None);
     }
 }

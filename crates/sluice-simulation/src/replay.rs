@@ -1,9 +1,9 @@
-//! A recorded trace on a simulated host, told as one JSON object.
+//! A recorded trace on a simulated host.
 
 use crate::{SystemError, SystemRun};
-use serde_json::{Value, json};
-use sluice_host::{Program, RunLength};
+use sluice_host::{Program as _, RunLength};
 use sluice_replay::Replay;
+use sluice_results::{Program, SystemResult, TraceProgram};
 use sluice_units::Ps;
 
 /// A trace on a system, a thread for each of its CPUs.
@@ -31,7 +31,10 @@ impl TracePlan<'_> {
     ///
     /// # Panics
     /// If the host has fewer threads than the trace has CPUs.
-    pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, SystemError> {
+    pub fn run(
+        &self,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<SystemResult>, SystemError> {
         let ready = self.run.prepare()?;
         let workload = self.run.workload;
         ready.fits(workload, self.replay.footprint(), self.run.scale)?;
@@ -43,13 +46,16 @@ impl TracePlan<'_> {
         if let Some(error) = self.replay.failure() {
             return Err(error.into());
         }
-        let told = json!({
-            "trace": workload,
-            "command": self.replay.header().command,
-            "filter": self.replay.header().filter,
-            "threads": self.replay.cpus(),
-            "footprint_bytes": program.footprint().0,
-        });
-        Ok(ran.map(|ran| self.run.object(&ran, told, program.phases())))
+        let trace = TraceProgram {
+            trace: workload.to_owned(),
+            command: self.replay.header().command.clone(),
+            filter: self.replay.header().filter.clone(),
+            threads: self.replay.cpus().into(),
+            footprint_bytes: program.footprint().0,
+        };
+        Ok(ran.map(|ran| {
+            let what = Program::Trace(trace);
+            self.run.result(&ran, what, program.phases())
+        }))
     }
 }

@@ -1,11 +1,11 @@
-//! A workload on a simulated device, told as one JSON object. Knows nothing of Python.
+//! A workload on a simulated device, and its result.
 
-use crate::device::{PS_PER_S, flash, lines, parts, served, write_log};
-use serde_json::{Value, json};
-use sluice_driver::{Access, Options, SimResult, Visibility};
+use crate::device::{PS_PER_S, flash, lines, served, write_log};
+use sluice_driver::{Access, Options, SimResult as Run, Visibility};
 use sluice_model::{Device, DeviceConfig, DeviceError};
-use sluice_results::{SCHEMA, settings};
-use sluice_stats::share;
+use sluice_results::{
+    AccessLatency, Cache, CacheCounts, DeviceParts, Schema, SimKind, SimResult, settings, version,
+};
 use sluice_streams::Stream;
 use std::cell::Cell;
 
@@ -24,7 +24,7 @@ pub struct Plan<'a> {
     pub visibility: Visibility,
     /// The seed of the device's random streams.
     pub seed: u64,
-    /// Whether to tell the fewest misses that any policy could have had. Keeps every access.
+    /// Whether the result has the fewest misses that any policy could have had. Keeps every access.
     pub bound: bool,
 }
 
@@ -38,12 +38,12 @@ impl Plan<'_> {
         &self,
         streams: Vec<Stream>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<Value>, DeviceError> {
+    ) -> Result<Option<SimResult>, DeviceError> {
         let device = sluice_plugin::device(self.config, self.seed)?;
         self.run_on(device, streams, stop)
     }
 
-    /// The same on a device of the caller's, which nobody has used.
+    /// Runs as [`Plan::run`] does, on a device of the caller's that nobody has used.
     ///
     /// # Errors
     /// None of its own.
@@ -52,7 +52,7 @@ impl Plan<'_> {
         mut device: Device,
         streams: Vec<Stream>,
         stop: impl Fn() -> bool,
-    ) -> Result<Option<Value>, DeviceError> {
+    ) -> Result<Option<SimResult>, DeviceError> {
         let stopped = Cell::new(false);
         let streams = streams.into_iter().map(|stream| {
             let (mut issued, stop, stopped) = (0u64, &stop, &stopped);
@@ -72,72 +72,61 @@ impl Plan<'_> {
             keep_pages: self.bound,
             ..Options::default()
         };
-        let result = sluice_driver::run(&mut device, streams.collect(), options);
+        let run = sluice_driver::run(&mut device, streams.collect(), options);
         // Counters that contradict each other are a bug of ours, not of the input.
         device.balance().expect("the device's books balance");
-        Ok((!stopped.get()).then(|| self.tell(&device, &result)))
+        Ok((!stopped.get()).then(|| self.result(&device, &run)))
     }
 
-    fn tell(&self, device: &Device, result: &SimResult) -> Value {
-        json!({
-            "schema": SCHEMA,
-            "kind": "sim",
-            "device": self.device,
-            "config": settings(self.config),
-            "seed": self.seed,
-            "version": env!("CARGO_PKG_VERSION"),
-            "workload": self.workload,
-            "hits_visible": visible(self.visibility),
-            "accesses": result.accesses,
-            "mapped_hits": result.mapped_hits,
-            "traps": result.traps.len(),
-            "cache": self.cache(device, result),
-            "latency_ns": {
-                "modelled": result.trap_latency.summary(),
-                "accesses": result.latency.summary(),
+    fn result(&self, device: &Device, run: &Run) -> SimResult {
+        let stats = device.stats();
+        SimResult {
+            schema: Schema::default(),
+            kind: SimKind::default(),
+            device: self.device.to_owned(),
+            config: settings(self.config.raw().to_pairs()),
+            seed: self.seed,
+            version: version(),
+            workload: self.workload.to_owned(),
+            hits_visible: visible(self.visibility).to_owned(),
+            accesses: run.accesses,
+            mapped_hits: run.mapped_hits,
+            traps: run.traps.len() as u64,
+            cache: self.cache(device, run),
+            latency_ns: AccessLatency {
+                modelled: run.trap_latency.summary(),
+                accesses: run.latency.summary(),
             },
-            "latency_parts_ns": parts(device.stats()),
-            "served": served(device.stats()),
-            "write_log": write_log(device.stats(), device),
-            "lines": lines(device),
-            "flash": flash(device.stats(), device),
-            "sim_time_s": result.sim_time.0 as f64 / PS_PER_S,
-            "hash": format!("{:016x}", result.hash),
-        })
+            latency_parts_ns: DeviceParts::of_device(stats),
+            served: served(stats),
+            write_log: write_log(stats, device),
+            lines: lines(device),
+            flash: flash(stats, device),
+            sim_time_s: run.sim_time.0 as f64 / PS_PER_S,
+            hash: format!("{:016x}", run.hash),
+        }
     }
 
     /// Hits as the device knows them: with hits visible, every one.
-    fn cache(&self, device: &Device, result: &SimResult) -> Value {
-        let stats = device.stats();
+    fn cache(&self, device: &Device, run: &Run) -> Cache {
         let hits_are = match self.visibility {
             Visibility::All => "every access that did not go behind the cache",
             Visibility::Misses => "traps on a page in the cache; mapped pages are not seen",
         };
-        let hits = result.hits() - result.mapped_hits;
-        let seen = result.accesses - result.mapped_hits;
+        let hits = run.hits() - run.mapped_hits;
         let cache = &self.config.cache;
         let optimum = self
             .bound
-            .then(|| sluice_driver::optimum(&result.pages, cache.pages / cache.ways, cache.ways));
-        json!({
-            "hits": hits,
-            "hits_are": hits_are,
-            "misses": result.misses,
-            "optimum_misses": optimum,
-            "hit_ratio": share(hits, seen),
-            "evictions": stats.evictions,
-            "policy_refused": stats.policy_refused,
-            "dirty_evictions": stats.dirty_evictions,
-            "clean_write_backs": stats.clean_write_backs,
-            "prefetch_issued": stats.prefetch_issued,
-            "prefetch_used": stats.prefetch_used,
-            "prefetch_late": stats.prefetch_late,
-            "prefetch_unused": stats.prefetch_unused,
-            "prefetch_dropped": stats.prefetch_dropped,
-            "prefetch_accuracy": stats.prefetch_accuracy().map(|share| share.to_f64()),
-            "prefetch_coverage": stats.prefetch_coverage().map(|share| share.to_f64()),
-            "prefetch_timeliness": stats.prefetch_timeliness().map(|share| share.to_f64()),
-        })
+            .then(|| sluice_driver::optimum(&run.pages, cache.pages / cache.ways, cache.ways));
+        Cache {
+            optimum_misses: optimum,
+            ..Cache::new(
+                hits,
+                hits_are,
+                run.misses,
+                CacheCounts::from(device.stats()),
+            )
+        }
     }
 }
 

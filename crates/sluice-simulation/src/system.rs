@@ -1,19 +1,22 @@
-//! A program on a simulated host with its device, told as one JSON object.
+//! A program on a simulated host with its device, and its result.
 
 use crate::SystemError;
-use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, parts, served, write_log};
-use serde_json::{Map, Value, json};
+use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, served, write_log};
 use sluice_config::System;
 use sluice_host::{
-    HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, Program, Requests,
-    RunLength,
+    HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, RunLength, Sample,
 };
 use sluice_kernels::{KernelOptions, KernelSpec};
-use sluice_model::Device;
-use sluice_results::SCHEMA;
+use sluice_model::{Device, Stats};
+use sluice_results::{
+    Amat, Bound, Cache, CacheCounts, DeviceParts, Distribution, KernelProgram, Level, Levels, Link,
+    MigrationCounts, Moment, Phase, Program, RequestShares, Requests, Schema, SystemKind,
+    SystemResult, Tlb, settings, version,
+};
 use sluice_skybyte_artifact::{SkyByte, simulate};
 use sluice_stats::share;
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
+use std::collections::BTreeMap;
 
 /// Instructions of the traces that SkyByte replays (section VI-A): 100 million at least for each
 /// of 8 threads.
@@ -72,7 +75,10 @@ impl SystemPlan<'_> {
     ///
     /// # Errors
     /// [`SystemError`].
-    pub fn run(&self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Option<Value>, SystemError> {
+    pub fn run(
+        &self,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<SystemResult>, SystemError> {
         let ready = self.run.prepare_for(self.kernel.thread_bytes())?;
         let threads = ready.host.threads;
         let mut kernel = (self.kernel.info.make)(&KernelOptions {
@@ -95,20 +101,16 @@ impl SystemPlan<'_> {
                 message,
             })?;
         }
-        let given = self.kernel.given.to_pairs().into_iter();
-        let parameters: Map<String, Value> = given
-            .map(|(key, value)| (key.to_owned(), value.into()))
-            .collect();
-        let program = json!({
-            "kernel": self.kernel.info.name,
-            "seed": self.kernel.seed,
-            "threads": threads,
-            "footprint_bytes": kernel.footprint().0,
-            "rounds": kernel.rounds(),
-            "checked": self.check,
-            "parameters": parameters,
+        let program = Program::Kernel(KernelProgram {
+            kernel: self.kernel.info.name.to_owned(),
+            seed: self.kernel.seed,
+            threads: threads.into(),
+            footprint_bytes: kernel.footprint().0,
+            rounds: kernel.rounds(),
+            checked: self.check,
+            parameters: settings(self.kernel.given.to_pairs()),
         });
-        Ok(Some(self.run.object(&ran, program, kernel.phases())))
+        Ok(Some(self.run.result(&ran, program, kernel.phases())))
     }
 }
 
@@ -172,7 +174,7 @@ impl ReadySystem {
     /// If the program does not fit, or has other threads than the host.
     pub fn run(
         self,
-        program: &mut dyn Program,
+        program: &mut dyn sluice_host::Program,
         length: RunLength,
         watch: &mut dyn FnMut(u64) -> bool,
     ) -> Option<RanSystem> {
@@ -229,38 +231,60 @@ impl SystemRun<'_> {
     }
 
     /// The result. `program` says what ran, `phases` the names of what it was measured in.
-    pub fn object(&self, ran: &RanSystem, program: Value, phases: &[&str]) -> Value {
-        let mut object = self.header(ran, program);
-        object.extend(of_host(&ran.stats, &ran.host));
-        object.insert("phases".to_owned(), of_phases(phases, &ran.stats.phases));
-        object.extend(of_device(&ran.stats, &ran.device));
-        Value::Object(object)
-    }
-
-    fn header(&self, ran: &RanSystem, program: Value) -> Map<String, Value> {
-        let pairs = ran.system.to_pairs().into_iter();
-        let settings = pairs.map(|(key, value)| (key.to_owned(), value.into()));
-        let settings: Map<String, Value> = settings.collect();
-        map(json!({
-            "schema": SCHEMA,
-            "kind": "system",
-            "system": self.name,
-            "scale": self.scale,
-            "config": settings,
-            "start": ran.host.start_name(),
-            "workload": self.workload,
-            "program": program,
-            "seed": self.seed,
-            "version": env!("CARGO_PKG_VERSION"),
-            "warmup_instructions": self.length.warmup,
-        }))
-    }
-}
-
-fn map(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
+    pub fn result(&self, ran: &RanSystem, program: Program, phases: &[&str]) -> SystemResult {
+        let (stats, device, host) = (&ran.stats, &ran.device, &ran.host);
+        let [l1, l2, l3] = stats
+            .levels
+            .each_ref()
+            .map(|of| level(of, stats.instructions));
+        let core_time = stats.time * u64::from(host.cpu.cores);
+        SystemResult {
+            schema: Schema::default(),
+            kind: SystemKind::default(),
+            system: self.name.to_owned(),
+            scale: self.scale,
+            config: settings(ran.system.to_pairs()),
+            start: host.start_name().to_owned(),
+            workload: self.workload.to_owned(),
+            program,
+            seed: self.seed,
+            version: version(),
+            warmup_instructions: self.length.warmup,
+            instructions: stats.instructions,
+            loads: stats.loads,
+            stores: stats.stores,
+            write_ratio: share(stats.stores, stats.loads + stats.stores),
+            time_s: seconds(stats.time),
+            ipc: share(stats.instructions * host.cpu.cycle.0, core_time.0),
+            bound: bound(stats),
+            levels: Levels { l1, l2, l3 },
+            tlb: Tlb {
+                misses: stats.tlb_misses,
+                mpki: mpki(stats.tlb_misses, stats.instructions),
+            },
+            requests: requests(&stats.memory.requests),
+            amat_ns: amat(stats),
+            latency_ns: Distribution::from(&stats.memory.latency),
+            flash_read_ns: Distribution::from(&stats.memory.flash_read),
+            link: link(stats),
+            switches: stats.switches,
+            long_delays: stats.memory.long_delays,
+            squashed: stats.squashed,
+            migration: migration(stats),
+            phases: phases_by_name(phases, &stats.phases),
+            timeline: stats.timeline.iter().map(moment).collect(),
+            cache: cache(&stats.device),
+            latency_parts_ns: DeviceParts::of_device(&stats.device),
+            served: served(&stats.device),
+            write_log: write_log(&stats.device, device),
+            lines: lines(device),
+            flash: flash(&stats.device, device),
+            hash: format!("{:016x}", stats.hash),
+            command: None,
+            exit: None,
+            guest: None,
+            vm: None,
+        }
     }
 }
 
@@ -272,205 +296,138 @@ fn seconds(time: Ps) -> f64 {
     time.0 as f64 / PS_PER_S
 }
 
-/// Everything of which the host's counters tell.
-fn of_host(stats: &HostStats, host: &HostConfig) -> Map<String, Value> {
-    let [l1, l2, l3] = &stats.levels;
-    let level = |of| level(of, stats.instructions);
-    let core_time = stats.time * u64::from(host.cpu.cores);
-    let accesses = stats.loads + stats.stores;
-    map(json!({
-        "instructions": stats.instructions,
-        "loads": stats.loads,
-        "stores": stats.stores,
-        "write_ratio": share(stats.stores, accesses),
-        "time_s": seconds(stats.time),
-        "ipc": share(stats.instructions * host.cpu.cycle.0, core_time.0),
-        "bound": bound(stats),
-        "levels": {"l1": level(l1), "l2": level(l2), "l3": level(l3)},
-        "tlb": {"misses": stats.tlb_misses, "mpki": mpki(stats.tlb_misses, stats.instructions)},
-        "requests": requests(&stats.memory.requests),
-        "amat_ns": amat(stats),
-        "latency_ns": distribution(&stats.memory.latency),
-        "flash_read_ns": distribution(&stats.memory.flash_read),
-        "link": link(stats),
-        "switches": stats.switches,
-        "long_delays": stats.memory.long_delays,
-        "squashed": stats.squashed,
-        "migration": migration(stats),
-        "timeline": timeline(stats),
-        "hash": format!("{:016x}", stats.hash),
-    }))
-}
-
-/// Everything that the device counted in the measured part; wear and lines are of all its life.
-fn of_device(stats: &HostStats, device: &Device) -> Map<String, Value> {
-    let measured = &stats.device;
-    map(json!({
-        "cache": {
-            "hits": measured.hits,
-            "misses": measured.misses,
-            "evictions": measured.evictions,
-            "dirty_evictions": measured.dirty_evictions,
-            "clean_write_backs": measured.clean_write_backs,
-            "policy_refused": measured.policy_refused,
-            "prefetch_issued": measured.prefetch_issued,
-            "prefetch_used": measured.prefetch_used,
-            "prefetch_late": measured.prefetch_late,
-            "prefetch_unused": measured.prefetch_unused,
-            "prefetch_dropped": measured.prefetch_dropped,
-        },
-        "latency_parts_ns": parts(measured),
-        "served": served(measured),
-        "write_log": write_log(measured, device),
-        "lines": lines(device),
-        "flash": flash(measured, device),
-    }))
+/// What the device's cache did.
+fn cache(device: &Stats) -> Cache {
+    let hits_are = "accesses that reached the device and found their page in its cache";
+    Cache::new(
+        device.hits,
+        hits_are,
+        device.misses,
+        CacheCounts::from(device),
+    )
 }
 
 fn mpki(misses: u64, instructions: u64) -> Option<f64> {
     share(misses, instructions).map(|share| share * 1e3)
 }
 
-fn level(stats: &LevelStats, instructions: u64) -> Value {
-    json!({
-        "hits": stats.hits,
-        "misses": stats.misses,
-        "merges": stats.merges,
-        "write_backs": stats.write_backs,
-        "mpki": mpki(stats.misses, instructions),
-        "mshr_wait_ns": ns(stats.mshr_wait),
-    })
+fn level(stats: &LevelStats, instructions: u64) -> Level {
+    Level {
+        hits: stats.hits,
+        misses: stats.misses,
+        merges: stats.merges,
+        write_backs: stats.write_backs,
+        mpki: mpki(stats.misses, instructions),
+        mshr_wait_ns: ns(stats.mshr_wait),
+    }
 }
 
 /// Where the cores' time went, as shares of it.
-fn bound(stats: &HostStats) -> Value {
+fn bound(stats: &HostStats) -> Bound {
     let cores = &stats.cores;
     let all = cores.compute + cores.memory + cores.switching + cores.idle;
     let part = |time: Ps| share(time.0, all.0);
-    json!({
-        "compute": part(cores.compute),
-        "memory": part(cores.memory),
-        "switching": part(cores.switching),
-        "idle": part(cores.idle),
-    })
+    Bound {
+        compute: part(cores.compute),
+        memory: part(cores.memory),
+        switching: part(cores.switching),
+        idle: part(cores.idle),
+    }
 }
 
 /// Accesses that left the processor, by the names of SkyByte's Figure 16.
-fn requests(requests: &Requests) -> Value {
-    let kinds = [
-        ("h_r", requests.host_reads),
-        ("h_w", requests.host_writes),
-        ("s_r_h", requests.device_read_hits),
-        ("s_r_m", requests.device_read_misses),
-        ("s_w", requests.device_writes),
-    ];
+fn requests(requests: &sluice_host::Requests) -> Requests {
     let total = requests.total();
-    let shares = kinds.map(|(name, count)| (name.to_owned(), json!(share(count, total))));
-    let mut object: Map<String, Value> = kinds
-        .into_iter()
-        .map(|(name, count)| (name.to_owned(), count.into()))
-        .collect();
-    object.insert("total".to_owned(), total.into());
-    object.insert(
-        "shares".to_owned(),
-        Value::Object(shares.into_iter().collect()),
-    );
-    Value::Object(object)
+    let part = |count| share(count, total);
+    Requests {
+        h_r: requests.host_reads,
+        h_w: requests.host_writes,
+        s_r_h: requests.device_read_hits,
+        s_r_m: requests.device_read_misses,
+        s_w: requests.device_writes,
+        total,
+        shares: RequestShares {
+            h_r: part(requests.host_reads),
+            h_w: part(requests.host_writes),
+            s_r_h: part(requests.device_read_hits),
+            s_r_m: part(requests.device_read_misses),
+            s_w: part(requests.device_writes),
+        },
+    }
 }
 
 /// The rows of SkyByte's Figure 17, of one access.
-fn amat(stats: &HostStats) -> Value {
+fn amat(stats: &HostStats) -> Amat {
     let time = &stats.memory.access_time;
     let of_one = |part: Ps| share(part.0, time.accesses).map(|ps| ps / PS_PER_NS);
-    json!({
-        "accesses": time.accesses,
-        "host_dram": of_one(time.host_dram),
-        "host_demand": share(time.host_demand.0, time.host_demands)
-            .map(|ps| ps / PS_PER_NS),
-        "protocol": of_one(time.protocol),
-        "indexing": of_one(time.indexing),
-        "device_dram": of_one(time.device_dram),
-        "flash": of_one(time.flash),
-        "total": of_one(time.total()),
-    })
+    let demand = share(time.host_demand.0, time.host_demands);
+    Amat {
+        accesses: time.accesses,
+        host_dram: of_one(time.host_dram),
+        host_demand: demand.map(|ps| ps / PS_PER_NS),
+        protocol: of_one(time.protocol),
+        indexing: of_one(time.indexing),
+        device_dram: of_one(time.device_dram),
+        flash: of_one(time.flash),
+        total: of_one(time.total()),
+    }
 }
 
-/// A distribution's summary, with the middle and count of every bucket that has any.
-fn distribution(histogram: &sluice_stats::Histogram) -> Value {
-    let mut object = map(json!(histogram.summary()));
-    let buckets: Vec<Value> = histogram
-        .buckets()
-        .map(|(ns, count)| json!([ns, count]))
-        .collect();
-    object.insert("histogram".to_owned(), buckets.into());
-    Value::Object(object)
-}
-
-fn link(stats: &HostStats) -> Value {
+fn link(stats: &HostStats) -> Link {
     let [to, from] = stats.memory.link_bytes;
     // Bytes in a nanosecond are GB in a second.
     let gb_s = |bytes: u64| share(bytes, stats.time.0).map(|per_ps| per_ps * PS_PER_NS);
-    json!({
-        "bytes_to_device": to,
-        "bytes_from_device": from,
-        "gb_s_to_device": gb_s(to),
-        "gb_s_from_device": gb_s(from),
-    })
+    Link {
+        bytes_to_device: to,
+        bytes_from_device: from,
+        gb_s_to_device: gb_s(to),
+        gb_s_from_device: gb_s(from),
+    }
 }
 
-fn migration(stats: &HostStats) -> Value {
+fn migration(stats: &HostStats) -> sluice_results::Migration {
     let moved = &stats.memory.migration;
-    let device = &stats.device.migration;
-    json!({
-        "promotions": moved.promotions,
-        "demotions": moved.demotions,
-        "dirty_demotions": moved.dirty_demotions,
-        "buffer_full": moved.buffer_full,
-        "no_room": moved.no_room,
-        "buffer_device": moved.buffer_device,
-        "buffer_host": moved.buffer_host,
-        "shootdowns": moved.shootdowns,
-        "samples": moved.samples,
-        "device": {
-            "taken": device.promoted,
-            "taken_dirty": device.promoted_dirty,
-            "given": device.demoted,
-            "fills": device.fills,
-            "programs": device.programs,
-        },
-    })
+    sluice_results::Migration {
+        promotions: moved.promotions,
+        demotions: moved.demotions,
+        dirty_demotions: moved.dirty_demotions,
+        buffer_full: moved.buffer_full,
+        no_room: moved.no_room,
+        buffer_device: moved.buffer_device,
+        buffer_host: moved.buffer_host,
+        shootdowns: moved.shootdowns,
+        samples: moved.samples,
+        device: MigrationCounts::from(&stats.device.migration),
+    }
 }
 
 /// The program's phases by name.
-fn of_phases(names: &[&str], told: &[PhaseStats]) -> Value {
-    let phases = names.iter().zip(told).map(|(name, phase)| {
+fn phases_by_name(names: &[&str], phases: &[PhaseStats]) -> BTreeMap<String, Phase> {
+    let phases = names.iter().zip(phases).map(|(name, phase)| {
         let lookups = phase.cache_hits + phase.cache_misses;
-        let told = json!({
-            "times": phase.times,
-            "time_s": seconds(phase.time),
-            "shortest_s": seconds(phase.shortest),
-            "instructions": phase.instructions,
-            "requests": requests(&phase.requests),
-            "cache_hits": phase.cache_hits,
-            "cache_misses": phase.cache_misses,
-            "cache_hit_ratio": share(phase.cache_hits, lookups),
-        });
-        ((*name).to_owned(), told)
+        let result = Phase {
+            times: phase.times,
+            time_s: seconds(phase.time),
+            shortest_s: seconds(phase.shortest),
+            instructions: phase.instructions,
+            requests: requests(&phase.requests),
+            cache_hits: phase.cache_hits,
+            cache_misses: phase.cache_misses,
+            cache_hit_ratio: share(phase.cache_hits, lookups),
+        };
+        ((*name).to_owned(), result)
     });
-    Value::Object(phases.collect())
+    phases.collect()
 }
 
-fn timeline(stats: &HostStats) -> Value {
-    let samples = stats.timeline.iter().map(|sample| {
-        json!({
-            "t_s": seconds(sample.at),
-            "instructions": sample.instructions,
-            "accesses": sample.accesses,
-            "flash": sample.flash,
-            "switches": sample.switches,
-            "promotions": sample.promotions,
-            "programs": sample.programs,
-        })
-    });
-    samples.collect()
+fn moment(sample: &Sample) -> Moment {
+    Moment {
+        t_s: seconds(sample.at),
+        instructions: sample.instructions,
+        accesses: sample.accesses,
+        flash: sample.flash,
+        switches: sample.switches,
+        promotions: sample.promotions,
+        programs: sample.programs,
+    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, Length};
-use sluice_simulation::fabric_statistics;
+use sluice_results::to_json;
+use sluice_simulation::fabric_figures;
 
 fn group(name: &str, set: &[(&str, &str)]) -> Group {
     let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -38,7 +39,7 @@ fn ran(set: &[(&str, &str)], groups: Vec<Group>) -> Ran {
     };
     fabric.run_with(length, &mut |_| true, &mut done).unwrap();
     fabric.balance().unwrap();
-    let object = fabric_statistics(&fabric, &config);
+    let object = to_json(&fabric_figures(&fabric, &config));
     Ran {
         fabric,
         object,
@@ -232,5 +233,5 @@ fn ran_nothing(set: &[(&str, &str)], groups: Vec<Group>) -> Value {
     }
     spec.requesters = groups;
     let config = FabricConfig::new(&spec, 1).unwrap();
-    fabric_statistics(&Fabric::new(&config).unwrap(), &config)
+    to_json(&fabric_figures(&Fabric::new(&config).unwrap(), &config))
 }

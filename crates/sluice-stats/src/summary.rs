@@ -1,9 +1,9 @@
 //! What is printed of a distribution.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Figures of a distribution, ns: fractions of one in a simulation, whole ones in a measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary<Ns> {
     /// Values.
     pub count: u64,

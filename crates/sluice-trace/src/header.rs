@@ -16,6 +16,7 @@ const TEXT_MAX: u32 = 1 << 20;
 
 /// Whose addresses they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Space {
     /// Those that the program uses.
@@ -27,6 +28,7 @@ pub enum Space {
 /// What the order of accesses of different CPUs says. Those of one CPU are always in its program's
 /// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// The order in which they were made.
@@ -37,6 +39,7 @@ pub enum Order {
 
 /// How a trace was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Header {
     /// What was recorded: a command line, or the file that this one was converted from.
     pub command: String,

@@ -12,7 +12,7 @@ use crate::session::{PLUGIN_FILE, SessionDir};
 use crate::signals;
 use object::elf::EM_X86_64;
 use qemu::{Qemu, Version};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use sluice_results::Exit;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -43,8 +43,15 @@ pub struct Emulated {
     pub exit: Exit,
     /// How long it ran.
     pub wall_s: f64,
-    /// What the plugin said at the end; nothing if it had none.
-    pub said: Option<Value>,
+    /// What the plugin wrote at the end; nothing if it had no time to.
+    pub written: Option<String>,
+}
+
+impl Emulated {
+    /// The plugin's result; nothing if it wrote none.
+    pub fn result<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(self.written.as_deref()?).ok()
+    }
 }
 
 /// Runs a program to its end with the plugin.
@@ -65,7 +72,7 @@ pub fn execute(qemu: &Qemu, plugin: Plugin, arguments: &[OsString]) -> Result<Em
 pub struct Started {
     child: Child,
     at: Instant,
-    said: PathBuf,
+    result: PathBuf,
     // Removed when QEMU has ended.
     _session: SessionDir,
 }
@@ -79,10 +86,10 @@ pub fn start(
     passed_on: &'static [i32],
 ) -> Result<Started, Error> {
     let session = SessionDir::create(0)?;
-    let said = session.path().join(PLUGIN_FILE);
+    let result = session.path().join(PLUGIN_FILE);
     // The plugin writes into it. What it makes itself could be read by others.
-    sluice_region::create_private(&said).map_err(Error::system(said.display()))?;
-    plugin.set("result", &said.to_string_lossy());
+    sluice_region::create_private(&result).map_err(Error::system(result.display()))?;
+    plugin.set("result", &result.to_string_lossy());
     let mut command = Command::new(&qemu.path);
     if qemu.version == INTERFACE_6 {
         command.env("SLUICE_QEMU_INTERFACE", "6");
@@ -100,7 +107,7 @@ pub fn start(
     Ok(Started {
         child,
         at,
-        said,
+        result,
         _session: session,
     })
 }
@@ -117,11 +124,11 @@ impl Started {
         let status = status.map_err(Error::system("waiting for the program"))?;
         signals::end_forwarding();
         let wall_s = self.at.elapsed().as_secs_f64();
-        let said = std::fs::read_to_string(&self.said).ok();
+        let written = std::fs::read_to_string(&self.result).ok();
         Ok(Emulated {
             exit: exit_of(status),
             wall_s,
-            said: said.and_then(|text| serde_json::from_str(&text).ok()),
+            written,
         })
     }
 }

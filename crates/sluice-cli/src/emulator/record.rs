@@ -3,7 +3,8 @@
 use super::{Emulated, Plugin};
 use crate::child::leave;
 use crate::error::Error;
-use serde_json::{Value, json};
+use sluice_results::{RecordedAccesses, TraceRecord, TraceRecordSchema, to_json, version};
+use sluice_stats::share;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -31,46 +32,43 @@ impl Recording<'_> {
         Ok(plugin)
     }
 
-    /// Tells how much was recorded, and ends as what was executed.
+    /// Prints how much was recorded, and ends as what was executed.
     pub fn finish(&self, emulated: Emulated) -> Result<ExitCode, Error> {
-        let Emulated { exit, wall_s, said } = emulated;
-        match said {
-            Some(said) => self.tell(&said, wall_s)?,
+        match emulated.result() {
+            Some(counted) => self.print(counted, emulated.wall_s)?,
             None => errln!(
                 "sluice: QEMU ended before the program did; {} has what was written until then",
                 self.file.display()
             ),
         }
-        Ok(leave(exit))
+        Ok(leave(emulated.exit))
     }
 
-    fn tell(&self, said: &Value, wall_s: f64) -> Result<(), Error> {
-        let count = |key: &str| said[key].as_u64().unwrap_or(0);
-        let (seen, accesses, bytes) = (count("accesses_seen"), count("accesses"), count("bytes"));
-        let per_access = sluice_stats::share(bytes, accesses);
+    fn print(&self, counted: RecordedAccesses, wall_s: f64) -> Result<(), Error> {
+        let bytes_per_access = share(counted.bytes, counted.accesses);
+        let per_s = counted.accesses_seen as f64 / wall_s;
         if self.json {
-            let object = json!({
-                "schema": "sluice.trace-record/1",
-                "file": self.file,
-                "command": self.command,
-                "filter": self.filter,
-                "accesses_seen": seen,
-                "accesses": accesses,
-                "instructions": said["instructions"],
-                "bytes": bytes,
-                "bytes_per_access": per_access,
-                "wall_s": wall_s,
-                "accesses_seen_per_s": seen as f64 / wall_s,
-                "version": env!("CARGO_PKG_VERSION"),
-            });
-            outln!("{object}")?;
+            let result = TraceRecord {
+                schema: TraceRecordSchema::default(),
+                file: self.file.display().to_string(),
+                command: self.command.to_vec(),
+                filter: self.filter.to_owned(),
+                counted,
+                bytes_per_access,
+                wall_s,
+                accesses_seen_per_s: per_s,
+                version: version(),
+            };
+            outln!("{}", to_json(&result))?;
         } else {
             errln!(
-                "sluice: {accesses} of {seen} accesses in {}, {:.2} bytes each; {wall_s:.1} s, \
+                "sluice: {} of {} accesses in {}, {:.2} bytes each; {wall_s:.1} s, \
                  {:.1} million accesses a second",
+                counted.accesses,
+                counted.accesses_seen,
                 self.file.display(),
-                per_access.unwrap_or(0.0),
-                seen as f64 / wall_s / 1e6,
+                bytes_per_access.unwrap_or_default(),
+                per_s / 1e6,
             );
         }
         Ok(())

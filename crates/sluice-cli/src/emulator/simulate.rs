@@ -7,9 +7,8 @@ use crate::program;
 use crate::settings::{DeviceArgs, key_and_value};
 use crate::system_result;
 use clap::Args;
-use serde_json::Value;
 use sluice_config::System;
-use sluice_results::{Exit, Folder};
+use sluice_results::{Exit, Folder, Program, SystemResult, to_json};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -123,14 +122,14 @@ impl Ready<'_> {
         self.folder.as_ref()
     }
 
-    /// Tells the result. `add` adds to it what only the caller knows.
+    /// Prints the result. `add` adds to it what only the caller knows.
     pub fn finish(
         self,
         emulated: Emulated,
-        add: impl FnOnce(&mut Value),
+        add: impl FnOnce(&mut SystemResult),
     ) -> Result<ExitCode, Error> {
-        let Emulated { exit, wall_s, said } = emulated;
-        let Some(mut object) = said else {
+        let (exit, wall_s) = (emulated.exit, emulated.wall_s);
+        let Some(mut result) = emulated.result::<SystemResult>() else {
             errln!("sluice: QEMU ended before the simulation did; there is no result");
             return Ok(match exit {
                 Exit::Code(0) => ExitCode::from(2),
@@ -138,34 +137,37 @@ impl Ready<'_> {
             });
         };
         let asked = self.asked;
-        object["command"] = asked.command.into();
-        object["exit"] = exit.told();
-        add(&mut object);
+        result.command = Some(asked.command.to_vec());
+        result.exit = Some(exit);
+        add(&mut result);
         if let Some(folder) = self.folder {
             let (scale, seed) = (asked.args.scale, asked.device.seed);
             let config = sluice_results::write_system(&self.system, scale, seed);
-            system_result::keep(&folder, &config, &object)
+            system_result::keep(&folder, &config, &result)
                 .map_err(Error::system("writing the output folder"))?;
         }
-        crate::warn::of_result(&object);
+        crate::warn::of_counts(&result.cache.counts, &result.flash.counts);
         if asked.json {
-            outln!("{object}")?;
+            outln!("{}", to_json(&result))?;
         } else {
             // Standard output is the program's.
-            system_result::table(&object).note();
+            system_result::table(&result).note();
         }
-        tell_speed(&object, wall_s);
+        print_speed(&result, wall_s);
         Ok(leave(exit))
     }
 }
 
-fn tell_speed(object: &Value, wall_s: f64) {
-    let number = |place| object.pointer(place).and_then(Value::as_f64).unwrap_or(0.0);
-    let rate = |count: f64| count / wall_s / 1e6;
+fn print_speed(result: &SystemResult, wall_s: f64) {
+    let accesses = match &result.program {
+        Program::Executed(program) => program.accesses,
+        Program::Kernel(_) | Program::Trace(_) => result.loads + result.stores,
+    };
+    let rate = |count: u64| count as f64 / wall_s / 1e6;
     errln!(
         "sluice: {wall_s:.1} s, {:.1} million instructions and {:.1} million accesses a second \
          simulated",
-        rate(number("/instructions")),
-        rate(number("/program/accesses")),
+        rate(result.instructions),
+        rate(accesses),
     );
 }

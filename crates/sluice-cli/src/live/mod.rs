@@ -15,11 +15,10 @@ use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, wait,
 };
-use serde_json::Value;
 use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
 use sluice_region::{UffdKind, probe};
-use sluice_results::{Exit, Folder, Run, Timeline, read_processes, write_config};
+use sluice_results::{Exit, Folder, LiveRun, Run, Timeline, read_processes, to_json, write_config};
 use sluice_runtime::{Place, Session, Trap};
 use sluice_units::PAGE_BYTES;
 use std::ffi::OsString;
@@ -169,11 +168,11 @@ impl Ready<'_> {
         Ok(Running { child, started })
     }
 
-    /// Waits for the program's end and tells what the device did; `add` may add to that.
+    /// Waits for the program's end and prints what the device did; `add` may add to that.
     pub fn finish(
         mut self,
         mut running: Running,
-        add: impl FnOnce(&Run<'_>, &mut Value, &mut Exit),
+        add: impl FnOnce(&Run<'_>, &mut LiveRun, &mut Exit),
     ) -> Result<ExitCode, Error> {
         let child = &mut running.child;
         let timeline = watch(
@@ -196,7 +195,7 @@ impl Ready<'_> {
         }
         warn::of_full(exit, &self.session, &self.live.place);
         let live = &self.live;
-        let result = Run {
+        let run = Run {
             device: &live.args.device.device,
             config: &live.config,
             seed: live.args.device.seed,
@@ -211,12 +210,12 @@ impl Ready<'_> {
             pid: u64::from(child.id()),
             processes: &processes,
         };
-        if self.library.is_some() && result.main().is_none() {
+        if self.library.is_some() && run.main().is_none() {
             check_entered(exit)?;
         }
-        let mut object = result.object();
-        add(&result, &mut object, &mut exit);
-        self.tell(&result, &object, &timeline)?;
+        let mut result = run.result();
+        add(&run, &mut result, &mut exit);
+        self.print(&run, &result, &timeline)?;
         // Before the end, which may be by a signal.
         drop(self);
         Ok(leave(exit))
@@ -245,7 +244,7 @@ impl Ready<'_> {
         command.spawn().map_err(Error::system(prog.display()))
     }
 
-    fn tell(&self, result: &Run<'_>, object: &Value, timeline: &Timeline) -> Result<(), Error> {
+    fn print(&self, run: &Run<'_>, result: &LiveRun, timeline: &Timeline) -> Result<(), Error> {
         let args = self.live.args;
         if let Some(folder) = &self.folder {
             let write = || {
@@ -254,39 +253,40 @@ impl Ready<'_> {
                     write_config(&self.live.config, args.device.seed),
                 )?;
                 folder.write("timeline.csv", timeline.to_csv())?;
-                let (modelled, achieved) = result
+                let (modelled, achieved) = run
                     .main()
                     .map(|p| (p.modelled.clone(), p.achieved.clone()))
                     .unwrap_or_default();
                 folder.write_latencies(&modelled, &achieved)?;
                 if args.record_traps > 0 {
-                    let name = format!("traps-{}.bin", result.pid);
+                    let name = format!("traps-{}.bin", run.pid);
                     let record = std::fs::read(self.session.path().join(name));
                     folder.write("traps.bin", record.unwrap_or_default())?;
                 }
-                folder.write_stats(object)
+                folder.write_stats(result)
             };
             write().map_err(Error::system("writing the output folder"))?;
         }
         if args.json {
-            outln!("{object}")?;
+            outln!("{}", to_json(result))?;
         } else if self.live.is_emulated {
             // Of a guest's command, if there was one, and not of its boot.
-            errln!(
-                "{}",
-                summary::line(object.get("workload").unwrap_or(object))
-            );
-            if let Some(others) = summary::of_others(result) {
+            let (figures, wall_s) = match &result.workload {
+                Some(workload) => (&workload.figures, workload.wall_s.unwrap_or_default()),
+                None => (&result.figures, result.wall_s),
+            };
+            errln!("{}", summary::line(figures, wall_s));
+            if let Some(others) = summary::of_others(run) {
                 errln!("{others}");
             }
         } else {
-            errln!("sluice: no device was emulated; {:.2} s", result.wall_s);
+            errln!("sluice: no device was emulated; {:.2} s", run.wall_s);
         }
         if self.live.is_emulated {
-            warn::of_run(result);
+            warn::of_run(run);
             // Where the library refused its service it has said so.
             if !self.session.is_refused() {
-                warn::of_programs(result.programs_outside());
+                warn::of_programs(run.programs_outside());
             }
         }
         Ok(())
@@ -405,19 +405,4 @@ fn await_the_rest(exit: Exit) {
             flags = WaitOptions::empty();
         }
     }
-}
-
-/// The part of a run's object that counts what happened.
-pub fn pick_figures(object: &Value) -> Value {
-    const FIGURES: [&str; 7] = [
-        "traps",
-        "trap_kinds",
-        "cache",
-        "latency_ns",
-        "latency_parts_ns",
-        "late",
-        "flash",
-    ];
-    let picked = FIGURES.map(|key| (key.to_owned(), object[key].clone()));
-    Value::Object(picked.into_iter().collect())
 }

@@ -1,23 +1,20 @@
 //! A run in a line or two, for who asked for no JSON.
 
-use serde_json::Value;
 use sluice_abi::Counter;
-use sluice_results::{Process, Run};
+use sluice_results::{Figures, Process, Run};
 
-/// The figures of the program itself.
-pub fn line(object: &Value) -> String {
-    let number = |path: &str| object.pointer(path).and_then(|v| v.as_f64()).unwrap_or(0.0);
+/// The figures of the program itself, and how long it took.
+pub fn line(figures: &Figures, wall_s: f64) -> String {
     format!(
         "sluice: {} traps, {} misses; miss p50 {:.1} us (model {:.1} us), {:.2} % late; {} flash \
-         reads, {} programs; {:.2} s",
-        number("/traps"),
-        number("/cache/misses"),
-        number("/latency_ns/achieved/p50") / 1e3,
-        number("/latency_ns/modelled/p50") / 1e3,
-        number("/late/ratio") * 100.0,
-        number("/flash/reads"),
-        number("/flash/programs"),
-        number("/wall_s"),
+         reads, {} programs; {wall_s:.2} s",
+        figures.traps,
+        figures.cache.misses,
+        figures.latency_ns.achieved.p50 as f64 / 1e3,
+        figures.latency_ns.modelled.p50 as f64 / 1e3,
+        figures.late.ratio.unwrap_or_default() * 100.0,
+        figures.flash.counts.reads,
+        figures.flash.counts.programs,
     )
 }
 

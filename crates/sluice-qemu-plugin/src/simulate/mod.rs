@@ -22,9 +22,9 @@ use cpu::{BLOCK_MAX, Block, Cpu, Site};
 use depend::Analysis;
 use pages::Pages;
 use program::Live;
-use serde_json::{Value, json};
 use sluice_config::System;
 use sluice_host::{Instr, RunLength};
+use sluice_results::{Executed, Program, SystemResult};
 use sluice_simulation::{ReadySystem, SystemRun};
 use sluice_units::{Bytes, Ps};
 use std::ffi::{c_uint, c_void};
@@ -51,7 +51,7 @@ struct Simulation {
     pipe: Arc<Pipe<Instr>>,
     pages: Arc<Pages>,
     room: (&'static str, Bytes),
-    worker: Mutex<Option<JoinHandle<Value>>>,
+    worker: Mutex<Option<JoinHandle<(SystemResult, Executed)>>>,
 }
 
 /// Makes the host and asks QEMU for its callbacks.
@@ -121,24 +121,27 @@ fn run<'a>(options: &'a Simulate, name: &'a str, system: &'a System) -> SystemRu
     }
 }
 
-/// Runs to the guest's end, and tells the result.
+/// Runs to the guest's end. The result has what was touched, but not yet what was executed.
 fn simulate(
     options: &Simulate,
     system: &System,
     ready: ReadySystem,
     mut live: Live,
     pages: &Pages,
-) -> Value {
+) -> (SystemResult, Executed) {
     let ran = ready
         .run(&mut live, LENGTH, &mut |_| true)
         .expect("nothing stops it");
     let (local, device) = pages.touched();
     let bytes = |pages: u64| pages * sluice_units::PAGE_BYTES;
-    let program = json!({
-        "footprint_bytes": bytes(local + device),
-        "device_bytes": bytes(device),
-    });
-    run(options, &options.name(), system).object(&ran, program, &[])
+    let program = Executed {
+        footprint_bytes: bytes(local + device),
+        device_bytes: bytes(device),
+        ..Executed::default()
+    };
+    let named = Program::Executed(program.clone());
+    let result = run(options, &options.name(), system).result(&ran, named, &[]);
+    (result, program)
 }
 
 fn simulation() -> &'static Simulation {
@@ -271,11 +274,14 @@ fn end() {
         return;
     };
     match worker.join() {
-        Ok(mut object) => {
-            object["program"]["threads"] = executed.len().into();
-            object["program"]["accesses"] = accesses.into();
-            object["program"]["instructions"] = executed.into();
-            simulation.options.tell(&object);
+        Ok((mut result, touched)) => {
+            result.program = Program::Executed(Executed {
+                threads: executed.len() as u64,
+                accesses,
+                instructions: executed,
+                ..touched
+            });
+            simulation.options.write(&result);
         }
         Err(_) => eprintln!("sluice: the simulation ended by a bug"),
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use sluice_config::{load, presets};
 use sluice_driver::Visibility;
 use sluice_model::{DeviceConfig, RawConfig};
+use sluice_results::to_json;
 use sluice_simulation::Plan;
 use sluice_streams::parse_spec;
 
@@ -84,5 +85,5 @@ fn run(raw: &RawConfig, workload: &str, visibility: Visibility) -> Result<Value,
     let result = plan
         .run(spec.streams(), || false)
         .map_err(|error| error.to_string())?;
-    Ok(result.expect("nobody stops it"))
+    Ok(to_json(&result.expect("nobody stops it")))
 }

@@ -5,6 +5,7 @@ use crate::vary::variants;
 use serde_json::Value;
 use sluice_config::{describe_fabric, fabrics};
 use sluice_net::{FabricSpec, Length};
+use sluice_results::to_json;
 use sluice_simulation::FabricPlan;
 
 /// Fabrics whose parameters are tried, with settings that make them short.
@@ -64,5 +65,5 @@ fn run(spec: &FabricSpec, requests: u64) -> Result<Value, String> {
         window: 200,
     };
     let result = plan.run(&mut |_| true).map_err(|error| error.to_string())?;
-    Ok(result.expect("nobody stops it"))
+    Ok(to_json(&result.expect("nobody stops it")))
 }

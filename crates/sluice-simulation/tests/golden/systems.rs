@@ -5,6 +5,7 @@ use crate::vary::variants;
 use serde_json::Value;
 use sluice_config::{System, load_system, systems};
 use sluice_host::RunLength;
+use sluice_results::to_json;
 use sluice_simulation::{SystemPlan, SystemRun};
 use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::Ps;
@@ -66,5 +67,5 @@ fn run(system: &System, workload: &str, instructions: u64) -> Result<Value, Stri
         check: false,
     };
     let result = plan.run(&mut |_| true).map_err(|error| error.to_string())?;
-    Ok(result.expect("nobody stops it"))
+    Ok(to_json(&result.expect("nobody stops it")))
 }

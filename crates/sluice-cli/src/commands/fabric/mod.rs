@@ -4,7 +4,7 @@ mod replay;
 
 use crate::error::Error;
 use crate::listing::{list_presets, show_values};
-use crate::output::Rows;
+use crate::output::{Rows, parts};
 use crate::program;
 use crate::progress::Progress;
 use crate::settings::key_and_value;
@@ -16,6 +16,7 @@ use sluice_driver::recording::SPREADS;
 use sluice_net::{
     ENDPOINTS, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
+use sluice_results::{FabricResult, VcsUse, to_json};
 use sluice_simulation::FabricPlan;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -202,84 +203,76 @@ fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
         !signals::is_interrupted()
     });
     progress.end();
-    let Some(object) = result? else {
+    let Some(result) = result? else {
         let of = "requests";
         return Err(Error::Interrupted { done, of });
     };
     let wall_s = start.elapsed().as_secs_f64();
     if let Some(folder) = folder {
-        let written = folder.write_stats(&object);
+        let written = folder.write_stats(&result);
         written.map_err(Error::system("writing the output folder"))?;
     }
     if args.json {
-        outln!("{object}")?;
+        outln!("{}", to_json(&result))?;
     } else {
-        let speed = number(&object, "/events") / wall_s / 1e6;
+        let speed = result.figures.events as f64 / wall_s / 1e6;
+        let mut rows = table(&result);
         let speed = format!("{wall_s:.2} s, {speed:.1} million events a second");
-        let mut rows = table(&object);
         rows.row("simulated in", speed);
         rows.print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn number(object: &Value, place: &str) -> f64 {
-    object.pointer(place).and_then(Value::as_f64).unwrap_or(0.0)
-}
-
 /// One screen: how much, how long, and where the time went.
-fn table(object: &Value) -> Rows {
-    let at = |place: &str| number(object, place);
-    let text = |place: &str| object.pointer(place).and_then(Value::as_str).unwrap_or("");
+fn table(result: &FabricResult) -> Rows {
     let mut rows = Rows::new(18);
     let mut row = |name: &str, value: String| rows.row(name, value);
+    let (nodes, figures) = (&result.nodes, &result.figures);
     row(
         "fabric",
         format!(
             "{}: {} requesters, {} endpoints, {} switches",
-            text("/fabric"),
-            at("/nodes/requesters"),
-            at("/nodes/endpoints"),
-            at("/nodes/switches")
+            result.fabric, nodes.requesters, nodes.endpoints, nodes.switches
         ),
     );
-    if object["workload"].is_object() {
-        let told = format!(
-            "{}: {} accesses, {:.1} % writes, to requesters: {}",
-            text("/workload/name"),
-            at("/workload/accesses"),
-            100.0 * at("/workload/writes") / at("/workload/accesses"),
-            text("/workload/spread"),
+    if let Some(workload) = &result.workload {
+        let writes = 100.0 * workload.writes as f64 / workload.accesses as f64;
+        row(
+            "workload",
+            format!(
+                "{}: {} accesses, {writes:.1} % writes, to requesters: {}",
+                workload.name, workload.accesses, workload.spread
+            ),
         );
-        row("workload", told);
     }
+    let time_us = figures.time_s * 1e6;
     row(
         "requests",
-        format!("{} in {:.3} us", at("/requests"), at("/time_s") * 1e6),
+        format!("{} in {time_us:.3} us", figures.requests),
     );
-    row("bandwidth", format!("{:.1} MB/s", at("/bandwidth_mb_s")));
-    let quantiles = ["mean", "p50", "p90", "p99", "max"]
-        .map(|q| format!("{q} {:.1}", at(&format!("/latency_ns/{q}"))));
+    let bandwidth = or_zero(figures.bandwidth_mb_s);
+    row("bandwidth", format!("{bandwidth:.1} MB/s"));
+    let latency = &figures.latency_ns;
+    let quantiles = [
+        ("mean", latency.mean),
+        ("p50", latency.p50),
+        ("p90", latency.p90),
+        ("p99", latency.p99),
+        ("max", latency.max),
+    ]
+    .map(|(name, ns)| format!("{name} {ns:.1}"));
     row("latency, ns", quantiles.join(", "));
-    if let Some(parts) = object["latency_parts_ns"].as_object() {
-        let parts: Vec<String> = parts
-            .iter()
-            .filter_map(|(name, ns)| ns.as_f64().map(|ns| (name, ns)))
-            .filter(|(_, ns)| *ns > 0.0)
-            .map(|(name, ns)| format!("{} {ns:.1}", name.replace('_', " ")))
-            .collect();
-        row("of it", parts.join(", "));
-    }
-    for vcs in object["vcs"].as_array().into_iter().flatten() {
-        let text = |key: &str| vcs[key].as_str().unwrap_or("").to_owned();
+    row("of it", parts(figures.latency_parts_ns.named()));
+    for vcs in &figures.vcs {
         row(
-            &format!("vcs {}", text("name")),
+            &format!("vcs {}", vcs.name),
             format!(
                 "{} on {}: {:.1} MB/s, {:.1} ns; {}",
-                text("host"),
-                text("switch"),
-                number(vcs, "/bandwidth_mb_s"),
-                number(vcs, "/host_latency_mean_ns"),
+                vcs.host,
+                vcs.switch,
+                or_zero(vcs.bandwidth_mb_s),
+                or_zero(vcs.host_latency_mean_ns),
                 bindings(vcs)
             ),
         );
@@ -288,21 +281,23 @@ fn table(object: &Value) -> Rows {
         "bottleneck",
         format!(
             "{} {}, {:.1} % busy",
-            text("/bottleneck/kind"),
-            text("/bottleneck/name"),
-            100.0 * at("/bottleneck/utility")
+            figures.bottleneck.kind,
+            figures.bottleneck.name,
+            100.0 * or_zero(figures.bottleneck.utility)
         ),
     );
-    row("result hash", text("/hash").to_owned());
+    row("result hash", figures.hash.clone());
     rows
 }
 
+/// A ratio of nothing is shown as 0.
+fn or_zero(ratio: Option<f64>) -> f64 {
+    ratio.unwrap_or_default()
+}
+
 /// What a virtual switch is bound to, with the requests that each served.
-fn bindings(vcs: &Value) -> String {
-    let vppbs = vcs["vppbs"].as_array().into_iter().flatten();
-    let each = vppbs.map(|vppb| {
-        let device = vppb["device"].as_str().unwrap_or("");
-        format!("{device} {}", vppb["requests"])
-    });
+fn bindings(vcs: &VcsUse) -> String {
+    let each = vcs.vppbs.iter();
+    let each = each.map(|vppb| format!("{} {}", vppb.device, vppb.requests));
     each.collect::<Vec<_>>().join(", ")
 }

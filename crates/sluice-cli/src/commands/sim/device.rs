@@ -2,13 +2,12 @@
 
 use super::{HitsArg, SimArgs, folder, trace};
 use crate::error::Error;
-use crate::output::Rows;
+use crate::output::{Rows, parts};
 use crate::progress::Progress;
 use crate::{settings, signals, traces, warn};
-use serde_json::Value;
 use sluice_driver::Visibility;
 use sluice_replay::Replay;
-use sluice_results::write_config;
+use sluice_results::{SimResult, to_json, write_config};
 use sluice_simulation::{Plan, STOP_EVERY};
 use sluice_streams::{Spec, Stream};
 use std::cell::Cell;
@@ -48,15 +47,15 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
     signals::await_interrupt();
     let progress = Progress::new(workload.accesses(), "accesses");
     let done = Cell::new(0);
-    let object = plan.run(streams, || {
+    let result = plan.run(streams, || {
         done.set(done.get() + STOP_EVERY);
         progress.show(done.get());
         signals::is_interrupted()
     });
     progress.end();
-    let object = object?;
+    let result = result?;
     workload.failed()?;
-    let Some(object) = object else {
+    let Some(result) = result else {
         let (done, of) = (done.get(), "accesses");
         return Err(Error::Interrupted { done, of });
     };
@@ -64,14 +63,14 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         let config = write_config(&config, args.device.seed);
         folder
             .write("config.toml", config)
-            .and_then(|()| folder.write_stats(&object))
+            .and_then(|()| folder.write_stats(&result))
             .map_err(Error::system("writing the output folder"))?;
     }
-    warn::of_result(&object);
+    warn::of_counts(&result.cache.counts, &result.flash.counts);
     if args.json {
-        outln!("{object}")?;
+        outln!("{}", to_json(&result))?;
     } else {
-        table(&object).print()?;
+        table(&result).print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -134,48 +133,30 @@ impl<'a> Workload<'a> {
     }
 }
 
-fn table(object: &Value) -> Rows {
-    let rows = [
-        ("workload", "/workload"),
-        ("accesses", "/accesses"),
-        ("traps", "/traps"),
-        ("cache hits", "/cache/hits"),
-        ("cache misses", "/cache/misses"),
-        ("optimum misses", "/cache/optimum_misses"),
-        ("hit ratio, %", "/cache/hit_ratio"),
-        ("evictions", "/cache/evictions"),
-        ("dirty evictions", "/cache/dirty_evictions"),
-        ("latency mean, ns", "/latency_ns/accesses/mean"),
-        ("of it", "/latency_parts_ns"),
-        ("latency p50, ns", "/latency_ns/accesses/p50"),
-        ("latency p99, ns", "/latency_ns/accesses/p99"),
-        ("flash reads", "/flash/reads"),
-        ("flash programs", "/flash/programs"),
-        ("simulated time, s", "/sim_time_s"),
-        ("result hash", "/hash"),
-    ];
-    let mut table = Rows::new(20);
-    for (name, path) in rows {
-        if let Some(value) = object.pointer(path).filter(|v| !v.is_null()) {
-            table.row(name, shown(path, value));
-        }
+fn table(result: &SimResult) -> Rows {
+    let mut rows = Rows::new(20);
+    let mut row = |name: &str, value: String| rows.row(name, value);
+    let (cache, latency) = (&result.cache, &result.latency_ns.accesses);
+    row("workload", result.workload.clone());
+    row("accesses", result.accesses.to_string());
+    row("traps", result.traps.to_string());
+    row("cache hits", cache.hits.to_string());
+    row("cache misses", cache.misses.to_string());
+    if let Some(optimum) = cache.optimum_misses {
+        row("optimum misses", optimum.to_string());
     }
-    table
-}
-
-/// A value of the object, to be read.
-fn shown(path: &str, value: &Value) -> String {
-    match (value, value.as_f64()) {
-        (Value::String(text), _) => text.clone(),
-        (Value::Object(parts), _) => {
-            let ns = |part: &Value| part.as_f64().unwrap_or(0.0);
-            let some = parts.iter().filter(|(_, part)| ns(part) > 0.0);
-            let some =
-                some.map(|(name, part)| format!("{} {:.1}", name.replace('_', " "), ns(part)));
-            some.collect::<Vec<_>>().join(", ")
-        }
-        (_, Some(ratio)) if path.ends_with("_ratio") => format!("{:.4}", ratio * 100.0),
-        (_, Some(ns)) if path.starts_with("/latency") => format!("{ns:.1}"),
-        _ => value.to_string(),
+    if let Some(ratio) = cache.hit_ratio {
+        row("hit ratio, %", format!("{:.4}", ratio * 100.0));
     }
+    row("evictions", cache.counts.evictions.to_string());
+    row("dirty evictions", cache.counts.dirty_evictions.to_string());
+    row("latency mean, ns", format!("{:.1}", latency.mean));
+    row("of it", parts(result.latency_parts_ns.named()));
+    row("latency p50, ns", format!("{:.1}", latency.p50));
+    row("latency p99, ns", format!("{:.1}", latency.p99));
+    row("flash reads", result.flash.counts.reads.to_string());
+    row("flash programs", result.flash.counts.programs.to_string());
+    row("simulated time, s", to_json(&result.sim_time_s).to_string());
+    row("result hash", result.hash.clone());
+    rows
 }

@@ -4,14 +4,13 @@ use super::{HostArgs, SimArgs};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::settings::key_and_value;
-use crate::system_result::{keep, number, table};
+use crate::system_result::{keep, table};
 use crate::{signals, traces, warn};
-use serde_json::Value;
 use sluice_config::System;
 use sluice_host::RunLength;
 use sluice_kernels::KernelSpec;
 use sluice_replay::Replay;
-use sluice_results::write_system;
+use sluice_results::{SystemResult, to_json, write_system};
 use sluice_simulation::{SystemError, SystemPlan, SystemRun, TracePlan};
 use sluice_skybyte_artifact::parse_kernel;
 use std::path::Path;
@@ -64,7 +63,7 @@ impl<'a> Source<'a> {
         run: SystemRun,
         check: bool,
         watch: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Option<Value>, Error> {
+    ) -> Result<Option<SystemResult>, Error> {
         match self {
             Source::Kernel(kernel) => Ok(SystemPlan { run, kernel, check }.run(watch)?),
             Source::Trace(path, replay) => {
@@ -110,7 +109,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         !signals::is_interrupted()
     });
     progress.end();
-    let Some(object) = result? else {
+    let Some(result) = result? else {
         let of = "instructions";
         return Err(Error::Interrupted { done, of });
     };
@@ -119,19 +118,19 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
     let (made_s, wall_s) = ((made - start).as_secs_f64(), made.elapsed().as_secs_f64());
     if let Some(folder) = folder {
         let config = write_system(&system, scale, args.device.seed);
-        keep(&folder, &config, &object).map_err(Error::system("writing the output folder"))?;
+        keep(&folder, &config, &result).map_err(Error::system("writing the output folder"))?;
     }
-    warn::of_result(&object);
-    let instructions = length.warmup as f64 + number(&object, "/instructions");
+    warn::of_counts(&result.cache.counts, &result.flash.counts);
+    let instructions = length.warmup as f64 + result.instructions as f64;
     let mips = instructions / wall_s / 1e6;
     if args.json {
-        outln!("{object}")?;
+        outln!("{}", to_json(&result))?;
         errln!(
             "sluice: {wall_s:.1} s, {mips:.1} million simulated instructions a second, and \
              {made_s:.1} s for making the program"
         );
     } else {
-        let mut rows = table(&object);
+        let mut rows = table(&result);
         rows.row("program made in", format!("{made_s:.1} s"));
         rows.row("simulated in", format!("{wall_s:.1} s, {mips:.1} MIPS"));
         rows.print()?;

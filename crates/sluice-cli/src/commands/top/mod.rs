@@ -7,11 +7,10 @@ mod screen;
 
 use crate::error::Error;
 use clap::Args;
-use rates::{Row, rows};
-use serde_json::{Value, json};
+use rates::{TITLES, cells, rows};
 use sluice_control::home::sessions;
 use sluice_region::{is_running, own_user, user_of};
-use sluice_results::{Process, read_processes};
+use sluice_results::{Process, Top, TopRow, TopSchema, read_processes, to_json};
 use sluice_units::printable;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -34,9 +33,6 @@ pub struct TopArgs {
     pub interval: sluice_units::Ps,
 }
 
-/// Version of what `--json` prints.
-const SCHEMA: &str = "sluice.top/1";
-
 /// Shows rates until it is told to stop, or once.
 pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
     let period = Duration::from_nanos(args.interval.as_ns());
@@ -51,20 +47,23 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
     std::thread::sleep(period);
     let rows = watch.rows();
     if args.json {
-        let processes: Vec<Value> = rows.iter().map(Row::object).collect();
-        outln!("{}", json!({ "schema": SCHEMA, "processes": processes }))?;
+        let top = Top {
+            schema: TopSchema::default(),
+            processes: rows,
+        };
+        outln!("{}", to_json(&top))?;
     } else {
         outln!(
             "{}",
-            Row::TITLES
+            TITLES
                 .map(|(title, width)| format!("{title:>width$}"))
                 .join(" ")
         )?;
         for row in &rows {
-            let cells = row.cells();
+            let cells = cells(row);
             let cells = cells
                 .iter()
-                .zip(Row::TITLES)
+                .zip(TITLES)
                 .map(|(cell, (_, n))| format!("{cell:>n$}"));
             let command = printable(&row.command);
             outln!("{} {command}", cells.collect::<Vec<_>>().join(" "))?;
@@ -95,7 +94,7 @@ impl Watch {
     }
 
     /// What happened since the last call.
-    fn rows(&mut self) -> Vec<Row> {
+    fn rows(&mut self) -> Vec<TopRow> {
         let (now, at) = (processes(self.pid), Instant::now());
         let rows = rows(&self.before, &now, (at - self.at).as_secs_f64());
         (self.before, self.at) = (now, at);

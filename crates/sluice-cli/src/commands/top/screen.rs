@@ -1,13 +1,14 @@
 //! The live screen.
 
 use super::Watch;
-use super::rates::Row;
+use super::rates::{TITLES, cells};
 use crate::error::Error;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::Constraint;
 use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Cell, Row as Line, Table};
 use ratatui::{DefaultTerminal, Frame};
+use sluice_results::TopRow;
 use sluice_units::printable;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -66,22 +67,22 @@ fn columns(width: u16) -> usize {
         left = found.unwrap_or(0);
         found.is_some()
     };
-    let widths = Row::TITLES.into_iter().map(|(_, width)| width);
+    let widths = TITLES.into_iter().map(|(_, width)| width);
     widths.take_while(fits).count().max(1)
 }
 
-fn draw(frame: &mut Frame<'_>, rows: &[Row]) {
+fn draw(frame: &mut Frame<'_>, rows: &[TopRow]) {
     let shown = columns(frame.area().width);
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let titles = Row::TITLES[..shown]
+    let titles = TITLES[..shown]
         .iter()
         .map(|(title, width)| format!("{title:>width$}"));
     let head = Line::new(titles.chain(["COMMAND".to_owned()]).map(Cell::from)).style(bold);
     let lines = rows.iter().map(|row| {
-        let cells = row.cells();
+        let cells = cells(row);
         let cells = cells
             .into_iter()
-            .zip(&Row::TITLES[..shown])
+            .zip(&TITLES[..shown])
             .map(|(cell, (_, n))| format!("{cell:>n$}"));
         Line::new(
             cells
@@ -90,7 +91,7 @@ fn draw(frame: &mut Frame<'_>, rows: &[Row]) {
                 .collect::<Vec<_>>(),
         )
     });
-    let widths = Row::TITLES[..shown].iter();
+    let widths = TITLES[..shown].iter();
     let widths = widths.map(|(_, width)| Constraint::Length(*width as u16));
     let widths = widths.chain([Constraint::Fill(1)]);
     let title = " sluice top: rates of the last interval, latencies since the start; q ends ";
@@ -114,7 +115,7 @@ mod tests {
             terminal.draw(|frame| draw(frame, &[])).unwrap();
             let drawn = terminal.backend().to_string();
             let shown = |title: &str| drawn.contains(title);
-            let seen = Row::TITLES.iter().filter(|(title, _)| shown(title));
+            let seen = TITLES.iter().filter(|(title, _)| shown(title));
             assert_eq!(seen.count(), titles, "{drawn}");
         }
     }

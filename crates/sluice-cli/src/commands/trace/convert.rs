@@ -6,7 +6,7 @@ use crate::signals;
 use crate::traces::at;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::json;
+use sluice_results::{TraceConvert, TraceConvertSchema, to_json};
 use sluice_trace::convert::{FORMATS, Format, Input, Options, Output, Report, convert};
 use std::path::Path;
 use std::path::PathBuf;
@@ -160,16 +160,16 @@ fn format_of(
 fn print(args: &ConvertArgs, from: &Format, to: &Format, report: &Report) -> Result<(), Error> {
     let lost: Vec<&str> = report.lost.iter().map(|part| part.words()).collect();
     if args.json {
-        let object = json!({
-            "schema": "sluice.trace-convert/1",
-            "from": from.name,
-            "to": to.name,
-            "accesses": report.accesses,
-            "fetches_left_out": report.fetches,
-            "lost": lost,
-            "notes": report.notes,
-        });
-        return outln!("{object}");
+        let result = TraceConvert {
+            schema: TraceConvertSchema::default(),
+            from: from.name.to_owned(),
+            to: to.name.to_owned(),
+            accesses: report.accesses,
+            fetches_left_out: report.fetches,
+            lost: lost.into_iter().map(str::to_owned).collect(),
+            notes: report.notes.clone(),
+        };
+        return outln!("{}", to_json(&result));
     }
     let say = |text: String| errln!("sluice: {text}");
     say(format!(

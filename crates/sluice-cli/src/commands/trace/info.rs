@@ -4,10 +4,14 @@ use crate::error::Error;
 use crate::output::Rows;
 use crate::traces::{at, open};
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use sluice_results::{
+    CpuAccesses, Footprint, LruSize, Reuse, ReuseDistance, TraceInfo, TraceInfoSchema, to_json,
+};
 use sluice_stats::share;
-use sluice_trace::footprint::{Footprint, LINE_BYTES, PAGE_BYTES};
-use sluice_trace::{Kind, Reader, Reuse};
+use sluice_trace::footprint::{Footprint as Counted, LINE_BYTES, PAGE_BYTES};
+use sluice_trace::{Kind, Reader};
+use sluice_units::Bytes;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,20 +32,20 @@ pub struct InfoArgs {
 
 pub fn run(args: &InfoArgs) -> Result<ExitCode, Error> {
     let mut reader = open(&args.file)?;
-    let mut footprint = Footprint::new(args.reuse);
+    let mut footprint = Counted::new(args.reuse);
     while let Some(block) = reader.next_block().map_err(|error| at(&args.file, error))? {
         block.iter().for_each(|access| footprint.add(access));
     }
-    let object = tell(&args.file.display().to_string(), &reader, &footprint);
+    let info = result(&args.file.display().to_string(), &reader, &footprint);
     if args.json {
-        outln!("{object}")?;
+        outln!("{}", to_json(&info))?;
     } else {
-        table(&object).print()?;
+        table(&info).print()?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell<R: Read + Seek>(file: &str, reader: &Reader<R>, footprint: &Footprint) -> Value {
+fn result<R: Read + Seek>(file: &str, reader: &Reader<R>, footprint: &Counted) -> TraceInfo {
     let accesses = reader.accesses();
     let kind = |kind: Kind| footprint.kinds[kind as usize];
     let (loads, stores) = (kind(Kind::Load), kind(Kind::Store));
@@ -49,153 +53,147 @@ fn tell<R: Read + Seek>(file: &str, reader: &Reader<R>, footprint: &Footprint) -
         .cpus()
         .iter()
         .fold(0, |sum, n| sum.saturating_add(*n));
-    let cpus = reader.cpus().iter().enumerate().map(|(cpu, instructions)| {
-        json!({
-            "accesses": footprint.cpus.get(cpu).copied().unwrap_or(0),
-            "instructions": instructions,
-        })
+    let cpus = reader.cpus().iter().enumerate();
+    let cpus = cpus.map(|(cpu, instructions)| CpuAccesses {
+        accesses: footprint.cpus.get(cpu).copied().unwrap_or_default(),
+        instructions: *instructions,
     });
     let (pages, lines) = (footprint.pages(), footprint.lines());
-    json!({
-        "schema": "sluice.trace-info/1",
-        "file": file,
-        "header": reader.header(),
-        "unfinished": reader.unfinished().map(|it| it.to_string()),
-        "file_bytes": reader.bytes(),
-        "blocks": reader.blocks(),
-        "accesses": accesses,
-        "bytes_per_access": share(reader.bytes(), accesses),
-        "loads": loads,
-        "stores": stores,
-        "fetches": kind(Kind::Fetch),
-        "store_ratio": share(stores, loads + stores),
-        "loaded_bytes": footprint.bytes[Kind::Load as usize],
-        "stored_bytes": footprint.bytes[Kind::Store as usize],
-        "instructions": instructions,
-        "instructions_per_access": share(instructions, loads + stores),
-        "cpus": cpus.collect::<Vec<Value>>(),
-        "footprint": {
-            "pages": pages,
-            "page_bytes": PAGE_BYTES,
-            "bytes_in_pages": pages * PAGE_BYTES,
-            "lines": lines,
-            "line_bytes": LINE_BYTES,
-            "bytes_in_lines": lines * LINE_BYTES,
-            "lines_per_page": share(lines, pages),
-            "lowest": footprint.range.map(|(low, _)| low),
-            "highest": footprint.range.map(|(_, high)| high),
+    TraceInfo {
+        schema: TraceInfoSchema::default(),
+        file: file.to_owned(),
+        header: reader.header().clone(),
+        unfinished: reader.unfinished().map(|it| it.to_string()),
+        file_bytes: reader.bytes(),
+        blocks: reader.blocks(),
+        accesses,
+        bytes_per_access: share(reader.bytes(), accesses),
+        loads,
+        stores,
+        fetches: kind(Kind::Fetch),
+        store_ratio: share(stores, loads + stores),
+        loaded_bytes: footprint.bytes[Kind::Load as usize],
+        stored_bytes: footprint.bytes[Kind::Store as usize],
+        instructions,
+        instructions_per_access: share(instructions, loads + stores),
+        cpus: cpus.collect(),
+        footprint: Footprint {
+            pages,
+            page_bytes: PAGE_BYTES,
+            bytes_in_pages: pages * PAGE_BYTES,
+            lines,
+            line_bytes: LINE_BYTES,
+            bytes_in_lines: lines * LINE_BYTES,
+            lines_per_page: share(lines, pages),
+            lowest: footprint.range.map(|(low, _)| low),
+            highest: footprint.range.map(|(_, high)| high),
         },
-        "reuse": footprint.reuse().map(reuse),
-    })
+        reuse: footprint.reuse().map(reuse),
+    }
 }
 
 /// Reuse of pages: distances, and what they mean for a cache of each size.
-fn reuse(reuse: &Reuse) -> Value {
+fn reuse(reuse: &sluice_trace::Reuse) -> Reuse {
     let low = |bucket: usize| if bucket == 0 { 0 } else { 1u64 << (bucket - 1) };
     let buckets = reuse.buckets().iter().enumerate();
-    let distances = buckets.map(|(n, count)| json!({"from": low(n), "count": count}));
+    let distances = buckets.map(|(n, count)| ReuseDistance {
+        from: low(n),
+        count: *count,
+    });
     let sizes = (0..reuse.buckets().len()).map(|power| {
         let misses = reuse.lru_misses(power);
-        json!({
-            "pages": 1u64 << power,
-            "misses": misses,
-            "miss_ratio": share(misses, reuse.touches()),
-        })
+        LruSize {
+            pages: 1u64 << power,
+            misses,
+            miss_ratio: share(misses, reuse.touches()),
+        }
     });
-    json!({
-        "touches": reuse.touches(),
-        "distances": distances.collect::<Vec<Value>>(),
-        "lru": sizes.collect::<Vec<Value>>(),
-    })
+    Reuse {
+        touches: reuse.touches(),
+        distances: distances.collect(),
+        lru: sizes.collect(),
+    }
 }
 
-fn table(object: &Value) -> Rows {
-    let at = |place: &str| object.pointer(place).unwrap_or(&Value::Null);
-    let text = |place: &str| match at(place) {
-        Value::String(text) => text.clone(),
-        Value::Null => "-".to_owned(),
-        other => other.to_string(),
-    };
-    let number = |place: &str| at(place).as_f64().unwrap_or(f64::NAN);
+fn table(info: &TraceInfo) -> Rows {
     let mut rows = Rows::new(18);
     let mut row = |name: &str, value: String| rows.row(name, value);
-    row("trace", text("/file"));
-    row("of", text("/header/command"));
-    row("made by", text("/header/made_by"));
-    let filter = at("/header/filter")
-        .as_str()
-        .unwrap_or("none: every access");
+    let header = &info.header;
+    row("trace", info.file.clone());
+    row("of", header.command.clone());
+    row("made by", header.made_by.clone());
+    let filter = header.filter.as_deref().unwrap_or("none: every access");
     row("filter", filter.to_owned());
     row(
         "addresses",
         format!(
             "{}, multiples of {}",
-            text("/header/space"),
-            text("/header/granularity")
+            word(&header.space),
+            header.granularity
         ),
     );
-    row("order of CPUs", text("/header/order"));
+    row("order of CPUs", word(&header.order));
     row(
         "file",
-        format!("{} bytes, {} blocks", text("/file_bytes"), text("/blocks")),
+        format!("{} bytes, {} blocks", info.file_bytes, info.blocks),
     );
-    row("accesses", text("/accesses"));
+    row("accesses", info.accesses.to_string());
     row(
         "bytes an access",
-        format!("{:.2}", number("/bytes_per_access")),
+        format!("{:.2}", number(info.bytes_per_access)),
     );
     row(
         "of them",
         format!(
             "{} loads, {} stores, {} fetches",
-            text("/loads"),
-            text("/stores"),
-            text("/fetches")
+            info.loads, info.stores, info.fetches
         ),
     );
     row(
         "stores",
-        format!("{:.1} % of data", 100.0 * number("/store_ratio")),
+        format!("{:.1} % of data", 100.0 * number(info.store_ratio)),
     );
-    add_footprint(object, &text, &mut rows);
+    add_footprint(info, &mut row);
     rows
 }
 
 /// The half about addresses.
-fn add_footprint(object: &Value, text: &dyn Fn(&str) -> String, rows: &mut Rows) {
-    let mut row = |name: &str, value: String| rows.row(name, value);
-    let at = |place: &str| object.pointer(place).unwrap_or(&Value::Null);
-    let number = |place: &str| at(place).as_f64().unwrap_or(f64::NAN);
-    row("instructions", text("/instructions"));
-    row(
-        "for a data access",
-        format!("{:.2}", number("/instructions_per_access")),
-    );
-    row(
-        "CPUs",
-        at("/cpus").as_array().map_or(0, Vec::len).to_string(),
-    );
+fn add_footprint(info: &TraceInfo, row: &mut dyn FnMut(&str, String)) {
+    row("instructions", info.instructions.to_string());
+    let instructions = number(info.instructions_per_access);
+    row("for a data access", format!("{instructions:.2}"));
+    row("CPUs", info.cpus.len().to_string());
+    let footprint = &info.footprint;
     row(
         "footprint",
         format!(
             "{} pages of {}, {} lines of {}: {:.1} MB in pages, {:.1} lines a page",
-            text("/footprint/pages"),
-            text("/footprint/page_bytes"),
-            text("/footprint/lines"),
-            text("/footprint/line_bytes"),
-            number("/footprint/bytes_in_pages") / 1e6,
-            number("/footprint/lines_per_page")
+            footprint.pages,
+            footprint.page_bytes,
+            footprint.lines,
+            footprint.line_bytes,
+            footprint.bytes_in_pages as f64 / 1e6,
+            number(footprint.lines_per_page)
         ),
     );
-    for size in at("/reuse/lru").as_array().into_iter().flatten() {
-        let pages = size["pages"].as_u64().unwrap_or(0);
-        let ratio = 100.0 * size["miss_ratio"].as_f64().unwrap_or(f64::NAN);
+    for size in info.reuse.iter().flat_map(|reuse| &reuse.lru) {
+        let (pages, ratio) = (size.pages, 100.0 * number(size.miss_ratio));
         row(
             "LRU",
             format!(
                 "{} ({pages} of 4096): {ratio:.2} % misses",
-                sluice_units::Bytes(4096 * pages)
+                Bytes(4096 * pages)
             ),
         );
     }
+}
+
+/// A ratio of nothing is no number.
+fn number(ratio: Option<f64>) -> f64 {
+    ratio.unwrap_or(f64::NAN)
+}
+
+/// A choice by its name in the file.
+fn word(choice: &impl Serialize) -> String {
+    to_json(choice).as_str().unwrap_or_default().to_owned()
 }

@@ -25,8 +25,8 @@ use given::Given;
 use machine::Machine;
 use memory_file::MemoryFile;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use serde_json::json;
 use sluice_model::DeviceConfig;
+use sluice_results::LiveKind;
 use sluice_runtime::Place;
 use sluice_units::Bytes;
 use std::io::IsTerminal;
@@ -63,10 +63,10 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
         machine::add_ring(command, &ready);
     };
     let running = ready.start(&vm.qemu.path, adjust, &signals::ENDING_OR_CTRL_C)?;
-    let ended = ready.finish(running, |_, object, _| {
+    let ended = ready.finish(running, |_, result, _| {
         terminal.restore();
-        object["kind"] = "vm".into();
-        object["vm"] = about;
+        result.kind = LiveKind::Vm;
+        result.vm = Some(about);
     });
     drop(vm.memory);
     ended
@@ -123,19 +123,19 @@ impl<'a> Vm<'a> {
         })
     }
 
-    /// The part of the result that tells of the machine.
-    fn about(&self) -> serde_json::Value {
+    /// What the result says of the machine.
+    fn about(&self) -> sluice_results::Machine {
         let is_kvm = self.machine.accelerator == "kvm";
-        json!({
-            "attach": self.machine.attach_name(),
-            "accelerator": self.machine.accelerator,
-            "hardware": is_kvm && matches!(probe_kvm(), Kvm::Runs { .. }),
-            "qemu": self.qemu.version.to_string(),
-            "memory_bytes": self.machine.memory.0,
-            "cpus": self.machine.cpus,
-            "direct": self.machine.is_direct(),
-            "emulated": self.live.is_emulated,
-        })
+        sluice_results::Machine {
+            attach: self.machine.attach_name().to_owned(),
+            accelerator: self.machine.accelerator.to_owned(),
+            hardware: is_kvm && matches!(probe_kvm(), Kvm::Runs { .. }),
+            qemu: self.qemu.version.to_string(),
+            memory_bytes: self.machine.memory.0,
+            cpus: self.machine.cpus,
+            direct: self.machine.is_direct(),
+            emulated: self.live.is_emulated,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::emulator::simulate::{Ready, Simulation};
 use crate::emulator::{Emulated, Plugin, execute, start};
 use crate::error::Error;
 use crate::signals;
-use serde_json::json;
+use sluice_results::SimulatedMachine;
 use sluice_units::Bytes;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -87,16 +87,14 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
             (emulated, Some(ended))
         }
     };
-    ready.finish(emulated, |object| {
-        if let Some(ended) = ended {
-            object["guest"] = ended.guest();
-        }
-        object["vm"] = json!({
-            "accelerator": machine.accelerator,
-            "qemu": machine.version.to_string(),
-            "memory_bytes": machine.memory.0,
-            "node_bytes": machine.device.0,
-            "cpus": machine.cpus,
+    ready.finish(emulated, |result| {
+        result.guest = ended.map(|ended| ended.guest());
+        result.vm = Some(SimulatedMachine {
+            accelerator: machine.accelerator.to_owned(),
+            qemu: machine.version.to_string(),
+            memory_bytes: machine.memory.0,
+            node_bytes: machine.device.0,
+            cpus: machine.cpus,
         });
     })
 }

@@ -13,7 +13,7 @@ use super::memory_file::MemoryFile;
 use crate::child::tied_to_us;
 use crate::emulator::qemu::Qemu;
 use crate::error::Error;
-use crate::live::{check_live, pick_figures};
+use crate::live::check_live;
 use crate::program;
 use crate::settings::{self, DeviceArgs};
 use crate::signals;
@@ -21,9 +21,9 @@ use archive::Archive;
 use control::{Control, Told};
 use image::Image;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use sluice_model::DeviceConfig;
-use sluice_results::{Exit, Folder, Process, Run, read_processes};
+use sluice_results::{Exit, Folder, LiveKind, Process, Run, WorkloadFigures, read_processes};
 use sluice_units::Bytes;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Read, Write};
@@ -97,13 +97,13 @@ pub fn run(
     let figures = move || read_processes(&session).into_iter().find(|p| p.pid == pid);
     let booting = guest.started(running.child(), figures, args.live.json);
     let folder = ready.folder().cloned();
-    let ended = ready.finish(running, |run, object, exit| {
+    let ended = ready.finish(running, |run, result, exit| {
         let ended = booting.end(folder.as_ref());
         *exit = ended.exit(*exit);
-        object["kind"] = "vm".into();
-        object["vm"] = about;
-        object["guest"] = ended.guest();
-        ended.add_figures(object, run);
+        result.kind = LiveKind::Vm;
+        result.vm = Some(about);
+        result.guest = Some(ended.guest());
+        result.workload = ended.workload(run);
     });
     drop(vm.memory);
     ended
@@ -301,37 +301,32 @@ impl Ended {
         }
     }
 
-    /// What the guest said, as the result tells it.
-    pub fn guest(&self) -> Value {
+    /// What the guest said, as the result has it.
+    pub fn guest(&self) -> sluice_results::Guest {
         let told = &self.told;
-        let said = told.output.iter();
-        let objects: Vec<Value> = said
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .filter(Value::is_object)
-            .collect();
-        let last = told.output.last();
-        let last: Option<Value> = last.and_then(|line| serde_json::from_str(line).ok());
-        json!({
-            "kernel": told.kernel,
-            "command": self.command,
-            "status": told.status,
-            "topology": told.topology,
-            "output": last.filter(Value::is_object),
-            "outputs": objects,
-        })
+        let object = |line: &String| serde_json::from_str::<Map<String, Value>>(line).ok();
+        sluice_results::Guest {
+            kernel: told.kernel.clone(),
+            command: self.command.clone(),
+            status: told.status,
+            topology: told.topology.clone(),
+            output: told.output.last().and_then(object),
+            outputs: told.output.iter().filter_map(object).collect(),
+        }
     }
 
-    /// The device's figures for the time of the command.
-    fn add_figures(&self, object: &mut Value, run: &Run<'_>) {
-        if let (Some(before), Some(after)) = (&self.told.before, &self.told.after) {
-            let during = [after.since(before)];
-            let run = Run {
-                processes: &during,
-                ..*run
-            };
-            object["workload"] = pick_figures(&run.object());
-            object["workload"]["wall_s"] = self.told.wall.map(|wall| wall.as_secs_f64()).into();
-        }
+    /// The device's figures for the time of the command, if there was a device.
+    fn workload(&self, run: &Run<'_>) -> Option<WorkloadFigures> {
+        let (before, after) = (self.told.before.as_ref()?, self.told.after.as_ref()?);
+        let during = [after.since(before)];
+        let run = Run {
+            processes: &during,
+            ..*run
+        };
+        Some(WorkloadFigures {
+            figures: run.figures(),
+            wall_s: self.told.wall.map(|wall| wall.as_secs_f64()),
+        })
     }
 }
 

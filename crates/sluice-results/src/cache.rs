@@ -1,0 +1,80 @@
+//! What a device's cache did.
+
+use crate::counts::{counts, of_process, of_stats};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sluice_abi::cache_counters;
+use sluice_model::Stats;
+use sluice_stats::share;
+
+cache_counters! { [counts] {
+    /// Counters of a device's cache.
+    CacheCounts
+} }
+cache_counters! { [of_stats] CacheCounts, Stats; }
+cache_counters! { [of_process] CacheCounts; }
+
+/// What a device's cache did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cache {
+    /// Hits that the device knows of. `hits_are` says which these are.
+    pub hits: u64,
+    /// Which hits the device knows of, in words.
+    pub hits_are: String,
+    /// Accesses that went to flash.
+    pub misses: u64,
+    /// Misses of Belady's optimum on all accesses: no policy has fewer without prefetching. `null`
+    /// without `sluice sim --bound`, which alone keeps every access.
+    pub optimum_misses: Option<u64>,
+    /// hits ÷ (hits + misses), of those that the device knows.
+    pub hit_ratio: Option<f64>,
+    /// The hit ratio by sampling (`sluice run --sample-hits`). `null` without samples, and in a
+    /// simulation, which has no need of them.
+    pub sampled: Option<Sampled>,
+    /// Counters.
+    #[serde(flatten)]
+    pub counts: CacheCounts,
+    /// prefetch_used ÷ prefetch_issued.
+    pub prefetch_accuracy: Option<f64>,
+    /// prefetch_used ÷ (prefetch_used + misses): would-be misses that a prefetch took away.
+    pub prefetch_coverage: Option<f64>,
+    /// (prefetch_used − prefetch_late) ÷ prefetch_used.
+    pub prefetch_timeliness: Option<f64>,
+}
+
+impl Cache {
+    /// Of lookups that the device knows, and its counters.
+    pub fn new(hits: u64, hits_are: &str, misses: u64, counts: CacheCounts) -> Cache {
+        let (issued, used) = (counts.prefetch_issued, counts.prefetch_used);
+        Cache {
+            hits,
+            hits_are: hits_are.to_owned(),
+            misses,
+            optimum_misses: None,
+            hit_ratio: share(hits, hits + misses),
+            sampled: None,
+            counts,
+            prefetch_accuracy: share(used, issued),
+            prefetch_coverage: share(used, used + misses),
+            prefetch_timeliness: share(used.saturating_sub(counts.prefetch_late), used),
+        }
+    }
+}
+
+/// The hit ratio by sampling: of the distinct pages that a program uses within a window, the share
+/// that was in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampled {
+    /// Of the distinct pages used within a window, the share that was cached.
+    pub hit_ratio: Option<f64>,
+    /// Mean window, s.
+    pub window_s: f64,
+    /// Cached pages that were taken away to see whether they are used.
+    pub pages: u64,
+    /// Of the pages taken away, those that were touched within their window.
+    pub touched: u64,
+    /// Estimate of the cached pages used within a window: share touched × mapped pages.
+    pub cached_pages_used_per_window: f64,
+    /// Misses in as long a time as a window. `null` before the first trap.
+    pub misses_per_window: Option<f64>,
+}

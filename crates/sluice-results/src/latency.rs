@@ -1,0 +1,107 @@
+//! Latencies, and what they are made of.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sluice_abi::{Counter, part_counters};
+use sluice_model::Stats;
+use sluice_stats::{Histogram, Summary, share};
+
+const PS_PER_NS: f64 = 1_000.0;
+
+/// The schema of [`Summary`], whose crate has nothing to do with schemas: figures of a distribution.
+#[derive(JsonSchema)]
+#[schemars(remote = "Summary", rename = "Summary_of_{Ns}")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct SummarySchema<Ns> {
+    /// Values.
+    count: u64,
+    /// Mean. Live it is exact.
+    mean: f64,
+    /// Median, to within 0.4 % like the other percentiles.
+    p50: Ns,
+    /// 90th percentile.
+    p90: Ns,
+    /// 99th percentile.
+    p99: Ns,
+    /// 99.9th percentile.
+    p999: Ns,
+    /// Largest value, exact.
+    max: Ns,
+}
+
+/// Latencies of the misses of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MissLatency {
+    /// What the model asked for, ns.
+    #[schemars(with = "SummarySchema<u64>")]
+    pub modelled: Summary<u64>,
+    /// What the program waited, ns: from the fault as the runtime sees it to the call that maps the
+    /// page, plus `host.entry_ns` and `host.exit_ns`. The same misses as `modelled`.
+    #[schemars(with = "SummarySchema<u64>")]
+    pub achieved: Summary<u64>,
+}
+
+/// Latencies of the accesses of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccessLatency {
+    /// What the model asked for, misses and merges, ns.
+    #[schemars(with = "SummarySchema<f64>")]
+    pub modelled: Summary<f64>,
+    /// Every access, hits too, ns.
+    #[schemars(with = "SummarySchema<f64>")]
+    pub accesses: Summary<f64>,
+}
+
+/// A distribution with its histogram.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// Its figures, ns.
+    #[serde(flatten)]
+    #[schemars(with = "SummarySchema<f64>")]
+    pub summary: Summary<f64>,
+    /// Pairs of nanoseconds (the middle of a bucket) and count, of each bucket that has any.
+    pub histogram: Vec<(u64, u64)>,
+}
+
+impl From<&Histogram> for Distribution {
+    fn from(histogram: &Histogram) -> Distribution {
+        Distribution {
+            summary: histogram.summary(),
+            histogram: histogram.buckets().collect(),
+        }
+    }
+}
+
+macro_rules! parts {
+    ([] $($(#[$doc:meta])* $variant:ident: $name:ident as $key:ident;)+) => {
+        /// The modelled time of an access that the device saw, by cause, on average, ns. The parts
+        /// add up to the whole. `null` where there was no access.
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema,
+        )]
+        pub struct DeviceParts { $($(#[$doc])* pub $key: Option<f64>,)+ }
+
+        impl DeviceParts {
+            /// Of the accesses that a device counted.
+            pub fn of_device(stats: &Stats) -> DeviceParts {
+                let accesses = stats.accesses();
+                DeviceParts { $($key: mean_ns(stats.parts.$key.0, accesses),)+ }
+            }
+
+            /// Of so many traps of a process.
+            pub(crate) fn of(get: impl Fn(Counter) -> u64, traps: u64) -> DeviceParts {
+                DeviceParts { $($key: mean_ns(get(Counter::$variant), traps),)+ }
+            }
+
+            /// The parts by name.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> {
+                [$((stringify!($key), self.$key)),+].into_iter()
+            }
+        }
+    };
+}
+part_counters! { [parts] }
+
+fn mean_ns(sum_ps: u64, accesses: u64) -> Option<f64> {
+    share(sum_ps, accesses).map(|ps| ps / PS_PER_NS)
+}

@@ -1,0 +1,194 @@
+//! The result of a live run.
+
+use crate::counts::{counts, of_process};
+use crate::{
+    Cache, DeviceParts, Flash, Guest, Machine, MissLatency, ProcessResult, Schema, Settings,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sluice_abi::{
+    command_counters, commanded_counters, host_counters, late_counters, memory_counters,
+    trap_counters,
+};
+
+/// The kind of a live run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LiveKind {
+    /// `sluice run`.
+    #[default]
+    Run,
+    /// `sluice vm`.
+    Vm,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Exit {
+    /// With a status of its own.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// A program, or a guest, on the emulated device (`sluice run`, `sluice vm`).
+///
+/// The figures are those of the program itself: of the process that was started, and of its last
+/// image if it called `exec`. Its children have their own lines in `processes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveRun {
+    /// Version of the fields.
+    pub schema: Schema,
+    /// Which kind of result this is.
+    pub kind: LiveKind,
+    /// The device's preset or file, as named on the command line.
+    pub device: String,
+    /// Every parameter of the device as resolved, by key, as text.
+    pub config: Settings,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of Sluice.
+    pub version: String,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// `event` or `signal`.
+    pub trap_mode: String,
+    /// `heap` or `dax:PATH`; of a guest `guest:` and how the device is attached.
+    pub place: String,
+    /// What the device saw: only accesses that trap (`misses`).
+    pub hits_visible: String,
+    /// How the program ended.
+    pub exit: Exit,
+    /// What the device did.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// What commands of the [control ring](../control-ring.md) did.
+    pub commands: Commands,
+    /// What the program did with device memory.
+    pub memory: Memory,
+    /// What the host did for the program.
+    pub host: HostFigures,
+    /// From the start of the program to its end, s.
+    pub wall_s: f64,
+    /// Every process and every program image, in order of start.
+    pub processes: Vec<ProcessResult>,
+    /// The guest's machine. Only of `sluice vm`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm: Option<Machine>,
+    /// What the guest said. Only with `sluice vm --demo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Guest>,
+    /// The figures of the guest's command alone, without the boot. Only with `sluice vm --demo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadFigures>,
+}
+
+/// What a live device did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figures {
+    /// Faults on pages of the device, of every kind.
+    pub traps: u64,
+    /// Traps by kind.
+    pub trap_kinds: TrapKinds,
+    /// What the device's cache did.
+    pub cache: Cache,
+    /// Latencies of misses, ns.
+    pub latency_ns: MissLatency,
+    /// The modelled time of a trap, by cause, on average, ns.
+    pub latency_parts_ns: DeviceParts,
+    /// Misses that the runtime could not serve in time.
+    pub late: Late,
+    /// What the flash did.
+    pub flash: Flash,
+}
+
+/// The figures of a guest's command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadFigures {
+    /// What the device did meanwhile.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// How long the command took, on the host, s. `null` if it did not end.
+    pub wall_s: Option<f64>,
+}
+
+trap_counters! { [counts] {
+    /// Traps by kind.
+    TrapKinds
+} }
+trap_counters! { [of_process] TrapKinds; }
+
+late_counters! { [counts] {
+    /// Misses that the runtime could not serve in time.
+    LateCounts
+} }
+late_counters! { [of_process] LateCounts; }
+
+/// Misses that the runtime could not serve in time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Late {
+    /// Counters.
+    #[serde(flatten)]
+    pub counts: LateCounts,
+    /// Their share of the misses that were timed.
+    pub ratio: Option<f64>,
+}
+
+command_counters! { [counts] {
+    /// What the server of the control ring did.
+    CommandCounts
+} }
+command_counters! { [of_process] CommandCounts; }
+commanded_counters! { [counts] {
+    /// What commands made the device do.
+    CommandedCounts
+} }
+commanded_counters! { [of_process] CommandedCounts; }
+
+/// What commands of the control ring did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Commands {
+    /// What the server did.
+    #[serde(flatten)]
+    pub served: CommandCounts,
+    /// What the device did.
+    #[serde(flatten)]
+    pub done: CommandedCounts,
+}
+
+memory_counters! { [counts] {
+    /// What the program did with device memory.
+    MemoryCounts
+} }
+memory_counters! { [of_process] MemoryCounts; }
+
+/// What the program did with device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// Counters.
+    #[serde(flatten)]
+    pub counts: MemoryCounts,
+    /// Pages that the program gave back (`munmap`, `MADV_DONTNEED`).
+    pub trims: u64,
+}
+
+host_counters! { [counts] {
+    /// What the host did for the program.
+    HostCounts
+} }
+host_counters! { [of_process] HostCounts; }
+
+/// What the host did for the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFigures {
+    /// Counters.
+    #[serde(flatten)]
+    pub counts: HostCounts,
+    /// Programs that were started, by whichever process, and that the preload library did not
+    /// reach: statically linked, set-user-ID, of another machine or C library, or without
+    /// `LD_PRELOAD`.
+    pub programs_outside: u64,
+}
