@@ -1,6 +1,9 @@
 //! The published schemas of the results.
 
-use crate::{FabricResult, LiveRun, PolicyMisses, Replay, SimResult, SystemResult, Top, TraceInfo};
+use crate::{
+    FabricResult, LiveRun, PolicyMisses, Replay, SimResult, SystemResult, Top, TraceConvert,
+    TraceInfo, TraceRecord,
+};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
@@ -16,13 +19,15 @@ pub struct ResultKind {
 }
 
 /// Every kind of result.
-pub fn schemas() -> [ResultKind; 9] {
+pub fn schemas() -> [ResultKind; 11] {
     [
         kind::<LiveRun>("run"),
         kind::<SimResult>("sim"),
         kind::<SystemResult>("system"),
         kind::<FabricResult>("fabric"),
         kind::<TraceInfo>("trace-info"),
+        kind::<TraceRecord>("trace-record"),
+        kind::<TraceConvert>("trace-convert"),
         kind::<Top>("top"),
         kind::<CounterValues>("counters"),
         kind::<Replay>("replay"),
