@@ -148,6 +148,9 @@ bench-fabric-cost: setup ## Measure and plot what an event of a fabric costs (mi
 .PHONY: docs
 docs: build ## Write docs/reference anew from the program
 	@python3 scripts/reference.py $(RELEASE)/sluice
+	@SLUICE_WRITE_SCHEMAS=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
+		-p sluice-results --test schemas
+	@python3 scripts/results_reference.py
 	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
 		-p sluice-testkit --test header
 
@@ -155,6 +158,7 @@ docs: build ## Write docs/reference anew from the program
 docs-check: build
 	$(say) "docs/reference is what the program says"
 	@python3 scripts/reference.py --check $(RELEASE)/sluice
+	@python3 scripts/results_reference.py --check
 
 .PHONY: clean
 clean: ## Remove everything that was built

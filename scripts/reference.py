@@ -7,7 +7,6 @@ With --check nothing is written: a page that would change is an error (`make tes
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import os
 import subprocess
@@ -16,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import crates
+from pages import MADE_BY, PAGES, publish, table
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = ROOT / "docs" / "reference"
-MADE_BY = "<!-- Made by scripts/reference.py (`make docs`); do not edit. -->\n\n"
 # Programs of their own; `--help` of the others needs no second program.
 EXTERNAL = {"report", "reproduce", "sweep"}
 WIDTH = 100
@@ -154,25 +151,7 @@ def main() -> int:
         "commands.md": commands(options.sluice),
         "crates.md": crates.page(),
     }
-    stale = False
-    for name, text in pages.items():
-        path = PAGES / name
-        found = path.read_text(encoding="utf-8") if path.exists() else ""
-        if found == text:
-            continue
-        stale = True
-        if options.check:
-            lines = difflib.unified_diff(found.splitlines(), text.splitlines(),
-                                         f"docs/reference/{name}", "the program", lineterm="", n=1)
-            print("\n".join(lines), file=sys.stderr)
-        else:
-            PAGES.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote docs/reference/{name}")
-    if stale and options.check:
-        print("docs/reference is stale; `make docs` writes it anew", file=sys.stderr)
-        return 1
-    return 0
+    return publish({PAGES / name: text for name, text in pages.items()}, options.check)
 
 
 def parameters(sluice: Path) -> str:
@@ -319,12 +298,6 @@ def ask(sluice: Path, *words: str) -> Any:
 
 def code(text: str) -> str:
     return f"`{text}`"
-
-
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n"
-                   for line in lines)
 
 
 if __name__ == "__main__":

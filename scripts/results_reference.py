@@ -1,4 +1,7 @@
-"""From the schemas of the results to the page of their fields and to Python's types.
+#!/usr/bin/env python3
+"""Writes the page of the results' fields and Python's classes of them, from their schemas.
+
+With --check nothing is written: a file that would change is an error (`make test`).
 
 The schemas (``docs/reference/schema``) are made from the structs of ``sluice-results``; the comment
 of a field there is its meaning here.
@@ -6,11 +9,16 @@ of a field there is its meaning here.
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from pages import MADE_BY, PAGES, ROOT, publish, table
 
 Schema = dict[str, Any]
 
@@ -18,18 +26,17 @@ PAGE_TOP = """
 `--json` prints one JSON object on the last line of standard output; `--out DIR` writes the same
 object, indented, to `DIR/stats.json`. The other files of `DIR` are described in
 [formats.md](formats.md). `schema` changes when a field changes its meaning. Times that end in `_ns`
-are nanoseconds, in `_s` seconds, in `_ps` picoseconds. A ratio of nothing to nothing is `null`. Each
-kind has a JSON schema, and Python's `sluice.results` has a class for each.
+are nanoseconds, in `_s` seconds, in `_ps` picoseconds. A ratio of nothing to nothing is `null`.
+Each kind has a JSON schema, and Python's `sluice.results` has a class for each.
 
-A distribution has `count`, `mean`, `p50`, `p90`, `p99`, `p999` and `max`. Live, mean and maximum are
-exact and percentiles within 0.4 %.
+A distribution has `count`, `mean`, `p50`, `p90`, `p99`, `p999` and `max`. Live, mean and maximum
+are exact and percentiles within 0.4 %.
 """
 # Schema, title and notes of each section.
 SECTIONS = (
     ("run", "Live runs", """
-The figures are those of the program itself: of the process that `sluice run` started, and of its
-last image if it called `exec`. Its children have their own lines in `processes`. Of a guest
-(`sluice vm`, `kind` `vm`) the figures are of QEMU's whole life.
+Of a guest (`kind` is `vm`) the figures are of QEMU's whole life; `workload` has those of its
+command, with the meanings that they have here.
 
 `achieved` is measured from the fault as the runtime sees it to the call that maps the page, plus
 `host.entry_ns` and `host.exit_ns`: what the kernel needs before and after cannot be timed trap by
@@ -38,17 +45,15 @@ trap. Both are medians of faults taken at the start. A program that times its ow
 """),
     ("sim", "Simulated devices", ""),
     ("system", "Simulated hosts", """
-All counts are of the measured part, without the warm-up, but `lines`, `flash.read_only` and
-`flash.erases_of_a_line`, which are of the device's whole life. `config` has the
-[keys of the host](systems.md) as well. The time that the simulation took is no part of the object: it
-stands on standard error. `program` is one of a kernel, a trace and a program that QEMU executed.
+`config` has the [keys of the host](systems.md) as well. The time that the simulation took is no
+part of the object: it stands on standard error. `program` is one of a kernel, a trace and a program
+that QEMU executed.
 
 `--out DIR` keeps `config.toml` (a system file at full size, to be run again), `stats.json`,
 `latency.csv` and `flash_read.csv` (nanoseconds, count), and with `--timeline` `timeline.csv`.
 """),
     ("fabric", "Fabrics", """
-`config` has the [keys of the fabric](fabrics.md). Requests, times and bytes are those since
-`warmup_requests` had come back.
+`config` has the [keys of the fabric](fabrics.md).
 """),
     ("trace-info", "Traces", ""),
     ("trace-record", "Recordings", ""),
@@ -60,92 +65,19 @@ They count from the start of a process. Those without a unit in their name are n
     ("replay", "Replays in Python", ""),
     ("policy-misses", "Policies alone, in Python", ""),
 )
-TYPES_TOP = '''"""What results have in them: a class for each kind of result, and for each part.
-
-:func:`read` makes one of the object that a command printed or a function returned. A field that is
-misspelt is an ``AttributeError``.
-
-{made_by}
-"""
-
-from __future__ import annotations
-
-import types
-import typing
-from dataclasses import MISSING, dataclass, fields
-from typing import Any
-
-from sluice.errors import ResultError
-
-'''
-TYPES_END = '''
-
-KINDS: dict[str, type] = {kinds}
-"""The class of each ``kind``."""
+MADE = "Made by `make docs` from the schemas of docs/reference/schema; do not edit."
+# The module of what several kinds have.
+SHARED = "parts"
 
 
-def read(result: dict[str, Any]) -> Any:
-    """A result of any ``kind`` as its class. Raises :class:`sluice.ResultError`."""
-    kind = result.get("kind")
-    if kind not in KINDS:
-        raise ResultError(f"kind is {kind!r}, expected one of {', '.join(KINDS)}")
-    return read_as(KINDS[kind], result)
-
-
-def read_as(of: Any, value: Any, at: str = "") -> Any:
-    """A value as a class or another type of this module. Raises :class:`sluice.ResultError`."""
-    inner = typing.get_args(of)
-    if isinstance(of, types.UnionType):
-        return _one_of(inner, value, at)
-    origin = typing.get_origin(of) or of
-    if origin is list and isinstance(value, list):
-        return [read_as(inner[0], item, f"{at}[{index}]") for index, item in enumerate(value)]
-    if origin is tuple and isinstance(value, list) and len(value) == len(inner):
-        return tuple(read_as(one, item, at) for one, item in zip(inner, value, strict=True))
-    if origin is dict and isinstance(value, dict):
-        return {key: read_as(inner[1], item, f"{at}.{key}") for key, item in value.items()}
-    if of is Any or (of is float and type(value) is int) or type(value) is of:
-        return value
-    if hasattr(of, "__dataclass_fields__") and isinstance(value, dict):
-        return _object(of, value, at)
-    raise ResultError(f"{at or 'the result'} is {str(value)[:40]}, expected {of}")
-
-
-def _one_of(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
-    problem = None
-    for kind in kinds:
-        if kind is types.NoneType:
-            if value is None:
-                return None
-            continue
-        try:
-            return read_as(kind, value, at)
-        except ResultError as error:
-            problem = problem or error
-    raise problem or ResultError(f"{at} is {value}")
-
-
-def _object(of: type, value: dict[str, Any], at: str) -> Any:
-    hints = typing.get_type_hints(of)
-    if unknown := sorted(set(value) - set(hints)):
-        raise ResultError(f"{at or 'the result'} has no field {unknown[0]}")
-    needed = {field.name for field in fields(of) if field.default is MISSING}
-    if missing := sorted(needed - set(value)):
-        raise ResultError(f"{at or 'the result'} lacks {missing[0]}")
-    return of(**{name: read_as(hints[name], item, f"{at}.{name}".lstrip("."))
-                 for name, item in value.items()})
-
-
-def paths(of: Any) -> set[tuple[str, ...]]:
-    """The paths of all fields of a class, those of objects and of what is in them."""
-    found = set()
-    for kind in typing.get_args(of) if isinstance(of, types.UnionType) else (of,):
-        if not hasattr(kind, "__dataclass_fields__"):
-            continue
-        for name, hint in typing.get_type_hints(kind).items():
-            found |= {(name,)} | {(name, *path) for path in paths(hint)}
-    return found
-'''
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
+    schemas = load(PAGES / "schema")
+    package = ROOT / "python" / "sluice" / "results"
+    modules = {package / f"{name}.py": text for name, text in types(schemas).items()}
+    return publish({PAGES / "output.md": page(schemas), **modules}, options.check)
 
 
 def load(folder: Path) -> dict[str, Schema]:
@@ -154,12 +86,14 @@ def load(folder: Path) -> dict[str, Schema]:
             for path in sorted(folder.glob("*.json"))}
 
 
-def page(schemas: dict[str, Schema], made_by: str, table: Any) -> str:
+def page(schemas: dict[str, Schema]) -> str:
     """The page of all fields."""
-    text = "# Output\n\n" + made_by.rstrip() + "\n" + PAGE_TOP
+    made_by = MADE_BY.replace("reference.py", "results_reference.py").rstrip()
+    text = f"# Output\n\n{made_by}\n{PAGE_TOP}"
     for name, title, notes in SECTIONS:
         schema = schemas[name]
-        text += f"\n## {title}\n\n{schema['description']} Schema: [{name}.json](schema/{name}.json).\n"
+        text += f"\n## {title}\n\n{schema['description']}\n\n"
+        text += f"Schema: [{name}.json](schema/{name}.json).\n"
         text += notes + "\n"
         rows = [[f"`{path}`", kind, meaning] for path, kind, meaning in _rows(schema, schema, "")]
         text += table(["field", "type", "meaning"], rows)
@@ -174,7 +108,16 @@ def _rows(root: Schema, schema: Schema, at: str) -> Iterator[tuple[str, str, str
         if _is_distribution(here):
             continue
         for suffix, inner in _inner(root, here):
-            yield from _rows(root, inner, f"{path}{suffix}.")
+            yield from _rows(root, _without_known(root, inner), f"{path}{suffix}.")
+
+
+def _without_known(root: Schema, inner: Schema) -> Schema:
+    """An object without the fields that it has in common with the whole result, if those are all
+    that it has: they are listed there."""
+    known, own = root["properties"], inner["properties"]
+    if not set(own) <= set(known) or len(own) < 3:
+        return inner
+    return {"properties": {name: of for name, of in own.items() if of != known[name]}}
 
 
 def _inner(root: Schema, schema: Schema) -> Iterator[tuple[str, Schema]]:
@@ -233,8 +176,8 @@ def _words(root: Schema, schema: Schema) -> str:
 
 
 def _nullable(schema: Schema) -> bool:
-    named = schema.get("type", [])
-    return "null" in named if isinstance(named, list) else any(
+    named = schema.get("type")
+    return (isinstance(named, list) and "null" in named) or any(
         one.get("type") == "null" for one in schema.get("anyOf", []))
 
 
@@ -247,27 +190,61 @@ def _constants(root: Schema, schema: Schema) -> list[str]:
     return [one[0] for one in found] if found and all(found) else []
 
 
-def types(schemas: dict[str, Schema], made_by: str) -> str:
-    """The module of Python's classes."""
-    classes: dict[str, Schema] = {}
-    for schema in schemas.values():
+def types(schemas: dict[str, Schema]) -> dict[str, str]:
+    """The modules of Python's classes by name: one for each kind, and one of shared parts."""
+    places: dict[str, list[str]] = {}
+    shapes: dict[str, Schema] = {}
+    for kind, schema in schemas.items():
         for name, part in {**schema.get("$defs", {}), schema["title"]: schema}.items():
-            shape = {"properties": part.get("properties"), "required": part.get("required")}
-            known = classes.setdefault(name, part)
-            assert shape == {key: known.get(key) for key in shape}, f"two classes {name}"
-    text = TYPES_TOP.format(made_by=made_by)
-    roots = {schema["title"]: schema for schema in schemas.values()}
-    for name in sorted(classes):
-        part = classes[name]
-        root = next(one for one in schemas.values()
-                    if one["title"] == name or name in one.get("$defs", {}))
-        if "properties" in part and _class_name(name) not in ("Schema",):
-            text += "\n" + _class(root, _class_name(name), part)
-    kinds = {kind: title for title, schema in roots.items()
-             for kind in _kinds(schema)}
-    shown = "{" + ", ".join(f'"{kind}": {title}' for kind, title in sorted(kinds.items())) + "}"
-    return text + TYPES_END.format(kinds=shown) if False else text + TYPES_END.replace(
-        "{kinds}", shown)
+            if "properties" not in part:
+                continue
+            shape = {key: part.get(key) for key in ("properties", "required")}
+            assert shapes.setdefault(name, shape) == shape, f"two classes {name}"
+            places.setdefault(name, []).append(kind)
+    home = {name: SHARED if len(kinds) > 1 else kinds[0].replace("-", "_")
+            for name, kinds in places.items()}
+    modules = {}
+    for module in sorted(set(home.values())):
+        names = sorted(name for name in home if home[name] == module)
+        kind = SHARED if module == SHARED else module.replace("_", "-")
+        root = schemas.get(kind) or {"$defs": {
+            name: part for schema in schemas.values()
+            for name, part in schema.get("$defs", {}).items()}}
+        modules[module] = _module(root, module, names, home)
+    modules["kinds"] = _kind_module(schemas)
+    return modules
+
+
+def _module(root: Schema, module: str, names: list[str], home: dict[str, str]) -> str:
+    about = "Parts that several kinds of results have." if module == SHARED else (
+        " ".join(root["description"].split("\n\n")[0].split()))
+    text = _doc(about)[4:].rstrip()[:-3] + f"\n\n{MADE}\n\"\"\"\n"
+    parts = {**root.get("$defs", {}), root.get("title", ""): root}
+    classes = "".join(f"\n{_class(root, _class_name(name), parts[name])}" for name in names)
+    text += "\nfrom __future__ import annotations\n\nfrom dataclasses import dataclass\n"
+    if "Any]" in classes:
+        text += "from typing import Any\n"
+    shared = sorted(_class_name(name) for name in home if home[name] == SHARED)
+    used = [name for name in shared if module != SHARED and _uses(classes, name)]
+    if used:
+        lines = "".join(f"    {name},\n" for name in used)
+        text += f"\nfrom sluice.results.{SHARED} import (\n{lines})\n"
+    return text + classes
+
+
+def _uses(classes: str, name: str) -> bool:
+    """Whether the type of a field names a class."""
+    return re.search(rf"^    \w+: .*\b{name}\b", classes, re.MULTILINE) is not None
+
+
+def _kind_module(schemas: dict[str, Schema]) -> str:
+    rows = [(kind, schema["title"], name) for name, schema in schemas.items()
+            for kind in _kinds(schema)]
+    imports = "".join(f"from sluice.results.{name} import {title}\n"
+                      for name, title in sorted({(name, title) for _, title, name in rows}))
+    table = "".join(f'    "{kind}": {title},\n' for kind, title, _ in sorted(rows))
+    return (f'"""The class of each `kind` of result.\n\n{MADE}\n"""\n\n{imports}\n'
+            f"KINDS: dict[str, type] = {{\n{table}}}\n")
 
 
 def _kinds(schema: Schema) -> list[str]:
@@ -332,3 +309,7 @@ def _type(root: Schema, schema: Any) -> str:
 
 def _only(schema: Schema) -> Schema:
     return next(one for one in schema["anyOf"] if one.get("type") != "null")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -64,5 +64,9 @@ class RunFolderError(Error):
     """A run folder cannot be read: something is missing, damaged or of another schema."""
 
 
+class ResultError(Error):
+    """A result lacks a field of its kind, or has one that its kind has not."""
+
+
 class ExperimentError(InputError):
     """An experiment's file cannot be read, or its runs do not give what it asks for."""

@@ -8,10 +8,11 @@ use sluice_stats::{Histogram, Summary, share};
 
 const PS_PER_NS: f64 = 1_000.0;
 
-/// The schema of [`Summary`], whose crate has nothing to do with schemas: figures of a distribution.
+/// Figures of a distribution, ns.
 #[derive(JsonSchema)]
 #[schemars(remote = "Summary", rename = "Summary_of_{Ns}")]
 #[expect(dead_code, reason = "only its schema is used")]
+// The schema of `Summary`, whose crate has nothing to do with schemas.
 pub(crate) struct SummarySchema<Ns> {
     /// Values.
     count: u64,

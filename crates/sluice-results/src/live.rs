@@ -60,7 +60,7 @@ pub struct LiveRun {
     pub place: String,
     /// What the device saw: only accesses that trap (`misses`).
     pub hits_visible: String,
-    /// How the program ended.
+    /// How the program ended: `{"code": N}`, or `{"signal": N}`.
     pub exit: Exit,
     /// What the device did.
     #[serde(flatten)]

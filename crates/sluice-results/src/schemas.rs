@@ -39,7 +39,7 @@ const fn kind<T: JsonSchema>(name: &'static str) -> ResultKind {
     ResultKind {
         name,
         schema: || {
-            let mut settings = SchemaSettings::draft2020_12();
+            let mut settings = SchemaSettings::draft2020_12().for_serialize();
             settings
                 .transforms
                 .push(Box::new(RecursiveTransform(close)));

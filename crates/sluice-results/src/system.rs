@@ -110,7 +110,7 @@ pub struct SystemResult {
     /// The program that QEMU executed, and its arguments. Only of such a one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// How the program ended. Only of one that QEMU executed.
+    /// How the program ended: `{"code": N}`, or `{"signal": N}`. Only of one that QEMU executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// What the guest said. Only with `sluice vm --simulate --demo`.

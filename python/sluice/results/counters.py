@@ -1,0 +1,138 @@
+"""Every counter of a process, by its name in the statistics block (`counters` of `sluice ctl
+    stats --json`, and `sluice_ctl_counter`).
+
+Made by `make docs` from the schemas of docs/reference/schema; do not edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterValues:
+    """Every counter of a process, by its name in the statistics block (`counters` of `sluice ctl
+    stats --json`, and `sluice_ctl_counter`)."""
+    bad_blocks: int
+    """Blocks taken out of use after a failed program or erase."""
+    cached_pages: int
+    """Pages in the cache or on their way there."""
+    clean_write_backs: int
+    """Pages that cost a NAND program when they left although nothing was written to them
+    (`cache.write_back = all`)."""
+    command_evictions: int
+    """Pages that evict commands took out of the cache."""
+    command_prefetches: int
+    """Pages that prefetch commands brought in."""
+    commands: int
+    """Commands of the control ring that were answered."""
+    commands_refused: int
+    """Of the commands answered, those that were malformed or refused as a whole."""
+    device_full: int
+    """Mappings refused because the device was full."""
+    dirty_evictions: int
+    """Of the evictions, those of pages that had been written; each costs a NAND program."""
+    entry_ns: int
+    """Cost of a trap before the runtime sees it, ns, as calibrated at the start."""
+    erases: int
+    """Blocks erased."""
+    evictions: int
+    """Pages that left the cache to make room."""
+    exit_ns: int
+    """Cost from the runtime's last act to the program's next instruction, ns, likewise."""
+    flash_programs: int
+    """NAND pages programmed, those of garbage collection included."""
+    flash_reads: int
+    """NAND pages read, those of garbage collection included."""
+    flushes: int
+    """NAND programs because of flush and evict commands."""
+    forced_writes: int
+    """Posted operations that went before later reads because the queue of their die was full."""
+    forks: int
+    """Forks of the program."""
+    gc_moves: int
+    """Valid pages that garbage collection moved."""
+    host_pages: int
+    """Pages that left the device because their protection was changed."""
+    host_programs: int
+    """NAND pages programmed because the host's writes asked for it."""
+    kernel_faults: int
+    """System calls that met a missing page in signal mode and were tried again."""
+    last_trap_ns: int
+    """Nanoseconds since the start of the runtime at the last trap."""
+    late: int
+    """Misses that ended over 1 µs after the moment that the model asked for."""
+    misses: int
+    """Traps on a page that was not in the cache."""
+    parts_dram_ps: int
+    """In the device's DRAM (`cache.hit_latency`)."""
+    parts_flash_gc_ps: int
+    """Waiting behind garbage collection."""
+    parts_flash_queue_ps: int
+    """Waiting for a die or channel behind other work."""
+    parts_flash_service_ps: int
+    """Sensing and transfer in the flash array."""
+    parts_indexing_ps: int
+    """Finding out where the page is (`cache.index_latency`, `write_log.index_latency`)."""
+    parts_merge_ps: int
+    """Waiting for a page that was on its way already."""
+    parts_protocol_ps: int
+    """On the CXL link (`device.protocol_latency`)."""
+    parts_stall_ps: int
+    """Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, or for a
+    free buffer of the write log."""
+    pinned: int
+    """Evictions that the kernel refused because it had pinned the page."""
+    pinned_errno: int
+    """The kernel's error at the last such refusal; 0 when there was none."""
+    pinned_pages: int
+    """Pages that are pinned."""
+    pins: int
+    """Pages that were pinned, each time one was."""
+    placed_bytes: int
+    """Bytes of device memory that the program had mapped, at its end."""
+    policy_refused: int
+    """Answers of a policy from outside that broke its contract. FIFO decided instead."""
+    prefetch_dropped: int
+    """Prefetches given up because no MSHR entry was free or no page could leave."""
+    prefetch_issued: int
+    """Pages that the prefetcher brought in."""
+    prefetch_late: int
+    """Of the prefetched pages that were used, those still on their way at the access."""
+    prefetch_unused: int
+    """Prefetched pages that left without an access."""
+    prefetch_used: int
+    """Prefetched pages that were accessed before they left."""
+    private_dax: int
+    """Private mappings of the DAX file, which stay outside the device."""
+    read_retries: int
+    """Senses of NAND pages that were repeated because the data was not right."""
+    reserved_bytes: int
+    """Bytes of the device that the program held without access to them, at its end."""
+    sampled_mapped: int
+    """Sum of the mapped pages at the end of each window."""
+    sampled_pages: int
+    """Sampled pages whose window is over."""
+    sampled_touched: int
+    """Sampled pages that the program touched within their window."""
+    sampled_window_ns: int
+    """Sum of the windows of sampled pages, ns."""
+    shared_bytes: int
+    """Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min` at
+    least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM."""
+    soft: int
+    """Traps on a page in the cache: prefetched, sampled, or in flight for another thread."""
+    spurious: int
+    """Faults on a page that was mapped by the time they were looked at."""
+    suspensions: int
+    """Programs and erases that were suspended for a read, each time they were."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
+    trims: int
+    """Pages that the program gave back (`munmap`, `MADV_DONTNEED`) or discarded."""
+    tunes: int
+    """Times that parameters were changed. `config` has those of the start."""
+    wear_moves: int
+    """Pages that static wear levelling moved. They are also `gc_moves`."""
+    writes_refused: int
+    """Writes refused because the flash is worn out. A warning says so as well."""

@@ -1,0 +1,228 @@
+"""Parts that several kinds of results have.
+
+Made by `make docs` from the schemas of docs/reference/schema; do not edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """What a device's cache did."""
+    clean_write_backs: int
+    """Pages that cost a NAND program when they left although nothing was written to them
+    (`cache.write_back = all`)."""
+    dirty_evictions: int
+    """Of the evictions, those of pages that had been written; each costs a NAND program."""
+    evictions: int
+    """Pages that left the cache to make room."""
+    hit_ratio: float | None
+    """hits ÷ (hits + misses), of those that the device knows."""
+    hits: int
+    """Hits that the device knows of. `hits_are` says which these are."""
+    hits_are: str
+    """Which hits the device knows of, in words."""
+    misses: int
+    """Accesses that went to flash."""
+    optimum_misses: int | None
+    """Misses of Belady's optimum on all accesses: no policy has fewer without prefetching. `null`
+    without `sluice sim --bound`, which alone keeps every access."""
+    policy_refused: int
+    """Answers of a policy from outside that broke its contract. FIFO decided instead."""
+    prefetch_accuracy: float | None
+    """prefetch_used ÷ prefetch_issued."""
+    prefetch_coverage: float | None
+    """prefetch_used ÷ (prefetch_used + misses): would-be misses that a prefetch took away."""
+    prefetch_dropped: int
+    """Prefetches given up because no MSHR entry was free or no page could leave."""
+    prefetch_issued: int
+    """Pages that the prefetcher brought in."""
+    prefetch_late: int
+    """Of the prefetched pages that were used, those still on their way at the access."""
+    prefetch_timeliness: float | None
+    """(prefetch_used − prefetch_late) ÷ prefetch_used."""
+    prefetch_unused: int
+    """Prefetched pages that left without an access."""
+    prefetch_used: int
+    """Prefetched pages that were accessed before they left."""
+    sampled: Sampled | None
+    """The hit ratio by sampling (`sluice run --sample-hits`). `null` without samples, and in a
+    simulation, which has no need of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceParts:
+    """The modelled time of an access that the device saw, by cause, on average, ns. The parts add
+    up to the whole. `null` where there was no access."""
+    dram: float | None
+    """In the device's DRAM (`cache.hit_latency`)."""
+    flash_gc: float | None
+    """Waiting behind garbage collection."""
+    flash_queue: float | None
+    """Waiting for a die or channel behind other work."""
+    flash_service: float | None
+    """Sensing and transfer in the flash array."""
+    indexing: float | None
+    """Finding out where the page is (`cache.index_latency`, `write_log.index_latency`)."""
+    merge: float | None
+    """Waiting for a page that was on its way already."""
+    protocol: float | None
+    """On the CXL link (`device.protocol_latency`)."""
+    stall: float | None
+    """Waiting to be taken in: for an MSHR entry, for a page of the set that can leave, or for a
+    free buffer of the write log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flash:
+    """What the flash behind the cache did."""
+    bad_blocks: int
+    """Blocks taken out of use after a failed program or erase."""
+    erases: int
+    """Blocks erased."""
+    erases_of_a_line: LineErases | None
+    """Erases of lines (a block, or a superblock), of the device's whole life. `null` live, where
+    the device keeps them to itself."""
+    factory_bad_blocks: int
+    """Blocks that were bad when the device was made and never used (`nand.bad_blocks`)."""
+    forced_writes: int
+    """Posted operations that went before later reads because the queue of their die was full."""
+    gc_moves: int
+    """Valid pages that garbage collection moved."""
+    programs: int
+    """NAND pages programmed, those of garbage collection included."""
+    read_only: bool | None
+    """Whether the device has come to its end, and refuses writes. `null` live, where only
+    `writes_refused` shows it."""
+    read_retries: int
+    """Senses of NAND pages that were repeated because the data was not right."""
+    reads: int
+    """NAND pages read, those of garbage collection included."""
+    suspensions: int
+    """Programs and erases that were suspended for a read, each time they were."""
+    wear_moves: int
+    """Pages that static wear levelling moved. They are also `gc_moves`."""
+    write_amplification: float | None
+    """Programs ÷ programs that the host's writes asked for."""
+    writes_refused: int
+    """Writes refused because the flash is worn out. A warning says so as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """What a guest of `sluice vm --demo` said."""
+    command: str
+    """What it ran."""
+    kernel: str | None
+    """Release of the guest's kernel. `null` if it did not come up."""
+    output: dict[str, Any] | None
+    """The JSON object on the last line of what the command printed. `null` without one."""
+    outputs: list[dict[str, Any]]
+    """Every JSON object that it printed, a line each."""
+    status: int | None
+    """How the command ended. `null` if it did not."""
+    topology: list[str]
+    """Lines of `numactl -H`, `daxctl list` or `cxl list` in the guest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineErases:
+    """How evenly lines (a block, or a superblock) were erased."""
+    least: int
+    """Of the least worn line."""
+    most: int
+    """Of the most worn line."""
+    total: int
+    """Of all lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """How many of the 64-byte lines of pages were used."""
+    touched_of_evicted: list[int]
+    """Pages that left to make room, by the number of lines accessed."""
+    written_of_programmed: list[int]
+    """Programs of cached pages, by the number of lines stored to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """The hit ratio by sampling: of the distinct pages that a program uses within a window, the
+    share that was in the cache."""
+    cached_pages_used_per_window: float
+    """Estimate of the cached pages used within a window: share touched × mapped pages."""
+    hit_ratio: float | None
+    """Of the distinct pages used within a window, the share that was cached."""
+    misses_per_window: float | None
+    """Misses in as long a time as a window. `null` before the first trap."""
+    pages: int
+    """Cached pages that were taken away to see whether they are used."""
+    touched: int
+    """Of the pages taken away, those that were touched within their window."""
+    window_s: float
+    """Mean window, s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Accesses that the device saw, each attributed once."""
+    cache: int
+    """In the cache."""
+    flash: int
+    """Behind the cache."""
+    merge: int
+    """On its way into the cache for an earlier access or a prefetch."""
+    stalled: int
+    """Of `cache`, `merge` and `flash`, those that had to wait to be taken in."""
+    write_log: int
+    """In the write log: every store, if there is one, and loads of a line in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryOfDouble:
+    """Figures of a distribution, ns."""
+    count: int
+    """Values."""
+    max: float
+    """Largest value, exact."""
+    mean: float
+    """Mean. Live it is exact."""
+    p50: float
+    """Median, to within 0.4 % like the other percentiles."""
+    p90: float
+    """90th percentile."""
+    p99: float
+    """99th percentile."""
+    p999: float
+    """99.9th percentile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteLog:
+    """What the write log did."""
+    appends: int
+    """Lines appended: every store, and every line of a page that the host gives back."""
+    compaction_reads: int
+    """Pages that compaction had to read first."""
+    compactions: int
+    """Buffers compacted."""
+    dropped: int
+    """Lines of pages that were discarded, taken by the host or written as a whole, and so left
+    the log."""
+    hits: int
+    """Loads that found their line in the log."""
+    index_bytes_max: int
+    """The most memory that the log's index needed, bytes: 16 for a page, 4 for a slot."""
+    lines_flushed: int
+    """Lines that the programmed pages carried."""
+    pages_flushed: int
+    """Pages that compaction programmed."""
+    stall_ns: float
+    """How long appends waited for a free buffer, all together, ns."""
+    stalls: int
+    """Appends that had to wait until a buffer was free."""
+    superseded: int
+    """Appends of a line that its buffer already had, so that the older copy is never flushed."""

@@ -1,0 +1,260 @@
+"""A program, or a guest, on the emulated device (`sluice run`, `sluice vm`).
+
+Made by `make docs` from the schemas of docs/reference/schema; do not edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sluice.results.parts import (
+    Cache,
+    DeviceParts,
+    Flash,
+    Guest,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """What commands of the control ring did."""
+    answered: int
+    """Commands of the control ring that were answered."""
+    evicted: int
+    """Pages that evict commands took out of the cache."""
+    flushed: int
+    """NAND programs because of flush and evict commands."""
+    pinned: int
+    """Pages that were pinned, each time one was."""
+    prefetched: int
+    """Pages that prefetch commands brought in."""
+    refused: int
+    """Of the commands answered, those that were malformed or refused as a whole."""
+    settings_changed: int
+    """Times that parameters were changed. `config` has those of the start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFigures:
+    """What the host did for the program."""
+    entry_ns: int
+    """Cost of a trap before the runtime sees it, ns, as calibrated at the start."""
+    exit_ns: int
+    """Cost from the runtime's last act to the program's next instruction, ns, likewise."""
+    forks: int
+    """Forks of the program."""
+    kernel_faults: int
+    """System calls that met a missing page in signal mode and were tried again."""
+    programs_outside: int
+    """Programs that were started, by whichever process, and that the preload library did not
+    reach: statically linked, set-user-ID, of another machine or C library, or without
+    `LD_PRELOAD`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """Misses that the runtime could not serve in time."""
+    count: int
+    """Misses that ended over 1 µs after the moment that the model asked for."""
+    ratio: float | None
+    """Their share of the misses that were timed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRun:
+    """A program, or a guest, on the emulated device (`sluice run`, `sluice vm`). The figures are
+    those of the program itself: of the process that was started, and of its last image if it
+    called `exec`. Its children have their own lines in `processes`."""
+    cache: Cache
+    """What the device's cache did."""
+    command: list[str]
+    """The program and its arguments."""
+    commands: Commands
+    """What commands of the [control ring](../control-ring.md) did."""
+    config: dict[str, str]
+    """Every parameter of the device as resolved, by key, as text."""
+    device: str
+    """The device's preset or file, as named on the command line."""
+    exit: dict[str, int]
+    """How the program ended: `{"code": N}`, or `{"signal": N}`."""
+    flash: Flash
+    """What the flash did."""
+    guest: Guest | None = None
+    """What the guest said. Only with `sluice vm --demo`."""
+    hits_visible: str
+    """What the device saw: only accesses that trap (`misses`)."""
+    host: HostFigures
+    """What the host did for the program."""
+    kernel: str
+    """Release of the kernel."""
+    kind: str
+    """Which kind of result this is."""
+    late: Late
+    """Misses that the runtime could not serve in time."""
+    latency_ns: MissLatency
+    """Latencies of misses, ns."""
+    latency_parts_ns: DeviceParts
+    """The modelled time of a trap, by cause, on average, ns."""
+    memory: Memory
+    """What the program did with device memory."""
+    place: str
+    """`heap` or `dax:PATH`; of a guest `guest:` and how the device is attached."""
+    processes: list[ProcessResult]
+    """Every process and every program image, in order of start."""
+    schema: str
+    """Version of the fields."""
+    seed: int
+    """Seed of every random stream."""
+    trap_kinds: TrapKinds
+    """Traps by kind."""
+    trap_mode: str
+    """`event` or `signal`."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
+    version: str
+    """Version of Sluice."""
+    vm: Machine | None = None
+    """The guest's machine. Only of `sluice vm`."""
+    wall_s: float
+    """From the start of the program to its end, s."""
+    workload: WorkloadFigures | None = None
+    """The figures of the guest's command alone, without the boot. Only with `sluice vm
+    --demo`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The machine of a guest with an emulated device."""
+    accelerator: str
+    """`tcg` or `kvm`."""
+    attach: str
+    """How the device is attached: `numa`, `dax` or `cxl`."""
+    cpus: int
+    """CPUs that it may have at most."""
+    direct: bool
+    """Whether the guest's accesses reach a cached page without QEMU."""
+    emulated: bool
+    """`false` with `--baseline`: there was no device, the fields of a live run are empty, and
+    there is no `workload`."""
+    hardware: bool
+    """Whether the processor itself executes the guest: KVM, and one that does not interpret."""
+    memory_bytes: int
+    """The guest's memory besides the device, bytes."""
+    qemu: str
+    """Version of QEMU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What the program did with device memory."""
+    device_full: int
+    """Mappings refused because the device was full."""
+    host_pages: int
+    """Pages that left the device because their protection was changed."""
+    pinned: int
+    """Evictions that the kernel refused because it had pinned the page."""
+    pinned_errno: int
+    """The kernel's error at the last such refusal; 0 when there was none."""
+    placed_bytes: int
+    """Bytes of device memory that the program had mapped, at its end."""
+    private_dax: int
+    """Private mappings of the DAX file, which stay outside the device."""
+    reserved_bytes: int
+    """Bytes of the device that the program held without access to them, at its end."""
+    shared_bytes: int
+    """Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min` at
+    least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM."""
+    trims: int
+    """Pages that the program gave back (`munmap`, `MADV_DONTNEED`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissLatency:
+    """Latencies of the misses of a program."""
+    achieved: SummaryOfUint64
+    """What the program waited, ns: from the fault as the runtime sees it to the call that maps
+    the page, plus `host.entry_ns` and `host.exit_ns`. The same misses as `modelled`."""
+    modelled: SummaryOfUint64
+    """What the model asked for, ns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessResult:
+    """A process of a run, or one program image of it."""
+    command: list[str]
+    """Command line."""
+    dirty_evictions: int
+    """Of the evictions, those of pages that had been written."""
+    ended: bool
+    """It ran to its end. Otherwise it was killed, ended by `_exit`, or became another image."""
+    evictions: int
+    """Pages that left the cache to make room."""
+    forked: bool
+    """It came from a fork without `exec`."""
+    image: int
+    """0, and one more after each `exec`."""
+    late: int
+    """Misses that ended over 1 µs after the moment that the model asked for."""
+    latency_ns: MissLatency
+    """Latencies of its misses, ns."""
+    misses: int
+    """Traps on a page that was not in the cache."""
+    pid: int
+    """Process id."""
+    placed_bytes: int
+    """Bytes of device memory that it had mapped, at its end."""
+    shared_bytes: int
+    """Bytes of shared memory that it mapped, all together."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryOfUint64:
+    """Figures of a distribution, ns."""
+    count: int
+    """Values."""
+    max: int
+    """Largest value, exact."""
+    mean: float
+    """Mean. Live it is exact."""
+    p50: int
+    """Median, to within 0.4 % like the other percentiles."""
+    p90: int
+    """90th percentile."""
+    p99: int
+    """99th percentile."""
+    p999: int
+    """99.9th percentile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrapKinds:
+    """Traps by kind."""
+    miss: int
+    """Traps on a page that was not in the cache."""
+    soft: int
+    """Traps on a page in the cache: prefetched, sampled, or in flight for another thread."""
+    spurious: int
+    """Faults on a page that was mapped by the time they were looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFigures:
+    """The figures of a guest's command."""
+    cache: Cache
+    """What the device's cache did."""
+    flash: Flash
+    """What the flash did."""
+    late: Late
+    """Misses that the runtime could not serve in time."""
+    latency_ns: MissLatency
+    """Latencies of misses, ns."""
+    latency_parts_ns: DeviceParts
+    """The modelled time of a trap, by cause, on average, ns."""
+    trap_kinds: TrapKinds
+    """Traps by kind."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
+    wall_s: float | None
+    """How long the command took, on the host, s. `null` if it did not end."""

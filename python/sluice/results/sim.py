@@ -1,0 +1,72 @@
+"""A workload on a simulated device (`sluice sim`).
+
+Made by `make docs` from the schemas of docs/reference/schema; do not edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sluice.results.parts import (
+    Cache,
+    DeviceParts,
+    Flash,
+    Lines,
+    Served,
+    SummaryOfDouble,
+    WriteLog,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessLatency:
+    """Latencies of the accesses of a simulation."""
+    accesses: SummaryOfDouble
+    """Every access, hits too, ns."""
+    modelled: SummaryOfDouble
+    """What the model asked for, misses and merges, ns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimResult:
+    """A workload on a simulated device (`sluice sim`)."""
+    accesses: int
+    """Accesses issued."""
+    cache: Cache
+    """What the device's cache did."""
+    config: dict[str, str]
+    """Every parameter of the device as resolved, by key, as text."""
+    device: str
+    """The device's preset or file, as named on the command line."""
+    flash: Flash
+    """What the flash did."""
+    hash: str
+    """Of the whole result: two runs with the same input have the same."""
+    hits_visible: str
+    """What the device saw: `all` accesses, or only those that trap (`misses`)."""
+    kind: str
+    """Which kind of result this is."""
+    latency_ns: AccessLatency
+    """Latencies, ns."""
+    latency_parts_ns: DeviceParts
+    """The modelled time of an access that the device saw, by cause, on average, ns."""
+    lines: Lines | None
+    """Lines of the pages that left. `null` without `cache.track_lines = yes`."""
+    mapped_hits: int
+    """Accesses to mapped pages, which the device did not see."""
+    schema: str
+    """Version of the fields."""
+    seed: int
+    """Seed of every random stream."""
+    served: Served
+    """Where accesses were served."""
+    sim_time_s: float
+    """Simulated time, s."""
+    traps: int
+    """Accesses to pages that were not mapped."""
+    version: str
+    """Version of Sluice."""
+    workload: str
+    """The access pattern, or `trace:` and the file."""
+    write_log: WriteLog | None
+    """What the write log did. `null` without one."""

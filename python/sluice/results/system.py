@@ -1,0 +1,404 @@
+"""A program on a simulated host with its device (`sluice sim --system`, `sluice run
+    --simulate`).
+
+Made by `make docs` from the schemas of docs/reference/schema; do not edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sluice.results.parts import (
+    Cache,
+    DeviceParts,
+    Flash,
+    Guest,
+    Lines,
+    Served,
+    WriteLog,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amat:
+    """Mean time of an access that left the processor and was not replayed later, ns. The parts
+    add up."""
+    accesses: int
+    """How many accesses these are."""
+    device_dram: float | None
+    """In the device's DRAM."""
+    flash: float | None
+    """In flash, waiting for it included."""
+    host_demand: float | None
+    """Mean time of the accesses of host memory that somebody asked for, reads and stores that
+    miss, without lines written back: SkyByte's AMAT of DRAM-Only. No part of the total."""
+    host_dram: float | None
+    """In host memory."""
+    indexing: float | None
+    """Finding out where the page is in the device."""
+    protocol: float | None
+    """On the link."""
+    total: float | None
+    """The whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """Where the cores' time went, as shares of it."""
+    compute: float | None
+    """In cycles that issue an instruction other than a load or store (SkyByte section II-C)."""
+    idle: float | None
+    """Without a thread to run."""
+    memory: float | None
+    """In cycles in which nothing but memory instructions goes on."""
+    switching: float | None
+    """In context switches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """A distribution with its histogram."""
+    count: int
+    """Values."""
+    histogram: list[tuple[int, int]]
+    """Pairs of nanoseconds (the middle of a bucket) and count, of each bucket that has any."""
+    max: float
+    """Largest value, exact."""
+    mean: float
+    """Mean. Live it is exact."""
+    p50: float
+    """Median, to within 0.4 % like the other percentiles."""
+    p90: float
+    """90th percentile."""
+    p99: float
+    """99th percentile."""
+    p999: float
+    """99.9th percentile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """A program that QEMU executed (`sluice run --simulate`, `sluice vm --simulate`)."""
+    accesses: int
+    """Loads and stores that QEMU told of."""
+    device_bytes: int
+    """Of the pages touched, those on the device, in bytes."""
+    footprint_bytes: int
+    """The pages that it has touched, in bytes."""
+    instructions: list[int]
+    """Instructions that QEMU has executed, by CPU."""
+    threads: int
+    """CPUs of QEMU's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelProgram:
+    """A kernel of Sluice's."""
+    checked: bool
+    """Whether the last round was compared with a plain computation (`--check`). A difference is
+    an error."""
+    footprint_bytes: int
+    """Its memory, bytes."""
+    kernel: str
+    """Its name."""
+    parameters: dict[str, str]
+    """The kernel's own parameters, by key, as text."""
+    rounds: int
+    """Rounds that all threads have finished, warm-up included."""
+    seed: int
+    """The seed of its data."""
+    threads: int
+    """Its threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A level of caches."""
+    hits: int
+    """Look-ups that found their line."""
+    merges: int
+    """Of the misses, those to a line on its way already."""
+    misses: int
+    """Look-ups that did not find their line."""
+    mpki: float | None
+    """Misses in a thousand instructions."""
+    mshr_wait_ns: float
+    """Time that misses waited for an MSHR, all together, ns."""
+    write_backs: int
+    """Lines written to the level below."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """Caches of all cores together."""
+    l1: Level
+    """The L1 caches."""
+    l2: Level
+    """The L2 caches."""
+    l3: Level
+    """The L3 cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What went over the link to the device."""
+    bytes_from_device: int
+    """Bytes of lines from the device."""
+    bytes_to_device: int
+    """Bytes of lines to the device."""
+    gb_s_from_device: float | None
+    """Bytes from the device in a second, in 10^9."""
+    gb_s_to_device: float | None
+    """Bytes to the device in a second, in 10^9."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """Pages that moved between host memory and device."""
+    buffer_device: int
+    """Accesses to a page under way whose line was still in the device."""
+    buffer_full: int
+    """Promotions given up for want of an entry of the look-aside buffer."""
+    buffer_host: int
+    """Accesses to a page under way whose line had already moved."""
+    demotions: int
+    """Pages moved back."""
+    device: MigrationCounts
+    """The device's side."""
+    dirty_demotions: int
+    """Of the demotions, those that had to be written."""
+    no_room: int
+    """Promotions given up for want of host memory."""
+    promotions: int
+    """Pages moved to host memory."""
+    samples: int
+    """Faults taken for sampling (`migration.policy = tpp`)."""
+    shootdowns: int
+    """TLB shootdowns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationCounts:
+    """What the device gave and got."""
+    fills: int
+    """Of the pages given back, those that came into the device's cache and were not there."""
+    given: int
+    """Pages that the device got back."""
+    programs: int
+    """Of the pages given back, those that were programmed at once: written through, or around the
+    cache."""
+    taken: int
+    """Pages that host memory took from the device."""
+    taken_dirty: int
+    """Of the pages taken, those of which flash had an older copy or none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A stretch of a run."""
+    accesses: int
+    """Accesses that left the processor."""
+    flash: int
+    """Accesses that waited for flash."""
+    instructions: int
+    """Instructions retired."""
+    programs: int
+    """NAND programs."""
+    promotions: int
+    """Pages promoted."""
+    switches: int
+    """Context switches."""
+    t_s: float
+    """When it ended, from the beginning of the measured part, s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A phase that a kernel names."""
+    cache_hit_ratio: float | None
+    """cache_hits ÷ (cache_hits + cache_misses)."""
+    cache_hits: int
+    """Accesses that the device's cache had."""
+    cache_misses: int
+    """Accesses that the device's cache did not have, pages on their way included."""
+    instructions: int
+    """Instructions of all times."""
+    requests: Requests
+    """Accesses that left the processor."""
+    shortest_s: float
+    """Simulated time of the shortest, s."""
+    time_s: float
+    """Simulated time of all of them, s."""
+    times: int
+    """How often it ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestShares:
+    """Kinds of accesses that left the processor, as shares of all."""
+    h_r: float | None
+    """Reads of host memory."""
+    h_w: float | None
+    """Writes of host memory."""
+    s_r_h: float | None
+    """Reads that the device had in its DRAM."""
+    s_r_m: float | None
+    """Reads that had to wait for flash."""
+    s_w: float | None
+    """Writes to the device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """Accesses that left the processor, by the names of SkyByte's Figure 16."""
+    h_r: int
+    """Reads of host memory (H-R)."""
+    h_w: int
+    """Writes of host memory (H-W)."""
+    s_r_h: int
+    """Reads that the device had in its DRAM (S-R-H)."""
+    s_r_m: int
+    """Reads that had to wait for flash (S-R-M)."""
+    s_w: int
+    """Writes to the device (S-W)."""
+    shares: RequestShares
+    """The five as shares of the total."""
+    total: int
+    """All five."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedMachine:
+    """The machine of a guest whose device is simulated."""
+    accelerator: str
+    """`tcg`."""
+    cpus: int
+    """CPUs that it may have at most."""
+    memory_bytes: int
+    """The guest's memory besides the device, bytes."""
+    node_bytes: int
+    """The device's size, bytes."""
+    qemu: str
+    """Version of QEMU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemResult:
+    """A program on a simulated host with its device (`sluice sim --system`, `sluice run
+    --simulate`). Counts are of the measured part, without the warm-up, but `lines`,
+    `flash.read_only` and `flash.erases_of_a_line`, which are of the device's whole life."""
+    amat_ns: Amat
+    """Mean time of an access that left the processor and was not replayed later, ns (SkyByte
+    Figure 17)."""
+    bound: Bound
+    """Where the cores' time went."""
+    cache: Cache
+    """What the device's cache did."""
+    command: list[str] | None = None
+    """The program that QEMU executed, and its arguments. Only of such a one."""
+    config: dict[str, str]
+    """Every parameter of the host and its device, by key, as text, at the sizes that were
+    simulated: divided by `scale`."""
+    exit: dict[str, int] | None = None
+    """How the program ended: `{"code": N}`, or `{"signal": N}`. Only of one that QEMU
+    executed."""
+    flash: Flash
+    """What the flash did."""
+    flash_read_ns: Distribution
+    """NAND reads that loads waited for, ns (SkyByte Table III)."""
+    guest: Guest | None = None
+    """What the guest said. Only with `sluice vm --simulate --demo`."""
+    hash: str
+    """Of the whole run: two runs with the same input have the same."""
+    instructions: int
+    """Instructions retired."""
+    ipc: float | None
+    """Instructions in a cycle of one core."""
+    kind: str
+    """Which kind of result this is."""
+    latency_ns: Distribution
+    """Times of the accesses of `amat_ns`, ns (SkyByte Figure 3)."""
+    latency_parts_ns: DeviceParts
+    """The modelled time of an access that the device saw, by cause, on average, ns."""
+    levels: Levels
+    """Caches of all cores together."""
+    lines: Lines | None
+    """Lines of the pages that left. `null` without `cache.track_lines = yes`."""
+    link: Link
+    """What went over the link to the device."""
+    loads: int
+    """Loads retired."""
+    long_delays: int
+    """Reads answered with a long-delay message."""
+    migration: Migration
+    """Pages that moved between host memory and device."""
+    phases: dict[str, Phase]
+    """By name, what went on between the barriers of each phase that the kernel names. One under
+    way when counting began or ended is left out."""
+    program: KernelProgram | TraceProgram | Executed
+    """What ran."""
+    requests: Requests
+    """Accesses that left the processor."""
+    scale: int
+    """What the program's memory and the capacities were divided by."""
+    schema: str
+    """Version of the fields."""
+    seed: int
+    """Seed of every random stream but the program's."""
+    served: Served
+    """Where accesses that the device saw were served."""
+    squashed: int
+    """Instructions given up at a switch, to be executed again."""
+    start: str
+    """Where the program's pages are before it begins: `empty` all in flash, `full` in host memory
+    and device cache as far as those have room, `others` in flash while both are full of other
+    pages (`host.start`), `host` all in host memory. A trace and `run --simulate` begin `empty`
+    unless `--set host.start` says otherwise, kernels as their system does."""
+    stores: int
+    """Stores retired."""
+    switches: int
+    """Context switches."""
+    system: str
+    """Name or file of the system, as named on the command line."""
+    time_s: float
+    """Simulated time, s."""
+    timeline: list[Moment]
+    """With `--timeline`, a row for each stretch that is over; otherwise empty."""
+    tlb: Tlb
+    """The TLBs of all cores together."""
+    version: str
+    """Version of Sluice."""
+    vm: SimulatedMachine | None = None
+    """The guest's machine. Only with `sluice vm --simulate`."""
+    warmup_instructions: int
+    """Instructions before counting began, as asked for."""
+    workload: str
+    """The kernel, as named on the command line, or `trace:` and the file, or a command line."""
+    write_log: WriteLog | None
+    """What the write log did. `null` without one."""
+    write_ratio: float | None
+    """stores ÷ (loads + stores)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tlb:
+    """The TLBs of all cores together."""
+    misses: int
+    """Accesses to a page that the TLB did not have."""
+    mpki: float | None
+    """Misses in a thousand instructions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceProgram:
+    """A recorded trace (`sluice sim --system --trace`)."""
+    command: str
+    """What was recorded."""
+    filter: str | None
+    """What kept accesses out of the trace. `null` if nothing did."""
+    footprint_bytes: int
+    """Its memory, bytes."""
+    threads: int
+    """CPUs that make accesses."""
+    trace: str
+    """`trace:` and the file."""
