@@ -1,5 +1,7 @@
 //! `sluice trace`, and traces as workloads of `sluice sim`, as a user runs them.
 
+mod schema;
+
 use serde_json::Value;
 use sluice_streams::parse_spec;
 use sluice_testkit::child;
@@ -18,7 +20,7 @@ fn object(words: &[&str]) -> Value {
     let told = sluice(words);
     let errors = String::from_utf8_lossy(&told.stderr);
     assert_eq!(told.status.code(), Some(0), "{words:?}: {errors}");
-    serde_json::from_slice(&told.stdout).expect("one JSON object")
+    schema::checked(&told.stdout)
 }
 
 /// The one line of a command that cannot do what it is asked.

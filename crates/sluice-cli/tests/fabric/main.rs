@@ -2,6 +2,8 @@
 
 mod replay;
 mod run;
+#[path = "../schema/mod.rs"]
+mod schema;
 
 use sluice_testkit::child;
 use std::process::Output;

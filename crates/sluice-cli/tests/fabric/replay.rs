@@ -8,7 +8,7 @@ fn run(words: &[&str]) -> Value {
     let output = sluice(&[&["fabric", "run", "esf"], words, &short].concat());
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{message}");
-    serde_json::from_slice(&output.stdout).expect("one object")
+    crate::schema::checked(&output.stdout)
 }
 
 fn refusal(words: &[&str]) -> String {

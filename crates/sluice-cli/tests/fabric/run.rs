@@ -11,7 +11,7 @@ fn run(words: &[&str]) -> Value {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    serde_json::from_slice(&output.stdout).expect("one object")
+    crate::schema::checked(&output.stdout)
 }
 
 fn number(object: &Value, place: &str) -> f64 {

@@ -15,6 +15,8 @@ mod output;
 mod outside;
 mod parity;
 mod real_programs;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod sessions;
 mod signals;
 mod sluice;

@@ -101,7 +101,7 @@ impl Outcome {
     /// The object on the last line of standard output.
     pub fn json(&self) -> Value {
         let line = self.stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON at the end: {e}\n{self:#?}"))
+        crate::schema::checked(line.as_bytes())
     }
 
     /// What stands before it: the program's own.

@@ -4,4 +4,6 @@ mod fidelity;
 mod guest;
 mod record;
 mod rig;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod simulate;

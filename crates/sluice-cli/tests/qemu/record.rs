@@ -72,7 +72,7 @@ fn a_filter_passes_what_lists_of_lines_pass() {
         Some("L1=4KiB/4,L2=16KiB/8")
     );
     assert_eq!(reader.header().granularity, 64);
-    let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let said = crate::schema::checked(&out.stdout);
     assert_eq!(said["accesses"], ours.len());
     assert_eq!(said["accesses_seen"], accesses(&all).len());
     assert_eq!(out.status.code(), Some(40), "the program's own status");

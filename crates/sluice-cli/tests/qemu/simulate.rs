@@ -1,6 +1,7 @@
 //! `sluice run --simulate`: programs on simulated hosts while QEMU executes them.
 
 use crate::rig::{compile, plain, record, sluice};
+use crate::schema;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -18,7 +19,7 @@ fn object(args: &[&str], program: &Path) -> Value {
     let out = simulate(args, &[&program.to_string_lossy()]);
     let stdout = String::from_utf8_lossy(&out.stdout);
     let last = stdout.lines().last().unwrap_or_default();
-    serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {out:?}"))
+    schema::checked(last.as_bytes())
 }
 
 fn number(object: &Value, place: &str) -> f64 {

@@ -1,5 +1,6 @@
 //! The command, and what it prints.
 
+use crate::schema;
 use serde_json::Value;
 use sluice_testkit::child;
 use std::process::{Command, Output};
@@ -34,7 +35,7 @@ pub fn object(system: &str, more: &[&str]) -> Value {
     let output = sim(system, &[small, more, &["--json"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    schema::checked(&output.stdout)
 }
 
 /// What is refused, in one line and with status 2.

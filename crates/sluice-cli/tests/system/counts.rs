@@ -1,6 +1,7 @@
 //! What is counted: does it add up, and is it the same every time?
 
 use crate::command::{SMALL, close, number, object, sim, sluice};
+use crate::schema;
 use serde_json::Value;
 
 #[test]
@@ -182,7 +183,7 @@ fn the_phases_of_a_kernel_are_told_apart() {
         let arguments = ["sim", "--system", system, "--workload", spec];
         let output = sluice().args(arguments).args(more).output().unwrap();
         assert!(output.status.success());
-        serde_json::from_slice(&output.stdout).unwrap()
+        schema::checked(&output.stdout)
     };
     let [dram, pmem] = ["cxl-ssd-sim-dram", "cxl-ssd-sim-pmem"].map(run);
     let time = |of: &Value, phase: &str| of["phases"][phase]["time_s"].as_f64().unwrap();

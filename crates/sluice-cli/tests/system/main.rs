@@ -5,3 +5,5 @@ mod counts;
 mod interrupt;
 mod printing;
 mod refused;
+#[path = "../schema/mod.rs"]
+mod schema;

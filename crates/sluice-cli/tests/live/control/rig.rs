@@ -130,7 +130,7 @@ impl Rig {
         self.output.read_to_string(&mut rest).expect("text");
         let status = self.child.wait().expect("our own child");
         assert!(status.success(), "{status}: {rest}");
-        serde_json::from_str(rest.lines().last().unwrap_or_default()).expect("JSON")
+        crate::schema::checked(rest.lines().last().unwrap_or_default().as_bytes())
     }
 }
 

@@ -1,12 +1,49 @@
-//! A small validator of JSON schemas: what those of the results use, and nothing else.
+//! Whether what the commands print is valid by the published schemas. The validator knows what these
+//! use of JSON Schema, and nothing else.
 
 use serde_json::Value;
+use std::path::Path;
+
+/// What is no result of a measurement, or a program's own.
+const UNPUBLISHED: [&str; 2] = ["sluice.doctor/1", "sluice.workload/1"];
+
+/// The object of a result, which is valid by the schema of its kind.
+///
+/// # Panics
+/// If it is not, or is no object at all.
+pub fn checked(text: &[u8]) -> Value {
+    let result: Value = serde_json::from_slice(text)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(text)));
+    let schema = result["schema"].as_str().unwrap_or_default();
+    if UNPUBLISHED.contains(&schema) {
+        return result;
+    }
+    let name = match (schema, result["kind"].as_str()) {
+        ("sluice.run/1", Some("run" | "vm")) => "run",
+        ("sluice.run/1", Some(kind)) => kind,
+        (other, _) => other
+            .strip_prefix("sluice.")
+            .and_then(|other| other.strip_suffix("/1"))
+            .unwrap_or_else(|| panic!("no schema: {result:#}")),
+    };
+    check_by(name, &result);
+    result
+}
+
+/// Insists that a value is valid by a published schema.
+pub fn check_by(name: &str, value: &Value) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schema");
+    let schema = std::fs::read(folder.join(format!("{name}.json"))).expect("a schema");
+    let schema = serde_json::from_slice(&schema).expect("JSON");
+    let found = problems(&schema, value);
+    assert!(found.is_empty(), "{name}: {}\n{value:#}", found.join("\n"));
+}
 
 /// What is wrong with a value by a schema: a line for each place, none if it is valid.
 ///
 /// # Panics
 /// If the schema has a keyword that this validator does not know: it would be ignored.
-pub fn problems(schema: &Value, value: &Value) -> Vec<String> {
+fn problems(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(schema, schema, value, "", &mut found);
     found
