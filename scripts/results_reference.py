@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the page of the results' fields and Python's classes of them, from their schemas.
 
-With --check nothing is written: a file that would change is an error (`make test`).
+By scripts/pages.py. With --check nothing is written: a file that would change is an error (`make test`).
 
 The schemas (``docs/reference/schema``) are made from the structs of ``sluice-results``; the comment
 of a field there is its meaning here.
@@ -238,13 +238,17 @@ def _uses(classes: str, name: str) -> bool:
 
 
 def _kind_module(schemas: dict[str, Schema]) -> str:
-    rows = [(kind, schema["title"], name) for name, schema in schemas.items()
-            for kind in _kinds(schema)]
-    imports = "".join(f"from sluice.results.{name} import {title}\n"
-                      for name, title in sorted({(name, title) for _, title, name in rows}))
-    table = "".join(f'    "{kind}": {title},\n' for kind, title, _ in sorted(rows))
-    return (f'"""The class of each `kind` of result.\n\n{MADE}\n"""\n\n{imports}\n'
-            f"KINDS: dict[str, type] = {{\n{table}}}\n")
+    titles = {name: schema["title"] for name, schema in schemas.items()}
+    rows = {kind: titles[name] for name, schema in schemas.items() for kind in _kinds(schema)}
+    imports = "".join(f"from sluice.results.{name.replace('-', '_')} import {titles[name]}\n"
+                      for name in sorted(titles, key=lambda name: name.replace("-", "_")))
+    kinds = "".join(f'    "{kind}": {title},\n' for kind, title in sorted(rows.items()))
+    all_of = "".join(f'    "{name}": {title},\n' for name, title in sorted(titles.items()))
+    return (f'"""The classes of all results.\n\n{MADE}\n"""\n\n{imports}\n'
+            f"KINDS: dict[str, type] = {{\n{kinds}}}\n"
+            '"""By the `kind` of a result."""\n\n'
+            f"SCHEMAS: dict[str, type] = {{\n{all_of}}}\n"
+            '"""By the name of the schema."""\n')
 
 
 def _kinds(schema: Schema) -> list[str]:

@@ -12,9 +12,9 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from sluice.errors import ResultError
-from sluice.results.kinds import KINDS
+from sluice.results.kinds import KINDS, SCHEMAS
 
-__all__ = ["KINDS", "paths", "read", "read_as"]
+__all__ = ["KINDS", "SCHEMAS", "paths", "read", "read_as"]
 
 
 def read(result: dict[str, Any]) -> Any:

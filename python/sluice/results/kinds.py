@@ -1,12 +1,19 @@
-"""The class of each `kind` of result.
+"""The classes of all results.
 
 Made by `make docs` from the schemas of docs/reference/schema; do not edit.
 """
 
+from sluice.results.counters import CounterValues
 from sluice.results.fabric import FabricResult
+from sluice.results.policy_misses import PolicyMisses
+from sluice.results.replay import Replay
 from sluice.results.run import LiveRun
 from sluice.results.sim import SimResult
 from sluice.results.system import SystemResult
+from sluice.results.top import Top
+from sluice.results.trace_convert import TraceConvert
+from sluice.results.trace_info import TraceInfo
+from sluice.results.trace_record import TraceRecord
 
 KINDS: dict[str, type] = {
     "fabric": FabricResult,
@@ -15,3 +22,19 @@ KINDS: dict[str, type] = {
     "system": SystemResult,
     "vm": LiveRun,
 }
+"""By the `kind` of a result."""
+
+SCHEMAS: dict[str, type] = {
+    "counters": CounterValues,
+    "fabric": FabricResult,
+    "policy-misses": PolicyMisses,
+    "replay": Replay,
+    "run": LiveRun,
+    "sim": SimResult,
+    "system": SystemResult,
+    "top": Top,
+    "trace-convert": TraceConvert,
+    "trace-info": TraceInfo,
+    "trace-record": TraceRecord,
+}
+"""By the name of the schema."""

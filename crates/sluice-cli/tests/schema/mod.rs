@@ -1,4 +1,4 @@
-//! Whether what the commands print is valid by the published schemas. The validator knows what these
+//! Whether what the commands print is valid by the published schemas. The validator knows what they
 //! use of JSON Schema, and nothing else.
 
 use serde_json::Value;
