@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/reference from what the program says about itself (`make docs`).
 
-By scripts/pages.py: with --check nothing is written, and what would change is an error (`make test`).
+By scripts/pages.py: --check writes nothing, and what would change is an error (`make test`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the page of the results' fields and Python's classes of them, from their schemas.
 
-By scripts/pages.py: with --check nothing is written, and what would change is an error (`make test`).
+By scripts/pages.py: --check writes nothing, and what would change is an error (`make test`).
 
 The schemas (``docs/reference/schema``) are made from the structs of ``sluice-results``; the comment
 of a field there is its meaning here.
