@@ -1,10 +1,11 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, Sampling,
-    Scheduling, Start, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration,
+    MigrationPolicy, Switching, Tlb, Tpp,
 };
-use sluice_model::dram::{DramLayout, STANDARDS};
+use super::params::{Inclusion, Local, PageSize};
+use sluice_model::dram::{DramLayout, Standard};
 use sluice_params::{ConfigError, RawConfig};
 use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
 
@@ -32,27 +33,19 @@ impl HostConfig {
         Ok(HostConfig {
             cpu,
             threads,
-            scheduling: match raw.choice("os.scheduler") {
-                "rr" => Scheduling::RoundRobin,
-                "random" => Scheduling::Random,
-                _ => Scheduling::Fair,
-            },
+            scheduling: raw.read("os.scheduler"),
             switching: Switching {
                 cost: raw.time("os.switch_cost"),
                 mispredicts: raw.time("os.mispredict_cost"),
-                flushes_l1: raw.choice("os.switch_flush_l1") == "yes",
+                flushes_l1: raw.read("os.switch_flush_l1"),
             },
-            coordinated: raw.choice("os.switching") == "on",
+            coordinated: raw.read("os.switching"),
             slice: positive(raw, "os.slice")?,
             dram: dram(raw)?,
-            local_in_host: raw.choice("host.local") == "host",
+            local_in_host: raw.read::<Local>("host.local") == Local::Host,
             migration: migration(raw)?,
             is_checked: cfg!(debug_assertions),
-            start: match raw.choice("host.start") {
-                "full" => Start::Full,
-                "others" => Start::Others,
-                _ => Start::Empty,
-            },
+            start: raw.read("host.start"),
             link,
             seed,
         })
@@ -101,7 +94,7 @@ fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
         store_buffer: number(raw, "cpu.store_buffer"),
         l1,
         l2,
-        l2_rules: raw.choice("l2.inclusion") == "l1",
+        l2_rules: raw.read::<Inclusion>("l2.inclusion") == Inclusion::L1,
         l3,
         tlb: tlb(raw)?,
     })
@@ -172,8 +165,7 @@ fn dram(raw: &RawConfig) -> Result<HostDram, ConfigError> {
             return Err(raw.impossible(&[key], message));
         }
     }
-    let name = raw.choice("host.dram");
-    let Some(standard) = STANDARDS.iter().find(|standard| standard.name == name) else {
+    let Some(standard) = raw.read::<Option<&Standard>>("host.dram") else {
         return Ok(HostDram::Fixed(raw.time("host.dram_latency")));
     };
     let layout = DramLayout {
@@ -181,8 +173,8 @@ fn dram(raw: &RawConfig) -> Result<HostDram, ConfigError> {
         channels: raw.count("host.dram_channels"),
         ranks: raw.count("host.dram_ranks"),
         mapping: raw.order("host.dram_mapping"),
-        hashes_banks: raw.choice("host.dram_hash") == "row",
-        closes_rows: raw.choice("host.dram_rows") == "closed",
+        hashes_banks: raw.read("host.dram_hash"),
+        closes_rows: raw.read("host.dram_rows"),
     };
     Ok(HostDram::Banks(HostBanks {
         layout,
@@ -192,12 +184,12 @@ fn dram(raw: &RawConfig) -> Result<HostDram, ConfigError> {
 }
 
 fn migration(raw: &RawConfig) -> Result<Migration, ConfigError> {
-    Ok(match raw.choice("migration.policy") {
-        "none" => Migration::None,
-        "host" => Migration::AllHost,
-        "adaptive" => Migration::Adaptive(adaptive(raw)?),
-        "tpp" => Migration::Tpp(tpp(raw)?),
-        _ => Migration::AstriFlash(astriflash(raw)?),
+    Ok(match raw.read("migration.policy") {
+        MigrationPolicy::None => Migration::None,
+        MigrationPolicy::AllHost => Migration::AllHost,
+        MigrationPolicy::Adaptive => Migration::Adaptive(adaptive(raw)?),
+        MigrationPolicy::Tpp => Migration::Tpp(tpp(raw)?),
+        MigrationPolicy::AstriFlash => Migration::AstriFlash(astriflash(raw)?),
     })
 }
 
@@ -231,9 +223,9 @@ fn spare(raw: &RawConfig, budget: u32, unit: u64) -> u32 {
 }
 
 fn adaptive(raw: &RawConfig) -> Result<Adaptive, ConfigError> {
-    let huge = match raw.choice("migration.page") {
-        "2MiB" => HUGE,
-        _ => 1,
+    let huge = match raw.read("migration.page") {
+        PageSize::Small => 1,
+        PageSize::Huge => HUGE,
     };
     let pages_at_home = budget(raw, huge)?;
     let spare = spare(raw, pages_at_home, huge);
@@ -293,10 +285,7 @@ fn tpp(raw: &RawConfig) -> Result<Tpp, ConfigError> {
     let pages = budget(raw, 1)?;
     Ok(Tpp {
         pages,
-        sampling: match raw.choice("migration.tpp_sampling") {
-            "accesses" => Sampling::Accesses,
-            _ => Sampling::Faults,
-        },
+        sampling: raw.read("migration.tpp_sampling"),
         period: positive(raw, "migration.tpp_period")?,
         batch: number(raw, "migration.tpp_batch"),
         fault: raw.time("migration.tpp_fault"),

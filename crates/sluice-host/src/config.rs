@@ -2,6 +2,7 @@
 
 use super::artifact::Before;
 use sluice_model::dram::DramLayout;
+use sluice_params::choices;
 use sluice_units::Ps;
 
 /// A level of caches.
@@ -57,15 +58,13 @@ pub struct Cpu {
     pub tlb: Tlb,
 }
 
-/// Which thread runs next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheduling {
-    /// The one that has waited longest.
-    RoundRobin,
-    /// Any.
-    Random,
-    /// The one that has run least.
-    Fair,
+choices! {
+    /// Which thread runs next.
+    pub enum Scheduling {
+        RoundRobin = "rr": "the one that has waited longest",
+        Random = "random": "any",
+        Fair = "cfs": "the one that has run least",
+    }
 }
 
 /// A context switch, on a long delay (the device's message, SkyByte section III-A, or a miss of
@@ -123,14 +122,28 @@ pub struct Adaptive {
     pub ways: u32,
 }
 
-/// How sampling finds a hot page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sampling {
-    /// A page that is marked faults once, and is promoted if it faulted shortly before.
-    Faults,
-    /// A page that is marked stays so. The first access that the device has of it makes it active,
-    /// and one that finds an active page in the device's cache promotes it.
-    Accesses,
+choices! {
+    /// How sampling finds a hot page.
+    pub enum Sampling {
+        Faults = "faults": "a marked page faults once, and is promoted if it had faulted within \
+                            migration.tpp_window",
+        Accesses = "accesses": "all of the program is marked in turn and stays so; the first \
+                                access of a marked page that the device has makes it active, and \
+                                one that finds it active and in the device's cache promotes it, at \
+                                no cost to its thread. A page that goes back written is inactive \
+                                and not marked",
+    }
+}
+
+choices! {
+    /// Where pages are at the start, and how they move.
+    pub enum MigrationPolicy {
+        None = "none": "all pages stay on the device",
+        AllHost = "host": "all are in host memory",
+        Adaptive = "adaptive": "the device counts accesses and promotes",
+        Tpp = "tpp": "the kernel samples accesses and promotes",
+        AstriFlash = "astriflash": "host memory is a cache of the device's pages",
+    }
 }
 
 /// Sampling of accesses by the kernel.
@@ -236,15 +249,16 @@ pub struct HostConfig {
     pub seed: u64,
 }
 
-/// What host memory for pages and the device's cache hold before the first instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// Nothing.
-    Empty,
-    /// The last pages of the program.
-    Full,
-    /// Pages at the end of the device that the program does not have.
-    Others,
+choices! {
+    /// What host memory for pages and the device's cache hold before the first instruction.
+    pub enum Start {
+        Empty = "empty": "nothing, and all pages are in flash",
+        Full = "full": "host memory has the last pages of the program, and the device's cache \
+                        those before them, as if it had just built its data from the first to the \
+                        last; flash has of them what does not change afterwards",
+        Others = "others": "both are full of pages at the end of the device that the program never \
+                            touches, as if other programs had run before",
+    }
 }
 
 impl HostConfig {

@@ -32,8 +32,8 @@ mod window;
 pub use artifact::{Artifact, Before, MissNumber, NoArtifact};
 pub use caches::{CacheSize, Caches};
 pub use config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration, RunLength,
-    Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration,
+    MigrationPolicy, RunLength, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;

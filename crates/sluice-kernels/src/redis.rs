@@ -11,7 +11,7 @@
 use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use sluice_host::{Instr, Program, Step};
-use sluice_params::{Choice, Kind, Param};
+use sluice_params::{Declared, Kind, Param, choices};
 use sluice_streams::ycsb::{Mix, Op};
 use sluice_streams::zipf::{YCSB_THETA, Zipf};
 use sluice_units::Bytes;
@@ -45,6 +45,15 @@ const COMPARE: u32 = 12;
 const ALLOCATE: u32 = 40;
 const NONE: u32 = u32::MAX;
 
+choices! {
+    /// A workload of YCSB.
+    enum Workload {
+        A = "A": "half updates",
+        B = "B": "5 % updates",
+        C = "C": "no updates",
+    }
+}
+
 const PARAMS: &[Param] = &[
     bytes("64MB", "assumed: ESF section V-E gives no size"),
     Param {
@@ -59,9 +68,9 @@ const PARAMS: &[Param] = &[
     },
     Param {
         key: "mix",
-        kind: Kind::Choice(|| Choice::plain(["A", "B", "C"])),
+        kind: Workload::KIND,
         default: "A",
-        meaning: "YCSB's workload: A half updates, B 5 % of them, C none",
+        meaning: "YCSB's workload",
         source: "assumed: ESF section V-E does not state it",
     },
     START,
@@ -132,10 +141,10 @@ impl Redis {
         // A table of 2^n buckets lies behind all smaller ones.
         let tables = arena.array(2 * buckets(len), 8);
         let mut redis = Redis {
-            mix: match options.given.choice("mix") {
-                "A" => Mix::A,
-                "B" => Mix::B,
-                _ => Mix::C,
+            mix: match options.given.read("mix") {
+                Workload::A => Mix::A,
+                Workload::B => Mix::B,
+                Workload::C => Mix::C,
             },
             popular: Zipf::new(len, YCSB_THETA),
             entries: Vec::new(),

@@ -1,7 +1,7 @@
 //! Programs that load their data and then do one operation after the other.
 
 use super::KernelOptions;
-use sluice_params::{Choice, Kind, Param};
+use sluice_params::{Kind, Param};
 use sluice_units::Rng;
 
 /// The parameter `bytes`.
@@ -18,7 +18,10 @@ pub(crate) const fn bytes(default: &'static str, source: &'static str) -> Param 
 /// The parameter `start`, which [`Series::new`] reads.
 pub(crate) const START: Param = Param {
     key: "start",
-    kind: Kind::Choice(|| Choice::plain(["built", "empty"])),
+    kind: Kind::Flag {
+        off: "built",
+        on: "empty",
+    },
     default: "built",
     meaning: "built: its data are there; empty: the program loads them first, record by record",
     source: "a trace of a whole program has its loading as well",
@@ -47,7 +50,7 @@ pub(crate) struct Series {
 impl Series {
     /// Of a program with so many records, and so many operations in a round.
     pub(crate) fn new(options: &KernelOptions, records: u64, round: u64) -> Series {
-        let is_empty = options.given.choice("start") == "empty";
+        let is_empty = options.given.read("start");
         let load = if is_empty { records } else { 0 };
         let end = match options.rounds {
             0 => u64::MAX,

@@ -42,6 +42,13 @@ macro_rules! choices {
                     $($Name::$Choice => $name,)+
                 }
             }
+
+            /// What it means, in one line.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $($Name::$Choice => $meaning,)+
+                }
+            }
         }
 
         impl $crate::Typed for $Name {

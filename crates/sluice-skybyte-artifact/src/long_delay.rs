@@ -1,13 +1,17 @@
 //! The message of a long delay comes with the line, and who was switched for it waits for flash
 //! when the switch back is done.
 
-use sluice_params::{Choice, ConfigError, Kind, Param, RawConfig};
+use sluice_host::MigrationPolicy;
+use sluice_params::{ConfigError, Kind, Param, RawConfig};
 use sluice_units::Ps;
 
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "l3.long_delay",
-        kind: Kind::Choice(|| Choice::plain(["drop", "fill"])),
+        kind: Kind::Flag {
+            off: "drop",
+            on: "fill",
+        },
         default: "drop",
         meaning: "what the caches have of a line whose access is answered with a long delay. drop: \
                   nothing, and the access asks again; fill: the line, before flash was read, as no \
@@ -18,7 +22,10 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "os.resume",
-        kind: Kind::Choice(|| Choice::plain(["ask", "wait"])),
+        kind: Kind::Flag {
+            off: "ask",
+            on: "wait",
+        },
         default: "ask",
         meaning: "what a thread does first that has a core again after a long delay. ask: its \
                   access goes to the device again, and ends in another switch if that still takes \
@@ -41,15 +48,15 @@ impl LongDelay {
     /// Lines that are there before flash was read need somebody who waits for it, and a place for
     /// what is stored: a page of AstriFlash's that is on its way takes no store.
     pub(super) fn new(raw: &RawConfig) -> Result<LongDelay, ConfigError> {
-        let fills = raw.choice("l3.long_delay") == "fill";
-        let waits = raw.choice("os.resume") == "wait";
+        let fills: bool = raw.read("l3.long_delay");
+        let waits: bool = raw.read("os.resume");
         if fills && !waits {
             let keys = ["l3.long_delay", "os.resume"];
             let message = "an access that asks again would find its line at once, and nobody would \
                            wait for flash; give os.resume wait, or l3.long_delay drop";
             return Err(raw.impossible(&keys, message.to_owned()));
         }
-        if fills && raw.choice("migration.policy") == "astriflash" {
+        if fills && raw.read::<MigrationPolicy>("migration.policy") == MigrationPolicy::AstriFlash {
             let keys = ["l3.long_delay", "migration.policy"];
             let message = "astriflash has no line of a page that is on its way; give l3.long_delay \
                            drop, or another policy";

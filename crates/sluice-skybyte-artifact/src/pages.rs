@@ -2,24 +2,25 @@
 //! to the device at once or at no cost.
 
 use sluice_model::Device;
-use sluice_params::{Choice, Kind, Param, RawConfig};
+use sluice_params::{Declared, Kind, Param, RawConfig, choices};
 use sluice_units::{Lpn, Ps};
 
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "migration.demotion",
-        kind: Kind::Choice(|| Choice::plain(["copy", "program", "free"])),
+        kind: Demotion::KIND,
         default: "copy",
-        meaning: "adaptive, tpp: copy: a page that was written goes back to the device line by \
-                  line, as stores; program: it is programmed at once, past the cache and the write \
-                  log; free: it is there again at no cost",
+        meaning: "adaptive, tpp: how a page that was written goes back to the device",
         source: "SkyByte section III-C: it is copied. In its artifact (src/SkyByte-Sim/ftl.cc) the \
                  designs without a write log program it at once, and those with one lose track of \
                  it and pay nothing; its results have that",
     },
     Param {
         key: "migration.counts",
-        kind: Kind::Choice(|| Choice::plain(["all", "cache"])),
+        kind: Kind::Flag {
+            off: "all",
+            on: "cache",
+        },
         default: "all",
         meaning: "adaptive: all: every access to a page in the device's cache counts; cache: not \
                   the stores that the write log takes",
@@ -28,12 +29,13 @@ pub(super) const PARAMS: &[Param] = &[
     },
 ];
 
-/// How a written page goes back to the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Demotion {
-    Copy,
-    Program,
-    Free,
+choices! {
+    /// How a written page goes back to the device.
+    enum Demotion {
+        Copy = "copy": "line by line, as stores",
+        Program = "program": "it is programmed at once, past the cache and the write log",
+        Free = "free": "it is there again at no cost",
+    }
 }
 
 /// How pages get hot, and how they go back.
@@ -46,13 +48,8 @@ pub(super) struct Pages {
 impl Pages {
     pub(super) fn new(raw: &RawConfig) -> Pages {
         Pages {
-            demotion: match raw.choice("migration.demotion") {
-                "copy" => Demotion::Copy,
-                "program" => Demotion::Program,
-                "free" => Demotion::Free,
-                other => unreachable!("{other} is no value of migration.demotion"),
-            },
-            counts_logged_stores: raw.choice("migration.counts") == "all",
+            demotion: raw.read("migration.demotion"),
+            counts_logged_stores: !raw.read::<bool>("migration.counts"),
         }
     }
 

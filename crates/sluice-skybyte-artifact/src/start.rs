@@ -2,7 +2,7 @@
 //! begins with.
 
 use sluice_host::{Before, RunLength};
-use sluice_params::{Choice, Kind, Param, RawConfig};
+use sluice_params::{Declared, Kind, Param, RawConfig, choices};
 use sluice_units::{Bytes, Ratio};
 
 pub(super) const PARAMS: &[Param] = &[
@@ -36,26 +36,24 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.rest",
-        kind: Kind::Choice(|| Choice::plain(["no", "end", "before"])),
+        kind: Rest::KIND,
         default: "no",
         meaning: "when the device gets the time to compact its write log and to work off its \
-                  queues, which passes for nobody else. no: never; end: between warm-up and \
-                  measurement; before: as many instructions earlier as are measured, and \
-                  the measurement begins with the compaction of what was logged since, so that it \
-                  pays for as much as it logs",
+                  queues, which passes for nobody else",
         source: "SkyByte's artifact compacts at the beginning what a run before has logged, on \
                  flash that is idle otherwise; the paper does not say",
     },
 ];
 
-/// When the device works off what it has queued, in no time of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
-    Never,
-    /// When the measurement begins.
-    End,
-    /// As many instructions before that as are measured.
-    Before,
+choices! {
+    /// When the device comes to rest.
+    enum Rest {
+        Never = "no": "never",
+        End = "end": "between warm-up and measurement",
+        Before = "before": "as many instructions earlier as are measured, and the measurement begins \
+                            with the compaction of what was logged since, so that it pays for as \
+                            much as it logs",
+    }
 }
 
 /// How a run begins.
@@ -73,12 +71,7 @@ impl Start {
                 written: raw.share("host.start_written").unwrap_or(Ratio::ZERO),
                 spread: raw.count("host.start_spread"),
             },
-            rest: match raw.choice("host.rest") {
-                "no" => Rest::Never,
-                "end" => Rest::End,
-                "before" => Rest::Before,
-                other => unreachable!("{other} is no value of host.rest"),
-            },
+            rest: raw.read("host.rest"),
         }
     }
 

@@ -1,11 +1,14 @@
 //! A store whose line no cache has is a write to memory, as if that one store wrote the whole line.
 
 use sluice_host::MissNumber;
-use sluice_params::{Choice, Kind, Param, RawConfig};
+use sluice_params::{Kind, Param, RawConfig};
 
 pub(super) const PARAMS: &[Param] = &[Param {
     key: "l3.store_miss",
-    kind: Kind::Choice(|| Choice::plain(["fetch", "write"])),
+    kind: Kind::Flag {
+        off: "fetch",
+        on: "write",
+    },
     default: "fetch",
     meaning: "what a store does whose line no cache has. fetch: memory is read, and written when \
               the line leaves (fetch on write); write: the line is written to memory at once, and \
@@ -28,7 +31,7 @@ pub(super) struct StoreMiss {
 impl StoreMiss {
     pub(super) fn new(raw: &RawConfig) -> StoreMiss {
         StoreMiss {
-            is_on: raw.choice("l3.store_miss") == "write",
+            is_on: raw.read("l3.store_miss"),
             writes: Vec::new(),
         }
     }

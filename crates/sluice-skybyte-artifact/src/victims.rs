@@ -1,10 +1,13 @@
 //! Written lines that leave an L2 are lost.
 
-use sluice_params::{Choice, Kind, Param, RawConfig};
+use sluice_params::{Kind, Param, RawConfig};
 
 pub(super) const PARAMS: &[Param] = &[Param {
     key: "l3.write_back",
-    kind: Kind::Choice(|| Choice::plain(["all", "own"])),
+    kind: Kind::Flag {
+        off: "all",
+        on: "own",
+    },
     default: "all",
     meaning: "which written lines the last cache writes to memory when they leave it. all; own: \
               those that a store found there, for what leaves an L2 is lost, as in no processor",
@@ -24,7 +27,7 @@ pub(super) struct Victims {
 impl Victims {
     pub(super) fn new(raw: &RawConfig) -> Victims {
         Victims {
-            are_lost: raw.choice("l3.write_back") == "own",
+            are_lost: raw.read("l3.write_back"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::TIME;
 use crate::miss::STORES_MAX;
 use crate::window::SLOTS;
-use sluice_params::{Choice, Kind, Param};
+use sluice_params::{Declared, Kind, Param, choices};
 
 const TABLE_2: &str = "SkyByte Table II";
 
@@ -20,8 +20,12 @@ const MSHRS: Kind = Kind::Count {
     max: 65_536,
 };
 
-fn inclusions() -> Vec<Choice> {
-    Choice::plain(["l1", "none"])
+choices! {
+    /// What an L2 is sure to have.
+    pub(crate) enum Inclusion {
+        L1 = "l1": "what its L1 has, so that a line that leaves the L2 leaves both",
+        None = "none": "nothing, and the L1 keeps its line",
+    }
 }
 
 const WAYS: Kind = entries(1_024);
@@ -144,11 +148,10 @@ pub(super) const PARAMS: &[Param] = &[
     ),
     cache(
         "l2.inclusion",
-        Kind::Choice(inclusions),
+        Inclusion::KIND,
         "l1",
-        "what an L2 is sure to have. l1: what its L1 has, so that a line that leaves the L2 leaves \
-         both; none: nothing, and the L1 keeps its line. An L2 does not see what the L1 finds \
-         itself: beside a long stream l1 costs a line that is always used its place, ever again",
+        "what an L2 is sure to have. It does not see what the L1 finds itself: beside a long \
+         stream l1 costs a line that is always used its place, ever again",
         "l1: as before there was a choice. Intel's L2 have none, and SkyByte's artifact (\
          src/memory.cc: process_fill_queue)",
     ),

@@ -1,20 +1,16 @@
 //! Parameters: host memory, and the link to the device.
 
 use super::TIME;
-use sluice_model::dram::{FIELDS, STANDARDS};
-use sluice_params::{Choice, Kind, Param};
+use crate::config::Start;
+use sluice_model::dram::{FIELDS, Standard};
+use sluice_params::{Declared, Kind, Param, choices};
 
-fn models() -> Vec<Choice> {
-    let standards = STANDARDS.iter().map(|standard| standard.name);
-    Choice::plain(std::iter::once("fixed").chain(standards))
-}
-
-fn starts() -> Vec<Choice> {
-    Choice::plain(["empty", "full", "others"])
-}
-
-fn row_policies() -> Vec<Choice> {
-    Choice::plain(["open", "closed"])
+choices! {
+    /// Where a program's own memory is.
+    pub(crate) enum Local {
+        Host = "host": "in host memory",
+        Device = "device": "on the device with the rest",
+    }
 }
 
 pub(super) const PARAMS: &[Param] = &[
@@ -28,18 +24,14 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.start",
-        kind: Kind::Choice(starts),
+        kind: Start::KIND,
         default: "empty",
-        meaning: "full: host memory for pages has the last ones of the program, and the device's \
-                  cache those before them, as if it had just built its data from the first to the \
-                  last; flash has of them what does not change afterwards. others: both are full \
-                  of pages at the end of the device that the program never touches, as if other \
-                  programs had run before. empty: all are in flash",
+        meaning: "what host memory for pages and the device's cache hold at the start",
         source: "SkyByte section VI-A: host memory, cache and log are warm when measuring begins",
     },
     Param {
         key: "host.dram",
-        kind: Kind::Choice(models),
+        kind: Kind::Or("fixed", &<&Standard>::KIND),
         default: "ddr5-4800-36-38-38",
         meaning: "fixed: an access of host memory takes host.dram_latency; otherwise its time \
                   comes from banks, rows and refresh of a standard",
@@ -75,7 +67,10 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.dram_hash",
-        kind: Kind::Choice(|| Choice::plain(["none", "row"])),
+        kind: Kind::Flag {
+            off: "none",
+            on: "row",
+        },
         default: "none",
         meaning: "row: the numbers of channel, rank, bank group and bank are exclusively ored with \
                   the low bits of the row",
@@ -83,7 +78,10 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.dram_rows",
-        kind: Kind::Choice(row_policies),
+        kind: Kind::Flag {
+            off: "open",
+            on: "closed",
+        },
         default: "open",
         meaning: "open: a row stays open until another is needed; closed: it is closed after \
                   each access",
@@ -107,10 +105,10 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "host.local",
-        kind: Kind::Choice(|| Choice::plain(["host", "device"])),
+        kind: Local::KIND,
         default: "host",
         meaning: "where a program's own memory is that it does not place on the device (viper's \
-                  index): in host memory, or on the device with the rest",
+                  index)",
         source: "Viper (VLDB 2021) keeps its index in DRAM",
     },
     Param {

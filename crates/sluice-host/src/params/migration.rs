@@ -1,21 +1,15 @@
 //! Parameters: which pages are in host memory, and how they get there.
 
 use super::TIME;
-use sluice_params::{Choice, Kind, Param};
+use crate::config::{MigrationPolicy, Sampling};
+use sluice_params::{Declared, Kind, Param, choices};
 
-/// Names of the ways to place pages.
-pub(crate) const POLICIES: [&str; 5] = ["none", "host", "adaptive", "tpp", "astriflash"];
-
-fn policies() -> Vec<Choice> {
-    Choice::plain(POLICIES)
-}
-
-fn samplings() -> Vec<Choice> {
-    Choice::plain(["faults", "accesses"])
-}
-
-fn page_sizes() -> Vec<Choice> {
-    Choice::plain(["4KiB", "2MiB"])
+choices! {
+    /// Bytes that move together.
+    pub(crate) enum PageSize {
+        Small = "4KiB": "a page",
+        Huge = "2MiB": "a huge page",
+    }
 }
 
 const PAGES: Kind = Kind::Count {
@@ -26,11 +20,9 @@ const PAGES: Kind = Kind::Count {
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "migration.policy",
-        kind: Kind::Choice(policies),
+        kind: MigrationPolicy::KIND,
         default: "none",
-        meaning: "none: all pages stay on the device; host: all are in host memory; adaptive: \
-                  the device counts accesses and promotes; tpp: the kernel samples accesses and \
-                  promotes; astriflash: host memory is a cache of the device's pages",
+        meaning: "where pages are, and how they move",
         source: "SkyByte section VI-A: none in Base-CSSD; sections III-C and VI-H have the others",
     },
     Param {
@@ -83,7 +75,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "migration.page",
-        kind: Kind::Choice(page_sizes),
+        kind: PageSize::KIND,
         default: "4KiB",
         meaning: "adaptive: bytes that move together",
         source: "SkyByte section IV: 4 KB, and huge pages as an option",
@@ -144,13 +136,9 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "migration.tpp_sampling",
-        kind: Kind::Choice(samplings),
+        kind: Sampling::KIND,
         default: "faults",
-        meaning: "tpp: faults: a marked page faults once, and is promoted if it had faulted within \
-                  migration.tpp_window; accesses: all of the program is marked in turn and stays \
-                  so; the first access of a marked page that the device has makes it active, and \
-                  one that finds it active and in the device's cache promotes it, at no cost to \
-                  its thread. A page that goes back written is inactive and not marked",
+        meaning: "tpp: how sampling finds a hot page",
         source: "faults: Linux's tiering, as NUMA balancing has it. accesses: TPP in SkyByte's \
                  artifact (src/SkyByte-Sim/ftl.cc), with 2^16 pages in 100 ms of its warm-up",
     },

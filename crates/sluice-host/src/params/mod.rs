@@ -5,20 +5,16 @@ mod memory;
 mod migration;
 mod os;
 
-use sluice_params::{Choice, Kind, Param, count, in_order};
+pub(crate) use cpu::Inclusion;
+pub(crate) use memory::Local;
+pub(crate) use migration::PageSize;
+
+use sluice_params::{Kind, Param, count, in_order};
 use sluice_units::Ps;
 
 const TIME: Kind = Kind::Time {
     max: Ps::from_ms(10_000),
 };
-
-fn on_or_off() -> Vec<Choice> {
-    Choice::plain(["off", "on"])
-}
-
-fn no_or_yes() -> Vec<Choice> {
-    Choice::plain(["no", "yes"])
-}
 
 /// The tables, in the order in which they are shown.
 const GROUPS: &[&[Param]] = &[cpu::PARAMS, memory::PARAMS, os::PARAMS, migration::PARAMS];

@@ -1,22 +1,15 @@
 //! Parameters: the operating system's scheduler and its context switches.
 
-use super::{TIME, no_or_yes, on_or_off};
-use sluice_params::{Choice, Kind, Param};
-
-/// Names of the ways to choose the next thread.
-pub(crate) const SCHEDULERS: [&str; 3] = ["rr", "random", "cfs"];
-
-fn schedulers() -> Vec<Choice> {
-    Choice::plain(SCHEDULERS)
-}
+use super::TIME;
+use crate::config::Scheduling;
+use sluice_params::{Declared, Kind, Param};
 
 pub(super) const PARAMS: &[Param] = &[
     Param {
         key: "os.scheduler",
-        kind: Kind::Choice(schedulers),
+        kind: Scheduling::KIND,
         default: "cfs",
-        meaning: "which thread runs next; rr: the one that has waited longest; random: any; cfs: \
-                  the one that has run least",
+        meaning: "which thread runs next",
         source: "SkyByte section III-A: CFS unless stated otherwise",
     },
     Param {
@@ -28,7 +21,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "os.switching",
-        kind: Kind::Choice(on_or_off),
+        kind: Kind::OFF_ON,
         default: "off",
         meaning: "on: a long delay ends in a context switch; off: the core waits for its data",
         source: "SkyByte section VI-A: off in Base-CSSD",
@@ -50,7 +43,7 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "os.switch_flush_l1",
-        kind: Kind::Choice(no_or_yes),
+        kind: Kind::NO_YES,
         default: "no",
         meaning: "whether a switch leaves the L1 empty; the threads contend for it in any case",
         source: "assumed: SkyByte section V has contention",

@@ -25,7 +25,7 @@ use super::share::Share;
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use net::{DIM, Net, Row, Sample, TABLES, TOP_IN, Tape, add};
 use sluice_host::{Instr, Program, Step};
-use sluice_params::{Choice, Kind, Param, RawConfig};
+use sluice_params::{Declared, Param, RawConfig, choices};
 use sluice_units::Bytes;
 use source::{Source, first};
 use std::collections::BTreeMap;
@@ -50,12 +50,20 @@ const RATE: f32 = 0.5;
 /// A row looked up: read its number, scale, add, prefetch, loop.
 const LOOKUP: u32 = 6;
 
+choices! {
+    /// Where a run begins.
+    enum Section {
+        Batch = "batch": "with the first batch",
+        Update = "update": "where the gradients of that are known, and the tables' rows are \
+                            changed by them",
+    }
+}
+
 const PARAMS: &[Param] = &[Param {
     key: "section",
-    kind: Kind::Choice(|| Choice::plain(["batch", "update"])),
+    kind: Section::KIND,
     default: "batch",
-    meaning: "where a run begins: `batch` with the first batch; `update` where the gradients of \
-              that are known, and the tables' rows are changed by them",
+    meaning: "where a run begins",
     source: "update: the section of SkyByte's artifact, by the pages that it touches \
              (doi:10.5281/zenodo.14660184, output/warmup_traces)",
 }];
@@ -72,9 +80,9 @@ pub(super) const INFO: KernelInfo = KernelInfo {
 
 /// The networks, which a run that begins with the update has not in its caches.
 fn thread_bytes(given: &RawConfig) -> u64 {
-    match given.choice("section") {
-        "update" => 0,
-        _ => tell::THREAD_BYTES,
+    match given.read("section") {
+        Section::Update => 0,
+        Section::Batch => tell::THREAD_BYTES,
     }
 }
 
@@ -152,7 +160,7 @@ impl Dlrm {
     /// With the samples of the batch to come.
     fn filled(mut self) -> Dlrm {
         self.load();
-        if self.options.given.choice("section") == "update" {
+        if self.options.given.read::<Section>("section") == Section::Update {
             for sample in 0..self.batch {
                 let rows = self.sums(sample);
                 self.compute(sample, &rows);

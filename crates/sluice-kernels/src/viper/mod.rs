@@ -18,7 +18,7 @@ use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use index::{Found, Index};
 use sluice_host::{Instr, Program, Step};
-use sluice_params::{Choice, Kind, Param};
+use sluice_params::{Kind, Param};
 use sluice_streams::zipf::Zipf;
 use sluice_units::{Bytes, Rng};
 use std::collections::BTreeMap;
@@ -93,7 +93,10 @@ const PARAMS: &[Param] = &[
     },
     Param {
         key: "popular",
-        kind: Kind::Choice(|| Choice::plain(["uniform", "zipf"])),
+        kind: Kind::Flag {
+            off: "uniform",
+            on: "zipf",
+        },
         default: "uniform",
         meaning: "which keys are queried and updated",
         source: "Viper's benchmark; CXL-SSD-Sim does not state it",
@@ -162,7 +165,7 @@ fn viper(options: &KernelOptions) -> Viper {
     let index = Index::new(&mut arena, records + ops);
     let private = arena.array(threads, PAGE);
     let local = arena.footprint();
-    let zipf = options.given.choice("popular") == "zipf";
+    let zipf: bool = options.given.read("popular");
     let mut viper = Viper {
         options: options.clone(),
         pair,
