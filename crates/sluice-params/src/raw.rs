@@ -114,7 +114,6 @@ impl RawConfig {
         self.params.iter().position(|param| param.key == key)
     }
 
-    // OLD GETTERS
     /// The value of a key that takes a time.
     pub fn time(&self, key: &'static str) -> Ps {
         self.read(key)
@@ -152,7 +151,6 @@ impl RawConfig {
     pub fn order(&self, key: &'static str) -> [u8; 6] {
         self.read(key)
     }
-    // END
 }
 
 /// The keys of the table that a wrong key names, or else the tables.

@@ -50,9 +50,9 @@ choices! {
     enum Rest {
         Never = "no": "never",
         End = "end": "between warm-up and measurement",
-        Before = "before": "as many instructions earlier as are measured, and the measurement begins \
-                            with the compaction of what was logged since, so that it pays for as \
-                            much as it logs",
+        Before = "before": "as many instructions earlier as are measured, and the measurement \
+                            begins with the compaction of what was logged since, so that it pays \
+                            for as much as it logs",
     }
 }
 

@@ -11,59 +11,97 @@ mod passes;
 mod twitter;
 
 use sluice_kernels::{KernelInfo, KernelSpec, WorkloadError, bc, bfs, radix, srad, tpcc};
-use sluice_params::{Choice, Kind, Param};
+use sluice_params::{Declared, Kind, Param, choices};
 use std::sync::LazyLock;
 
-const EARLY: &[Param] = &[Param {
-    key: "section",
-    kind: Kind::Choice(|| Choice::plain(["late", "early"])),
-    default: "late",
-    meaning: "where a run begins: `late` where one node in a hundred is left to be found, and the \
-              search goes on; `early` in the passes of early levels, which look at many nodes and \
-              go through the edges of few, in one search after the other",
-    source: "early: the traces of SkyByte's artifact, by their pages (doi:10.5281/zenodo.14660184, \
-             output/warmup_traces)",
-}];
+choices! {
+    /// Where a run of `bfs-dense` begins.
+    enum BfsSection {
+        Late = "late": "where one node in a hundred is left to be found, and the search goes on",
+        Early = "early": "in the passes of early levels, which look at many nodes and go through \
+                          the edges of few, in one search after the other",
+    }
+}
 
-const FORWARD: &[Param] = &[Param {
-    key: "section",
-    kind: Kind::Choice(|| Choice::plain(["backward", "forward"])),
-    default: "backward",
-    meaning: "where a run begins: `backward` on the way back, in a Kronecker graph, and the \
-              program goes on; `forward` on the way forward, in a graph with the vertices, edges \
-              and hubs of Twitter's, in one stretch of a level after the other",
-    source: "forward: the traces of SkyByte's artifact, by their pages \
-             (doi:10.5281/zenodo.14660184, output/warmup_traces)",
-}];
+choices! {
+    /// Where a run of `bc` begins.
+    enum BcSection {
+        Backward = "backward": "on the way back, in a Kronecker graph, and the program goes on",
+        Forward = "forward": "on the way forward, in a graph with the vertices, edges and hubs of \
+                              Twitter's, in one stretch of a level after the other",
+    }
+}
 
-const GENERATION: &[Param] = &[Param {
-    key: "section",
-    kind: Kind::Choice(|| Choice::plain(["permutation", "generation"])),
-    default: "permutation",
-    meaning: "where a run begins: `permutation` near the end of the first, and the sort goes on; \
-              `generation` where five of eight threads generate the last of their keys and three \
-              count theirs already, over and over",
-    source: "generation: the traces of SkyByte's artifact, by their pages and counters \
-             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
-}];
+choices! {
+    /// Where a run of `radix` begins.
+    enum RadixSection {
+        Permutation = "permutation": "near the end of the first permutation, and the sort goes on",
+        Generation = "generation": "where five of eight threads generate the last of their keys \
+                                    and three count theirs already, over and over",
+    }
+}
 
-const PASSES: &[Param] = &[Param {
-    key: "section",
-    kind: Kind::Choice(|| Choice::plain(["iteration", "passes"])),
-    default: "iteration",
-    meaning: "where a run begins: `iteration` near the end of the first pass, and the smoothing \
-              goes on; `passes` where six of eight threads are in the first pass and two in the \
-              second already, over and over",
-    source: "passes: the traces of SkyByte's artifact, by their pages and counters \
-             (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
-}];
+choices! {
+    /// Where a run of `srad` begins.
+    enum SradSection {
+        Iteration = "iteration": "near the end of the first pass, and the smoothing goes on",
+        Passes = "passes": "where six of eight threads are in the first pass and two in the second \
+                            already, over and over",
+    }
+}
+
+choices! {
+    /// What the threads of `tpcc` run.
+    enum Threads {
+        Own = "own": "each thread runs transactions of databases of its own",
+        Dealt = "dealt": "the threads replay what seven executors did, in slices that are dealt to \
+                          them in turn",
+    }
+}
+
+const fn section(kind: Kind, default: &'static str, source: &'static str) -> Param {
+    Param {
+        key: "section",
+        kind,
+        default,
+        meaning: "where a run begins",
+        source,
+    }
+}
+
+const EARLY: &[Param] = &[section(
+    BfsSection::KIND,
+    "late",
+    "early: the traces of SkyByte's artifact, by their pages (doi:10.5281/zenodo.14660184, \
+     output/warmup_traces)",
+)];
+
+const FORWARD: &[Param] = &[section(
+    BcSection::KIND,
+    "backward",
+    "forward: the traces of SkyByte's artifact, by their pages (doi:10.5281/zenodo.14660184, \
+     output/warmup_traces)",
+)];
+
+const GENERATION: &[Param] = &[section(
+    RadixSection::KIND,
+    "permutation",
+    "generation: the traces of SkyByte's artifact, by their pages and counters \
+     (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
+)];
+
+const PASSES: &[Param] = &[section(
+    SradSection::KIND,
+    "iteration",
+    "passes: the traces of SkyByte's artifact, by their pages and counters \
+     (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
+)];
 
 const DEALT: &[Param] = &[Param {
     key: "threads",
-    kind: Kind::Choice(|| Choice::plain(["own", "dealt"])),
+    kind: Threads::KIND,
     default: "own",
-    meaning: "`own`: each thread runs transactions of databases of its own; `dealt`: the threads \
-              replay what seven executors did, in slices that are dealt to them in turn",
+    meaning: "what the threads run",
     source: "dealt: the traces of SkyByte's artifact, by their pages and counters \
              (doi:10.5281/zenodo.14660184, output/warmup_traces, figure_drawing/all.dat)",
 }];
@@ -72,41 +110,41 @@ const DEALT: &[Param] = &[Param {
 const SECTIONS: &[KernelInfo] = &[
     KernelInfo {
         params: EARLY,
-        make: |options| match options.given.choice("section") {
-            "early" => Box::new(early::Early::new(options)),
-            _ => (bfs::INFO.make)(options),
+        make: |options| match options.given.read("section") {
+            BfsSection::Early => Box::new(early::Early::new(options)),
+            BfsSection::Late => (bfs::INFO.make)(options),
         },
         ..bfs::INFO
     },
     KernelInfo {
         params: FORWARD,
-        make: |options| match options.given.choice("section") {
-            "forward" => Box::new(forward::Forward::new(options)),
-            _ => (bc::INFO.make)(options),
+        make: |options| match options.given.read("section") {
+            BcSection::Forward => Box::new(forward::Forward::new(options)),
+            BcSection::Backward => (bc::INFO.make)(options),
         },
         ..bc::INFO
     },
     KernelInfo {
         params: GENERATION,
-        make: |options| match options.given.choice("section") {
-            "generation" => Box::new(generation::Generation::new(options)),
-            _ => (radix::INFO.make)(options),
+        make: |options| match options.given.read("section") {
+            RadixSection::Generation => Box::new(generation::Generation::new(options)),
+            RadixSection::Permutation => (radix::INFO.make)(options),
         },
         ..radix::INFO
     },
     KernelInfo {
         params: PASSES,
-        make: |options| match options.given.choice("section") {
-            "passes" => Box::new(passes::Passes::new(options)),
-            _ => (srad::INFO.make)(options),
+        make: |options| match options.given.read("section") {
+            SradSection::Passes => Box::new(passes::Passes::new(options)),
+            SradSection::Iteration => (srad::INFO.make)(options),
         },
         ..srad::INFO
     },
     KernelInfo {
         params: DEALT,
-        make: |options| match options.given.choice("threads") {
-            "dealt" => Box::new(deal::Dealt::new(options)),
-            _ => (tpcc::INFO.make)(options),
+        make: |options| match options.given.read("threads") {
+            Threads::Dealt => Box::new(deal::Dealt::new(options)),
+            Threads::Own => (tpcc::INFO.make)(options),
         },
         ..tpcc::INFO
     },
