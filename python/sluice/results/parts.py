@@ -204,14 +204,13 @@ class SummaryOfDouble:
 class WriteLog:
     """What the write log did."""
     appends: int
-    """Lines appended: every store, and every line of a page that the host gives back."""
+    """Lines appended: every store, and every line of a page that the host demotes."""
     compaction_reads: int
     """Pages that compaction had to read first."""
     compactions: int
     """Buffers compacted."""
     dropped: int
-    """Lines of pages that were discarded, taken by the host or written as a whole, and so left
-    the log."""
+    """Lines of pages that were discarded, promoted or written as a whole, and so left the log."""
     hits: int
     """Loads that found their line in the log."""
     index_bytes_max: int

@@ -181,16 +181,16 @@ class Migration:
 class MigrationCounts:
     """What the device gave and got."""
     fills: int
-    """Of the pages given back, those that came into the device's cache and were not there."""
+    """Of the pages demoted, those that came into the device's cache and were not there."""
     given: int
-    """Pages that the device got back."""
+    """Pages that the host demoted to the device."""
     programs: int
-    """Of the pages given back, those that were programmed at once: written through, or around the
+    """Of the pages demoted, those that were programmed at once: written through, or around the
     cache."""
     taken: int
-    """Pages that host memory took from the device."""
+    """Pages that the host promoted into its own memory."""
     taken_dirty: int
-    """Of the pages taken, those of which flash had an older copy or none."""
+    """Of the pages promoted, those of which flash had an older copy or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
