@@ -32,24 +32,6 @@ impl Book {
             Ok(mut value) => {
                 if let Value::Object(object) = &mut value {
                     object.remove("version");
-                    // TEMPORARY: fields that are new. All else is as it was.
-                    let new: &[&str] = match object.get("kind").and_then(Value::as_str) {
-                        Some("system") => &[
-                            "hits_are",
-                            "optimum_misses",
-                            "hit_ratio",
-                            "sampled",
-                            "prefetch_accuracy",
-                            "prefetch_coverage",
-                            "prefetch_timeliness",
-                        ],
-                        Some("sim") => &["sampled"],
-                        _ => &[],
-                    };
-                    for name in new {
-                        let cache = object["cache"].as_object_mut().expect("an object");
-                        cache.remove(*name).expect("it is there");
-                    }
                 }
                 value.to_string()
             }
