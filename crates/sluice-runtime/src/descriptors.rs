@@ -5,8 +5,6 @@
 //! hooks on `close` and its kin pass them over; what closes them in another way is noticed at their
 //! next use, which ends the program.
 
-use crate::calm::calm;
-use crate::engine::Engine;
 use core::sync::atomic::{AtomicI32, Ordering::*};
 use sluice_region::sys;
 
@@ -44,6 +42,14 @@ pub fn guard(fd: &mut i32) -> Result<(), i32> {
     let _ = unsafe { sys!(libc::SYS_close, *fd) };
     *fd = moved? as i32;
     Ok(())
+}
+
+/// Forgets a number that is to be the program's.
+pub fn forget(number: i32) {
+    let slot = GUARDED.iter().find(|slot| slot.load(Relaxed) == number);
+    if let Some(slot) = slot {
+        slot.store(-1, Release);
+    }
 }
 
 /// Forgets all but one: in the child of a fork its parent's are closed.
@@ -104,36 +110,6 @@ fn limit() -> Option<libc::rlimit> {
 fn change_limit(new: *const libc::rlimit, old: *mut libc::rlimit) -> bool {
     // SAFETY: null or live limits; of this process.
     unsafe { sys!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, new, old) }.is_ok()
-}
-
-impl Engine {
-    /// Moves what the runtime has opened out of the program's way.
-    pub fn guard_descriptors(&self) -> Result<(), i32> {
-        calm(|| {
-            self.core.lock().host.each_descriptor(guard)?;
-            self.session.hold.guard()
-        })
-    }
-
-    /// Leaves a number to the program, which wants just this one.
-    pub fn give_up_number(&self, number: i32) -> Result<(), i32> {
-        calm(|| {
-            let slot = GUARDED.iter().find(|slot| slot.load(Relaxed) == number);
-            if let Some(slot) = slot {
-                slot.store(-1, Release);
-            }
-            if self.session.hold.descriptor() == Some(number) {
-                return self.session.hold.guard();
-            }
-            self.core
-                .lock()
-                .host
-                .each_descriptor(|fd| match *fd == number {
-                    true => guard(fd),
-                    false => Ok(()),
-                })
-        })
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use crate::calibrate::{Calibration, Cost};
 use crate::calm::calm;
 use crate::clock::now_ns;
+use crate::descriptors::{forget, guard};
+use crate::error::{StartError, no_descriptor, no_room, os};
 use crate::files;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
@@ -10,13 +12,13 @@ use crate::private::PrivateBacking;
 use crate::sample::Sampler;
 use crate::session::{Place, Session, Trap};
 use crate::shared::SharedBacking;
-use crate::state::{Core, Entry, Plan, Wait};
+use crate::state::{Access, Core, Entry, Plan, Wait};
 use crate::thread;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::{Device, Stats};
-use sluice_region::{EventSource, LibraryCount, OpenError, PAGE, Told, Uffd, UffdKind};
+use sluice_region::{EventSource, LibraryCount, PAGE, Uffd, UffdKind};
 use sluice_units::Ps;
 
 /// A miss that ends later than this after its deadline is late.
@@ -24,16 +26,6 @@ const LATE_AFTER_NS: u64 = 1_000;
 
 /// How often a fault looks whether another thread still forks, which may need the same CPU.
 pub(crate) const FORK_LOOK_NS: u64 = 20_000;
-
-/// Why a runtime cannot start.
-#[derive(Debug)]
-pub struct StartError(pub String);
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A running device.
 pub struct Engine {
@@ -55,32 +47,6 @@ pub struct Engine {
 
 // SAFETY: `events` changes only in the child of a fork, before its second thread exists.
 unsafe impl Sync for Engine {}
-
-pub(crate) fn os(what: &str) -> impl Fn(i32) -> StartError + '_ {
-    move |errno| {
-        let text = Told::number(errno);
-        StartError(format!("{what}: {text}"))
-    }
-}
-
-/// Why this process gets no descriptor, where the command that made the session got one.
-pub(crate) fn no_descriptor(e: OpenError) -> StartError {
-    StartError(match e {
-        OpenError::Permission => format!(
-            "{e}, which event mode needs: a program that changes its user is to be started by \
-             `sluice run` as that user (see `sluice doctor`)"
-        ),
-        _ => e.to_string(),
-    })
-}
-
-fn no_room(errno: i32) -> StartError {
-    let StartError(why) = os("reserving address space for the device")(errno);
-    StartError(match errno {
-        libc::ENOMEM => format!("{why}; raise `ulimit -v`, or lower device.capacity"),
-        _ => why,
-    })
-}
 
 pub(crate) fn kind(trap: Trap) -> UffdKind {
     if trap == Trap::Event {
@@ -271,7 +237,18 @@ impl Engine {
         if state & (MAPPED | PENDING) == MAPPED || state & OFF_DEVICE != 0 {
             return core.map_again(lpn, addr);
         }
-        core.request(self, addr, lpn, write, access_ns)
+        let access = Access {
+            addr,
+            lpn,
+            write,
+            at_ns: access_ns,
+            now: self.device_time(access_ns),
+            since_start_ns: access_ns.saturating_sub(self.started_ns),
+            seen_ns: access_ns + self.entry_ns(),
+            exit_ns: self.exit_ns(),
+            trap: self.session.trap,
+        };
+        core.request(&access)
     }
 
     /// A fault on a page that cannot be there: the program gets its SIGBUS, as without a device.
@@ -417,6 +394,31 @@ impl Engine {
     /// The core, for a thread of the runtime.
     pub(crate) fn core(&self) -> Guard<'_, Core> {
         self.core.lock()
+    }
+
+    /// Moves what the runtime has opened out of the program's way.
+    pub fn guard_descriptors(&self) -> Result<(), i32> {
+        calm(|| {
+            self.core.lock().host.each_descriptor(guard)?;
+            self.session.hold.guard()
+        })
+    }
+
+    /// Leaves a number to the program, which wants just this one.
+    pub fn give_up_number(&self, number: i32) -> Result<(), i32> {
+        calm(|| {
+            forget(number);
+            if self.session.hold.descriptor() == Some(number) {
+                return self.session.hold.guard();
+            }
+            self.core
+                .lock()
+                .host
+                .each_descriptor(|fd| match *fd == number {
+                    true => guard(fd),
+                    false => Ok(()),
+                })
+        })
     }
 
     /// Whether an address is on the device.

@@ -5,13 +5,15 @@
 
 use crate::calm;
 use crate::clock::now_ns;
-use crate::control::{ControlRing, start as start_control};
+use crate::control::start as start_control;
 use crate::descriptors::with_all_numbers;
-use crate::engine::{Engine, StartError, kind, no_descriptor, os};
+use crate::engine::{Engine, kind};
+use crate::error::{StartError, no_descriptor, os};
 use crate::files;
 use crate::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
 use crate::private::keep_from_children;
+use crate::rings::ControlRing;
 use crate::session::Trap;
 use crate::state::Core;
 use crate::stats::Live;

@@ -1,6 +1,6 @@
 //! What `sluice run` tells the library: a text file of `key=value` lines in the session directory.
 
-use crate::files::Hold;
+use crate::hold::Hold;
 use sluice_model::DeviceConfig;
 use sluice_region::{check_trusted, create_private, open_folder, open_regular};
 use std::ffi::OsStr;

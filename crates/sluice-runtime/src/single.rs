@@ -7,8 +7,9 @@
 use crate::calm::calm;
 use crate::clock::{now_ns, sleep_until};
 use crate::control;
-use crate::engine::{Engine, StartError, kind, os};
-use crate::files::Hold;
+use crate::engine::{Engine, kind};
+use crate::error::{StartError, os};
+use crate::hold::Hold;
 use crate::session::Trap;
 use crate::thread;
 use sluice_region::{Uffd, cpu_now, fatal, threads_of_process};

@@ -1,10 +1,9 @@
 //! What the engine's lock protects: the device model, the pages, and how a trap changes both.
 
-use crate::control::ControlRing;
-use crate::engine::Engine;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
 use crate::lock::Guard;
 use crate::record::Recorder;
+use crate::rings::ControlRing;
 use crate::session::Trap;
 use crate::stats::Live;
 use sluice_abi::{CACHED, Counter, PINNED};
@@ -28,8 +27,26 @@ pub enum Plan {
     Outside,
     /// Nothing more: the page is mapped.
     Done,
-    /// Call [`Engine::fill`] once the deadline has come.
+    /// Call [`fill`](crate::Engine::fill) once the deadline has come.
     Wait(Wait),
+}
+
+/// An access that trapped, as the model is asked about it.
+pub(crate) struct Access {
+    pub addr: usize,
+    pub lpn: u64,
+    pub write: bool,
+    /// When the program made it, ns.
+    pub at_ns: u64,
+    /// The device's time then.
+    pub now: Ps,
+    /// How long the device has run by then, ns.
+    pub since_start_ns: u64,
+    /// When the runtime first looked at the clock, as far as the estimated cost of a trap tells.
+    pub seen_ns: u64,
+    /// From the runtime's last act to the program's next instruction, ns.
+    pub exit_ns: u64,
+    pub trap: Trap,
 }
 
 /// A page on its way.
@@ -40,9 +57,11 @@ pub struct Wait {
     pub(crate) lpn: u64,
     pub(crate) access_ns: u64,
     pub(crate) modelled_ns: u64,
-    /// When to call [`Engine::bring`], so that mapping the page is done before its moment.
+    /// When to call [`bring`](crate::Engine::bring), so that mapping the page is done before its
+    /// moment.
     pub bring_ns: u64,
-    /// When to call [`Engine::fill`], so that the program goes on at the modelled moment.
+    /// When to call [`fill`](crate::Engine::fill), so that the program goes on at the modelled
+    /// moment.
     pub act_ns: u64,
     /// The page is mapped: its thread need only go on.
     pub is_there: bool,
@@ -113,20 +132,22 @@ pub struct Core {
 
 impl Core {
     /// Asks the model and says when the page may appear.
-    pub(crate) fn request(
-        &mut self,
-        e: &Engine,
-        addr: usize,
-        lpn: u64,
-        write: bool,
-        at_ns: u64,
-    ) -> Plan {
+    pub(crate) fn request(&mut self, access: &Access) -> Plan {
+        let Access {
+            addr,
+            lpn,
+            write,
+            at_ns,
+            now,
+            exit_ns,
+            seen_ns,
+            ..
+        } = *access;
         let op = if write { Op::Write } else { Op::Read };
         let request = Request {
             addr: lpn * PAGE as u64,
             op,
         };
-        let now = e.device_time(at_ns);
         let completion = self.device.access(now, request, &mut self.host);
         self.host.adopt(lpn);
         let flags = if write { PENDING | WRITTEN } else { PENDING };
@@ -145,12 +166,11 @@ impl Core {
             },
             1,
         );
-        block.set(Counter::LastTrapNs, at_ns.saturating_sub(e.started_ns));
+        block.set(Counter::LastTrapNs, access.since_start_ns);
         self.publish();
         drop(block);
         self.waiting += 1;
         let modelled_ns = completion.done_at.0.saturating_sub(now.0).div_ceil(1_000);
-        let exit_ns = e.exit_ns();
         if modelled_ns > TIDY_ABOVE_NS {
             self.host.tidy();
         }
@@ -160,9 +180,8 @@ impl Core {
             false => BRING_AHEAD_NS,
         };
         let bring_ns = act_ns.saturating_sub(ahead_ns);
-        let seen_ns = at_ns + e.entry_ns();
         // One call maps a page and wakes its thread, if there is nothing to be ahead of.
-        let is_due = act_ns <= seen_ns && e.session.trap == Trap::Event;
+        let is_due = act_ns <= seen_ns && access.trap == Trap::Event;
         Plan::Wait(Wait {
             addr,
             lpn,

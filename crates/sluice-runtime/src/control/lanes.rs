@@ -1,9 +1,10 @@
 //! The channels of one ring: from an entry to a piece of work at a time, and to its answer.
 
+use super::earlier;
 use super::pages::{Arrivals, Job, give_way};
-use super::{earlier, own_pid};
 use crate::clock::now_ns;
 use crate::engine::Engine;
+use crate::rings::own_pid;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use sluice_abi::{
     CHANNELS, Completion, Counter, Found, Request, Ring, Server, Status, Submission, Words,
@@ -63,7 +64,7 @@ impl Lanes {
                 continue;
             };
             if job.next_ns(&self.arrivals) <= now_ns() {
-                self.some_pages(at, &mut job);
+                job.some_pages(self.engine, &mut self.arrivals, at);
             }
             if job.is_done(self.arrivals.of(at)) {
                 self.complete(at, tag, job.finish());
@@ -128,7 +129,7 @@ impl Lanes {
             Request::Set(text) => self.set(&text),
             Request::Pages(operation, range) => match self.pages_of(&range) {
                 Ok((first, count)) => {
-                    let job = self.job(operation, first, count);
+                    let job = Job::new(self.engine, operation, first, count);
                     self.jobs[at] = Some((submission.tag, job));
                     return;
                 }

@@ -15,10 +15,10 @@ mod serve;
 
 use crate::clock::now_ns;
 use crate::engine::Engine;
+use crate::rings::ring;
 use crate::thread;
 use core::sync::atomic::Ordering::*;
 use lanes::Lanes;
-use sluice_abi::Ring;
 use sluice_region::{Descriptors, Mapping, futex_wait, futex_wake, name_thread};
 
 /// After a command the server looks this often for a while, if it has to look by itself.
@@ -34,43 +34,6 @@ const IDLE_PERIODS: u64 = 8;
 const PAUSE_MAX_NS: u64 = 5_000_000;
 /// With a command under way the server shows at least this often that it is there.
 const BEAT_NS: u64 = 500_000_000;
-
-/// The mapped rings of a process.
-#[derive(Debug)]
-pub struct ControlRing {
-    host: Mapping,
-    guest: Option<Mapping>,
-}
-
-impl ControlRing {
-    /// In the child of a fork: stands where the parent's stood.
-    pub fn take_place_of(&mut self, parents: ControlRing) {
-        self.host.take_place_of(parents.host);
-        if let (Some(own), Some(parents)) = (&mut self.guest, parents.guest) {
-            own.take_place_of(parents);
-        }
-    }
-
-    /// Empty rings over mappings of [`sluice_abi::RING_BYTES`], marked as ready: the host's, and
-    /// one that a guest may write.
-    pub fn new(host: Mapping, guest: Option<Mapping>, poll_ns: u64) -> ControlRing {
-        let made = ControlRing { host, guest };
-        ring(&made.host).publish(own_pid(), poll_ns);
-        if let Some(guest) = &made.guest {
-            ring(guest).publish(0, poll_ns);
-        }
-        made
-    }
-}
-
-fn own_pid() -> u64 {
-    u64::from(std::process::id())
-}
-
-fn ring(map: &Mapping) -> &Ring {
-    // SAFETY: the mapping is page-aligned, long enough, and all fields are atomics.
-    unsafe { &*(map.addr() as *const Ring) }
-}
 
 /// Starts the server, if the session has a ring.
 pub fn start(engine: &'static Engine) -> Result<(), i32> {

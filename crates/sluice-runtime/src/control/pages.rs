@@ -1,6 +1,5 @@
 //! Commands for ranges of pages: a few pages at a time, so that faults get in between.
 
-use super::lanes::Lanes;
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::Engine;
 use crate::host::{MAPPED, OFF_DEVICE, PENDING, SAMPLED};
@@ -132,6 +131,22 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// A command for pages of the device. It is done when those that it brings in are there.
+    pub fn new(engine: &Engine, operation: Operation, first: u64, pages: u64) -> Job {
+        Job {
+            operation,
+            next: first,
+            end: first + pages,
+            room: engine.core().device.config().cache.pages.into(),
+            answer: Completion {
+                pages,
+                ..Completion::new(0, Status::Done)
+            },
+            until_ns: 0,
+            stuck_ns: None,
+        }
+    }
+
     /// When there is something to do for it.
     pub fn next_ns(&self, arrivals: &Arrivals) -> u64 {
         let until_ns = if self.next < self.end {
@@ -150,6 +165,71 @@ impl Job {
     /// Whether it has waited for too long for its next page.
     fn is_out_of_patience(&mut self, now_ns: u64) -> bool {
         now_ns > *self.stuck_ns.get_or_insert(now_ns) + PATIENCE_NS
+    }
+
+    /// Goes on with its pages for a moment. The channel is the one that sent the command.
+    pub fn some_pages(&mut self, engine: &Engine, arrivals: &mut Arrivals, channel: usize) {
+        let mut core = Unasked::new(engine);
+        let began_ns = now_ns();
+        self.until_ns = 0;
+        loop {
+            let now = now_ns();
+            if now > began_ns + HOLD_NS {
+                break;
+            }
+            if let Some(lpn) = arrivals.due(now) {
+                core.arrive(lpn, engine.device_time(now));
+                continue;
+            }
+            if self.next == self.end {
+                break;
+            }
+            let mut step = self.step(engine, arrivals, &mut core, now);
+            if let Step::NotBefore(at_ns) = step {
+                if !self.is_out_of_patience(now) {
+                    self.until_ns = at_ns;
+                    break;
+                }
+                step = Step::Refused(Reason::NoRoom);
+            }
+            if let Step::Changed(Some(at_ns)) = step {
+                arrivals.push(at_ns, self.next, channel);
+            }
+            core.show(self.next);
+            self.count(&step);
+        }
+        core.publish();
+        give_way(core.0);
+    }
+
+    fn step(&self, engine: &Engine, arrivals: &Arrivals, core: &mut Core, now_ns: u64) -> Step {
+        let brings_in = matches!(self.operation, Operation::Pin | Operation::Prefetch);
+        let lpn = self.next;
+        if brings_in && core.host.state[lpn as usize] & OFF_DEVICE != 0 {
+            return Step::Refused(Reason::OffDevice);
+        }
+        if brings_in && arrivals.is_full() {
+            return Step::NotBefore(arrivals.next_ns().unwrap_or(now_ns));
+        }
+        let now = engine.device_time(now_ns);
+        let step = match self.operation {
+            Operation::Pin => core.obey(now, Command::Pin(Lpn::of(lpn))),
+            Operation::Unpin if !core.device.is_pinned(Lpn::of(lpn)) => return Step::Already,
+            Operation::Unpin => core.obey(now, Command::Unpin(Lpn::of(lpn))),
+            Operation::Prefetch => core.prefetch(now, lpn, self),
+            _ if !core.device.is_cached(Lpn::of(lpn)) => return Step::Already,
+            // A thread is about to get the page.
+            _ if core.host.state[lpn as usize] & PENDING != 0 => Outcome::NotBefore(now),
+            Operation::Evict => core.evict(now, lpn),
+            _ => core.flush(now, lpn),
+        };
+        let wall = |at: Ps| engine.wall_ns(at);
+        match step {
+            Outcome::Done(done) if !done.changed => Step::Already,
+            Outcome::Done(done) => Step::Changed(brings_in.then(|| wall(done.at))),
+            Outcome::Refused(reason) => Step::Refused(reason),
+            Outcome::NotBefore(at) => Step::NotBefore(wall(at).max(now_ns + AGAIN_NS)),
+        }
     }
 
     fn count(&mut self, step: &Step) {
@@ -179,90 +259,6 @@ impl Job {
             _ => Status::Partly,
         };
         self.answer
-    }
-}
-
-impl Lanes {
-    /// A command for pages of the device. It is done when those that it brings in are there.
-    pub(super) fn job(&self, operation: Operation, first: u64, pages: u64) -> Job {
-        Job {
-            operation,
-            next: first,
-            end: first + pages,
-            room: self.engine.core().device.config().cache.pages.into(),
-            answer: Completion {
-                pages,
-                ..Completion::new(0, Status::Done)
-            },
-            until_ns: 0,
-            stuck_ns: None,
-        }
-    }
-
-    /// Goes on with a channel's command for a moment.
-    pub(super) fn some_pages(&mut self, channel: usize, job: &mut Job) {
-        let engine = self.engine;
-        let mut core = Unasked::new(engine);
-        let began_ns = now_ns();
-        job.until_ns = 0;
-        loop {
-            let now = now_ns();
-            if now > began_ns + HOLD_NS {
-                break;
-            }
-            if let Some(lpn) = self.arrivals.due(now) {
-                core.arrive(lpn, engine.device_time(now));
-                continue;
-            }
-            if job.next == job.end {
-                break;
-            }
-            let mut step = self.step(&mut core, job, now);
-            if let Step::NotBefore(at_ns) = step {
-                if !job.is_out_of_patience(now) {
-                    job.until_ns = at_ns;
-                    break;
-                }
-                step = Step::Refused(Reason::NoRoom);
-            }
-            if let Step::Changed(Some(at_ns)) = step {
-                self.arrivals.push(at_ns, job.next, channel);
-            }
-            core.show(job.next);
-            job.count(&step);
-        }
-        core.publish();
-        give_way(core.0);
-    }
-
-    fn step(&self, core: &mut Core, job: &Job, now_ns: u64) -> Step {
-        let brings_in = matches!(job.operation, Operation::Pin | Operation::Prefetch);
-        let lpn = job.next;
-        if brings_in && core.host.state[lpn as usize] & OFF_DEVICE != 0 {
-            return Step::Refused(Reason::OffDevice);
-        }
-        if brings_in && self.arrivals.is_full() {
-            return Step::NotBefore(self.arrivals.next_ns().unwrap_or(now_ns));
-        }
-        let now = self.engine.device_time(now_ns);
-        let step = match job.operation {
-            Operation::Pin => core.obey(now, Command::Pin(Lpn::of(lpn))),
-            Operation::Unpin if !core.device.is_pinned(Lpn::of(lpn)) => return Step::Already,
-            Operation::Unpin => core.obey(now, Command::Unpin(Lpn::of(lpn))),
-            Operation::Prefetch => core.prefetch(now, lpn, job),
-            _ if !core.device.is_cached(Lpn::of(lpn)) => return Step::Already,
-            // A thread is about to get the page.
-            _ if core.host.state[lpn as usize] & PENDING != 0 => Outcome::NotBefore(now),
-            Operation::Evict => core.evict(now, lpn),
-            _ => core.flush(now, lpn),
-        };
-        let wall = |at: Ps| self.engine.wall_ns(at);
-        match step {
-            Outcome::Done(done) if !done.changed => Step::Already,
-            Outcome::Done(done) => Step::Changed(brings_in.then(|| wall(done.at))),
-            Outcome::Refused(reason) => Step::Refused(reason),
-            Outcome::NotBefore(at) => Step::NotBefore(wall(at).max(now_ns + AGAIN_NS)),
-        }
     }
 }
 

@@ -17,7 +17,6 @@ const OPEN: &[&str] = &[
     "sluice-net",
     "sluice-preload",
     "sluice-py",
-    "sluice-runtime",
     "sluice-simulation",
 ];
 

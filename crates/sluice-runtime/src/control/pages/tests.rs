@@ -1,24 +1,15 @@
 use super::*;
 use crate::rig;
-use sluice_abi::{RING_BYTES, Ring};
-use sluice_region::Mapping;
-
-fn lanes(engine: &'static Engine) -> Lanes {
-    let memory = Box::leak(Box::new(Mapping::anonymous(RING_BYTES).expect("memory")));
-    // SAFETY: long enough, never unmapped, and all of it atomics.
-    let ring = unsafe { &*(memory.addr() as *const Ring) };
-    Lanes::new(engine, ring, false)
-}
 
 /// A fault would wait for the whole of it.
 #[test]
 fn a_long_command_is_done_piece_by_piece() {
     let engine = rig::engine(&[("device.capacity", "4GiB")]);
-    let (mut lanes, pages) = (lanes(engine), 1 << 20);
-    let mut job = lanes.job(Operation::Evict, 0, pages);
+    let (mut arrivals, pages) = (Arrivals::new(), 1 << 20);
+    let mut job = Job::new(engine, Operation::Evict, 0, pages);
     let mut before = 0;
     for _ in 0..3 {
-        lanes.some_pages(0, &mut job);
+        job.some_pages(engine, &mut arrivals, 0);
         assert!(job.next > before, "no page got anywhere");
         assert!(job.next < pages, "a million pages in {HOLD_NS} ns");
         before = job.next;

@@ -1,0 +1,113 @@
+//! The lock by which a process says that its session is in use.
+
+use crate::descriptors::guard;
+use crate::error::{StartError, failed};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::*};
+use sluice_abi::LOCK_FILE;
+use sluice_region::{lock_byte, open_regular};
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The lock's descriptor gets this number or a higher one: programs count on low ones.
+const LOCK_FD: i32 = 512;
+
+/// A process's shared lock on its session's directory: nobody removes that while one is held. The
+/// kernel gives it up when the process ends or becomes another image.
+///
+/// With it goes the lock of one byte, which says that the process's own files are in use.
+#[derive(Debug)]
+pub struct Hold {
+    fd: AtomicI32,
+    /// Inode of the process's statistics: the byte that is locked. 0 until there are any.
+    file: AtomicU64,
+}
+
+impl Default for Hold {
+    fn default() -> Hold {
+        Hold {
+            fd: AtomicI32::new(-1),
+            file: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A copy of a session holds nothing.
+impl Clone for Hold {
+    fn clone(&self) -> Hold {
+        Hold::default()
+    }
+}
+
+impl Hold {
+    /// The descriptor that is locked, if there is one.
+    pub fn descriptor(&self) -> Option<i32> {
+        let fd = self.fd.load(Relaxed);
+        (fd >= 0).then_some(fd)
+    }
+
+    /// Moves the descriptor to where hooks guard it.
+    pub fn guard(&self) -> Result<(), i32> {
+        let mut fd = self.fd.load(Relaxed);
+        let guarded = guard(&mut fd);
+        self.fd.store(fd, Relaxed);
+        guarded
+    }
+
+    /// Unlocks the directory.
+    pub fn give_up(&self) {
+        let fd = self.fd.swap(-1, Relaxed);
+        if fd >= 0 {
+            // SAFETY: our own descriptor, which nobody uses any more.
+            unsafe { libc::close(fd) };
+        }
+    }
+
+    /// Locks the directory. The child of a fork does so anew, and gives up what it inherited.
+    pub fn take(&self, dir: &Path) -> Result<(), StartError> {
+        let path = dir.join(LOCK_FILE);
+        let file = open_regular(&path, true, None).map_err(|e| failed(&path, &e))?;
+        let is_held = file.try_lock_shared().is_ok();
+        let found = file.metadata().map_err(|e| failed(&path, &e))?;
+        if !is_held || found.nlink() == 0 {
+            let why = "the session has ended and is being removed";
+            return Err(StartError(format!("{}: {why}", dir.display())));
+        }
+        // SAFETY: an open descriptor, no pointers. The lock belongs to both numbers.
+        let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOCK_FD) };
+        let taken = if high >= 0 { high } else { file.into_raw_fd() };
+        let before = self.fd.swap(taken, Relaxed);
+        // In a table of the runtime's own the number before may be that of the new one.
+        if before >= 0 && before != taken && is_same_file(before, &found) {
+            // SAFETY: our own descriptor, which nobody uses any more.
+            unsafe { libc::close(before) };
+        }
+        Ok(())
+    }
+
+    /// Says that this process uses the files of the statistics with this inode. Tells whether
+    /// nobody else says so.
+    pub fn claim(&self, file: u64) -> bool {
+        self.file.store(file, Relaxed);
+        let locked = self.descriptor().map(|fd| lock_byte(fd, file));
+        // Where there are no such locks, nobody looks for one.
+        !matches!(locked, Some(Ok(false)))
+    }
+
+    /// Locks the directory anew, and the byte with it.
+    pub fn renew(&self, dir: &Path) -> Result<(), StartError> {
+        self.take(dir)?;
+        // If the keeper looks just now, it finds the files as they are and takes nothing.
+        self.claim(self.file.load(Relaxed));
+        Ok(())
+    }
+}
+
+/// Whether a number still is a descriptor of a file: the program may have closed it.
+fn is_same_file(fd: i32, file: &std::fs::Metadata) -> bool {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut found: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: a live buffer; a number that is no descriptor is told.
+    let is_open = unsafe { libc::fstat(fd, &mut found) } == 0;
+    is_open && (found.st_dev, found.st_ino) == (file.dev(), file.ino())
+}
