@@ -1,7 +1,7 @@
 //! The CPUs that the program chooses for its threads. A handler of event mode holds a thread on a
 //! CPU for a moment, and must not undo a choice that falls into it.
 
-use crate::init::engine;
+use crate::device::engine;
 use crate::next;
 use libc::{c_int, cpu_set_t, pid_t, pthread_t, size_t};
 use sluice_runtime::{Trap, choose_cpus};

@@ -3,7 +3,7 @@
 //! There the kernel cannot wait for a page: its own access to a missing one fails with `EFAULT`.
 //! Hooks touch such a buffer, which traps as any access of the program does, and try again.
 
-use crate::init::engine;
+use crate::device::engine;
 use libc::{c_char, c_int, c_void, iovec, msghdr, size_t, socklen_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, errno, sys};

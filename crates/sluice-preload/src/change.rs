@@ -4,10 +4,10 @@
 //! cannot be.
 
 use crate::buffers::set_errno;
+use crate::device::engine;
 use crate::heap::{
     claim, close, closed_in, empty, give, grow_in_place, in_use_from, is_in_use, open, take,
 };
-use crate::init::engine;
 use crate::map::{READ_WRITE, mmap, pointer};
 use crate::parts::{Part, of_arena, whole};
 use crate::wishes;

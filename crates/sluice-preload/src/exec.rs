@@ -2,7 +2,7 @@
 //! have another loader, none, or an environment without it; so all are counted.
 
 use crate::buffers::{Buffers, One, Text, Texts, set_errno, signal_engine, with_pages};
-use crate::init::{engine, refuse};
+use crate::device::{engine, refuse};
 use crate::next;
 use libc::{c_char, c_int, c_long, c_uint, c_void, pid_t};
 use sluice_region::errno;

@@ -5,9 +5,9 @@
 //! order before and in order after, so ours must be registered first; jemalloc registers its own
 //! before any constructor of ours runs, hence the hook on the registration itself.
 
+use crate::device::{engine, engine_in_any_child, know, refuse};
 use crate::heap::{HEAP, SPACE};
-use crate::init::{engine, engine_in_any_child, refuse};
-use crate::{internal, kin, next};
+use crate::{internal, next};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use libc::{c_int, c_void};
 use sluice_region::PAGE;
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn child() {
     let Some(engine) = engine_in_any_child() else {
         return;
     };
-    kin::know();
+    know();
     internal::lock().release();
     if let Err(e) = engine.after_fork_in_child() {
         refuse(&e.0);

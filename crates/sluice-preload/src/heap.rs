@@ -1,10 +1,10 @@
 //! The program's heap: pages of the arena, cut by dlmalloc.
 
-use crate::init::engine;
+use crate::device::engine;
 use core::ptr::null_mut;
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_abi::Counter;
-use sluice_region::{PAGE, raw_mprotect};
+use sluice_region::{PAGE, raw_mmap, raw_mprotect};
 use sluice_runtime::{Engine, Lock, Space, calm};
 
 /// The program's allocations.
@@ -63,12 +63,22 @@ pub fn give(addr: usize, len: usize) {
 /// Makes a range of the arena what it was at the start: on the device, open, and empty.
 pub fn empty(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
     if engine.any_off_device(addr, len) {
-        crate::map::map_afresh(engine, addr, len)?;
+        map_afresh(engine, addr, len)?;
         note_open(engine, addr, len);
     } else {
         open(engine, addr, len)?;
     }
     engine.discard(addr, len);
+    Ok(())
+}
+
+/// Replaces a range of the arena by fresh memory of the device.
+fn map_afresh(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a range of the arena that the program gave up.
+    unsafe { raw_mmap(addr, len, prot, flags, -1, 0)? };
+    engine.rejoin_device(addr, len);
     Ok(())
 }
 

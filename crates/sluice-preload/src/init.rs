@@ -1,46 +1,10 @@
-//! Start, fork and end of the device of this process.
+//! Start and end of the device of this process.
 
+use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
-use crate::{altstack, fork, kin, malloc, mask, old_signals, system};
-use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::*};
+use crate::{altstack, fork, malloc, mask, old_signals, system};
 use sluice_runtime::{Engine, Place, Session, Space, StartError, Trap, with_all_numbers};
 use std::path::Path;
-
-static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(core::ptr::null_mut());
-static SOURCE: AtomicU8 = AtomicU8::new(Heap::Early as u8);
-
-/// Where the malloc family takes memory from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Heap {
-    /// Before the constructor ran: the library's own range.
-    Early = 0,
-    /// The device.
-    Device = 1,
-    /// The allocator after us.
-    Next = 2,
-}
-
-/// The source in force.
-pub fn heap() -> Heap {
-    match SOURCE.load(Relaxed) {
-        1 => Heap::Device,
-        2 => Heap::Next,
-        _ => Heap::Early,
-    }
-}
-
-/// The device, once there is one.
-pub fn engine() -> Option<&'static Engine> {
-    kin::check();
-    engine_in_any_child()
-}
-
-/// The same between a fork and the end of its handlers.
-pub fn engine_in_any_child() -> Option<&'static Engine> {
-    // SAFETY: leaked at start, never freed.
-    unsafe { ENGINE.load(Acquire).as_ref() }
-}
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -61,7 +25,7 @@ extern "C" fn construct() {
             }
         }
     };
-    SOURCE.store(heap as u8, Release);
+    take_from(heap);
 }
 
 extern "C" fn destruct() {
@@ -87,11 +51,6 @@ fn own_path() -> String {
         let name = core::ffi::CStr::from_ptr(info.dli_fname);
         name.to_string_lossy().into_owned()
     }
-}
-
-/// Ends a program that cannot get its device: running it without would measure something else.
-pub fn refuse(why: &str) -> ! {
-    sluice_region::fatal(format_args!("{why}"))
 }
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
@@ -137,10 +96,10 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     engine.start_threads(sluice_region::cpu_now())?;
     engine.calibrate();
     fork::register();
-    kin::mark().map_err(os("marking children"))?;
+    mark().map_err(os("marking children"))?;
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));
-    ENGINE.store(core::ptr::from_ref(engine).cast_mut(), Release);
+    publish(engine);
     if place != Place::Heap || own_allocator {
         return Ok(Heap::Next);
     }

@@ -8,16 +8,15 @@ use crate::altstack::sigaltstack;
 use crate::buffers::set_errno;
 use crate::change::{madvise, mprotect, mremap, munmap};
 use crate::descriptors::{close, close_range, dup2, dup3};
+use crate::device::engine;
 use crate::fork::{child, parent, prepare, touch_pages};
-use crate::init::engine;
 use crate::map::mmap;
 use crate::mask::by_number;
 use crate::namespaces::{chroot, seccomp, setns, unshare};
 use crate::next;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 use libc::{c_int, c_long, c_void, pid_t};
-use sluice_region::{Mapping, PAGE, raw_madvise};
+use sluice_region::PAGE;
 
 type Function = extern "C" fn(*mut c_void) -> c_int;
 
@@ -25,41 +24,6 @@ next!(next_fork: c"_Fork"() -> pid_t);
 next!(next_clone: c"clone"(
     function: Function, stack: *mut c_void, flags: c_int, argument: *mut c_void,
     parent: *mut pid_t, tls: *mut c_void, child: *mut pid_t) -> c_int);
-
-/// A word that the kernel clears in every child with a memory of its own.
-static KNOWN: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-
-/// Makes children that nobody announces tell themselves apart.
-pub fn mark() -> Result<(), i32> {
-    const MADV_WIPEONFORK: c_int = 18;
-    let page = core::mem::ManuallyDrop::new(Mapping::anonymous(PAGE)?);
-    // SAFETY: our own page, which holds nothing yet.
-    unsafe { raw_madvise(page.addr(), PAGE, MADV_WIPEONFORK)? };
-    KNOWN.store(page.addr() as *mut AtomicU32, Release);
-    know();
-    Ok(())
-}
-
-/// This process is served.
-pub fn know() {
-    // SAFETY: null, or the page of `mark`, which stays.
-    if let Some(word) = unsafe { KNOWN.load(Acquire).as_ref() } {
-        word.store(1, Release);
-    }
-}
-
-/// Ends a child that was made past all hooks.
-#[inline]
-pub fn check() {
-    // SAFETY: as above.
-    let word = unsafe { KNOWN.load(Relaxed).as_ref() };
-    if word.is_some_and(|word| word.load(Relaxed) == 0) {
-        sluice_region::fatal(format_args!(
-            "the program has made a child by a system call of its own (fork or clone, past the C \
-             library); the child cannot have the device, and its memory is not there"
-        ));
-    }
-}
 
 /// Makes a call that returns twice, with a memory for each.
 unsafe fn forking(call: impl FnOnce() -> c_int) -> c_int {

@@ -10,6 +10,7 @@ mod buffers;
 mod calls;
 mod change;
 mod descriptors;
+mod device;
 mod exec;
 mod fork;
 mod heap;

@@ -3,7 +3,7 @@
 //! One that is loaded with `RTLD_DEEPBIND`, as PHP's are, finds the C library's functions before
 //! ours, and would free there what was allocated here. So none is bound that way.
 
-use crate::init::{Heap, heap};
+use crate::device::{Heap, heap};
 use crate::next::Next;
 use libc::{c_char, c_int, c_void};
 

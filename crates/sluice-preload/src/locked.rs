@@ -4,7 +4,7 @@
 //! them any more.
 
 use crate::change::{mapped, status};
-use crate::init::engine;
+use crate::device::engine;
 use libc::{c_int, c_long, c_uint, c_void, size_t};
 use sluice_region::sys;
 

@@ -5,8 +5,8 @@
 //! placed instead, and when the heap is not placed. What the dynamic loader and `setlocale`
 //! allocate is from the library's own range always, see [`crate::system`].
 
+use crate::device::{Heap, heap};
 use crate::heap::HEAP;
-use crate::init::{Heap, heap};
 use crate::{internal, next, system};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{copy_nonoverlapping, null_mut};
@@ -136,7 +136,7 @@ unsafe fn device_usable(p: *mut u8) -> usize {
 }
 
 fn on_device(p: *mut u8) -> bool {
-    crate::init::engine().is_some_and(|e| e.in_arena(p as usize))
+    crate::device::engine().is_some_and(|e| e.in_arena(p as usize))
 }
 
 with_caller! {

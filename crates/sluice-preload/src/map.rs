@@ -5,8 +5,8 @@
 //! from the arena as well, and closed. The heaps of virtual machines are made so.
 
 use crate::buffers::set_errno;
+use crate::device::engine;
 use crate::heap::{claim, close, empty, reserve, take};
-use crate::init::engine;
 use crate::parts::{Part, of_arena};
 use crate::{shared, wishes};
 use libc::{c_int, c_void, off_t, size_t};
@@ -167,15 +167,6 @@ fn map_file(engine: &Engine, wanted: Wanted) -> Result<usize, i32> {
             Err(errno)
         }
     }
-}
-
-/// Replaces a range of the arena by fresh memory of the device.
-pub fn map_afresh(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: a range of the arena that the program gave up.
-    unsafe { raw_mmap(addr, len, READ_WRITE, flags, -1, 0)? };
-    engine.rejoin_device(addr, len);
-    Ok(())
 }
 
 /// # Safety

@@ -1,7 +1,7 @@
 //! Calls that change what a process sees of the system, or what it may ask of the kernel.
 
 use crate::buffers::set_errno;
-use crate::init::engine;
+use crate::device::engine;
 use crate::next;
 use libc::{c_char, c_int, c_long};
 use sluice_region::{call, errno, say};

@@ -2,7 +2,7 @@
 //! device that is the runtime's: what the program wants to serve itself leaves the device.
 
 use crate::change::mapped;
-use crate::init::engine;
+use crate::device::engine;
 use crate::next;
 use libc::{c_int, c_ulong, c_void};
 use sluice_region::errno;

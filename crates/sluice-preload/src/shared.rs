@@ -1,7 +1,7 @@
 //! Memory that processes share stays where it is, for a device belongs to one process. How much
 //! there is of it is counted, so that nobody takes it for memory on the device.
 
-use crate::init::engine;
+use crate::device::engine;
 use crate::next;
 use libc::{c_int, c_void};
 use sluice_abi::Counter;

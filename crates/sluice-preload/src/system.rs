@@ -5,7 +5,7 @@
 //! buffers. In signal mode such a call fails on a page that is missing.
 
 use crate::buffers::signal_engine;
-use crate::init::engine;
+use crate::device::engine;
 use crate::next;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};

@@ -15,7 +15,6 @@ const OPEN: &[&str] = &[
     "sluice-kernels",
     "sluice-model",
     "sluice-net",
-    "sluice-preload",
     "sluice-py",
     "sluice-simulation",
 ];
