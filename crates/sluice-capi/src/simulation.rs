@@ -114,7 +114,7 @@ impl Inner {
             let message = format!("there is no requester {requester}; there are {most}, from 0 on");
             return self.refuse(SLUICE_INVALID, &message);
         };
-        let pattern = self.config.requesters[requester.index()].pattern;
+        let pattern = self.config.requesters[requester.index()].pattern.name;
         if pattern != "external" {
             let name = self.config.graph.name(requester.node());
             let message = format!(

@@ -39,8 +39,6 @@ pub struct FabricConfig {
     /// Virtual switches, in the order of the description.
     pub vcs: Vec<Vcs>,
     pub(super) table: RoutingTable,
-    /// The pattern of each requester.
-    pub(super) patterns: Vec<&'static PatternInfo>,
 }
 
 impl FabricConfig {
@@ -75,6 +73,6 @@ impl FabricConfig {
                 .floor_of(lines)
                 .clamp(1, lines.max(2) - 1),
         };
-        (self.patterns[requester.index()], pattern)
+        (settings.pattern, pattern)
     }
 }

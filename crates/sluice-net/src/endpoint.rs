@@ -1,10 +1,11 @@
-//! Memory endpoints: a controller and what is behind it. A new type is a line in [`ENDPOINTS`].
+//! Memory endpoints: a controller and what is behind it. A new type is a line in [`EndpointType`].
 
 use super::ids::PacketId;
 use super::packet::Packet;
 use super::parts::Part;
 use sluice_model::dram::{Dram, DramLayout};
 use sluice_model::{Device, DeviceConfig, DeviceError, Op, Request, Stats};
+use sluice_params::choices;
 use sluice_units::{LINE_BYTES, Ps};
 
 /// A request as it comes to a memory.
@@ -104,33 +105,15 @@ impl EndpointSettings {
     }
 }
 
-/// An entry of the registry.
-pub struct EndpointInfo {
-    /// The name in `endpoint.type`.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub meaning: &'static str,
+choices! {
+    /// What is behind the controller of an endpoint.
+    pub enum EndpointType {
+        Fixed = "fixed": "memory that takes endpoint.read or endpoint.write for any access",
+        Dram = "dram": "DRAM with banks and rows of endpoint.dram",
+        Device = "device": "a CXL-SSD or memory expander: the group's `device`",
+        External = "external": "a model from outside: the group's `library`, a shared object",
+    }
 }
-
-/// Every type of endpoint, in a fixed order.
-pub static ENDPOINTS: &[EndpointInfo] = &[
-    EndpointInfo {
-        name: "fixed",
-        meaning: "memory that takes endpoint.read or endpoint.write for any access",
-    },
-    EndpointInfo {
-        name: "dram",
-        meaning: "DRAM with banks and rows of endpoint.dram",
-    },
-    EndpointInfo {
-        name: "device",
-        meaning: "a CXL-SSD or memory expander: the group's `device`",
-    },
-    EndpointInfo {
-        name: "external",
-        meaning: "a model from outside: the group's `library`, a shared object",
-    },
-];
 
 /// A memory at work.
 enum Memory {

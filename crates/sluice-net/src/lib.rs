@@ -32,8 +32,7 @@ pub use bottleneck::Resource;
 pub use coherence::{CacheSettings, CoherenceSettings, CoherenceStats, FILTERS, FilterInfo};
 pub use config::FabricConfig;
 pub use endpoint::{
-    Answer, ENDPOINTS, EndpointInfo, EndpointSettings, ExternalMemory, Library, MemoryRequest,
-    MemorySettings,
+    Answer, EndpointSettings, EndpointType, ExternalMemory, Library, MemoryRequest, MemorySettings,
 };
 pub use error::{Deadlock, FabricError, Imbalance};
 pub use fabric::{Fabric, Length, Refusal};

@@ -2,13 +2,13 @@
 
 use super::coherence::CacheSettings;
 use super::ids::{EndpointId, RequesterId};
-use super::pattern::{Access, Source};
+use super::pattern::{Access, PatternInfo, Source};
 use super::stats::RequesterStats;
 use sluice_cxl::HomeAgent;
 use sluice_units::{Ps, Ratio, Table};
 
 /// A requester as it is built.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct RequesterSettings {
     /// Requests under way at once.
     pub depth: u32,
@@ -18,8 +18,8 @@ pub struct RequesterSettings {
     pub process: Ps,
     /// Looking into the local cache first.
     pub cache_access: Ps,
-    /// The name of its pattern.
-    pub pattern: &'static str,
+    /// Which addresses it asks for.
+    pub pattern: &'static PatternInfo,
     /// Bytes that it uses; none for all that it can reach.
     pub footprint: Option<u64>,
     /// Share of reads.

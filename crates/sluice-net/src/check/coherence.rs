@@ -1,6 +1,6 @@
 //! Local caches, agents and filters.
 
-use crate::coherence::{CacheSettings, CoherenceSettings, FILTERS};
+use crate::coherence::{CacheSettings, CoherenceSettings, FilterInfo, NO_FILTER};
 use sluice_cxl::coherence::{Blocks, REPLACEMENTS, victim};
 use sluice_params::{ConfigError, RawConfig};
 
@@ -15,7 +15,7 @@ pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigErro
         let message = "all sets have the same number of ways: give a divisor of the lines";
         return Err(raw.impossible(&keys, message.to_owned()));
     }
-    if raw.choice("coherence.filter") == "none" {
+    if raw.read::<&FilterInfo>("coherence.filter").name == NO_FILTER {
         let keys = ["requester.cache_lines", "coherence.filter"];
         let message = "nothing keeps the cache coherent: choose a filter, or no cache";
         return Err(raw.impossible(&keys, message.to_owned()));
@@ -26,21 +26,19 @@ pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigErro
         lines: lines as u32,
         ways: ways as u32,
         replacement: replacement.expect("a choice comes from its registry").1,
-        notify: raw.choice("requester.cache_clean") == "notified",
+        notify: raw.read("requester.cache_clean"),
     }))
 }
 
 /// The agents.
 pub(super) fn coherence(raw: &RawConfig) -> CoherenceSettings {
-    let name = raw.choice("coherence.filter");
-    let filter = FILTERS.iter().find(|filter| filter.name == name);
     CoherenceSettings {
-        filter: filter.expect("a choice comes from its registry"),
+        filter: raw.read("coherence.filter"),
         entries: raw.count("coherence.entries") as u32,
         victim: victim(raw.choice("coherence.victim")).expect("a choice comes from its registry"),
         blocks: Blocks {
             lines_max: raw.count("coherence.block_lines") as u8,
-            aligned: raw.choice("coherence.block_shape") == "aligned",
+            aligned: !raw.read::<bool>("coherence.block_shape"),
         },
         trackers: raw.count("coherence.trackers") as u16,
         lookup: raw.time("coherence.lookup"),

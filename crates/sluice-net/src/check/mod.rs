@@ -6,12 +6,12 @@ mod hierarchy;
 mod nodes;
 mod wiring;
 
+use super::coherence::{FilterInfo, NO_FILTER};
 use super::config::FabricConfig;
 use super::error::FabricError;
 use super::ids::{EndpointId, NodeId, RequesterId};
 use super::packet::Sizes;
-use super::pattern::PATTERNS;
-use super::routing::{ROUTINGS, RoutingTable, Unreachable};
+use super::routing::{RoutingTable, Unreachable};
 use super::spec::FabricSpec;
 use sluice_cxl::FlitMode;
 use sluice_params::{ConfigError, RawConfig};
@@ -40,24 +40,18 @@ impl FabricConfig {
         });
         let mut table = table.map_err(unreachable)?;
         wiring::route(spec, &graph, &mut table)?;
-        let name = raw.choice("routing.policy");
-        let routing = ROUTINGS.iter().find(|routing| routing.name == name);
         let addresses = addresses::map(spec, &requesters, devices, &reach)?;
-        let pattern = |name| PATTERNS.iter().find(|pattern| pattern.name == name);
-        let patterns = requesters.settings.iter().map(|r| pattern(r.pattern));
-        let patterns: Option<Vec<_>> = patterns.collect();
         Ok(FabricConfig {
             sizes: sizes(raw)?,
             coherence: coherence::coherence(raw),
             is_checked: cfg!(debug_assertions),
-            routing: routing.expect("a choice comes from its registry"),
+            routing: raw.read("routing.policy"),
             seed,
             switches: wiring.switches,
             is_bus: wiring.is_bus,
             addresses,
             vcs: reach.vcs,
             table,
-            patterns: patterns.expect("a choice comes from its registry"),
             graph,
             requesters: requesters.settings,
             endpoints: endpoints.settings,
@@ -82,7 +76,7 @@ fn sizes(raw: &RawConfig) -> Result<Sizes, ConfigError> {
         let keys = ["packet.flits", "packet.payload"];
         return Err(raw.impossible(&keys, message.to_owned()));
     }
-    if mode == FlitMode::B68 && raw.choice("coherence.filter") != "none" {
+    if mode == FlitMode::B68 && raw.read::<&FilterInfo>("coherence.filter").name != NO_FILTER {
         let message = "68-byte flits carry no back-invalidation; choose longer ones";
         let keys = ["packet.flits", "coherence.filter"];
         return Err(raw.impossible(&keys, message.to_owned()));

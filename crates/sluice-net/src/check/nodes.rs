@@ -1,11 +1,11 @@
 //! Requesters and endpoints from their groups.
 
 use super::coherence;
-use crate::endpoint::{EndpointSettings, MemorySettings};
+use crate::endpoint::{EndpointSettings, EndpointType, MemorySettings};
 use crate::error::FabricError;
 use crate::requester::RequesterSettings;
 use crate::spec::{FabricSpec, Group, with};
-use sluice_model::dram::{DramLayout, STANDARDS};
+use sluice_model::dram::DramLayout;
 use sluice_params::{ConfigError, RawConfig};
 use sluice_units::{LINE_BYTES, Ratio};
 
@@ -72,7 +72,7 @@ pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, 
             interval: raw.time("requester.interval"),
             process: raw.time("requester.process"),
             cache_access: raw.time("requester.cache_access"),
-            pattern: raw.choice("requester.pattern"),
+            pattern: raw.read("requester.pattern"),
             footprint: raw.bytes("requester.footprint").map(|bytes| bytes.0),
             reads: share("requester.reads"),
             cache: coherence::cache(raw)?,
@@ -85,19 +85,19 @@ pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, 
 pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, FabricError> {
     expand(&spec.raw, "endpoint", "m", &spec.endpoints, |raw, group| {
         let given = raw.bytes("endpoint.capacity").map_or(0, |bytes| bytes.0);
-        let (memory, capacity) = match raw.choice("endpoint.type") {
-            "fixed" => {
+        let (memory, capacity) = match raw.read("endpoint.type") {
+            EndpointType::Fixed => {
                 let memory = MemorySettings::Fixed {
                     read: raw.time("endpoint.read"),
                     write: raw.time("endpoint.write"),
                 };
                 (memory, given)
             }
-            "dram" => {
+            EndpointType::Dram => {
                 let layout = dram(raw)?;
                 (MemorySettings::Dram(layout), given.min(layout.capacity()))
             }
-            "device" => {
+            EndpointType::Device => {
                 let device = group.device.clone().ok_or_else(|| {
                     let message = "which device? give the group device = \"NAME\"".to_owned();
                     raw.impossible(&["endpoint.type"], message)
@@ -105,7 +105,7 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
                 let capacity = device.capacity().0;
                 (MemorySettings::Device(Box::new(device)), capacity)
             }
-            _ => (MemorySettings::External(group.library.clone()), given),
+            EndpointType::External => (MemorySettings::External(group.library.clone()), given),
         };
         let logical_devices = raw.count("endpoint.logical_devices");
         if !capacity.is_multiple_of(logical_devices * LINE_BYTES) {
@@ -132,14 +132,12 @@ fn dram(raw: &RawConfig) -> Result<DramLayout, ConfigError> {
             return Err(raw.impossible(&[key], message));
         }
     }
-    let name = raw.choice("endpoint.dram");
-    let standard = STANDARDS.iter().find(|standard| standard.name == name);
     Ok(DramLayout {
-        standard: standard.expect("a choice comes from its registry"),
+        standard: raw.read("endpoint.dram"),
         channels: raw.count("endpoint.dram_channels"),
         ranks: raw.count("endpoint.dram_ranks"),
         mapping: raw.order("endpoint.dram_mapping"),
         hashes_banks: false,
-        closes_rows: raw.choice("endpoint.dram_rows") == "closed",
+        closes_rows: raw.read("endpoint.dram_rows"),
     })
 }

@@ -81,7 +81,7 @@ impl Wirer<'_> {
             requesters: graph.requesters,
             endpoints: graph.endpoints,
             per_switch: count("topology.per_switch"),
-            alternates: raw.choice("topology.placement") == "alternate",
+            alternates: raw.read("topology.placement"),
             spines: count("topology.spines"),
             arity: count("topology.arity"),
         });
@@ -226,7 +226,7 @@ impl Wirer<'_> {
 }
 
 fn settings(raw: &RawConfig) -> LinkSettings {
-    let is_half = raw.choice("link.duplex") == "half";
+    let is_half: bool = raw.read("link.duplex");
     let credits = raw.count_or_word("link.credits");
     LinkSettings {
         bandwidth: raw.count_or_word("link.bandwidth"),

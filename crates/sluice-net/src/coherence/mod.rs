@@ -19,6 +19,7 @@ use super::packet::{Packet, Slab};
 use agents::Agents;
 use requesters::Requesters;
 use sluice_cxl::coherence::{Blocks, Replacement, S2m, Victim};
+use sluice_params::Registered;
 use sluice_units::Ps;
 use traffic::{LineMap, Traffic};
 
@@ -32,10 +33,23 @@ pub struct FilterInfo {
     pub agents: fn(u32) -> u32,
 }
 
+impl Registered for FilterInfo {
+    fn all() -> &'static [FilterInfo] {
+        FILTERS
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// The name of what keeps no cache coherent.
+pub(super) const NO_FILTER: &str = "none";
+
 /// Who shares a snoop filter, in a fixed order.
 pub static FILTERS: &[FilterInfo] = &[
     FilterInfo {
-        name: "none",
+        name: NO_FILTER,
         meaning: "no coherence: requesters have no caches",
         agents: |_| 0,
     },

@@ -1,9 +1,9 @@
 //! Parameters: requesters' caches and the agents that keep them coherent.
 
 use super::TIME;
-use crate::coherence::FILTERS;
+use crate::coherence::FilterInfo;
 use sluice_cxl::coherence::{BLOCK_LINES_MAX, REPLACEMENTS, TRACKERS_MAX, VICTIMS};
-use sluice_params::{Choice, Kind, Param};
+use sluice_params::{Choice, Declared, Kind, Param};
 
 fn victims() -> Vec<Choice> {
     Choice::plain(VICTIMS.iter().map(|victim| victim.name))
@@ -11,18 +11,6 @@ fn victims() -> Vec<Choice> {
 
 fn replacements() -> Vec<Choice> {
     Choice::plain(REPLACEMENTS.iter().map(|(name, _)| *name))
-}
-
-fn filters() -> Vec<Choice> {
-    Choice::plain(FILTERS.iter().map(|filter| filter.name))
-}
-
-fn clean() -> Vec<Choice> {
-    Choice::plain(["silent", "notified"])
-}
-
-fn shapes() -> Vec<Choice> {
-    Choice::plain(["aligned", "any"])
 }
 
 const LINES_MAX: u64 = 1 << 24;
@@ -63,7 +51,10 @@ pub(super) const CACHE: &[Param] = &[
     },
     Param {
         key: "requester.cache_clean",
-        kind: Kind::Choice(clean),
+        kind: Kind::Flag {
+            off: "silent",
+            on: "notified",
+        },
         default: "silent",
         meaning: "whether the device is told of clean lines that leave (MemClnEvct)",
         source: "assumed: not stated",
@@ -73,7 +64,7 @@ pub(super) const CACHE: &[Param] = &[
 pub(super) const COHERENCE: &[Param] = &[
     Param {
         key: "coherence.filter",
-        kind: Kind::Choice(filters),
+        kind: <&FilterInfo>::KIND,
         default: "none",
         meaning: "snoop filters: device-managed coherence (HDM-DB) is on if there are any",
         source: "ESF section III-D: of a device, or of a group of endpoints",
@@ -107,7 +98,10 @@ pub(super) const COHERENCE: &[Param] = &[
     },
     Param {
         key: "coherence.block_shape",
-        kind: Kind::Choice(shapes),
+        kind: Kind::Flag {
+            off: "aligned",
+            on: "any",
+        },
         default: "aligned",
         meaning: "aligned pairs and fours, which CXL encodes, or any run of adjacent lines",
         source: "CXL 3.1, BISnp-Blk",

@@ -1,20 +1,9 @@
 //! Parameters: links, packets and routing. A file's [[links]] change them for one link.
 
 use super::TIME;
-use crate::routing::ROUTINGS;
+use crate::routing::RoutingInfo;
 use sluice_cxl::FlitMode;
-use sluice_params::{Choice, Kind, Param};
-
-/// Names of the ways in which a link carries its two directions.
-pub(crate) const DUPLEX: [&str; 2] = ["full", "half"];
-
-fn duplex() -> Vec<Choice> {
-    Choice::plain(DUPLEX)
-}
-
-fn routings() -> Vec<Choice> {
-    Choice::plain(ROUTINGS.iter().map(|routing| routing.name))
-}
+use sluice_params::{Choice, Declared, Kind, Param};
 
 pub(super) const LINK: &[Param] = &[
     Param {
@@ -46,7 +35,10 @@ pub(super) const LINK: &[Param] = &[
     },
     Param {
         key: "link.duplex",
-        kind: Kind::Choice(duplex),
+        kind: Kind::Flag {
+            off: "full",
+            on: "half",
+        },
         default: "full",
         meaning: "full: each direction has the bandwidth; half: they share it",
         source: "ESF section III-C",
@@ -152,7 +144,7 @@ pub(super) const MAP: &[Param] = &[
 
 pub(super) const ROUTING: &[Param] = &[Param {
     key: "routing.policy",
-    kind: Kind::Choice(routings),
+    kind: <&RoutingInfo>::KIND,
     default: "split",
     meaning: "which of several shortest ways a packet takes",
     source: "assumed: ESF section III-C does not state how ties are broken",

@@ -2,26 +2,10 @@
 //! [[switches]] change them for a group of nodes.
 
 use super::TIME;
-use crate::endpoint::ENDPOINTS;
-use crate::pattern::PATTERNS;
-use sluice_model::dram::{FIELDS, STANDARDS};
-use sluice_params::{Choice, Kind, Param};
-
-fn standards() -> Vec<Choice> {
-    Choice::plain(STANDARDS.iter().map(|standard| standard.name))
-}
-
-fn row_policies() -> Vec<Choice> {
-    Choice::plain(["open", "closed"])
-}
-
-fn patterns() -> Vec<Choice> {
-    Choice::plain(PATTERNS.iter().map(|pattern| pattern.name))
-}
-
-fn endpoints() -> Vec<Choice> {
-    Choice::plain(ENDPOINTS.iter().map(|endpoint| endpoint.name))
-}
+use crate::endpoint::EndpointType;
+use crate::pattern::PatternInfo;
+use sluice_model::dram::{FIELDS, Standard};
+use sluice_params::{Declared, Kind, Param};
 
 const SHARE: Kind = Kind::Share { max_percent: 100 };
 
@@ -73,7 +57,7 @@ pub(super) const REQUESTER: &[Param] = &[
     },
     Param {
         key: "requester.pattern",
-        kind: Kind::Choice(patterns),
+        kind: <&PatternInfo>::KIND,
         default: "random",
         meaning: "which addresses it asks for",
         source: "ESF section V-A: random",
@@ -111,7 +95,7 @@ pub(super) const ENDPOINT: &[Param] = &[
     },
     Param {
         key: "endpoint.type",
-        kind: Kind::Choice(endpoints),
+        kind: EndpointType::KIND,
         default: "fixed",
         meaning: "what is behind the controller",
         source: "ESF section III-B",
@@ -166,7 +150,7 @@ pub(super) const ENDPOINT: &[Param] = &[
     },
     Param {
         key: "endpoint.dram",
-        kind: Kind::Choice(standards),
+        kind: <&Standard>::KIND,
         default: "ddr5-4800",
         meaning: "standard of a dram endpoint",
         source: "ESF section IV: DDR5-4800 modules",
@@ -194,7 +178,10 @@ pub(super) const ENDPOINT: &[Param] = &[
     },
     Param {
         key: "endpoint.dram_rows",
-        kind: Kind::Choice(row_policies),
+        kind: Kind::Flag {
+            off: "open",
+            on: "closed",
+        },
         default: "open",
         meaning: "open: a row stays open until another is needed; closed: it is closed after \
                   each access",

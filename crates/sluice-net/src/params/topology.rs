@@ -3,16 +3,9 @@
 use crate::topology::TOPOLOGIES;
 use sluice_params::{Choice, Kind, Param};
 
-/// Names of the ways to place requesters and endpoints on the switches.
-pub(crate) const PLACEMENTS: [&str; 2] = ["halves", "alternate"];
-
 fn topologies() -> Vec<Choice> {
     let names = TOPOLOGIES.iter().map(|topology| topology.name);
     Choice::plain(names.chain(["list"]))
-}
-
-fn placements() -> Vec<Choice> {
-    Choice::plain(PLACEMENTS)
 }
 
 pub(super) const PARAMS: &[Param] = &[
@@ -32,7 +25,10 @@ pub(super) const PARAMS: &[Param] = &[
     },
     Param {
         key: "topology.placement",
-        kind: Kind::Choice(placements),
+        kind: Kind::Flag {
+            off: "halves",
+            on: "alternate",
+        },
         default: "halves",
         meaning: "halves: requesters on the first switches, endpoints on the last; alternate: \
                   requesters and endpoints in turn",

@@ -4,6 +4,7 @@ mod random;
 mod skewed;
 mod stream;
 
+use sluice_params::Registered;
 use sluice_units::{Ps, Ratio, Rng};
 
 /// A request as a requester makes it.
@@ -43,6 +44,7 @@ pub struct PatternSettings {
 }
 
 /// An entry of the registry.
+#[derive(Debug)]
 pub struct PatternInfo {
     /// The name in `requester.pattern`.
     pub name: &'static str,
@@ -50,6 +52,16 @@ pub struct PatternInfo {
     pub meaning: &'static str,
     /// Makes one, or none if the addresses come from outside.
     pub make: fn(&PatternSettings, Rng) -> Option<Box<dyn Source>>,
+}
+
+impl Registered for PatternInfo {
+    fn all() -> &'static [PatternInfo] {
+        PATTERNS
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 /// Every pattern, in a fixed order.

@@ -11,6 +11,7 @@ pub(super) use table::{RoutingTable, Unreachable};
 
 use super::ids::{DirectionId, PortId};
 use super::link::Links;
+use sluice_params::Registered;
 use sluice_units::Ps;
 
 /// A packet, as far as its way may depend on it.
@@ -48,6 +49,16 @@ pub struct RoutingInfo {
     pub meaning: &'static str,
     /// Chooses one of at least two directions of links, all on shortest ways.
     pub choose: fn(&[DirectionId], Flow, Load<'_>) -> DirectionId,
+}
+
+impl Registered for RoutingInfo {
+    fn all() -> &'static [RoutingInfo] {
+        ROUTINGS
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 /// Every routing policy, in a fixed order.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sluice_config::{describe_fabric, fabrics};
 use sluice_driver::recording::SPREADS;
 use sluice_net::{
-    ENDPOINTS, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
+    EndpointType, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
 use sluice_results::{FabricResult, VcsUse, to_json};
 use sluice_simulation::FabricPlan;
@@ -144,9 +144,9 @@ fn choices(as_json: bool) -> Result<(), Error> {
         ),
         (
             "endpoints",
-            ENDPOINTS
+            EndpointType::ALL
                 .iter()
-                .map(|one| (one.name, one.meaning))
+                .map(|one| (one.name(), one.meaning()))
                 .collect(),
         ),
         (
