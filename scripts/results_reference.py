@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import keyword
 import re
 import sys
 import textwrap
@@ -260,14 +261,15 @@ def _class_name(name: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in name.replace("_", " ").split())
 
 
-def _class(root: Schema, name: str, schema: Schema) -> str:
-    text = f"\n@dataclass(frozen=True, slots=True, kw_only=True)\nclass {name}:\n"
-    about = " ".join(schema.get("description", f"A {name}.").split())
+def _class(root: Schema, title: str, schema: Schema) -> str:
+    text = f"\n@dataclass(frozen=True, slots=True, kw_only=True)\nclass {title}:\n"
+    about = " ".join(schema.get("description", f"A {title}.").split())
     text += _doc(about)
     needed = set(schema.get("required", []))
     for field, of in schema["properties"].items():
         default = "" if field in needed else " = None"
-        text += f"    {field}: {_type(root, of)}{default}\n"
+        name = f"{field}_" if keyword.iskeyword(field) else field
+        text += f"    {name}: {_type(root, of)}{default}\n"
         text += _doc(" ".join(of.get("description", "").split()))
     return text
 

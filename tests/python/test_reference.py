@@ -48,7 +48,8 @@ def test_every_field_is_in_the_reference(words: list[str]) -> None:
     assert len(found) > 20
     assert sorted(path for path in found if f"`{path}`" not in text) == []
     for process in told.get("processes", []):
-        assert sorted(path for path in paths(process) if f"`{path}`" not in text) == []
+        assert sorted(path for path in paths(process, "processes[]")
+                      if f"`{path}`" not in text) == []
 
 
 def test_the_object_of_the_folder_is_the_printed_one(tmp_path: Path) -> None:

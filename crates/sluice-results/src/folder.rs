@@ -83,7 +83,7 @@ impl Folder {
 
     /// Writes a timeline as CSV: the time, then the other columns in the order of the alphabet.
     pub fn write_timeline(&self, name: &str, rows: &[Moment]) -> io::Result<()> {
-        let rows: Vec<Value> = rows.iter().map(|row| to_json(row)).collect();
+        let rows: Vec<Value> = rows.iter().map(to_json).collect();
         let fields = |row: &Value| row.as_object().cloned().unwrap_or_default();
         let head = rows.first().map(fields).unwrap_or_default();
         let mut names: Vec<&str> = head.keys().map(String::as_str).collect();

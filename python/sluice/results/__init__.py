@@ -6,6 +6,7 @@ misspelt is an ``AttributeError``. The classes are made from the schemas in docs
 
 from __future__ import annotations
 
+import keyword
 import types
 import typing
 from dataclasses import MISSING, fields
@@ -60,6 +61,8 @@ def _one_of(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
 
 def _object(of: type, value: dict[str, Any], at: str) -> Any:
     hints = typing.get_type_hints(of)
+    # A key that is a word of Python's is a field with a line behind it.
+    value = {f"{key}_" if keyword.iskeyword(key) else key: item for key, item in value.items()}
     if unknown := sorted(set(value) - set(hints)):
         raise ResultError(f"{at or 'the result'} has no field {unknown[0]}")
     needed = {field.name for field in fields(of) if field.default is MISSING}

@@ -15,7 +15,7 @@ class TraceConvert:
     """Accesses converted."""
     fetches_left_out: int
     """Fetches of instructions that were left out (`--fetches` keeps them)."""
-    from: str
+    from_: str
     """The format that was read."""
     lost: list[str]
     """What the other format has no place for."""

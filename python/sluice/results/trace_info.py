@@ -84,7 +84,7 @@ class ReuseDistance:
     """Touches with about the same distance."""
     count: int
     """How many touches."""
-    from: int
+    from_: int
     """Other pages in between, at least; at most twice as many."""
 
 

@@ -69,7 +69,7 @@ fn parameters_give_the_results_they_gave() {
 }
 
 fn run(raw: &RawConfig, workload: &str, visibility: Visibility) -> Result<Value, String> {
-    let config = DeviceConfig::new(&raw).map_err(|error| error.to_string())?;
+    let config = DeviceConfig::new(raw).map_err(|error| error.to_string())?;
     let spec = parse_spec(workload, 1).expect("a workload");
     if spec.footprint_bytes() > config.capacity().0 {
         return Err("the workload has no room".to_owned());
