@@ -21,7 +21,7 @@ pub use brandes::{NEVER, State};
 
 use super::kronecker::Kronecker;
 use super::share::{Share, compare};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
 use brandes::{add_source, digest_scores};
 use sluice_host::{Instr, Program, Step};
 use sluice_units::{Bytes, Rng};
@@ -395,7 +395,7 @@ impl Kernel for Bc {
         self.rounds
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         if self.rounds == 0 {
             return Ok(());
         }

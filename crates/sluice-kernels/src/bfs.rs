@@ -21,7 +21,7 @@ pub use graph::Graph;
 pub use search::{Places, Search, State};
 
 use super::share::{self, Phased, Share, compare, digest};
-use super::{Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
@@ -265,7 +265,7 @@ impl Kernel for Bfs {
         self.rounds
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         if self.rounds == 0 {
             return Ok(());
         }

@@ -7,7 +7,7 @@
 
 use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::store::{FAN, Tree, TreePlan};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::Param;
 use sluice_units::Bytes;
@@ -131,17 +131,21 @@ impl Kernel for BTree {
     }
 
     /// The same in the standard library's map.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let loaded = self.series.loaded(self.records.len() as u64);
         let map: BTreeMap<u64, u32> = (0..loaded).map(|r| (mix(r), r as u32)).collect();
         if !map.iter().map(|(k, v)| (*k, *v)).eq(self.tree.entries()) {
-            return Err("the tree's entries are not those that were inserted".to_owned());
+            return Err(Mismatch(
+                "the tree's entries are not those that were inserted".to_owned(),
+            ));
         }
         let read = |number| u64::from(contents(map[&mix(self.wanted(number))].into()));
         let due: u64 = (0..self.series.done()).map(read).sum();
         if due != self.read {
             let is = self.read;
-            return Err(format!("sum of the records read: {is}, expected {due}"));
+            return Err(Mismatch(format!(
+                "sum of the records read: {is}, expected {due}"
+            )));
         }
         Ok(())
     }

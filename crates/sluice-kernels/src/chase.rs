@@ -5,7 +5,7 @@
 //! one chain as many loads are under way at once. A round is as many loads as there are lines.
 
 use super::share::digest;
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Kind, Param};
 use sluice_units::{Bytes, LINE_BYTES, Rng};
@@ -162,7 +162,7 @@ impl Kernel for Chase {
     }
 
     /// A chain is where so many steps lead; the cycle is walked once, and looked up in.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut order = Vec::with_capacity(self.next.len());
         let mut at = 0;
         for _ in 0..self.len() {
@@ -183,7 +183,9 @@ impl Kernel for Chase {
             let due: Vec<u32> = due.collect();
             if due != walk.at {
                 let [is, due] = [&walk.at, &due].map(|at| digest(at.iter().map(|a| (*a).into())));
-                return Err(format!("thread {thread} is at {is:x}, expected {due:x}"));
+                return Err(Mismatch(format!(
+                    "thread {thread} is at {is:x}, expected {due:x}"
+                )));
             }
         }
         Ok(())

@@ -40,6 +40,11 @@ pub use spec::{KernelSpec, WorkloadError, parse_kernel, parse_stream};
 use sluice_host::Program;
 use sluice_params::{Param, RawConfig};
 
+/// What a program computed otherwise than a plain computation: the first difference, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Mismatch(pub String);
+
 /// A program that can tell whether what it computed is right.
 pub trait Kernel: Program + Send {
     /// Rounds finished by all threads: a search, a sort, an epoch, some thousand transactions.
@@ -49,8 +54,8 @@ pub trait Kernel: Program + Send {
     /// computation.
     ///
     /// # Errors
-    /// The first difference, in one line.
-    fn check(&self) -> Result<(), String>;
+    /// [`Mismatch`].
+    fn check(&self) -> Result<(), Mismatch>;
 }
 
 /// How to make a kernel.

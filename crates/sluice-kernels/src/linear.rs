@@ -9,7 +9,7 @@
 //! condition.
 
 use super::series::{START, Series, Turn, bytes, draws};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::Param;
 use sluice_units::{Bytes, LINE_BYTES, Rng};
@@ -271,7 +271,7 @@ impl Kernel for Linear {
 
     /// The weights are the examples' sum by the dual variables, and the dual objective has come
     /// down from the zero at which it began.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut weights = vec![0.0; self.weights.len()];
         for (number, dual) in self.duals.iter().enumerate() {
             for (feature, x) in self.example(number) {
@@ -281,7 +281,7 @@ impl Kernel for Linear {
         let largest = weights.iter().fold(1.0_f64, |most, w| most.max(w.abs()));
         for (feature, (due, is)) in weights.iter().zip(&self.weights).enumerate() {
             if (due - is).abs() > 1e-9 * largest {
-                return Err(format!("weight {feature}: {is}, expected {due}"));
+                return Err(Mismatch(format!("weight {feature}: {is}, expected {due}")));
             }
         }
         let half_square = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>() / 2.0;
@@ -293,9 +293,9 @@ impl Kernel for Linear {
             .sum();
         let objective = half_square(&self.weights) + LAMBDA * half_square(&self.duals) - gained;
         if self.series.done() > 0 && objective >= 0.0 {
-            return Err(format!(
+            return Err(Mismatch(format!(
                 "the dual objective is {objective}, which is no descent"
-            ));
+            )));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@
 //! off-chip accesses read, in order. The section of SkyByte's artifact is another.
 
 use super::share::{self, Phased, Share, compare, digest};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_units::Bytes;
 use std::ops::Range;
@@ -427,7 +427,7 @@ impl Kernel for Radix {
         self.rounds
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let Some(last) = self.rounds.checked_sub(1) else {
             return Ok(());
         };

@@ -9,7 +9,7 @@
 //! persistence; the contents of a value are kept as the number of the operation that wrote it.
 
 use super::series::{START, Series, Turn, bytes, draws, mix};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Declared, Kind, Param, choices};
 use sluice_streams::ycsb::{Mix, Op};
@@ -346,7 +346,7 @@ impl Kernel for Redis {
     }
 
     /// The same requests to the standard library's map.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut map: BTreeMap<u64, u64> =
             (0..self.series.loaded(self.len)).map(|k| (k, 0)).collect();
         let mut read = 0_u64;
@@ -359,24 +359,26 @@ impl Kernel for Redis {
             }
         }
         if self.entries.len() != map.len() {
-            return Err(format!(
+            return Err(Mismatch(format!(
                 "{} entries, expected {}",
                 self.entries.len(),
                 map.len()
-            ));
+            )));
         }
         for (key, due) in &map {
             let found = self.find(&mut Recorder::new(&mut Vec::new()), *key);
             let is = found.map(|(at, _)| self.values[self.entries[at as usize].value as usize]);
             if is != Some(*due) {
-                return Err(format!("key {key}: last written by {is:?}, expected {due}"));
+                return Err(Mismatch(format!(
+                    "key {key}: last written by {is:?}, expected {due}"
+                )));
             }
         }
         if read != self.read {
             let is = self.read;
-            return Err(format!(
+            return Err(Mismatch(format!(
                 "digest of the values read: {is:x}, expected {read:x}"
-            ));
+            )));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! How threads share out the work of a phase, and how results are compared.
 
 use super::Recorder;
+use crate::Mismatch;
 use sluice_host::{Instr, Step};
 use std::ops::Range;
 
@@ -113,11 +114,11 @@ pub fn digest(values: impl Iterator<Item = u64>) -> u64 {
 ///
 /// # Errors
 /// They differ.
-pub fn compare(what: &str, rounds: u64, ours: u64, plain: u64) -> Result<(), String> {
+pub fn compare(what: &str, rounds: u64, ours: u64, plain: u64) -> Result<(), Mismatch> {
     if ours == plain {
         return Ok(());
     }
-    Err(format!(
+    Err(Mismatch(format!(
         "{what} after round {rounds}: digest {ours:016x}, sequential computation {plain:016x}"
-    ))
+    )))
 }

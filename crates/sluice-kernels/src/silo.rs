@@ -15,7 +15,7 @@
 
 use super::series::{START, Series, Turn, bytes, draws, mix};
 use super::store::{FAN, Tree, TreePlan};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Kind, Param};
 use sluice_units::{Bytes, LINE_BYTES};
@@ -316,13 +316,15 @@ impl Kernel for Silo {
     }
 
     /// Every transaction read, and all left behind, what they would one after the other.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         if let Some(wrong) = &self.wrong {
-            return Err(wrong.clone());
+            return Err(Mismatch(wrong.clone()));
         }
         let mut pairs = self.records.iter().zip(&self.serial);
         match pairs.position(|(record, due)| record.value != *due) {
-            Some(record) => Err(format!("record {record} is not what its writers leave")),
+            Some(record) => Err(Mismatch(format!(
+                "record {record} is not what its writers leave"
+            ))),
             None => Ok(()),
         }
     }

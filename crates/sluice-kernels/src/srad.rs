@@ -16,7 +16,7 @@
 //! written) and 2,000 in the second (six read).
 
 use super::share::{self, Phased, Share, compare, digest};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
@@ -392,7 +392,7 @@ impl Kernel for Srad {
         self.rounds
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut image = Image::new(self.image.rows, self.image.cols, self.options.seed);
         (0..self.rounds).for_each(|_| image.iterate());
         compare("srad", self.rounds, self.digest, image.digest())

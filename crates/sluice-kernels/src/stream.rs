@@ -6,7 +6,7 @@
 //! parts. Its loops are told as a compiler makes them for SSE2: 16 bytes at a time.
 
 use super::share::{self, Phased, Share};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Kind, Param};
 use sluice_units::Bytes;
@@ -189,7 +189,7 @@ impl Kernel for Stream {
 
     /// As STREAM checks itself: every element of an array has had the same done to it, so that one
     /// number stands for each array. Loops in which threads are under way are not compared.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut values = START;
         let whole = LOOPS.iter().cycle();
         let done = self.rounds as usize * LOOPS.len() + self.phase;
@@ -204,7 +204,7 @@ impl Kernel for Stream {
             if let Some(place) = wrong {
                 let is = self.arrays[array][place];
                 let name = ["a", "b", "c"][array];
-                return Err(format!("{name}[{place}] is {is}, expected {due}"));
+                return Err(Mismatch(format!("{name}[{place}] is {is}, expected {due}")));
             }
         }
         Ok(())
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(kernel.arrays[0][0], 225.0);
         kernel.arrays[1][77] += 1.0;
         let said = kernel.check().unwrap_err();
-        assert!(said.starts_with("b[77] is "), "{said}");
+        assert!(said.0.starts_with("b[77] is "), "{said}");
     }
 
     #[test]

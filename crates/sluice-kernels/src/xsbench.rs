@@ -11,7 +11,7 @@
 //! and fills in the places.
 
 use super::series::{START, Series, Turn, bytes, draws};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::Param;
 use sluice_units::{Bytes, LINE_BYTES, Rng};
@@ -301,7 +301,7 @@ impl Kernel for XsBench {
     }
 
     /// The same with a bisection of each nuclide's own grid and no unionized one.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut due = 0;
         for number in 0..self.series.done() {
             let (energy, material) = self.wanted(number);
@@ -316,7 +316,9 @@ impl Kernel for XsBench {
         }
         if due != self.verified {
             let is = self.verified;
-            return Err(format!("sum of the largest channels: {is}, expected {due}"));
+            return Err(Mismatch(format!(
+                "sum of the largest channels: {is}, expected {due}"
+            )));
         }
         Ok(())
     }

@@ -17,7 +17,7 @@
 
 use super::series::{draws, mix};
 use super::store::{FAN, Tree, TreePlan};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
+use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_host::{Instr, Program, Step};
 use sluice_streams::ycsb::{Mix, Op};
 use sluice_streams::zipf::{YCSB_THETA, Zipf};
@@ -237,7 +237,7 @@ impl Kernel for Ycsb {
     }
 
     /// Executes all requests again, with the tuples in an array by key and no index.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut tuples = vec![[0; FIELDS as usize]; self.layout.records as usize];
         let mut sum = 0_u64;
         for number in 0..self.done {
@@ -253,11 +253,15 @@ impl Kernel for Ycsb {
         }
         if let Some(key) = (0..tuples.len()).find(|key| tuples[*key] != self.written[*key]) {
             let (due, is) = (tuples[key], self.written[key]);
-            return Err(format!("key {key}: last written {is:?}, expected {due:?}"));
+            return Err(Mismatch(format!(
+                "key {key}: last written {is:?}, expected {due:?}"
+            )));
         }
         if sum != self.digest {
             let is = self.digest;
-            return Err(format!("sum of the digests read: {is:x}, expected {sum:x}"));
+            return Err(Mismatch(format!(
+                "sum of the digests read: {is:x}, expected {sum:x}"
+            )));
         }
         Ok(())
     }

@@ -31,8 +31,8 @@ pub use config::{
     WriteLogSettings, WritePolicy,
 };
 pub use device::{
-    BlockCompletion, BlockOp, BlockRequest, Command, Device, DeviceError, Done, LineUse, Promoted,
-    Refused, is_tunable, tunable,
+    BlockCompletion, BlockOp, BlockRequest, Command, Device, DeviceError, Done, Imbalance, LineUse,
+    Promoted, Refused, is_tunable, tunable,
 };
 pub use ftl::victim::GC_VICTIMS;
 pub use ftl::{Placement, WearReport, victim};

@@ -34,11 +34,11 @@ pub enum SystemError {
     #[error(transparent)]
     Trace(#[from] sluice_trace::Error),
     /// The program computed something wrong.
-    #[error("workload: {kernel} computed something wrong: {message}")]
+    #[error("workload: {kernel} computed something wrong: {source}")]
     Wrong {
         /// The program.
         kernel: &'static str,
         /// The first difference.
-        message: String,
+        source: sluice_kernels::Mismatch,
     },
 }

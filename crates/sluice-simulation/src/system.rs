@@ -96,9 +96,9 @@ impl SystemPlan<'_> {
             return Ok(None);
         };
         if self.check {
-            kernel.check().map_err(|message| SystemError::Wrong {
+            kernel.check().map_err(|source| SystemError::Wrong {
                 kernel: self.kernel.info.name,
-                message,
+                source,
             })?;
         }
         let program = Program::Kernel(KernelProgram {

@@ -1,7 +1,7 @@
 //! Workloads as one line of text, for drivers that want the accesses and not the program:
 //! `chase:size=64MiB,stride=4096,passes=4`.
 
-use sluice_units::{Bytes, LINE_BYTES, Ratio};
+use sluice_units::{Bytes, LINE_BYTES, ParseUnitError, Ratio};
 
 use crate::access::{self, Cells, Draw, Stream};
 use crate::error::BadValue;
@@ -146,13 +146,13 @@ impl Spec {
 }
 
 /// A size with a unit, or a bare number of bytes.
-pub fn size(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// That of a size with a unit.
+pub fn size(text: &str) -> Result<u64, ParseUnitError> {
     match text.parse::<u64>() {
         Ok(bytes) => Ok(bytes),
-        Err(_) => text
-            .parse::<Bytes>()
-            .map(|bytes| bytes.0)
-            .map_err(|error| error.to_string()),
+        Err(_) => text.parse::<Bytes>().map(|bytes| bytes.0),
     }
 }
 

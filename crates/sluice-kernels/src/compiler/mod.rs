@@ -21,6 +21,7 @@ mod source;
 use super::series::bytes;
 use super::share::Share;
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Recorder};
+use crate::Mismatch;
 use emit::Compiled;
 use parse::{Node, Places};
 use sluice_host::{Instr, Program, Step};
@@ -221,7 +222,7 @@ impl Kernel for Compiler {
     }
 
     /// The code that was made returns what its source was made to.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         if self.rounds == 0 {
             return Ok(());
         }
@@ -233,7 +234,9 @@ impl Kernel for Compiler {
                 let due = source::evaluate(seed, &function, arguments);
                 let is = emit::run(&self.compiled, number, arguments);
                 if is != due {
-                    return Err(format!("f{number}{arguments:?} is {is}, expected {due}"));
+                    return Err(Mismatch(format!(
+                        "f{number}{arguments:?} is {is}, expected {due}"
+                    )));
                 }
             }
         }

@@ -23,6 +23,7 @@ mod update;
 
 use super::share::Share;
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
+use crate::Mismatch;
 use net::{DIM, Net, Row, Sample, TABLES, TOP_IN, Tape, add};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Declared, Param, RawConfig, choices};
@@ -350,7 +351,7 @@ impl Kernel for Dlrm {
 
     /// Trains again from the beginning, a batch at a time in the order of the samples, with the
     /// rows that were used in a map.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut net = Net::new(self.options.seed);
         let mut tables: BTreeMap<(usize, u32), Row> = BTreeMap::new();
         let (mut tapes, mut loss) = (vec![Tape::EMPTY; self.batch as usize], 0.0);
@@ -385,17 +386,23 @@ impl Kernel for Dlrm {
             loss = tapes.iter().map(|t| t.loss).sum::<f32>() / self.batch as f32;
         }
         if self.phase == Phase::Samples && net != self.net {
-            return Err(format!("weights of the networks after batch {}", self.done));
+            return Err(Mismatch(format!(
+                "weights of the networks after batch {}",
+                self.done
+            )));
         }
         if loss != self.loss {
-            return Err(format!("mean loss: {}, expected {loss}", self.loss));
+            return Err(Mismatch(format!(
+                "mean loss: {}, expected {loss}",
+                self.loss
+            )));
         }
         // In the middle of an update some rows are ahead.
         let wrong = tables.iter().find(|((table, row), due)| {
             self.phase == Phase::Samples && self.tables[self.at(*table, *row)] != **due
         });
         wrong.map_or(Ok(()), |((table, row), _)| {
-            Err(format!("row {row} of table {table}"))
+            Err(Mismatch(format!("row {row} of table {table}")))
         })
     }
 }
@@ -479,6 +486,6 @@ mod tests {
         run(&mut kernel, 1);
         let touched = kernel.tables.iter().position(|row| *row != [0.0; DIM]);
         kernel.tables[touched.expect("rows are updated")][3] = 0.0;
-        assert!(kernel.check().is_err_and(|e| e.starts_with("row")));
+        assert!(kernel.check().is_err_and(|e| e.0.starts_with("row")));
     }
 }

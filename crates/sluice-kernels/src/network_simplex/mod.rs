@@ -17,6 +17,7 @@ mod tests;
 
 use super::series::bytes;
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
+use crate::Mismatch;
 use network::{Arc, DEGREE, Node, State, network};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::Param;
@@ -426,21 +427,24 @@ impl Kernel for Simplex {
 
     /// At any time every node keeps its balance; when a round has ended, potentials prove that no
     /// flow is cheaper: no arc with room has a negative cost, none with flow a positive one.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let mut balance: Vec<i64> = self.nodes.iter().map(|node| node.supply).collect();
         for (number, arc) in self.arcs.iter().enumerate() {
             if arc.flow < 0 || arc.flow > arc.capacity {
-                return Err(format!(
+                return Err(Mismatch(format!(
                     "arc {number}: flow {} of {}",
                     arc.flow, arc.capacity
-                ));
+                )));
             }
             balance[arc.ends[0] as usize] -= arc.flow;
             balance[arc.ends[1] as usize] += arc.flow;
         }
         let began = !matches!(self.phase, Phase::Begin(_));
         if let Some(node) = balance.iter().position(|over| *over != 0).filter(|_| began) {
-            return Err(format!("node {node} is left with {}", balance[node]));
+            return Err(Mismatch(format!(
+                "node {node} is left with {}",
+                balance[node]
+            )));
         }
         if !self.ended {
             return Ok(());
@@ -448,11 +452,13 @@ impl Kernel for Simplex {
         for (number, arc) in self.arcs[..self.real].iter().enumerate() {
             let reduced = self.reduced(arc);
             if reduced < 0 && arc.flow < arc.capacity || reduced > 0 && arc.flow > 0 {
-                return Err(format!("arc {number}: reduced cost {reduced} with {arc:?}"));
+                return Err(Mismatch(format!(
+                    "arc {number}: reduced cost {reduced} with {arc:?}"
+                )));
             }
         }
         match self.arcs[self.real..].iter().position(|arc| arc.flow != 0) {
-            Some(node) => Err(format!("node {node} still has flow to the root")),
+            Some(node) => Err(Mismatch(format!("node {node} still has flow to the root"))),
             None => Ok(()),
         }
     }

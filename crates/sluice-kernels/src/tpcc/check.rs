@@ -3,19 +3,24 @@
 use super::Tpcc;
 use super::data::{Cents, key, line_row, order_row};
 use super::layout::DISTRICTS;
+use crate::Mismatch;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 /// Says what is not as it should be.
-fn same<T: PartialEq + Debug>(what: impl FnOnce() -> String, is: T, due: T) -> Result<(), String> {
+fn same<T: PartialEq + Debug>(
+    what: impl FnOnce() -> String,
+    is: T,
+    due: T,
+) -> Result<(), Mismatch> {
     if is == due {
         return Ok(());
     }
-    Err(format!("{}: {is:?}, expected {due:?}", what()))
+    Err(Mismatch(format!("{}: {is:?}, expected {due:?}", what())))
 }
 
 impl Tpcc {
-    pub(super) fn consistent(&self) -> Result<(), String> {
+    pub(super) fn consistent(&self) -> Result<(), Mismatch> {
         for (w, ytd) in self.data.warehouse_ytd.iter().enumerate() {
             let first = w * DISTRICTS as usize;
             let districts = &self.data.districts[first..first + DISTRICTS as usize];
@@ -46,7 +51,7 @@ impl Tpcc {
         district: u64,
         delivered: &mut [Cents],
         ordered: &mut [u32],
-    ) -> Result<(), String> {
+    ) -> Result<(), Mismatch> {
         let (sizes, d) = (&self.layout.sizes, &self.data.districts[district as usize]);
         let what = |n: u32| move || format!("condition {n}: district {district}");
         let kept = u64::from(d.payments).min(sizes.orders) as usize;
@@ -86,7 +91,7 @@ impl Tpcc {
     }
 
     /// A customer's latest order is the one in the index.
-    fn latest(&self, district: u64) -> Result<(), String> {
+    fn latest(&self, district: u64) -> Result<(), Mismatch> {
         let (sizes, d) = (&self.layout.sizes, &self.data.districts[district as usize]);
         let mut seen = BTreeSet::new();
         for number in (d.oldest..d.next).rev() {
@@ -103,7 +108,7 @@ impl Tpcc {
     }
 
     /// The indices that change have a row once, and as many as there are.
-    fn index_entries(&self) -> Result<(), String> {
+    fn index_entries(&self) -> Result<(), Mismatch> {
         let sizes = &self.layout.sizes;
         for (database, index) in self.data.index.iter().enumerate() {
             let first = database as u64 * DISTRICTS;

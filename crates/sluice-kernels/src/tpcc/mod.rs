@@ -27,6 +27,7 @@ mod shape;
 mod txn;
 
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
+use crate::Mismatch;
 use data::Data;
 use engine::{Own, Session};
 pub use layout::DATABASES;
@@ -199,7 +200,7 @@ impl Kernel for Tpcc {
     }
 
     /// TPC-C's consistency conditions (3.3.2), by district, customer and stock.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         self.consistent()
     }
 }
@@ -357,7 +358,7 @@ mod tests {
             (0..200).for_each(|_| kernel.transaction(&mut Recorder::new(&mut out), 0));
             break_it(&mut kernel.data);
             let error = kernel.check().expect_err(due);
-            assert!(error.starts_with(due), "{error}");
+            assert!(error.0.starts_with(due), "{error}");
         }
     }
 }

@@ -16,6 +16,7 @@ mod index;
 
 use super::share::{self, Phased, Share, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
+use crate::Mismatch;
 use index::{Found, Index};
 use sluice_host::{Instr, Program, Step};
 use sluice_params::{Kind, Param};
@@ -457,7 +458,7 @@ impl Kernel for Viper {
     }
 
     /// Does a round again with an ordered map.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         if self.rounds == 0 {
             return Ok(());
         }

@@ -3,11 +3,22 @@
 use super::data_cache::DataCache;
 use crate::stats::Stats;
 
+/// Two counts that must be equal and are not: a mistake of the model's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{one} {is} != {other} {due}; {stats:?}")]
+pub struct Imbalance {
+    one: &'static str,
+    other: &'static str,
+    is: u64,
+    due: u64,
+    stats: Box<Stats>,
+}
+
 /// Checks that everything was counted once: accesses, their time, programs, and pages.
 ///
 /// # Errors
 /// The first equation that does not hold, with its numbers.
-pub(super) fn balance(s: &Stats, cache: &DataCache) -> Result<(), String> {
+pub(super) fn balance(s: &Stats, cache: &DataCache) -> Result<(), Imbalance> {
     let served = s.hits + s.mshr_merges + s.misses + s.write_log.served();
     let written = s.dirty_evictions + s.late_write_backs + s.flushes + s.write_log.pages_flushed;
     let written = written + s.write_throughs + s.write_arounds + s.block_writes;
@@ -50,7 +61,13 @@ pub(super) fn balance(s: &Stats, cache: &DataCache) -> Result<(), String> {
         ),
     ];
     match equations.into_iter().find(|(_, _, a, b)| a != b) {
-        Some((one, other, a, b)) => Err(format!("{one} {a} != {other} {b}; {s:?}")),
+        Some((one, other, is, due)) => Err(Imbalance {
+            one,
+            other,
+            is,
+            due,
+            stats: Box::new(*s),
+        }),
         None => Ok(()),
     }
 }

@@ -28,6 +28,7 @@ use pipeline::Pipeline;
 use sluice_units::{Lpn, Ps};
 use tune::Change;
 
+pub use balance::Imbalance;
 pub use block::{BlockCompletion, BlockOp, BlockRequest};
 pub use command::{Command, Done, Refused};
 pub use error::DeviceError;
@@ -351,7 +352,7 @@ impl Device {
     ///
     /// # Errors
     /// The first equation that does not hold, with its numbers.
-    pub fn balance(&self) -> Result<(), String> {
+    pub fn balance(&self) -> Result<(), Imbalance> {
         balance::balance(self.stats(), &self.pipeline.storage.cache)
     }
 

@@ -10,7 +10,7 @@
 
 use sluice_host::{Instr, Program, Step};
 use sluice_kernels::tpcc::{DATABASES, Tpcc};
-use sluice_kernels::{Kernel, KernelOptions, Recorder};
+use sluice_kernels::{Kernel, KernelOptions, Mismatch, Recorder};
 use sluice_units::Bytes;
 use std::collections::VecDeque;
 
@@ -119,7 +119,7 @@ impl Kernel for Dealt {
         self.executors.rounds()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         self.executors.check()
     }
 }

@@ -29,7 +29,7 @@
 use sluice_host::{Instr, Program, Step};
 use sluice_kernels::bfs::{Graph, INFO, NEVER, Places, Search, State, VISITS};
 use sluice_kernels::share::{self, Phased, Share, compare, digest};
-use sluice_kernels::{Kernel, KernelOptions, Recorder};
+use sluice_kernels::{Kernel, KernelOptions, Mismatch, Recorder};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
@@ -305,7 +305,7 @@ impl Kernel for Early {
     }
 
     /// Which nodes were found, by the costs of the whole search and the edges that lead back.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let Some(round) = self.rounds.checked_sub(1) else {
             return Ok(());
         };

@@ -17,7 +17,7 @@ use super::twitter::{self, DEPTH, List, SECTIONS, Twitter, WRITTEN_AT};
 use sluice_host::{Instr, Program, Step};
 use sluice_kernels::bc::{NEVER, State};
 use sluice_kernels::share::{self, Phased, Share, compare, digest};
-use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Loaded, Recorder};
+use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -324,7 +324,7 @@ impl Kernel for Forward {
     }
 
     /// The sections of the last round's search, one after the other.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let Some(last) = self.rounds.checked_sub(1) else {
             return Ok(());
         };

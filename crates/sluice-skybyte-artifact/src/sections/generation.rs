@@ -19,7 +19,7 @@
 use sluice_host::{Instr, Program, Step};
 use sluice_kernels::radix::{INFO, PIECE, Plan};
 use sluice_kernels::share::{self, Phased, Share, compare, digest};
-use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Recorder};
+use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Mismatch, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -236,7 +236,7 @@ impl Kernel for Generation {
     }
 
     /// All keys in one sequence, and for each thread a count of those of its sections.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let Some(last) = self.rounds.checked_sub(1) else {
             return Ok(());
         };

@@ -21,7 +21,7 @@
 use sluice_host::{Instr, Program, Step};
 use sluice_kernels::share::{self, Phased, Share, compare, digest};
 use sluice_kernels::srad::{ARRAYS, INFO, Image, PIECE, Places, WORK_FIRST, WORK_SECOND};
-use sluice_kernels::{Kernel, KernelOptions, Recorder};
+use sluice_kernels::{Kernel, KernelOptions, Mismatch, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -203,7 +203,7 @@ impl Kernel for Passes {
     }
 
     /// One iteration of the whole picture, one step after the other.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mismatch> {
         let Some(last) = self.rounds.checked_sub(1) else {
             return Ok(());
         };

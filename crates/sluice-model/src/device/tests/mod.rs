@@ -254,7 +254,7 @@ impl Rig {
         storage.cache.has(self.now, lpn) || (!storage.has_log() && storage.cache.contains(lpn))
     }
 
-    fn balance(&self) -> Result<(), String> {
+    fn balance(&self) -> Result<(), Imbalance> {
         balance::balance(&self.pipeline.storage.stats, &self.pipeline.storage.cache)
     }
 
