@@ -4,8 +4,9 @@
 use serde_json::Value;
 use std::path::Path;
 
-/// What is no result of a measurement, or a program's own.
-const UNPUBLISHED: [&str; 2] = ["sluice.doctor/1", "sluice.workload/1"];
+/// What is no result of a measurement, or a program's own, or what became of a command, of which
+/// only the counters have a schema.
+const UNPUBLISHED: [&str; 3] = ["sluice.doctor/1", "sluice.workload/1", "sluice.ctl/1"];
 
 /// The object of a result, which is valid by the schema of its kind.
 ///
@@ -15,6 +16,9 @@ pub fn checked(text: &[u8]) -> Value {
     let result: Value = serde_json::from_slice(text)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(text)));
     let schema = result["schema"].as_str().unwrap_or_default();
+    if let Some(counters) = result.get("counters") {
+        check_by("counters", counters);
+    }
     if UNPUBLISHED.contains(&schema) {
         return result;
     }
