@@ -32,9 +32,9 @@ pub fn circles(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for name in crates {
         let files = graph(tree, name);
-        let of_files = round(&files).into_iter();
-        let circles = of_files.chain(round(&by_folder(&files)));
-        let circles: BTreeSet<String> = circles.map(|circle| told(name, circle)).collect();
+        let of_files = components(&files).into_iter();
+        let circles = of_files.chain(components(&by_folder(&files)));
+        let circles: BTreeSet<String> = circles.map(|circle| names_of(name, circle)).collect();
         match (circles.is_empty(), OPEN.contains(&name)) {
             (true, true) => found.push(format!("{name} has no circle any more: list it no longer")),
             (false, false) => found.extend(circles),
@@ -44,7 +44,8 @@ pub fn circles(tree: &Tree) -> Vec<String> {
     found
 }
 
-fn told(name: &str, circle: Vec<Module>) -> String {
+/// The files of a circle, for a message.
+fn names_of(name: &str, circle: Vec<Module>) -> String {
     let files = circle.iter().map(|module| match module.is_empty() {
         true => format!("{name}::lib"),
         false => format!("{name}::{}", module.join("::")),
@@ -184,7 +185,7 @@ impl<'ast> Visit<'ast> for Used<'_> {
 }
 
 /// The strongly connected parts of a graph that have more than one node, by Tarjan's algorithm.
-fn round(graph: &Graph) -> Vec<Vec<Module>> {
+fn components(graph: &Graph) -> Vec<Vec<Module>> {
     let mut search = Search {
         graph,
         seen: BTreeMap::new(),
