@@ -255,9 +255,11 @@ fn a_flush_of_a_page_on_its_way_waits_for_the_rest() {
     let soon = now(1) + Ps::from_us(1);
     let done = device.command(soon, Command::Flush(Lpn(5)), &mut ());
     assert!(done.is_ok_and(|done| done.changed));
-    // The one die is busy with the program, and with nothing else.
-    let next = read(&mut device, soon, 9).done_at;
-    assert_eq!(next, there + PROGRAM + READ + HIT);
+    // Until then the one die works for others, and then for the program.
+    let before = read(&mut device, soon, 9).done_at;
+    assert_eq!(before, there + READ);
+    let behind = read(&mut device, there, 10).done_at;
+    assert_eq!(behind, there - HIT + READ + PROGRAM + READ + HIT);
     assert_eq!(device.stats().flushes, 1);
 }
 

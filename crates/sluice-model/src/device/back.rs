@@ -92,7 +92,7 @@ impl<O: Observer> Back<O> {
     }
 
     /// When the flash array has done what it has been asked for.
-    pub fn idle_at(&self) -> Ps {
+    pub fn idle_at(&mut self) -> Ps {
         self.nand.at_rest()
     }
 

@@ -32,7 +32,7 @@ pub(crate) trait Observer: Sized {
         at: Ps,
         page: Written,
         stats: &mut Stats,
-    ) -> Result<Ps, ReadOnly>;
+    ) -> Result<(), ReadOnly>;
 
     /// Has the translation layer forget a page.
     fn trim(&mut self, io: FlashIo<'_>, at: Ps, lpn: Lpn, stats: &mut Stats);
@@ -108,7 +108,7 @@ impl Observer for () {
         at: Ps,
         page: Written,
         stats: &mut Stats,
-    ) -> Result<Ps, ReadOnly> {
+    ) -> Result<(), ReadOnly> {
         let Written {
             lpn,
             placement,

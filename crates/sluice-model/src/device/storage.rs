@@ -179,7 +179,8 @@ impl<O: Observer> Storage<O> {
         let compacted = self.log_and_below().map_or(now, |(log, mut below, stats)| {
             log.settle(now, &mut below, stats)
         });
-        self.advance(compacted.max(self.back.idle_at()));
+        let idle_at = self.back.idle_at();
+        self.advance(compacted.max(idle_at));
     }
 
     /// Appends a line of the host to the log, if there is a log. It reached the device at `at`, and

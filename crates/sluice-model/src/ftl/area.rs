@@ -142,7 +142,7 @@ impl Area {
         Some(io.flash.read(io.now, self.blocks.ppn_of(place), origin))
     }
 
-    /// Writes the page to a new place. Says when the flash array has taken it over.
+    /// Writes the page to a new place.
     ///
     /// # Errors
     /// [`ReadOnly`], from the first time on. The page then keeps its former contents.
@@ -153,7 +153,7 @@ impl Area {
         route: Route,
         origin: Origin,
         moved: &mut impl Moved<F>,
-    ) -> Result<Ps, ReadOnly> {
+    ) -> Result<(), ReadOnly> {
         if self.read_only {
             return Err(ReadOnly);
         }
@@ -179,13 +179,13 @@ impl Area {
             };
             io.stats.flash_programs += 1;
             match io.flash.program(io.now, self.blocks.ppn_of(place), origin) {
-                Ok(taken_at) => {
+                Ok(()) => {
                     if keep {
                         self.unmap(lpn);
                     }
                     self.map.set(lpn, place);
                     self.wake(io, pool);
-                    return Ok(taken_at);
+                    return Ok(());
                 }
                 Err(BadBlock) => self.program_failed(place, writer, io.stats),
             }

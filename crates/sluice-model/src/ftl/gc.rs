@@ -199,7 +199,7 @@ impl Area {
             io.stats.gc_moves += 1;
             let (source, target) = (self.blocks.ppn_of(from), self.blocks.ppn_of(to));
             match io.flash.copy(io.now, source, target, Origin::Gc) {
-                Ok(_) => {
+                Ok(()) => {
                     self.map.set(lpn, to);
                     self.lines.moved(line, 1);
                     moved.moved(io, lpn);

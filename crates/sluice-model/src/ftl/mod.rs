@@ -129,8 +129,7 @@ impl Ftl {
         }
     }
 
-    /// Writes the page to a new place. Says when the flash array has taken it over; the program
-    /// ends later.
+    /// Writes the page to a new place. Nobody waits for the program.
     ///
     /// # Errors
     /// [`ReadOnly`] if too many blocks have failed. The page keeps its former contents.
@@ -142,7 +141,7 @@ impl Ftl {
         origin: Origin,
         flash: &mut F,
         stats: &mut Stats,
-    ) -> Result<Ps, ReadOnly> {
+    ) -> Result<(), ReadOnly> {
         let io = &mut Io { now, flash, stats };
         let route = Route {
             pool: self.pool_of(placement),

@@ -70,21 +70,20 @@ pub enum ProgramEnd {
 ///
 /// The caller's `now` may be ahead of its clock, for an access that has to wait for an MSHR entry
 /// or a way, and then goes back at the next call. The caller programs each page of a block once,
-/// in order, between two erases. Reads are answered with their end; programs, copies
-/// and erases are posted, and answered with the time at which the array has taken them over,
-/// which is later than `now` only if a bounded queue is full.
+/// in order, between two erases. Reads are answered with their end; nobody waits for programs,
+/// copies and erases, which come to their dies when their time does.
 pub(crate) trait Flash {
     /// Reads a page, until it is out of the channel.
     fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served;
 
     /// Programs a page.
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock>;
+    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock>;
 
     /// Reads a page and programs another with it.
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock>;
+    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock>;
 
     /// Erases a block.
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock>;
+    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock>;
 
     /// When the block's die has done all that it was asked for.
     fn idle_at(&self, block: u32) -> Ps;
@@ -97,17 +96,17 @@ impl<F: Flash> Flash for &mut F {
     }
 
     #[inline]
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock> {
         (**self).program(now, ppn, origin)
     }
 
     #[inline]
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock> {
         (**self).copy(now, from, to, origin)
     }
 
     #[inline]
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock> {
         (**self).erase(now, block, origin)
     }
 

@@ -1,9 +1,12 @@
 //! The flash array: channels, dies and planes, and what each is doing when.
 //!
 //! An operation is reserved in the chain of its die and, for its transfers, on its channel. In
-//! FIFO order that is all: each waits for those asked for before it. With reads first, only what
-//! is waited for is reserved; the rest is posted, see `posted.rs`.
+//! FIFO order that is all: each waits for those that came before it. With reads first, only what
+//! is waited for is reserved; the rest is posted, see `posted.rs`. What is asked for ahead of its
+//! time comes when that time has come, see `ahead.rs`; only reads, which are answered at once,
+//! are reserved then.
 
+mod ahead;
 mod array;
 mod cells;
 mod divisor;
@@ -17,6 +20,7 @@ mod timeline;
 use crate::config::Settings;
 use crate::layout::Layout;
 use crate::stats::Stats;
+use ahead::{Ahead, Dated};
 use array::Array;
 use cells::Cells;
 use divisor::Divisor;
@@ -36,8 +40,10 @@ pub(crate) struct Nand {
     array: Array,
     /// What is not waited for, with reads first.
     posted: Option<Posted>,
-    /// The last program in FIFO order, and when it ends.
-    last_program: (u32, Ps),
+    /// What is asked for ahead of its time.
+    ahead: Ahead,
+    /// Programs of the write log in FIFO order, until it has been told when they end.
+    log_programs: Vec<(u32, Ps)>,
     /// Whether planes and pages within blocks matter.
     places: bool,
     /// The time of every read of the host, if nothing else decides about it.
@@ -51,6 +57,8 @@ impl Nand {
         let layout = Layout::new(settings);
         let (cells, array) = (Cells::new(&settings.nand, seed), Array::new(&settings.nand));
         let plain = rules.is_none() && array.is_plain();
+        let log = settings.write_log.as_ref();
+        let log_programs = log.map_or(0, |log| log.coalescing_buffers);
         Nand {
             plain_read: cells.one_read().filter(|_| plain),
             dies_by_page: Divisor::new(layout.pages_per_plane() * layout.planes),
@@ -58,7 +66,8 @@ impl Nand {
             cells,
             array,
             posted: rules.map(|rules| Posted::new(&settings.nand, rules)),
-            last_program: (0, Ps::ZERO),
+            ahead: Ahead::new(),
+            log_programs: Vec::with_capacity(log_programs as usize),
             places: settings.nand.planes > 1,
         }
     }
@@ -72,11 +81,21 @@ impl Nand {
 
     /// Nothing will be asked for before `now`.
     pub fn pass(&mut self, now: Ps) {
+        self.release(now);
         self.array.pass(now);
     }
 
-    /// When every die has done what it has been asked for.
-    pub fn at_rest(&self) -> Ps {
+    /// Lets begin what was asked for ahead of a time that has come.
+    #[inline]
+    fn release(&mut self, now: Ps) {
+        while let Some(dated) = self.ahead.take_first(now) {
+            self.start(&dated);
+        }
+    }
+
+    /// When every die has done what it has been asked for. Nothing may be asked for before that.
+    pub fn at_rest(&mut self) -> Ps {
+        self.release(Ps(u64::MAX));
         let idle = (0..self.array.dies()).map(|die| match &self.posted {
             None => self.array.free_at(die),
             Some(posted) => posted.idle_at(die, &self.array),
@@ -94,6 +113,7 @@ impl Nand {
     pub fn outlook(&mut self, at: Ps, ppn: u32) -> Outlook {
         let die = self.layout.die_of(ppn);
         let channel = self.layout.channel_of_die(die);
+        self.release(at);
         if let Some(posted) = &mut self.posted {
             posted.play(at, die, &mut self.array);
         }
@@ -127,15 +147,23 @@ impl Nand {
         }
     }
 
-    /// When the program of a page ends that was the last one asked for, or of which an earlier
-    /// answer said to ask again at `now`.
+    /// When a program of the write log ends: asked right after the program was, and again at the
+    /// moment that an earlier answer named.
     pub fn program_end(&mut self, now: Ps, ppn: u32) -> ProgramEnd {
         let die = self.layout.die_of(ppn);
-        match &mut self.posted {
-            None if self.last_program.0 == ppn => ProgramEnd::At(self.last_program.1),
-            None => ProgramEnd::At(self.array.free_at(die)),
-            Some(posted) => posted.program_end(now, die, ppn, &mut self.array),
+        while let Some(dated) = self.ahead.take_of_die(now, die) {
+            self.start(&dated);
         }
+        if let Some(Dated { order, .. }) = self.ahead.program_of(ppn) {
+            return ProgramEnd::NotBefore(order.ready_at + order.op.time);
+        }
+        if let Some(posted) = &mut self.posted {
+            return posted.program_end(now, die, ppn, &mut self.array);
+        }
+        let mut known = self.log_programs.iter();
+        let place = known.position(|program| program.0 == ppn);
+        let place = place.expect("the log asks until it knows the end");
+        ProgramEnd::At(self.log_programs.swap_remove(place).1)
     }
 
     #[inline]
@@ -158,22 +186,64 @@ impl Nand {
         }
     }
 
-    /// Has something done that nobody waits for, at `at` or later. `held`: the controller has the
-    /// page's data.
-    fn post(&mut self, at: Ps, op: Op, held: Option<u32>) -> Ps {
-        let Some(posted) = &mut self.posted else {
-            self.array.append(at, at, &op);
-            return at;
-        };
+    /// Has something done that nobody waits for, at `at` or later. `programs`: the page, if it is a
+    /// program; `held`: the controller has its data.
+    fn post(&mut self, at: Ps, op: Op, programs: Option<u32>, held: bool) {
         let order = Order {
             op,
             ready_at: at,
-            held,
+            held: programs.filter(|_| held),
         };
-        // The time may be one to come: what others ask for before that goes first.
-        let now = self.array.horizon();
-        posted.play(now, op.die, &mut self.array);
-        posted.post(now, &order, &mut self.array).max(at)
+        self.ask(Dated {
+            order,
+            die: op.die,
+            programs,
+            source: None,
+        });
+    }
+
+    fn ask(&mut self, dated: Dated) {
+        self.ahead.insert(dated);
+        self.release(self.array.horizon());
+        if self.ahead.is_over_full()
+            && let Some(first) = self.ahead.take_first(Ps(u64::MAX))
+        {
+            self.start(&first);
+        }
+    }
+
+    /// Lets an operation come to its die, now that its time has come.
+    fn start(&mut self, dated: &Dated) {
+        let Dated { order, .. } = *dated;
+        let at = order.ready_at;
+        if let Some(source) = dated.source {
+            let read = self.read_fully(at, source, order.op.origin);
+            return self.ahead.insert(Dated {
+                order: Order {
+                    ready_at: read.done_at,
+                    ..order
+                },
+                die: order.op.die,
+                source: None,
+                ..*dated
+            });
+        }
+        if let Some(posted) = &mut self.posted {
+            posted.play(at, order.op.die, &mut self.array);
+            return posted.post(at, &order, &mut self.array);
+        }
+        let (_, run) = self.array.append(at, at, &order.op);
+        if let (Some(ppn), Origin::Log) = (dated.programs, order.op.origin) {
+            self.log_programs.push((ppn, run.end));
+        }
+    }
+
+    /// Lets begin what a read of a page waits for.
+    fn start_before_read(&mut self, now: Ps, ppn: u32) {
+        let die = self.layout.die_of(ppn);
+        while let Some(dated) = self.ahead.take_before_read(now, die, ppn) {
+            self.start(&dated);
+        }
     }
 
     fn read_fully(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
@@ -206,6 +276,9 @@ impl Nand {
 impl Flash for Nand {
     #[inline]
     fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+        if !self.ahead.is_empty() {
+            self.start_before_read(now, ppn);
+        }
         match self.plain_read {
             Some(time) if origin != Origin::Gc => {
                 let die = self.dies_by_page.divide(ppn);
@@ -215,44 +288,57 @@ impl Flash for Nand {
         }
     }
 
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock> {
         let (time, result) = self.cells.program(ppn);
         let op = self.op(Verb::Program, origin, self.layout.die_of(ppn), ppn, time);
-        let taken_at = self.post(now, op, Some(ppn));
-        self.last_program = (ppn, self.array.free_at(op.die));
-        result.map(|()| taken_at)
+        self.post(now, op, Some(ppn), true);
+        result
     }
 
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock> {
         let (time, result) = self.cells.program(to);
         let program = self.op(Verb::Program, origin, self.layout.die_of(to), to, time);
-        let taken_at = if self.layout.die_of(from) == program.die {
+        let die = self.layout.die_of(from);
+        if self.ahead.program_of(from).is_some() {
+            self.start_before_read(now, from);
+        }
+        if die == program.die {
             let time = self.cells.read(from);
-            let read = self.op(Verb::Read, origin, program.die, from, time);
-            let taken_at = self.post(now, read, None);
-            taken_at.max(self.post(now, program, None))
+            let read = self.op(Verb::Read, origin, die, from, time);
+            self.post(now, read, None, false);
+            self.post(now, program, Some(to), false);
         } else {
-            let read = self.read(now, from, origin);
-            self.post(read.done_at, program, None)
-        };
-        result.map(|()| taken_at)
+            let order = Order {
+                op: program,
+                ready_at: now,
+                held: None,
+            };
+            self.ask(Dated {
+                order,
+                die,
+                programs: Some(to),
+                source: Some(from),
+            });
+        }
+        result
     }
 
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock> {
         let (time, result) = self.cells.erase(block);
         let ppn = self.layout.pages_of(block).start;
         let die = self.layout.die_of_block(block);
         let op = self.op(Verb::Erase, origin, die, ppn, time);
-        let taken_at = self.post(now, op, None);
-        result.map(|()| taken_at)
+        self.post(now, op, None, false);
+        result
     }
 
     fn idle_at(&self, block: u32) -> Ps {
         let die = self.layout.die_of_block(block);
-        match &self.posted {
+        let idle_at = match &self.posted {
             None => self.array.free_at(die),
             Some(posted) => posted.idle_at(die, &self.array),
-        }
+        };
+        self.ahead.idle_at(die, idle_at)
     }
 }
 

@@ -138,13 +138,12 @@ impl Posted {
         }
     }
 
-    /// Takes an order over. Says when: at once, or when the oldest waiting one begins because the
-    /// queue is full. That one then goes before all reads that are asked for later.
-    pub fn post(&mut self, now: Ps, order: &Order, array: &mut Array) -> Ps {
+    /// Takes an order over. If the queue is full, the oldest waiting one goes before all reads
+    /// that are asked for later.
+    pub fn post(&mut self, now: Ps, order: &Order, array: &mut Array) {
         let die = order.op.die;
-        let mut taken_at = now;
         if self.dies[die as usize].len == self.rules.queue_max {
-            taken_at = self.force(now, die, array);
+            self.force(now, die, array);
         }
         let state = &self.dies[die as usize];
         let place = self.place(die, state.running + state.len);
@@ -160,7 +159,6 @@ impl Posted {
             let channel = self.channel_of(die);
             self.next[channel].push(Reverse((begins, die)));
         }
-        taken_at
     }
 
     /// Begins all posted work of the die's channel whose time is before `now`.
@@ -277,8 +275,8 @@ impl Posted {
         if same { current.end.max(end) } else { end }
     }
 
-    /// Lets the oldest waiting work of a die go before later reads. Says when it begins.
-    fn force(&mut self, now: Ps, die: u32, array: &mut Array) -> Ps {
+    /// Lets the oldest waiting work of a die go before later reads.
+    fn force(&mut self, now: Ps, die: u32, array: &mut Array) {
         self.forced += 1;
         self.release(die);
         let start = now.max(self.begins_at(die, array));
@@ -286,7 +284,6 @@ impl Posted {
         array.chain(start, &op, run);
         self.dies[die as usize].forced_until = run.end;
         self.release(die);
-        start
     }
 
     /// Lets the oldest waiting work of a die begin.

@@ -124,7 +124,7 @@ impl Observer for Contents {
         at: Ps,
         page: Written,
         stats: &mut Stats,
-    ) -> Result<Ps, ReadOnly> {
+    ) -> Result<(), ReadOnly> {
         let Written {
             lpn,
             placement,
@@ -221,18 +221,18 @@ impl Flash for Watched<'_> {
         self.nand.read(now, ppn, origin)
     }
 
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock> {
         self.put(Ppn(ppn), self.contents.moving);
         self.nand.program(now, ppn, origin)
     }
 
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock> {
         let found = self.contents.of_flash(Ppn(from));
         self.put(Ppn(to), found.expect("only a programmed page is moved"));
         self.nand.copy(now, from, to, origin)
     }
 
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<Ps, BadBlock> {
+    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock> {
         self.assert_good(block);
         for ppn in self.contents.layout.pages_of(block) {
             self.contents.flash.insert(Ppn(ppn), None);

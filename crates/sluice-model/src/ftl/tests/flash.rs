@@ -79,20 +79,20 @@ impl Flash for Contents {
         Served::at_once(now)
     }
 
-    fn program(&mut self, now: Ps, ppn: u32, _origin: Origin) -> Result<Ps, BadBlock> {
+    fn program(&mut self, _now: Ps, ppn: u32, _origin: Origin) -> Result<(), BadBlock> {
         self.set(ppn, Some(self.from_host))?;
-        Ok(now)
+        Ok(())
     }
 
-    fn copy(&mut self, now: Ps, from: u32, to: u32, _origin: Origin) -> Result<Ps, BadBlock> {
+    fn copy(&mut self, _now: Ps, from: u32, to: u32, _origin: Origin) -> Result<(), BadBlock> {
         self.assert_good(from);
         let data = self.cells[from as usize];
         assert!(data.is_some(), "P{to} gets the contents of an erased page");
         self.set(to, data)?;
-        Ok(now)
+        Ok(())
     }
 
-    fn erase(&mut self, now: Ps, block: u32, _origin: Origin) -> Result<Ps, BadBlock> {
+    fn erase(&mut self, _now: Ps, block: u32, _origin: Origin) -> Result<(), BadBlock> {
         assert!(
             !self.failed[block as usize],
             "block {block} is erased after it failed"
@@ -105,7 +105,7 @@ impl Flash for Contents {
         self.layout
             .pages_of(block)
             .for_each(|ppn| self.cells[ppn as usize] = None);
-        Ok(now)
+        Ok(())
     }
 
     fn idle_at(&self, _block: u32) -> Ps {

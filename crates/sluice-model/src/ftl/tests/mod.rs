@@ -65,11 +65,11 @@ impl<F: Flash> Rig<F> {
         }
     }
 
-    fn write(&mut self, lpn: u32) -> Result<Ps, ReadOnly> {
+    fn write(&mut self, lpn: u32) -> Result<(), ReadOnly> {
         self.write_to(lpn, Placement::default())
     }
 
-    fn write_to(&mut self, lpn: u32, placement: Placement) -> Result<Ps, ReadOnly> {
+    fn write_to(&mut self, lpn: u32, placement: Placement) -> Result<(), ReadOnly> {
         let Rig {
             ftl,
             flash,

@@ -40,8 +40,8 @@ impl Rig {
         self.read(ppn).done_at.0
     }
 
-    fn program(&mut self, ppn: u32) -> u64 {
-        self.nand.program(self.now, ppn, Origin::Host).unwrap().0
+    fn program(&mut self, ppn: u32) {
+        self.nand.program(self.now, ppn, Origin::Host).unwrap();
     }
 
     fn erase(&mut self, block: u32) {
@@ -126,7 +126,7 @@ fn a_channel_saturates_where_its_dies_fill_the_bus() {
 fn a_command_takes_the_channel_before_the_cells_work() {
     let mut rig = rig(&[ONE_DIE, &[("nand.command", "3ps")]]);
     assert_eq!(rig.done(0), 3 + READ + BUS);
-    assert_eq!(rig.at(1_000).program(1), 1_000);
+    rig.at(1_000).program(1);
     assert_eq!(rig.done(0), 1_000 + (3 + BUS + PROGRAM) + 3 + READ + BUS);
     rig.at(2_000).erase(1);
     assert_eq!(rig.done(0), 2_000 + (3 + ERASE) + 3 + READ + BUS);
@@ -157,7 +157,7 @@ fn a_read_waits_for_all_programs_in_fifo_order_and_for_the_running_one_with_read
     let mut fifo = rig(&[ONE_DIE]);
     let mut first = rig(&[ONE_DIE, &[READ_FIRST]]);
     for rig in [&mut fifo, &mut first] {
-        (1..4).for_each(|page| assert_eq!(rig.program(page), 0));
+        (1..4).for_each(|page| rig.program(page));
     }
     let served = fifo.at(10).read(0);
     assert_eq!(served.done_at.0, 3 * end + READ + BUS);
@@ -182,7 +182,7 @@ fn suspended(kind: &str) -> (Rig, u64) {
     ];
     let mut rig = rig(&[ONE_DIE, &pairs]);
     match kind {
-        "program" => assert_eq!(rig.program(1), 0),
+        "program" => rig.program(1),
         _ => rig.erase(1),
     }
     let end = if kind == "program" {
@@ -300,8 +300,7 @@ fn a_wait_for_posted_collection_counts_once() {
 fn a_full_queue_goes_before_later_reads() {
     let mut rig = rig(&[ONE_DIE, &[READ_FIRST, ("nand.write_queue", "2")]]);
     let one = BUS + PROGRAM;
-    let taken: Vec<u64> = (1..6).map(|page| rig.program(page)).collect();
-    assert_eq!(taken, [0, 0, 0, one, 2 * one]);
+    (1..6).for_each(|page| rig.program(page));
     assert_eq!(rig.done(0), 3 * one + READ + BUS);
     assert_eq!(rig.nand.posted.as_ref().unwrap().forced, 3);
 }
@@ -310,12 +309,12 @@ fn a_full_queue_goes_before_later_reads() {
 #[test]
 fn a_page_being_written_is_read_from_the_controller() {
     let mut early = rig(&[ONE_DIE, &[READ_FIRST]]);
-    (1..3).for_each(|page| assert_eq!(early.program(page), 0));
+    (1..3).for_each(|page| early.program(page));
     assert_eq!(early.at(3).done(2), 3, "waits");
     let end = BUS + PROGRAM;
     assert_eq!(early.at(end - 1).done(1), end - 1, "is being programmed");
     let mut late = rig(&[ONE_DIE, &[READ_FIRST]]);
-    assert_eq!(late.program(1), 0);
+    late.program(1);
     assert_eq!(late.at(end).done(1), end + READ + BUS);
 }
 
