@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from experiments import EXPERIMENT, Lab
@@ -17,6 +18,7 @@ from experiments import EXPERIMENT, Lab
 from sluice.reproduce import spec
 
 ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "python/sluice/reproduce/result.schema.json"
 SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
 
 
@@ -25,20 +27,49 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
 
 
+def without_contradiction(experiment: str) -> str:
+    before, rest = experiment.split('[[claims]]\nkind = "contradiction"')
+    return before + rest[rest.index("[[consistency]]"):]
+
+
 def outcomes(lab: Lab) -> list[str]:
     return [claim["outcome"] for claim in lab.result()["claims"]]
 
 
 def test_a_match_is_computed(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert lab.run() == 0
-    assert lab.result()["verdict"] == "match"
+    assert lab.result()["verdict"] == "contradicts its set-up"
     assert outcomes(lab) == ["match", "match", "contradicts its set-up"]
     # 4.1 against 4 is 2.4 % off; where nothing was published, nothing is compared.
     findings = lab.result()["claims"][0]["findings"]
     assert [(one["where"], one["distance"]) for one in findings] == [
         (["1us"], "-2.4 %"), (["2us"], "+0.0 %")]
     table = capsys.readouterr().out
-    assert "✓ match" in table and "the most that the set-up allows: 8 x" in table
+    assert "! contradicts its set-up" in table
+    assert "the most that the set-up allows: 8 x" in table
+    # Systems that change places change the speed-up, and not how time grows.
+    assert ("2 of 3 claims match, of these 1 strong; 1 contradict; 0 differ; 0 unchecked"
+            in table)
+    assert lab.result()["consistency"][0]["outcome"] == "match"
+    assert lab.result()["remarks"][0]["because"][0]["value"] == 4.1
+    assert_valid(lab.result(), json.loads(SCHEMA.read_text()))
+
+
+def assert_valid(value: Any, schema: dict[str, Any], place: str = "") -> None:
+    """Whether the value is one that the schema describes, which uses little of what there is."""
+    kinds: Any = {"object": dict, "array": list, "string": str, "number": (int, float),
+                  "integer": int, "boolean": bool, "null": type(None)}
+    allowed = schema.get("type", [])
+    allowed = [allowed] if isinstance(allowed, str) else allowed
+    assert not allowed or any(isinstance(value, kinds[kind]) for kind in allowed), place
+    assert value in schema.get("enum", [value]) and value == schema.get("const", value), place
+    if isinstance(value, dict) and "properties" in schema:
+        assert set(value) == set(schema["properties"]) == set(schema["required"]), place
+    for name, one in value.items() if isinstance(value, dict) else ():
+        below = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+        assert_valid(one, below or {}, f"{place}/{name}")
+    for one in value if isinstance(value, list) else ():
+        assert_valid(one, schema.get("items", {}), f"{place}[]")
 
 
 @pytest.mark.parametrize(("published", "verdict", "outcome"), [
@@ -47,7 +78,7 @@ def test_a_match_is_computed(lab: Lab, capsys: pytest.CaptureFixture[str]) -> No
 ])
 def test_a_wrong_number_turns_the_verdict(
         lab: Lab, published: str, verdict: str, outcome: str) -> None:
-    lab.write(EXPERIMENT, published)
+    lab.write(without_contradiction(EXPERIMENT), published)
     assert lab.run() == 0
     assert (lab.result()["verdict"], outcomes(lab)[0]) == (verdict, outcome)
 
@@ -58,27 +89,61 @@ def test_a_broken_trend_turns_the_verdict(lab: Lab) -> None:
     assert (lab.result()["verdict"], outcomes(lab)[1]) == ("differs", "differs")
 
 
-def test_a_contradiction_whose_reason_does_not_hold_counts(lab: Lab) -> None:
-    lab.write(EXPERIMENT.replace("given.limit < 10", "given.limit > 10"))
+def test_a_contradiction_whose_reason_does_not_hold_differs(lab: Lab) -> None:
+    lab.write(EXPERIMENT.replace("max(speedup) < 10", "max(speedup) > 10"))
     assert lab.run() == 0
     assert (lab.result()["verdict"], outcomes(lab)[2]) == ("differs", "differs")
 
 
-@pytest.mark.parametrize(("limit", "outcome", "verdict", "claims"), [
-    ("given.limit > 10", "unchecked here", "match", "1 of 1"),
-    ("given.limit < 10", "differs", "differs", "1 of 2"),
+def test_a_check_that_fails_makes_an_experiment_differ(lab: Lab) -> None:
+    lab.write(EXPERIMENT.replace("published = 4\n", "published = 5\n"))
+    assert lab.run() == 0
+    assert lab.result()["verdict"] == "differs"
+    assert outcomes(lab) == ["match", "match", "contradicts its set-up"]
+
+
+def test_a_remark_that_is_not_true_is_an_error(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.write(EXPERIMENT.replace('speedup)) < 10"', 'speedup)) < 1"'))
+    assert lab.run() == 1
+    told = capsys.readouterr()
+    assert "remarks[1]: 'max(known(published.speedup)) < 1' is not true" in told.err
+    assert "test/fig1: failed: " in told.out
+    # Nobody may take a table without it for the whole.
+    assert "| test/fig1 | " in (lab.out / "results.md").read_text()
+    assert "| failed |" in (lab.out / "results.md").read_text()
+    failed = json.loads((lab.out / "results.json").read_text())["failed"]
+    assert [one["experiment"] for one in failed] == ["test/fig1"]
+
+
+def test_results_of_another_build_are_left_out(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(lab.root / "test" / "fig1", lab.root / "test" / "fig2")
+    assert lab.run() == 0
+    assert "| test/fig2 |" in (lab.out / "results.md").read_text()
+    lab.sluice.write_text(lab.sluice.read_text() + "# another build\n")
+    capsys.readouterr()
+    assert lab.run("test/fig1") == 0
+    assert "another build made them: test/fig2" in capsys.readouterr().err
+    told = (lab.out / "results.md").read_text() + (lab.out / "index.html").read_text()
+    assert "test/fig1" in told and "test/fig2" not in told
+
+
+@pytest.mark.parametrize(("limit", "outcome", "verdict", "counts"), [
+    ("given.limit > 10", "unchecked here", "contradicts its set-up", "1 of 3 | 1 | 1 | 0 | 1"),
+    ("given.limit < 10", "differs", "differs", "1 of 3 | 1 | 1 | 1 | 0"),
 ])
-def test_what_a_host_cannot_show_is_not_counted(
-        lab: Lab, limit: str, outcome: str, verdict: str, claims: str) -> None:
+def test_what_a_host_cannot_show_does_not_decide(
+        lab: Lab, limit: str, outcome: str, verdict: str, counts: str) -> None:
     needs = f'needs = "{limit}"\nlacks = "more room"\ntrend = "falls"'
     lab.write(EXPERIMENT.replace('trend = "rises"', needs))
     assert lab.run() == 0
     assert (lab.result()["verdict"], outcomes(lab)[1]) == (verdict, outcome)
     assert lab.result()["claims"][1]["needs"] == "more room"
-    assert f"| {claims} |" in (lab.out / "results.md").read_text()
+    assert f"| {counts} |" in (lab.out / "results.md").read_text()
     index = (lab.out / "index.html").read_text()
-    unchecked = int(outcome == "unchecked here")
-    assert f'<td class="number">1</td>\n<td class="number">{unchecked}</td>' in index
+    cells = "\n".join(f'<td class="number">{count}</td>' for count in counts.split(" | "))
+    assert cells in index
     page = (lab.out / "test/fig1/index.html").read_text()
     assert ("Not counted: it needs more room" in page) == (outcome == "unchecked here")
 
@@ -88,7 +153,7 @@ def test_a_label_can_have_a_command_of_its_own(lab: Lab) -> None:
     lab.write(EXPERIMENT.replace('set = { speed = "4" }',
                                  f'settings = {{ none = "", speed = "4" }}, command = {own}'))
     assert lab.run() == 0
-    assert lab.result()["verdict"] == "match"
+    assert outcomes(lab)[:2] == ["match", "match"]
     assert "run --load 1us --work 100 --set speed=4 --json" in lab.calls()
 
 
@@ -151,9 +216,11 @@ def test_jobs_change_no_byte(tmp_path: Path) -> None:
         (tmp_path / jobs).mkdir()
         lab = Lab(tmp_path / jobs)
         assert lab.run("--jobs", jobs) == 0
-        found.append([path.read_bytes() for path in sorted(lab.out.rglob("*"))
+        # The two programs differ, for each has the place of its folder in it.
+        program = lab.result()["program"].encode()
+        found.append([path.read_bytes().replace(program, b"") for path in sorted(lab.out.rglob("*"))
                       if path.suffix in (".html", ".json") and path.parent.name != "runs"])
-    assert found[0] == found[1] and len(found[0]) == 3
+    assert found[0] == found[1] and len(found[0]) == 4
 
 
 def test_an_axis_can_be_a_place_in_the_output(lab: Lab) -> None:
@@ -161,7 +228,7 @@ def test_an_axis_can_be_a_place_in_the_output(lab: Lab) -> None:
         "[derived]", "[derived]\ntime = \"at(told, part='time_s')\"").replace(
         "[runs]", '[[axes]]\nname = "part"\nvalues = ["time_s"]\n\n[runs]'))
     assert lab.run() == 0
-    assert lab.result()["verdict"] == "match"
+    assert outcomes(lab)[:2] == ["match", "match"]
     assert len(lab.calls()) == 10
 
 
@@ -175,7 +242,7 @@ def test_two_figures_share_runs(lab: Lab) -> None:
     index = (lab.out / "index.html").read_text()
     assert "test/fig1/index.html" in index and "test/fig2/index.html" in index
     rows = (lab.out / "results.md").read_text().splitlines()
-    told = ("Time by system | match | 2 of 2 |"
+    told = ("Time by system | contradicts its set-up | 2 of 3 | 1 | 1 | 0 | 0 |"
             " speed-up of fast over slow: 1us 4 (4.1), 2us 4 (4) |")
     assert rows[-2:] == [f"| test/fig1 | {told}", f"| test/fig2 | {told}"]
 
@@ -256,6 +323,13 @@ def test_a_run_that_fails_is_told_and_tried_again(
     ('"{work}"', '"{wrok}"', "runs.command", "no setting 'wrok'"),
     ('work = "10"', 'work = "10"\n[quick.axes]\nlaod = ["1us"]', "quick.axes.laod", "no such axis"),
     ('axis = "load"', 'axis = "lode"', "claims[2]", "no axis 'lode'"),
+    ('published = "published.speedup"\nours', 'published = "speedup"\nours',
+     "claims[1].published", "[[consistency]]"),
+    (" and max(speedup) < 10", "", "claims[3].holds", "[[remarks]]"),
+    ('holds = "max(known(published.speedup))', 'holds = "max(speedup)', "remarks[1].holds",
+     "contradiction"),
+    ('ours = "time"', 'ours = "published.speedup"', "claims[2].ours", "nothing that is measured"),
+    ('kind = "ratio"', 'kind = "ratio"\nunit = "ns"', "claims[1].unit", "unit of a value"),
     ('axes = ["load"]', 'axes = ["lode"]', "lode", "no such column"),
     ('axes = { load = ["4us"] }', 'axes = { load = ["9us"] }', "sensitivity.axes.load", "'9us'"),
 ])
@@ -292,7 +366,7 @@ def test_the_command_starts_it(tmp_path: Path) -> None:
          "cylon/table3"], env={**os.environ, "PATH": path}, text=True, capture_output=True,
         stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
-    assert "trend only" in done.stdout and done.stderr == ""
+    assert "claims match, of these" in done.stdout and done.stderr == ""
 
 
 def test_every_experiment_can_be_read() -> None:
@@ -301,7 +375,7 @@ def test_every_experiment_can_be_read() -> None:
     for name in names:
         for quick in (False, True):
             one = spec.load(ROOT / "experiments", name, quick)
-            assert one.claims and one.figures, name
+            assert (one.claims or one.consistency) and one.figures, name
 
 
 def test_table_3_of_esf(tmp_path: Path) -> None:
@@ -310,7 +384,8 @@ def test_table_3_of_esf(tmp_path: Path) -> None:
     figure = "esf/table3"
     assert lab.run(figure, "--quick") == 0
     result = json.loads((lab.out / figure / "result.json").read_text())
-    assert result["verdict"] == "match"
+    assert result["verdict"] == "consistent"
+    assert_valid(result, json.loads(SCHEMA.read_text()))
     page = (lab.out / figure / "index.html").read_text()
     assert "<svg" in page and "<code>sluice reproduce" in page and "`" not in page
 
@@ -320,4 +395,4 @@ def test_table_3_of_cylon(tmp_path: Path) -> None:
     lab.root, lab.sluice = ROOT / "experiments", SLUICE
     assert lab.run("cylon/table3", "--quick") == 0
     result = (lab.out / "cylon/table3/index.html").read_text()
-    assert "trend only" in result and "<svg" in result
+    assert "contradicts its set-up" in result and "<svg" in result

@@ -38,13 +38,12 @@ def _reproduce(options: argparse.Namespace, out: Path) -> bool:
     if options.list:
         _list(chosen)
         return True
-    from sluice.reproduce.session import Session
+    from sluice.reproduce.session import Session, listed
 
     session = Session(program.find(options.sluice), out, options.jobs, options.fresh)
     failed = session.reproduce(chosen)
     if options.json:
-        print(json.dumps({"schema": "sluice.reproductions/1", "results": session.documents},
-                         sort_keys=True))
+        print(json.dumps(listed(session.documents, session.failures), sort_keys=True))
     else:
         print(session.table())
     return not failed

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sluice.errors import ExperimentError
 from sluice.reproduce import matrix
-from sluice.reproduce.claims import Judged, judge, verdict
+from sluice.reproduce.claims import Claim, Judged, Remark
 from sluice.reproduce.grid import Cell, Grid
+from sluice.reproduce.judge import judge
+from sluice.reproduce.known import Known
 from sluice.reproduce.matrix import Run, Trial
+from sluice.reproduce.power import with_power
 from sluice.reproduce.spec import Experiment, Metric
+from sluice.reproduce.verdict import verdict
 
-SCHEMA = "sluice.reproduce/1"
+SCHEMA = "sluice.reproduce/2"
 Results = Mapping[tuple[str, ...], dict[str, Any]]
 
 
@@ -24,11 +28,13 @@ class Evaluated:
 
     experiment: Experiment
     known: dict[str, Grid]
-    judged: list[Judged]
-    verdict: str
-    trials: list[tuple[Trial, float]]
-    base: float | None
     runs: tuple[Run, ...]
+    judged: list[Judged] = field(default_factory=list)
+    consistency: list[Judged] = field(default_factory=list)
+    remarks: list[tuple[Remark, list[tuple[str, float, str]]]] = field(default_factory=list)
+    verdict: str = ""
+    trials: list[tuple[Trial, float]] = field(default_factory=list)
+    base: float | None = None
 
 
 def evaluate(experiment: Experiment, results: Results) -> Evaluated:
@@ -36,21 +42,51 @@ def evaluate(experiment: Experiment, results: Results) -> Evaluated:
     runs = matrix.runs(experiment)
     try:
         known = quantities(experiment, runs, results)
-        judged = [judge(claim, known) for claim in experiment.claims]
+
+        def judged(claims: tuple[Claim, ...]) -> list[Judged]:
+            measured = {name: known[name] for name in experiment.metrics}
+            return with_power([judge(claim, known) for claim in claims], measured,
+                              experiment.known(), experiment.derived, experiment.name)
+
+        claims, checks = judged(experiment.claims), judged(experiment.consistency)
+        remarks = [(one, _remarked(one, known)) for one in experiment.remarks]
         tried, base = _sensitivity(experiment, results)
     except ExperimentError as error:
         place = f"{experiment.folder / 'experiment.toml'}: {'derived.' if error.key else ''}"
         raise ExperimentError(f"{place}{error}") from None
-    return Evaluated(experiment, known, judged, verdict(judged), tried, base, runs)
+    return Evaluated(experiment, known, runs, claims, checks, remarks, verdict(claims, checks),
+                     tried, base)
+
+
+def _remarked(remark: Remark, known: Mapping[str, Grid]) -> list[tuple[str, float, str]]:
+    """The numbers that show it. Raises ``ExperimentError`` if they do not."""
+    if not remark.holds(known).truth:
+        raise ExperimentError(f"{remark.section}: {remark.holds.text!r} is not true",
+                              key=remark.section)
+    return [(says, float(formula(known).only), unit) for says, formula, unit in remark.because]
 
 
 def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
                ) -> dict[str, Grid]:
     """Measured, published and derived quantities by name. Raises ``ExperimentError`` with the name
     of the one that cannot be computed as its key."""
+    measured = _measured(experiment, runs, results)
+    known = {**experiment.known(), **measured}
+    for name, formula in experiment.derived.items():
+        try:
+            known[name] = formula(known)
+        except ExperimentError as error:
+            raise ExperimentError(f"{name}: {error}", key=name) from None
+    return known
+
+
+def _measured(experiment: Experiment, runs: tuple[Run, ...], results: Results) -> dict[str, Grid]:
+    """The metrics of these runs, along the labels that the runs have."""
     names = [axis.name for axis in experiment.axes]
-    used = {name: tuple(label.name for label in experiment.axis(name).labels) for name in names}
-    known = experiment.known()
+    used = {name: tuple(label.name for label in experiment.axis(name).labels
+                        if any(run.cell[index] == label.name for run in runs))
+            for index, name in enumerate(names)}
+    known: dict[str, Grid] = {}
     for name, metric in experiment.metrics.items():
         cells: dict[Cell, Any] = {}
         for run in runs:
@@ -59,12 +95,10 @@ def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
                 value = _pointed(results[run.arguments], metric, run.words, name, run)
                 known_as = isinstance(value, int | float)
                 cells[run.cell] = value * metric.factor if known_as else value
-        known[name] = Grid(used, cells)
-    for name, formula in experiment.derived.items():
-        try:
-            known[name] = formula(known)
-        except ExperimentError as error:
-            raise ExperimentError(f"{name}: {error}", key=name) from None
+        # Labels that do not have the metric are none of its grid, so that they are no gaps.
+        axes = {axis: tuple(one for one in labels if one in metric.only.get(axis, labels))
+                for axis, labels in used.items()}
+        known[name] = Grid(axes, cells)
     return known
 
 
@@ -114,13 +148,14 @@ def _sensitivity(experiment: Experiment, results: Results
         return [], None
 
     def measure(runs: tuple[Run, ...]) -> float:
-        return float(about.measure(quantities(experiment, runs, results)).only)
+        grids = {**experiment.known(), **_measured(experiment, runs, results)}
+        return float(about.measure(Known(grids, experiment.derived)).only)
 
     tried = [(trial, measure(trial.runs)) for trial in matrix.trials(experiment)]
     return tried, measure(matrix.runs(experiment, about.axes))
 
 
-def document(one: Evaluated, version: str) -> dict[str, Any]:
+def document(one: Evaluated, version: str, program: str) -> dict[str, Any]:
     """The result as a JSON object: the same runs give the same bytes."""
     experiment = one.experiment
     numbers = {}
@@ -131,8 +166,11 @@ def document(one: Evaluated, version: str) -> dict[str, Any]:
     return _finite({
         "schema": SCHEMA, "experiment": experiment.name, "paper": experiment.paper,
         "title": experiment.title, "place": experiment.place, "version": version,
-        "quick": experiment.quick, "verdict": one.verdict,
+        "program": program, "quick": experiment.quick, "verdict": one.verdict,
         "claims": [_claim(judged) for judged in one.judged],
+        "consistency": [_claim(judged) for judged in one.consistency],
+        "remarks": [{"says": remark.says, "place": remark.place, "note": remark.note,
+                     "because": _reasons(shown)} for remark, shown in one.remarks],
         "quantities": numbers,
         "sensitivity": {
             "says": experiment.sensitivity.says, "unchanged": one.base,
@@ -148,13 +186,26 @@ def _claim(judged: Judged) -> dict[str, Any]:
     return {
         "kind": claim.kind, "says": claim.says, "place": claim.place, "unit": claim.unit,
         "outcome": judged.outcome, "why": claim.why, "needs": claim.lacks or None,
+        "fitted": claim.fitted or None,
         "tolerance": claim.tolerance.text if claim.tolerance else None,
         "findings": [{"where": list(one.where), "published": one.published, "ours": one.ours,
                       "distance": one.distance, "good": one.good} for one in judged.findings],
-        "left_out": judged.left_out,
-        "because": [{"says": says, "value": value, "unit": unit}
-                    for says, value, unit in judged.reasons],
+        "because": _reasons(judged.reasons),
+        "power": _power(judged),
     }
+
+
+def _power(judged: Judged) -> dict[str, Any] | None:
+    power = judged.power
+    return power and {
+        "word": power.word, "permuted": power.permuted[1], "permuted_matching": power.permuted[0],
+        "noisy": power.noise[1], "noisy_matching": power.noise[0],
+        "no_effect_matches": power.no_effect,
+    }
+
+
+def _reasons(reasons: list[tuple[str, float, str]]) -> list[dict[str, Any]]:
+    return [{"says": says, "value": value, "unit": unit} for says, value, unit in reasons]
 
 
 def _finite(value: Any) -> Any:

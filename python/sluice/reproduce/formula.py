@@ -25,7 +25,44 @@ _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }
-Line = dict[str, Any]
+Line = dict[Any, Any]
+"""The values along an axis, by label; over several axes at once by their labels."""
+
+
+def _computed(by: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Arithmetic with numbers; a truth is none."""
+    def compute(a: Any, b: Any) -> Any:
+        if isinstance(a, bool) or isinstance(b, bool):
+            raise ExperimentError("a truth is no number to compute with")
+        return by(a, b)
+
+    return compute
+
+
+def _compared(by: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """A comparison; of what is no number nothing is true, nor false."""
+    def compare(a: Any, b: Any) -> Any:
+        return math.nan if math.isnan(a) or math.isnan(b) else by(a, b)
+
+    return compare
+
+
+def _joined(is_and: bool) -> Callable[[Any, Any], Any]:
+    """Both, or one of both; unknown if that depends on what is unknown."""
+    def join(a: Any, b: Any) -> Any:
+        values = [_truth(a), _truth(b)]
+        if (not is_and) in values:
+            return not is_and
+        return math.nan if any(math.isnan(value) for value in values) else is_and
+
+    return join
+
+
+def _truth(value: Any) -> Any:
+    """The truth, or no number where it is unknown."""
+    if isinstance(value, bool) or (isinstance(value, float) and math.isnan(value)):
+        return value
+    raise ExperimentError(f"true or false was needed, not {value!r}")
 
 
 def _geomean(line: Line) -> float:
@@ -44,21 +81,22 @@ _REDUCTIONS: dict[str, Callable[[Line], Any]] = {
     "max": lambda line: max(line.values()),
     "all": lambda line: all(line.values()),
     "any": lambda line: any(line.values()),
-    "count": lambda line: sum(bool(value) for value in line.values()),
+    "count": lambda line: sum(line.values()),
     "argmin": lambda line: number_of(min(line, key=lambda label: line[label])),
     "argmax": lambda line: number_of(max(line, key=lambda label: line[label])),
 }
-
-
 _OF_TRUTHS = ("all", "any", "count")
+_OF_LABELS = ("argmin", "argmax")
 
 
 def _reduced(name: str) -> Callable[[Line], Any]:
-    """The reduction; of numbers of which one does not exist there is none either."""
+    """The reduction; of values of which one does not exist there is none either."""
     by = _REDUCTIONS[name]
 
     def reduce(line: Line) -> Any:
-        gaps = name not in _OF_TRUTHS and any(math.isnan(value) for value in line.values())
+        if name in _OF_TRUTHS:
+            line = {label: _truth(value) for label, value in line.items()}
+        gaps = any(math.isnan(value) for value in line.values())
         return math.nan if gaps or not line else by(line)
 
     return reduce
@@ -110,7 +148,7 @@ _OF_VALUE: dict[str, Callable[[Any], Any]] = {
     "log": math.log,
     "total": lambda values: sum(values),
 }
-FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, "at", "pick", "where"])
+FUNCTIONS = sorted([*_REDUCTIONS, *_WITH_NUMBER, *_OF_VALUE, "at", "known", "pick", "where"])
 
 
 class Formula:
@@ -163,18 +201,18 @@ def _value(node: ast.AST, known: Mapping[str, Grid]) -> Grid:
             raise ExperimentError(f"no quantity {name!r}; there are {', '.join(sorted(known))}")
         return known[name]
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        return _value(node.left, known).with_(_value(node.right, known), _BINARY[type(node.op)])
+        by = _computed(_BINARY[type(node.op)])
+        return _value(node.left, known).with_(_value(node.right, known), by)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _value(node.operand, known).map(operator.neg)
     if isinstance(node, ast.BoolOp):
-        join = (lambda a, b: a and b) if isinstance(node.op, ast.And) else (lambda a, b: a or b)
         first, *rest = (_value(part, known) for part in node.values)
         for part in rest:
-            first = first.with_(part, join)
+            first = first.with_(part, _joined(isinstance(node.op, ast.And)))
         return first
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
         right = _value(node.comparators[0], known)
-        return _value(node.left, known).with_(right, _COMPARE[type(node.ops[0])])
+        return _value(node.left, known).with_(right, _compared(_COMPARE[type(node.ops[0])]))
     if isinstance(node, ast.Call):
         return _call(node, known)
     raise ExperimentError(f"cannot read {ast.unparse(node)!r}")
@@ -187,6 +225,8 @@ def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
     of = _value(node.args[0], known)
     if name == "at":
         return of.at({key.arg or "": _text(key.value) for key in node.keywords})
+    if name == "known":
+        return of.thin()
     if name == "pick":
         for key in node.keywords:
             labels = key.value.elts if isinstance(key.value, ast.Tuple | ast.List) else [key.value]
@@ -195,12 +235,16 @@ def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
     if name == "where":
         if len(node.args) != 2:
             raise ExperimentError("where needs a quantity and a condition")
-        both = of.with_(_value(node.args[1], known), lambda a, b: (a, b))
-        return Grid(both.axes, {cell: a for cell, (a, b) in both.cells.items() if b})
+        both = of.with_(_value(node.args[1], known), lambda a, b: (a, _truth(b)))
+        return Grid(both.axes, {cell: a for cell, (a, b) in both.cells.items() if b is True},
+                    thinned=True)
     if name in _REDUCTIONS:
+        by = name
         for axis in node.args[1:]:
-            of = of.reduce(_text(axis), _reduced(name))
-        return of if len(node.args) > 1 else _whole(of, _reduced(name))
+            of = of.reduce(_text(axis), _reduced(by))
+            # Counts of several lines are counted together.
+            by = "sum" if name == "count" else name
+        return of if len(node.args) > 1 else _whole(of, name)
     if name in _WITH_NUMBER:
         if len(node.args) != 2:
             raise ExperimentError(f"{name} needs a quantity and a number")
@@ -208,9 +252,16 @@ def _call(node: ast.Call, known: Mapping[str, Grid]) -> Grid:
     return of.map(_OF_VALUE[name])
 
 
-def _whole(of: Grid, by: Callable[[Line], Any]) -> Grid:
+def _whole(of: Grid, name: str) -> Grid:
     """Reduced over all its axes at once."""
-    return Grid.one(by({of.label(cell): value for cell, value in of.rows()}))
+    places = math.prod(len(labels) for labels in of.axes.values())
+    if len(of.cells) < places and not of.thinned:
+        raise ExperimentError(f"{places - len(of.cells)} of {places} values are not there")
+    if name in _OF_LABELS and len(of.axes) > 1:
+        raise ExperimentError(f"{name} needs an axis")
+    alone = len(of.axes) == 1
+    return Grid.one(_reduced(name)({cell[0] if alone else cell: value
+                                    for cell, value in of.rows()}))
 
 
 def _text(node: ast.AST) -> str:

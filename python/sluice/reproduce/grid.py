@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -24,6 +24,9 @@ class Grid:
 
     axes: Axes
     cells: dict[Cell, Any]
+    thinned: bool = False
+    """Whether places were left out on purpose. Where they were not, no line may have gaps: a mean
+    of some values would pass as that of all."""
 
     @classmethod
     def one(cls, value: Any) -> Grid:
@@ -38,6 +41,17 @@ class Grid:
         if not self.cells:
             raise ExperimentError("no value is there")
         return self.cells[()]
+
+    @property
+    def truth(self) -> bool:
+        """The truth that a grid without axes is. Raises ``ExperimentError`` for what is none."""
+        if not isinstance(self.only, bool):
+            raise ExperimentError(f"true or false was needed, not {self.only!r}")
+        return self.only
+
+    def thin(self) -> Grid:
+        """The same, whose gaps are on purpose."""
+        return replace(self, thinned=True)
 
     def label(self, cell: Cell) -> str:
         """The cell's place in words: its labels."""
@@ -59,7 +73,8 @@ class Grid:
         wanted = [(index, where[axis]) for index, axis in enumerate(self.axes) if axis in where]
         cells = {tuple(cell[index] for index in kept): value for cell, value in self.cells.items()
                  if all(cell[index] == label for index, label in wanted)}
-        return Grid({a: v for a, v in self.axes.items() if a not in where}, cells)
+        axes = {name: labels for name, labels in self.axes.items() if name not in where}
+        return Grid(axes, cells, self.thinned)
 
     def pick(self, axis: str, labels: Sequence[str]) -> Grid:
         """The same axes, with only these labels of one of them, in this order."""
@@ -69,10 +84,11 @@ class Grid:
                 raise ExperimentError(f"{axis} has no {label!r}; it has {_list(known)}")
         index = list(self.axes).index(axis)
         cells = {cell: value for cell, value in self.cells.items() if cell[index] in labels}
-        return Grid({**self.axes, axis: tuple(labels)}, cells)
+        return Grid({**self.axes, axis: tuple(labels)}, cells, self.thinned)
 
     def reduce(self, axis: str, by: Callable[[dict[str, Any]], Any]) -> Grid:
-        """Each line along ``axis`` becomes one value, from its values by label."""
+        """Each line along ``axis`` becomes one value, from its values by label. Raises
+        ``ExperimentError`` for a line with a gap that nobody made on purpose."""
         labels = self._labels(axis)
         index = list(self.axes).index(axis)
         lines: dict[Cell, dict[str, Any]] = {}
@@ -81,18 +97,27 @@ class Grid:
                 if cell[index] == label:
                     lines.setdefault(cell[:index] + cell[index + 1:], {})[label] = value
         axes = {name: values for name, values in self.axes.items() if name != axis}
-        return Grid(axes, {cell: by(line) for cell, line in lines.items()})
+        for cell, line in lines.items():
+            gaps = [label for label in labels if label not in line]
+            if gaps and not self.thinned:
+                raise ExperimentError(f"along {axis} there is no {_list(gaps)}"
+                                      f"{' at ' if cell else ''}{self.label(cell)}")
+        return Grid(axes, {cell: by(line) for cell, line in lines.items()}, self.thinned)
 
     def map(self, change: Callable[[Any], Any]) -> Grid:
         """Each value changed."""
-        return Grid(self.axes, {cell: change(value) for cell, value in self.cells.items()})
+        return Grid(self.axes, {cell: change(value) for cell, value in self.cells.items()},
+                    self.thinned)
 
     def with_(self, other: Grid, join: Callable[[Any, Any], Any]) -> Grid:
-        """Values of both, joined where both have one; an axis that one lacks is repeated."""
-        axes: Axes = {**other.axes, **self.axes}
+        """Values of both, joined where both have one; an axis that one lacks is repeated. Raises
+        ``ExperimentError`` where one has a label of which the other knows nothing."""
+        axes: Axes = {**self.axes, **{a: v for a, v in other.axes.items() if a not in self.axes}}
         for axis in self.axes.keys() & other.axes.keys():
-            axes[axis] = tuple(one for one in self.axes[axis] if one in other.axes[axis])
-        axes = {axis: axes[axis] for axis in [*self.axes, *other.axes]}
+            alone = set(self.axes[axis]) ^ set(other.axes[axis])
+            if alone:
+                raise ExperimentError(f"{axis} has {_list(sorted(alone))} on one side only; pick"
+                                      " takes the labels that both have")
         cells = {}
         for cell in product(*axes.values()):
             at = dict(zip(axes, cell, strict=True))
@@ -100,7 +125,7 @@ class Grid:
             theirs = tuple(at[axis] for axis in other.axes)
             if mine in self.cells and theirs in other.cells:
                 cells[cell] = join(self.cells[mine], other.cells[theirs])
-        return Grid(axes, cells)
+        return Grid(axes, cells, self.thinned or other.thinned)
 
     def _labels(self, axis: str) -> tuple[str, ...]:
         if axis not in self.axes:

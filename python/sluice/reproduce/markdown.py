@@ -5,34 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluice.reproduce.claims import MATCH, is_counted
+from sluice.reproduce import page
+from sluice.reproduce.claims import CONTRADICTS, DIFFERS, MATCH, TREND, UNCHECKED
 from sluice.reproduce.quantity import number
 
 _MOST = 8
 
 
-def render(results: Sequence[Mapping[str, Any]], version: str) -> str:
+def render(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str]],
+           version: str) -> str:
     """One row for each experiment. The same results give the same bytes."""
     lines = [
         "# Results",
         "",
         f"Written by `sluice reproduce` ({version}) as `results.md` of its folder: the verdict of"
-        " each experiment, how many of its counted claims hold, and its first claim with numbers,"
-        " ours and in brackets the published one.",
+        " each experiment, how many of its claims match, how many of these strongly, how many"
+        " contradict, differ and are unchecked, and its first claim with numbers, ours and in"
+        " brackets the published one.",
         "",
-        "| experiment | what | verdict | claims | first claim |",
-        "| --- | --- | --- | --- | --- |",
+        f"{page.counts(results)}.",
+        "",
+        "| experiment | what | verdict | match | strong | contradict | differ | unchecked"
+        " | first claim |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join(lines + [_row(one) for one in results]) + "\n"
+    failed = [_cells([name, problem, "failed", *[""] * 6]) for name, problem in failures]
+    return "\n".join([*lines, *map(_row, results), *failed]) + "\n"
 
 
 def _row(one: Mapping[str, Any]) -> str:
-    counted = [claim for claim in one["claims"] if is_counted(claim["outcome"])]
-    good = sum(claim["outcome"] == MATCH for claim in counted)
+    counts = page.counts([one])
     quick = " (quick)" if one["quick"] else ""
-    told = next((_claim(claim) for claim in counted if _numbers(claim)), "")
-    cells = [f"{one['experiment']}{quick}", one["title"], one["verdict"],
-             f"{good} of {len(counted)}", told]
+    told = next((_claim(claim) for claim in one["claims"] if _numbers(claim)), "")
+    differ = counts.of[DIFFERS] + counts.of[TREND]
+    return _cells([f"{one['experiment']}{quick}", one["title"], one["verdict"],
+                   f"{counts.of[MATCH]} of {counts.all}", str(counts.strong),
+                   str(counts.of[CONTRADICTS]), str(differ), str(counts.of[UNCHECKED]), told])
+
+
+def _cells(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 

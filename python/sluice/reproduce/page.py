@@ -11,18 +11,18 @@ from markupsafe import Markup, escape
 from sluice.report import svg
 from sluice.report.template import asset, environment
 from sluice.reproduce import draw, words
-from sluice.reproduce.claims import CONTRADICTS, UNCHECKED, is_counted
+from sluice.reproduce.claims import CONTRADICTS, UNCHECKED
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.figures import Figure
+from sluice.reproduce.verdict import Counts
 
 
 def render(one: Evaluated, version: str) -> str:
     """The page of one experiment. The same results give the same bytes."""
     slug = one.experiment.name.replace("/", "-")
-    counted = [judged for judged in one.judged if judged.outcome != CONTRADICTS]
     return _template("experiment.html").render(
         style=style(), one=one, experiment=one.experiment, words=words, version=version,
-        counted=counted, unchecked=[one for one in counted if one.outcome == UNCHECKED],
+        unchecked=[judged for judged in one.judged if judged.outcome == UNCHECKED],
         contradicted=[judged for judged in one.judged if judged.outcome == CONTRADICTS],
         figures=[_figure(one, figure, f"{slug}-{index}")
                  for index, figure in enumerate(one.experiment.figures, start=1)],
@@ -32,8 +32,15 @@ def render(one: Evaluated, version: str) -> str:
 def render_index(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str]],
                  version: str) -> str:
     """The list of all experiments with their verdicts, from their result objects."""
-    return _template("index.html").render(style=style(), results=results, failures=failures,
-                                          words=words, version=version)
+    return _template("index.html").render(
+        style=style(), failures=failures, words=words, version=version,
+        results=[(one, counts([one])) for one in results], all=counts(results))
+
+
+def counts(results: Sequence[Mapping[str, Any]]) -> Counts:
+    """How the claims of results came out."""
+    return Counts.read((claim["outcome"], (claim["power"] or {}).get("word"))
+                       for one in results for claim in one["claims"])
 
 
 def _figure(one: Evaluated, figure: Figure, slug: str) -> dict[str, Any]:
@@ -77,7 +84,6 @@ def _code(text: str) -> Markup:
 def _template(name: str) -> Any:
     made = environment()
     made.filters["code"] = _code
-    made.tests["counted"] = is_counted
     return made.get_template(f"reproduce/{name}")
 
 

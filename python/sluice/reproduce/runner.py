@@ -29,7 +29,7 @@ class Runner:
         self._fresh = fresh
         self.version = subprocess.run([sluice, "--version"], capture_output=True, text=True,
                                       check=True).stdout.strip()
-        self._program = hashlib.sha256(sluice.read_bytes()).hexdigest()
+        self.program = hashlib.sha256(sluice.read_bytes()).hexdigest()
         # A program that a run starts by the name `sluice` is the same one.
         path = os.pathsep.join([str(sluice.parent), os.environ.get("PATH", os.defpath)])
         self._environment = {**os.environ, "PATH": path}
@@ -41,7 +41,7 @@ class Runner:
 
     def key(self, arguments: Arguments) -> str:
         """The name under which a run is kept."""
-        whole = json.dumps([self._program, self.version, list(arguments)])
+        whole = json.dumps([self.program, self.version, list(arguments)])
         return hashlib.sha256(whole.encode()).hexdigest()[:24]
 
     def run(self, wanted: Iterable[Arguments], told: Callable[[int, int, Arguments], None],
@@ -115,7 +115,7 @@ class Runner:
         """Written beside and moved into place: a run is there whole or not at all."""
         path = self._path(arguments)
         document = {"arguments": list(arguments), "version": self.version,
-                    "program": self._program, "wall_s": wall_s, "result": result}
+                    "program": self.program, "wall_s": wall_s, "result": result}
         beside = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         beside.write_text(json.dumps(document), encoding="utf-8")
         beside.replace(path)

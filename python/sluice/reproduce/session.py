@@ -10,12 +10,13 @@ from typing import Any
 
 from sluice.errors import ExperimentError
 from sluice.reproduce import markdown, matrix, page, program, words
-from sluice.reproduce.claims import CONTRADICTS
-from sluice.reproduce.evaluate import Evaluated, document, evaluate
+from sluice.reproduce.claims import CONTRADICTS, Judged
+from sluice.reproduce.evaluate import SCHEMA, Evaluated, document, evaluate
 from sluice.reproduce.progress import Progress
 from sluice.reproduce.quantity import number
 from sluice.reproduce.runner import Arguments, Runner
 from sluice.reproduce.spec import Experiment, in_order
+from sluice.reproduce.verdict import Counts
 
 
 class Session:
@@ -25,7 +26,7 @@ class Session:
         self._out = out
         self._runner = Runner(sluice, out / program.RUNS, jobs, fresh)
         self._done: list[Evaluated] = []
-        self._failures: list[tuple[str, str]] = []
+        self.failures: list[tuple[str, str]] = []
         self.documents: list[dict[str, Any]] = []
 
     def reproduce(self, experiments: Sequence[Experiment]) -> bool:
@@ -39,15 +40,16 @@ class Session:
             progress.clear()
             self._finish(one, wanted[one.name])
         told = self._documents()
-        self._write("index.html", page.render_index(told, self._failures, self._runner.version))
-        self._write("results.md", markdown.render(told, self._runner.version))
-        return bool(self._failures)
+        self._write("index.html", page.render_index(told, self.failures, self._runner.version))
+        self._write("results.md", markdown.render(told, self.failures, self._runner.version))
+        self._write("results.json", json.dumps(listed(told, self.failures)) + "\n")
+        return bool(self.failures)
 
     def _finish(self, experiment: Experiment, wanted: Mapping[Arguments, str]) -> None:
         failed = [one for one in wanted if one in self._runner.failures]
         if failed:
             problem = self._runner.failures[failed[0]]
-            self._failures.append((experiment.name, problem))
+            self.failures.append((experiment.name, problem))
             print(f"sluice reproduce: {experiment.name}: {len(failed)} of {len(wanted)} runs"
                   f" failed; the first, `sluice {' '.join(failed[0])}`: {problem}",
                   file=sys.stderr)
@@ -55,22 +57,28 @@ class Session:
         try:
             one = evaluate(experiment, self._runner.results)
         except ExperimentError as error:
-            self._failures.append((experiment.name, str(error)))
+            self.failures.append((experiment.name, str(error)))
             print(f"sluice reproduce: {experiment.name}: {error}", file=sys.stderr)
             return
         self._done.append(one)
-        told = document(one, self._runner.version)
+        told = document(one, self._runner.version, self._runner.program)
         self.documents.append(told)
         self._write(f"{experiment.name}/result.json", json.dumps(told, indent=1) + "\n")
         self._write(f"{experiment.name}/index.html", page.render(one, self._runner.version))
 
     def _documents(self) -> list[dict[str, Any]]:
-        """Every result in the folder, those of earlier calls too."""
-        failed = {name for name, _ in self._failures}
+        """Every result in the folder, those of earlier calls too, if the same program and the same
+        rules made them: others would pass as this one's."""
+        failed = {name for name, _ in self.failures}
         paths = self._out.glob("*/*/result.json")
-        told = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-        told.sort(key=lambda one: in_order(one["experiment"]))
-        return [one for one in told if one["experiment"] not in failed]
+        every = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        told = [one for one in every if (one["schema"], one.get("program"))
+                == (SCHEMA, self._runner.program) and one["experiment"] not in failed]
+        old = {one["experiment"] for one in every} - {one["experiment"] for one in told} - failed
+        if old:
+            print(f"sluice reproduce: left out, for another build made them:"
+                  f" {', '.join(sorted(old, key=in_order))}", file=sys.stderr)
+        return sorted(told, key=lambda one: in_order(one["experiment"]))
 
     def _write(self, name: str, text: str) -> None:
         path = self._out / name
@@ -83,12 +91,9 @@ class Session:
         for one in self._done:
             quick = " (quick)" if one.experiment.quick else ""
             lines += [f"{one.experiment.name}: {one.experiment.title}{quick}", ""]
-            rows = [["", "claim", "published", "ours", "distance", "verdict"]]
-            for judged in one.judged:
-                rows.append([words.MARKS[judged.outcome], judged.claim.says,
-                             words.published(judged), words.ours(judged),
-                             words.distance(judged), judged.outcome])
-            lines += [f"  {line}" for line in words.columns(rows, [1, 46, 20, 20, 34, 24])]
+            lines += _rows("claim", "published", one.judged)
+            if one.consistency:
+                lines += ["", *_rows("consistency", "expected", one.consistency)]
             for judged in one.judged:
                 if judged.outcome == CONTRADICTS:
                     lines += ["", f"  ! {judged.claim.says}"]
@@ -96,7 +101,24 @@ class Session:
                               for says, value, unit in judged.reasons]
             lines += ["", f"  {words.MARKS[one.verdict]} {one.verdict}:"
                           f" {words.MEANINGS[one.verdict]}", ""]
-        return "\n".join([*lines, f"pages: {self._out / 'index.html'}"])
+        counts = Counts.read((judged.outcome, words.power(judged))
+                             for one in self._done for judged in one.judged)
+        lines += [f"{name}: failed: {problem}" for name, problem in self.failures]
+        return "\n".join([*lines, str(counts), f"pages: {self._out / 'index.html'}"])
+
+
+def listed(results: Sequence[Mapping[str, Any]], failures: Sequence[tuple[str, str]]
+           ) -> dict[str, Any]:
+    """Several results as one JSON object, and what has none."""
+    return {"schema": "sluice.reproductions/2", "results": list(results),
+            "failed": [{"experiment": name, "problem": problem} for name, problem in failures]}
+
+
+def _rows(head: str, other: str, judged: Sequence[Judged]) -> list[str]:
+    rows = [["", head, other, "ours", "distance", "verdict", "power"]]
+    rows += [[words.MARKS[one.outcome], one.claim.says, words.published(one), words.ours(one),
+              words.distance(one), one.outcome, words.power(one)] for one in judged]
+    return [f"  {line}" for line in words.columns(rows, [1, 46, 20, 20, 34, 24, 12])]
 
 
 def _arguments(experiment: Experiment) -> dict[Arguments, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sluice.errors import ExperimentError
 from sluice.reproduce import section
-from sluice.reproduce.claims import Claim, read_claim
+from sluice.reproduce.claims import Claim, Remark, read_claim, read_remark
 from sluice.reproduce.figures import Figure, read_figure
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Grid
@@ -52,6 +52,8 @@ class Axis:
     name: str
     title: str
     labels: tuple[Label, ...]
+    cut: tuple[str, ...] = ()
+    """Labels that the quick variant leaves out."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,9 @@ class Experiment:
     claims: tuple[Claim, ...]
     sensitivity: Sensitivity | None
     figures: tuple[Figure, ...]
+    consistency: tuple[Claim, ...] = ()
+    """What compares ours with ours, or with a closed form of ours: no claim of the paper."""
+    remarks: tuple[Remark, ...] = ()
     options_at: int | None = None
     """Where settings and ``--json`` go among the words of the command, if not behind them."""
 
@@ -136,9 +141,26 @@ class Experiment:
     def known(self) -> dict[str, Grid]:
         """What formulas can use besides measurements: the set-up and the published numbers."""
         grids = {f"given.{name}": Grid.one(one.value) for name, one in self.given.items()}
+        cut = {axis.name: axis.cut for axis in self.axes}
         for source in self.published:
-            grids |= {f"published.{name}": grid for name, grid in source.grids.items()}
+            grids |= {f"published.{name}": _without(grid, cut)
+                      for name, grid in source.grids.items()}
         return grids
+
+    def reads_measured(self, formula: Formula) -> bool:
+        """Whether its value depends on what runs measure."""
+        return any(name in self.metrics
+                   or (name in self.derived and self.reads_measured(self.derived[name]))
+                   for name in formula.names)
+
+
+def _without(grid: Grid, cut: Mapping[str, tuple[str, ...]]) -> Grid:
+    """Without the labels that are not run: what was published of them has nothing to stand
+    beside."""
+    for axis in grid.axes:
+        kept = [label for label in grid.axes[axis] if label not in cut.get(axis, ())]
+        grid = grid.pick(axis, kept)
+    return grid
 
 
 def find(root: Path) -> list[str]:
@@ -173,6 +195,8 @@ def load(root: Path, name: str, quick: bool = False) -> Experiment:
         given=_given([*common, top]),
         published=tuple(_source(one) for one in top.tables("published")),
         claims=tuple(read_claim(one) for one in top.tables("claims")),
+        consistency=tuple(read_claim(one) for one in top.tables("consistency")),
+        remarks=tuple(read_remark(one) for one in top.tables("remarks")),
         sensitivity=_one_sensitivity([*common, top]),
         figures=tuple(read_figure(one) for one in top.tables("figures")),
     )
@@ -251,7 +275,8 @@ def _axis(one: Section, quick: Mapping[str, list[str]], shared: Mapping[str, Sec
         if label not in names:
             raise one.error("values", f"quick.axes.{name} names {label!r}, which is not here")
     chosen = [label for label in labels if label.name in quick.get(name, names)]
-    axis = Axis(name, one.text("title", source.text("title", name)), tuple(chosen))
+    cut = tuple(label for label in names if label not in quick.get(name, names))
+    axis = Axis(name, one.text("title", source.text("title", name)), tuple(chosen), cut)
     one.done()
     source.done()
     return axis
@@ -398,9 +423,10 @@ def _check_names(experiment: Experiment, path: Path) -> None:
     for name, formula in experiment.derived.items():
         _check(path, f"derived.{name}", formula, names)
         names.add(name)
-    for claim in experiment.claims:
-        for key, formula in claim.formulas().items():
-            _check(path, f"{claim.section}.{key}", formula, names)
+    for one in (*experiment.claims, *experiment.consistency, *experiment.remarks):
+        for key, formula in one.formulas().items():
+            _check(path, f"{one.section}.{key}", formula, names)
+    _check_sides(experiment, path)
     for figure in experiment.figures:
         for key, formula in figure.formulas().items():
             _check(path, f"{figure.section}.{key}", formula, names)
@@ -414,3 +440,25 @@ def _check(path: Path, key: str, formula: Formula, names: set[str]) -> None:
     for name in sorted(formula.names - names):
         raise ExperimentError(f"{path}: {key}: no quantity {name!r}; there are"
                               f" {', '.join(sorted(names))}", key=key)
+
+
+def _check_sides(experiment: Experiment, path: Path) -> None:
+    """What is published and what is measured do not change places."""
+    def refuse(key: str, problem: str) -> None:
+        raise ExperimentError(f"{path}: {key}: {problem}", key=key)
+
+    reads = experiment.reads_measured
+    for claim in experiment.claims:
+        if claim.published and reads(claim.published):
+            refuse(f"{claim.section}.published", "reads what is measured; what compares ours with"
+                                                 " ours is [[consistency]]")
+        if claim.holds and not reads(claim.holds):
+            refuse(f"{claim.section}.holds", "reads nothing that is measured; what published"
+                                             " numbers say of each other is [[remarks]]")
+        if claim.ours and not reads(claim.ours):
+            refuse(f"{claim.section}.ours", "reads nothing that is measured")
+    for remark in experiment.remarks:
+        for key, formula in remark.formulas().items():
+            if reads(formula):
+                refuse(f"{remark.section}.{key}", "reads what is measured; that is a claim of the"
+                                                  " kind contradiction")

@@ -5,24 +5,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sluice.reproduce.claims import (
+    CONSISTENT,
     CONTRADICTS,
     DIFFERS,
     MATCH,
+    MEDIUM,
+    NOTHING,
+    STRONG,
     TREND,
     UNCHECKED,
+    WEAK,
     Finding,
     Judged,
 )
 from sluice.reproduce.quantity import number
 
-MARKS = {MATCH: "✓", TREND: "~", DIFFERS: "✗", CONTRADICTS: "!", UNCHECKED: "?"}
+MARKS = {MATCH: "✓", TREND: "~", DIFFERS: "✗", CONTRADICTS: "!", UNCHECKED: "?",
+         CONSISTENT: "="}
 MEANINGS = {
-    MATCH: "every counted claim holds within its tolerance",
-    TREND: "every order, trend and direction holds; some values are outside their tolerance",
-    DIFFERS: "an order, a trend or a value does not hold",
-    CONTRADICTS: "the published claims cannot follow from the published set-up",
+    MATCH: "every claim holds within its tolerance",
+    TREND: "every claim holds, some ratios only in their direction",
+    DIFFERS: "an order, a trend, a range or a value does not hold",
+    CONTRADICTS: "what was published cannot follow from the published set-up, by what is measured"
+                 " with it; every other claim holds",
     UNCHECKED: "this host cannot show what the claims are about",
+    CONSISTENT: "no claim of the paper; every check of ours against ours holds",
 }
+POWERS = {
+    STRONG: "by chance it would not hold: under 10 % of the permutations of labels fulfil it, and"
+            " equal values do not",
+    MEDIUM: "in between",
+    WEAK: "most permutations fulfil it, and most noise of 30 % or equal values",
+    NOTHING: "all of these fulfil it, or the set-up was fitted to it",
+}
+
+
+def power(one: Judged) -> str:
+    """How much the outcome says."""
+    return one.power.word if one.power else ""
+
+
+def tried(one: Judged) -> str:
+    """What the power was computed from."""
+    if not one.power:
+        return ""
+    if one.claim.fitted:
+        return f"fitted: {one.claim.fitted}"
+    labels, noise = one.power.permuted, one.power.noise
+    equal = {True: "fulfil", False: "do not fulfil", None: ""}[one.power.no_effect]
+    parts = [f"{labels[0]} of {labels[1]} permutations" if labels[1] else "no permutation",
+             f"{noise[0]} of {noise[1]} with noise"]
+    return "; ".join(parts + ([f"equal values {equal} it"] if equal else []))
 
 
 def published(one: Judged) -> str:
@@ -47,8 +80,7 @@ def distance(one: Judged) -> str:
     good = sum(finding.good for finding in one.findings)
     place = " ".join(worst.where)
     worst_words = f"worst {place} {worst.distance}".strip() if worst.distance else place
-    left_out = f", {one.left_out} left out" if one.left_out else ""
-    return f"{good} of {len(one.findings)}{left_out}; {worst_words}"
+    return f"{good} of {len(one.findings)}; {worst_words}"
 
 
 def where(finding: Finding) -> str:

@@ -52,8 +52,9 @@ def means(one: Evaluated, axis: str) -> Means | None:
 
 def _over(text: str, axis: str) -> dict[str, Formula]:
     made = {what: Formula(f"{what}({text}, '{axis}')") for what in ("mean", "stddev", "interval")}
-    # A number that does not exist equals not even itself.
-    return made | {"n": Formula(f"count(({text}) == ({text}), '{axis}')")}
+    # Of a number that does not exist it is unknown whether it equals itself.
+    there = f"({text}) == ({text})"
+    return made | {"n": Formula(f"count(where({there}, {there}), '{axis}')")}
 
 
 def document(one: Evaluated, found: Means | None, results: Mapping[Arguments, Any],

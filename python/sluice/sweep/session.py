@@ -61,7 +61,8 @@ class Session:
             raise ExperimentError(f"all {len(runs)} runs failed; the first, `sluice"
                                   f" {' '.join(first)}`: {problem}")
         known = quantities(planned, runs, self._runner.results)
-        one = Evaluated(planned, known, [], "", [], None, runs)
+        # A repeat that failed is told as such: means are of the others.
+        one = Evaluated(planned, {name: grid.thin() for name, grid in known.items()}, runs)
         means = results.means(one, plan.mean)
         document = results.document(one, means, self._runner.results, self._runner.failures,
                                     self._runner.version)

@@ -1,0 +1,179 @@
+"""Could a verdict have come out otherwise? Each claim is judged again on spoilt measurements.
+
+Nothing runs again. Measurements are spoilt in three ways, and what is derived from them is computed
+anew: the labels of one axis are dealt out otherwise, each metric has its mean everywhere, or each
+value is off by up to 30 %. A claim that such numbers fulfil as well says little.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import permutations, zip_longest
+from math import factorial, isnan
+from typing import Any
+
+from sluice.errors import ExperimentError
+from sluice.reproduce.claims import (
+    CONTRADICTS,
+    MATCH,
+    MEDIUM,
+    NOTHING,
+    STRONG,
+    UNCHECKED,
+    WEAK,
+    Claim,
+    Judged,
+    Power,
+)
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import Cell, Grid
+from sluice.reproduce.judge import judge
+from sluice.reproduce.known import Known
+
+Grids = Mapping[str, Grid]
+
+_ALL = 24
+"""Permutations of an axis are all tried up to this many, else :data:`_DRAWN` of them."""
+_DRAWN = 50
+_NOISES = 24
+_NOISE = 0.3
+_FEW, _MOST = 0.1, 0.5
+
+
+def with_power(judged: Sequence[Judged], measured: Grids, told: Grids,
+               derived: Mapping[str, Formula], seed: str) -> list[Judged]:
+    """Each claim with its power. ``told`` is what was published or given, which nothing spoils."""
+    def worlds(spoilt: Iterator[Grids]) -> list[Grids]:
+        return [Known({**told, **grids}, derived) for grids in spoilt]
+
+    permuted = worlds(_permuted(measured, seed))
+    noisy = worlds(_noisy(measured, seed))
+    mean = {name: _no_effect(grid) for name, grid in measured.items()}
+    alike = None if mean == measured else Known({**told, **mean}, derived)
+    return [one if one.outcome == UNCHECKED else
+            replace(one, power=_power(one, permuted, noisy, alike)) for one in judged]
+
+
+def _power(one: Judged, permuted: Sequence[Grids], noisy: Sequence[Grids],
+           alike: Grids | None) -> Power:
+    tried = [found for found in (_again(one.claim, world) for world in permuted)
+             if found is None or _shown(found) != _shown(one)]
+    labels = sum(map(_holds, tried)), len(tried)
+    noise = sum(_holds(_again(one.claim, world)) for world in noisy), len(noisy)
+    no_effect = None if alike is None else _holds(_again(one.claim, alike))
+    # What was chosen so that the claim holds could not have come out otherwise.
+    word = NOTHING if one.claim.fitted else _word(labels, noise, no_effect)
+    return Power(word, labels, noise, no_effect)
+
+
+def _again(claim: Claim, world: Grids) -> Judged | None:
+    """Judged there; nothing where spoilt numbers cannot even be compared."""
+    try:
+        return judge(claim, world)
+    except (ExperimentError, ValueError, ArithmeticError):
+        return None
+
+
+def _holds(judged: Judged | None) -> bool:
+    return judged is not None and judged.outcome in (MATCH, CONTRADICTS)
+
+
+def _shown(judged: Judged) -> object:
+    """What is compared. A permutation that changes none of it is no test of the claim."""
+    return [(one.where, one.ours, one.excess) for one in judged.findings], \
+        [value for _, value, _ in judged.reasons], judged.outcome
+
+
+def _word(labels: tuple[int, int], noise: tuple[int, int], no_effect: bool | None) -> str:
+    # Where no permutation changes anything, as with one value or a mean, noise decides alone.
+    counted = labels if labels[1] else noise
+    share, noisy = counted[0] / counted[1], noise[0] / noise[1]
+    if share == noisy == 1 and no_effect is not False:
+        return NOTHING
+    if share < _FEW and no_effect is not True:
+        return STRONG
+    return WEAK if share > _MOST and (noisy > _MOST or no_effect) else MEDIUM
+
+
+def _permuted(measured: Grids, seed: str) -> Iterator[Grids]:
+    # Some metrics have some labels of an axis only.
+    axes: dict[str, dict[str, None]] = {}
+    for grid in sorted(measured.values(), key=lambda grid: -len(grid.cells)):
+        for axis, labels in grid.axes.items():
+            axes.setdefault(axis, {}).update(dict.fromkeys(labels))
+    for axis, known in axes.items():
+        labels = tuple(known)
+        for order in _orders(labels, f"{seed} {axis}"):
+            yield {name: _relabelled(grid, axis, order) if axis in grid.axes else grid
+                   for name, grid in measured.items()}
+
+
+def _orders(labels: Sequence[str], seed: str) -> Iterator[tuple[str, ...]]:
+    """Other orders of the labels, each once."""
+    if len(labels) < 2:
+        return
+    if factorial(len(labels)) <= _ALL:
+        yield from list(permutations(labels))[1:]
+        return
+    draw = random.Random(seed)
+    seen = {tuple(labels)}
+    while len(seen) <= _DRAWN:
+        order = tuple(draw.sample(labels, len(labels)))
+        if order not in seen:
+            seen.add(order)
+            yield order
+
+
+def _relabelled(grid: Grid, axis: str, order: Sequence[str]) -> Grid:
+    """The same values, each line along the axis dealt out in another order. A line that has values
+    for some labels only deals those out among these."""
+    index = list(grid.axes).index(axis)
+    lines: dict[Cell, dict[str, Any]] = {}
+    for cell, value in grid.cells.items():
+        lines.setdefault(cell[:index] + cell[index + 1:], {})[cell[index]] = value
+    cells = {}
+    for rest, line in lines.items():
+        theirs = [label for label in grid.axes[axis] if label in line]
+        others = [label for label in order if label in line]
+        for label, other in zip(theirs, others, strict=True):
+            cells[(*rest[:index], label, *rest[index:])] = line[other]
+    return replace(grid, cells=cells)
+
+
+def _no_effect(grid: Grid) -> Grid:
+    """Its mean everywhere; distributions are put together."""
+    values = list(grid.cells.values())
+    mean = _mean(values)
+    return grid.map(lambda value: value if isinstance(value, bool) else mean)
+
+
+def _mean(values: list[Any]) -> Any:
+    if not all(isinstance(value, list) for value in values):
+        known = [value for value in values if isinstance(value, int | float) and not isnan(value)]
+        return sum(known) / len(known) if known else float("nan")
+    if any(isinstance(one, list) for value in values for one in value):
+        return [pair for value in values for pair in value]
+    return [sum(line) / len(values) for line in zip_longest(*values, fillvalue=0)]
+
+
+def _noisy(measured: Grids, seed: str) -> Iterator[Grids]:
+    for turn in range(_NOISES):
+        factor = partial(random.Random(f"{seed} noise {turn}").uniform, 1 - _NOISE, 1 + _NOISE)
+        yield {name: replace(grid, cells={cell: _off(value, factor) for cell, value in grid.rows()})
+               for name, grid in measured.items()}
+
+
+def _off(value: Any, factor: Callable[[], float]) -> Any:
+    """A number times a factor. The values of a distribution share one, counts have their own."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if not isinstance(value, list):
+        return value * factor()
+    if not any(isinstance(one, list) for one in value):
+        return [_off(one, factor) for one in value]
+    shared = factor()
+    return [[first if first is None else first * shared, *(_off(one, factor) for one in rest)]
+            for first, *rest in value]

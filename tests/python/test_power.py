@@ -1,0 +1,130 @@
+"""Is the power of a verdict that of its claim? Data of which everybody can tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sluice.reproduce.claims import (
+    MATCH,
+    MEDIUM,
+    NOTHING,
+    STRONG,
+    UNCHECKED,
+    WEAK,
+    Claim,
+    Judged,
+    Power,
+)
+from sluice.reproduce.formula import Formula
+from sluice.reproduce.grid import Grid
+from sluice.reproduce.judge import judge
+from sluice.reproduce.power import with_power
+from sluice.reproduce.tolerance import Tolerance
+
+LABELS = ("a", "b", "c", "d")
+FOUR = Grid({"x": LABELS}, {("a",): 1.0, ("b",): 2.0, ("c",): 4.0, ("d",): 8.0})
+MANY = Grid({"x": tuple("abcdefg")}, {(x,): float(2**n) for n, x in enumerate("abcdefg")})
+
+
+def judged(kind: str, ours: str, measured: dict[str, Grid], told: dict[str, Grid] | None = None,
+           derived: dict[str, str] | None = None, **more: object) -> Judged:
+    formulas = {name: Formula(text) for name, text in (derived or {}).items()}
+    claim = replace(Claim("claims[1]", kind, "says", "place", "", "", "why",
+                          Tolerance.read("5 %"), ours=Formula(ours), axis="x"), **more)
+    known = {**(told or {}), **measured}
+    for name, formula in formulas.items():
+        known[name] = formula(known)
+    (one,) = with_power([judge(claim, known)], measured, told or {}, formulas, "seed")
+    return one
+
+
+def power(*arguments: object, **more: object) -> Power:
+    found = judged(*arguments, **more).power  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def test_values_that_only_their_own_labels_fulfil_are_strong() -> None:
+    told = {"published": FOUR}
+    found = power("value", "m", {"m": FOUR}, told, published=Formula("published"))
+    # Of 4! orders all but the identity are tried.
+    assert (found.word, found.permuted, found.no_effect) == (STRONG, (0, 23), False)
+    # What is derived is computed anew from the spoilt measurements.
+    again = power("value", "twice / 2", {"m": FOUR}, told, {"twice": "2 * m"},
+                  published=Formula("published"))
+    assert again == found
+
+
+def test_what_everything_fulfils_says_nothing() -> None:
+    found = power("range", "m", {"m": FOUR}, low=Formula("0"))
+    assert (found.word, found.no_effect) == (NOTHING, True)
+    assert found.permuted == (23, 23) and found.noise[0] == found.noise[1]
+
+
+def test_an_order_of_two_among_four_is_half_chance() -> None:
+    # d is above a in half of all 24 orders; two of those are as measured, for b and c do not count.
+    order = ((",", "d"), (",", "a"))
+    found = power("order", "m", {"m": FOUR}, order=order)
+    assert (found.word, found.permuted, found.no_effect) == (MEDIUM, (10, 22), False)
+
+
+def test_a_bound_that_noise_and_most_permutations_keep_is_weak() -> None:
+    found = power("range", "at(m, x='d') / at(m, x='a')", {"m": FOUR}, low=Formula("0.2"))
+    # Only 1/8 is below, and no ratio of equal values.
+    assert found.word == WEAK and found.no_effect is True and found.permuted[0] < found.permuted[1]
+
+
+def test_permutations_that_change_nothing_are_no_test() -> None:
+    # The mean is the same in any order, so noise decides; the published value has a tight bound.
+    found = power("value", "mean(m, 'x')", {"m": MANY}, published=Formula("127 / 7"),
+                  tolerance=Tolerance.read("0.1 %"))
+    assert found.permuted == (0, 0) and found.no_effect is True and found.word == MEDIUM
+    one = Grid({"x": ("a",)}, {("a",): 5.0})
+    tight = power("value", "m", {"m": one}, published=Formula("5"),
+                  tolerance=Tolerance.read("0.1 %"))
+    assert (tight.word, tight.permuted, tight.no_effect) == (STRONG, (0, 0), None)
+
+
+def test_long_axes_are_drawn_from_with_a_seed() -> None:
+    found = power("value", "m", {"m": MANY}, {"published": MANY}, published=Formula("published"))
+    assert found.permuted == (0, 50) and found.word == STRONG
+    again = power("value", "m", {"m": MANY}, {"published": MANY}, published=Formula("published"))
+    assert again == found
+
+
+def test_labels_without_a_value_stay_without_one() -> None:
+    # Of the second metric only two labels have values: it is dealt out among these.
+    some = Grid({"x": ("b", "d")}, {("b",): 1.0, ("d",): 2.0})
+    found = power("range", "at(some, x='d') - at(some, x='b')", {"m": FOUR, "some": some},
+                  low=Formula("0.5"))
+    assert found.permuted[0] == 0 and found.permuted[1] > 0
+
+
+def test_distributions_are_spoilt_too() -> None:
+    grid = Grid({"x": ("a", "b")}, {("a",): [[100, 9], [300, 1]], ("b",): [[100, 5], [300, 5]]})
+    found = power("range", "share_within(at(m, x='a'), 200)", {"m": grid}, low=Formula("0.9"))
+    # Put together 70 % are within, and so are half with the labels changed.
+    assert (found.no_effect, found.permuted) == (False, (0, 1))
+    counts = Grid({"x": ("a", "b")}, {("a",): [4, 0], ("b",): [0, 4, 4]})
+    spoilt = power("range", "total(at(m, x='b'))", {"m": counts}, low=Formula("7"))
+    assert (spoilt.no_effect, spoilt.permuted) == (False, (0, 1))
+
+
+@pytest.mark.parametrize(("more", "word"), [({}, STRONG), ({"fitted": "the load"}, NOTHING)])
+def test_what_was_fitted_says_nothing(more: dict[str, str], word: str) -> None:
+    found = power("value", "m", {"m": FOUR}, {"published": FOUR}, published=Formula("published"),
+                  **more)
+    assert found.word == word
+
+
+def test_what_nobody_could_check_has_no_power() -> None:
+    one = judged("value", "m", {"m": FOUR}, {"published": FOUR}, published=Formula("published"),
+                 needs=Formula("1 > 2"))
+    assert (one.outcome, one.power) == (UNCHECKED, None)
+
+
+def test_a_claim_that_differs_has_power_as_well() -> None:
+    one = judged("trend", "m", {"m": MANY}, trend="falls")
+    assert one.outcome != MATCH and one.power is not None and one.power.word == STRONG
