@@ -87,6 +87,12 @@ impl<L: IndexType, N: IndexType> Lists<L, N> {
 
     /// Puts a node that is in no list at the front of `list`.
     pub fn push_front(&mut self, list: L, node: N) {
+        self.link_front(list, node);
+        self.lens[list] += 1;
+    }
+
+    #[inline]
+    fn link_front(&mut self, list: L, node: N) {
         let ends = &mut self.ends[list];
         let old = std::mem::replace(&mut ends[FRONT], link_to(node));
         match node_of::<N>(old) {
@@ -94,7 +100,6 @@ impl<L: IndexType, N: IndexType> Lists<L, N> {
             Some(old) => self.links[old.index()][FRONT] = link_to(node),
         }
         self.links[node.index()] = [NIL, old];
-        self.lens[list] += 1;
     }
 
     /// Puts a node that is in no list at the back of `list`.
@@ -125,38 +130,43 @@ impl<L: IndexType, N: IndexType> Lists<L, N> {
 
     /// Takes a node out of `list`, which it is in.
     pub fn remove(&mut self, list: L, node: N) {
-        let [newer, older] = self.links[node.index()];
-        self.join(list, [newer, older], [older, newer]);
+        self.unlink(list, node);
         self.lens[list] -= 1;
+    }
+
+    #[inline]
+    fn unlink(&mut self, list: L, node: N) {
+        let [newer, older] = self.links[node.index()];
+        self.join(list, (newer, older), (older, newer));
     }
 
     /// Puts a node that is in no list where another one was, which leaves `list`.
     pub fn replace(&mut self, list: L, node: N, new: N) {
-        let around = self.links[node.index()];
-        self.join(list, around, [link_to(new); 2]);
-        self.links[new.index()] = around;
+        let [newer, older] = self.links[node.index()];
+        self.join(list, (newer, older), (link_to(new), link_to(new)));
+        self.links[new.index()] = [newer, older];
     }
 
     /// Links the neighbours of a gap, or the ends of the list where there is none: the newer one
-    /// to `links[0]`, and the older one to `links[1]`.
+    /// to `links.0`, and the older one to `links.1`.
     #[inline]
-    fn join(&mut self, list: L, [newer, older]: [u32; 2], links: [u32; 2]) {
+    fn join(&mut self, list: L, (newer, older): (u32, u32), links: (u32, u32)) {
         let ends = &mut self.ends[list];
         match node_of::<N>(newer) {
-            None => ends[FRONT] = links[0],
-            Some(newer) => self.links[newer.index()][BACK] = links[0],
+            None => ends[FRONT] = links.0,
+            Some(newer) => self.links[newer.index()][BACK] = links.0,
         }
         match node_of::<N>(older) {
-            None => ends[BACK] = links[1],
-            Some(older) => self.links[older.index()][FRONT] = links[1],
+            None => ends[BACK] = links.1,
+            Some(older) => self.links[older.index()][FRONT] = links.1,
         }
     }
 
     /// Makes a node of `list` its front.
     pub fn move_to_front(&mut self, list: L, node: N) {
         if self.ends[list][FRONT] != link_to(node) {
-            self.remove(list, node);
-            self.push_front(list, node);
+            self.unlink(list, node);
+            self.link_front(list, node);
         }
     }
 

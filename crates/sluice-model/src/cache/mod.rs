@@ -97,6 +97,7 @@ impl Cache {
         u64::from(self.pins)
     }
 
+    #[inline]
     fn set_of(&self, lpn: Lpn) -> Set {
         Set(if self.sets == 1 { 0 } else { lpn.0 % self.sets })
     }
@@ -105,6 +106,7 @@ impl Cache {
         self.lookup.get(lpn).is_some()
     }
 
+    #[inline]
     fn slot_of(&self, lpn: Lpn) -> Option<Slot> {
         self.lookup.get(lpn)
     }

@@ -79,6 +79,8 @@ impl<O: Observer> Pipeline<O> {
     }
 
     /// Serves a load or store at `now`.
+    ///
+    /// All but a plain hit is done out of line, so that hits have the registers to themselves.
     #[inline]
     pub fn access<E: Effects>(&mut self, now: Ps, req: Request, effects: &mut E) -> Completion {
         let lpn = self.front.page_of(req.addr);
@@ -100,10 +102,10 @@ impl<O: Observer> Pipeline<O> {
             self.storage.back.observer().stored(lpn);
         }
         if found.ready_at > at {
-            return self.merge(at, lpn, req, &found, effects);
+            return self.merge(at, lpn, req, found, effects);
         }
         if found.first_use || found.surplus > 0 || self.watches_hits {
-            return self.watched_hit(at, lpn, req, &found, effects);
+            return self.watched_hit(at, lpn, req, found, effects);
         }
         self.storage.stats.hits += 1;
         parts.dram = self.storage.dram.latency();
@@ -125,28 +127,30 @@ impl<O: Observer> Pipeline<O> {
     }
 
     /// Serves a hit that has more to do: the page was prefetched, or is watched, or DRAM has banks.
+    #[inline(never)]
     fn watched_hit<E: Effects>(
         &mut self,
         at: Ps,
         lpn: Lpn,
         req: Request,
-        found: &Found,
+        found: Found,
         effects: &mut E,
     ) -> Completion {
         self.storage.stats.hits += 1;
         let mut parts = self.front.parts();
         parts.dram = self.storage.dram.access(at, found.slot, req.addr, req.op);
         let completion = self.complete(parts, ServedBy::CacheHit, false);
-        self.used(at, completion, lpn, req, found, effects)
+        self.used(at, completion, lpn, req, &found, effects)
     }
 
     /// Serves an access to a page that is on its way for an earlier access or a prefetch.
+    #[inline(never)]
     fn merge<E: Effects>(
         &mut self,
         at: Ps,
         lpn: Lpn,
         req: Request,
-        found: &Found,
+        found: Found,
         effects: &mut E,
     ) -> Completion {
         self.storage.stats.mshr_merges += 1;
@@ -163,7 +167,7 @@ impl<O: Observer> Pipeline<O> {
                 .take_request(start, start + parts.dram + parts.merge);
         }
         let completion = self.complete(parts, ServedBy::MshrMerge, expects_long);
-        self.used(at, completion, lpn, req, found, effects)
+        self.used(at, completion, lpn, req, &found, effects)
     }
 
     /// Does what follows from the use of a cached page, as far as anybody cares.
@@ -202,6 +206,7 @@ impl<O: Observer> Pipeline<O> {
 
     /// Serves an access that the log serves: every store, and a load whose line it has and whose
     /// page is not in the cache. The log and the cache are looked up side by side.
+    #[inline(never)]
     fn access_log<E: Effects>(
         &mut self,
         lpn: Lpn,
@@ -264,6 +269,7 @@ impl<O: Observer> Pipeline<O> {
     }
 
     /// Serves an access to a page that is not in the cache.
+    #[inline(never)]
     fn miss<E: Effects>(&mut self, lpn: Lpn, req: Request, effects: &mut E) -> Completion {
         if let Some(expander) = &mut self.expander {
             let mut parts = self.front.parts_without_cache();
