@@ -4,7 +4,7 @@
 //! Each says what follows from what it was told, and when; the engine brings it about in the order
 //! of time. A hop is one event, and two where links are contended (see [`crate::link`]).
 
-use super::coherence::{AccessId, Action, Coherence, End, Finished, Issue, RequesterSetup};
+use super::coherence::{AccessId, Action, Coherence, Finished, Issue, RequesterSetup};
 use super::config::FabricConfig;
 use super::endpoint::{Endpoint, Served};
 use super::error::FabricError;
@@ -167,7 +167,8 @@ impl Engine {
                 self.act(now);
             }
             Event::Hit { requester, access } => {
-                let finished = coherent(&mut self.coherence).finish(now, requester, access);
+                let coherence = coherent(&mut self.coherence);
+                let finished = coherence.finish(now, requester, access, None);
                 self.finish(now, requester, &finished, done);
             }
         }
@@ -379,9 +380,13 @@ impl Engine {
         self.act(now);
         for (access, _) in ended.drain(..) {
             let access = AccessId(access);
-            match coherent(&mut self.coherence).end(now, requester, access, &message) {
-                End::At(at) => self.queue.push(at, Event::Hit { requester, access }),
-                End::Now(finished) => self.finish(now, requester, &finished, done),
+            let coherence = coherent(&mut self.coherence);
+            let earliest = coherence.earliest_end(requester, access);
+            if earliest > now {
+                self.queue.push(earliest, Event::Hit { requester, access });
+            } else {
+                let finished = coherence.finish(now, requester, access, Some(&message));
+                self.finish(now, requester, &finished, done);
             }
         }
         coherent(&mut self.coherence).reuse_done(ended);

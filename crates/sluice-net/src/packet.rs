@@ -241,13 +241,13 @@ impl Slab {
         }
     }
 
-    /// Takes a packet out.
+    /// Takes a packet out, which can be read until another one is added.
     #[inline]
-    pub fn remove(&mut self, id: PacketId) -> Packet {
+    pub fn remove(&mut self, id: PacketId) -> &Packet {
         self.live -= 1;
-        let packet = self[id];
-        self[id].next = self.free.unwrap_or(NO_PACKET);
-        self.free = Some(id);
+        let next = self.free.replace(id).unwrap_or(NO_PACKET);
+        let packet = &mut self[id];
+        packet.next = next;
         packet
     }
 

@@ -10,7 +10,7 @@ mod requesters;
 mod stats;
 mod traffic;
 
-pub(super) use requesters::{End, Finished, Issue, RequesterSetup};
+pub(super) use requesters::{Finished, Issue, RequesterSetup};
 pub use stats::CoherenceStats;
 pub(super) use traffic::{AccessId, Action};
 
@@ -170,16 +170,21 @@ impl Coherence {
         self.requesters.reuse_done(done);
     }
 
-    /// An access has its line, by a message.
-    pub fn end(&mut self, now: Ps, requester: RequesterId, access: AccessId, by: &S2m) -> End {
-        self.requesters
-            .end(&mut self.traffic, now, requester, access, by)
+    /// When an access is done at the earliest, which takes as long as a hit at least.
+    pub fn earliest_end(&self, requester: RequesterId, access: AccessId) -> Ps {
+        self.requesters.earliest_end(requester, access)
     }
 
-    /// An access is done that the local cache served.
-    pub fn finish(&mut self, now: Ps, requester: RequesterId, access: AccessId) -> Finished {
+    /// An access is done, by a message or because the local cache served it.
+    pub fn finish(
+        &mut self,
+        now: Ps,
+        requester: RequesterId,
+        access: AccessId,
+        by: Option<&S2m>,
+    ) -> Finished {
         self.requesters
-            .finish(&mut self.traffic, now, requester, access, None)
+            .finish(&mut self.traffic, now, requester, access, by)
     }
 
     /// A message has come to its endpoint, whose controller takes so long: when the agent takes it.

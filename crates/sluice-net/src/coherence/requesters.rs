@@ -43,6 +43,8 @@ struct Outstanding {
     store: Option<u64>,
     /// Parts before any message.
     before: Parts,
+    /// When these are over: no access takes less time than a hit.
+    earliest: Ps,
     /// The request that it caused.
     request: Option<u16>,
     /// Messages that a requester without a cache waits for.
@@ -57,13 +59,6 @@ pub(crate) struct Finished {
     pub latency: Ps,
     pub parts: Parts,
     pub hops: u8,
-}
-
-/// Whether an access that has its line is done.
-pub(crate) enum End {
-    /// Not before that time, for it takes as long as a hit at least.
-    At(Ps),
-    Now(Finished),
 }
 
 /// One requester.
@@ -107,6 +102,7 @@ impl Requester {
         before[Part::Requester] = self.process;
         before[Part::Cache] = self.cache_access;
         before[Part::Held] = self.busy_until.saturating_sub(now + self.process);
+        let earliest = now + before.total();
         self.accesses[id] = Outstanding {
             tag: issue.tag,
             issued: now,
@@ -114,10 +110,11 @@ impl Requester {
             line: issue.line,
             store,
             before,
+            earliest,
             request: None,
             to_come: 0,
         };
-        (id, now + before.total())
+        (id, earliest)
     }
 }
 
@@ -262,25 +259,13 @@ impl Requesters {
         self.out.done = done;
     }
 
-    /// An access has its line, by a message.
-    pub fn end(
-        &mut self,
-        traffic: &mut Traffic,
-        now: Ps,
-        requester: RequesterId,
-        access: AccessId,
-        by: &S2m,
-    ) -> End {
-        let it = &self.requesters[requester].accesses[access];
-        let due = it.issued + it.before.total();
-        if due > now {
-            End::At(due)
-        } else {
-            End::Now(self.finish(traffic, now, requester, access, Some(by)))
-        }
+    /// When an access is done at the earliest.
+    pub fn earliest_end(&self, requester: RequesterId, access: AccessId) -> Ps {
+        self.requesters[requester].accesses[access].earliest
     }
 
-    /// An access is done: what its parts do not say was waiting for other requests.
+    /// An access is done, perhaps by a message: what its parts do not say was waiting for other
+    /// requests.
     pub fn finish(
         &mut self,
         traffic: &mut Traffic,
@@ -290,8 +275,8 @@ impl Requesters {
         by: Option<&S2m>,
     ) -> Finished {
         let it = &mut self.requesters[requester];
-        let access = std::mem::take(&mut it.accesses[id]);
         it.free.push(id);
+        let access = &it.accesses[id];
         let (mut parts, mut hops) = (access.before, 0);
         if let Some(by) = by.filter(|by| by.line == access.line && access.request == Some(by.tag)) {
             let journey = traffic.journey(requester, by.tag);

@@ -156,8 +156,8 @@ impl Traffic {
     }
 
     /// Puts cargo into a packet, which is then under way.
-    #[inline]
-    pub fn load(&mut self, packets: &mut Slab, packet: Packet, cargo: Cargo) -> PacketId {
+    #[inline(always)]
+    pub fn load(&mut self, packets: &mut Slab, mut packet: Packet, cargo: Cargo) -> PacketId {
         let number = match self.free_cargo.pop() {
             Some(number) => {
                 self.cargo[number as usize] = cargo;
@@ -168,9 +168,8 @@ impl Traffic {
                 self.cargo.len() as u32 - 1
             }
         };
-        let id = packets.add(packet);
-        packets[id].set_cargo(number);
-        id
+        packet.set_cargo(number);
+        packets.add(packet)
     }
 
     /// What a packet carries.
@@ -181,10 +180,10 @@ impl Traffic {
 
     /// A packet is where it was to go: the packet, and what it carried.
     #[inline]
-    pub fn unload(&mut self, packets: &mut Slab, id: PacketId) -> (Packet, Cargo) {
+    pub fn unload<'a>(&mut self, packets: &'a mut Slab, id: PacketId) -> (&'a Packet, Cargo) {
         let packet = packets.remove(id);
         self.free_cargo.push(packet.cargo());
-        (packet, *self.cargo(&packet))
+        (packet, *self.cargo(packet))
     }
 
     /// The journey of a requester's request.
