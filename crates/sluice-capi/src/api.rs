@@ -3,10 +3,15 @@
 //! None of them unwinds: a panic, which is a mistake of Sluice's, ends the simulation and is told
 //! as `SLUICE_FAILED`.
 
-use crate::simulation::{Inner, c_text};
+use crate::fabric::{AdvanceError, NewError, SendError, SteppedFabric};
 use core::ffi::{CStr, c_char, c_void};
+use sluice_net::Completed;
+use sluice_units::Ps;
+use std::cell::{Cell, RefCell};
+use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
+use thiserror::Error;
 
 /// Version of this interface: that of the header and `sluice_abi()` of the library must be equal.
 pub const SLUICE_ABI: u32 = 1;
@@ -43,22 +48,120 @@ pub struct Completion {
 }
 
 /// A simulated fabric with its clock.
-pub struct Simulation(Inner);
+pub struct Simulation {
+    fabric: SteppedFabric,
+    on_done: Cell<Option<(OnDone, *mut c_void)>>,
+    /// Whether a panic has left it in no known state: nothing is done any more.
+    is_broken: Cell<bool>,
+    /// What went wrong last; the text stays until something else does.
+    error: RefCell<CString>,
+}
 
 /// What is called for each request that is done: see `sluice_call_when_done`.
-pub(crate) type OnDone = unsafe extern "C" fn(*mut c_void, *const Completion);
+type OnDone = unsafe extern "C" fn(*mut c_void, *const Completion);
+
+/// What went wrong, with its status.
+struct Failed {
+    status: i32,
+    message: String,
+}
+
+impl From<SendError> for Failed {
+    fn from(error: SendError) -> Failed {
+        Failed {
+            status: match error {
+                SendError::Full => SLUICE_FULL,
+                SendError::NoRequester { .. }
+                | SendError::HasPattern { .. }
+                | SendError::Refused { .. } => SLUICE_INVALID,
+            },
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<AdvanceError> for Failed {
+    fn from(error: AdvanceError) -> Failed {
+        Failed {
+            status: match error {
+                AdvanceError::Busy => SLUICE_BUSY,
+                AdvanceError::Deadlock(_) => SLUICE_FAILED,
+            },
+            message: error.to_string(),
+        }
+    }
+}
+
+impl Simulation {
+    fn new(fabric: SteppedFabric) -> Simulation {
+        Simulation {
+            fabric,
+            on_done: Cell::new(None),
+            is_broken: Cell::new(false),
+            error: RefCell::default(),
+        }
+    }
+
+    /// The status of what was done or not, which it remembers why.
+    fn status(&self, done: Result<(), impl Into<Failed>>) -> i32 {
+        let Err(error) = done else { return SLUICE_OK };
+        let Failed { status, message } = error.into();
+        self.error.replace(c_text(&message));
+        status
+    }
+
+    fn tell(&self, completed: &Completed) {
+        let Some((on_done, context)) = self.on_done.get() else {
+            return;
+        };
+        let completion = Completion {
+            tag: completed.tag,
+            at_ps: completed.at.0,
+            latency_ps: completed.latency.0,
+            requester: completed.requester.0,
+            is_write: completed.is_write,
+        };
+        // SAFETY: the program gave the function with its context, and the completion lives until
+        // it returns. No borrow of the fabric is held.
+        unsafe { on_done(context, &completion) }
+    }
+}
+
+/// A C text of any text.
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// Why there is no simulation.
+#[derive(Debug, Error)]
+enum MakeError {
+    #[error("{what}: a null pointer")]
+    Null { what: &'static str },
+    #[error("{what}: not UTF-8")]
+    NotUtf8 {
+        what: &'static str,
+        source: std::str::Utf8Error,
+    },
+    #[error(transparent)]
+    New(#[from] NewError),
+    #[error("{PANICKED}")]
+    Panicked,
+}
+
+const PANICKED: &str = "a mistake of Sluice's: it panicked";
 
 /// A text of the program's, or what is wrong with it.
 ///
 /// # Safety
 /// Null, or a C text that lives during the call.
-unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, String> {
+unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result<&'a str, MakeError> {
     if text.is_null() {
-        return Err(format!("{what}: a null pointer"));
+        return Err(MakeError::Null { what });
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| format!("{what}: not UTF-8"))
+    let text = text.to_str();
+    text.map_err(|source| MakeError::NotUtf8 { what, source })
 }
 
 /// Makes a simulation, or tells why not.
@@ -67,13 +170,13 @@ unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, String> {
 /// `error` is null or may be written to.
 unsafe fn made(
     error: *mut *mut c_char,
-    make: impl FnOnce() -> Result<Inner, String>,
+    make: impl FnOnce() -> Result<SteppedFabric, MakeError>,
 ) -> *mut Simulation {
     let made = catch_unwind(AssertUnwindSafe(make));
-    let made = made.unwrap_or_else(|_| Err("a mistake of Sluice's: it panicked".to_owned()));
+    let made = made.unwrap_or(Err(MakeError::Panicked));
     let (simulation, message) = match made {
-        Ok(simulation) => (Box::into_raw(Box::new(Simulation(simulation))), null_mut()),
-        Err(message) => (null_mut(), c_text(&message).into_raw()),
+        Ok(fabric) => (Box::into_raw(Box::new(Simulation::new(fabric))), null_mut()),
+        Err(error) => (null_mut(), c_text(&error.to_string()).into_raw()),
     };
     if error.is_null() {
         // SAFETY: null, or from `into_raw` just now.
@@ -92,18 +195,18 @@ unsafe fn made(
 unsafe fn ask<T>(
     simulation: *const Simulation,
     failed: T,
-    question: impl FnOnce(&Inner) -> T,
+    question: impl FnOnce(&Simulation) -> T,
 ) -> T {
     // SAFETY: the caller's promise; a simulation is only ever reached by shared references.
-    let simulation = unsafe { &(*simulation).0 };
-    if simulation.is_broken() {
+    let simulation = unsafe { &*simulation };
+    if simulation.is_broken.get() {
         return failed;
     }
     match catch_unwind(AssertUnwindSafe(|| question(simulation))) {
         Ok(answer) => answer,
         Err(_) => {
-            simulation.refuse(SLUICE_FAILED, "a mistake of Sluice's: it panicked");
-            simulation.break_down();
+            simulation.error.replace(c_text(PANICKED));
+            simulation.is_broken.set(true);
             failed
         }
     }
@@ -139,7 +242,7 @@ pub unsafe extern "C" fn sluice_new(
             // SAFETY: the caller's promise.
             false => unsafe { text(file, "file") }?,
         };
-        Inner::of_text(toml, file, seed)
+        Ok(SteppedFabric::of_text(toml, file, seed)?)
     };
     // SAFETY: the caller's promise.
     unsafe { made(error, make) }
@@ -159,7 +262,7 @@ pub unsafe extern "C" fn sluice_open(
     let make = || {
         // SAFETY: the caller's promise.
         let fabric = unsafe { text(fabric, "fabric") }?;
-        Inner::of_file(fabric, seed)
+        Ok(SteppedFabric::of_file(fabric, seed)?)
     };
     // SAFETY: the caller's promise.
     unsafe { made(error, make) }
@@ -173,7 +276,7 @@ pub unsafe extern "C" fn sluice_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_delete(simulation: *mut Simulation) {
     // SAFETY: the caller's promise.
-    let is_live = !simulation.is_null() && unsafe { !(*simulation).0.is_advancing() };
+    let is_live = !simulation.is_null() && unsafe { !(*simulation).fabric.is_advancing() };
     if is_live {
         // SAFETY: made by `made`, and not used again.
         let ended = || drop(unsafe { Box::from_raw(simulation) });
@@ -202,7 +305,7 @@ pub unsafe extern "C" fn sluice_free_text(text: *mut c_char) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_error(simulation: *const Simulation) -> *const c_char {
     // SAFETY: the caller's promise. Also of a simulation that a panic has ended.
-    unsafe { (*simulation).0.error() }
+    unsafe { (*simulation).error.borrow().as_ptr() }
 }
 
 /// Whom to call for each request that is done, in the order of time, while `sluice_advance` runs; a
@@ -219,12 +322,9 @@ pub unsafe extern "C" fn sluice_call_when_done(
     on_done: Option<unsafe extern "C" fn(context: *mut c_void, completion: *const Completion)>,
     context: *mut c_void,
 ) {
+    let on_done = on_done.map(|on_done| (on_done, context));
     // SAFETY: the caller's promise.
-    unsafe {
-        ask(simulation, (), |simulation| {
-            simulation.call(on_done, context)
-        })
-    }
+    unsafe { ask(simulation, (), |simulation| simulation.on_done.set(on_done)) }
 }
 
 /// How many requesters there are; they are numbered from 0, in the order of the file.
@@ -234,7 +334,7 @@ pub unsafe extern "C" fn sluice_call_when_done(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_requesters(simulation: *const Simulation) -> u32 {
     // SAFETY: the caller's promise.
-    unsafe { ask(simulation, 0, Inner::requesters) }
+    unsafe { ask(simulation, 0, |simulation| simulation.fabric.requesters()) }
 }
 
 /// The bytes of memory that a requester reaches, from address 0 on without a gap.
@@ -244,7 +344,11 @@ pub unsafe extern "C" fn sluice_requesters(simulation: *const Simulation) -> u32
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_memory_bytes(simulation: *const Simulation, requester: u32) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { ask(simulation, 0, |simulation| simulation.reach(requester)) }
+    unsafe {
+        ask(simulation, 0, |simulation| {
+            simulation.fabric.reach(requester)
+        })
+    }
 }
 
 /// Whether a requester can send now, or has as many requests under way as it can.
@@ -256,7 +360,7 @@ pub unsafe extern "C" fn sluice_can_send(simulation: *const Simulation, requeste
     // SAFETY: the caller's promise.
     unsafe {
         ask(simulation, false, |simulation| {
-            simulation.can_send(requester)
+            simulation.fabric.can_send(requester)
         })
     }
 }
@@ -276,7 +380,9 @@ pub unsafe extern "C" fn sluice_send(
     is_write: bool,
     tag: u64,
 ) -> i32 {
-    let send = |simulation: &Inner| simulation.send(requester, addr, is_write, tag);
+    let send = |simulation: &Simulation| {
+        simulation.status(simulation.fabric.send(requester, addr, is_write, tag))
+    };
     // SAFETY: the caller's promise.
     unsafe { ask(simulation, SLUICE_FAILED, send) }
 }
@@ -288,7 +394,7 @@ pub unsafe extern "C" fn sluice_send(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_now(simulation: *const Simulation) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { ask(simulation, 0, Inner::now) }
+    unsafe { ask(simulation, 0, |simulation| simulation.fabric.now().0) }
 }
 
 /// When something happens next, in picoseconds, or `SLUICE_NO_EVENT`. Up to then a program with a
@@ -298,7 +404,10 @@ pub unsafe extern "C" fn sluice_now(simulation: *const Simulation) -> u64 {
 /// A simulation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_next_event(simulation: *const Simulation) -> u64 {
-    let next = |simulation: &Inner| simulation.next_event().unwrap_or(SLUICE_NO_EVENT);
+    let next = |simulation: &Simulation| {
+        let next = simulation.fabric.next_event();
+        next.map_or(SLUICE_NO_EVENT, |at| at.0)
+    };
     // SAFETY: the caller's promise.
     unsafe { ask(simulation, SLUICE_NO_EVENT, next) }
 }
@@ -312,12 +421,12 @@ pub unsafe extern "C" fn sluice_next_event(simulation: *const Simulation) -> u64
 /// A simulation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_advance(simulation: *mut Simulation, until: u64) -> i32 {
+    let advance = |simulation: &Simulation| {
+        let tell = |completed: &Completed| simulation.tell(completed);
+        simulation.status(simulation.fabric.advance(Ps(until), tell))
+    };
     // SAFETY: the caller's promise.
-    unsafe {
-        ask(simulation, SLUICE_FAILED, |simulation| {
-            simulation.advance(until)
-        })
-    }
+    unsafe { ask(simulation, SLUICE_FAILED, advance) }
 }
 
 /// Requests that were sent and are not done.
@@ -327,7 +436,7 @@ pub unsafe extern "C" fn sluice_advance(simulation: *mut Simulation, until: u64)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_in_flight(simulation: *const Simulation) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { ask(simulation, 0, Inner::in_flight) }
+    unsafe { ask(simulation, 0, |simulation| simulation.fabric.in_flight()) }
 }
 
 /// Begins to count anew, as after a warm-up. Requests under way go on.
@@ -337,7 +446,11 @@ pub unsafe extern "C" fn sluice_in_flight(simulation: *const Simulation) -> u64 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_restart_statistics(simulation: *mut Simulation) {
     // SAFETY: the caller's promise.
-    unsafe { ask(simulation, (), Inner::restart_statistics) }
+    unsafe {
+        ask(simulation, (), |simulation| {
+            simulation.fabric.restart_statistics()
+        })
+    }
 }
 
 /// What was counted, as a JSON object with the fields that docs/reference/output.md lists for a
@@ -347,7 +460,7 @@ pub unsafe extern "C" fn sluice_restart_statistics(simulation: *mut Simulation) 
 /// A simulation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_statistics(simulation: *const Simulation) -> *mut c_char {
-    let told = |simulation: &Inner| c_text(&simulation.statistics()).into_raw();
+    let told = |simulation: &Simulation| c_text(&simulation.fabric.statistics()).into_raw();
     // SAFETY: the caller's promise.
     unsafe { ask(simulation, null_mut(), told) }
 }

@@ -6,4 +6,4 @@
 //! tells how to use it.
 
 pub mod api;
-mod simulation;
+mod fabric;

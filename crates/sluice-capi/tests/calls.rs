@@ -29,7 +29,7 @@ impl Drop for Owned {
     }
 }
 
-fn try_new(toml: &str) -> Result<Owned, String> {
+fn try_new(toml: &str) -> Result<Owned, CString> {
     let toml = CString::new(toml).unwrap();
     let mut error: *mut c_char = null_mut();
     // SAFETY: live texts, and a place for the error.
@@ -39,10 +39,7 @@ fn try_new(toml: &str) -> Result<Owned, String> {
         return Ok(Owned(simulation));
     }
     // SAFETY: a text from the library, freed once.
-    let message = unsafe { CStr::from_ptr(error) }
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let message = unsafe { CStr::from_ptr(error) }.to_owned();
     // SAFETY: as above.
     unsafe { sluice_free_text(error) };
     Err(message)
@@ -156,7 +153,7 @@ fn a_request_is_done_at_its_time_and_not_before() {
 
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
-    let refused = |toml: &str| try_new(toml).err().unwrap();
+    let refused = |toml: &str| try_new(toml).err().unwrap().into_string().unwrap();
     let text = refused("[topology]\nkind = 'moebius'");
     assert!(
         text.contains("fabric.toml:2") && text.contains("moebius"),

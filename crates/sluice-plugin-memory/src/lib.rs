@@ -25,7 +25,7 @@ pub fn fabric(config: &FabricConfig) -> Result<Fabric, FabricError> {
         let memory = memory.map_err(|why| FabricError::Library {
             endpoint,
             path: path.clone(),
-            why,
+            why: why.to_string(),
         })?;
         fabric.attach(id, Box::new(memory));
     }

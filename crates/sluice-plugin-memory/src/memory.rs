@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use libloading::os::unix::Library;
 use sluice_abi::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
 use sluice_net::{Answer, ExternalMemory, MemoryRequest, PacketId};
-use sluice_plugin::library::{self, Loaded};
+use sluice_plugin::library::{self, LibraryError, Loaded};
 use sluice_units::Ps;
 use std::ffi::CString;
 
@@ -31,19 +31,26 @@ pub struct ObjectMemory {
 /// Loads an object and makes its memory model.
 ///
 /// # Errors
-/// What is wrong with it, on one line.
-pub fn load(path: &str, argument: &str, capacity: u64, seed: u64) -> Result<ObjectMemory, String> {
+/// What is wrong with it.
+pub fn load(
+    path: &str,
+    argument: &str,
+    capacity: u64,
+    seed: u64,
+) -> Result<ObjectMemory, LibraryError> {
     let loaded = library::load::<Memory>(path, "memory", SLUICE_MEMORY_ABI)?;
     let memory = loaded.symbol;
-    let lacks = |name: &str| loaded.lacks(name);
-    let build = memory.build.ok_or_else(|| lacks("build"))?;
-    let destroy = memory.destroy.ok_or_else(|| lacks("destroy"))?;
-    let request = memory.request.ok_or_else(|| lacks("request"))?;
+    let build = loaded.must("build", memory.build)?;
+    let destroy = loaded.must("destroy", memory.destroy)?;
+    let request = loaded.must("request", memory.request)?;
     let (next_at, advance) = (memory.next_at, memory.advance);
     if next_at.is_some() != advance.is_some() {
-        return Err("has one of `next_at` and `advance`; they go together".to_owned());
+        return Err(LibraryError::Half {
+            first: "next_at",
+            second: "advance",
+        });
     }
-    let text = CString::new(argument).map_err(|_| "`argument` has a zero in it".to_owned())?;
+    let text = CString::new(argument).map_err(|_| LibraryError::Zero { name: "argument" })?;
     let space = MemorySpace {
         capacity,
         seed,
@@ -52,7 +59,7 @@ pub fn load(path: &str, argument: &str, capacity: u64, seed: u64) -> Result<Obje
     // SAFETY: the interface: a live space, read during the call.
     let state = unsafe { build(&space) };
     if state.is_null() {
-        return Err("its build function failed".to_owned());
+        return Err(LibraryError::Build);
     }
     let Loaded { library, .. } = loaded;
     Ok(ObjectMemory {

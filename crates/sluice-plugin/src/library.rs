@@ -1,6 +1,69 @@
 //! A shared object with one constant in it: loaded and checked.
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use thiserror::Error;
+
+/// What is wrong with a shared object, on one line.
+#[derive(Debug, Error)]
+pub enum LibraryError {
+    /// The loader does not take it.
+    #[error("cannot be loaded: {}", reason(.0))]
+    Load(#[source] libloading::Error),
+    /// It has no such constant.
+    #[error("defines no `{name}`; {name}.h declares it")]
+    NoConstant {
+        /// What the constant is called.
+        name: String,
+    },
+    /// It was built for another version of the interface.
+    #[error(
+        "is of {kind} ABI {has}, this Sluice takes {takes}; build it against the sluice_{kind}.h \
+         of this Sluice"
+    )]
+    Version {
+        /// What it is: `policy` or `memory`.
+        kind: &'static str,
+        /// Its version.
+        has: u32,
+        /// The version that it must have.
+        takes: u32,
+    },
+    /// Its constant is too short.
+    #[error("`{name}` says it has {bytes} bytes instead of {whole}")]
+    Short {
+        /// What the constant is called.
+        name: String,
+        /// How long it says that it is.
+        bytes: u32,
+        /// How long it is at least.
+        whole: usize,
+    },
+    /// It lacks a function that it must have.
+    #[error("`sluice_{kind}.{function}` is a null pointer")]
+    Lacks {
+        /// What it is: `policy` or `memory`.
+        kind: &'static str,
+        /// The function's name in the constant.
+        function: &'static str,
+    },
+    /// It has one of two functions that need each other.
+    #[error("has one of `{first}` and `{second}`; they go together")]
+    Half {
+        /// A function's name in the constant.
+        first: &'static str,
+        /// The other one's.
+        second: &'static str,
+    },
+    /// A text for it cannot be a C text.
+    #[error("`{name}` has a zero in it")]
+    Zero {
+        /// What the text is.
+        name: &'static str,
+    },
+    /// It made nothing.
+    #[error("its build function failed")]
+    Build,
+}
 
 /// A loaded object with its constant.
 pub struct Loaded<T: 'static> {
@@ -12,9 +75,15 @@ pub struct Loaded<T: 'static> {
 }
 
 impl<T> Loaded<T> {
-    /// What to say about a function that is not there.
-    pub fn lacks(&self, name: &str) -> String {
-        format!("`sluice_{}.{name}` is a null pointer", self.kind)
+    /// A function of the constant, which must be there.
+    ///
+    /// # Errors
+    /// [`LibraryError::Lacks`] if it is not.
+    pub fn must<F>(&self, name: &'static str, function: Option<F>) -> Result<F, LibraryError> {
+        function.ok_or(LibraryError::Lacks {
+            kind: self.kind,
+            function: name,
+        })
     }
 }
 
@@ -22,33 +91,33 @@ impl<T> Loaded<T> {
 /// a `T`, whose first two words are its version and its size.
 ///
 /// # Errors
-/// What is wrong with it, on one line.
-pub fn load<T>(path: &str, kind: &'static str, abi: u32) -> Result<Loaded<T>, String> {
+/// What is wrong with it.
+pub fn load<T>(path: &str, kind: &'static str, abi: u32) -> Result<Loaded<T>, LibraryError> {
     // Without a slash the loader would look among the system's libraries.
     let place = std::path::Path::new(".").join(path);
     // SAFETY: loading runs the object's constructors. The user names the object to be run: there
     // is no other way to run it.
     let library = unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) };
-    let library = library.map_err(|e| format!("cannot be loaded: {}", reason(&e)))?;
+    let library = library.map_err(LibraryError::Load)?;
     let name = format!("sluice_{kind}");
     // SAFETY: a symbol's address is only looked at below.
     let symbol = unsafe { library.get::<*const T>(&name) };
     let Ok(symbol) = symbol.map(|symbol| *symbol) else {
-        return Err(format!("defines no `{name}`; {name}.h declares it"));
+        return Err(LibraryError::NoConstant { name });
     };
     // SAFETY: whatever the version, the object starts with these two words.
     let [has, size] = unsafe { symbol.cast::<[u32; 2]>().read_unaligned() };
     if has != abi {
-        return Err(format!(
-            "is of {kind} ABI {has}, this Sluice takes {abi}; build it against the {name}.h of \
-             this Sluice"
-        ));
+        let takes = abi;
+        return Err(LibraryError::Version { kind, has, takes });
     }
     if (size as usize) < size_of::<T>() {
         let whole = size_of::<T>();
-        return Err(format!(
-            "`{name}` says it has {size} bytes instead of {whole}"
-        ));
+        return Err(LibraryError::Short {
+            name,
+            bytes: size,
+            whole,
+        });
     }
     // SAFETY: of this version and size, so it has this layout; it is a constant.
     let symbol = unsafe { &*symbol };

@@ -1,6 +1,6 @@
 //! A shared object with a policy in it: loaded, checked, called.
 
-use crate::library;
+use crate::library::{self, LibraryError};
 use core::ffi::c_void;
 use libloading::os::unix::Library;
 use sluice_abi::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
@@ -38,28 +38,30 @@ pub struct ObjectPolicy {
 // is reached through this value alone.
 unsafe impl Send for ObjectPolicy {}
 
-fn refused(path: &str, why: impl Into<String>) -> DeviceError {
+fn refused(path: &str, why: &LibraryError) -> DeviceError {
     DeviceError::Plugin {
         path: path.to_owned(),
-        why: why.into(),
+        why: why.to_string(),
     }
 }
 
 /// Loads an object and checks that it is a policy of this version.
 pub fn load(path: &str) -> Result<Object, DeviceError> {
-    let no = |why: String| refused(path, why);
-    let loaded = library::load::<Policy>(path, "policy", SLUICE_POLICY_ABI).map_err(no)?;
+    functions(path).map_err(|why| refused(path, &why))
+}
+
+fn functions(path: &str) -> Result<Object, LibraryError> {
+    let loaded = library::load::<Policy>(path, "policy", SLUICE_POLICY_ABI)?;
     let policy = loaded.symbol;
-    let lacks = |name: &str| no(loaded.lacks(name));
     Ok(Object {
         path: path.to_owned(),
-        build: policy.build.ok_or_else(|| lacks("build"))?,
-        destroy: policy.destroy.ok_or_else(|| lacks("destroy"))?,
+        build: loaded.must("build", policy.build)?,
+        destroy: loaded.must("destroy", policy.destroy)?,
         miss: policy.miss,
-        insert: policy.insert.ok_or_else(|| lacks("insert"))?,
-        hit: policy.hit.ok_or_else(|| lacks("hit"))?,
-        victim: policy.victim.ok_or_else(|| lacks("victim"))?,
-        remove: policy.remove.ok_or_else(|| lacks("remove"))?,
+        insert: loaded.must("insert", policy.insert)?,
+        hit: loaded.must("hit", policy.hit)?,
+        victim: loaded.must("victim", policy.victim)?,
+        remove: loaded.must("remove", policy.remove)?,
         _library: loaded.library,
     })
 }
@@ -77,7 +79,7 @@ impl Object {
         // SAFETY: the interface: a live space, read during the call.
         let state = unsafe { (self.build)(&space) };
         if state.is_null() {
-            return Err(refused(&self.path, "its build function failed"));
+            return Err(refused(&self.path, &LibraryError::Build));
         }
         Ok(ObjectPolicy {
             object: self,

@@ -3,7 +3,7 @@
 
 use sluice_abi::SESSION_FILE;
 use sluice_model::DeviceConfig;
-use sluice_runtime::{BUILD, Place, Session, Trap};
+use sluice_runtime::{BUILD, Place, Session, SessionError, Trap};
 use sluice_testkit::alloc::CountingAlloc;
 use sluice_testkit::mutate::{any, each, reaches, seed, text};
 use sluice_units::Rng;
@@ -113,9 +113,9 @@ fn changed(rng: &mut Rng, valid: &[&str]) -> String {
 }
 
 /// Reads a text, and says what it allocated for.
-fn parsed(dir: &Path, text: &str) -> Result<Session, String> {
+fn parsed(dir: &Path, text: &str) -> Result<Session, SessionError> {
     let before = ALLOC.counts();
-    let parsed = Session::parse(dir, text).map_err(|error| error.to_string());
+    let parsed = Session::parse(dir, text);
     let after = ALLOC.counts();
     let bytes =
         after.touched_bytes + after.zeroed_bytes - before.touched_bytes - before.zeroed_bytes;
@@ -148,7 +148,8 @@ fn session_files() {
     let run = |text: &String| {
         let session = match parsed(dir.path(), text) {
             Ok(session) => session,
-            Err(message) => {
+            Err(error) => {
+                let message = error.to_string();
                 assert!(names_its_key(&message, text), "{message}");
                 return false;
             }

@@ -8,6 +8,37 @@
 use sluice_driver::{Access, Options, Visibility, run};
 use sluice_model::{Device, DeviceConfig};
 use sluice_units::PAGE_BYTES;
+use thiserror::Error;
+
+/// Where live and simulated runs part.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Difference {
+    /// They trap on other pages.
+    #[error(
+        "trap {at} of {traps} differs: live {live:?}, simulated {simulated:?} (buffer from page \
+         {first_page})"
+    )]
+    Trap {
+        /// The first trap that differs.
+        at: usize,
+        /// How many traps the simulated run has.
+        traps: usize,
+        /// The live traps around it.
+        live: Vec<u64>,
+        /// The simulated traps around it.
+        simulated: Vec<u64>,
+        /// Where the buffer begins.
+        first_page: u64,
+    },
+    /// The live run goes on trapping on the buffer.
+    #[error("live trapped on page {page} after the last of {traps} traps")]
+    Extra {
+        /// The page of the first trap that the simulated run does not have.
+        page: u64,
+        /// How many traps the simulated run has.
+        traps: usize,
+    },
+}
 
 /// A record of trapped pages, cut where a buffer is touched for the first time.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +95,7 @@ impl<'a> Record<'a> {
         config: &DeviceConfig,
         seed: u64,
         accesses: impl Iterator<Item = Access>,
-    ) -> Result<Simulated, String> {
+    ) -> Result<Simulated, Difference> {
         let simulated = self.simulate(config, seed, accesses);
         let expected = &simulated.traps;
         let same = expected.iter().zip(self.traps).take_while(|(a, b)| a == b);
@@ -72,20 +103,21 @@ impl<'a> Record<'a> {
         if at < expected.len() {
             let near = |traps: &[u64]| {
                 let from = at.saturating_sub(3).min(traps.len());
-                format!("{:?}", &traps[from..traps.len().min(at + 4)])
+                traps[from..traps.len().min(at + 4)].to_vec()
             };
-            return Err(format!(
-                "trap {at} of {} differs: live {}, simulated {} (buffer from page {})",
-                expected.len(),
-                near(self.traps),
-                near(expected),
-                self.first_page
-            ));
+            return Err(Difference::Trap {
+                at,
+                traps: expected.len(),
+                live: near(self.traps),
+                simulated: near(expected),
+                first_page: self.first_page,
+            });
         }
         match self.traps[at..].iter().find(|page| self.holds(**page)) {
-            Some(page) => Err(format!(
-                "live trapped on page {page} after the last of {at} traps"
-            )),
+            Some(page) => Err(Difference::Extra {
+                page: *page,
+                traps: at,
+            }),
             None => Ok(simulated),
         }
     }
@@ -175,21 +207,15 @@ mod tests {
         assert_eq!(compare(&traps).unwrap(), traps[2..26]);
         let mut swapped = traps.clone();
         swapped.swap(14, 15);
-        assert!(
-            compare(&swapped)
-                .unwrap_err()
-                .starts_with("trap 12 of 24 differs")
-        );
-        assert!(
-            compare(&traps[..25])
-                .unwrap_err()
-                .starts_with("trap 23 of 24")
-        );
+        let told = compare(&swapped).unwrap_err().to_string();
+        assert!(told.starts_with("trap 12 of 24 differs"), "{told}");
+        let short = compare(&traps[..25]).unwrap_err().to_string();
+        assert!(short.starts_with("trap 23 of 24"), "{short}");
         traps.push(21);
-        assert!(
-            compare(&traps)
-                .unwrap_err()
-                .contains("page 21 after the last of 24")
-        );
+        let extra = Difference::Extra {
+            page: 21,
+            traps: 24,
+        };
+        assert_eq!(compare(&traps).unwrap_err(), extra);
     }
 }

@@ -31,6 +31,6 @@ pub use count::{CacheCount, DcohCount};
 pub use dcoh::{Dcoh, DcohAction, DcohSetup, TRACKERS_MAX};
 pub use filter::{BLOCK_LINES_MAX, Blocks};
 pub use message::{M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
-pub use monitor::Monitor;
+pub use monitor::{Incoherence, Monitor};
 pub use replacement::{REPLACEMENTS, Replacement};
 pub use victim::{Facts, Needs, Rank, VICTIMS, Victim, victim};

@@ -3,8 +3,20 @@
 use super::cache::{Access, Cache, CacheOut, CacheSetup};
 use super::dcoh::{Dcoh, DcohAction, DcohSetup};
 use super::message::{Message, S2m};
-use super::monitor::Monitor;
+use super::monitor::{Incoherence, Monitor};
 use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What an access must never come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SerialError {
+    /// It saw the wrong data, or left hosts incoherent.
+    #[error(transparent)]
+    Incoherent(#[from] Incoherence),
+    /// It waits, and nothing moves.
+    #[error("an access that never ended")]
+    Endless,
+}
 
 /// Some hosts before some agents. Line `l` belongs to agent `l / interleave` modulo their number.
 pub struct Serial {
@@ -46,8 +58,8 @@ impl Serial {
     /// One access from beginning to end. Returns whether the host's cache had it.
     ///
     /// # Errors
-    /// If the access saw the wrong data, or left hosts incoherent.
-    pub fn access(&mut self, host: u32, line: u64, store: bool) -> Result<bool, String> {
+    /// If the access saw the wrong data, left hosts incoherent, or never ended.
+    pub fn access(&mut self, host: u32, line: u64, store: bool) -> Result<bool, SerialError> {
         self.stores += u64::from(store);
         let stamp = store.then_some(self.stores);
         let mut out = std::mem::take(&mut self.host_out);
@@ -66,7 +78,7 @@ impl Serial {
     }
 
     /// Tells the monitor what changed at a host.
-    fn note(&mut self, host: u32) -> Result<(), String> {
+    fn note(&mut self, host: u32) -> Result<(), Incoherence> {
         for (line, state) in self.host_out.changes.drain(..) {
             self.monitor.changed(host, line, state)?;
         }
@@ -75,7 +87,7 @@ impl Serial {
 
     /// Carries all that a host says to the agents, and all that follows. Returns the data of
     /// access 0.
-    fn carry(&mut self, host: u32) -> Result<u64, String> {
+    fn carry(&mut self, host: u32) -> Result<u64, SerialError> {
         let mut seen = None;
         let mut from = vec![(host, std::mem::take(&mut self.host_out.send))];
         while let Some((host, sent)) = from.pop() {
@@ -99,7 +111,7 @@ impl Serial {
                 }
             }
         }
-        let (_, data) = seen.ok_or("an access that never ended")?;
+        let (_, data) = seen.ok_or(SerialError::Endless)?;
         Ok(data)
     }
 

@@ -6,6 +6,7 @@ use sluice_cxl::coherence::{
     Replacement, S2m, State, ToHost, victim,
 };
 use std::collections::{BTreeSet, VecDeque};
+use std::error::Error;
 use std::hash::{Hash, Hasher};
 
 const HOSTS: usize = 2;
@@ -173,7 +174,7 @@ impl World {
         }
     }
 
-    fn step(&mut self, step: Step) -> Result<(), String> {
+    fn step(&mut self, step: Step) -> Result<(), Box<dyn Error>> {
         let mut out = CacheOut::default();
         let mut actions = Vec::new();
         match step {
@@ -229,7 +230,7 @@ impl World {
         }
     }
 
-    fn host_said(&mut self, host: usize, out: CacheOut) -> Result<(), String> {
+    fn host_said(&mut self, host: usize, out: CacheOut) -> Result<(), Box<dyn Error>> {
         let peer = host as u32;
         self.up
             .extend(out.send.iter().map(|sent| Message { peer, ..*sent }));
@@ -238,7 +239,9 @@ impl World {
             match done.ok_or("an access that was done twice")? {
                 (line, true) => self.stored(line),
                 (_, false) if data == LAST => {}
-                (line, false) => return Err(format!("host {host} read old data of {line}")),
+                (line, false) => {
+                    return Err(format!("host {host} read old data of {line}").into());
+                }
             }
         }
         Ok(())
@@ -263,7 +266,7 @@ impl World {
         self.memory[line as usize] = name(line, self.memory[line as usize]);
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Box<dyn Error>> {
         for line in 0..LINES {
             let states = self.caches.iter().map(|cache| cache.state(line));
             let held = states
@@ -275,13 +278,13 @@ impl World {
                 .filter(|state| *state >= State::Exclusive)
                 .count();
             if writers > 1 || writers == 1 && held > 1 {
-                return Err(format!("line {line}: {:?}", states.collect::<Vec<_>>()));
+                let states: Vec<State> = states.collect();
+                return Err(format!("line {line}: {states:?}").into());
             }
             for (host, state) in states.enumerate() {
                 if state != State::Invalid && !self.agent.knows(line, host as u32) {
-                    return Err(format!(
-                        "line {line}: the filter does not know of host {host}"
-                    ));
+                    let what = format!("line {line}: the filter does not know of host {host}");
+                    return Err(what.into());
                 }
             }
         }
@@ -290,7 +293,7 @@ impl World {
 
     /// Lets messages arrive until there are none, or the rest is known to end well; then nothing
     /// may be under way.
-    fn drain(mut self, ends: &mut BTreeSet<u128>) -> Result<(), String> {
+    fn drain(mut self, ends: &mut BTreeSet<u128>) -> Result<(), Box<dyn Error>> {
         const STEPS_MAX: usize = 300;
         for _ in 0..STEPS_MAX {
             if !ends.insert(self.print()) {
@@ -301,12 +304,12 @@ impl World {
                 let waits = self.accesses.iter().flatten().any(Option::is_some);
                 return match quiet && !waits {
                     true => Ok(()),
-                    false => Err("nothing moves, and something waits".to_string()),
+                    false => Err("nothing moves, and something waits".into()),
                 };
             };
             self.step(step)?;
         }
-        Err("messages without end".to_string())
+        Err("messages without end".into())
     }
 }
 
@@ -318,7 +321,7 @@ struct Seen {
     conflicts: usize,
 }
 
-fn explore(case: &Case) -> Result<Seen, String> {
+fn explore(case: &Case) -> Result<Seen, Box<dyn Error>> {
     let mut seen = Seen::default();
     let first = World::new(case);
     let (mut known, mut ends) = (BTreeSet::from([first.print()]), BTreeSet::new());
@@ -327,13 +330,13 @@ fn explore(case: &Case) -> Result<Seen, String> {
     let mut from = vec![(0, None)];
     while let Some(world) = frontier.pop_front() {
         let ended = world.clone().drain(&mut ends);
-        ended.map_err(|error| path(case, &from, world.number, &error))?;
+        ended.map_err(|error| path(case, &from, world.number, &*error))?;
         for step in world.steps(true) {
             let mut next = world.clone();
             next.number = from.len();
             from.push((world.number, Some(step)));
             next.step(step)
-                .map_err(|error| path(case, &from, next.number, &error))?;
+                .map_err(|error| path(case, &from, next.number, &*error))?;
             seen.steps += 1;
             if known.insert(next.print()) {
                 let acks = next.completions.iter().flatten();
@@ -349,7 +352,7 @@ fn explore(case: &Case) -> Result<Seen, String> {
 }
 
 /// An error with the shortest way to it.
-fn path(case: &Case, from: &[(usize, Option<Step>)], mut at: usize, error: &str) -> String {
+fn path(case: &Case, from: &[(usize, Option<Step>)], mut at: usize, error: &dyn Error) -> String {
     let mut steps = Vec::new();
     while let (before, Some(step)) = from[at] {
         steps.push(step);
@@ -413,6 +416,7 @@ fn completions_that_overtake_each_other_are_caught() {
         ..SMALL
     };
     let error = explore(&case).err().expect("an incoherence");
+    let error = error.to_string();
     println!("{error}");
     assert!(error.contains("ConflictAck"), "{error}");
 }

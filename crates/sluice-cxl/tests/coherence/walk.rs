@@ -8,6 +8,7 @@ use sluice_cxl::coherence::{
 use sluice_cxl::{Channel, Layout, decode, encode};
 use sluice_units::Rng;
 use std::collections::VecDeque;
+use std::error::Error;
 
 const LINES: u64 = 12;
 const ACCESSES: u32 = 3;
@@ -98,7 +99,7 @@ impl World {
         self.rng.below(n as u64) as usize
     }
 
-    fn access(&mut self) -> Result<(), String> {
+    fn access(&mut self) -> Result<(), Box<dyn Error>> {
         let (host, line) = (self.pick(self.caches.len() + 1), self.rng.below(LINES));
         self.stores += 1;
         let store = (self.rng.below(3) == 0).then_some(self.stores);
@@ -131,7 +132,7 @@ impl World {
         self.said(host, out)
     }
 
-    fn said(&mut self, host: usize, out: CacheOut) -> Result<(), String> {
+    fn said(&mut self, host: usize, out: CacheOut) -> Result<(), Box<dyn Error>> {
         let peer = host as u32;
         let sent = out.send.iter().map(|sent| Message { peer, ..*sent });
         self.up.extend(sent.map(up_the_wire));
@@ -145,7 +146,7 @@ impl World {
                     // Stores that follow in the same call have other lines or come later.
                     self.monitor.loaded(peer, line, data)?;
                 }
-                None => return Err("an access that was done twice".to_string()),
+                None => return Err("an access that was done twice".into()),
             }
         }
         Ok(())
@@ -184,7 +185,7 @@ impl World {
     }
 
     /// One message arrives, or memory answers. Returns whether there was anything.
-    fn deliver(&mut self) -> Result<bool, String> {
+    fn deliver(&mut self) -> Result<bool, Box<dyn Error>> {
         let waiting: Vec<usize> = (0..self.completions.len())
             .filter(|host| !self.completions[*host].is_empty())
             .collect();
@@ -218,7 +219,7 @@ impl World {
         self.arrive(message).map(|()| true)
     }
 
-    fn arrive(&mut self, message: S2m) -> Result<(), String> {
+    fn arrive(&mut self, message: S2m) -> Result<(), Box<dyn Error>> {
         let host = message.peer as usize;
         if host < self.caches.len() {
             let mut out = CacheOut::default();
@@ -231,11 +232,14 @@ impl World {
             ToHost::Data => {
                 let seen = &self.values[plain.line as usize][plain.before - 1..];
                 if !seen.contains(&message.data) {
-                    return Err(format!("line {}: old data {}", plain.line, message.data));
+                    let what = format!("line {}: old data {}", plain.line, message.data);
+                    return Err(what.into());
                 }
             }
             ToHost::Done(State::Invalid) => {}
-            other => return Err(format!("{other:?} to a host without a cache")),
+            other => {
+                return Err(format!("{other:?} to a host without a cache").into());
+            }
         }
         if plain.to_come == 0 {
             self.plain = None;
@@ -243,19 +247,20 @@ impl World {
         Ok(())
     }
 
-    fn end(&self) -> Result<(), String> {
+    fn end(&self) -> Result<(), Box<dyn Error>> {
         let waits = self.accesses.iter().flatten().any(Option::is_some) || self.plain.is_some();
         let quiet = self.agent.is_quiet() && self.caches.iter().all(Cache::is_quiet);
         for line in 0..LINES {
             for (host, cache) in self.caches.iter().enumerate() {
                 let held = cache.state(line) != State::Invalid;
                 if held && !self.agent.knows(line, host as u32) {
-                    return Err(format!("the filter does not know that {host} holds {line}"));
+                    let what = format!("the filter does not know that {host} holds {line}");
+                    return Err(what.into());
                 }
             }
         }
         match waits || !quiet {
-            true => Err("nothing moves, and something waits".to_string()),
+            true => Err("nothing moves, and something waits".into()),
             false => Ok(()),
         }
     }
@@ -284,7 +289,7 @@ fn down_the_wire(sent: S2m) -> S2m {
     Message { data, ..read }
 }
 
-fn walk(case: &Case, steps: usize) -> Result<u64, String> {
+fn walk(case: &Case, steps: usize) -> Result<u64, Box<dyn Error>> {
     let mut world = World::new(case);
     for _ in 0..steps {
         // Bursts of accesses between stretches in which messages catch up.

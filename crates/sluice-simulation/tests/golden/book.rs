@@ -3,6 +3,7 @@
 use serde_json::Value;
 use sluice_units::Fnv;
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -27,7 +28,7 @@ impl Book {
 
     /// Adds a result, or the message that stands in its place. The version of the program is no
     /// part of a result. Results of one name that follow each other make one row.
-    pub fn add(&mut self, name: impl Into<String>, result: Result<Value, String>) {
+    pub fn add(&mut self, name: impl Into<String>, result: Result<Value, Box<dyn Error>>) {
         let text = match result {
             Ok(mut value) => {
                 if let Value::Object(object) = &mut value {
@@ -35,9 +36,9 @@ impl Book {
                 }
                 value.to_string()
             }
-            Err(message) => {
+            Err(error) => {
                 self.refused += 1;
-                message
+                error.to_string()
             }
         };
         self.results += 1;

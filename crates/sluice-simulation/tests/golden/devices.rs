@@ -9,6 +9,7 @@ use sluice_model::{DeviceConfig, RawConfig};
 use sluice_results::to_json;
 use sluice_simulation::Plan;
 use sluice_streams::parse_spec;
+use std::error::Error;
 
 /// Settings of devices whose parameters are tried: a cache alone, a log before it with blocks that
 /// are collected, memory of DRAM.
@@ -57,9 +58,7 @@ fn parameters_give_the_results_they_gave() {
         }
         for other in base.params().iter().flat_map(variants) {
             let mut raw = base.clone();
-            let set = raw
-                .set(other.key, &other.value)
-                .map_err(|error| error.to_string());
+            let set = raw.set(other.key, &other.value).map_err(Into::into);
             let workload = "zipf:size=8MiB,stride=64,ops=12000,write=0.5,threads=2";
             let result = set.and_then(|()| run(&raw, workload, Visibility::All));
             book.add(format!("{name} {}", other.row), result);
@@ -68,11 +67,11 @@ fn parameters_give_the_results_they_gave() {
     book.close();
 }
 
-fn run(raw: &RawConfig, workload: &str, visibility: Visibility) -> Result<Value, String> {
-    let config = DeviceConfig::new(raw).map_err(|error| error.to_string())?;
+fn run(raw: &RawConfig, workload: &str, visibility: Visibility) -> Result<Value, Box<dyn Error>> {
+    let config = DeviceConfig::new(raw)?;
     let spec = parse_spec(workload, 1).expect("a workload");
     if spec.footprint_bytes() > config.capacity().0 {
-        return Err("the workload has no room".to_owned());
+        return Err("the workload has no room".into());
     }
     let plan = Plan {
         device: "golden",
@@ -82,8 +81,6 @@ fn run(raw: &RawConfig, workload: &str, visibility: Visibility) -> Result<Value,
         seed: 1,
         bound: true,
     };
-    let result = plan
-        .run(spec.streams(), || false)
-        .map_err(|error| error.to_string())?;
+    let result = plan.run(spec.streams(), || false)?;
     Ok(to_json(&result.expect("nobody stops it")))
 }

@@ -7,6 +7,7 @@ use sluice_config::{describe_fabric, fabrics};
 use sluice_net::{FabricSpec, Length};
 use sluice_results::to_json;
 use sluice_simulation::FabricPlan;
+use std::error::Error;
 
 /// Fabrics whose parameters are tried, with settings that make them short.
 const VARIED: &[(&str, &[(&str, &str)])] = &[
@@ -41,10 +42,7 @@ fn parameters_give_the_results_they_gave() {
         }
         for other in base.raw.params().iter().flat_map(variants) {
             let mut spec = base.clone();
-            let set = spec
-                .raw
-                .set(other.key, &other.value)
-                .map_err(|error| error.to_string());
+            let set = spec.raw.set(other.key, &other.value).map_err(Into::into);
             let result = set.and_then(|()| run(&spec, 1_500));
             book.add(format!("{name} {}", other.row), result);
         }
@@ -52,7 +50,7 @@ fn parameters_give_the_results_they_gave() {
     book.close();
 }
 
-fn run(spec: &FabricSpec, requests: u64) -> Result<Value, String> {
+fn run(spec: &FabricSpec, requests: u64) -> Result<Value, Box<dyn Error>> {
     let plan = FabricPlan {
         name: "golden",
         spec,
@@ -64,6 +62,6 @@ fn run(spec: &FabricSpec, requests: u64) -> Result<Value, String> {
         replay: None,
         window: 200,
     };
-    let result = plan.run(&mut |_| true).map_err(|error| error.to_string())?;
+    let result = plan.run(&mut |_| true)?;
     Ok(to_json(&result.expect("nobody stops it")))
 }

@@ -33,10 +33,9 @@ fn kernels_give_the_instructions_they_gave() {
         for other in info.params.iter().flat_map(variants) {
             let name = format!("{} {}", info.name, other.row);
             let mut given = plain.clone();
-            let set = given
-                .set(other.key, &other.value)
-                .map_err(|error| error.to_string());
-            book.add(name, set.map(|()| run(info, &options(&given, 1))));
+            let set = given.set(other.key, &other.value);
+            let result = set.map(|()| run(info, &options(&given, 1)));
+            book.add(name, result.map_err(Into::into));
         }
     }
     book.close();

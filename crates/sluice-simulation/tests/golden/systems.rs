@@ -9,6 +9,7 @@ use sluice_results::to_json;
 use sluice_simulation::{SystemPlan, SystemRun};
 use sluice_skybyte_artifact::parse_kernel;
 use sluice_units::Ps;
+use std::error::Error;
 
 const SCALE: u32 = 512;
 
@@ -39,9 +40,7 @@ fn parameters_give_the_results_they_gave() {
         let base = load_system(name).expect("a preset");
         for other in System::params().flat_map(variants) {
             let mut system = base.clone();
-            let set = system
-                .set(other.key, &other.value)
-                .map_err(|error| error.to_string());
+            let set = system.set(other.key, &other.value).map_err(Into::into);
             let result = set.and_then(|()| run(&system, workload, 40_000));
             book.add(format!("{name} {workload} {}", other.row), result);
         }
@@ -49,7 +48,7 @@ fn parameters_give_the_results_they_gave() {
     book.close();
 }
 
-fn run(system: &System, workload: &str, instructions: u64) -> Result<Value, String> {
+fn run(system: &System, workload: &str, instructions: u64) -> Result<Value, Box<dyn Error>> {
     let plan = SystemPlan {
         run: SystemRun {
             name: "golden",
@@ -66,6 +65,6 @@ fn run(system: &System, workload: &str, instructions: u64) -> Result<Value, Stri
         kernel: parse_kernel(workload, 1).expect("a kernel"),
         check: false,
     };
-    let result = plan.run(&mut |_| true).map_err(|error| error.to_string())?;
+    let result = plan.run(&mut |_| true)?;
     Ok(to_json(&result.expect("nobody stops it")))
 }

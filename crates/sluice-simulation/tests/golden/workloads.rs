@@ -49,7 +49,7 @@ fn workloads_give_the_accesses_they_gave() {
                 "streams": spec.streams().into_iter().map(of).collect::<Vec<_>>(),
             })
         });
-        book.add(*text, result.map_err(|error| error.to_string()));
+        book.add(*text, result.map_err(Into::into));
     }
     book.close();
 }

@@ -3,6 +3,7 @@
 mod circles;
 mod code;
 mod docs;
+mod errors;
 mod tree;
 mod walls;
 
@@ -112,6 +113,11 @@ fn no_file_needs_another_one_that_needs_it() {
     none("circles of files", circles::circles(&Tree::read()));
 }
 
+#[test]
+fn errors_have_types() {
+    none("errors that are texts", errors::texts(&Tree::read()));
+}
+
 /// A tree in which every rule is broken at least once.
 fn broken_tree() -> Tree {
     let long = format!(
@@ -145,7 +151,10 @@ fn broken_tree() -> Tree {
             long + &wide + later + place,
         ),
         ("crates/sluice-model/src/orphan.rs", "\n".repeat(501)),
-        ("crates/yard/src/hen.rs", "use super::egg::Egg;".into()),
+        (
+            "crates/yard/src/hen.rs",
+            "use super::egg::Egg;\nfn lay() -> Result<Egg, String> {}".into(),
+        ),
         (
             "crates/yard/src/egg.rs",
             "struct Egg(crate::hen::Hen);".into(),
@@ -164,7 +173,7 @@ fn broken_tree() -> Tree {
 
 #[test]
 fn every_rule_finds_its_offence() {
-    let rules: [fn(&Tree) -> Vec<String>; 16] = [
+    let rules: [fn(&Tree) -> Vec<String>; 17] = [
         circles::circles,
         code::long_lines,
         code::long_functions,
@@ -178,6 +187,7 @@ fn every_rule_finds_its_offence() {
         docs::lonely_pages,
         docs::broken_pointers,
         docs::undocumented,
+        errors::texts,
         walls::downward,
         walls::heavy,
         walls::two_programs,
