@@ -130,7 +130,7 @@ pub enum Error {
     #[error(transparent)]
     Ctl(#[from] sluice_ctl::CtlError),
     /// The session cannot be written down.
-    #[error("{0}")]
+    #[error(transparent)]
     Session(sluice_runtime::SessionError),
 }
 

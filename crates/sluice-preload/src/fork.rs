@@ -93,7 +93,7 @@ pub unsafe extern "C" fn child() {
     know();
     internal::lock().release();
     if let Err(e) = engine.after_fork_in_child() {
-        refuse(&e.0);
+        refuse(&e.to_string());
     }
     SPACE.release();
     let before = MASK.load(Relaxed);

@@ -21,7 +21,7 @@ extern "C" fn construct() {
             sluice_runtime::fatal::on_panic();
             match with_all_numbers(|| start(Path::new(&dir))) {
                 Ok(heap) => heap,
-                Err(e) => refuse_session(Path::new(&dir), &e.0),
+                Err(e) => refuse_session(Path::new(&dir), &e.to_string()),
             }
         }
     };
@@ -54,17 +54,12 @@ fn own_path() -> String {
 }
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
-    let session = Session::load(dir).map_err(|e| StartError(e.to_string()))?;
+    let session = Session::load(dir)?;
     let place = session.place.clone();
     let trap = session.trap;
-    let os = |what: &'static str| {
-        move |errno: i32| {
-            let why = std::io::Error::from_raw_os_error(errno);
-            StartError(format!("{what}: {why}"))
-        }
-    };
+    let os = |what| move |errno| StartError::System { what, errno };
     if sluice_region::is_valgrind() {
-        return Err(StartError(sluice_region::OpenError::Valgrind.to_string()));
+        return Err(StartError::Descriptor(sluice_region::OpenError::Valgrind));
     }
     sluice_runtime::prepare_threads(session.threads()).map_err(os("memory for threads"))?;
     if trap == Trap::Event {
@@ -82,14 +77,10 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
                 .map_err(os("moving a descriptor"))?;
             altstack::start().map_err(os("a stack for signals"))?;
             if !sluice_runtime::install_signal(engine) {
-                return Err(StartError("cannot install a SIGBUS handler".into()));
+                return Err(StartError::Handler);
             }
             if !system::find_stream_buffers() {
-                return Err(StartError(
-                    "this C library does not tell where its streams \
-                    allocate; use --trap event"
-                        .into(),
-                ));
+                return Err(StartError::Streams);
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::calibrate::{Calibration, Cost};
 use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::descriptors::{forget, guard};
-use crate::error::{StartError, no_descriptor, no_room, os};
+use crate::error::{StartError, os};
 use crate::files;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
@@ -62,8 +62,7 @@ impl Engine {
     /// By a thread of the program's: libraries of policies are loaded. What the kernel gives is
     /// opened by the service thread, if there is one.
     pub fn start(session: Session) -> Result<&'static Engine, StartError> {
-        let device = sluice_plugin::device(&session.device, session.seed)
-            .map_err(|e| StartError(e.to_string()))?;
+        let device = sluice_plugin::device(&session.device, session.seed)?;
         let library = LibraryCount::find();
         let device = Box::new(device);
         let open = || Engine::open(session, device, library).map(Box::new);
@@ -81,12 +80,12 @@ impl Engine {
         library: LibraryCount,
     ) -> Result<Engine, StartError> {
         let started_ns = now_ns();
-        let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
+        let uffd = Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?;
         let pages = device.pages();
         let mut arena = (0, 0);
         let backing = match &session.place {
             Place::Heap => {
-                let mut b = PrivateBacking::new(pages as usize).map_err(no_room)?;
+                let mut b = PrivateBacking::new(pages as usize).map_err(StartError::NoRoom)?;
                 b.register(&uffd).map_err(os("registering the heap"))?;
                 b.keep_from_children().map_err(os("the heap"))?;
                 arena = (b.arena().addr(), b.arena().len());
@@ -94,7 +93,7 @@ impl Engine {
             }
             Place::Dax(path) => {
                 let identity = dax_identity(path)?;
-                Backing::Shared(SharedBacking::new(identity).map_err(no_room)?)
+                Backing::Shared(SharedBacking::new(identity).map_err(StartError::NoRoom)?)
             }
         };
         let calibration = Calibration::new(&uffd).map_err(os("registering a page"))?;
@@ -432,7 +431,9 @@ impl Engine {
 
 fn dax_identity(path: &std::path::Path) -> Result<(u64, u64), StartError> {
     use std::os::unix::fs::MetadataExt;
-    let at = path.display();
-    let meta = std::fs::metadata(path).map_err(|e| StartError(format!("{at}: {e}")))?;
+    let meta = std::fs::metadata(path).map_err(|source| StartError::DeviceFile {
+        path: path.to_owned(),
+        source,
+    })?;
     Ok((meta.dev(), meta.ino()))
 }

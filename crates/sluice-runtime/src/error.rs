@@ -1,55 +1,159 @@
-//! Why the runtime does not start, in words that say what to do.
+//! Why a session cannot be used and the runtime does not start, in words that say what to do.
 
+use sluice_model::{ConfigError, DeviceError};
 use sluice_region::{OpenError, Told, text_of};
-use std::io::{Error, ErrorKind};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a session cannot be used.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// Its file cannot be read or written.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// Whether it is to be read or written.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Another build has written it.
+    #[error(
+        "this preload library is of build {library} and the command of build {}; build both from \
+         the same sources (`cargo build --release`)",
+        command.escape_debug()
+    )]
+    Build {
+        /// This library's build.
+        library: &'static str,
+        /// The one that the file names.
+        command: String,
+    },
+    /// A line of it sets nothing.
+    #[error("session line without '=': {}", .0.escape_debug())]
+    NoValue(String),
+    /// A key that there is not, or a value that it cannot have.
+    #[error("bad session value live.{}={value}", key.escape_debug())]
+    BadValue {
+        /// The key.
+        key: String,
+        /// The value, as it can be printed.
+        value: String,
+    },
+    /// The device cannot be.
+    #[error(transparent)]
+    Device(#[from] ConfigError),
+}
 
 /// Why a runtime cannot start.
-#[derive(Debug)]
-pub struct StartError(pub String);
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The session cannot be used.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The device cannot be made.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The system refused what was attempted.
+    #[error("{what}: {}", Told::number(*errno))]
+    System {
+        /// What that was.
+        what: &'static str,
+        /// Its reason.
+        errno: i32,
+    },
+    /// This process gets no descriptor, where the command that made the session got one.
+    #[error("{}{}", .0, advice(.0))]
+    Descriptor(#[source] OpenError),
+    /// There is no address space for the device.
+    #[error("reserving address space for the device: {}{}", Told::number(*.0), room_advice(*.0))]
+    NoRoom(i32),
+    /// A file of the session cannot be made or used.
+    #[error("{}", of_file(path, source))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file system of a file that the session needs is too small.
+    #[error(
+        "{}: {needed} bytes are needed, and its file system has {free} left: make room there, or \
+         lower device.capacity",
+        path.display()
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// How long it is to be.
+        needed: usize,
+        /// Bytes that are left.
+        free: u64,
+    },
+    /// The file that is to be the device cannot be looked at.
+    #[error("{}: {source}", path.display())]
+    DeviceFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Nobody waits for this process any more.
+    #[error("{}: the session has ended and is being removed", dir.display())]
+    Ended {
+        /// The session's directory.
+        dir: PathBuf,
+    },
+    /// Every name is taken that a process can have for its files.
+    #[error("too many program images in {}", dir.display())]
+    Images {
+        /// The session's directory.
+        dir: PathBuf,
+    },
+    /// Signal mode cannot have its signal.
+    #[error("cannot install a SIGBUS handler")]
+    Handler,
+    /// Signal mode cannot keep the C library's buffers off the device.
+    #[error("this C library does not tell where its streams allocate; use --trap event")]
+    Streams,
 }
 
 /// For `map_err`: what was attempted when the system refused.
-pub fn os(what: &str) -> impl Fn(i32) -> StartError + '_ {
-    move |errno| {
-        let text = Told::number(errno);
-        StartError(format!("{what}: {text}"))
+pub fn os(what: &'static str) -> impl Fn(i32) -> StartError {
+    move |errno| StartError::System { what, errno }
+}
+
+/// For `map_err`: a file of the session cannot be made or used.
+pub fn failed(path: &Path, source: io::Error) -> StartError {
+    let path = path.to_owned();
+    StartError::File { path, source }
+}
+
+fn advice(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Permission => {
+            ", which event mode needs: a program that changes its user is to be started by `sluice \
+             run` as that user (see `sluice doctor`)"
+        }
+        OpenError::Missing | OpenError::Features(_) | OpenError::Valgrind | OpenError::Os(_) => "",
     }
 }
 
-/// Why this process gets no descriptor, where the command that made the session got one.
-pub fn no_descriptor(e: OpenError) -> StartError {
-    StartError(match e {
-        OpenError::Permission => format!(
-            "{e}, which event mode needs: a program that changes its user is to be started by \
-             `sluice run` as that user (see `sluice doctor`)"
-        ),
-        _ => e.to_string(),
-    })
+fn room_advice(errno: i32) -> &'static str {
+    match errno {
+        libc::ENOMEM => "; raise `ulimit -v`, or lower device.capacity",
+        _ => "",
+    }
 }
 
-/// Why there is no address space for the device.
-pub fn no_room(errno: i32) -> StartError {
-    let StartError(why) = os("reserving address space for the device")(errno);
-    StartError(match errno {
-        libc::ENOMEM => format!("{why}; raise `ulimit -v`, or lower device.capacity"),
-        _ => why,
-    })
-}
-
-/// Why a file of the session cannot be made or used.
-pub fn failed(path: &Path, e: &Error) -> StartError {
-    StartError(match e.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!(
-            "{}: the file system of the session is full ({}); make room there",
-            path.display(),
-            text_of(e)
-        ),
-        _ => format!("{}: {}", path.display(), text_of(e)),
-    })
+fn of_file(path: &Path, error: &io::Error) -> String {
+    let (path, text) = (path.display(), text_of(error));
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            format!("{path}: the file system of the session is full ({text}); make room there")
+        }
+        _ => format!("{path}: {text}"),
+    }
 }

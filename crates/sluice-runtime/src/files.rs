@@ -43,7 +43,7 @@ pub fn create(session: &Session, of: Identity) -> Result<(Live, Option<ControlRi
     let command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let name = path.with_extension("cmd");
     let written = create_private(&name).and_then(|mut file| file.write_all(&command));
-    written.map_err(|e| failed(&name, &e))?;
+    written.map_err(|e| failed(&name, e))?;
     let ring = match session.ring {
         true => Some(create_rings(session, &path)?),
         false => None,
@@ -71,7 +71,7 @@ fn create_rings(session: &Session, stats: &Path) -> Result<ControlRing, StartErr
 
 /// Only its owner may command a device.
 fn create_ring(path: &Path) -> Result<Mapping, StartError> {
-    let file = create_private(path).map_err(|e| failed(path, &e))?;
+    let file = create_private(path).map_err(|e| failed(path, e))?;
     // It is small, and whoever writes it later cannot be told that there is no room.
     map_file(path, &file, RING_BYTES, &[(0, RING_BYTES as u64)])
 }
@@ -91,7 +91,7 @@ pub fn create_record(session: &Session) -> Result<Option<Recorder>, StartError> 
         }
         made => made,
     };
-    let file = file.map_err(|e| failed(&path, &e))?;
+    let file = file.map_err(|e| failed(&path, e))?;
     let len = Recorder::file_len(session.record);
     // How many traps there will be is not known: the end of the run tells if there was no room.
     let head = Recorder::file_len(0) as u64;
@@ -106,20 +106,17 @@ fn first_free_name(session: &Session) -> Result<(PathBuf, File), StartError> {
         let path = dir.join(format!("proc-{}-{image}.stats", std::process::id()));
         match create_private(&path) {
             Ok(file) => {
-                let inode = file.metadata().map_err(|e| failed(&path, &e))?.ino();
+                let inode = file.metadata().map_err(|e| failed(&path, e))?.ino();
                 if session.hold.claim(inode) {
                     return Ok((path, file));
                 }
                 // The keeper looks just now whether the file is in use.
             }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(failed(&path, &e)),
+            Err(e) => return Err(failed(&path, e)),
         }
     }
-    Err(StartError(format!(
-        "too many program images in {}",
-        dir.display()
-    )))
+    Err(StartError::Images { dir: dir.clone() })
 }
 
 /// Maps a file of a length, of which some parts have their memory now.
@@ -130,11 +127,11 @@ fn map_file(
     now: &[(u64, u64)],
 ) -> Result<Mapping, StartError> {
     check_room(path, file, len)?;
-    file.set_len(len as u64).map_err(|e| failed(path, &e))?;
+    file.set_len(len as u64).map_err(|e| failed(path, e))?;
     for (at, len) in now {
-        reserve(file, *at, *len).map_err(|e| failed(path, &e))?;
+        reserve(file, *at, *len).map_err(|e| failed(path, e))?;
     }
-    Mapping::shared(file.as_raw_fd(), len).map_err(|e| failed(path, &Error::from_raw_os_error(e)))
+    Mapping::shared(file.as_raw_fd(), len).map_err(|e| failed(path, Error::from_raw_os_error(e)))
 }
 
 /// Looks whether the file system has room for all of a file. A store to a page for which there is
@@ -142,12 +139,11 @@ fn map_file(
 fn check_room(path: &Path, file: &File, len: usize) -> Result<(), StartError> {
     match room(file) {
         // A file system without a limit says that it has no blocks.
-        Ok(found) if found.total > 0 && found.free < len as u64 => Err(StartError(format!(
-            "{}: {len} bytes are needed, and its file system has {} left: make room there, or \
-             lower device.capacity",
-            path.display(),
-            found.free
-        ))),
+        Ok(found) if found.total > 0 && found.free < len as u64 => Err(StartError::Full {
+            path: path.to_owned(),
+            needed: len,
+            free: found.free,
+        }),
         _ => Ok(()),
     }
 }

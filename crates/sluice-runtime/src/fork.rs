@@ -8,7 +8,7 @@ use crate::clock::now_ns;
 use crate::control::start as start_control;
 use crate::descriptors::with_all_numbers;
 use crate::engine::{Engine, kind};
-use crate::error::{StartError, no_descriptor, os};
+use crate::error::{StartError, os};
 use crate::files;
 use crate::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
@@ -188,7 +188,7 @@ impl Core {
     /// Opens for the child what its parent has, and keeps none of the parent's.
     fn renew(&mut self, engine: &Engine) -> Result<(), StartError> {
         let session = &engine.session;
-        let uffd = Uffd::open(kind(session.trap)).map_err(no_descriptor)?;
+        let uffd = Uffd::open(kind(session.trap)).map_err(StartError::Descriptor)?;
         self.register(engine, &uffd)?;
         self.plug_holes();
         self.keep_from_children();

@@ -66,12 +66,12 @@ impl Hold {
     /// Locks the directory. The child of a fork does so anew, and gives up what it inherited.
     pub fn take(&self, dir: &Path) -> Result<(), StartError> {
         let path = dir.join(LOCK_FILE);
-        let file = open_regular(&path, true, None).map_err(|e| failed(&path, &e))?;
+        let file = open_regular(&path, true, None).map_err(|e| failed(&path, e))?;
         let is_held = file.try_lock_shared().is_ok();
-        let found = file.metadata().map_err(|e| failed(&path, &e))?;
+        let found = file.metadata().map_err(|e| failed(&path, e))?;
         if !is_held || found.nlink() == 0 {
-            let why = "the session has ended and is being removed";
-            return Err(StartError(format!("{}: {why}", dir.display())));
+            let dir = dir.to_owned();
+            return Err(StartError::Ended { dir });
         }
         // SAFETY: an open descriptor, no pointers. The lock belongs to both numbers.
         let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOCK_FD) };

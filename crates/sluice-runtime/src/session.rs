@@ -1,5 +1,6 @@
 //! What `sluice run` tells the library: a text file of `key=value` lines in the session directory.
 
+use crate::error::SessionError;
 use crate::hold::Hold;
 use sluice_model::DeviceConfig;
 use sluice_region::{check_trusted, create_private, open_folder, open_regular};
@@ -60,16 +61,6 @@ pub struct Session {
     pub hold: Hold,
 }
 
-/// Why a session cannot be used.
-#[derive(Debug)]
-pub struct SessionError(pub String);
-
-impl std::fmt::Display for SessionError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl Session {
     /// Threads that the runtime has once all are started: the service thread of event mode, its
     /// handlers, and the server of the control ring.
@@ -92,7 +83,7 @@ impl Session {
             let mut text = String::new();
             file.read_to_string(&mut text).map(|_| text)
         };
-        let text = read().map_err(|e: std::io::Error| cannot("read", &path, &e))?;
+        let text = read().map_err(|e: std::io::Error| cannot("read", &path, e))?;
         Session::parse(dir, &text)
     }
 
@@ -104,7 +95,7 @@ impl Session {
         let path = self.dir.join(sluice_abi::SESSION_FILE);
         let text = self.to_text(&self.device.raw().to_pairs());
         let written = create_private(&path).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|e| cannot("write", &path, &e))
+        written.map_err(|e| cannot("write", &path, e))
     }
 
     /// Notes in a session's directory why the library refused it, for the command that made it.
@@ -121,27 +112,25 @@ impl Session {
             .lines()
             .find_map(|line| line.strip_prefix("live.build="));
         if build != Some(BUILD) {
-            return Err(SessionError(format!(
-                "this preload library is of build {BUILD} and the command of build {}; build both \
-                 from the same sources (`cargo build --release`)",
-                build.unwrap_or("none").escape_debug()
-            )));
+            return Err(SessionError::Build {
+                library: BUILD,
+                command: build.unwrap_or("none").to_owned(),
+            });
         }
         let mut raw = DeviceConfig::builder();
         let mut live = Lines::default();
         for line in text.lines().filter(|l| !l.is_empty()) {
-            let (key, value) = line.split_once('=').ok_or_else(|| without_equals(line))?;
+            let pair = line.split_once('=');
+            let (key, value) = pair.ok_or_else(|| SessionError::NoValue(line.to_owned()))?;
             let bytes = decode(value);
             let value = String::from_utf8_lossy(&bytes);
             match key.strip_prefix("live.") {
                 Some("place") => live.place = Some(place(&bytes)?),
                 Some(key) => live.set(key, &value)?,
-                None => raw
-                    .set(key, &value)
-                    .map_err(|e| SessionError(e.to_string()))?,
+                None => raw.set(key, &value)?,
             }
         }
-        let device = DeviceConfig::new(&raw).map_err(|e| SessionError(e.to_string()))?;
+        let device = DeviceConfig::new(&raw)?;
         Ok(Session {
             dir: dir.to_path_buf(),
             seed: live.seed,
@@ -221,24 +210,20 @@ fn decode(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn without_equals(line: &str) -> SessionError {
-    let line = line.escape_debug();
-    SessionError(format!("session line without '=': {line}"))
-}
-
 fn place(value: &[u8]) -> Result<Place, SessionError> {
     match value.strip_prefix(DAX.as_bytes()) {
         _ if value == b"heap" => Ok(Place::Heap),
         Some(path) => Ok(Place::Dax(OsStr::from_bytes(path).into())),
-        None => Err(SessionError(format!(
-            "bad session value live.place={}",
-            encode(value)
-        ))),
+        None => Err(SessionError::BadValue {
+            key: "place".to_owned(),
+            value: encode(value),
+        }),
     }
 }
 
-fn cannot(what: &str, path: &Path, e: &std::io::Error) -> SessionError {
-    SessionError(format!("cannot {what} {}: {e}", path.display()))
+fn cannot(what: &'static str, path: &Path, source: std::io::Error) -> SessionError {
+    let path = path.to_owned();
+    SessionError::File { what, path, source }
 }
 
 #[derive(Default)]
@@ -256,9 +241,9 @@ struct Lines {
 
 impl Lines {
     fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
-        let bad = || {
-            let (key, value) = (key.escape_debug(), value.escape_debug());
-            SessionError(format!("bad session value live.{key}={value}"))
+        let bad = || SessionError::BadValue {
+            key: key.to_owned(),
+            value: value.escape_debug().to_string(),
         };
         let number = || value.parse::<u64>().map_err(|_| bad());
         match (key, value) {
@@ -291,7 +276,9 @@ mod tests {
             ("live.build=0.1.0+1\nlive.seed=7\n", "0.1.0+1"),
             ("live.seed=7\nlive.unheard=of\n", "none"),
         ] {
-            let refused = Session::parse(Path::new("/"), text).unwrap_err().0;
+            let refused = Session::parse(Path::new("/"), text)
+                .unwrap_err()
+                .to_string();
             assert!(refused.contains(BUILD), "{refused}");
             assert!(refused.contains(&format!("build {build};")), "{refused}");
         }
