@@ -4,7 +4,7 @@
 //! an [`Artifact`] wherever one is known to differ. [`NoArtifact`] differs nowhere, and since its
 //! answers are constants, a host that is built with it holds nothing of all this.
 
-use super::config::RunLength;
+use super::length::RunLength;
 use sluice_model::Device;
 use sluice_units::{Bytes, Lpn, Ps, Ratio};
 

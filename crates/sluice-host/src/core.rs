@@ -8,7 +8,6 @@
 
 use super::artifact::Artifact;
 use super::config::Cpu;
-use super::flush::Sent;
 use super::memory::Memory;
 use super::miss::{Miss, Misses};
 use super::sched::Thread;
@@ -19,6 +18,14 @@ use super::tags::{DIRTY, PENDING, Tags};
 use super::tlb::TlbTags;
 use super::window::{EMPTY, NOBODY, SLOTS, Slot, UNKNOWN};
 use sluice_units::Ps;
+
+/// A line on its way to memory.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    pub line: u32,
+    /// Whether the core had written it; if not, the L3 may have it as written.
+    pub dirty: bool,
+}
 
 /// What stopped a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use super::artifact::Artifact;
 use super::core::Core;
+use super::phase::Mark;
 use super::stats::{CoreTime, HostStats, LevelStats, Sample};
 use super::system::Host;
 use sluice_units::Ps;
@@ -27,7 +28,26 @@ impl<A: Artifact> Host<'_, A> {
         self.device_began = *self.memory.device().stats();
         (self.switches, self.shootdowns) = (0, 0);
         self.sampled = self.totals();
-        self.forget_phases();
+        // In the midst of a phase unless nothing has happened yet.
+        let begins = self.now == Ps::ZERO;
+        self.phase.forget(begins.then(|| self.mark()));
+    }
+
+    /// All threads are at a barrier, or have ended: a phase is over, and the next begins.
+    pub(super) fn end_phase(&mut self) {
+        self.phase.end(self.mark(), self.program.phase());
+    }
+
+    /// Counters that phases are measured by.
+    fn mark(&self) -> Mark {
+        let device = self.memory.device().stats();
+        Mark {
+            at: self.now,
+            instructions: self.totals().instructions,
+            requests: self.memory.stats().requests,
+            hits: device.hits,
+            misses: device.misses + device.mshr_merges,
+        }
     }
 
     /// Ends stretches of the timeline that are over.

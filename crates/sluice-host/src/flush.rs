@@ -1,7 +1,7 @@
 //! Lines that a program sends to memory, and waits for (`clwb`, `sfence`).
 
 use super::artifact::Artifact;
-use super::core::{Core, Pause};
+use super::core::{Core, Pause, Sent};
 use super::system::Host;
 use super::tags::{DIRTY, PENDING, Tags, line_of};
 use super::window::UNKNOWN;
@@ -9,14 +9,6 @@ use sluice_units::Ps;
 
 /// Lines of a core on their way to memory at once. A flush more waits at retirement.
 const FLUSHES_MAX: u32 = 1024;
-
-/// A line on its way to memory.
-#[derive(Clone, Copy)]
-pub(super) struct Sent {
-    line: u32,
-    /// Whether the core had written it; if not, the L3 may have it as written.
-    dirty: bool,
-}
 
 impl<A: Artifact> Core<A> {
     /// Sends a line to memory, from the L2 on at a later event. It stays in the caches.

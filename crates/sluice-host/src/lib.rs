@@ -15,6 +15,7 @@ mod count;
 mod fill;
 mod flush;
 mod l3;
+mod length;
 mod memory;
 mod miss;
 mod params;
@@ -33,8 +34,9 @@ pub use artifact::{Artifact, Before, MissNumber, NoArtifact};
 pub use caches::{CacheSize, Caches};
 pub use config::{
     Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration,
-    MigrationPolicy, RunLength, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
+    MigrationPolicy, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
+pub use length::RunLength;
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;
 pub use stats::{

@@ -1,6 +1,6 @@
 //! Misses of a core's L2 that are under way.
 
-use super::window::{NOBODY, SLOTS, UNKNOWN};
+use super::window::{NO_MISS, NOBODY, SLOTS, UNKNOWN};
 use sluice_units::Ps;
 use std::collections::VecDeque;
 
@@ -10,8 +10,6 @@ const MISSES: u32 = 4096;
 pub(super) const STORES_MAX: u64 = MISSES as u64 - SLOTS;
 /// Lines that can be looked up: as many sets of one.
 const KNOWN: usize = 4096;
-/// No miss.
-pub(super) const NO_MISS: u32 = u32::MAX;
 
 /// A line that the core has asked for.
 #[derive(Clone, Copy)]

@@ -1,19 +1,17 @@
 //! The phases of a program, each measured for itself.
 
-use super::artifact::Artifact;
 use super::stats::{PhaseStats, Requests};
 use super::stream::Program;
-use super::system::Host;
 use sluice_units::Ps;
 
 /// Counters when a phase began.
 #[derive(Clone, Copy, Default)]
-struct Mark {
-    at: Ps,
-    instructions: u64,
-    requests: Requests,
-    hits: u64,
-    misses: u64,
+pub(super) struct Mark {
+    pub at: Ps,
+    pub instructions: u64,
+    pub requests: Requests,
+    pub hits: u64,
+    pub misses: u64,
 }
 
 pub(super) struct Phase {
@@ -33,23 +31,18 @@ impl Phase {
             mark: Some(Mark::default()),
         }
     }
-}
 
-impl<A: Artifact> Host<'_, A> {
-    /// Counting begins here, in the midst of a phase unless nothing has happened yet.
-    pub(super) fn forget_phases(&mut self) {
-        self.phase.told.fill(PhaseStats::default());
-        let begins = self.now == Ps::ZERO;
-        self.phase.mark = begins.then(|| self.mark());
+    /// Counting begins here: at a phase's beginning, with its counters, or in the midst of one.
+    pub fn forget(&mut self, mark: Option<Mark>) {
+        self.told.fill(PhaseStats::default());
+        self.mark = mark;
     }
 
-    /// All threads are at a barrier, or have ended: a phase is over, and the next begins.
-    pub(super) fn end_phase(&mut self) {
-        let mark = self.mark();
-        let begun = self.phase.mark.replace(mark);
-        let next = self.program.phase();
-        let ended = std::mem::replace(&mut self.phase.current, next);
-        let (Some(begun), Some(told)) = (begun, self.phase.told.get_mut(ended)) else {
+    /// A phase is over, and the `next` begins.
+    pub fn end(&mut self, mark: Mark, next: usize) {
+        let begun = self.mark.replace(mark);
+        let ended = std::mem::replace(&mut self.current, next);
+        let (Some(begun), Some(told)) = (begun, self.told.get_mut(ended)) else {
             return;
         };
         let time = mark.at - begun.at;
@@ -64,16 +57,5 @@ impl<A: Artifact> Host<'_, A> {
         told.cache_misses += mark.misses - begun.misses;
         let between = mark.requests.since(&begun.requests);
         told.requests.add(&between);
-    }
-
-    fn mark(&self) -> Mark {
-        let device = self.memory.device().stats();
-        Mark {
-            at: self.now,
-            instructions: self.totals().instructions,
-            requests: self.memory.stats().requests,
-            hits: device.hits,
-            misses: device.misses + device.mshr_merges,
-        }
     }
 }

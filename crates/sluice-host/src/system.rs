@@ -1,10 +1,10 @@
 //! The event loop of a host.
 
 use super::artifact::{Artifact, NoArtifact};
-use super::config::{HostConfig, RunLength, Start};
-use super::core::{Core, Pause};
-use super::flush::Sent;
+use super::config::{HostConfig, Start};
+use super::core::{Core, Pause, Sent};
 use super::l3::{Found, SharedCache};
+use super::length::RunLength;
 use super::memory::Memory;
 use super::phase::Phase;
 use super::sched::Scheduler;

@@ -1,6 +1,5 @@
 //! The reorder window's entries.
 
-use super::miss::NO_MISS;
 use super::stream::MemOp;
 
 /// Entries of the ring of instructions in the window: each stands for at least one, so that this
@@ -8,6 +7,8 @@ use super::stream::MemOp;
 pub(super) const SLOTS: u64 = 1024;
 /// A time that is not known yet.
 pub(super) const UNKNOWN: u64 = u64::MAX;
+/// No miss.
+pub(super) const NO_MISS: u32 = u32::MAX;
 /// No slot.
 pub(super) const NOBODY: u16 = u16::MAX;
 

@@ -3,6 +3,7 @@
 mod errors;
 mod fabric;
 mod policy;
+mod python;
 mod system;
 mod trace;
 
@@ -10,6 +11,7 @@ use policy::{PyPolicy, Raised};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use python::{detached, texts};
 use serde::Serialize;
 use sluice_config::HOST_PARAMS;
 use sluice_driver::Visibility;
@@ -17,7 +19,6 @@ use sluice_model::cache::Space;
 use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
 use sluice_net::{FABRIC_PARAMS, Length};
 use sluice_results::{PolicyMisses, Replay, SimResult, to_json};
-use std::cell::RefCell;
 use std::time::Instant;
 
 /// The native half of the Python package `sluice`.
@@ -333,27 +334,6 @@ mod _core {
     }
 }
 
-/// Runs `work` without the interpreter's lock; it asks now and then whether Ctrl-C was pressed.
-fn detached<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send,
-) -> PyResult<T> {
-    let (result, signal) = py.detach(|| {
-        let signal = RefCell::new(None);
-        let stop = || {
-            let raised = Python::attach(|py| py.check_signals()).err();
-            let stop = raised.is_some();
-            if stop {
-                signal.replace(raised);
-            }
-            stop
-        };
-        let result = work(&stop);
-        (result, signal.into_inner())
-    });
-    signal.map_or(Ok(result), Err)
-}
-
 fn check_pages(py: Python<'_>, config: &DeviceConfig, pages: &[u32]) -> PyResult<()> {
     let beyond = pages.iter().find(|page| **page >= config.pages);
     beyond.map_or(Ok(()), |page| {
@@ -445,14 +425,6 @@ fn dict_of<'py>(py: Python<'py>, result: &impl Serialize) -> PyResult<Bound<'py,
 
 fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.call_method1("loads", (text,))
-}
-
-fn texts<'py>(py: Python<'py>, pairs: &[(&str, &str)]) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, text) in pairs {
-        dict.set_item(name, text)?;
-    }
-    Ok(dict)
 }
 
 /// The settings of a device with `overrides`, not yet checked against each other.

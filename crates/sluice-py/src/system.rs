@@ -1,6 +1,7 @@
 //! Simulated hosts.
 
-use crate::{detached, errors, texts};
+use crate::errors;
+use crate::python::{detached, texts};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::System;

@@ -1,6 +1,7 @@
 //! Trace files, as records that NumPy takes as they are.
 
-use crate::{detached, errors};
+use crate::errors;
+use crate::python::detached;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sluice_trace::{Error, Reader};

@@ -1,11 +1,9 @@
 //! What a simulated device did, as parts of a result. Counters are those of the device, or of a
 //! part of its life.
 
+use crate::units::PS_PER_NS;
 use sluice_model::{Device, Stats};
 use sluice_results::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
-
-pub(crate) const PS_PER_NS: f64 = 1e3;
-pub(crate) const PS_PER_S: f64 = 1e12;
 
 /// Where the accesses that the device saw were served, each once.
 pub(crate) fn served(stats: &Stats) -> Served {

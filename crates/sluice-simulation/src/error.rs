@@ -1,6 +1,7 @@
-//! Why a simulation of a system ends without a result.
+//! Why a simulation of a system or a fabric ends without a result.
 
 use sluice_model::{ConfigError, DeviceError};
+use sluice_net::{Deadlock, FabricError};
 use sluice_units::Bytes;
 
 /// Why a system could not run its program.
@@ -41,4 +42,34 @@ pub enum SystemError {
         /// The first difference.
         source: sluice_kernels::Mismatch,
     },
+}
+
+/// Why a fabric could not run to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FabricRunError {
+    /// It cannot be.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// It stopped by itself.
+    #[error(transparent)]
+    Deadlock(#[from] Deadlock),
+    /// What is replayed needs more memory than there is.
+    #[error(
+        "workload: {workload} needs {needed} (--spread {spread}), but the requesters reach \
+         {reach}; give more endpoints or a larger endpoint.capacity, or a larger --scale"
+    )]
+    TooLarge {
+        /// What is replayed.
+        workload: String,
+        /// How it goes to the requesters.
+        spread: &'static str,
+        /// Memory that they need.
+        needed: Bytes,
+        /// Memory that each reaches.
+        reach: Bytes,
+    },
+    /// Nobody asks for anything.
+    #[error("{0}")]
+    Nothing(&'static str),
 }

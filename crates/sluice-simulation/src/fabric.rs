@@ -1,17 +1,18 @@
 //! A fabric that runs, and its result.
 
-use crate::device::{PS_PER_NS, PS_PER_S};
+use crate::error::FabricRunError;
 use crate::recorded::{Recorded, Windows, mix_degree};
+use crate::units::{PS_PER_NS, PS_PER_S, mb_s};
 use sluice_net::{
-    Deadlock, Fabric, FabricConfig, FabricError, FabricSpec, HopStats, Length, LinkId, Part,
-    RequesterId, RequesterStats, Vcs, Vppb,
+    Fabric, FabricConfig, FabricSpec, HopStats, Length, LinkId, Part, RequesterId, RequesterStats,
+    Vcs, Vppb,
 };
 use sluice_results::{
     Bottleneck, Coherence, FabricFigures, FabricKind, FabricParts, FabricResult, HopGroup, Hops,
     LinkUse, Nodes, RequesterUse, Schema, VcsUse, VppbUse, settings, version,
 };
 use sluice_stats::share;
-use sluice_units::{Bytes, Ps};
+use sluice_units::Ps;
 
 /// Hop counts up to this one have a place in the object even if no request had so many.
 const HOPS: usize = 16;
@@ -33,36 +34,6 @@ pub struct FabricPlan<'a> {
     pub replay: Option<&'a Recorded>,
     /// Requests of each stretch that is shown by itself; none are, if 0.
     pub window: u64,
-}
-
-/// Why a fabric could not run to its end.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FabricRunError {
-    /// It cannot be.
-    #[error(transparent)]
-    Fabric(#[from] FabricError),
-    /// It stopped by itself.
-    #[error(transparent)]
-    Deadlock(#[from] Deadlock),
-    /// What is replayed needs more memory than there is.
-    #[error(
-        "workload: {workload} needs {needed} (--spread {spread}), but the requesters reach \
-         {reach}; give more endpoints or a larger endpoint.capacity, or a larger --scale"
-    )]
-    TooLarge {
-        /// What is replayed.
-        workload: String,
-        /// How it goes to the requesters.
-        spread: &'static str,
-        /// Memory that they need.
-        needed: Bytes,
-        /// Memory that each reaches.
-        reach: Bytes,
-    },
-    /// Nobody asks for anything.
-    #[error("{0}")]
-    Nothing(&'static str),
 }
 
 impl FabricPlan<'_> {
@@ -155,11 +126,6 @@ pub fn fabric_figures(fabric: &Fabric, config: &FabricConfig) -> FabricFigures {
 
 fn ns(time: Ps) -> f64 {
     time.0 as f64 / PS_PER_NS
-}
-
-/// Bytes in a picosecond are TB in a second.
-pub(crate) fn mb_s(bytes: u64, time: Ps) -> Option<f64> {
-    share(bytes, time.0).map(|tb_s| tb_s * 1e6)
 }
 
 /// Something for each part.

@@ -7,9 +7,10 @@ mod recorded;
 mod replay;
 mod simulation;
 mod system;
+mod units;
 
-pub use error::SystemError;
-pub use fabric::{FabricPlan, FabricRunError, fabric_figures};
+pub use error::{FabricRunError, SystemError};
+pub use fabric::{FabricPlan, fabric_figures};
 pub use recorded::Recorded;
 pub use replay::TracePlan;
 pub use simulation::{Plan, STOP_EVERY, visible};

@@ -1,7 +1,7 @@
 //! Recordings that requesters of a fabric replay, and stretches of a run.
 
-use crate::device::PS_PER_NS;
-use crate::fabric::{FabricRunError, mb_s};
+use crate::error::FabricRunError;
+use crate::units::{PS_PER_NS, mb_s};
 use sluice_driver::recording::{Recording, SpreadInfo};
 use sluice_net::{Completed, Fabric, FabricConfig, RequesterId};
 use sluice_units::Ps;

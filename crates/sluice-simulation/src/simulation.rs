@@ -1,6 +1,7 @@
 //! A workload on a simulated device, and its result.
 
-use crate::device::{PS_PER_S, flash, lines, served, write_log};
+use crate::device::{flash, lines, served, write_log};
+use crate::units::PS_PER_S;
 use sluice_driver::{Access, Options, SimResult as Run, Visibility};
 use sluice_model::{Device, DeviceConfig, DeviceError};
 use sluice_results::{

@@ -1,7 +1,8 @@
 //! A program on a simulated host with its device, and its result.
 
 use crate::SystemError;
-use crate::device::{PS_PER_NS, PS_PER_S, flash, lines, served, write_log};
+use crate::device::{flash, lines, served, write_log};
+use crate::units::{PS_PER_NS, PS_PER_S};
 use sluice_config::System;
 use sluice_host::{
     HostConfig, HostStats, LevelStats, MEMORY_MAX, Migration, PhaseStats, RunLength, Sample,

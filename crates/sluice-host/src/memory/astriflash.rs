@@ -2,7 +2,8 @@
 //! pages, and a switch of user-level threads at each of its misses.
 
 use super::Answer;
-use super::bus::{Bus, Fetched, LINES};
+use super::bus::{Bus, Fetched};
+use super::versions::LINES;
 use crate::config;
 use sluice_model::Op;
 use sluice_units::{PAGE_BYTES, Ps};

@@ -1,7 +1,7 @@
 //! The promotion look-aside buffer in the root complex: pages on their way to host memory
 //! (SkyByte section III-C, and section IV for huge pages).
 
-use super::bus::LINES;
+use super::versions::LINES;
 use sluice_units::Ps;
 
 /// Chunks of 4 KiB in a huge page.

@@ -1,7 +1,7 @@
 //! What every placement of pages works with: host memory, the link, the device, and the counting.
 
 use super::link::Link;
-use super::versions::Versions;
+use super::versions::{LINES, Versions};
 use super::writes::HeldWrites;
 use super::{Answer, Moved};
 use crate::artifact::Artifact;
@@ -12,9 +12,6 @@ use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, Served
 use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// Lines of a page.
-pub(super) const LINES: u64 = PAGE_BYTES / LINE_BYTES;
 
 pub(super) struct Bus {
     dram: HostMemory,

@@ -4,6 +4,7 @@ mod adaptive;
 mod astriflash;
 mod buffer;
 mod bus;
+mod frames;
 mod link;
 mod pages;
 mod reclaim;

@@ -1,9 +1,10 @@
 //! Pages on the device and in host memory: the page table, the frames, and what a page in host
 //! memory does.
 
-use super::bus::{Bus, LINES};
-use super::reclaim::{Lists, Reclaim};
+use super::bus::Bus;
+use super::frames::{Frame, Lists, Reclaim};
 use super::sets::Sets;
+use super::versions::LINES;
 use super::{Answer, Moved};
 use crate::artifact::Artifact;
 use sluice_events::Wheel;
@@ -21,22 +22,6 @@ pub(super) enum Place {
 }
 
 const MOVING: u32 = 1 << 31;
-
-/// A frame of host memory. What it is for is the business of `lists` and `reclaim`.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Frame {
-    /// The entry of the page table that it belongs to.
-    pub unit: u32,
-    /// Whether flash does not have its contents.
-    pub dirty: bool,
-    /// The accessed bit: set by accesses that leave the processor.
-    pub referenced: bool,
-    /// Whether it is being copied back, and whether it was written meanwhile.
-    pub leaving: bool,
-    pub rewritten: bool,
-    /// When its contents are there.
-    pub ready_at: Ps,
-}
 
 /// What is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +120,7 @@ impl<A: Artifact> Tiers<A> {
         let units = pages.start.div_ceil(span) as u32..pages.end.div_ceil(span) as u32;
         let room = match &self.sets {
             Some(_) => self.frames.len() as u32,
-            None => self.free_frames().saturating_sub(self.reclaim.spare()),
+            None => self.free_frames().saturating_sub(self.reclaim.spare),
         };
         let first = units.start.max(units.end.saturating_sub(room));
         for unit in first..units.end {

@@ -1,83 +1,16 @@
-//! Which pages go back to the device, and how: two lists as Linux has them, and a copy in the
-//! background.
+//! How pages go back to the device: by a copy in the background.
 
-use super::bus::{Bus, LINES};
-use super::pages::{Due, Frame, Place, Tiers, pace};
+use super::bus::Bus;
+use super::frames::Frame;
+use super::pages::{Due, Place, Tiers, pace};
+use super::versions::LINES;
 use crate::artifact::Artifact;
 use sluice_model::Op;
 use sluice_units::Ps;
-use std::collections::VecDeque;
-
-/// The active and the inactive list. A page comes in as inactive, becomes active if it was
-/// accessed when its turn comes to leave, and inactive again when there are more active pages
-/// than inactive ones.
-pub(super) struct Lists {
-    /// Oldest first.
-    inactive: VecDeque<u32>,
-    active: VecDeque<u32>,
-}
-
-impl Lists {
-    pub fn new(frames: u32) -> Lists {
-        Lists {
-            inactive: VecDeque::with_capacity(frames as usize),
-            active: VecDeque::with_capacity(frames as usize),
-        }
-    }
-
-    /// A frame that has come in.
-    pub fn add(&mut self, frame: u32) {
-        self.inactive.push_back(frame);
-    }
-
-    /// Takes out the frame that leaves next: an inactive one that was not accessed.
-    pub fn victim(&mut self, frames: &mut [Frame]) -> Option<u32> {
-        // Each round clears an accessed bit, and nobody sets one meanwhile.
-        for _ in 0..=self.inactive.len() + self.active.len() {
-            while self.active.len() > self.inactive.len() {
-                let frame = self.active.pop_front()?;
-                frames[frame as usize].referenced = false;
-                self.add(frame);
-            }
-            let frame = self.inactive.pop_front()?;
-            if !std::mem::take(&mut frames[frame as usize].referenced) {
-                return Some(frame);
-            }
-            self.active.push_back(frame);
-        }
-        None
-    }
-}
 
 /// Pages that leave together, with one shootdown for those that need no copy: as in Linux
 /// (SWAP_CLUSTER_MAX).
 const BATCH: u32 = 32;
-
-/// Pages on their way back, one after the other.
-pub(super) struct Reclaim {
-    /// Frames to be kept free: at least the one that the next page needs.
-    spare: u32,
-    line: Ps,
-    leaving: VecDeque<u32>,
-    /// Pages of the first one that were copied.
-    copied: u64,
-}
-
-impl Reclaim {
-    pub fn new(spare: u32, line: Ps) -> Reclaim {
-        Reclaim {
-            spare: spare.max(1),
-            line,
-            leaving: VecDeque::new(),
-            copied: 0,
-        }
-    }
-
-    /// Frames that it keeps free.
-    pub fn spare(&self) -> u32 {
-        self.spare
-    }
-}
 
 impl<A: Artifact> Tiers<A> {
     /// If too few frames are free or will be, sends pages back: a batch, or as many as it takes.

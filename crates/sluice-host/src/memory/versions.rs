@@ -3,9 +3,11 @@
 //! Kept if the host is checked, empty and never looked at otherwise. It is told what happens to
 //! which copy, and knows nothing of where a page is held to be.
 
-use super::bus::LINES;
 use sluice_units::{LINE_BYTES, PAGE_BYTES};
 use std::collections::BTreeMap;
+
+/// Lines of a page.
+pub(super) const LINES: u64 = PAGE_BYTES / LINE_BYTES;
 
 type Page = [u32; LINES as usize];
 

@@ -5,7 +5,6 @@
 
 use super::super::{Arena, Array, Recorder};
 use super::net::{BOTTOM, DENSE, DIM, FEATURES, MOST, PAIRS, TABLES, TOP, TOP_IN, VECTORS};
-use super::update::ENTRY_BYTES;
 use super::{PARTS, batch};
 use std::ops::Range;
 
@@ -18,6 +17,8 @@ pub(super) const LINE: u64 = 64;
 /// Floats of a vector.
 const LANES: u64 = 16;
 pub(super) const ROW_BYTES: u64 = 4 * DIM as u64;
+/// An entry of the list that is sorted: number of the row, place of its values.
+pub(super) const ENTRY_BYTES: u64 = 16;
 
 /// Dense features, label, and for each table where its rows begin and their numbers, which are
 /// integers of 64 bits in DLRM.

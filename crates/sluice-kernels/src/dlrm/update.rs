@@ -17,12 +17,10 @@
 
 use super::super::Recorder;
 use super::net::{DIM, Row, add};
-use super::tell::{COPY, LINE, Places, ROW_BYTES, loads};
+use super::tell::{COPY, ENTRY_BYTES, LINE, Places, ROW_BYTES, loads};
 use super::{BLOCK, Dlrm, PARTS, RATE};
 use std::ops::Range;
 
-/// An entry of the list that is sorted: number of the row, place of its values.
-pub(super) const ENTRY_BYTES: u64 = 16;
 const LINE_ENTRIES: u64 = LINE / ENTRY_BYTES;
 /// Finding out whose the eight rows of a line of numbers are: load, multiply, shift, compare, mask.
 const OWNERS: u32 = 8;

@@ -1,8 +1,9 @@
 //! The rows, and the databases at the start (TPC-C 4.3.3, and N-Store's numbers).
 
 use super::index::Index as Tree;
-use super::layout::{DATABASES, DISTRICTS, LINES_TWICE, Layout, Sizes};
+use super::layout::{DISTRICTS, LINES_TWICE, Layout, Sizes};
 use super::rows::Rows;
+use super::table::DATABASES;
 use sluice_units::Rng;
 
 /// Money in cents.

@@ -2,19 +2,16 @@
 
 use super::super::{Arena, Array};
 use super::index::{self, NODE_LINES};
-use super::rows::Table;
 use super::shape::{
     CUSTOMER, DISTRICT, HISTORY, ITEM, LINE, NEW_ORDER, ORDER_LINE, ORDERS, SHAPES, STOCK, Shape,
     WAREHOUSE,
 };
+use super::table::{DATABASES, Table};
 use sluice_units::Rng;
 
 /// SkyByte Table I, in bytes. It is the pool that N-Store maps, of 16 GiB in the artifact: its
 /// allocator wrote its last line (output/warmup_traces), and hardly more than 1 GiB was ever used.
 const FOOTPRINT: u64 = 15_770_000_000;
-/// N-Store has a database for each executor, and its table of pointers room for seven of TPC-C's.
-/// The artifact's lists have seven threads' heaps, and the pool as long as seven databases are.
-pub const DATABASES: u64 = 7;
 /// Rows of a database, which is one warehouse (N-Store's `tpcc_benchmark.h`).
 const ITEMS: u64 = 1_000;
 const CUSTOMERS: u64 = 3_000;

@@ -24,18 +24,19 @@ mod index;
 mod layout;
 mod rows;
 mod shape;
+mod table;
 mod txn;
 
 use super::{Kernel, KernelInfo, KernelOptions, Recorder};
 use crate::Mismatch;
 use data::Data;
 use engine::{Own, Session};
-pub use layout::DATABASES;
 use layout::Layout;
 use sluice_host::{Instr, Program, Step};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 use std::sync::Arc;
+pub use table::DATABASES;
 
 /// Transactions of each database in a round, and of all.
 const EACH: u64 = 146;

@@ -7,63 +7,12 @@
 //! N-Store's pool, 728 are one stretch at its end that no run before touched, and 5,051 of the
 //! others have no neighbour.
 
-use super::super::{Arena, Array};
-use super::index::NODE_LINES;
-use super::layout::{DATABASES, DISTRICTS, Layout, Sizes};
-use super::shape::LINE;
+use super::super::Array;
+use super::layout::{DISTRICTS, Layout, Sizes};
+use super::table::Table;
 
 /// A row that has no place yet.
 const NOWHERE: u32 = u32::MAX;
-const NODE_BYTES: u64 = NODE_LINES * LINE;
-
-/// Rows of the start: the first of every database, then the second of every one.
-#[derive(Clone, Copy)]
-pub(super) struct Table {
-    base: u64,
-    /// Rows of a database.
-    rows: u64,
-    /// Bytes of a row and what lies behind it.
-    bytes: u64,
-    /// After so many rows of each database comes a node for each.
-    per: u64,
-}
-
-impl Table {
-    /// A table of `rows` in each database, and `nodes` between them.
-    pub(super) fn new(arena: &mut Arena, rows: u64, bytes: u64, nodes: u64) -> Table {
-        let per = (rows / nodes.max(1)).max(1);
-        // A few rows have more than one node each.
-        let between = rows.div_ceil(per).max(nodes);
-        let all = rows * bytes + between * NODE_BYTES;
-        Table {
-            base: arena.array(DATABASES, all).at(0),
-            rows,
-            bytes,
-            per,
-        }
-    }
-
-    /// A row; those of a database follow each other.
-    pub(super) fn at(&self, row: u64) -> u64 {
-        let (database, row) = (row / self.rows, row % self.rows);
-        let nodes = row / self.per * DATABASES * NODE_BYTES;
-        self.base + (row * DATABASES + database) * self.bytes + nodes
-    }
-
-    /// A node of a database.
-    pub(super) fn node(&self, database: u64, node: u64) -> u64 {
-        let rows = ((node + 1) * self.per).min(self.rows) * DATABASES * self.bytes;
-        self.base + rows + (node * DATABASES + database) * NODE_BYTES
-    }
-
-    /// Another row behind each.
-    pub(super) fn behind(&self, bytes: u64) -> Table {
-        Table {
-            base: self.base + bytes,
-            ..*self
-        }
-    }
-}
 
 /// A table that grows: each district has places for rows, which it uses in turn. Some have rows
 /// at the start; the others get an address with their first row and keep it.
@@ -165,7 +114,8 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::super::data::Data;
-    use super::super::shape::{CUSTOMER, DISTRICT, ITEM, STOCK, WAREHOUSE};
+    use super::super::shape::{CUSTOMER, DISTRICT, ITEM, LINE, STOCK, WAREHOUSE};
+    use super::super::table::{DATABASES, NODE_BYTES};
     use super::*;
     use std::collections::BTreeMap;
 

@@ -1,48 +1,16 @@
 //! Which requester sees which memory at which address.
 
+use super::devices::Devices;
 use super::hierarchy::Reach;
 use super::nodes::Nodes;
 use super::wiring::valid;
-use crate::endpoint::EndpointSettings;
 use crate::error::FabricError;
-use crate::ids::{EndpointId, RequesterId};
-use crate::requester::{AddressMap, Logical, RequesterSettings};
+use crate::ids::RequesterId;
+use crate::requester::{AddressMap, RequesterSettings};
 use crate::spec::{FabricSpec, RangeSpec};
 use sluice_cxl::{GRANULARITIES, HomeAgent, WAYS, Window};
 use sluice_units::{Bytes, LINE_BYTES};
 use std::collections::BTreeMap;
-
-/// The logical devices of all endpoints.
-pub(super) struct Devices {
-    pub logical: Vec<Logical>,
-    pub sizes: Vec<Bytes>,
-    /// An endpoint of several logical devices has one name for each.
-    pub names: Vec<String>,
-}
-
-pub(super) fn devices(endpoints: &Nodes<EndpointSettings>) -> Devices {
-    let mut devices = Devices {
-        logical: Vec::new(),
-        sizes: Vec::new(),
-        names: Vec::new(),
-    };
-    for (endpoint, settings) in endpoints.settings.iter().enumerate() {
-        let name = &endpoints.names[endpoint];
-        for id in 0..settings.logical_devices {
-            devices.logical.push(Logical {
-                endpoint: EndpointId(endpoint as u32),
-                id: id as u8,
-                base: u64::from(id) * settings.each(),
-            });
-            devices.sizes.push(Bytes(settings.each()));
-            devices.names.push(match settings.logical_devices {
-                1 => name.clone(),
-                _ => format!("{name}.{id}"),
-            });
-        }
-    }
-    devices
-}
 
 /// What each requester finds at its addresses.
 pub(super) fn map(

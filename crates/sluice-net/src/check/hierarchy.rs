@@ -1,6 +1,6 @@
 //! Virtual hierarchies, and which host reaches which logical devices.
 
-use super::addresses::Devices;
+use super::devices::Devices;
 use super::wiring::{node, valid};
 use crate::error::FabricError;
 use crate::graph::{Graph, NodeKind};

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod coherence;
+mod devices;
 mod hierarchy;
 mod nodes;
 mod wiring;
@@ -28,7 +29,7 @@ impl FabricConfig {
         let endpoints = nodes::endpoints(spec)?;
         let wiring = wiring::wire(spec, &requesters, &endpoints)?;
         let graph = wiring.graph;
-        let devices = addresses::devices(&endpoints);
+        let devices = devices::devices(&endpoints);
         let reach = hierarchy::reach(spec, &graph, &devices)?;
         let unreachable = |Unreachable { from, to }| FabricError::Disconnected {
             from: graph.name(from).to_owned(),

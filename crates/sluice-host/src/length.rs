@@ -1,0 +1,14 @@
+//! How long a simulation runs.
+
+use sluice_units::Ps;
+
+/// How long to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLength {
+    /// Instructions of all threads together before counting begins.
+    pub warmup: u64,
+    /// Instructions counted, of all threads together; `u64::MAX` for all until the end.
+    pub measured: u64,
+    /// Stretches of the timeline, if it is not 0: their length.
+    pub sample_every: Ps,
+}
