@@ -65,7 +65,7 @@ def _power(one: Judged, permuted: Sequence[Grids], noisy: Sequence[Grids],
     noise = sum(_holds(_again(one.claim, world)) for world in noisy), len(noisy)
     no_effect = None if alike is None else _holds(_again(one.claim, alike))
     # What was chosen so that the claim holds could not have come out otherwise.
-    word = NOTHING if one.claim.fitted else _word(labels, noise, no_effect)
+    word = NOTHING if one.claim.fitted else _word(one, labels, noise, no_effect)
     return Power(word, labels, noise, no_effect)
 
 
@@ -82,15 +82,18 @@ def _holds(judged: Judged | None) -> bool:
 
 
 def _shown(judged: Judged) -> object:
-    """What is compared. A permutation that changes none of it is no test of the claim."""
-    return [(one.where, one.ours, one.excess) for one in judged.findings], \
+    """What is compared, wherever. A permutation that changes none of it, or only the names of the
+    places at which the same is compared, is no test of the claim."""
+    return sorted(repr((one.published, one.ours, one.excess)) for one in judged.findings), \
         [value for _, value, _ in judged.reasons], judged.outcome
 
 
-def _word(labels: tuple[int, int], noise: tuple[int, int], no_effect: bool | None) -> str:
-    # Where no permutation changes anything, as with one value or a mean, noise decides alone.
-    counted = labels if labels[1] else noise
-    share, noisy = counted[0] / counted[1], noise[0] / noise[1]
+def _word(one: Judged, labels: tuple[int, int], noise: tuple[int, int],
+          no_effect: bool | None) -> str:
+    noisy = noise[0] / noise[1]
+    # The order as measured is one of the permutations: of two labels no claim can be strong. Where
+    # no other changes anything, as with one value or a mean, noise decides alone.
+    share = (labels[0] + _holds(one)) / (labels[1] + 1) if labels[1] else noisy
     if share == noisy == 1 and no_effect is not False:
         return NOTHING
     if share < _FEW and no_effect is not True:
