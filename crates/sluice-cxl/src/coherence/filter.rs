@@ -290,9 +290,16 @@ mod tests {
             "lifo" => idle.iter().max_by_key(|it| it.inserted),
             "lru" => idle.iter().min_by_key(|it| it.touched),
             "mru" => idle.iter().max_by_key(|it| it.touched),
-            "lfi" => idle
-                .iter()
-                .min_by_key(|it| (counts[it.line as usize], it.inserted)),
+            // From the newest on, the first that has the lowest count.
+            "lfi" => {
+                let mut newest = idle.clone();
+                newest.sort_by_key(|it| usize::MAX - it.inserted);
+                let lowest = newest.iter().map(|it| counts[it.line as usize]).min();
+                let first = newest
+                    .into_iter()
+                    .find(|it| Some(counts[it.line as usize]) == lowest);
+                return first.map(|it| (it.line, 1));
+            }
             _ => None,
         };
         if name != "block" {
