@@ -8,7 +8,7 @@ use sluice_model::DeviceConfig;
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
     /// Preset, or path to a device file ending in .toml
-    #[arg(long, value_name = "DEVICE", default_value = "cylon")]
+    #[arg(long, value_name = "DEVICE", default_value = sluice_config::DEFAULT)]
     pub device: String,
     /// Change one setting, such as cache.capacity=16MiB (see `sluice device show`)
     #[arg(long = "set", value_name = "KEY=VALUE")]

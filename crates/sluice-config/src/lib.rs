@@ -25,7 +25,7 @@ pub use fabric::{DescribedFabric, describe_fabric, parse_fabric};
 pub use fabrics::fabrics;
 pub use host::HOST_PARAMS;
 pub use in_line::{IN_LINE_HOST, begin_from_nothing, load_in_line};
-pub use presets::{Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
+pub use presets::{DEFAULT, Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
 pub use read::{Described, describe, load, parse};
 pub use system::{
     CheckedSystem, DescribedSystem, System, describe_system, load_system, parse_system,

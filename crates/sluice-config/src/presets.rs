@@ -53,10 +53,19 @@ pub fn presets() -> &'static [Preset] {
     PRESETS
 }
 
+/// The device of a command that names none.
+pub const DEFAULT: &str = "cxl-ssd";
+
 const PRESETS: &[Preset] = &[
     Preset {
+        name: DEFAULT,
+        meaning: "cylon with a controller as it is built: reads first, writes to idle dies",
+        toml: include_str!("../../../presets/devices/cxl-ssd.toml"),
+    },
+    Preset {
         name: "cylon",
-        meaning: "the device of the Cylon paper: 96 GiB of 40 us flash, 5 % FIFO cache",
+        meaning: "the device of the Cylon paper: 96 GiB of 40 us flash, 5 % FIFO cache, FEMU's \
+                  striping: slow behind caches of whole stripes, such as powers of two",
         toml: include_str!("../../../presets/devices/cylon.toml"),
     },
     Preset {

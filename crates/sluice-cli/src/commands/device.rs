@@ -17,7 +17,7 @@ pub enum DeviceCommand {
     /// Show every setting of a device, with its meaning and source
     Show {
         /// Preset, or path to a device file
-        #[arg(default_value = "cylon")]
+        #[arg(default_value = sluice_config::DEFAULT)]
         device: String,
         /// Print as JSON
         #[arg(long)]

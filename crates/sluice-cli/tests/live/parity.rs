@@ -53,7 +53,7 @@ impl Case<'_> {
     }
 
     fn config(&self) -> DeviceConfig {
-        let mut raw = sluice_config::load("cylon").expect("a preset");
+        let mut raw = sluice_config::load(sluice_config::DEFAULT).expect("a preset");
         for (key, value) in self.settings() {
             raw.set(key, value).expect("a setting");
         }

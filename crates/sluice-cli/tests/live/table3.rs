@@ -101,7 +101,7 @@ fn s3fifo_pass_by_pass_is_the_simulators() {
 
 /// Traps of each pass, the building one first.
 fn simulated_misses(policy: &str, stride: u64, before: &[u64], first: u64) -> Vec<u64> {
-    let mut raw = sluice_config::load("cylon").expect("a preset");
+    let mut raw = sluice_config::load(sluice_config::DEFAULT).expect("a preset");
     for (key, value) in [
         ("device.capacity", "1GiB"),
         ("cache.capacity", CACHE),

@@ -33,9 +33,10 @@ sluice_params::params! {
         allocation: Allocation {
             key: "ftl.allocation",
             default: "cwdp",
-            meaning: "the order in which writes go round channels, ways (chips), dies and planes, \
-                      the fastest first",
-            source: "assumed: channels first, so that consecutive pages are read together",
+            meaning: "where writes go: the order in which they go round channels, ways (chips), \
+                      dies and planes, the fastest first",
+            source: "assumed: channels first, so that consecutive pages are read together. Idle \
+                     dies: dynamic allocation, as in Hu et al., ICS 2011",
         }
         placement_by_host: bool {
             key: "ftl.placement",

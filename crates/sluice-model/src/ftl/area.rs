@@ -55,6 +55,8 @@ pub(super) struct Area {
     /// Per pool: lines where a program failed, to be emptied.
     pub failing: Option<Lists>,
     turn: Turn,
+    /// Whether a write goes to an idle die, wherever the turn is.
+    by_idle: bool,
     streams: u32,
     /// Whether the page's past, not the host, chooses its stream.
     pub by_heat: bool,
@@ -128,6 +130,7 @@ impl Area {
                 .may_fail
                 .then(|| Lists::new(failing.0 as u32, failing.1 as u32)),
             turn: Turn::default(),
+            by_idle: ftl.allocation.by_idle,
             streams: plan.streams,
             by_heat,
             read_only: false,
@@ -164,13 +167,13 @@ impl Area {
         if !keep {
             self.unmap(lpn);
         }
+        let writer = Writer::Host(stream);
         let asked = route.pool.filter(|pool| self.lines.has_room(*pool));
         io.stats.placements_missed += u64::from(route.pool.is_some() && asked.is_none());
         let pool = match asked {
             Some(pool) => pool,
-            None => self.pick(lpn),
+            None => self.pick(io, lpn, writer),
         };
-        let writer = Writer::Host(stream);
         loop {
             self.make_room(io, pool, writer, moved);
             let Some(place) = self.lines.append(pool, writer, 1) else {
@@ -192,11 +195,22 @@ impl Area {
         }
     }
 
-    /// The pool in turn. A page that is to be written over makes room for itself where it is.
-    fn pick(&mut self, lpn: Lpn) -> u32 {
+    /// The pool in turn, or the one that is idle soonest. A page that is to be written over makes room for itself where it is.
+    fn pick<F: Flash>(&mut self, io: &Io<F>, lpn: Lpn, writer: Writer) -> u32 {
+        let Area {
+            geometry, lines, ..
+        } = self;
         let own = self.map.place_of(lpn);
-        let own = own.map(|place| self.geometry.pool_of(self.geometry.line_of(place)));
-        let picked = self.turn.pick(&self.geometry, &self.lines).or(own);
+        let own = own.map(|place| geometry.pool_of(geometry.line_of(place)));
+        let picked = match self.by_idle {
+            false => self.turn.pick(geometry, lines),
+            true => self.turn.pick_idle(geometry, lines, io.now, |pool| {
+                let member = lines.next_page(pool, writer) % geometry.width;
+                let line = pool * geometry.lines_per_pool;
+                io.flash.idle_at(self.blocks.block_of(line, member))
+            }),
+        };
+        let picked = picked.or(own);
         picked.expect("the pools together hold every logical page")
     }
 

@@ -227,6 +227,11 @@ impl Lines {
         self.open[self.slot(pool, writer)].next == self.geometry.line_pages
     }
 
+    /// The number, within its line, of the page that the writer's next write goes to.
+    pub fn next_page(&self, pool: u32, writer: Writer) -> u32 {
+        self.geometry.line_pages - self.left(pool, writer)
+    }
+
     /// Takes the writer's next `count` pages, which fit, and makes them valid. The first one's
     /// place; `None` if a new line is needed and none is free.
     #[inline]

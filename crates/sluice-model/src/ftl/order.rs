@@ -19,13 +19,26 @@ enum Part {
     Plane,
 }
 
-/// One of [`ALLOCATIONS`].
+/// Beside [`ALLOCATIONS`]: the die with the least to do, instead of one in turn.
+const IDLE: Choice = Choice {
+    name: "idle",
+    meaning: "to the die that is done soonest with what it has been asked for; in the order of \
+              cwdp among those that are idle",
+};
+
+/// One of [`ALLOCATIONS`], or [`IDLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allocation([Part; 4]);
+pub struct Allocation {
+    order: [Part; 4],
+    /// Whether the order decides only between dies that are free equally soon.
+    pub by_idle: bool,
+}
 
 impl Typed for Allocation {
     fn of(value: &Value) -> Option<Allocation> {
-        let mut letters = ALLOCATIONS.get(value.index()?)?.bytes();
+        let index = value.index()?;
+        let by_idle = index == ALLOCATIONS.len();
+        let mut letters = ALLOCATIONS[if by_idle { 0 } else { index }].bytes();
         let part = |_| match letters.next()? {
             b'c' => Some(Part::Channel),
             b'w' => Some(Part::Way),
@@ -34,12 +47,16 @@ impl Typed for Allocation {
             other => unreachable!("{other} is no part of an allocation"),
         };
         let parts: Option<Vec<Part>> = (0..4).map(part).collect();
-        Some(Allocation(parts?.try_into().ok()?))
+        let order = parts?.try_into().ok()?;
+        Some(Allocation { order, by_idle })
     }
 }
 
 impl Declared for Allocation {
-    const KIND: Kind = Kind::Choice(|| Choice::plain(ALLOCATIONS));
+    const KIND: Kind = Kind::Choice(|| {
+        let orders = Choice::plain(ALLOCATIONS);
+        orders.into_iter().chain([IDLE]).collect()
+    });
 }
 
 /// The planes, by their number in the layout, in the order in which writes visit them.
@@ -59,7 +76,7 @@ pub(super) fn planes_in_order(settings: &Settings) -> Vec<u32> {
         Part::Die => nand.planes * nand.channels * nand.chips,
     };
     let mut planes = vec![0];
-    for part in settings.ftl.allocation.0 {
+    for part in settings.ftl.allocation.order {
         let before = std::mem::take(&mut planes);
         for turn in 0..count(part) {
             planes.extend(before.iter().map(|plane| plane + turn * step(part)));

@@ -2,6 +2,7 @@
 
 use super::geometry::Geometry;
 use super::lines::Lines;
+use sluice_units::Ps;
 
 /// The plane, in the order of allocation, that the next write goes to.
 #[derive(Default)]
@@ -21,14 +22,47 @@ impl Turn {
             first
         } else {
             let mut turn = (first + 1..geometry.pools).chain(0..first);
-            let pool = turn.find(|pool| lines.has_room(*pool))?;
-            self.next = pool * geometry.width;
-            pool
+            turn.find(|pool| lines.has_room(*pool))?
         };
+        self.take(pool, geometry);
+        Some(pool)
+    }
+
+    /// The pool that may take another valid page and is idle soonest, `now` at the earliest; of
+    /// several the next in turn.
+    pub fn pick_idle(
+        &mut self,
+        geometry: &Geometry,
+        lines: &Lines,
+        now: Ps,
+        idle_at: impl Fn(u32) -> Ps,
+    ) -> Option<u32> {
+        let first = self.next / geometry.width;
+        let turn = (first..geometry.pools).chain(0..first);
+        let mut best: Option<(Ps, u32)> = None;
+        for pool in turn.filter(|pool| lines.has_room(*pool)) {
+            let at = idle_at(pool).max(now);
+            if best.is_none_or(|(soonest, _)| at < soonest) {
+                best = Some((at, pool));
+            }
+            // No other one can be idle sooner.
+            if at == now {
+                break;
+            }
+        }
+        let (_, pool) = best?;
+        self.take(pool, geometry);
+        Some(pool)
+    }
+
+    /// A page goes to the pool; the next one to the plane after its own.
+    fn take(&mut self, pool: u32, geometry: &Geometry) {
+        if pool != self.next / geometry.width {
+            self.next = pool * geometry.width;
+        }
         self.next += 1;
         if self.next == geometry.pools * geometry.width {
             self.next = 0;
         }
-        Some(pool)
     }
 }

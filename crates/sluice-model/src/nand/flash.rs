@@ -85,7 +85,7 @@ pub(crate) trait Flash {
     /// Erases a block.
     fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock>;
 
-    /// When the block's die has done all that it was asked for.
+    /// About when the block's die has done all that it was asked for.
     fn idle_at(&self, block: u32) -> Ps;
 }
 

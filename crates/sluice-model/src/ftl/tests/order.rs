@@ -61,6 +61,29 @@ fn writes_follow_the_order_of_allocation() {
     }
 }
 
+/// Of several dies that are idle equally soon the next in turn is written.
+#[test]
+fn writes_go_to_the_die_that_is_idle_soonest() {
+    let settings = small(&[
+        ("nand.channels", "2"),
+        ("nand.dies", "3"),
+        ("nand.read", "10ps"),
+        ("nand.program", "100ps"),
+        ("ftl.allocation", "idle"),
+    ]);
+    let mut rig = Rig::new(&settings);
+    for (die, reads) in [(1, 5), (3, 2), (5, 3)] {
+        let ppn = die * rig.ftl.layout.pages_per_plane();
+        (0..reads).for_each(|_| _ = rig.flash.read(Ps::ZERO, ppn, Origin::Host));
+    }
+    let mut write = |lpn| {
+        rig.write(lpn).unwrap();
+        rig.plane_of(lpn).unwrap()
+    };
+    let written: Vec<u32> = (0..8).map(&mut write).collect();
+    assert_eq!(written, [0, 2, 4, 3, 5, 1, 2, 4]);
+}
+
 /// A device that was filled in order is laid out as if it had been written in order.
 #[test]
 fn home_is_where_writes_in_order_go() {
