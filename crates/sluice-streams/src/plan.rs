@@ -9,6 +9,8 @@ use crate::order::Order;
 pub const PASSES_MAX: usize = 64;
 /// Most threads of one run, for the same reason.
 pub const THREADS_MAX: usize = 64;
+/// Most threads of a stream of accesses that no program runs.
+pub const STREAMS_MAX: u64 = 4_096;
 const WORD: u64 = 8;
 
 /// The parameters of a chase, before they are checked.

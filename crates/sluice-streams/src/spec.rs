@@ -6,7 +6,7 @@ use sluice_units::{Bytes, LINE_BYTES, ParseUnitError, Ratio};
 use crate::access::{self, Cells, Draw, Stream};
 use crate::error::BadValue;
 use crate::order::Order;
-use crate::plan::{Parameters, Plan, THREADS_MAX, within};
+use crate::plan::{Parameters, Plan, STREAMS_MAX, within};
 use crate::zipf::YCSB_THETA;
 
 const SIZE: u64 = 64 << 20;
@@ -88,7 +88,7 @@ enum Kind {
 /// - `zipf:` the same with `theta=`, popular places spread over the memory.
 ///
 /// Every key has a default, that of `seed` is the one given here; `size` is per thread, and threads
-/// share no memory.
+/// share no memory. A chase has 64 threads at most, as the program, the others 4096.
 ///
 /// # Errors
 /// The first part that is wrong, with what would be accepted.
@@ -262,7 +262,7 @@ impl<'a> Keys<'a> {
             stride: self.bytes("stride", LINE_BYTES)?,
             threads: self.number("threads", 1)?,
         };
-        within("threads", cells.threads, THREADS_MAX as u64).map_err(|bad| self.bad(bad))?;
+        within("threads", cells.threads, STREAMS_MAX).map_err(|bad| self.bad(bad))?;
         if cells.stride == 0 {
             return Err(self.bad(BadValue::new("stride", 0, "at least 1 byte")));
         }
@@ -435,7 +435,8 @@ mod tests {
                 "stream:size=100",
                 "expected a positive multiple of the stride, 64B",
             ),
-            ("stream:threads=0", "expected a number from 1 to 64"),
+            ("stream:threads=0", "expected a number from 1 to 4096"),
+            ("chase:threads=65", "expected a number from 1 to 64"),
         ];
         for (text, part) in cases {
             let message = parse_spec(text, 1).unwrap_err().to_string();

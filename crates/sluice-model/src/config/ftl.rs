@@ -36,7 +36,8 @@ sluice_params::params! {
             meaning: "where writes go: the order in which they go round channels, ways (chips), \
                       dies and planes, the fastest first",
             source: "assumed: channels first, so that consecutive pages are read together. Idle \
-                     dies: dynamic allocation, as in Hu et al., ICS 2011",
+                     dies: dynamic allocation, as in Hu et al., ICS 2011. Home: MQSim's static \
+                     allocation (FAST 2018)",
         }
         placement_by_host: bool {
             key: "ftl.placement",

@@ -6,6 +6,7 @@ use super::gc::Collector;
 use super::geometry::{Blocks, Geometry};
 use super::lines::{Lines, State, Writer};
 use super::map::Map;
+use super::order::Rule;
 use super::precondition;
 use super::turn::Turn;
 use super::victim::GcSpace;
@@ -55,8 +56,7 @@ pub(super) struct Area {
     /// Per pool: lines where a program failed, to be emptied.
     pub failing: Option<Lists>,
     turn: Turn,
-    /// Whether a write goes to an idle die, wherever the turn is.
-    by_idle: bool,
+    rule: Rule,
     streams: u32,
     /// Whether the page's past, not the host, chooses its stream.
     pub by_heat: bool,
@@ -130,7 +130,7 @@ impl Area {
                 .may_fail
                 .then(|| Lists::new(failing.0 as u32, failing.1 as u32)),
             turn: Turn::default(),
-            by_idle: ftl.allocation.by_idle,
+            rule: ftl.allocation.rule,
             streams: plan.streams,
             by_heat,
             read_only: false,
@@ -195,16 +195,22 @@ impl Area {
         }
     }
 
-    /// The pool in turn, or the one that is idle soonest. A page that is to be written over makes room for itself where it is.
+    /// The pool that the rule says. A page that is to be written over makes room for itself where it is.
     fn pick<F: Flash>(&mut self, io: &Io<F>, lpn: Lpn, writer: Writer) -> u32 {
         let Area {
             geometry, lines, ..
         } = self;
         let own = self.map.place_of(lpn);
         let own = own.map(|place| geometry.pool_of(geometry.line_of(place)));
-        let picked = match self.by_idle {
-            false => self.turn.pick(geometry, lines),
-            true => self.turn.pick_idle(geometry, lines, io.now, |pool| {
+        let picked = match self.rule {
+            Rule::Turn => self.turn.pick(geometry, lines),
+            Rule::Home => {
+                let home = geometry.home_of(lpn);
+                let home = geometry.pool_of(geometry.line_of(home));
+                let home = Some(home).filter(|home| lines.has_room(*home));
+                home.or_else(|| self.turn.pick(geometry, lines))
+            }
+            Rule::Idle => self.turn.pick_idle(geometry, lines, io.now, |pool| {
                 let member = lines.next_page(pool, writer) % geometry.width;
                 let line = pool * geometry.lines_per_pool;
                 io.flash.idle_at(self.blocks.block_of(line, member))

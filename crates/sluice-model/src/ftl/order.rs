@@ -19,26 +19,53 @@ enum Part {
     Plane,
 }
 
-/// Beside [`ALLOCATIONS`]: the die with the least to do, instead of one in turn.
-const IDLE: Choice = Choice {
-    name: "idle",
-    meaning: "to the die that is done soonest with what it has been asked for; in the order of \
-              cwdp among those that are idle",
-};
+/// What may stand in place of one of [`ALLOCATIONS`]: the rule, and what it is called.
+const RULES: [(Rule, Choice); 2] = [
+    (
+        Rule::Idle,
+        Choice {
+            name: "idle",
+            meaning: "to the die that is done soonest with what it has been asked for; in the \
+                      order of cwdp among those that are idle",
+        },
+    ),
+    (
+        Rule::Home,
+        Choice {
+            name: "home",
+            meaning: "each page always to the plane that it would have on a device written once, \
+                      in the order of cwdp",
+        },
+    ),
+];
 
-/// One of [`ALLOCATIONS`], or [`IDLE`].
+/// Which plane a write goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The next in order.
+    Turn,
+    /// The one that is idle soonest, of several the next in order.
+    Idle,
+    /// That of the page's number.
+    Home,
+}
+
+/// An order of planes, and how far writes follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     order: [Part; 4],
-    /// Whether the order decides only between dies that are free equally soon.
-    pub by_idle: bool,
+    /// What decides beside the order.
+    pub rule: Rule,
 }
 
 impl Typed for Allocation {
     fn of(value: &Value) -> Option<Allocation> {
         let index = value.index()?;
-        let by_idle = index == ALLOCATIONS.len();
-        let mut letters = ALLOCATIONS[if by_idle { 0 } else { index }].bytes();
+        let (order, rule) = match ALLOCATIONS.get(index) {
+            Some(order) => (order, Rule::Turn),
+            None => (&ALLOCATIONS[0], RULES.get(index - ALLOCATIONS.len())?.0),
+        };
+        let mut letters = order.bytes();
         let part = |_| match letters.next()? {
             b'c' => Some(Part::Channel),
             b'w' => Some(Part::Way),
@@ -48,14 +75,15 @@ impl Typed for Allocation {
         };
         let parts: Option<Vec<Part>> = (0..4).map(part).collect();
         let order = parts?.try_into().ok()?;
-        Some(Allocation { order, by_idle })
+        Some(Allocation { order, rule })
     }
 }
 
 impl Declared for Allocation {
     const KIND: Kind = Kind::Choice(|| {
         let orders = Choice::plain(ALLOCATIONS);
-        orders.into_iter().chain([IDLE]).collect()
+        let rules = RULES.map(|(_, choice)| choice);
+        orders.into_iter().chain(rules).collect()
     });
 }
 

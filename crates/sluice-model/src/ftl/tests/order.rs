@@ -84,6 +84,30 @@ fn writes_go_to_the_die_that_is_idle_soonest() {
     assert_eq!(written, [0, 2, 4, 3, 5, 1, 2, 4]);
 }
 
+/// However often and in whatever order pages are written, each stays on its plane.
+#[test]
+fn a_page_that_is_always_written_at_home_keeps_its_plane() {
+    for width in [1, 4] {
+        let superblock = width.to_string();
+        let settings = four_ways(&[
+            ("ftl.allocation", "home"),
+            ("ftl.superblock", &superblock),
+            ("ftl.precondition", "sequential"),
+        ]);
+        let mut rig = Rig::new(&settings);
+        let planes = settings.nand.plane_count();
+        let home: Vec<u32> = (0..planes).map(|lpn| rig.plane_of(lpn).unwrap()).collect();
+        let pool = |plane| home.iter().position(|one| *one == plane).unwrap() / width;
+        for step in 0..3_000 {
+            let lpn = step * 7 % settings.pages;
+            rig.write(lpn).unwrap();
+            let plane = rig.plane_of(lpn).unwrap();
+            let expected = home[(lpn % planes) as usize];
+            assert_eq!(pool(plane), pool(expected), "L{lpn}, {width} wide");
+        }
+    }
+}
+
 /// A device that was filled in order is laid out as if it had been written in order.
 #[test]
 fn home_is_where_writes_in_order_go() {
