@@ -158,10 +158,13 @@ macro_rules! memory_counters {
 #[macro_export]
 macro_rules! host_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
-        /// Cost of a trap before the runtime sees it, ns, as calibrated at the start.
+        /// Cost of a trap before the runtime sees it, ns, as the session's first process measured.
         EntryNs: entry_ns as entry_ns;
         /// Cost from the runtime's last act to the program's next instruction, ns, likewise.
         ExitNs: exit_ns as exit_ns;
+        /// Time of a load of a mapped page that no processor's cache has, ns, likewise; 0 where
+        /// that cannot be measured.
+        HitNs: hit_ns as hit_ns;
         /// Forks of the program.
         Forks: forks as forks;
         /// System calls that met a missing page in signal mode and were tried again.

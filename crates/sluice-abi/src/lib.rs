@@ -37,6 +37,9 @@ pub const SESSION_VAR: &str = "SLUICE_SESSION";
 pub const SESSION_FILE: &str = "session.conf";
 /// Why the library refused the session, as it has said: a file in the session directory.
 pub const REFUSAL_FILE: &str = "refused";
+/// What traps and loads cost on this host, as the session's first process measured it: a file in
+/// the session directory.
+pub const COSTS_FILE: &str = "costs";
 /// Name in the session directory of the guest's ring of the session's first process, a link.
 pub const GUEST_RING_LINK: &str = "guest-ring";
 /// And of its statistics and residency map.

@@ -1,25 +1,19 @@
-//! What a trap itself costs here, measured at start, so that deadlines count from the access.
+//! What a trap itself costs here, measured at a session's start, so that deadlines count from the
+//! access.
 
 use crate::clock::now_ns;
+use crate::costs::Cost;
 use crate::session::Trap;
 use crate::state::Wait;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use sluice_region::{Fill, Mapping, PAGE, Uffd, dont_need};
+use std::path::Path;
 
 /// Faults taken to calibrate, of which the medians are kept. The first ones are slower: CPU and
 /// scheduler settle.
 const ROUNDS: usize = 256;
 /// How long each waits.
 const WAIT_NS: u64 = 20_000;
-
-/// The parts of a trap outside the handler's own time.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Cost {
-    /// From the access to the handler's first look at the clock, ns.
-    pub entry_ns: u64,
-    /// From the handler's last act to the program's next instruction, ns.
-    pub exit_ns: u64,
-}
 
 /// A page of its own that faults only to be timed.
 #[derive(Debug)]
@@ -81,15 +75,25 @@ impl Calibration {
         }
     }
 
-    /// Takes faults on the page from the calling thread and returns the costs.
-    pub fn measure(&self) -> Cost {
+    /// What a trap costs: what the session knows, or as measured now. A handler must be there.
+    pub fn of_session(&self, dir: &Path) -> Cost {
+        if let Some(cost) = Cost::of_session(dir) {
+            // The handler goes to this thread's CPU.
+            self.rouse();
+            return cost;
+        }
+        let [entry_ns, exit_ns] = self.measure();
+        Cost::tell(entry_ns, exit_ns, dir)
+    }
+
+    /// Takes faults on the page from the calling thread: their entries and exits, ns.
+    fn measure(&self) -> [u64; 2] {
         let rounds: Vec<[u64; 2]> = (0..ROUNDS).map(|_| self.round()).collect();
-        let [entry_ns, exit_ns] = [0, 1].map(|part| {
+        [0, 1].map(|part| {
             let mut times: Vec<u64> = rounds.iter().map(|round| round[part]).collect();
             times.sort_unstable();
             times[ROUNDS / 2]
-        });
-        Cost { entry_ns, exit_ns }
+        })
     }
 
     /// Takes one fault, which a handler answers, so that it looks around.

@@ -1,6 +1,6 @@
 //! From a fault to a mapped page: one device model, one lock, one answer.
 
-use crate::calibrate::{Calibration, Cost};
+use crate::calibrate::Calibration;
 use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::descriptors::{forget, guard};
@@ -139,9 +139,10 @@ impl Engine {
         })
     }
 
-    /// Times the trap on this host. A handler must be there.
+    /// Learns what a trap costs on this host. A handler must be there.
     pub fn calibrate(&self) {
-        let Cost { entry_ns, exit_ns } = self.calibration.measure();
+        let cost = self.calibration.of_session(&self.session.dir);
+        let (entry_ns, exit_ns) = (cost.entry_ns, cost.exit_ns);
         self.entry_ns.store(entry_ns, Relaxed);
         self.exit_ns.store(exit_ns, Relaxed);
         calm(|| {
@@ -149,6 +150,7 @@ impl Engine {
             let block = core.live.change();
             block.set(Counter::EntryNs, entry_ns);
             block.set(Counter::ExitNs, exit_ns);
+            block.set(Counter::HitNs, cost.hit_ns);
         });
     }
 

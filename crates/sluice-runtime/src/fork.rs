@@ -205,6 +205,7 @@ impl Core {
         if session.trap == Trap::Signal {
             session.hold.guard().map_err(os("moving a descriptor"))?;
         }
+        let hit_ns = engine.block().get(Counter::HitNs);
         engine.set_block(self.live.block());
         self.host.residency = self.live.residency();
         let used = self.host.used.runs().flatten();
@@ -212,6 +213,7 @@ impl Core {
         let block = self.live.change();
         block.set(Counter::EntryNs, engine.entry_ns());
         block.set(Counter::ExitNs, engine.exit_ns());
+        block.set(Counter::HitNs, hit_ns);
         Ok(())
     }
 

@@ -33,7 +33,8 @@ class CounterValues:
     dirty_evictions: int
     """Of the evictions, those of pages that had been written; each costs a NAND program."""
     entry_ns: int
-    """Cost of a trap before the runtime sees it, ns, as calibrated at the start."""
+    """Cost of a trap before the runtime sees it, ns, as the session's first process measured
+    it."""
     erases: int
     """Blocks erased."""
     evictions: int
@@ -52,6 +53,9 @@ class CounterValues:
     """Forks of the program."""
     gc_moves: int
     """Valid pages that garbage collection moved."""
+    hit_ns: int
+    """Time of a load of a mapped page that no processor's cache has, ns, likewise; 0 where that
+    cannot be measured."""
     host_pages: int
     """Pages that left the device because their protection was changed."""
     host_programs: int

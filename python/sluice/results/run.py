@@ -38,11 +38,15 @@ class Commands:
 class HostFigures:
     """What the host did for the program."""
     entry_ns: int
-    """Cost of a trap before the runtime sees it, ns, as calibrated at the start."""
+    """Cost of a trap before the runtime sees it, ns, as the session's first process measured
+    it."""
     exit_ns: int
     """Cost from the runtime's last act to the program's next instruction, ns, likewise."""
     forks: int
     """Forks of the program."""
+    hit_ns: int
+    """Time of a load of a mapped page that no processor's cache has, ns, likewise; 0 where that
+    cannot be measured."""
     kernel_faults: int
     """System calls that met a missing page in signal mode and were tried again."""
     programs_outside: int

@@ -4,8 +4,8 @@
 //! holds its lock; of its files only those are removed that a session has.
 
 use sluice_abi::{
-    GUEST_RING_LINK, LOCK_FILE, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE, SESSION_MARK,
-    VIEW_LINK,
+    COSTS_FILE, GUEST_RING_LINK, LOCK_FILE, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE,
+    SESSION_MARK, VIEW_LINK,
 };
 use sluice_control::home::{Home, is_session_name, session_of_process};
 use sluice_region::{is_running, open_folder, open_regular, own_user};
@@ -113,7 +113,8 @@ fn is_being_entered(dir: &Path) -> bool {
 
 /// Whether a name is that of a session's file.
 fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
+        COSTS_FILE,
         LOCK_FILE,
         OWNER_FILE,
         PRELOAD_LINK,

@@ -85,3 +85,27 @@ fn the_environment_arguments_and_name_are_the_callers() {
     let expected = format!("['--json', '--', 'x y', ''] a b {}\n", here.display());
     assert_eq!(out.well().own_stdout(), expected);
 }
+
+/// Each image timed the trap again, which took five times as long as most programs that a script
+/// starts.
+#[test]
+fn what_the_host_costs_is_measured_once_a_session() {
+    let entry = |change: &str, trap| {
+        let script = format!("{change}; exec sort /etc/passwd");
+        let out = Sluice::run(trap).program(["sh", "-c", &script]).well();
+        out.number("/host/entry_ns")
+    };
+    for trap in TRAPS {
+        let told = "echo 4321 765 99 > $SLUICE_SESSION/costs";
+        assert_eq!(entry(told, trap), 4_321);
+        // What is not whole, not possible or not ours alone is measured anew.
+        for bad in [
+            "printf '4321 765 9' > $SLUICE_SESSION/costs",
+            "echo 4321 765 9999999 > $SLUICE_SESSION/costs",
+            &format!("{told}; chmod 666 $SLUICE_SESSION/costs"),
+            "rm $SLUICE_SESSION/costs; mkfifo $SLUICE_SESSION/costs",
+        ] {
+            assert_ne!(entry(bad, trap), 4_321, "{bad}");
+        }
+    }
+}
