@@ -38,7 +38,7 @@ pub use live::{
     CommandCounts, CommandedCounts, Commands, Exit, Figures, HostCounts, HostFigures, Late,
     LateCounts, LiveKind, LiveRun, Memory, MemoryCounts, TrapKinds, WorkloadFigures,
 };
-pub use process::{Process, ProcessResult, read_processes};
+pub use process::{Latencies, Process, ProcessResult, read_processes, read_run};
 pub use program::{Executed, KernelProgram, Program, TraceProgram};
 pub use replay::{PolicyMisses, Replay};
 pub use run::Run;

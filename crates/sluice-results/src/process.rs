@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::mem::offset_of;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering::*, fence};
 
 /// A copy is tried so often before one is taken that may be of several moments.
@@ -38,11 +38,36 @@ pub struct Process {
     pub replaced: bool,
     /// Programs that it started without a fork that copies it.
     pub started: u64,
-    counters: Vec<u64>,
+    counters: Box<[u64]>,
+    latency: MissLatency,
+    /// How often each latency came, of the image that a run is about. That of others is left out:
+    /// a script may start thousands.
+    pub latencies: Option<Box<Latencies>>,
+}
+
+/// How often each latency of a miss came.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies {
     /// Latency the model asked for.
     pub modelled: Histogram,
     /// Latency the program saw.
     pub achieved: Histogram,
+}
+
+impl Latencies {
+    fn since(&self, earlier: &Latencies) -> Latencies {
+        Latencies {
+            modelled: self.modelled.since(&earlier.modelled),
+            achieved: self.achieved.since(&earlier.achieved),
+        }
+    }
+
+    fn summary(&self) -> MissLatency {
+        MissLatency {
+            modelled: self.modelled.summary_in_ns(),
+            achieved: self.achieved.summary_in_ns(),
+        }
+    }
 }
 
 impl Process {
@@ -51,15 +76,20 @@ impl Process {
         self.counters[counter as usize]
     }
 
-    /// What happened after an earlier look at the same process.
+    /// What happened after an earlier look at the same process; both with their latencies.
     pub fn since(&self, earlier: &Process) -> Process {
+        let both = self.latencies.as_ref().zip(earlier.latencies.as_ref());
+        let latencies = both.map(|(now, then)| now.since(then));
         let counters = self.counters.iter().zip(&earlier.counters);
         Process {
             counters: counters
                 .map(|(now, then)| now.wrapping_sub(*then))
                 .collect(),
-            modelled: self.modelled.since(&earlier.modelled),
-            achieved: self.achieved.since(&earlier.achieved),
+            latency: latencies
+                .as_ref()
+                .map(Latencies::summary)
+                .unwrap_or_default(),
+            latencies: latencies.map(Box::new),
             ..self.clone()
         }
     }
@@ -85,10 +115,7 @@ impl Process {
 
     /// The latencies of its misses.
     pub fn latency(&self) -> MissLatency {
-        MissLatency {
-            modelled: self.modelled.summary_in_ns(),
-            achieved: self.achieved.summary_in_ns(),
-        }
+        self.latency
     }
 }
 
@@ -126,8 +153,7 @@ pub struct ProcessResult {
 /// Every process of a session, in order of start. Files that are not ready are left out, and so is
 /// what is no file of the directory's user.
 pub fn read_processes(dir: &Path) -> Vec<Process> {
-    let owner = open_folder(dir, None).and_then(|folder| folder.metadata());
-    let Ok(owner) = owner.map(|found| found.uid()) else {
+    let Some(owner) = owner_of(dir) else {
         return Vec::new();
     };
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -136,9 +162,40 @@ pub fn read_processes(dir: &Path) -> Vec<Process> {
         .filter(|p| p.extension().is_some_and(|e| e == "stats"));
     let mut all: Vec<Process> = stats
         .filter_map(|path| read_process(&path, owner))
+        .map(|process| Process {
+            latencies: None,
+            ..process
+        })
         .collect();
     all.sort_by_key(|p| (p.started_ns, p.pid, p.image));
     all
+}
+
+/// The same; the last image of the process `pid` has its latencies one by one.
+pub fn read_run(dir: &Path, pid: u64) -> Vec<Process> {
+    let mut all = read_processes(dir);
+    let of_run = all.iter_mut().filter(|p| p.pid == pid);
+    if let Some(last) = of_run.max_by_key(|p| p.image)
+        && let Some(whole) = read_image(dir, pid, last.image)
+    {
+        *last = whole;
+    }
+    all
+}
+
+/// An image of a process, if it is ready.
+pub(crate) fn read_image(dir: &Path, pid: u64, image: u64) -> Option<Process> {
+    read_process(&image_path(dir, pid, image), owner_of(dir)?)
+}
+
+/// Where an image of a process has its statistics.
+pub(crate) fn image_path(dir: &Path, pid: u64, image: u64) -> PathBuf {
+    dir.join(format!("proc-{pid}-{image}.stats"))
+}
+
+fn owner_of(dir: &Path) -> Option<u32> {
+    let found = open_folder(dir, None).and_then(|folder| folder.metadata());
+    found.ok().map(|found| found.uid())
 }
 
 fn read_process(path: &Path, owner: u32) -> Option<Process> {
@@ -154,6 +211,10 @@ fn read_process(path: &Path, owner: u32) -> Option<Process> {
         let _ = file.take(COMMAND_MAX).read_to_end(&mut command);
     }
     let parts = command.split(|b| *b == 0).filter(|part| !part.is_empty());
+    let latencies = Latencies {
+        modelled: block.modelled.read(),
+        achieved: block.achieved.read(),
+    };
     Some(Process {
         pid: block.pid.load(Relaxed),
         image: image_number(path)?,
@@ -166,8 +227,8 @@ fn read_process(path: &Path, owner: u32) -> Option<Process> {
         replaced: block.replaced.load(Relaxed) == 1,
         started: block.started.load(Relaxed),
         counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),
-        modelled: block.modelled.read(),
-        achieved: block.achieved.read(),
+        latency: latencies.summary(),
+        latencies: Some(Box::new(latencies)),
     })
 }
 

@@ -110,7 +110,7 @@ impl Run<'_> {
     /// What the device did for the program itself.
     pub fn figures(&self) -> Figures {
         let get = |c: Counter| self.main().map_or(0, |p| p.get(c));
-        let timed = self.main().map_or(0, |p| p.achieved.count());
+        let timed = self.main().map_or(0, |p| p.latency().achieved.count);
         Figures {
             traps: get(Counter::Traps),
             trap_kinds: TrapKinds::of(get),

@@ -1,8 +1,9 @@
 //! Counters over time, sampled while a program runs.
 
-use crate::process::Process;
+use crate::process::{image_path, read_image};
 use sluice_abi::Counter;
 use std::fmt::Write;
+use std::path::Path;
 
 const COLUMNS: &[Counter] = &[
     Counter::Traps,
@@ -28,15 +29,30 @@ const COLUMNS: &[Counter] = &[
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     rows: Vec<(f64, Vec<u64>)>,
+    /// The first image that may still count, and what those before it counted.
+    image: u64,
+    before: Vec<u64>,
 }
 
 impl Timeline {
-    /// Adds a sample of the process `pid`, taken at a moment of the run.
-    pub fn sample(&mut self, seconds: f64, pid: u64, processes: &[Process]) {
-        let images = || processes.iter().filter(|p| p.pid == pid);
-        let total = |c: &Counter| images().map(|p| p.get(*c)).sum();
-        self.rows
-            .push((seconds, COLUMNS.iter().map(total).collect()));
+    /// Adds a sample of the process `pid` of a session, taken at a moment of the run. No other file
+    /// is looked at, and none of an image that has become another one a second time.
+    pub fn sample(&mut self, seconds: f64, dir: &Path, pid: u64) {
+        self.before.resize(COLUMNS.len(), 0);
+        let row = loop {
+            // Looked for first: an image that has a successor counts no more.
+            let is_over = image_path(dir, pid, self.image + 1).exists();
+            let image = read_image(dir, pid, self.image);
+            let counted = |c: &Counter| image.as_ref().map_or(0, |p| p.get(*c));
+            let sums = self.before.iter().zip(COLUMNS);
+            let sums: Vec<u64> = sums.map(|(before, c)| before + counted(c)).collect();
+            if !is_over {
+                break sums;
+            }
+            self.before = sums;
+            self.image += 1;
+        };
+        self.rows.push((seconds, row));
     }
 
     /// The samples as CSV, cumulative.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sluice_abi::{Counter, Hist, STATS_MAGIC, STATS_VERSION, StatsBlock};
 use sluice_model::DeviceConfig;
-use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes, to_json};
+use sluice_results::{Exit, Folder, Process, Run, Timeline, read_processes, read_run, to_json};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -67,13 +67,33 @@ fn a_timeline_is_of_all_images_of_one_process() {
     let dir = tempfile::tempdir().unwrap();
     family(dir.path());
     let mut timeline = Timeline::default();
-    timeline.sample(0.5, 10, &read(dir.path()));
-    timeline.sample(1.25, 11, &read(dir.path()));
+    timeline.sample(0.5, dir.path(), 10);
+    // An image that has become another one is not read again.
+    std::fs::write(dir.path().join("proc-10-0.stats"), "").unwrap();
+    let last = block(10, 1_001);
+    set(&last, &[(Counter::Traps, 30), (Counter::Misses, 11)]);
+    write(dir.path(), 1, &last);
+    timeline.sample(1.25, dir.path(), 10);
     let csv = timeline.to_csv();
     let mut lines = csv.lines();
     assert!(lines.next().unwrap().starts_with("t_s,traps,misses,"));
     assert!(lines.next().unwrap().starts_with("0.500,120,60,"), "{csv}");
-    assert!(lines.next().unwrap().starts_with("1.250,3,1,"), "{csv}");
+    assert!(lines.next().unwrap().starts_with("1.250,130,61,"), "{csv}");
+}
+
+/// 72 KiB of histograms for each program of a script.
+#[test]
+fn only_the_run_s_own_image_has_every_latency() {
+    let dir = tempfile::tempdir().unwrap();
+    family(dir.path());
+    let whole = |p: &Process| (p.pid, p.image, p.latencies.is_some());
+    let of_run: Vec<_> = read_run(dir.path(), 10).iter().map(whole).collect();
+    assert_eq!(of_run, [(10, 0, false), (10, 1, true), (11, 0, false)]);
+    for (one, other) in read(dir.path()).iter().zip(read_run(dir.path(), 10)) {
+        assert!(one.latencies.is_none());
+        assert_eq!(one.result(), other.result());
+        assert_eq!(one.latency().achieved.count, one.get(Counter::Traps));
+    }
 }
 
 fn summary_is_of(summary: &Value, mut values: Vec<u64>) {
@@ -178,15 +198,20 @@ fn what_happened_since_a_look_is_what_happened_after_it() {
     record(&block.modelled, &before);
     record(&block.achieved, &before);
     write(dir.path(), 0, &block);
-    let first = read(dir.path()).remove(0);
+    let first = read_run(dir.path(), 10).remove(0);
     set(&block, &[(Counter::Traps, 800)]);
     record(&block.modelled, &after[..200]);
     record(&block.achieved, &after);
     write(dir.path(), 0, &block);
-    let since = read(dir.path()).remove(0).since(&first);
+    let since = read_run(dir.path(), 10).remove(0).since(&first);
     assert_eq!(since.get(Counter::Traps), 300);
+    let latencies = since.latencies.as_ref().expect("of the run");
+    assert_eq!(since.latency().achieved, latencies.achieved.summary_in_ns());
     let mean = |values: &[u64]| values.iter().sum::<u64>() as f64 / values.len() as f64;
-    for (of, values) in [(&since.modelled, &after[..200]), (&since.achieved, &after)] {
+    for (of, values) in [
+        (&latencies.modelled, &after[..200]),
+        (&latencies.achieved, &after),
+    ] {
         let summary = of.summary_in_ns();
         assert_eq!(
             (summary.count, summary.mean),

@@ -18,7 +18,7 @@ use rustix::process::{
 use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
 use sluice_region::{UffdKind, probe};
-use sluice_results::{Exit, Folder, LiveRun, Run, Timeline, read_processes, to_json, write_config};
+use sluice_results::{Exit, Folder, LiveRun, Run, Timeline, read_run, to_json, write_config};
 use sluice_runtime::{Place, Session, Trap};
 use sluice_units::PAGE_BYTES;
 use std::ffi::OsString;
@@ -175,6 +175,7 @@ impl Ready<'_> {
         add: impl FnOnce(&Run<'_>, &mut LiveRun, &mut Exit),
     ) -> Result<ExitCode, Error> {
         let child = &mut running.child;
+        let pid = u64::from(child.id());
         let timeline = watch(
             child,
             self.session.path(),
@@ -189,7 +190,7 @@ impl Ready<'_> {
         let wall_s = running.started.elapsed().as_secs_f64();
         self.session.dismiss_keeper();
         await_the_rest(exit);
-        let processes = read_processes(self.session.path());
+        let processes = read_run(self.session.path(), pid);
         if processes.is_empty() && self.session.is_refused() {
             return Ok(ExitCode::from(2));
         }
@@ -207,7 +208,7 @@ impl Ready<'_> {
             place: &live.place_name,
             exit,
             wall_s,
-            pid: u64::from(child.id()),
+            pid,
             processes: &processes,
         };
         if self.library.is_some() && run.main().is_none() {
@@ -253,11 +254,9 @@ impl Ready<'_> {
                     write_config(&self.live.config, args.device.seed),
                 )?;
                 folder.write("timeline.csv", timeline.to_csv())?;
-                let (modelled, achieved) = run
-                    .main()
-                    .map(|p| (p.modelled.clone(), p.achieved.clone()))
-                    .unwrap_or_default();
-                folder.write_latencies(&modelled, &achieved)?;
+                let latencies = run.main().and_then(|main| main.latencies.clone());
+                let latencies = latencies.unwrap_or_default();
+                folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
                 if args.record_traps > 0 {
                     let name = format!("traps-{}.bin", run.pid);
                     let record = std::fs::read(self.session.path().join(name));
@@ -377,7 +376,7 @@ fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Tim
         let ended = poll(&mut wanted, keep.then_some(&SAMPLE)).is_ok_and(|ready| ready > 0);
         if keep {
             let now = from.elapsed().as_secs_f64();
-            timeline.sample(now, u64::from(child.id()), &read_processes(dir));
+            timeline.sample(now, dir, u64::from(child.id()));
         }
         if ended {
             return Ok(timeline);

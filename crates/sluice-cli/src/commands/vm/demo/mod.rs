@@ -23,7 +23,7 @@ use image::Image;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value};
 use sluice_model::DeviceConfig;
-use sluice_results::{Exit, Folder, LiveKind, Process, Run, WorkloadFigures, read_processes};
+use sluice_results::{Exit, Folder, LiveKind, Process, Run, WorkloadFigures, read_run};
 use sluice_units::Bytes;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Read, Write};
@@ -94,7 +94,10 @@ pub fn run(
     let mut running = ready.start(&vm.qemu.path, adjust, &signals::ENDING_OR_CTRL_C)?;
     let pid = u64::from(running.child().id());
     let session = ready.session().to_path_buf();
-    let figures = move || read_processes(&session).into_iter().find(|p| p.pid == pid);
+    let figures = move || {
+        let all = read_run(&session, pid).into_iter();
+        all.rev().find(|p| p.pid == pid)
+    };
     let booting = guest.started(running.child(), figures, args.live.json);
     let folder = ready.folder().cloned();
     let ended = ready.finish(running, |run, result, exit| {
