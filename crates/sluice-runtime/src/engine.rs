@@ -146,7 +146,10 @@ impl Engine {
         self.entry_ns.store(entry_ns, Relaxed);
         self.exit_ns.store(exit_ns, Relaxed);
         calm(|| {
-            let core = self.core.lock();
+            let mut core = self.core.lock();
+            if let Some(sampler) = &mut core.host.sampler {
+                sampler.set_trap_cost(entry_ns + exit_ns);
+            }
             let block = core.live.change();
             block.set(Counter::EntryNs, entry_ns);
             block.set(Counter::ExitNs, exit_ns);

@@ -4,6 +4,7 @@ mod obstacle;
 
 pub use obstacle::Obstacle;
 
+use crate::clock::now_ns;
 use crate::groups::Groups;
 use crate::private::{Left, Notes, PrivateBacking};
 use crate::progress::Progress;
@@ -287,18 +288,22 @@ impl Host {
 
     /// Takes the next cached page away if it is time; returns the verdict on an earlier one, and
     /// the page.
-    pub fn sample(&mut self, now_ns: u64) -> (Option<Verdict>, Option<u64>) {
-        let Some(sampler) = self.sampler.as_mut().filter(|s| s.is_due(now_ns)) else {
+    pub fn sample(&mut self, at_ns: u64) -> (Option<Verdict>, Option<u64>) {
+        let Some(sampler) = self.sampler.as_mut().filter(|s| s.is_due(at_ns)) else {
             return (None, None);
         };
+        let from_ns = now_ns();
         let state = &self.state;
-        let (verdict, taken) = sampler.turn(now_ns, self.top, |lpn| {
+        let (verdict, taken) = sampler.turn(at_ns, self.top, |lpn| {
             state[lpn as usize] & (MAPPED | ORPHAN | PENDING) == MAPPED
         });
         if let Some(lpn) = taken
             && self.set_aside(lpn)
         {
             self.state[lpn as usize] |= SAMPLED;
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.took(from_ns, now_ns());
         }
         (verdict, taken)
     }

@@ -6,8 +6,12 @@
 
 use sluice_units::Rng;
 
-/// Pages that may be away at once; one window is as long as it takes to go round.
+/// Pages that may be away at once; one window is as long as it takes to go round. Short windows
+/// have fewer, so that samples keep their distance.
 pub const SLOTS: usize = 128;
+/// A sample costs its program a trap and the way out of its page. The next one is taken after so
+/// many times that, which bounds the share of the time that sampling takes to 5 %.
+const COST_TIMES: u64 = 20;
 /// Tries to find a mapped page by chance before the turn is skipped.
 const TRIES: usize = 32;
 
@@ -31,23 +35,44 @@ pub struct Verdict {
 /// Chooses pages and keeps score.
 #[derive(Debug)]
 pub struct Sampler {
+    window_ns: u64,
     gap_ns: u64,
     next_ns: u64,
+    /// What a trap costs outside the runtime's own time, ns.
+    trap_ns: u64,
     slots: Box<[Slot]>,
     turn: usize,
     rng: Rng,
 }
 
 impl Sampler {
-    /// A sampler whose windows last `window_ns`.
+    /// A sampler whose windows last `window_ns`, or longer if samples cost much.
     pub fn new(window_ns: u64, seed: u64) -> Sampler {
         Sampler {
+            window_ns,
             gap_ns: (window_ns / SLOTS as u64).max(1),
             next_ns: 0,
+            trap_ns: 0,
             slots: vec![Slot::default(); SLOTS].into(),
             turn: 0,
             rng: Rng::stream(seed, "runtime.sample"),
         }
+    }
+
+    /// Learns what a trap costs on this host, before the first sample.
+    pub fn set_trap_cost(&mut self, trap_ns: u64) {
+        self.trap_ns = trap_ns;
+        let least_ns = (COST_TIMES * trap_ns).max(1);
+        let slots = (self.window_ns / least_ns).clamp(1, SLOTS as u64);
+        self.slots = vec![Slot::default(); slots as usize].into();
+        self.gap_ns = (self.window_ns / slots).max(1);
+        self.turn = 0;
+    }
+
+    /// A turn that began at `from_ns` took until now: the page of it is away, and will trap.
+    pub fn took(&mut self, from_ns: u64, now_ns: u64) {
+        let cost_ns = self.trap_ns + now_ns.saturating_sub(from_ns);
+        self.next_ns = self.next_ns.max(now_ns + COST_TIMES * cost_ns);
     }
 
     /// Whether it is time for the next page.
@@ -64,8 +89,9 @@ impl Sampler {
         is_mapped: impl Fn(u64) -> bool,
     ) -> (Option<Verdict>, Option<u64>) {
         self.next_ns = now_ns + self.gap_ns;
+        let slots = self.slots.len();
         let slot = &mut self.slots[self.turn];
-        self.turn = (self.turn + 1) % SLOTS;
+        self.turn = (self.turn + 1) % slots;
         let verdict = slot.used.then(|| Verdict {
             touched: slot.touched,
             window_ns: now_ns - slot.taken_ns,
@@ -127,6 +153,58 @@ mod tests {
         }
         let share = f64::from(touched) / f64::from(judged);
         assert!((share - 0.25).abs() < 0.02, "{share}");
+    }
+
+    /// A program that touches each page at once, so that each sample costs it `TAKE_NS` and a trap.
+    /// Its share of the time, and the mean window, ns.
+    fn share_of(window_ns: u64) -> (f64, f64) {
+        let mut sampler = Sampler::new(window_ns, 7);
+        sampler.set_trap_cost(TRAP_NS);
+        let (mut now, mut spent, mut windows) = (0, 0, Vec::new());
+        while now < 20 * window_ns.max(1_000_000) {
+            if sampler.is_due(now) {
+                let (verdict, taken) = sampler.turn(now, 1_000, |_| true);
+                windows.extend(verdict.map(|verdict| verdict.window_ns));
+                sampler.took(now, now + TAKE_NS);
+                sampler.touched(taken.expect("all are mapped"));
+                spent += TAKE_NS + TRAP_NS;
+                now += TAKE_NS + TRAP_NS;
+            }
+            now += 10;
+        }
+        let mean = windows.iter().sum::<u64>() as f64 / windows.len() as f64;
+        (spent as f64 / now as f64, mean)
+    }
+
+    const TRAP_NS: u64 = 6_000;
+    const TAKE_NS: u64 = 2_000;
+
+    /// From 5 ms to 2 ms the cost of an access rose a thousandfold.
+    #[test]
+    fn the_share_of_the_time_is_the_closed_form_and_bounded() {
+        let cost = (TRAP_NS + TAKE_NS) as f64;
+        for window_ns in [
+            100_000,
+            300_000,
+            1_000_000,
+            3_000_000,
+            10_000_000,
+            100_000_000,
+        ] {
+            let (share, mean) = share_of(window_ns);
+            let slots = (window_ns / (COST_TIMES * TRAP_NS)).clamp(1, SLOTS as u64) as f64;
+            let gap = (window_ns as f64 / slots).max(COST_TIMES as f64 * cost + TAKE_NS as f64);
+            let expected = cost / gap;
+            assert!(
+                (share / expected - 1.0).abs() < 0.03,
+                "{window_ns}: {share} {expected}"
+            );
+            assert!(share < 1.0 / COST_TIMES as f64, "{window_ns}: {share}");
+            assert!(
+                (mean / (gap * slots) - 1.0).abs() < 0.03,
+                "{window_ns}: {mean}"
+            );
+        }
     }
 
     #[test]
