@@ -46,6 +46,17 @@ pub enum Error {
         why: &'static str,
         expected: &'static str,
     },
+    /// The same, of a device as it is.
+    #[error(
+        "bad value for --device: \"{device}\" can be simulated (sluice sim) but not run live, for \
+         {why}; expected {nearest}"
+    )]
+    DeviceNotLive {
+        device: String,
+        why: &'static str,
+        /// The arguments of the nearest device that can.
+        nearest: String,
+    },
     /// An option of QEMU that takes a value came last.
     #[error("QEMU argument `{0}` without its value")]
     NoValue(&'static str),

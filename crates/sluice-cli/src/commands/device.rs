@@ -1,8 +1,10 @@
 //! `sluice device`: the devices that there are, and their settings.
 
 use crate::error::Error;
-use crate::listing::{list_presets, show_values};
+use crate::listing::show_values;
+use crate::live::fitness::{nearest, obstacles};
 use clap::Subcommand;
+use serde_json::{Value, json};
 use sluice_model::{DeviceConfig, PARAMS};
 use std::process::ExitCode;
 
@@ -32,7 +34,7 @@ pub enum DeviceCommand {
 
 pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
     match command {
-        DeviceCommand::List { json } => list_presets(sluice_config::presets(), *json)?,
+        DeviceCommand::List { json } => list(*json)?,
         DeviceCommand::Show { device, json } => show(device, *json)?,
         DeviceCommand::Check { device } => {
             let config = DeviceConfig::new(&sluice_config::describe(device)?.config)?;
@@ -40,10 +42,39 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
                 Some(_) => "of memory".to_owned(),
                 None => format!("behind {}", config.cache.capacity()),
             };
-            outln!("{device}: well, {} {what}", config.capacity())?;
+            let live = match &obstacles(&config)[..] {
+                [] => "runs live".to_owned(),
+                of => format!("not live, for {}; {} does", of[0].why, nearest(device, of)),
+            };
+            outln!("{device}: well, {} {what}; {live}", config.capacity())?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints names and meanings, and which can run live.
+fn list(as_json: bool) -> Result<(), Error> {
+    let presets = sluice_config::presets();
+    let mut rows = Vec::with_capacity(presets.len());
+    for preset in presets {
+        let config = DeviceConfig::new(&sluice_config::load(preset.name)?)?;
+        rows.push((preset, obstacles(&config)));
+    }
+    if as_json {
+        let row = |(preset, of): &(&sluice_config::Preset, Vec<_>)| {
+            json!({
+                "name": preset.name, "meaning": preset.meaning, "live": of.is_empty(),
+                "live_instead": (!of.is_empty()).then(|| nearest(preset.name, of)),
+            })
+        };
+        let all: Vec<Value> = rows.iter().map(row).collect();
+        return outln!("{}", json!(all));
+    }
+    let width = presets.iter().map(|p| p.name.len()).max().unwrap_or(0);
+    rows.iter().try_for_each(|(preset, of)| {
+        let live = if of.is_empty() { "live" } else { "simulated" };
+        outln!("{:<width$} {live:<9} {}", preset.name, preset.meaning)
+    })
 }
 
 fn show(device: &str, as_json: bool) -> Result<(), Error> {

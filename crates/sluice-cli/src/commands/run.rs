@@ -6,7 +6,7 @@ use crate::emulator::{
 };
 use crate::error::Error;
 use crate::live::args::{LiveArgs, TrapArg};
-use crate::live::{Live, check_live};
+use crate::live::{Live, fitness::check_live};
 use crate::{program, settings, signals};
 use clap::Args;
 use rustix::fs::statfs;
@@ -58,7 +58,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         return simulate(args);
     }
     let config = settings::resolve(&args.live.device)?;
-    check_live(&config)?;
+    check_live(&args.live.device, &config)?;
     let place = parse_place(&args.place)?;
     let prog = program::check(&args.program[0])?;
     let live = Live {

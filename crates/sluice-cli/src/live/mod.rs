@@ -1,6 +1,7 @@
 //! A program with its memory on the device: what it needs at its start, and the result at its end.
 
 pub mod args;
+pub mod fitness;
 mod summary;
 mod warn;
 
@@ -16,11 +17,10 @@ use rustix::process::{
     Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, wait,
 };
 use sluice_abi::{RING_BYTES, view_bytes};
-use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
+use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
 use sluice_results::{Exit, Folder, LiveRun, Run, Timeline, read_run, to_json, write_config};
 use sluice_runtime::{Place, Session, Trap};
-use sluice_units::PAGE_BYTES;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -289,55 +289,6 @@ impl Ready<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// What can be simulated but not emulated: a live device sees the first access to a page of the
-/// host, and not those that follow while the page is mapped.
-pub fn check_live(config: &DeviceConfig) -> Result<(), Error> {
-    let mapped = "stores to a page that the program has mapped are not seen";
-    let cache = &config.cache;
-    let live = [
-        (
-            "device.kind",
-            config.memory.is_none(),
-            "cxl-ssd",
-            "nothing in a memory expander misses and this host's own memory sets the speed",
-        ),
-        (
-            "device.page",
-            config.page_bytes() == PAGE_BYTES,
-            "4KiB",
-            "pages are the host's",
-        ),
-        (
-            "cache.write",
-            cache.write == WritePolicy::Back,
-            "back",
-            mapped,
-        ),
-        (
-            "cache.store_miss",
-            cache.store_miss != StoreMiss::Around,
-            "rmw or merge",
-            mapped,
-        ),
-        ("cache.load_miss", !cache.loads_around, "fill", mapped),
-        (
-            "write_log.capacity",
-            config.write_log.is_none(),
-            "none",
-            mapped,
-        ),
-    ];
-    match live.into_iter().find(|(_, is_live, ..)| !is_live) {
-        Some((key, _, expected, why)) => Err(Error::NotLive {
-            key,
-            value: config.raw().get(key).unwrap_or_default().to_string(),
-            why,
-            expected,
-        }),
-        None => Ok(()),
     }
 }
 

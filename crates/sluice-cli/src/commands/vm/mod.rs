@@ -17,7 +17,7 @@ use crate::emulator::kvm::{Kvm, probe_kvm};
 use crate::emulator::qemu::{self, PACKAGE, Qemu};
 use crate::error::Error;
 use crate::live::args::TrapArg;
-use crate::live::{Live, check_live};
+use crate::live::{Live, fitness::check_live};
 use crate::program;
 use crate::{settings, signals};
 use args::AccelArg;
@@ -49,7 +49,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
         return demo::run(args, &given, &qemu, accelerator);
     }
     let config = settings::resolve(&args.live.device)?;
-    check_live(&config)?;
+    check_live(&args.live.device, &config)?;
     let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
     if args.dry_run {
         outln!("{}", shown(&program::told(&vm.live.command)))?;

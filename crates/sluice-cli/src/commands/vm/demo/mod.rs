@@ -13,7 +13,7 @@ use super::memory_file::MemoryFile;
 use crate::child::tied_to_us;
 use crate::emulator::qemu::Qemu;
 use crate::error::Error;
-use crate::live::check_live;
+use crate::live::fitness::check_live;
 use crate::program;
 use crate::settings::{self, DeviceArgs};
 use crate::signals;
@@ -193,7 +193,7 @@ fn device(args: &VmArgs) -> Result<DeviceConfig, Error> {
         set: small.into_iter().chain(asked.set.iter().cloned()).collect(),
         seed: asked.seed,
     })?;
-    check_live(&config)?;
+    check_live(asked, &config)?;
     Ok(config)
 }
 
