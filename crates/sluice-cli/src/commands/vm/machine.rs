@@ -24,6 +24,12 @@ const CXL_IS_DIRECT: Version = Version {
     major: 11,
     minor: 1,
 };
+/// QEMU's name of KVM.
+const KVM: &str = "kvm";
+/// KVM's asynchronous page faults, and how it tells of a page that has come.
+const ASYNC_FAULTS: [&str; 2] = ["kvm-asyncpf", "kvm-asyncpf-int"];
+/// A model that is none: QEMU lists its models and ends.
+const ASKS_FOR_NAMES: [&str; 2] = ["help", "?"];
 /// Room for the labels of a CXL memory device.
 const LABELS: u64 = MIB;
 
@@ -87,7 +93,7 @@ impl Machine {
         let mut args = Arguments::default();
         args.add("-accel", self.accelerator);
         if !self.has_cpu_model {
-            args.add("-cpu", self.cpu_model());
+            args.add("-cpu", self.with_blocking_faults(self.cpu_model()));
         }
         match self.attach {
             AttachArg::Numa => self.numa(&mut args),
@@ -95,6 +101,36 @@ impl Machine {
             AttachArg::Cxl => self.cxl(&mut args),
         }
         args.0
+    }
+
+    /// The rest of the user's arguments, whose CPU model waits for its pages as well.
+    pub fn rest(&self, given: &[String]) -> Vec<String> {
+        let is_model = |at: usize| {
+            let before = at.checked_sub(1).map(|before| given[before].as_str());
+            matches!(before, Some("-cpu" | "--cpu"))
+        };
+        let word = |(at, word): (usize, &String)| match is_model(at) {
+            true => self.with_blocking_faults(word),
+            false => word.clone(),
+        };
+        given.iter().enumerate().map(word).collect()
+    }
+
+    /// A CPU model whose accesses wait for a page that the host lacks. KVM would otherwise bring it
+    /// by a thread of the kernel's and tell the guest, which runs something else meanwhile: no load
+    /// of the device does that. QEMU's translator knows nothing of it.
+    fn with_blocking_faults(&self, model: &str) -> String {
+        let mut model = model.to_owned();
+        if self.accelerator == KVM && !ASKS_FOR_NAMES.contains(&model.as_str()) {
+            for flag in ASYNC_FAULTS {
+                // A user who names it has chosen.
+                let is_named = model.split([',', '=']).any(|word| word == flag);
+                if !is_named {
+                    model += &format!(",{flag}=off");
+                }
+            }
+        }
+        model
     }
 
     /// Newer Linux (6.12, not 6.1) begins a region of CXL memory only where it can write back all
@@ -227,5 +263,63 @@ pub fn add_ring(command: &mut Command, live: &Ready<'_>) {
             "-device",
             &format!("ivshmem-plain,memdev={id},bus=pcie.0"),
         ]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(accelerator: &'static str, attach: AttachArg, has_cpu_model: bool) -> Machine {
+        Machine {
+            attach,
+            accelerator,
+            memory: Bytes(GIB),
+            cpus: 1,
+            device: Bytes(GIB),
+            device_path: "/device".to_owned(),
+            has_cpu_model,
+            version: CXL_IS_DIRECT,
+        }
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    const OFF: &str = ",kvm-asyncpf=off,kvm-asyncpf-int=off";
+
+    #[test]
+    fn under_kvm_every_cpu_waits_for_its_pages() {
+        for (accelerator, off) in [("kvm", OFF), ("tcg", "")] {
+            for (attach, model) in [
+                (AttachArg::Numa, "max"),
+                (AttachArg::Cxl, "max,hypervisor=off"),
+            ] {
+                let line = machine(accelerator, attach, false).arguments().join(" ");
+                assert!(line.contains(&format!("-cpu {model}{off} ")), "{line}");
+            }
+            let own = machine(accelerator, AttachArg::Numa, true);
+            assert!(!own.arguments().contains(&"-cpu".to_owned()));
+            for name in ["-cpu", "--cpu"] {
+                let given = words(&format!("-kernel cpu {name} host,-avx -append max"));
+                let line = own.rest(&given).join(" ");
+                let expected = format!("-kernel cpu {name} host,-avx{off} -append max");
+                assert_eq!(line, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_user_says_of_it_stays() {
+        let own = machine("kvm", AttachArg::Numa, true);
+        for (given, made) in [
+            ("-cpu host,kvm-asyncpf=on", ",kvm-asyncpf-int=off"),
+            ("-cpu help", ""),
+            ("-smp 2 -cpu", ""),
+        ] {
+            let line = own.rest(&words(given)).join(" ");
+            assert_eq!(line, format!("{given}{made}"));
+        }
     }
 }

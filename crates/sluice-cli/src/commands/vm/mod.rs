@@ -103,7 +103,7 @@ impl<'a> Vm<'a> {
         let mut command = vec![args.qemu.clone()];
         command.extend(machine.arguments());
         command.extend(machine::ON_PANIC.map(str::to_owned));
-        command.extend(given.rest.iter().cloned());
+        command.extend(machine.rest(&given.rest));
         let live = Live {
             args: &args.live,
             config,
