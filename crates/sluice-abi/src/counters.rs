@@ -165,6 +165,9 @@ macro_rules! host_counters {
         /// Time of a load of a mapped page that no processor's cache has, ns, likewise; 0 where
         /// that cannot be measured.
         HitNs: hit_ns as hit_ns;
+        /// Major faults of the process at its end: pages that the kernel read from disk, of files
+        /// or of memory that it had swapped out, where they delay the program unseen.
+        MajorFaults: major_faults as major_faults;
         /// Forks of the program.
         Forks: forks as forks;
         /// System calls that met a missing page in signal mode and were tried again.

@@ -9,6 +9,7 @@ mod fatal;
 mod futex;
 mod guard;
 mod map;
+mod memory_limit;
 mod pagemap;
 mod probe;
 mod process;
@@ -35,6 +36,7 @@ pub use map::{
     populate_write,
 };
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
+pub use memory_limit::{lock_limit, major_faults};
 pub use pagemap::Pagemap;
 pub use probe::{Check, Need, Probe, probe};
 pub use process::{is_running, is_stopped, started_at, user_of};

@@ -391,6 +391,8 @@ impl Engine {
         calm(|| {
             let core = self.core.lock();
             core.publish();
+            let faults = sluice_region::major_faults();
+            core.live.change().set(Counter::MajorFaults, faults);
             core.live.block().ended.store(1, Release);
         });
     }

@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::program;
 use clap::Args;
 use serde_json::{Value, json};
-use sluice_region::{UffdKind, probe};
+use sluice_region::{UffdKind, lock_limit, probe};
+use sluice_units::Bytes;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -40,7 +41,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
             },
         })
         .collect();
-    findings.extend([preload(), kvm(), qemu(), emulator()]);
+    findings.extend([preload(), swap(), kvm(), qemu(), emulator()]);
     let modes = [("event", UffdKind::Events), ("signal", UffdKind::Signal)]
         .map(|(name, kind)| (name, probe.blocker(kind).is_none()));
     if args.json {
@@ -103,6 +104,32 @@ fn preload() -> Finding {
         found: found.map_or_else(|e| e.to_string(), |p| p.display().to_string()),
         mend,
         needed_for: "sluice run",
+    }
+}
+
+/// Neither the arena nor the stash can be locked: the kernel counts all of their addresses against
+/// the limit, gives no locked page back (`MADV_DONTNEED`), and moves none to memory that is not
+/// locked as well.
+fn swap() -> Finding {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("SwapTotal:"));
+    let kib = total.and_then(|total| total.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let swap = Bytes(kib.unwrap_or(0) << 10);
+    let limit = match lock_limit() {
+        Some(bytes) => Bytes(bytes).to_string(),
+        None => "no limit".to_owned(),
+    };
+    let risk = match swap.0 {
+        0 => "the device's memory stays in memory",
+        _ => "the device's memory may be swapped out, which `host.major_faults` counts",
+    };
+    Finding {
+        name: "swap".into(),
+        found: format!("{swap}: {risk} (RLIMIT_MEMLOCK {limit}, not used)"),
+        mend: (swap.0 > 0).then(|| "`swapoff -a` while you measure".to_owned()),
+        needed_for: "hits that take what memory takes",
     }
 }
 
