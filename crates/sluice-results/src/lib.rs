@@ -12,6 +12,7 @@ mod fabric;
 mod flash;
 mod folder;
 mod guest;
+mod hits;
 mod latency;
 mod live;
 mod process;
@@ -33,6 +34,7 @@ pub use fabric::{
 pub use flash::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
 pub use folder::{Folder, write_config, write_system};
 pub use guest::{Guest, Machine, SimulatedMachine};
+pub use hits::{HitTimes, NotApplied};
 pub use latency::{AccessLatency, DeviceParts, Distribution, MissLatency};
 pub use live::{
     CommandCounts, CommandedCounts, Commands, Exit, Figures, HostCounts, HostFigures, Late,

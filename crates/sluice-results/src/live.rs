@@ -2,7 +2,8 @@
 
 use crate::counts::{counts, of_process};
 use crate::{
-    Cache, DeviceParts, Flash, Guest, Machine, MissLatency, ProcessResult, Schema, Settings,
+    Cache, DeviceParts, Flash, Guest, HitTimes, Machine, MissLatency, NotApplied, ProcessResult,
+    Schema, Settings,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,10 @@ pub struct LiveRun {
     /// What the device did.
     #[serde(flatten)]
     pub figures: Figures,
+    /// What a hit takes, on the device and on this host.
+    pub hit_times: HitTimes,
+    /// Parameters that hits do not take, because they run at this host's speed.
+    pub not_applied: Vec<NotApplied>,
     /// What commands of the [control ring](../control-ring.md) did.
     pub commands: Commands,
     /// What the program did with device memory.

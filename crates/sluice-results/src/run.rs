@@ -1,11 +1,12 @@
 //! What is known of a live run, and its result.
 
+use crate::hits::not_applied;
 use crate::live::{HostCounts, LateCounts};
 use crate::process::Process;
 use crate::{
     Cache, CacheCounts, CommandCounts, CommandedCounts, Commands, DeviceParts, Exit, Figures,
-    Flash, FlashCounts, HostFigures, Late, LiveKind, LiveRun, Memory, MemoryCounts, Sampled,
-    Schema, TrapKinds, settings, version,
+    Flash, FlashCounts, HitTimes, HostFigures, Late, LiveKind, LiveRun, Memory, MemoryCounts,
+    Sampled, Schema, TrapKinds, settings, version,
 };
 use sluice_abi::Counter;
 use sluice_model::DeviceConfig;
@@ -87,6 +88,8 @@ impl Run<'_> {
             hits_visible: "misses".to_owned(),
             exit: self.exit,
             figures: self.figures(),
+            hit_times: HitTimes::of(self.config, self.main()),
+            not_applied: not_applied(self.config),
             commands: Commands {
                 served: CommandCounts::of(get),
                 done: CommandedCounts::of(get),

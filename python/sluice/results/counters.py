@@ -33,8 +33,7 @@ class CounterValues:
     dirty_evictions: int
     """Of the evictions, those of pages that had been written; each costs a NAND program."""
     entry_ns: int
-    """Cost of a trap before the runtime sees it, ns, as the session's first process measured
-    it."""
+    """Cost of a trap before the runtime sees it, ns, as the session's first process measured."""
     erases: int
     """Blocks erased."""
     evictions: int
@@ -66,6 +65,9 @@ class CounterValues:
     """Nanoseconds since the start of the runtime at the last trap."""
     late: int
     """Misses that ended over 1 µs after the moment that the model asked for."""
+    major_faults: int
+    """Major faults of the process at its end: pages that the kernel read from disk, of files or
+    of memory that it had swapped out, where they delay the program unseen."""
     misses: int
     """Traps on a page that was not in the cache."""
     parts_dram_ps: int

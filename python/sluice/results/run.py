@@ -35,11 +35,21 @@ class Commands:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HitTimes:
+    """What a load takes that finds its page in the device's cache, and is in no processor's."""
+    differ: bool | None
+    """Whether they differ by more than a fifth of the device's time."""
+    host_ns: int | None
+    """On this host, where the program ran, ns. `null` where it could not be measured."""
+    modelled_ns: float
+    """On the device, by its parameters, ns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostFigures:
     """What the host did for the program."""
     entry_ns: int
-    """Cost of a trap before the runtime sees it, ns, as the session's first process measured
-    it."""
+    """Cost of a trap before the runtime sees it, ns, as the session's first process measured."""
     exit_ns: int
     """Cost from the runtime's last act to the program's next instruction, ns, likewise."""
     forks: int
@@ -49,6 +59,9 @@ class HostFigures:
     cannot be measured."""
     kernel_faults: int
     """System calls that met a missing page in signal mode and were tried again."""
+    major_faults: int
+    """Major faults of the process at its end: pages that the kernel read from disk, of files or
+    of memory that it had swapped out, where they delay the program unseen."""
     programs_outside: int
     """Programs that were started, by whichever process, and that the preload library did not
     reach: statically linked, set-user-ID, of another machine or C library, or without
@@ -85,6 +98,8 @@ class LiveRun:
     """What the flash did."""
     guest: Guest | None = None
     """What the guest said. Only with `sluice vm --demo`."""
+    hit_times: HitTimes
+    """What a hit takes, on the device and on this host."""
     hits_visible: str
     """What the device saw: only accesses that trap (`misses`)."""
     host: HostFigures
@@ -101,6 +116,8 @@ class LiveRun:
     """The modelled time of a trap, by cause, on average, ns."""
     memory: Memory
     """What the program did with device memory."""
+    not_applied: list[NotApplied]
+    """Parameters that hits do not take, because they run at this host's speed."""
     place: str
     """`heap` or `dax:PATH`; of a guest `guest:` and how the device is attached."""
     processes: list[ProcessResult]
@@ -180,6 +197,17 @@ class MissLatency:
     the page, plus `host.entry_ns` and `host.exit_ns`. The same misses as `modelled`."""
     modelled: SummaryOfUint64
     """What the model asked for, ns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotApplied:
+    """A parameter that a live run cannot apply to hits."""
+    because: str
+    """What comes of that."""
+    key: str
+    """The parameter."""
+    value: str
+    """Its value, as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -275,6 +275,9 @@ impl Ready<'_> {
                 None => (&result.figures, result.wall_s),
             };
             errln!("{}", summary::line(figures, wall_s));
+            if run.main().is_some() {
+                errln!("{}", summary::of_hits(result));
+            }
             if let Some(others) = summary::of_others(run) {
                 errln!("{others}");
             }
@@ -283,6 +286,8 @@ impl Ready<'_> {
         }
         if self.live.is_emulated {
             warn::of_run(run);
+            warn::of_sampling(result, args.sample_hits);
+            warn::of_late(result);
             // Where the library refused its service it has said so.
             if !self.session.is_refused() {
                 warn::of_programs(run.programs_outside());

@@ -1,7 +1,8 @@
 //! A run in a line or two, for who asked for no JSON.
 
 use sluice_abi::Counter;
-use sluice_results::{Figures, Process, Run};
+use sluice_results::{Figures, LiveRun, Process, Run};
+use std::fmt::Write;
 
 /// The figures of the program itself, and how long it took.
 pub fn line(figures: &Figures, wall_s: f64) -> String {
@@ -16,6 +17,31 @@ pub fn line(figures: &Figures, wall_s: f64) -> String {
         figures.flash.counts.reads,
         figures.flash.counts.programs,
     )
+}
+
+/// What hits take, and what of the device they do not. A program without any has not run on it.
+pub fn of_hits(result: &LiveRun) -> String {
+    let times = &result.hit_times;
+    let host = match times.host_ns {
+        Some(ns) => format!("{ns} ns"),
+        None => "time".to_owned(),
+    };
+    let head = match times.differ {
+        Some(true) => "sluice: warning:",
+        _ => "sluice:",
+    };
+    let modelled = times.modelled_ns;
+    let mut text = format!("{head} a hit takes this host's {host}, on the device {modelled:.0} ns");
+    for (at, of) in result.not_applied.iter().enumerate() {
+        let before = if at == 0 {
+            "; not applied to hits:"
+        } else {
+            ","
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{before} {}={}", of.key, of.value);
+    }
+    text
 }
 
 /// What the other processes of a run did, and what the program was before, by `exec`. A script does

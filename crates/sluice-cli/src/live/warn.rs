@@ -3,9 +3,9 @@
 use crate::session::{SessionDir, is_full};
 use crate::warn::{of_refusals, of_wear};
 use sluice_abi::Counter;
-use sluice_results::{Exit, Run};
+use sluice_results::{Exit, LiveKind, LiveRun, Run};
 use sluice_runtime::Place;
-use sluice_units::printable;
+use sluice_units::{Ps, printable};
 use std::path::Path;
 
 /// A program that stores to a file in memory for which there is none gets a SIGBUS, and nobody says
@@ -100,6 +100,66 @@ fn of_sharing(bytes: u64) {
             "sluice: warning: {:.1} MiB of shared memory were mapped, which stays in DRAM and not \
              on the device",
             bytes as f64 / f64::from(1 << 20)
+        );
+    }
+}
+
+/// A share of late misses above this is told of.
+const LATE_MAX: f64 = 0.05;
+
+/// A host that is too slow for its device: how far off, why as far as is known, and what helps.
+pub fn of_late(result: &LiveRun) {
+    let figures = match &result.workload {
+        Some(workload) => &workload.figures,
+        None => &result.figures,
+    };
+    let Some(ratio) = figures.late.ratio.filter(|ratio| *ratio > LATE_MAX) else {
+        return;
+    };
+    let us = |ns: u64| ns as f64 / 1e3;
+    let (asked, got) = (figures.latency_ns.modelled, figures.latency_ns.achieved);
+    let floor_ns = result.host.counts.entry_ns + result.host.counts.exit_ns;
+    let is_slow = asked.p50 < 2 * floor_ns;
+    let why = match is_slow {
+        true => "the device is about as fast as the trap itself",
+        false => "threads that miss at once wait for each other, or the host is busy",
+    };
+    let is_event = result.trap_mode == "event";
+    let signal = if is_event && result.kind == LiveKind::Run {
+        "`--trap signal`, "
+    } else {
+        ""
+    };
+    let threads = if is_slow { "" } else { "fewer threads, " };
+    errln!(
+        "sluice: warning: {:.1} % of misses were late: p50 {:.1} us for {:.1}, p99 {:.1} for \
+         {:.1}; a trap alone takes this host {:.1} us in {} mode, and {why}; what helps: {signal}{threads}\
+         slower flash (nand.read)",
+        ratio * 100.0,
+        us(got.p50),
+        us(asked.p50),
+        us(got.p99),
+        us(asked.p99),
+        us(floor_ns),
+        result.trap_mode,
+    );
+}
+
+/// Windows longer than this share of what was asked for are told of.
+const LONGER: f64 = 1.1;
+
+/// Samples keep their distance, so that a short window becomes a longer one.
+pub fn of_sampling(result: &LiveRun, asked: Option<Ps>) {
+    let (Some(asked), Some(sampled)) = (asked, result.figures.cache.sampled) else {
+        return;
+    };
+    let asked_s = asked.as_ns() as f64 / 1e9;
+    if sampled.window_s > asked_s * LONGER {
+        errln!(
+            "sluice: warning: hits were sampled in windows of {:.2} ms, not {:.2}: samples take \
+             5 % of the time at most, and the program must trap for one to be taken",
+            sampled.window_s * 1e3,
+            asked_s * 1e3
         );
     }
 }

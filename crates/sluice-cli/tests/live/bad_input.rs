@@ -45,7 +45,7 @@ fn refused_flags(flags: &[&str], names: &[&str]) {
 
 #[test]
 fn what_can_only_be_simulated() {
-    let cases: [(&[&str], &[&str]); 5] = [
+    let cases: [(&[&str], &[&str]); 6] = [
         (
             &["--set", "device.page=16KiB"],
             &["device.page", "16KiB", "4KiB"],
@@ -64,7 +64,15 @@ fn what_can_only_be_simulated() {
         ),
         (
             &["--device", "dram-local"],
-            &["device.kind", "memory", "cxl-ssd", "sluice sim"],
+            &["dram-local", "memory", "sluice sim", "--device cylon"],
+        ),
+        (
+            &["--device", "skybyte"],
+            &[
+                "\"skybyte\"",
+                "a write log",
+                "--device skybyte --set write_log.capacity=none",
+            ],
         ),
     ];
     for (flags, names) in cases {
