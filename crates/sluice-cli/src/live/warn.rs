@@ -104,8 +104,10 @@ fn of_sharing(bytes: u64) {
     }
 }
 
-/// A share of late misses above this is told of.
+/// A share of late misses above this is told of ..
 const LATE_MAX: f64 = 0.05;
+/// .. where there are so many: the first ones of a program find everything cold.
+const LATE_OF: u64 = 100;
 
 /// A host that is too slow for its device: how far off, why as far as is known, and what helps.
 pub fn of_late(result: &LiveRun) {
@@ -113,7 +115,8 @@ pub fn of_late(result: &LiveRun) {
         Some(workload) => &workload.figures,
         None => &result.figures,
     };
-    let Some(ratio) = figures.late.ratio.filter(|ratio| *ratio > LATE_MAX) else {
+    let is_told = |ratio: &f64| *ratio > LATE_MAX && figures.latency_ns.achieved.count >= LATE_OF;
+    let Some(ratio) = figures.late.ratio.filter(is_told) else {
         return;
     };
     let us = |ns: u64| ns as f64 / 1e3;

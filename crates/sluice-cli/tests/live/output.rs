@@ -147,11 +147,11 @@ fn the_programs_own_output_is_untouched() {
     let mut quiet = Sluice::command();
     let out = finish(quiet.args(["run", "--", "sh", "-c", script]));
     assert_eq!(out.stdout, plain.stdout, "without --json nothing is added");
-    let (own, line) = out.stderr.split_once('\n').expect("two lines");
+    let (own, lines) = out.stderr.split_once('\n').expect("some lines");
     assert_eq!(
-        (own, line.lines().count()),
-        ("error", 1),
-        "one line of summary"
+        (own, lines.lines().count()),
+        ("error", 2),
+        "what the device did, and what hits take"
     );
 }
 
@@ -223,4 +223,24 @@ fn two_runs_do_not_share_a_folder() {
     first.signal_group(libc::SIGINT);
     first.finish();
     assert!(finish(&mut sleep("0")).status.success(), "it is free again");
+}
+
+/// Redis on flash that this host cannot keep up with ended with status 0 and no word of it.
+#[test]
+fn a_host_that_is_too_slow_says_how_far_off_why_and_what_helps() {
+    let own = [env!("CARGO_BIN_EXE_sluice"), "workload", "chase"];
+    let flags = ["--size", "4MiB", "--stride", "4096", "--passes", "1"];
+    let words = own.iter().chain(&flags);
+    // No host traps in no time.
+    let run = Sluice::run("event").cache("1MiB").set("nand.read", "0ns");
+    let out = run.set("cache.hit_latency", "0ns").program(words).well();
+    let told = out.stderr.lines().last().unwrap_or_default();
+    for part in [
+        "% of misses were late",
+        "a trap alone takes",
+        "`--trap signal`",
+        "nand.read",
+    ] {
+        assert!(told.contains(part), "{part}: {out:#?}");
+    }
 }
