@@ -102,6 +102,10 @@ bench-policies: setup ## Requests a second of the eviction policies beside libCa
 mutants: ## Change the code COUNT times at random, and count the changes that no test sees (hours)
 	@scripts/mutants --seed $(SEED) --count $(COUNT) $(CRATES)
 
+.PHONY: model-mutants
+model-mutants: setup ## Which claims notice a simulator that is broken on purpose (an hour)
+	@$(PYTHON) scripts/model_mutants
+
 # Mutants to draw, and the crates to draw them from: by default those that need no live device.
 COUNT ?= 300
 CRATES ?=
