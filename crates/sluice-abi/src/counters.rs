@@ -31,7 +31,11 @@ macro_rules! cache_counters {
         PolicyRefused: policy_refused as policy_refused;
         /// Pages that the prefetcher brought in.
         PrefetchIssued: prefetch_issued as prefetch_issued;
-        /// Prefetched pages that were accessed before they left.
+        /// Of the prefetched pages, those that a host mapped when they arrived, so that their
+        /// accesses are not seen.
+        PrefetchMapped: prefetch_mapped as prefetch_mapped;
+        /// Prefetched pages that were accessed before they left. Of those mapped on arrival one in
+        /// `prefetch.sample` is seen, and tells of the others.
         PrefetchUsed: prefetch_used as prefetch_used;
         /// Of the prefetched pages that were used, those still on their way at the access.
         PrefetchLate: prefetch_late as prefetch_late;

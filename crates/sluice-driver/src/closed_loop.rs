@@ -175,6 +175,7 @@ impl Loop {
             let trapped = completion.served_by != ServedBy::CacheHit;
             return self.served(now, requester, lpn, completion, trapped);
         };
+        device.map_arrived(now, mmu);
         if mmu.touch(lpn, access.write) {
             self.result.mapped_hits += 1;
             let done_at = now + device.config().hit_time(op);

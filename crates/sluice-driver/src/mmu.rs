@@ -43,6 +43,13 @@ impl Mmu {
 }
 
 impl Effects for Mmu {
+    const MAPS: bool = true;
+
+    fn map(&mut self, lpn: Lpn) -> bool {
+        Mmu::map(self, lpn, false);
+        true
+    }
+
     fn unmap(&mut self, lpn: Lpn) -> bool {
         let (word, bit) = Mmu::bit(lpn);
         let written = self.written[word] & bit != 0;

@@ -69,6 +69,15 @@ pub trait Effects {
     /// The page is in the cache from now on, or on its way there. Nothing is asked for.
     #[inline]
     fn cached(&mut self, _lpn: Lpn) {}
+
+    /// Whether this host maps pages, so that later accesses to them are not seen.
+    const MAPS: bool = false;
+
+    /// A prefetched page has arrived: a host that maps pages maps it, unless it cannot. Says
+    /// whether it does. See [`Device::map_arrived`](crate::Device::map_arrived).
+    fn map(&mut self, _lpn: Lpn) -> bool {
+        false
+    }
 }
 
 /// A host that maps nothing: every access goes to the device.

@@ -32,6 +32,30 @@ impl Pagemap {
         self.is(page, PAGE_IS_WRITTEN) != 0
     }
 
+    /// Which of up to 64 pages were written since they were mapped write-protected, the first in
+    /// the lowest bit. All of them when they cannot be asked about.
+    pub fn written(&self, start: usize, pages: usize) -> u64 {
+        let mut regions = [PageRegion::default(); 64];
+        let mut arg = PmScanArg {
+            size: size_of::<PmScanArg>() as u64,
+            start: start as u64,
+            end: (start + pages.min(64) * PAGE) as u64,
+            vec: regions.as_mut_ptr() as u64,
+            vec_len: regions.len() as u64,
+            category_mask: PAGE_IS_WRITTEN,
+            return_mask: PAGE_IS_WRITTEN,
+            ..PmScanArg::default()
+        };
+        let n = self.scan(&mut arg);
+        if n < 0 {
+            return u64::MAX;
+        }
+        let page = |at: u64| (at as usize - start) / PAGE;
+        let found = regions[..n as usize].iter();
+        let bits = found.flat_map(|region| page(region.start)..page(region.end));
+        bits.fold(0, |mask, at| mask | 1 << at)
+    }
+
     /// Whether a page has memory behind it in this process. False when it cannot be asked about.
     pub fn is_present(&self, page: usize) -> bool {
         self.is(page, PAGE_IS_PRESENT) > 0

@@ -212,6 +212,55 @@ impl Uffd {
         }
     }
 
+    /// Maps private pages with copies of those from `src` on.
+    ///
+    /// # Errors
+    /// How many pages were mapped before the one that could not be, and why. `EEXIST` (17) means
+    /// that it is there already.
+    pub fn copy_pages(
+        &self,
+        dst: usize,
+        src: usize,
+        pages: usize,
+        fill: Fill,
+    ) -> Result<(), (usize, i32)> {
+        self.transfer_pages(UFFDIO_COPY, dst, src, pages, fill.mode())
+    }
+
+    /// Moves private pages, atomically unmapping each at `src`. Nothing is woken at `dst`.
+    ///
+    /// # Errors
+    /// How many pages were moved before the one that could not be, and why.
+    pub fn move_pages(&self, dst: usize, src: usize, pages: usize) -> Result<(), (usize, i32)> {
+        self.transfer_pages(UFFDIO_MOVE, dst, src, pages, MODE_DONTWAKE)
+    }
+
+    fn transfer_pages(
+        &self,
+        request: u64,
+        dst: usize,
+        src: usize,
+        pages: usize,
+        mode: u64,
+    ) -> Result<(), (usize, i32)> {
+        let mut done = 0;
+        loop {
+            let mut arg = UffdioTransfer {
+                dst: (dst + done * PAGE) as u64,
+                src: (src + done * PAGE) as u64,
+                len: ((pages - done) * PAGE) as u64,
+                mode,
+                done: 0,
+            };
+            match self.ioctl(request, &mut arg) {
+                Ok(()) => return Ok(()),
+                // The kernel was interrupted, or says why at the next try.
+                Err(libc::EAGAIN) => done += arg.done.max(0) as usize / PAGE,
+                Err(errno) => return Err((done, errno)),
+            }
+        }
+    }
+
     /// Moves one private page, atomically unmapping `src`. Nothing is woken at `dst`.
     pub fn move_page(&self, dst: usize, src: usize) -> Result<(), i32> {
         self.transfer(UFFDIO_MOVE, dst, src, MODE_DONTWAKE)

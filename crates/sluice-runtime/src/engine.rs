@@ -322,6 +322,9 @@ impl Engine {
         core.host.arrived(lpn);
         core.show(lpn);
         core.arrived_ns = wait.access_ns + wait.modelled_ns;
+        if !core.host.alone {
+            core.map_arrived(self.device_time(acting_ns));
+        }
     }
 
     /// In signal mode the thread itself is here, and nobody sleeps.

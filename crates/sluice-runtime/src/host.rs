@@ -1,12 +1,14 @@
 //! The host's side of the model: which pages are mapped, and how they come and go.
 
+mod coming;
+mod leaving;
 mod obstacle;
 
 pub use obstacle::Obstacle;
 
 use crate::clock::now_ns;
 use crate::groups::Groups;
-use crate::private::{Left, Notes, PrivateBacking};
+use crate::private::{Leaving, PrivateBacking};
 use crate::progress::Progress;
 use crate::sample::{Sampler, Verdict};
 use crate::shared::SharedBacking;
@@ -83,6 +85,13 @@ pub struct Host {
     pub withheld: Vec<Range<usize>>,
     /// The page that could not be mapped last, as an address.
     unmappable: usize,
+    /// Pages that the model has evicted in this access, and which leave together. Never more than
+    /// there was room for at the start.
+    leaving: Vec<Leaving>,
+    /// The first of 64 pages whose writes were asked for together, and the answer.
+    asked: Option<(u64, u64)>,
+    /// Prefetched pages that have arrived, and are mapped together. As many at most.
+    pub coming: Vec<u64>,
 }
 
 impl Host {
@@ -112,6 +121,9 @@ impl Host {
             pinned: 0,
             pinned_errno: 0,
             unmappable: 0,
+            leaving: Vec::with_capacity(leaving::MAX),
+            asked: None,
+            coming: Vec::with_capacity(coming::MAX),
             withheld: Vec::new(),
         })
     }
@@ -345,38 +357,6 @@ impl Host {
         None
     }
 
-    /// Unmaps a mapped page; true when it was written.
-    pub fn take_away(&mut self, lpn: u64) -> bool {
-        let state = self.state[lpn as usize];
-        let written = state & WRITTEN != 0;
-        let alone = self.alone;
-        let left = match &mut self.backing {
-            Backing::Private(b) => {
-                let stashed = state & STASHED != 0;
-                let notes = match (written, state & UNSURE != 0) {
-                    (true, _) => Notes::Written,
-                    (false, true) => Notes::Unknown,
-                    (false, false) => Notes::Kept,
-                };
-                b.unmap(&self.uffd, &self.pagemap, lpn, stashed, notes, alone)
-            }
-            Backing::Shared(b) => b.unmap(&self.pagemap, lpn, written),
-        };
-        self.mapped -= u64::from(!matches!(left, Left::Pinned(_)));
-        let gone = state & !(MAPPED | WRITTEN | UNSURE);
-        self.state[lpn as usize] = match left {
-            Left::Written => gone | STASHED,
-            Left::Clean => gone,
-            Left::Absent => gone & !STASHED,
-            Left::Pinned(errno) => {
-                self.pinned += 1;
-                self.pinned_errno = errno;
-                state
-            }
-        };
-        left == Left::Written
-    }
-
     /// Unmaps a page that stays in the cache; whether it was written is known when it leaves. Says
     /// whether it was mapped and is no longer.
     pub fn set_aside(&mut self, lpn: u64) -> bool {
@@ -412,6 +392,8 @@ impl Host {
 }
 
 impl Effects for Host {
+    const MAPS: bool = true;
+
     fn cached(&mut self, lpn: Lpn) {
         self.top = self.top.max(u64::from(lpn) + 1);
         self.used.mark(lpn.index());
@@ -426,25 +408,9 @@ impl Effects for Host {
             .set(lpn, if is_mapped { sluice_abi::MAPPED } else { 0 });
         written
     }
-}
 
-impl Host {
-    /// Unmaps a page that leaves the cache, unless it is needed for a moment longer.
-    fn give_up(&mut self, lpn: u64) -> bool {
-        let state = self.state[lpn as usize];
-        let mapped = state & (MAPPED | PENDING) == MAPPED;
-        if mapped && !(self.progress.holds(lpn) && self.keep_orphan(lpn)) {
-            return self.take_away(lpn);
-        }
-        if mapped || state & PENDING != 0 {
-            self.state[lpn as usize] |= ORPHAN;
-        }
-        // Set aside, if it is neither mapped nor on its way.
-        let is_aside = state & (MAPPED | PENDING) == 0;
-        if is_aside {
-            self.reset(lpn, !(SAMPLED | WRITTEN), 0);
-        }
-        is_aside && state & WRITTEN != 0
+    fn map(&mut self, lpn: Lpn) -> bool {
+        self.will_map(lpn.into())
     }
 }
 

@@ -38,6 +38,18 @@ pub enum Notes {
     Unknown,
 }
 
+/// A mapped page that is to leave, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    pub lpn: u64,
+    /// The stash has contents for it.
+    pub stashed: bool,
+    /// It was written.
+    pub written: bool,
+    /// How far that is sure.
+    pub notes: Notes,
+}
+
 /// Arena, stash and limbo of one process.
 #[derive(Debug)]
 pub struct PrivateBacking {
@@ -111,6 +123,20 @@ impl PrivateBacking {
         self.arena.addr() + lpn as usize * PAGE
     }
 
+    /// Maps pages that follow one another, all of them in the stash.
+    ///
+    /// # Errors
+    /// How many were mapped before the one that could not be, and why.
+    pub fn map_run(
+        &self,
+        uffd: &Uffd,
+        first: u64,
+        pages: usize,
+        fill: Fill,
+    ) -> Result<(), (usize, i32)> {
+        uffd.copy_pages(self.page(first), self.source(first, true), pages, fill)
+    }
+
     fn source(&self, lpn: u64, stashed: bool) -> usize {
         if stashed {
             self.stash.addr() + lpn as usize * PAGE
@@ -138,35 +164,72 @@ impl PrivateBacking {
         uffd.copy_page(page, self.zeros.addr(), fill)
     }
 
+    /// Whether a mapped page was written, as far as is known before it has left.
+    pub fn is_written(&self, pagemap: &Pagemap, lpn: u64, notes: Notes) -> bool {
+        match notes {
+            Notes::Written => true,
+            Notes::Kept => pagemap.is_written(self.page(lpn)),
+            Notes::Unknown => false,
+        }
+    }
+
+    /// Which of up to 64 pages from this one on were written since they were mapped.
+    pub fn written(&self, pagemap: &Pagemap, lpn: u64) -> u64 {
+        let left = (self.arena.len() / PAGE).saturating_sub(lpn as usize);
+        pagemap.written(self.page(lpn), left.min(64))
+    }
+
     /// Unmaps a page and brings the stash up to date. `alone` says that no thread of the program
     /// can run meanwhile.
-    #[allow(clippy::too_many_arguments)]
-    pub fn unmap(
+    pub fn unmap(&mut self, uffd: &Uffd, pagemap: &Pagemap, page: Leaving, alone: bool) -> Left {
+        let limbo = self.limbo.addr() + self.limbo_next * PAGE;
+        match move_out(uffd, pagemap, limbo, self.page(page.lpn)) {
+            Ok(()) => self.stash_moved(page, alone),
+            Err(libc::ENOENT) => Left::Absent,
+            Err(errno) => Left::Pinned(errno),
+        }
+    }
+
+    /// Unmaps pages that follow one another, with as few calls as can be. `each` is told what
+    /// became of every one.
+    pub fn unmap_run(
         &mut self,
         uffd: &Uffd,
         pagemap: &Pagemap,
-        lpn: u64,
-        stashed: bool,
-        notes: Notes,
+        mut run: &[Leaving],
         alone: bool,
-    ) -> Left {
-        let page = self.page(lpn);
-        let written = match notes {
-            Notes::Written => true,
-            Notes::Kept => pagemap.is_written(page),
-            Notes::Unknown => false,
-        };
-        let limbo = self.limbo.addr() + self.limbo_next * PAGE;
-        match move_out(uffd, pagemap, limbo, page) {
-            Ok(()) => {}
-            Err(libc::ENOENT) => return Left::Absent,
-            Err(errno) => return Left::Pinned(errno),
+        mut each: impl FnMut(&Leaving, Left),
+    ) {
+        while let Some(first) = run.first() {
+            let count = run.len().min(LIMBO_PAGES - self.limbo_next);
+            let limbo = self.limbo.addr() + self.limbo_next * PAGE;
+            let moved = uffd.move_pages(limbo, self.page(first.lpn), count);
+            let done = moved.map_or_else(|(done, _)| done, |()| count);
+            for page in &run[..done] {
+                let left = self.stash_moved(*page, alone);
+                each(page, left);
+            }
+            run = &run[done..];
+            // One that did not move needs more than that.
+            if moved.is_err()
+                && let Some((page, rest)) = run.split_first()
+            {
+                let left = self.unmap(uffd, pagemap, *page, alone);
+                each(page, left);
+                run = rest;
+            }
         }
+    }
+
+    /// Brings the stash up to date with the page that was moved into limbo last.
+    fn stash_moved(&mut self, page: Leaving, alone: bool) -> Left {
+        let limbo = self.limbo.addr() + self.limbo_next * PAGE;
         // A store by another thread between the question and the move shows in the contents.
-        let is_told = alone && notes == Notes::Kept;
-        let changed = written || !is_told && !same_page(limbo, self.source(lpn, stashed));
+        let is_told = alone && page.notes == Notes::Kept;
+        let source = self.source(page.lpn, page.stashed);
+        let changed = page.written || !is_told && !same_page(limbo, source);
         if changed {
-            copy_page(self.stash.addr() + lpn as usize * PAGE, limbo);
+            copy_page(self.stash.addr() + page.lpn as usize * PAGE, limbo);
         }
         self.limbo_next += 1;
         if self.limbo_next == LIMBO_PAGES {
@@ -279,6 +342,24 @@ mod tests {
         addr as *mut u64
     }
 
+    /// Unmaps page 1.
+    fn unmap(
+        backing: &mut PrivateBacking,
+        uffd: &Uffd,
+        pagemap: &Pagemap,
+        stashed: bool,
+        notes: Notes,
+        alone: bool,
+    ) -> Left {
+        let page = Leaving {
+            lpn: 1,
+            stashed,
+            written: backing.is_written(pagemap, 1, notes),
+            notes,
+        };
+        backing.unmap(uffd, pagemap, page, alone)
+    }
+
     /// Maps page 1 and stores a value there.
     fn store(uffd: &Uffd, backing: &PrivateBacking, value: u64) {
         backing.map(uffd, 1, false, Fill::NOTICED).unwrap();
@@ -297,12 +378,12 @@ mod tests {
         let (uffd, pagemap, mut backing) = world();
         store(&uffd, &backing, 7);
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, Notes::Kept, true),
+            unmap(&mut backing, &uffd, &pagemap, false, Notes::Kept, true),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 7);
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, true, Notes::Kept, true),
+            unmap(&mut backing, &uffd, &pagemap, true, Notes::Kept, true),
             Left::Clean
         );
         assert_eq!(load_back(&uffd, &backing), 7);
@@ -313,7 +394,7 @@ mod tests {
         let (uffd, pagemap, mut backing) = world();
         store(&uffd, &backing, 7);
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, Notes::Kept, true),
+            unmap(&mut backing, &uffd, &pagemap, false, Notes::Kept, true),
             Left::Written
         );
         load_back(&uffd, &backing);
@@ -321,7 +402,7 @@ mod tests {
         unsafe { word(backing.page(1)).write_volatile(8) };
         uffd.write_protect(backing.page(1), PAGE).unwrap();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, true, Notes::Kept, false),
+            unmap(&mut backing, &uffd, &pagemap, true, Notes::Kept, false),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 8);
@@ -334,7 +415,7 @@ mod tests {
         let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
         uffd.move_page(limbo, backing.page(1)).unwrap();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, Notes::Written, true),
+            unmap(&mut backing, &uffd, &pagemap, false, Notes::Written, true),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 9);
@@ -348,7 +429,7 @@ mod tests {
         uffd.copy_page(limbo, backing.zeros.addr(), Fill::NOTICED)
             .unwrap();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, Notes::Written, true),
+            unmap(&mut backing, &uffd, &pagemap, false, Notes::Written, true),
             Left::Written
         );
         assert_eq!(load_back(&uffd, &backing), 11);
@@ -358,7 +439,7 @@ mod tests {
     fn a_page_that_is_nowhere_is_absent() {
         let (uffd, pagemap, mut backing) = world();
         assert_eq!(
-            backing.unmap(&uffd, &pagemap, 1, false, Notes::Kept, true),
+            unmap(&mut backing, &uffd, &pagemap, false, Notes::Kept, true),
             Left::Absent
         );
     }
@@ -380,7 +461,7 @@ mod tests {
         assert!(child > 0);
         let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
         let refused = uffd.move_page(limbo, backing.page(1));
-        let left = backing.unmap(&uffd, &pagemap, 1, false, Notes::Unknown, true);
+        let left = unmap(&mut backing, &uffd, &pagemap, false, Notes::Unknown, true);
         // SAFETY: our own child, and nobody asks how it ended.
         unsafe {
             libc::kill(child, libc::SIGKILL);

@@ -182,6 +182,15 @@ impl Core {
         let bring_ns = act_ns.saturating_sub(ahead_ns);
         // One call maps a page and wakes its thread, if there is nothing to be ahead of.
         let is_due = act_ns <= seen_ns && access.trap == Trap::Event;
+        let is_there = bring_ns <= seen_ns && !is_due && self.host.map_ahead(lpn, addr);
+        self.carry_out(now);
+        // Where nobody but the thread that waits could see them, all pages are mapped now that
+        // are there when it goes on.
+        let seen_at = match self.host.alone {
+            true => completion.done_at,
+            false => now,
+        };
+        self.map_arrived(seen_at);
         Plan::Wait(Wait {
             addr,
             lpn,
@@ -189,10 +198,29 @@ impl Core {
             modelled_ns,
             bring_ns,
             act_ns,
-            is_there: bring_ns <= seen_ns && !is_due && self.host.map_ahead(lpn, addr),
+            is_there,
             may_sleep: completion.hint == Hint::LongDelay,
             counted: completion.served_by != ServedBy::CacheHit,
         })
+    }
+
+    /// Unmaps what the model has evicted. Writes that nobody knew of then are told late.
+    pub(crate) fn carry_out(&mut self, now: Ps) {
+        let device = &mut self.device;
+        self.host
+            .carry_out(|lpn| device.write_back(now, Lpn::of(lpn)));
+    }
+
+    /// Maps the prefetched pages that have arrived by then.
+    pub(crate) fn map_arrived(&mut self, by: Ps) {
+        let _ = self.device.map_arrived(by, &mut self.host);
+        if self.host.coming.is_empty() {
+            return;
+        }
+        let mut pages = self.host.take_coming();
+        self.host.map_together(&mut pages);
+        pages.drain(..).for_each(|lpn| self.show(lpn));
+        self.host.coming = pages;
     }
 
     /// A fault on a page that is mapped: another thread was faster, the page is mapped elsewhere,

@@ -139,6 +139,7 @@ impl Cache {
             ready_at: self.slots.ready_at(slot),
             is_dirty: self.slots.is_dirty(slot),
             is_pinned: self.slots.is_pinned(slot),
+            is_unused: self.slots.is_unused(slot),
         })
     }
 
@@ -355,6 +356,8 @@ pub(crate) struct Peek {
     pub ready_at: Ps,
     pub is_dirty: bool,
     pub is_pinned: bool,
+    /// Brought in by a prefetch and never accessed.
+    pub is_unused: bool,
 }
 
 /// Why a page comes into the cache.

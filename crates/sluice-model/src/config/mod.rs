@@ -14,7 +14,7 @@ pub use cache::{CacheParams, CacheSettings, MshrParams, StoreMiss, WritePolicy};
 pub use ftl::{FtlParams, FtlSettings, Mapping, Precondition, Wear};
 pub use memory::{MemorySettings, RowSettings};
 pub use nand::{Cell, NandParams, NandSettings, Priority, ReadFirst, Suspend, WearSettings};
-pub use prefetch::{PrefetchParams, PrefetchSettings, ThrottleRule};
+pub use prefetch::{MapRule, PrefetchParams, PrefetchSettings, ThrottleRule};
 pub use write_log::{WriteLogParams, WriteLogSettings};
 
 use crate::cache::EVICTION_PARAMS;

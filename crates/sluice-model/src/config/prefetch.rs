@@ -40,6 +40,28 @@ sluice_params::params! {
             meaning: "what turns the prefetcher up and down",
             source: "assumed: off, as in Cylon; Srinath et al., HPCA 2007, for feedback",
         }
+        map: MapRule {
+            key: "prefetch.map",
+            default: "arrival",
+            meaning: "when a host that maps pages maps a prefetched one",
+            source: "Cylon 4.2: pages are mapped as they come in",
+        }
+        sample: u32 {
+            key: "prefetch.sample",
+            kind: Kind::Count { min: 1, max: PICKS_MAX as u64 },
+            default: "32",
+            meaning: "of so many prefetched pages one is not mapped on arrival; its first access \
+                      tells of all",
+            source: "assumed: a trap for 32 pages costs each of them a tenth of a microsecond",
+        }
+    }
+}
+
+choices! {
+    /// When a host that maps pages maps a prefetched one.
+    pub enum MapRule {
+        Arrival = "arrival": "when it arrives, but for one in `prefetch.sample`",
+        Touch = "touch": "when it is first accessed, which is a trap",
     }
 }
 

@@ -3,6 +3,7 @@
 //! An access meets the [`front`], then the [`pipeline`] takes it through the [`storage`]: write
 //! log, cache and flash, or to an [`expander`]'s memory. Each of those has state of its own.
 
+mod arrivals;
 mod back;
 mod balance;
 mod block;
@@ -242,6 +243,15 @@ impl Device {
         if self.pipeline.front.is_known(lpn) {
             self.pipeline.storage.cache.forget_prefetch(lpn);
         }
+    }
+
+    /// Has a host that maps pages map the prefetched ones that have arrived by then. Says when the
+    /// next one arrives, if one is on its way.
+    ///
+    /// It is called before accesses go on at `by`, with pages then mapped by [`Effects::map`]; one
+    /// in `prefetch.sample` stays unmapped. With `prefetch.map = touch` nothing is mapped.
+    pub fn map_arrived<E: Effects>(&mut self, by: Ps, effects: &mut E) -> Option<Ps> {
+        self.pipeline.map_arrived(by, effects)
     }
 
     /// Gives parameters other values from now on, all or none. Says whether any had another.

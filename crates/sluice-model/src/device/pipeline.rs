@@ -1,11 +1,12 @@
 //! What happens at an access, in order: front, log, cache, flash.
 
+use super::arrivals::Arrivals;
 use super::data_cache::Room;
 use super::expander::Expander;
 use super::front::Front;
 use super::observer::Observer;
 use super::storage::Storage;
-use crate::cache::{External, Fill, Found};
+use crate::cache::{External, Fill, Found, Peek};
 use crate::config::{DeviceConfig, Settings, StoreMiss};
 use crate::nand::{Origin, Served};
 use crate::parts::Parts;
@@ -19,6 +20,8 @@ pub(super) struct Pipeline<O> {
     pub storage: Storage<O>,
     pub expander: Option<Expander>,
     prefetch: Prefetcher,
+    /// Prefetched pages that the host maps when they arrive.
+    arrivals: Option<Arrivals>,
     store_miss: StoreMiss,
     /// Whether a load that misses leaves the cache as it is.
     loads_around: bool,
@@ -33,6 +36,7 @@ impl<O: Observer> Pipeline<O> {
             storage: Storage::new(config, seed, policy),
             expander: Expander::new(config),
             prefetch: Prefetcher::new(config),
+            arrivals: Arrivals::new(&config.prefetch),
             store_miss: config.cache.store_miss,
             loads_around: config.cache.loads_around,
             watches_hits: false,
@@ -66,6 +70,7 @@ impl<O: Observer> Pipeline<O> {
     /// Takes another prefetcher, which has learned nothing yet.
     pub fn change_prefetcher(&mut self, config: &DeviceConfig) {
         self.prefetch = Prefetcher::new(config);
+        self.arrivals = Arrivals::new(&config.prefetch);
     }
 
     /// Takes the time of a request about a page, and lets what was due before happen first.
@@ -409,6 +414,11 @@ impl<O: Observer> Pipeline<O> {
         };
         let stats = &mut self.storage.stats;
         self.prefetch.evicted(&victim, keep.is_some(), stats);
+        if victim.unused
+            && let Some(arrivals) = &mut self.arrivals
+        {
+            arrivals.settle(victim.lpn);
+        }
         Some(victim.slot)
     }
 
@@ -430,8 +440,21 @@ impl<O: Observer> Pipeline<O> {
         (ready_at, served)
     }
 
-    /// Shows the prefetcher an access, and brings in what it picks as far as there is room.
+    /// Shows the prefetcher an access, and brings in what it picks as far as there is room. A
+    /// sampled page's first use is preceded by those of the pages that it stands for.
     fn prefetch_after<E: Effects>(&mut self, at: Ps, lpn: Lpn, outcome: Outcome, effects: &mut E) {
+        if outcome != Outcome::Miss {
+            let stands_for = self.arrivals.as_mut().map_or(0..0, |all| all.settle(lpn));
+            for place in stands_for {
+                if let Some(used) = self.arrivals.as_ref().and_then(|all| all.mapped(place)) {
+                    self.follow(at, used, Outcome::FirstUse, effects);
+                }
+            }
+        }
+        self.follow(at, lpn, outcome, effects);
+    }
+
+    fn follow<E: Effects>(&mut self, at: Ps, lpn: Lpn, outcome: Outcome, effects: &mut E) {
         self.storage.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
         self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
         if !self.prefetch.is_on() {
@@ -444,6 +467,22 @@ impl<O: Observer> Pipeline<O> {
                 self.prefetch_one(at, pick, Some(lpn), effects);
             }
         }
+    }
+
+    /// Has the host map the prefetched pages that have arrived by then. Says when the next one
+    /// does.
+    pub fn map_arrived<E: Effects>(&mut self, by: Ps, effects: &mut E) -> Option<Ps> {
+        let arrivals = self.arrivals.as_mut()?;
+        while let Some(page) = arrivals.due(by) {
+            let found = self.storage.cache.peek(page.lpn);
+            let is_it = |found: Peek| found.is_unused && found.ready_at == page.at;
+            if found.is_some_and(is_it) && effects.map(page.lpn) {
+                self.storage.cache.forget_prefetch(page.lpn);
+                self.storage.stats.prefetch_mapped += 1;
+                arrivals.map(page);
+            }
+        }
+        arrivals.next_at()
     }
 
     /// Brings a page in, without waiting for anything and without pushing out the page `cause`,
@@ -471,6 +510,11 @@ impl<O: Observer> Pipeline<O> {
         self.storage.stats.prefetch_issued += 1;
         if let Some(cause) = cause {
             self.prefetch.arrives(ready_at, lpn, cause);
+            if E::MAPS
+                && let Some(arrivals) = &mut self.arrivals
+            {
+                arrivals.send(ready_at, lpn);
+            }
         }
         true
     }

@@ -271,7 +271,9 @@ enum Outcome {
 
 impl Core {
     fn obey(&mut self, now: Ps, command: Command) -> Outcome {
-        let reason = match self.device.command(now, command, &mut self.host) {
+        let answer = self.device.command(now, command, &mut self.host);
+        self.carry_out(now);
+        let reason = match answer {
             Ok(done) => return Outcome::Done(done),
             Err(Refused::InFlight(_, at)) => return Outcome::NotBefore(at),
             Err(Refused::NoRoom(_)) => return Outcome::NotBefore(now),

@@ -2,7 +2,7 @@ use super::*;
 use crate::stats::Live;
 use sluice_region::{Mapping, UffdKind};
 
-const PAGES: u64 = 4;
+const PAGES: u64 = 200;
 
 fn host() -> Host {
     let uffd = Uffd::open(UffdKind::Signal).unwrap();
@@ -45,6 +45,7 @@ fn a_page_that_left_before_the_second_threads_turn_is_not_there() {
     // SAFETY: the page was just mapped, writable.
     unsafe { (addr as *mut u64).write_volatile(7) };
     assert!(host.unmap(Lpn::of(lpn)), "written");
+    host.carry_out(|_| ());
     assert!(
         !host.settle(lpn, addr, true),
         "it would be missing, and read as zeros"
@@ -65,6 +66,7 @@ fn a_store_to_a_page_mapped_ahead_is_noticed() {
     host.arrived(1);
     host.alone = true;
     assert!(host.unmap(Lpn(1)), "written");
+    host.carry_out(|_| ());
     assert_eq!(host.state[1], STASHED);
 }
 
@@ -132,4 +134,116 @@ fn only_a_page_that_is_mapped_and_no_more_is_set_aside() {
         assert_eq!(host.state[1] & MAPPED != 0, !is_aside, "{flags:#b}");
         assert!(!host.set_aside(2), "it is not mapped");
     }
+}
+
+fn word(host: &Host, lpn: u64) -> *mut u64 {
+    host.address_of(lpn, 0).unwrap().0 as *mut u64
+}
+
+/// Maps a page for a thread that goes on at once.
+fn give(host: &mut Host, lpn: u64) {
+    let (addr, _) = host.address_of(lpn, 0).unwrap();
+    host.state[lpn as usize] |= PENDING;
+    assert!(host.settle(lpn, addr, false));
+    host.arrived(lpn);
+}
+
+/// Pages in one run, in several, alone and over the border of a question; a third was written.
+#[test]
+fn pages_that_leave_together_are_those_that_came_one_by_one() {
+    let pages: Vec<u64> = [3..9, 20..21, 60..71, 100..101]
+        .into_iter()
+        .flatten()
+        .collect();
+    for alone in [true, false] {
+        let mut host = host();
+        host.alone = alone;
+        for &lpn in &pages {
+            give(&mut host, lpn);
+            if lpn % 3 == 0 {
+                // SAFETY: just mapped, writable.
+                unsafe { word(&host, lpn).write_volatile(lpn) };
+            }
+        }
+        for &lpn in pages.iter().rev() {
+            assert_eq!(host.unmap(Lpn::of(lpn)), lpn % 3 == 0, "page {lpn}");
+        }
+        host.carry_out(|lpn| panic!("page {lpn} was known to be written or not"));
+        assert_eq!(host.mapped(), 0);
+        for &lpn in &pages {
+            let (addr, _) = host.address_of(lpn, 0).unwrap();
+            assert!(!host.pagemap.is_present(addr), "page {lpn}");
+            let stashed = if lpn % 3 == 0 { STASHED } else { 0 };
+            assert_eq!(host.state[lpn as usize], stashed, "page {lpn}");
+        }
+        // Those with contents come back together, the others are left to their traps.
+        for &lpn in &pages {
+            assert_eq!(host.will_map(lpn), lpn % 3 == 0, "page {lpn}");
+        }
+        let mut coming = host.take_coming();
+        host.map_together(&mut coming);
+        assert_eq!(
+            host.mapped(),
+            pages.iter().filter(|lpn| *lpn % 3 == 0).count() as u64
+        );
+        for &lpn in pages.iter().filter(|lpn| *lpn % 3 == 0) {
+            // SAFETY: mapped.
+            assert_eq!(unsafe { word(&host, lpn).read_volatile() }, lpn);
+        }
+    }
+}
+
+/// A page in the middle of a run is gone, one is held by the kernel, one is there already.
+#[test]
+fn one_page_of_a_run_that_is_in_the_way_stops_no_other() {
+    let mut host = host();
+    for lpn in 10..20 {
+        give(&mut host, lpn);
+        // SAFETY: just mapped, writable.
+        unsafe { word(&host, lpn).write_volatile(lpn) };
+    }
+    // SAFETY: a page of the arena, as the program might drop it by a call of its own.
+    unsafe { sluice_region::dont_need(word(&host, 14) as usize, sluice_region::PAGE).unwrap() };
+    for lpn in 10..20 {
+        host.unmap(Lpn::of(lpn));
+    }
+    host.carry_out(|_| ());
+    assert_eq!(host.mapped(), 0);
+    assert_eq!(host.state[14], 0, "it is nowhere");
+    // It is mapped behind the runtime's back.
+    let zeros = host.address_of(17, 0).unwrap().0;
+    let mut ahead = [17];
+    host.map_together(&mut ahead);
+    assert!(host.pagemap.is_present(zeros));
+    (host.state[17], host.mapped) = (STASHED, 0);
+    let mut all: Vec<u64> = (10..20).filter(|lpn| *lpn != 14).collect();
+    assert!(all.iter().all(|lpn| host.will_map(*lpn)));
+    host.coming.clear();
+    host.map_together(&mut all);
+    for lpn in (10..20).filter(|lpn| *lpn != 14) {
+        assert_eq!(host.state[lpn as usize], STASHED | MAPPED, "page {lpn}");
+        // SAFETY: mapped.
+        assert_eq!(unsafe { word(&host, lpn).read_volatile() }, lpn);
+    }
+}
+
+/// Another thread writes between the question and the move.
+#[test]
+fn a_late_store_to_a_page_that_leaves_with_others_is_told() {
+    let mut host = host();
+    host.alone = false;
+    for lpn in 10..14 {
+        give(&mut host, lpn);
+    }
+    for lpn in 10..14 {
+        assert!(!host.unmap(Lpn::of(lpn)));
+    }
+    // SAFETY: still mapped, writable.
+    unsafe { word(&host, 12).write_volatile(7) };
+    let mut late = Vec::new();
+    host.carry_out(|lpn| late.push(lpn));
+    assert_eq!(late, [12]);
+    give(&mut host, 12);
+    // SAFETY: mapped.
+    assert_eq!(unsafe { word(&host, 12).read_volatile() }, 7);
 }
