@@ -6,6 +6,7 @@
 //! [`Engine::fill`] maps the page. Nothing on that way allocates, prints, or touches device memory.
 
 mod affinity;
+mod berth;
 mod calibrate;
 mod calm;
 mod clock;

@@ -12,7 +12,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WAITED_FOR: u32 = 2;
 /// Tries before sleeping; the lock is held for microseconds.
-const SPINS: u32 = 200;
+const SPINS: u32 = 2_000;
 /// A brief wait sleeps at most this long; the lock's release ends it earlier.
 const BRIEFLY_NS: i64 = 1_000_000;
 

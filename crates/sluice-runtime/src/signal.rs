@@ -1,5 +1,6 @@
 //! Signal mode: the faulting thread serves its own fault inside SIGBUS.
 
+use crate::berth::wait_among;
 use crate::calm::on_own_stack;
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::{Engine, FORK_LOOK_NS};
@@ -106,7 +107,9 @@ fn serve(info: *mut siginfo_t, context: *mut c_void, seen_ns: u64) -> bool {
         Plan::Outside => return false,
         Plan::Done => {}
         Plan::Wait(mut wait) => {
-            if !wait.is_there {
+            // Among many, nobody has a CPU to itself to be ahead of its moment.
+            let has_waited = wait.is_among && wait_among(wait.act_ns);
+            if !has_waited && !wait.is_there {
                 wait_until(wait.bring_ns, wait.may_sleep);
                 engine.bring(&mut wait, thread);
             }

@@ -67,6 +67,8 @@ pub struct Wait {
     pub is_there: bool,
     /// The model says the delay is long: the CPU may be given away meanwhile.
     pub may_sleep: bool,
+    /// Other threads of the program may run or wait meanwhile.
+    pub is_among: bool,
     pub(crate) counted: bool,
 }
 
@@ -83,6 +85,7 @@ impl Wait {
             act_ns,
             is_there: false,
             may_sleep: false,
+            is_among: false,
             counted: false,
         }
     }
@@ -200,6 +203,7 @@ impl Core {
             act_ns,
             is_there,
             may_sleep: completion.hint == Hint::LongDelay,
+            is_among: !self.host.alone,
             counted: completion.served_by != ServedBy::CacheHit,
         })
     }
