@@ -368,26 +368,37 @@ impl EventSource {
         EventSource { fd, nowait }
     }
 
+    /// From now on the descriptor never waits by itself, so that [`EventSource::wait`] can.
+    pub fn stop_waiting(&mut self) {
+        // SAFETY: no pointers.
+        let set = unsafe { sys!(libc::SYS_fcntl, self.fd, libc::F_SETFL, libc::O_NONBLOCK) };
+        self.nowait &= set.is_err();
+    }
+
+    /// Waits for a fault, at most so long. Says whether there is one, or something went wrong.
+    pub fn wait(self, limit_ns: u64) -> bool {
+        let (fd, events, revents) = (self.fd, libc::POLLIN, 0);
+        let mut poll = libc::pollfd {
+            fd,
+            events,
+            revents,
+        };
+        let limit = libc::timespec {
+            tv_sec: (limit_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (limit_ns % 1_000_000_000) as _,
+        };
+        // SAFETY: one valid pollfd, and a time.
+        let ready = unsafe { sys!(libc::SYS_ppoll, &raw mut poll, 1, &raw const limit, 0) };
+        ready.unwrap_or(0) != 0
+    }
+
     /// Reads waiting faults into `events`; returns how many, 0 when none waits.
     ///
     /// With `block` it sleeps in the kernel until there is one, or returns 0 now and then.
     pub fn read(self, events: &mut [Event], block: bool) -> usize {
-        static POLL: libc::timespec = libc::timespec {
-            tv_sec: 1,
-            tv_nsec: 0,
-        };
-        if block && !self.nowait {
-            let (fd, events, revents) = (self.fd, libc::POLLIN, 0);
-            let mut poll = libc::pollfd {
-                fd,
-                events,
-                revents,
-            };
-            // SAFETY: one valid pollfd, and a time.
-            let ready = unsafe { sys!(libc::SYS_ppoll, &raw mut poll, 1, &raw const POLL, 0) };
-            if ready.unwrap_or(0) == 0 {
-                return 0;
-            }
+        const NOW_AND_THEN_NS: u64 = 1_000_000_000;
+        if block && !self.nowait && !self.wait(NOW_AND_THEN_NS) {
+            return 0;
         }
         let mut raw = [UffdMsg::default(); 16];
         let room = events.len().min(raw.len());
@@ -397,6 +408,10 @@ impl EventSource {
             libc::RWF_NOWAIT
         };
         let read = read_raw(self.fd, &mut raw[..room], flags).unwrap_or_else(|errno| {
+            // Another handler has made it one that never waits.
+            if block && errno == libc::EAGAIN {
+                self.wait(NOW_AND_THEN_NS);
+            }
             Lost::check("the userfaultfd", errno);
             0
         });

@@ -7,6 +7,7 @@
 //! CPU one of those that wait stays awake and wakes the others in time, as long as no thread of the
 //! program seems to want the CPU.
 
+use crate::active;
 use crate::clock::now_ns;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use sluice_region::{CpuSet, cpu_now, sleep_on, thread_id, timer_slack, wake_one};
@@ -15,10 +16,6 @@ use sluice_region::{CpuSet, cpu_now, sleep_on, thread_id, timer_slack, wake_one}
 const BERTHS: usize = 256;
 /// CPUs that are told apart; others share what is noted of each.
 const CPUS: usize = 64;
-/// Threads that are told apart when those that miss are counted.
-const THREADS: usize = 128;
-/// A thread that did not wait for so long is not counted among those that miss.
-const ACTIVE_NS: u64 = 2_000_000;
 /// From the call that wakes a thread on this CPU until it runs.
 const SWITCH_NS: u64 = 2_500;
 /// A sleeper's own timer is set so long before its moment.
@@ -53,8 +50,6 @@ static USED: AtomicU32 = AtomicU32::new(0);
 static WAITING: AtomicU32 = AtomicU32::new(0);
 /// Whether somebody is awake for the sleepers of a CPU.
 static WATCHED: [AtomicBool; CPUS] = [const { AtomicBool::new(false) }; CPUS];
-/// When threads waited last, by the low bits of their numbers.
-static SEEN_NS: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
 
 /// Why a watch ended.
 enum Watched {
@@ -69,15 +64,7 @@ pub fn after_fork_in_child() {
         berth.due_ns.store(FREE, Relaxed);
     }
     WATCHED.iter().for_each(|cpu| cpu.store(false, Relaxed));
-    SEEN_NS.iter().for_each(|seen| seen.store(0, Relaxed));
     WAITING.store(0, Release);
-}
-
-/// Notes that a thread misses now. Says how many do, with this one.
-fn count_active(now: u64) -> u32 {
-    SEEN_NS[thread_id() as usize % THREADS].store(now, Relaxed);
-    let is_active = |seen: &&AtomicU64| seen.load(Relaxed) + ACTIVE_NS > now;
-    SEEN_NS.iter().filter(is_active).count() as u32
 }
 
 /// Waits until shortly before a moment if more threads miss than there are CPUs. Says whether they
@@ -85,9 +72,10 @@ fn count_active(now: u64) -> u32 {
 pub fn wait_among(due_ns: u64) -> bool {
     let now = now_ns();
     let due_ns = due_ns.saturating_sub(MAP_NS);
-    let active = count_active(now);
+    active::note(thread_id(), now);
+    let active = active::count(now);
     let cpus = CpuSet::of(0).map_or(usize::MAX, |set| set.count());
-    let is_crowd = active as usize > cpus && due_ns > now + SHORT_NS;
+    let is_crowd = active > cpus && due_ns > now + SHORT_NS;
     let Some(berth) = is_crowd.then(Berth::take).flatten() else {
         return false;
     };
@@ -112,7 +100,7 @@ impl Berth {
         Some(berth)
     }
 
-    fn wait(&self, due_ns: u64, active: u32) {
+    fn wait(&self, due_ns: u64, active: usize) {
         while now_ns() < due_ns {
             let cpu = cpu_now();
             let watched = &WATCHED[cpu % CPUS];
@@ -128,7 +116,7 @@ impl Berth {
     }
 
     /// Stays awake until its own moment, or wakes another thread of this CPU and gives way to it.
-    fn watch(&self, cpu: usize, due_ns: u64, active: u32) -> Watched {
+    fn watch(&self, cpu: usize, due_ns: u64, active: usize) -> Watched {
         let used = USED.load(Acquire) as usize;
         loop {
             let now = now_ns();
@@ -144,7 +132,7 @@ impl Berth {
             {
                 return Watched::GivesWay;
             }
-            let others_run = active > WAITING.load(Relaxed);
+            let others_run = active > WAITING.load(Relaxed) as usize;
             if others_run && due_ns > now + SHORT_NS {
                 return Watched::GivesWay;
             }

@@ -3,6 +3,7 @@
 //! Other threads of the parent go on meanwhile. What they store until the child exists is in the
 //! child or not, as without a device; only the kernel's notes of written pages are not the child's.
 
+use crate::active;
 use crate::berth;
 use crate::calm;
 use crate::clock::now_ns;
@@ -70,6 +71,7 @@ impl Engine {
     /// The child's device starts as an exact copy of its parent's.
     pub fn after_fork_in_child(&'static self) -> Result<(), StartError> {
         calm::after_fork_in_child();
+        active::after_fork_in_child();
         berth::after_fork_in_child();
         thread::after_fork_in_child();
         let cpu = cpu_now();

@@ -3,14 +3,21 @@
 //! The thread runs on the CPU of the program's thread and keeps it there across the wake-up: a
 //! switch on one CPU costs 3 µs here, a wake-up across CPUs 20 to 100 µs. While it waits it spins
 //! in the place of the thread whose load would have stalled that CPU.
+//!
+//! Where several threads miss, one that goes on needs that CPU while the pages of others are still
+//! on their way. So the handler gives way to it, and has the CPU back when that thread faults or
+//! ends. To a thread that computes for longer it does not give way again for a while.
 
+use crate::active;
 use crate::affinity::{Held, hold, reset};
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::{Engine, FORK_LOOK_NS};
 use crate::pace::wait_until;
 use crate::state::{Plan, Wait};
 use crate::thread;
-use sluice_region::{CpuSet, Descriptors, Event, name_thread, raise_priority};
+use sluice_region::{
+    CpuSet, Descriptors, Event, EventSource, name_thread, raise_priority, sleep_exactly, yield_cpu,
+};
 
 /// Waiting faults a handler keeps; more stay in the kernel until one is done.
 const MAX_WAITING: usize = 1024;
@@ -20,10 +27,32 @@ const BATCH: usize = 16;
 const NEAR_NS: u64 = 1_000;
 /// So long before a moment no other wait is made ready any more, which takes about as long.
 const READY_NS: u64 = 4_000;
+/// A sleep ends so long before there is something to do: its timer is late by 10 to 25 µs in a
+/// virtual machine.
+const TIMER_NS: u64 = 16_000;
+/// A fault that was read between two looks did not come earlier than this.
+const QUEUED_MAX_NS: u64 = 1_000_000;
+/// A thread that is given way may have the CPU for so long ..
+const AWAY_MAX_NS: u64 = 20_000;
+/// .. or else none is given way for so long.
+const KEEP_NS: u64 = 2_000_000;
+/// A sleep shorter than this is none.
+const SLEEP_MIN_NS: u64 = 8_000;
 
 struct Handler {
     engine: &'static Engine,
+    events: EventSource,
     cpu: usize,
+    /// Threads of the program that missed lately.
+    active: usize,
+    /// A thread was woken on this CPU and has not run yet, as far as is known.
+    gives_way: bool,
+    /// Until when nobody is given way.
+    keeps_until_ns: u64,
+    /// Whether the descriptor is one that never waits by itself.
+    polls: bool,
+    /// When no fault was left unread.
+    looked_ns: u64,
     own: u32,
     /// Never longer than its first capacity: nothing is allocated while a fault waits. It has no
     /// entries that were never used, whose memory each forked child would have to get.
@@ -46,8 +75,8 @@ struct Pending {
 enum Stage {
     /// Nothing but time has passed.
     Begun,
-    /// The page is there, if that can be, and the thread held on this CPU: then with the CPUs that
-    /// it gets back.
+    /// The page is there, if that can be, and the thread held where it is to go on: then with the
+    /// CPUs that it gets back.
     Ready(Option<Held>),
 }
 
@@ -86,9 +115,16 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     CpuSet::one(start.cpu).bind(0);
     raise_priority();
+    sleep_exactly();
     let mut handler = Handler {
         engine: start.engine,
+        events: start.engine.events(),
         cpu: start.cpu,
+        active: 0,
+        gives_way: false,
+        keeps_until_ns: 0,
+        polls: false,
+        looked_ns: 0,
         own: sluice_region::thread_id(),
         waiting: Vec::with_capacity(MAX_WAITING),
         count: 0,
@@ -120,17 +156,69 @@ impl Handler {
         let deferred = self.deferred.iter().flatten().count();
         let room = room(deferred, self.count);
         let idle = self.count + deferred == 0;
-        let n = self.engine.events().read(&mut events[..room], idle);
-        let seen_ns = now_ns();
+        let n = self.events.read(&mut events[..room], idle);
+        let now = now_ns();
+        let seen_ns = self.seen_ns(now, idle);
         for event in &events[..n] {
+            active::note(event.thread, now);
             self.take(*event, seen_ns);
+        }
+        if n > 0 {
+            self.count_active(now);
         }
         match self.next() {
             Some((at, next_ns)) if next_ns <= now_ns() => self.advance(at),
+            Some(_) if self.gives_way && self.keeps_until_ns < now => self.give_way(now),
+            Some((_, next_ns)) if self.may_sleep_until(next_ns, now) => self.sleep_until(next_ns),
             // Nothing else waits and none has come: spin without asking the kernel again.
             Some((at, next_ns)) if self.count == 1 => self.linger(at, next_ns),
             None if deferred > 0 => sleep_until(now_ns() + FORK_LOOK_NS),
             _ => core::hint::spin_loop(),
+        }
+    }
+
+    /// When faults that were read now were seen, as far as that is known. Who sleeps until there is
+    /// one sees it at once. Others came at any time since the last look, on average half-way.
+    fn seen_ns(&mut self, now: u64, was_idle: bool) -> u64 {
+        let before = core::mem::replace(&mut self.looked_ns, now);
+        match was_idle {
+            true => now,
+            // There a look costs no wake-up, which is what the entry of a trap is.
+            false => {
+                (before.max(now.saturating_sub(QUEUED_MAX_NS)) + now) / 2 + self.engine.entry_ns()
+            }
+        }
+    }
+
+    fn count_active(&mut self, now: u64) {
+        self.active = active::count(now);
+        if self.active > 1 && !self.polls {
+            self.events.stop_waiting();
+            self.polls = true;
+        }
+    }
+
+    /// Lets the thread run that was woken on this CPU, which soon misses again or ends. If one goes
+    /// on for longer, the pages of others are late: then nobody is let run for a while.
+    fn give_way(&mut self, now: u64) {
+        self.gives_way = false;
+        yield_cpu();
+        let back_ns = now_ns();
+        if back_ns > now + AWAY_MAX_NS {
+            self.keeps_until_ns = back_ns + KEEP_NS;
+        }
+    }
+
+    /// Whether the program's threads may use this CPU until then.
+    fn may_sleep_until(&self, next_ns: u64, now: u64) -> bool {
+        self.active > self.count.max(1) && next_ns > now + TIMER_NS + SLEEP_MIN_NS
+    }
+
+    /// Sleeps until shortly before there is something to do, or until the next fault.
+    fn sleep_until(&mut self, next_ns: u64) {
+        let limit_ns = next_ns.saturating_sub(now_ns() + TIMER_NS);
+        if self.events.wait(limit_ns.max(1)) {
+            self.looked_ns = now_ns();
         }
     }
 
@@ -212,6 +300,7 @@ impl Handler {
         if self.engine.fill(&p.wait, now, || p.thread) {
             self.waiting[at] = None;
             self.count -= 1;
+            self.gives_way = self.active > 1;
             if let Stage::Ready(Some(held)) = p.stage {
                 held.let_go();
             }

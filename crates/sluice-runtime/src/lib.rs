@@ -5,6 +5,7 @@
 //! tells [`host::Host`] which page leaves the cache; [`pace`] waits for the deadline; and
 //! [`Engine::fill`] maps the page. Nothing on that way allocates, prints, or touches device memory.
 
+mod active;
 mod affinity;
 mod berth;
 mod calibrate;
