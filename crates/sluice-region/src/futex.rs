@@ -46,37 +46,6 @@ pub fn futex_wake(word: &AtomicU32) {
     let _ = unsafe { sys!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Waits while a word of this process has a value, until a moment of `CLOCK_MONOTONIC`, or for no
-/// reason at all.
-pub fn sleep_on(word: &AtomicU32, value: u32, until_ns: u64) {
-    let until = libc::timespec {
-        tv_sec: (until_ns / NS) as libc::time_t,
-        tv_nsec: (until_ns % NS) as _,
-    };
-    let op = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
-    let any = libc::FUTEX_BITSET_MATCH_ANY;
-    let (word, until) = (word.as_ptr(), &raw const until);
-    // SAFETY: word and time outlive the call.
-    let _ = unsafe { sys!(libc::SYS_futex, word, op, value, until, 0, any) };
-}
-
-/// Wakes one who sleeps on a word of this process.
-pub fn wake_one(word: &AtomicU32) {
-    let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word outlives the call.
-    let _ = unsafe { sys!(libc::SYS_futex, word.as_ptr(), op, 1i32) };
-}
-
-/// Sets by how much the calling thread's sleeps may be too long, in ns, and returns what it was.
-pub fn timer_slack(ns: u64) -> u64 {
-    // SAFETY: no pointers.
-    unsafe {
-        let before = sys!(libc::SYS_prctl, libc::PR_GET_TIMERSLACK).unwrap_or(0);
-        let _ = sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, ns);
-        before as u64
-    }
-}
-
 /// From now on the calling thread's sleeps end when they should, and not up to 50 us later.
 pub fn sleep_exactly() {
     // SAFETY: no pointers.

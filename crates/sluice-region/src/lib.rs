@@ -26,9 +26,7 @@ pub use cpu::{
 };
 pub(crate) use fatal::Lost;
 pub use fatal::{Told, fatal, say, set_own_descriptors, text_of};
-pub use futex::{
-    futex_wait, futex_wait_either, futex_wake, sleep_exactly, sleep_on, timer_slack, wake_one,
-};
+pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly};
 pub use guard::{
     FileRoom, check_trusted, create_private, lock_byte, open_folder, open_regular, own_user, punch,
     reserve, room, unlock_byte,

@@ -4,7 +4,6 @@
 //! child or not, as without a device; only the kernel's notes of written pages are not the child's.
 
 use crate::active;
-use crate::berth;
 use crate::calm;
 use crate::clock::now_ns;
 use crate::control::start as start_control;
@@ -72,7 +71,6 @@ impl Engine {
     pub fn after_fork_in_child(&'static self) -> Result<(), StartError> {
         calm::after_fork_in_child();
         active::after_fork_in_child();
-        berth::after_fork_in_child();
         thread::after_fork_in_child();
         let cpu = cpu_now();
         with_all_numbers(|| match self.session.trap {

@@ -7,7 +7,6 @@
 
 mod active;
 mod affinity;
-mod berth;
 mod calibrate;
 mod calm;
 mod clock;

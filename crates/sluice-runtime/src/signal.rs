@@ -1,10 +1,9 @@
 //! Signal mode: the faulting thread serves its own fault inside SIGBUS.
 
-use crate::berth::wait_among;
 use crate::calm::on_own_stack;
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::{Engine, FORK_LOOK_NS};
-use crate::pace::wait_until;
+use crate::pace::{wait_among, wait_until};
 use crate::state::Plan;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 use libc::{c_int, c_void, siginfo_t};
