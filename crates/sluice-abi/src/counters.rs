@@ -116,6 +116,8 @@ macro_rules! late_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
         /// Misses that ended over 1 µs after the moment that the model asked for.
         Late: late as count;
+        /// Traps on a page in the cache that ended so late: prefetched, sampled, or given back.
+        LateSoft: late_soft as soft;
     } };
 }
 

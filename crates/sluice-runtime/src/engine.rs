@@ -307,10 +307,8 @@ impl Engine {
         core.waiting -= 1;
         let lpn = wait.lpn;
         let is_settled = core.host.settle(lpn, wait.addr, wait.is_there);
-        if wait.counted {
-            let acted_ns = if wait.is_there { acting_ns } else { now_ns() };
-            self.count_latency(core, wait, acted_ns);
-        }
+        let acted_ns = if wait.is_there { acting_ns } else { now_ns() };
+        self.count_latency(core, wait, acted_ns);
         if !is_settled {
             // Its thread faults again and is served again.
             self.wake(core, wait.addr);
@@ -359,12 +357,15 @@ impl Engine {
     fn count_latency(&self, core: &Core, wait: &Wait, acted_ns: u64) {
         let end_ns = acted_ns + self.exit_ns();
         let achieved = end_ns.saturating_sub(wait.access_ns);
+        let is_late = achieved > wait.modelled_ns + LATE_AFTER_NS;
         let block = core.live.change();
+        if !wait.is_miss {
+            block.add(Counter::LateSoft, u64::from(is_late));
+            return;
+        }
         block.modelled.record(wait.modelled_ns);
         block.achieved.record(achieved);
-        if achieved > wait.modelled_ns + LATE_AFTER_NS {
-            block.add(Counter::Late, 1);
-        }
+        block.add(Counter::Late, u64::from(is_late));
     }
 
     /// Statistics, for single stores without the lock.

@@ -69,7 +69,8 @@ pub struct Wait {
     pub may_sleep: bool,
     /// Other threads of the program may run or wait meanwhile.
     pub is_among: bool,
-    pub(crate) counted: bool,
+    /// The page was not in the cache, or still on its way there.
+    pub(crate) is_miss: bool,
 }
 
 impl Wait {
@@ -86,7 +87,7 @@ impl Wait {
             is_there: false,
             may_sleep: false,
             is_among: false,
-            counted: false,
+            is_miss: false,
         }
     }
 }
@@ -204,7 +205,7 @@ impl Core {
             is_there,
             may_sleep: completion.hint == Hint::LongDelay,
             is_among: !self.host.alone,
-            counted: completion.served_by != ServedBy::CacheHit,
+            is_miss: completion.served_by != ServedBy::CacheHit,
         })
     }
 
