@@ -558,3 +558,36 @@ fn a_stream_is_followed_by_its_sampled_pages() {
         assert!((0.95..=1.05).contains(&used), "{policy}: {used}");
     }
 }
+
+/// The page that is accessed stays, whatever the sampled page's use makes the prefetcher bring in:
+/// under LIFO the page that came last would leave first.
+#[test]
+fn a_page_that_is_accessed_outlasts_what_its_use_brings_in() {
+    for policy in ["lifo", "mru", "fifo"] {
+        let keys = [
+            ("prefetch.degree", "4"),
+            ("prefetch.sample", "4"),
+            ("cache.policy", policy),
+            ("cache.capacity", "64KiB"),
+        ];
+        let mut device = prefetcher("stream", &keys);
+        let mut host = MappingHost {
+            room: usize::MAX,
+            ..Default::default()
+        };
+        for turn in 0..2_000 {
+            let (now, page) = (PAUSE * turn, turn % 300);
+            device.map_arrived(now, &mut host);
+            if !host.mapped.contains(&Lpn::of(page)) {
+                let (addr, op) = (page * 4096, sluice_model::Op::Read);
+                device.access(now, sluice_model::Request { addr, op }, &mut host);
+                assert!(device.is_cached(Lpn::of(page)), "{policy}: page {page}");
+                host.mapped.insert(Lpn::of(page));
+            }
+            assert!(
+                host.mapped.iter().all(|lpn| device.is_cached(*lpn)),
+                "{policy}"
+            );
+        }
+    }
+}

@@ -40,17 +40,17 @@ pub struct Measured {
     pub late_ratio: f64,
 }
 
-fn sluice() -> Command {
+pub fn sluice() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sluice"))
 }
 
-fn scratch(name: &str) -> PathBuf {
+pub fn scratch(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("sluice-bench-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("scratch folder");
     dir.join(name)
 }
 
-fn read_json(path: &PathBuf) -> Value {
+pub fn read_json(path: &PathBuf) -> Value {
     let text = std::fs::read_to_string(path).expect("the run's file");
     serde_json::from_str(&text).expect("the run's object")
 }

@@ -1,11 +1,12 @@
 //! What live emulation costs and how exact it is, each against a baseline of the same run.
 //!
-//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life]..`; all without a name.
+//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life|prefetch|threads]..`; all without a name.
 //! `SLUICE_BENCH_ROUNDS` sets the pairs (default 7). As a test it runs once, small.
 
 mod bare;
 mod chase;
 mod life;
+mod together;
 
 use bare::{Answer, Backing, Bare, Calls};
 use chase::Chase;
@@ -244,6 +245,8 @@ fn main() {
         ("fidelity", fidelity),
         ("hits", hits),
         ("life", life::life),
+        ("prefetch", together::prefetch),
+        ("threads", together::threads),
     ] {
         if names.is_empty() || names.iter().any(|n| *n == name) {
             part(smoke);

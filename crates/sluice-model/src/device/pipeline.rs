@@ -14,6 +14,15 @@ use crate::prefetch::{Outcome, Picks, Prefetcher};
 use crate::request::{Completion, Effects, Op, Request, ServedBy};
 use sluice_units::{Lpn, Ps, Slot};
 
+/// Why the prefetcher picked a page.
+#[derive(Clone, Copy)]
+pub(super) struct Cause {
+    /// The page whose access it saw, or was told of.
+    pub lpn: Lpn,
+    /// The page whose access is being served, which stays.
+    pub keep: Lpn,
+}
+
 /// The stages of a device.
 pub(super) struct Pipeline<O> {
     pub front: Front,
@@ -447,14 +456,23 @@ impl<O: Observer> Pipeline<O> {
             let stands_for = self.arrivals.as_mut().map_or(0..0, |all| all.settle(lpn));
             for place in stands_for {
                 if let Some(used) = self.arrivals.as_ref().and_then(|all| all.mapped(place)) {
-                    self.follow(at, used, Outcome::FirstUse, effects);
+                    self.follow(at, used, Outcome::FirstUse, lpn, effects);
                 }
             }
         }
-        self.follow(at, lpn, outcome, effects);
+        self.follow(at, lpn, outcome, lpn, effects);
     }
 
-    fn follow<E: Effects>(&mut self, at: Ps, lpn: Lpn, outcome: Outcome, effects: &mut E) {
+    /// Shows the prefetcher a page's access, and brings in what it picks without pushing out the
+    /// page `keep`, whose access is being served.
+    fn follow<E: Effects>(
+        &mut self,
+        at: Ps,
+        lpn: Lpn,
+        outcome: Outcome,
+        keep: Lpn,
+        effects: &mut E,
+    ) {
         self.storage.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
         self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
         if !self.prefetch.is_on() {
@@ -464,7 +482,8 @@ impl<O: Observer> Pipeline<O> {
         self.prefetch.access(at, lpn, outcome, &mut picks);
         for pick in picks.on_device(self.front.pages()) {
             if !self.storage.cache.contains(pick) {
-                self.prefetch_one(at, pick, Some(lpn), effects);
+                let by = Cause { lpn, keep };
+                self.prefetch_one(at, pick, Some(by), effects);
             }
         }
     }
@@ -485,13 +504,13 @@ impl<O: Observer> Pipeline<O> {
         arrivals.next_at()
     }
 
-    /// Brings a page in, without waiting for anything and without pushing out the page `cause`,
-    /// whose access made the prefetcher pick it. Says whether there was room.
+    /// Brings a page in, without waiting for anything and without pushing out the page whose access
+    /// is being served. Says whether there was room.
     pub fn prefetch_one<E: Effects>(
         &mut self,
         at: Ps,
         lpn: Lpn,
-        cause: Option<Lpn>,
+        cause: Option<Cause>,
         effects: &mut E,
     ) -> bool {
         self.storage.pass();
@@ -500,7 +519,7 @@ impl<O: Observer> Pipeline<O> {
             return false;
         }
         self.storage.cache.count_miss(lpn);
-        let Some(slot) = self.slot_for(at, lpn, cause, effects) else {
+        let Some(slot) = self.slot_for(at, lpn, cause.map(|by| by.keep), effects) else {
             self.storage.stats.prefetch_dropped += 1;
             return false;
         };
@@ -508,8 +527,8 @@ impl<O: Observer> Pipeline<O> {
         // Nobody waits for it: where its time goes is not counted.
         let (ready_at, _) = self.fill(slot, at, lpn, Fill::Prefetch);
         self.storage.stats.prefetch_issued += 1;
-        if let Some(cause) = cause {
-            self.prefetch.arrives(ready_at, lpn, cause);
+        if let Some(by) = cause {
+            self.prefetch.arrives(ready_at, lpn, by.lpn);
             if E::MAPS
                 && let Some(arrivals) = &mut self.arrivals
             {
