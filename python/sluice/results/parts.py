@@ -42,12 +42,16 @@ class Cache:
     """Pages that the prefetcher brought in."""
     prefetch_late: int
     """Of the prefetched pages that were used, those still on their way at the access."""
+    prefetch_mapped: int
+    """Of the prefetched pages, those that a host mapped when they arrived, so that their accesses
+    are not seen."""
     prefetch_timeliness: float | None
     """(prefetch_used − prefetch_late) ÷ prefetch_used."""
     prefetch_unused: int
     """Prefetched pages that left without an access."""
     prefetch_used: int
-    """Prefetched pages that were accessed before they left."""
+    """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
+    `prefetch.sample` is seen, and tells of the others."""
     sampled: Sampled | None
     """The hit ratio by sampling (`sluice run --sample-hits`). `null` without samples, and in a
     simulation, which has no need of them."""

@@ -75,6 +75,8 @@ class Late:
     """Misses that ended over 1 µs after the moment that the model asked for."""
     ratio: float | None
     """Their share of the misses that were timed."""
+    soft: int
+    """Traps on a page in the cache that ended so late: prefetched, sampled, or given back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
