@@ -65,6 +65,8 @@ class CounterValues:
     """Nanoseconds since the start of the runtime at the last trap."""
     late: int
     """Misses that ended over 1 µs after the moment that the model asked for."""
+    late_soft: int
+    """Traps on a page in the cache that ended so late: prefetched, sampled, or given back."""
     major_faults: int
     """Major faults of the process at its end: pages that the kernel read from disk, of files or
     of memory that it had swapped out, where they delay the program unseen."""
@@ -105,10 +107,14 @@ class CounterValues:
     """Pages that the prefetcher brought in."""
     prefetch_late: int
     """Of the prefetched pages that were used, those still on their way at the access."""
+    prefetch_mapped: int
+    """Of the prefetched pages, those that a host mapped when they arrived, so that their accesses
+    are not seen."""
     prefetch_unused: int
     """Prefetched pages that left without an access."""
     prefetch_used: int
-    """Prefetched pages that were accessed before they left."""
+    """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
+    `prefetch.sample` is seen, and tells of the others."""
     private_dax: int
     """Private mappings of the DAX file, which stay outside the device."""
     read_retries: int
