@@ -14,6 +14,7 @@ mod memory;
 mod output;
 mod outside;
 mod parity;
+mod prefetch;
 mod real_programs;
 #[path = "../schema/mod.rs"]
 mod schema;
