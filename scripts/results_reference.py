@@ -56,6 +56,7 @@ that QEMU executed.
     ("fabric", "Fabrics", """
 `config` has the [keys of the fabric](fabrics.md).
 """),
+    ("size", "Sizes of caches", ""),
     ("trace-info", "Traces", ""),
     ("trace-record", "Recordings", ""),
     ("trace-convert", "Conversions", ""),

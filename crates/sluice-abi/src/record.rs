@@ -15,8 +15,26 @@ pub struct RecordHeader {
     pub capacity: AtomicU64,
     /// Traps so far; those past `capacity` are counted but not kept.
     pub count: AtomicU64,
-    /// Zero.
-    pub reserved: AtomicU64,
+    /// Of a record of watched pages: one page in two to the power of this was watched.
+    pub halvings: AtomicU64,
+    /// Times that a watched page was taken away.
+    pub taken: AtomicU64,
+    /// Of these, those of a page that had been written since it came.
+    pub written: AtomicU64,
 }
 
-const _: () = assert!(size_of::<RecordHeader>() == 32);
+const _: () = assert!(size_of::<RecordHeader>() == 48);
+
+/// Whether a page is one of those that are watched, of which there is one in two to the power of
+/// `halvings`: by the upper bits of its number, mixed (the finaliser of SplitMix64).
+pub const fn is_watched(lpn: u64, halvings: u32) -> bool {
+    let mut mixed = lpn.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    match halvings {
+        0 => true,
+        1..64 => mixed >> (64 - halvings) == 0,
+        _ => false,
+    }
+}

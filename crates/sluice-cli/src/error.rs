@@ -135,6 +135,8 @@ pub enum Error {
     #[error(transparent)]
     SystemRun(#[from] sluice_simulation::SystemError),
     #[error(transparent)]
+    Size(#[from] sluice_simulation::SizeError),
+    #[error(transparent)]
     Workload(#[from] sluice_kernels::WorkloadError),
     #[error(transparent)]
     Control(#[from] sluice_control::Error),

@@ -365,3 +365,52 @@ fn a_conversion_that_is_killed_leaves_nothing() {
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn one_command_tells_of_caches_of_all_sizes() {
+    let dir = TempDir::new().unwrap();
+    let path = record(&dir, "zipf:size=2MiB,ops=30000");
+    let path = path.to_str().unwrap();
+    let sizes = "64KiB,256KiB,1MiB";
+    let words = [
+        "size",
+        "--json",
+        "--sizes",
+        sizes,
+        "--policies",
+        "lru,s3fifo",
+        "--trace",
+        path,
+    ];
+    let told = object(&[&words[..], DEVICE].concat());
+    let info = object(&["trace", "info", "--json", "--reuse", path]);
+    let known = &info["reuse"]["lru"];
+    for point in told["sizes"].as_array().unwrap() {
+        let bytes = point["cache_bytes"].as_u64().unwrap();
+        let of_all = known.as_array().unwrap().iter();
+        let mut same = of_all.filter(|of| of["pages"].as_u64() == Some(bytes / 4096));
+        let same = same.next().unwrap();
+        let misses = point["policies"]["lru"]["misses"].as_u64().unwrap();
+        let first = told["first_accesses"].as_u64().unwrap();
+        assert_eq!(same["misses"].as_u64().unwrap(), misses + first);
+        // With its own policy the device takes as long as when it is asked alone.
+        let cache = format!("cache.capacity={bytes}B");
+        let alone = figures(&["--trace", path, "--set", &cache]);
+        assert_eq!(point["run_time_s"], alone["sim_time_s"]);
+        assert!(point["policies"]["s3fifo"]["hit_ratio"].as_f64() > Some(0.0));
+    }
+    for (more, said) in [
+        (&["--policies", "mru2"][..], "fifo, "),
+        (&["--target-hit-ratio", "120%"], "at most 100%"),
+        (&["--warmup", "30001"], "the trace has 30000 accesses"),
+        (&["--sample", "64"], "cannot be used with"),
+    ] {
+        let words = [&["size", "--trace", path], more].concat();
+        let refused = sluice(&words);
+        let text = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            refused.status.code() == Some(2) && text.contains(said),
+            "{text}"
+        );
+    }
+}

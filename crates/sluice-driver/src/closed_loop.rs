@@ -36,16 +36,19 @@ pub struct Options {
     pub think: Ps,
     /// Whether to keep the page of every access, for [`crate::optimum`].
     pub keep_pages: bool,
+    /// Whether to keep the page of every trap, to compare with what a live run recorded.
+    pub keep_traps: bool,
 }
 
 impl Default for Options {
-    /// Every access visible, no intervals, no pause.
+    /// Every access visible, no intervals, no pause, nothing kept.
     fn default() -> Options {
         Options {
             visibility: Visibility::All,
             interval: 0,
             think: Ps::ZERO,
             keep_pages: false,
+            keep_traps: false,
         }
     }
 }
@@ -72,8 +75,10 @@ pub struct SimResult {
     pub mapped_hits: u64,
     /// Accesses that went behind the cache.
     pub misses: u64,
-    /// The LPN of every access that a live run would trap on, in order. With every access visible
-    /// these are the misses and merges; with misses only, all that the device saw.
+    /// Accesses that a live run would trap on. With every access visible these are the misses and
+    /// merges; with misses only, all that the device saw.
+    pub trapped: u64,
+    /// The LPN of each of them, in order, if [`Options::keep_traps`] asked for them.
     pub traps: Vec<u64>,
     /// The LPN of every access, in the order of issue, if [`Options::keep_pages`] asked for them.
     pub pages: Vec<u32>,
@@ -135,6 +140,7 @@ impl Loop {
             accesses: 0,
             mapped_hits: 0,
             misses: 0,
+            trapped: 0,
             traps: Vec::new(),
             pages: Vec::new(),
             latency: Histogram::default(),
@@ -199,7 +205,10 @@ impl Loop {
             done_at, served_by, ..
         } = completion;
         if trapped {
-            self.result.traps.push(lpn.into());
+            self.result.trapped += 1;
+            if self.options.keep_traps {
+                self.result.traps.push(lpn.into());
+            }
             self.result.trap_latency.record(done_at - now);
         }
         self.count(requester, now, done_at, served_by);

@@ -86,6 +86,7 @@ fn policies_that_use_hits_are_fifo_without_them() {
         });
         let options = Options {
             visibility,
+            keep_traps: true,
             ..Options::default()
         };
         run(&mut device, vec![stream], options).traps
@@ -115,7 +116,8 @@ fn one_requester_takes_exactly_what_its_accesses_take() {
     let miss = Ps::from_us(40) + Ps::from_ns(150);
     let expected = miss * result.misses + Ps::from_ns(150) * result.hits();
     assert_eq!(result.sim_time, expected);
-    assert_eq!(result.traps.len() as u64, result.misses);
+    assert_eq!(result.trapped, result.misses);
+    assert!(result.traps.is_empty(), "nobody asked for them");
     // All are equal, and a percentile lies between the least and the greatest.
     assert_eq!(result.trap_latency.percentile(500_000), miss);
     assert_eq!(result.trap_latency.mean(), miss);
@@ -141,6 +143,7 @@ fn a_page_in_flight_is_not_mapped_yet() {
     };
     let options = Options {
         visibility: Visibility::Misses,
+        keep_traps: true,
         ..Options::default()
     };
     let result = run(
@@ -222,6 +225,7 @@ fn a_page_that_left_before_its_trap_ended_is_not_mapped() {
     ];
     let options = Options {
         visibility: Visibility::Misses,
+        keep_traps: true,
         ..Options::default()
     };
     let result = run(&mut device, streams, options);

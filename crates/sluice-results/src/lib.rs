@@ -21,6 +21,7 @@ mod replay;
 mod run;
 mod schemas;
 mod sim;
+mod size;
 mod system;
 mod timeline;
 mod top;
@@ -46,6 +47,10 @@ pub use replay::{PolicyMisses, Replay};
 pub use run::Run;
 pub use schemas::{CounterValues, ResultKind, schemas};
 pub use sim::{SimKind, SimResult};
+pub use size::{
+    CurvePoint, PolicyPoint, SizeAnswer, SizeKnee, SizeMethod, SizePoint, SizeProfile, SizeResult,
+    SizeSchema,
+};
 pub use system::{
     Amat, Bound, Level, Levels, Link, Migration, MigrationCounts, Moment, Phase, RequestShares,
     Requests, SystemKind, SystemResult, Tlb,

@@ -1,8 +1,8 @@
 //! The published schemas of the results.
 
 use crate::{
-    FabricResult, LiveRun, PolicyMisses, Replay, SimResult, SystemResult, Top, TraceConvert,
-    TraceInfo, TraceRecord,
+    FabricResult, LiveRun, PolicyMisses, Replay, SimResult, SizeResult, SystemResult, Top,
+    TraceConvert, TraceInfo, TraceRecord,
 };
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -19,12 +19,13 @@ pub struct ResultKind {
 }
 
 /// Every kind of result.
-pub fn schemas() -> [ResultKind; 11] {
+pub fn schemas() -> [ResultKind; 12] {
     [
         kind::<LiveRun>("run"),
         kind::<SimResult>("sim"),
         kind::<SystemResult>("system"),
         kind::<FabricResult>("fabric"),
+        kind::<SizeResult>("size"),
         kind::<TraceInfo>("trace-info"),
         kind::<TraceRecord>("trace-record"),
         kind::<TraceConvert>("trace-convert"),

@@ -14,6 +14,7 @@ use crate::session::{Place, Session, Trap};
 use crate::shared::SharedBacking;
 use crate::state::{Access, Core, Entry, Plan, Wait};
 use crate::thread;
+use crate::watch::Watched;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
@@ -113,6 +114,9 @@ impl Engine {
         host.threads.set_own(session.threads() as u64);
         if session.sample_ns > 0 {
             host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
+        }
+        if session.watch > 0 {
+            host.watched = Some(Watched::new(session.watch));
         }
         let inherited = Stats::default();
         let block = AtomicPtr::new(core::ptr::from_ref(live.block()).cast_mut());

@@ -13,6 +13,7 @@ use crate::progress::Progress;
 use crate::sample::{Sampler, Verdict};
 use crate::shared::SharedBacking;
 use crate::stats::Residency;
+use crate::watch::Watched;
 use core::ops::Range;
 use sluice_abi::{Change, Counter};
 use sluice_model::Effects;
@@ -76,6 +77,8 @@ pub struct Host {
     pub residency: Residency,
     /// Takes cached pages away to see whether they are used.
     pub sampler: Option<Sampler>,
+    /// Has every use of some pages trap.
+    pub watched: Option<Watched>,
     /// Pages mapped although the model has evicted them.
     orphans: Box<[u64]>,
     orphan_count: usize,
@@ -116,6 +119,7 @@ impl Host {
             alone: false,
             residency,
             sampler: None,
+            watched: None,
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
             pinned: 0,
@@ -295,6 +299,9 @@ impl Host {
         {
             sampler.touched(lpn);
         }
+        if let Some(watched) = &mut self.watched {
+            watched.used(lpn, *state & SAMPLED == 0);
+        }
         *state &= !(ORPHAN | SAMPLED);
     }
 
@@ -318,6 +325,25 @@ impl Host {
             sampler.took(from_ns, now_ns());
         }
         (verdict, taken)
+    }
+
+    /// Takes a watched page away that was used. What was written to it is kept as if it had been
+    /// flushed.
+    pub fn take_watched(&mut self) -> Option<u64> {
+        let progress = &self.progress;
+        let may_leave = |lpn| !progress.holds(lpn);
+        let lpn = self.watched.as_mut()?.next(may_leave)?;
+        let is_there = |state: u8| state & (MAPPED | PENDING | ORPHAN | OFF_DEVICE) == MAPPED;
+        if !is_there(self.state[lpn as usize]) {
+            return None;
+        }
+        let written = self.take_away(lpn);
+        let state = &mut self.state[lpn as usize];
+        if *state & MAPPED == 0 {
+            *state |= SAMPLED;
+            self.watched.as_mut()?.took(written);
+        }
+        Some(lpn)
     }
 
     /// Pages that are mapped.

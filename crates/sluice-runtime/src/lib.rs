@@ -45,6 +45,7 @@ mod spare;
 mod state;
 mod stats;
 mod thread;
+mod watch;
 
 pub use affinity::choose as choose_cpus;
 pub use calm::{calm, hold_signals, is_calm, restore_signals};

@@ -1,5 +1,6 @@
 //! The record of trapped pages, in a file mapped by the runtime.
 
+use crate::watch::Watch;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use sluice_abi::{RECORD_MAGIC, RecordHeader};
 use sluice_region::Mapping;
@@ -29,6 +30,14 @@ impl Recorder {
     fn header(&self) -> &RecordHeader {
         // SAFETY: the mapping is page-aligned, long enough, and all fields are atomics.
         unsafe { &*(self.map.addr() as *const RecordHeader) }
+    }
+
+    /// Notes what became of watched pages.
+    pub fn note(&self, watch: Watch) {
+        let header = self.header();
+        header.halvings.store(watch.halvings.into(), Relaxed);
+        header.taken.store(watch.taken, Relaxed);
+        header.written.store(watch.written, Relaxed);
     }
 
     /// Appends one page; past the capacity only the count goes on.

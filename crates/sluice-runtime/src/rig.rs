@@ -28,6 +28,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         mmap_min: 0,
         record: 0,
         sample_ns: 0,
+        watch: 0,
         handlers: 1,
         ring: false,
         ring_poll_ns: 0,

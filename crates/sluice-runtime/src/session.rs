@@ -48,6 +48,8 @@ pub struct Session {
     pub record: u64,
     /// Window within which sampled pages must be touched to count as used, ns; 0 samples none.
     pub sample_ns: u64,
+    /// Pages of which every use is to trap, at most; 0 for none.
+    pub watch: u64,
     /// Handler threads in event mode.
     pub handlers: usize,
     /// Whether processes have a control ring.
@@ -139,6 +141,7 @@ impl Session {
             mmap_min: live.mmap_min,
             record: live.record,
             sample_ns: live.sample_ns,
+            watch: live.watch,
             handlers: live.handlers.max(1),
             ring: live.ring,
             ring_poll_ns: live.ring_poll_ns,
@@ -160,12 +163,14 @@ impl Session {
         };
         let mut text = format!(
             "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\nlive.place={place}\n\
-             live.mmap_min={}\nlive.record={}\nlive.sample_ns={}\nlive.handlers={}\nlive.ring={}\n\
+             live.mmap_min={}\nlive.record={}\nlive.sample_ns={}\nlive.watch={}\n\
+             live.handlers={}\nlive.ring={}\n\
              live.ring_poll_ns={}\n",
             self.seed,
             self.mmap_min,
             self.record,
             self.sample_ns,
+            self.watch,
             self.handlers,
             u8::from(self.ring),
             self.ring_poll_ns
@@ -234,6 +239,7 @@ struct Lines {
     mmap_min: usize,
     record: u64,
     sample_ns: u64,
+    watch: u64,
     handlers: usize,
     ring: bool,
     ring_poll_ns: u64,
@@ -254,6 +260,7 @@ impl Lines {
             ("mmap_min", _) => self.mmap_min = number()? as usize,
             ("record", _) => self.record = number()?,
             ("sample_ns", _) => self.sample_ns = number()?,
+            ("watch", _) => self.watch = number()?,
             ("ring", _) => self.ring = number()? != 0,
             ("ring_poll_ns", _) => self.ring_poll_ns = number()?,
             ("handlers", _) => self.handlers = number()? as usize,
@@ -298,7 +305,7 @@ mod tests {
             session.place = Place::Dax(OsStr::from_bytes(path).into());
             let pairs = [("cache.policy", "./a\nlive.seed=8%".to_owned())];
             let text = session.to_text(&pairs);
-            assert_eq!(text.lines().count(), 11, "{text}");
+            assert_eq!(text.lines().count(), 12, "{text}");
             assert!(text.chars().all(|c| c == '\n' || (' '..='~').contains(&c)));
             let text = session.to_text(&device.raw().to_pairs());
             let back = Session::parse(Path::new("/"), &text).expect("a session");

@@ -158,6 +158,9 @@ impl Core {
         self.host.state[lpn as usize] |= flags;
         if let Some(recorder) = &self.recorder {
             recorder.push(lpn);
+            if let Some(watched) = &self.host.watched {
+                recorder.note(watched.watch());
+            }
         }
         let block = self.live.change();
         block.add(Counter::Traps, 1);
@@ -205,7 +208,7 @@ impl Core {
             is_there,
             may_sleep: completion.hint == Hint::LongDelay,
             is_among: !self.host.alone,
-            is_miss: completion.served_by != ServedBy::CacheHit,
+            is_miss: completion.served_by != ServedBy::CacheHit || self.host.watched.is_some(),
         })
     }
 
@@ -254,6 +257,9 @@ impl Core {
     }
 
     pub(crate) fn sample(&mut self, now_ns: u64) {
+        if let Some(lpn) = self.host.take_watched() {
+            self.show(lpn);
+        }
         let (verdict, taken) = self.host.sample(now_ns);
         if let Some(lpn) = taken {
             self.show(lpn);

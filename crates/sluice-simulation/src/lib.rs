@@ -6,6 +6,7 @@ mod fabric;
 mod recorded;
 mod replay;
 mod simulation;
+mod size;
 mod system;
 mod units;
 
@@ -14,4 +15,5 @@ pub use fabric::{FabricPlan, fabric_figures};
 pub use recorded::Recorded;
 pub use replay::TracePlan;
 pub use simulation::{Plan, STOP_EVERY, visible};
+pub use size::{SizeError, SizePlan, Subject, Timing, Uses};
 pub use system::{RanSystem, ReadySystem, SystemPlan, SystemRun};

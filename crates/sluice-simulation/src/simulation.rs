@@ -92,7 +92,7 @@ impl Plan<'_> {
             hits_visible: visible(self.visibility).to_owned(),
             accesses: run.accesses,
             mapped_hits: run.mapped_hits,
-            traps: run.traps.len() as u64,
+            traps: run.trapped,
             cache: self.cache(device, run),
             latency_ns: AccessLatency {
                 modelled: run.trap_latency.summary(),

@@ -140,6 +140,7 @@ impl<'a> Record<'a> {
         });
         let options = Options {
             visibility: Visibility::Misses,
+            keep_traps: true,
             ..Options::default()
         };
         let result = run(&mut device, vec![before.chain(accesses)], options);

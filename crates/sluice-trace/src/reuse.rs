@@ -17,8 +17,9 @@ pub struct Reuse {
     /// The page that was touched last.
     page: Option<u64>,
     touches: u64,
-    /// Touches by distance: of 0, of 1, of 2 to 3, of 4 to 7, and so on.
-    buckets: Vec<u64>,
+    first: u64,
+    /// Touches by distance, as far as any has been seen.
+    distances: Vec<u64>,
 }
 
 const SLOTS_MIN: usize = 1 << 12;
@@ -35,13 +36,21 @@ impl Reuse {
             self.renumber();
         }
         self.last += 1;
-        let before = self.slots.insert(page, self.last);
-        if let Some(slot) = before {
-            let distance = self.slots.len() as u64 - self.sum(slot);
-            self.count(distance);
-            self.add(slot, u32::MAX);
+        match self.slots.insert(page, self.last) {
+            Some(slot) => {
+                let distance = self.slots.len() as u64 - self.sum(slot);
+                self.count(distance);
+                self.add(slot, u32::MAX);
+            }
+            None => self.first += 1,
         }
         self.add(self.last, 1);
+    }
+
+    /// Begins to count anew. Which pages were touched, and in which order, stays known.
+    pub fn reset(&mut self) {
+        (self.touches, self.first) = (0, 0);
+        self.distances.clear();
     }
 
     /// Touches, among them the first of each page.
@@ -49,24 +58,46 @@ impl Reuse {
         self.touches
     }
 
-    /// Touches by distance in other pages: of 0, of 1, of 2 to 3, of 4 to 7, and so on. First
-    /// touches have none.
-    pub fn buckets(&self) -> &[u64] {
-        &self.buckets
+    /// First touches of a page, which no cache can hit.
+    pub fn first(&self) -> u64 {
+        self.first
     }
 
-    /// Misses of LRU with 2^`power` pages.
-    pub fn lru_misses(&self, power: usize) -> u64 {
-        let hits: u64 = self.buckets.iter().take(power + 1).sum();
+    /// Pages touched so far.
+    pub fn pages(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Touches by distance in other pages: of 0, of 1, of 2, and so on to the largest. First
+    /// touches have none.
+    pub fn distances(&self) -> &[u64] {
+        &self.distances
+    }
+
+    /// Touches by distance in other pages: of 0, of 1, of 2 to 3, of 4 to 7, and so on.
+    pub fn buckets(&self) -> Vec<u64> {
+        let mut buckets = Vec::new();
+        for (distance, count) in self.distances.iter().enumerate() {
+            let bucket = (usize::BITS - distance.leading_zeros()) as usize;
+            buckets.resize(bucket + 1, 0);
+            buckets[bucket] += count;
+        }
+        buckets
+    }
+
+    /// Misses of LRU with so many pages.
+    pub fn lru_misses(&self, pages: u64) -> u64 {
+        let held = usize::try_from(pages).unwrap_or(usize::MAX);
+        let hits: u64 = self.distances.iter().take(held).sum();
         self.touches - hits
     }
 
     fn count(&mut self, distance: u64) {
-        let bucket = (u64::BITS - distance.leading_zeros()) as usize;
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
+        let distance = distance as usize;
+        if distance >= self.distances.len() {
+            self.distances.resize(distance + 1, 0);
         }
-        self.buckets[bucket] += 1;
+        self.distances[distance] += 1;
     }
 
     /// Slots in use up to one.
@@ -124,11 +155,20 @@ mod tests {
                 found.map(|at| list.remove(at));
                 list.insert(0, *page);
             }
-            for power in 0..11 {
-                let hits = naive.iter().filter(|distance| **distance < 1 << power).count();
-                prop_assert_eq!(reuse.lru_misses(power), (pages.len() - hits) as u64);
+            for size in 0..700 {
+                let hits = naive.iter().filter(|distance| **distance < size).count();
+                prop_assert_eq!(reuse.lru_misses(size as u64), (pages.len() - hits) as u64);
             }
-            prop_assert_eq!(reuse.buckets().iter().sum::<u64>(), naive.len() as u64);
+            for (power, count) in reuse.buckets().iter().enumerate() {
+                let range = (1 << power) / 2..1 << power;
+                let within = naive.iter().filter(|distance| range.contains(*distance)).count();
+                prop_assert_eq!(*count, within as u64);
+            }
+            prop_assert_eq!(reuse.first(), list.len() as u64);
+            prop_assert_eq!(reuse.first() + naive.len() as u64, reuse.touches());
+            reuse.reset();
+            list.iter().rev().for_each(|page| reuse.touch(*page));
+            prop_assert_eq!((reuse.first(), reuse.lru_misses(list.len() as u64)), (0, 0));
         }
     }
 }

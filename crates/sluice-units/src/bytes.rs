@@ -60,6 +60,28 @@ impl Bytes {
     }
 }
 
+/// A size for people to read, rounded to three digits: `310 MiB`, `1.5 GiB`.
+pub fn round_bytes(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((shift, unit)) = units.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
+        return format!("{bytes} B");
+    };
+    // Hundredths of the unit, to the nearest.
+    let hundredths = ((u128::from(bytes) * 100 + (1 << (shift - 1))) >> shift) as u64;
+    let (whole, rest) = (hundredths / 100, hundredths % 100);
+    match (whole, rest) {
+        (_, 0) => format!("{whole} {unit}"),
+        (100.., _) => format!("{} {unit}", (hundredths + 50) / 100),
+        (10.., _) => format!(
+            "{}.{} {unit}",
+            (hundredths + 5) / 100,
+            (hundredths + 5) / 10 % 10
+        ),
+        _ if rest.is_multiple_of(10) => format!("{whole}.{} {unit}", rest / 10),
+        _ => format!("{whole}.{rest:02} {unit}"),
+    }
+}
+
 impl Add for Bytes {
     type Output = Bytes;
 

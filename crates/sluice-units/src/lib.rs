@@ -19,7 +19,7 @@ mod time;
 pub use buckets::{
     ALL_BUCKETS, SUB_BUCKETS, bucket_floor, bucket_middle, bucket_of, buckets_below,
 };
-pub use bytes::Bytes;
+pub use bytes::{Bytes, round_bytes};
 pub use count::parse_count;
 pub use hash::Fnv;
 pub use index::{IndexType, Links, Table};

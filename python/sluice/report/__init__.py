@@ -40,12 +40,19 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
     ``output`` cannot be written.
     """
     # Drawing takes a second to import: a mistyped folder is told before that.
-    from sluice.report.folder import load_runs
+    from sluice.report.folder import load_runs, schema_of
 
-    runs = load_runs([Path(folder) for folder in folders])
-    from sluice.report.page import render
+    folders = [Path(folder) for folder in folders]
+    if schema_of(folders[0]) == "sluice.size/1":
+        from sluice.report import sizes
 
-    Path(output).write_text(render(runs, title), encoding="utf-8")
+        text = sizes.render(folders, title)
+    else:
+        runs = load_runs(folders)
+        from sluice.report.page import render
+
+        text = render(runs, title)
+    Path(output).write_text(text, encoding="utf-8")
 
 
 def _default_output(folders: Sequence[Path]) -> Path:
@@ -58,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Write one self-contained HTML page about runs, side by side.",
     )
     parser.add_argument("folders", metavar="DIR", nargs="+", type=Path,
-                        help="what `sluice run --out DIR` or `sluice sim --out DIR` wrote")
+                        help="what `sluice run`, `sim` or `size` wrote by --out DIR")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path,
                         help="where to write (default: DIR/report.html for one run,"
                              " ./report.html for several)")

@@ -153,7 +153,7 @@ class Run:
 
 def load_runs(folders: list[Path]) -> list[Run]:
     """Reads every folder; labels are the shortest ends of their paths that tell them apart."""
-    return [load_run(path, label) for path, label in zip(folders, _labels(folders), strict=True)]
+    return [load_run(path, label) for path, label in zip(folders, labels_of(folders), strict=True)]
 
 
 def load_run(path: Path, label: str) -> Run:
@@ -161,7 +161,7 @@ def load_run(path: Path, label: str) -> Run:
     if not path.is_dir():
         problem = "is not a folder" if path.exists() else "does not exist"
         raise RunFolderError(f"{path} {problem}; expected the --out folder of a sluice run")
-    stats = _read_object(path / "stats.json", RUN_SCHEMA)
+    stats = read_object(path / "stats.json", RUN_SCHEMA)
     modelled, achieved = _read_latency(path / "latency.csv")
     timeline = _read_timeline(path / "timeline.csv")
     programs = [_read_program(file) for file in sorted(path.glob("program*.json"))]
@@ -185,7 +185,8 @@ def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:
     return notes
 
 
-def _labels(folders: list[Path]) -> list[str]:
+def labels_of(folders: list[Path]) -> list[str]:
+    """The shortest ends of paths that tell them apart."""
     parts = [folder.resolve().parts for folder in folders]
     for depth in range(1, max(map(len, parts), default=0) + 1):
         labels = ["/".join(part[-depth:]) for part in parts]
@@ -210,7 +211,8 @@ def _read_text(path: Path) -> str:
         raise RunFolderError(f"{path} cannot be read: {error}") from error
 
 
-def _read_object(path: Path, schema: str) -> Table:
+def read_object(path: Path, schema: str) -> Table:
+    """The JSON object of a file, which must be of this schema."""
     text = _read_text(path)
     try:
         value = json.loads(text, parse_constant=_refuse_constant, parse_int=_read_int,
@@ -223,6 +225,15 @@ def _read_object(path: Path, schema: str) -> Table:
     if found != schema:
         raise RunFolderError(f"{path}: schema is {json.dumps(found)}, expected \"{schema}\"")
     return Table(str(path), value)
+
+
+def schema_of(folder: Path) -> str | None:
+    """The schema of a folder's result, if it can be told."""
+    try:
+        value = json.loads((folder / "stats.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value.get("schema") if isinstance(value, dict) else None
 
 
 def _refuse_constant(name: str) -> None:
@@ -252,7 +263,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _read_program(path: Path) -> Program:
-    table = _read_object(path, PROGRAM_SCHEMA)
+    table = read_object(path, PROGRAM_SCHEMA)
     suffix = path.stem.removeprefix("program").strip("-_.")
     name = " ".join(filter(None, [table.text("workload") or "program", suffix]))
     return Program(name, table, table.histogram("histogram"), table.tables("passes"))

@@ -10,6 +10,7 @@ mod keep_session;
 mod policy;
 mod run;
 mod sim;
+mod size;
 mod system;
 mod top;
 mod trace;
@@ -43,6 +44,8 @@ pub enum Command {
     Vm(vm::VmArgs),
     /// Simulate a workload on the device, in virtual time
     Sim(sim::SimArgs),
+    /// Tell how large a cache a program needs, from one run or a trace
+    Size(size::SizeArgs),
     /// Remove the session of a command that is killed
     #[command(hide = true)]
     KeepSession(keep_session::KeepSessionArgs),
@@ -85,6 +88,7 @@ impl Command {
             Command::Top(args) => top::run(args),
             Command::Vm(args) => vm::run(args),
             Command::Sim(args) => sim::run(args),
+            Command::Size(args) => size::run(args),
             Command::KeepSession(args) => keep_session::run(args),
             Command::Workload(args) => workload::run(args),
             Command::Doctor(args) => doctor::run(args),
@@ -104,7 +108,10 @@ impl Command {
     pub fn has_session(&self) -> bool {
         matches!(
             self,
-            Command::Run(_) | Command::Vm(_) | Command::Trace(trace::TraceCommand::Record(_))
+            Command::Run(_)
+                | Command::Size(_)
+                | Command::Vm(_)
+                | Command::Trace(trace::TraceCommand::Record(_))
         )
     }
 }

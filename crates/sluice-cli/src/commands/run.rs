@@ -70,6 +70,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         mmap_min: args.mmap_min.0 as usize,
         command: args.program.clone(),
         poll: None,
+        watch: 0,
         is_emulated: true,
     };
     let ready = live.prepare()?;

@@ -19,7 +19,9 @@ use rustix::process::{
 use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
-use sluice_results::{Exit, Folder, LiveRun, Run, Timeline, read_run, to_json, write_config};
+use sluice_results::{
+    Exit, Folder, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
+};
 use sluice_runtime::{Place, Session, Trap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -50,6 +52,8 @@ pub struct Live<'a> {
     pub command: Vec<OsString>,
     /// How often the server of its control ring looks by itself, unless it was told.
     pub poll: Option<sluice_units::Ps>,
+    /// Pages of which every use is to trap, at most; 0 for none.
+    pub watch: u64,
     /// Whether there is a device at all, or the same program runs without one to compare with.
     pub is_emulated: bool,
 }
@@ -73,6 +77,29 @@ impl Running {
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u64 {
+        u64::from(self.child.id())
+    }
+}
+
+/// A program that has ended.
+pub struct Ended {
+    /// How.
+    pub exit: Exit,
+    /// After so long.
+    pub wall_s: f64,
+    /// Every process of it.
+    pub processes: Vec<Process>,
+}
+
+impl Ended {
+    /// The last program image of a process.
+    pub fn main(&self, pid: u64) -> Option<&Process> {
+        let images = self.processes.iter().filter(|process| process.pid == pid);
+        images.max_by_key(|process| process.image)
+    }
 }
 
 impl<'a> Live<'a> {
@@ -90,7 +117,9 @@ impl<'a> Live<'a> {
             None => None,
         };
         let session = SessionDir::create(self.session_bytes())?;
-        self.describe(session.path())?;
+        self.session(session.path())
+            .save()
+            .map_err(Error::Session)?;
         let library = library.map(|path| session.preload(&path)).transpose()?;
         Ok(Ready {
             live: self,
@@ -100,9 +129,9 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// Writes what the library in the program will read.
-    fn describe(&self, dir: &Path) -> Result<(), Error> {
-        let session = Session {
+    /// What the library in the program will read.
+    fn session(&self, dir: &Path) -> Session {
+        Session {
             dir: dir.to_path_buf(),
             seed: self.args.device.seed,
             trap: match self.trap {
@@ -113,6 +142,7 @@ impl<'a> Live<'a> {
             mmap_min: self.mmap_min,
             record: self.args.record_traps,
             sample_ns: self.args.sample_hits.map_or(0, |window| window.as_ns()),
+            watch: self.watch,
             handlers: self.args.handlers as usize,
             ring: self.args.control.is_on(self.trap),
             ring_poll_ns: self
@@ -122,8 +152,7 @@ impl<'a> Live<'a> {
                 .map_or(0, |period| period.as_ns()),
             device: self.config.clone(),
             hold: Default::default(),
-        };
-        session.save().map_err(Error::Session)
+        }
     }
 
     /// What the files of the program's first process may take.
@@ -138,6 +167,11 @@ impl Ready<'_> {
     /// The session's directory.
     pub fn session(&self) -> &Path {
         self.session.path()
+    }
+
+    /// Threads that the runtime has in the program.
+    pub fn runtime_threads(&self) -> u64 {
+        self.live.session(self.session.path()).threads() as u64
     }
 
     /// The device.
@@ -171,31 +205,21 @@ impl Ready<'_> {
     /// Waits for the program's end and prints what the device did; `add` may add to that.
     pub fn finish(
         mut self,
-        mut running: Running,
+        running: Running,
         add: impl FnOnce(&Run<'_>, &mut LiveRun, &mut Exit),
     ) -> Result<ExitCode, Error> {
-        let child = &mut running.child;
-        let pid = u64::from(child.id());
-        let timeline = watch(
-            child,
-            self.session.path(),
-            running.started,
-            self.folder.is_some(),
-        )?;
-        let status = child
-            .wait()
-            .map_err(Error::system("waiting for the program"))?;
-        signals::end_forwarding();
-        let mut exit = exit_of(status);
-        let wall_s = running.started.elapsed().as_secs_f64();
-        self.session.dismiss_keeper();
-        await_the_rest(exit);
-        let processes = read_run(self.session.path(), pid);
-        if processes.is_empty() && self.session.is_refused() {
+        let mut timeline = Timeline::default();
+        let (dir, pid) = (self.session.path().to_owned(), running.pid());
+        let mut sample = |now| timeline.sample(now, &dir, pid);
+        let sample: Option<&mut dyn FnMut(f64)> = match self.folder {
+            Some(_) => Some(&mut sample),
+            None => None,
+        };
+        let Some(ended) = self.await_end(running, sample)? else {
             return Ok(ExitCode::from(2));
-        }
-        warn::of_full(exit, &self.session, &self.live.place);
+        };
         let live = &self.live;
+        let mut exit = ended.exit;
         let run = Run {
             device: &live.args.device.device,
             config: &live.config,
@@ -207,9 +231,9 @@ impl Ready<'_> {
             },
             place: &live.place_name,
             exit,
-            wall_s,
+            wall_s: ended.wall_s,
             pid,
-            processes: &processes,
+            processes: &ended.processes,
         };
         if self.library.is_some() && run.main().is_none() {
             check_entered(exit)?;
@@ -220,6 +244,41 @@ impl Ready<'_> {
         // Before the end, which may be by a signal.
         drop(self);
         Ok(leave(exit))
+    }
+
+    /// Waits for the program's end, and calls `look` with the seconds so far now and then until
+    /// there. Nothing if the library refused its service, and said why.
+    pub fn await_end(
+        &mut self,
+        mut running: Running,
+        look: Option<&mut dyn FnMut(f64)>,
+    ) -> Result<Option<Ended>, Error> {
+        let child = &mut running.child;
+        watch(child, running.started, look)?;
+        let status = child
+            .wait()
+            .map_err(Error::system("waiting for the program"))?;
+        signals::end_forwarding();
+        let exit = exit_of(status);
+        let wall_s = running.started.elapsed().as_secs_f64();
+        self.session.dismiss_keeper();
+        await_the_rest(exit);
+        let processes = read_run(self.session.path(), running.pid());
+        if processes.is_empty() && self.session.is_refused() {
+            return Ok(None);
+        }
+        warn::of_full(exit, &self.session, &self.live.place);
+        Ok(Some(Ended {
+            exit,
+            wall_s,
+            processes,
+        }))
+    }
+
+    /// The traps that a process was told to record; nothing if there are none.
+    pub fn record_of(&self, pid: u64) -> Vec<u8> {
+        let name = format!("traps-{pid}.bin");
+        std::fs::read(self.session.path().join(name)).unwrap_or_default()
     }
 
     fn spawn(&self, prog: &Path, adjust: impl FnOnce(&mut Command)) -> Result<Child, Error> {
@@ -258,9 +317,7 @@ impl Ready<'_> {
                 let latencies = latencies.unwrap_or_default();
                 folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
                 if args.record_traps > 0 {
-                    let name = format!("traps-{}.bin", run.pid);
-                    let record = std::fs::read(self.session.path().join(name));
-                    folder.write("traps.bin", record.unwrap_or_default())?;
+                    folder.write("traps.bin", self.record_of(run.pid))?;
                 }
                 folder.write_stats(result)
             };
@@ -322,20 +379,23 @@ fn check_entered(exit: Exit) -> Result<(), Error> {
     }
 }
 
-/// Waits for the program, sampling its counters meanwhile.
-fn watch(child: &mut Child, dir: &Path, from: Instant, keep: bool) -> Result<Timeline, Error> {
-    let mut timeline = Timeline::default();
+/// Waits for the program, and looks meanwhile if that is wanted.
+fn watch(
+    child: &mut Child,
+    from: Instant,
+    mut look: Option<&mut dyn FnMut(f64)>,
+) -> Result<(), Error> {
     let failed = |e: Errno| Error::system("pidfd_open")(e.into());
     let program = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(failed)?;
     loop {
         let mut wanted = [PollFd::new(&program, PollFlags::IN)];
-        let ended = poll(&mut wanted, keep.then_some(&SAMPLE)).is_ok_and(|ready| ready > 0);
-        if keep {
-            let now = from.elapsed().as_secs_f64();
-            timeline.sample(now, dir, u64::from(child.id()));
+        let period = look.is_some().then_some(&SAMPLE);
+        let ended = poll(&mut wanted, period).is_ok_and(|ready| ready > 0);
+        if let Some(look) = &mut look {
+            look(from.elapsed().as_secs_f64());
         }
         if ended {
-            return Ok(timeline);
+            return Ok(());
         }
     }
 }

@@ -20,6 +20,7 @@ mod real_programs;
 mod schema;
 mod sessions;
 mod signals;
+mod size;
 mod sluice;
 mod table3;
 mod vm;

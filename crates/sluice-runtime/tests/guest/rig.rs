@@ -43,6 +43,7 @@ impl Rig {
             mmap_min: 0,
             record: 0,
             sample_ns: 0,
+            watch: 0,
             handlers: 1,
             ring: true,
             ring_poll_ns: POLL_NS,

@@ -95,13 +95,13 @@ fn result<R: Read + Seek>(file: &str, reader: &Reader<R>, footprint: &Counted) -
 /// Reuse of pages: distances, and what they mean for a cache of each size.
 fn reuse(reuse: &sluice_trace::Reuse) -> Reuse {
     let low = |bucket: usize| if bucket == 0 { 0 } else { 1u64 << (bucket - 1) };
-    let buckets = reuse.buckets().iter().enumerate();
-    let distances = buckets.map(|(n, count)| ReuseDistance {
+    let buckets = reuse.buckets();
+    let distances = buckets.iter().enumerate().map(|(n, count)| ReuseDistance {
         from: low(n),
         count: *count,
     });
-    let sizes = (0..reuse.buckets().len()).map(|power| {
-        let misses = reuse.lru_misses(power);
+    let sizes = (0..buckets.len()).map(|power| {
+        let misses = reuse.lru_misses(1 << power);
         LruSize {
             pages: 1u64 << power,
             misses,

@@ -113,6 +113,7 @@ impl<'a> Vm<'a> {
             mmap_min: 0,
             command: command.into_iter().map(Into::into).collect(),
             poll: Some(machine::RING_POLL),
+            watch: 0,
             is_emulated: !args.baseline,
         };
         Ok(Vm {

@@ -1,0 +1,219 @@
+//! Of a program: one run, live, that tells of some of its accesses.
+
+use super::{Seen, SizeArgs, tell};
+use crate::child::leave;
+use crate::error::Error;
+use crate::live::args::{ControlArg, LiveArgs};
+use crate::live::{Ended, Live};
+use crate::settings::DeviceArgs;
+use crate::{program, signals};
+use sluice_abi::{Counter, RECORD_MAGIC, RecordHeader, is_watched};
+use sluice_model::DeviceConfig;
+use sluice_results::{Folder, SizeMethod, SizeProfile};
+use sluice_runtime::Place;
+use sluice_simulation::{Timing, Uses};
+use sluice_units::{Bytes, PAGE_BYTES, Ps};
+use std::collections::HashSet;
+use std::process::ExitCode;
+
+/// Pages that are watched, at most: the hit ratio of a sample of so many is within a point or two
+/// of the program's.
+pub const SAMPLE: u64 = 4096;
+/// Of watched pages, uses are told apart with so many others in between: of a page that is used
+/// more often than that, chance decides too much whether it is among the watched.
+const APART: u64 = 16;
+/// Mappings from this size up are placed, as by `sluice run`.
+const MMAP_MIN: usize = 128 << 10;
+
+pub fn run(
+    args: &SizeArgs,
+    config: &DeviceConfig,
+    folder: Option<&Folder>,
+) -> Result<ExitCode, Error> {
+    let prog = program::check(&args.program[0])?;
+    let command = program::told(&args.program);
+    let live_args = live_args(args);
+    let live = Live {
+        args: &live_args,
+        config: profile(args, config)?,
+        trap: args.trap,
+        place: Place::Heap,
+        place_name: "heap".to_owned(),
+        mmap_min: MMAP_MIN,
+        command: args.program.clone(),
+        poll: None,
+        watch: args.filter.map_or(args.sample, |_| 0),
+        is_emulated: true,
+    };
+    let mut ready = live.prepare()?;
+    let running = ready.start(&prog, |_| {}, &signals::ENDING)?;
+    let (pid, mut threads) = (running.pid(), 0);
+    let mut look = |_| threads = threads.max(threads_of(pid));
+    let Some(ended) = ready.await_end(running, Some(&mut look))? else {
+        return Ok(ExitCode::from(2));
+    };
+    let own = ready.runtime_threads();
+    let record = Record::read(&ready.record_of(pid));
+    // Its files are in memory.
+    drop(ready);
+    let Some(record) = record.filter(|record| !record.pages.is_empty()) else {
+        return Err(Error::unfit(
+            args.program[0].display(),
+            "nothing of the program was on the device",
+        ));
+    };
+    let threads = threads.saturating_sub(own).max(1);
+    let profile = record.profile(&ended, pid, threads);
+    let seen = Seen {
+        workload: &command.join(" "),
+        method: match args.filter {
+            Some(_) => SizeMethod::Filtered,
+            None => SizeMethod::Sampled,
+        },
+        uses: record.uses(args.filter),
+        profile: Some(profile),
+    };
+    let timing = match threads {
+        1 => Timing::Live {
+            without: Ps::from_ns((profile.without_traps_s * 1e9) as u64),
+            written_per_million: record.written_per_million(&ended, pid),
+        },
+        _ => Timing::Unknown,
+    };
+    warn(&profile);
+    tell(args, config, &seen, &timing, folder)?;
+    Ok(leave(ended.exit))
+}
+
+/// What the runtime is told: to record, and nothing else.
+fn live_args(args: &SizeArgs) -> LiveArgs {
+    LiveArgs {
+        device: DeviceArgs {
+            device: args.device.device.clone(),
+            set: Vec::new(),
+            seed: args.device.seed,
+        },
+        handlers: 1,
+        control: ControlArg::Off,
+        control_poll: None,
+        sample_hits: None,
+        record_traps: args.traps,
+        json: false,
+        out: None,
+    }
+}
+
+/// A device whose flash takes no time: as large as the one that is asked about, with a cache of
+/// the filter's size, or of all.
+fn profile(args: &SizeArgs, config: &DeviceConfig) -> Result<DeviceConfig, Error> {
+    let mut raw = DeviceConfig::builder();
+    let cache = args.filter.unwrap_or(config.capacity());
+    for (key, value) in [
+        ("device.capacity", config.capacity().to_string()),
+        ("cache.capacity", cache.to_string()),
+        ("cache.policy", "fifo".to_owned()),
+        ("ftl.precondition", "sequential".to_owned()),
+    ] {
+        raw.set(key, &value)?;
+    }
+    for key in ["nand.read", "nand.program", "nand.erase", "nand.transfer"] {
+        raw.set(key, "0ns")?;
+    }
+    Ok(DeviceConfig::new(&raw)?)
+}
+
+/// Threads of a process now, those of the runtime among them; 0 if it is gone.
+fn threads_of(pid: u64) -> u64 {
+    std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.count() as u64)
+}
+
+/// What a user should know of the run.
+fn warn(profile: &SizeProfile) {
+    if profile.traps_lost > 0 {
+        errln!(
+            "sluice: warning: the record had no room for {} of {} traps: the run's end is missing; \
+             raise --traps, or lower --sample",
+            profile.traps_lost,
+            profile.traps + profile.traps_lost
+        );
+    }
+    if profile.threads > 1 {
+        errln!(
+            "sluice: warning: the program has {} threads, whose misses overlap: run times are not \
+             told",
+            profile.threads
+        );
+    }
+}
+
+/// A record of traps.
+struct Record {
+    /// All of them, also those that it had no room for.
+    count: u64,
+    /// One page in two to the power of this was watched.
+    halvings: u32,
+    taken: u64,
+    written: u64,
+    pages: Vec<u64>,
+}
+
+impl Record {
+    fn read(bytes: &[u8]) -> Option<Record> {
+        let words: Vec<u64> = bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|word| u64::from_ne_bytes(*word))
+            .collect();
+        let (head, pages) = words.split_at_checked(size_of::<RecordHeader>() / 8)?;
+        let &[magic, capacity, count, halvings, taken, written] = head else {
+            return None;
+        };
+        let kept = count.min(capacity) as usize;
+        (magic == RECORD_MAGIC).then(|| Record {
+            count,
+            halvings: halvings as u32,
+            taken,
+            written,
+            pages: pages.iter().copied().take(kept).collect(),
+        })
+    }
+
+    /// What they tell of the program's uses of its pages.
+    fn uses(&self, filter: Option<Bytes>) -> Uses {
+        let smallest = match filter {
+            Some(size) => size.pages(),
+            None => APART << self.halvings,
+        };
+        let all: HashSet<u64> = self.pages.iter().copied().collect();
+        let mut uses = Uses::of_some(PAGE_BYTES, smallest, all.len() as u64);
+        let watched = |page: &&u64| is_watched(**page, self.halvings);
+        let pages = self.pages.iter().filter(watched);
+        pages.for_each(|page| uses.touch(*page));
+        uses
+    }
+
+    fn profile(&self, ended: &Ended, pid: u64, threads: u64) -> SizeProfile {
+        let main = ended.main(pid);
+        let trapped_s = main.and_then(|main| main.latencies.as_ref()).map_or(0.0, |of| of.achieved.sum() as f64 / 1e12);
+        SizeProfile {
+            wall_s: ended.wall_s,
+            without_traps_s: (ended.wall_s - trapped_s).max(0.0),
+            traps: self.pages.len() as u64,
+            traps_lost: self.count - self.pages.len() as u64,
+            sampled_share: 1.0 / f64::from(1u32 << self.halvings),
+            threads,
+        }
+    }
+
+    /// Of the pages that were taken away, or left the small cache, those that were written.
+    fn written_per_million(&self, ended: &Ended, pid: u64) -> u64 {
+        let main = ended.main(pid);
+        let count = |counter| main.map_or(0, |main| main.get(counter));
+        let (written, all) = match self.taken {
+            0 => (count(Counter::DirtyEvictions), count(Counter::Evictions)),
+            taken => (self.written, taken),
+        };
+        (written * 1_000_000).checked_div(all).unwrap_or(0)
+    }
+}

@@ -1,0 +1,167 @@
+//! `sluice size`: how large a cache a program needs.
+
+mod live;
+mod table;
+mod trace;
+
+use crate::error::{ArgumentError, Error};
+use crate::live::args::TrapArg;
+use crate::settings::{self, DeviceArgs};
+use crate::{program, signals};
+use clap::Args;
+use sluice_model::cache::EvictionEntry;
+use sluice_model::{DeviceConfig, EVICTIONS};
+use sluice_results::{Folder, SizeMethod, SizeProfile, SizeResult, to_json, write_config};
+use sluice_simulation::{SizePlan, Subject, Timing, Uses};
+use sluice_units::{Bytes, Ratio};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "One run tells of caches of all sizes. Of a trace every access is known, and \
+                  misses of LRU are exact (stack distances; Mattson and others 1970). A program \
+                  runs once, live, without the time of flash, and every use of a sample of its \
+                  pages is a trap; with --filter, every miss of a small cache. Misses of other \
+                  policies and run times are simulated from the same accesses. First accesses to a \
+                  page miss in any cache and are counted apart. Sluice ends with the program's \
+                  status."
+)]
+pub struct SizeArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A trace of `sluice trace`, instead of a program
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    pub trace: Option<PathBuf>,
+    /// Accesses of the trace before counting begins, such as 1M
+    #[arg(long, value_name = "N", requires = "trace", default_value_t = 0,
+          value_parser = sluice_units::parse_count)]
+    pub warmup: u64,
+    /// The hit ratio to be reached, such as 90%
+    #[arg(long, value_name = "RATIO", default_value = "90%", value_parser = target)]
+    pub target_hit_ratio: Ratio,
+    /// Eviction policies besides LRU, such as fifo,s3fifo [default: the device's]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = policy)]
+    pub policies: Vec<Policy>,
+    /// Sizes of the table [default: the footprint and its halves]
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',')]
+    pub sizes: Vec<Bytes>,
+    /// Pages of which every use is a trap, at most
+    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "filter"],
+          default_value_t = live::SAMPLE, value_parser = clap::value_parser!(u64).range(64..))]
+    pub sample: u64,
+    /// Have every miss of a cache of this size trap, instead of the uses of a sample of pages
+    #[arg(long, value_name = "SIZE", conflicts_with = "trace")]
+    pub filter: Option<Bytes>,
+    /// Traps that are kept, at most; 8 bytes of memory each
+    #[arg(long, value_name = "N", conflicts_with = "trace", default_value = "32M",
+          value_parser = sluice_units::parse_count)]
+    pub traps: u64,
+    /// How a trap reaches the device, as of `sluice run`
+    #[arg(long, conflicts_with = "trace", value_enum, default_value_t = TrapArg::Event)]
+    pub trap: TrapArg,
+    /// Print the result as one JSON object, `sluice.size/1`, on the last line of standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Keep settings and result in this folder; `sluice report` draws it
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(
+        required_unless_present = "trace",
+        trailing_var_arg = true,
+        value_name = "PROG"
+    )]
+    pub program: Vec<OsString>,
+}
+
+/// A policy by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy(&'static EvictionEntry);
+
+fn policy(name: &str) -> Result<Policy, ArgumentError> {
+    let found = EVICTIONS.iter().find(|entry| entry.info.name == name);
+    found.map(Policy).ok_or_else(|| {
+        let names: Vec<_> = EVICTIONS.iter().map(|entry| entry.info.name).collect();
+        ArgumentError::Expected(names.join(", "))
+    })
+}
+
+fn target(text: &str) -> Result<Ratio, ArgumentError> {
+    let ratio: Ratio = text.parse()?;
+    match ratio.num() > 0 && ratio.num() <= ratio.den() {
+        true => Ok(ratio),
+        false => Err(ArgumentError::Expected(
+            "more than 0% and at most 100%".to_owned(),
+        )),
+    }
+}
+
+/// What is known of a program before anything is computed.
+struct Seen<'a> {
+    workload: &'a str,
+    method: SizeMethod,
+    uses: Uses,
+    profile: Option<SizeProfile>,
+}
+
+/// Finds out, and prints.
+pub fn run(args: &SizeArgs) -> Result<ExitCode, Error> {
+    let config = settings::resolve(&args.device)?;
+    let folder = args.out.as_deref().map(program::out_folder).transpose()?;
+    match &args.trace {
+        Some(path) => trace::run(path, args, &config, folder.as_ref()),
+        None => live::run(args, &config, folder.as_ref()),
+    }
+}
+
+/// Computes and prints.
+fn tell(
+    args: &SizeArgs,
+    config: &DeviceConfig,
+    seen: &Seen<'_>,
+    timing: &Timing<'_>,
+    folder: Option<&Folder>,
+) -> Result<(), Error> {
+    let own = EVICTIONS
+        .iter()
+        .find(|entry| entry.info.name == config.cache.eviction.info.name);
+    let policies = match args.policies.is_empty() {
+        true => own.into_iter().collect(),
+        false => args.policies.iter().map(|policy| policy.0).collect(),
+    };
+    let plan = SizePlan {
+        of: Subject {
+            device: &args.device.device,
+            config,
+            workload: seen.workload,
+            seed: args.device.seed,
+            uses: &seen.uses,
+        },
+        target: args.target_hit_ratio,
+        policies,
+        sizes: args.sizes.clone(),
+        method: seen.method,
+        profile: seen.profile,
+    };
+    signals::await_interrupt();
+    let Some(result) = plan.run(timing, &signals::is_interrupted)? else {
+        let (done, of) = (0, "sizes");
+        return Err(Error::Interrupted { done, of });
+    };
+    if let Some(folder) = folder {
+        folder
+            .write("config.toml", write_config(config, args.device.seed))
+            .and_then(|()| folder.write_stats(&result))
+            .map_err(Error::system("writing the output folder"))?;
+    }
+    print(args, &result)
+}
+
+fn print(args: &SizeArgs, result: &SizeResult) -> Result<(), Error> {
+    match args.json {
+        true => outln!("{}", to_json(result)),
+        false => table::print(result),
+    }
+}

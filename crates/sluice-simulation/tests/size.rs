@@ -1,0 +1,187 @@
+//! How large a cache a program needs, against plain lists and closed forms.
+
+use sluice_model::{DeviceConfig, EVICTIONS};
+use sluice_results::{SizeMethod, SizePoint, SizeResult};
+use sluice_simulation::{SizePlan, Subject, Timing, Uses};
+use sluice_units::{Bytes, PAGE_BYTES, Ps, Ratio, Rng};
+
+fn device() -> DeviceConfig {
+    let mut raw = sluice_config::load("cylon").unwrap();
+    raw.set("device.capacity", "256MiB").unwrap();
+    DeviceConfig::new(&raw).unwrap()
+}
+
+fn answer(uses: &Uses, policies: &[&str], sizes: &[u64], timing: &Timing<'_>) -> SizeResult {
+    let config = device();
+    let named = |name: &&str| EVICTIONS.iter().find(|e| e.info.name == *name).unwrap();
+    let plan = SizePlan {
+        of: Subject {
+            device: "cylon",
+            config: &config,
+            workload: "test",
+            seed: 1,
+            uses,
+        },
+        target: Ratio::percent(90),
+        policies: policies.iter().map(named).collect(),
+        sizes: sizes
+            .iter()
+            .map(|pages| Bytes(pages * PAGE_BYTES))
+            .collect(),
+        method: SizeMethod::Trace,
+        profile: None,
+    };
+    plan.run(timing, &|| false)
+        .unwrap()
+        .expect("nobody stopped it")
+}
+
+/// Misses but for first uses, of a list whose first entry leaves.
+fn naive(pages: &[u64], size: usize, moves_hits: bool) -> u64 {
+    let (mut list, mut seen) = (Vec::new(), std::collections::BTreeSet::new());
+    let mut misses = 0;
+    for page in pages {
+        match list.iter().position(|other| other == page) {
+            Some(at) if moves_hits => {
+                list.remove(at);
+                list.push(*page);
+            }
+            Some(_) => {}
+            None => {
+                misses += u64::from(!seen.insert(*page));
+                if list.len() == size {
+                    list.remove(0);
+                }
+                list.push(*page);
+            }
+        }
+        seen.insert(*page);
+    }
+    misses
+}
+
+/// Pages of which the first are used most.
+fn skewed(pages: u64, count: usize) -> Vec<u64> {
+    let mut rng = Rng::stream(1, "test");
+    let mut draw = move || {
+        let bound = 1 + rng.below(1 + rng.below(pages));
+        rng.below(bound)
+    };
+    (0..count).map(|_| draw()).collect()
+}
+
+fn all(pages: &[u64]) -> Uses {
+    let mut uses = Uses::new(PAGE_BYTES);
+    pages.iter().for_each(|page| uses.touch(*page));
+    uses
+}
+
+fn hits(point: &SizePoint, policy: &str) -> f64 {
+    point.policies[policy].hit_ratio.unwrap()
+}
+
+#[test]
+fn misses_at_all_sizes_are_those_of_a_list() {
+    let pages = skewed(300, 20_000);
+    let sizes: Vec<u64> = vec![1, 2, 7, 40, 120, 250, 300];
+    let result = answer(&all(&pages), &["fifo"], &sizes, &Timing::Unknown);
+    let distinct = pages
+        .iter()
+        .collect::<std::collections::BTreeSet<_>>()
+        .len() as u64;
+    assert_eq!((result.accesses, result.first_accesses), (20_000, distinct));
+    for (point, size) in result.sizes.iter().zip(&sizes) {
+        for (name, moves) in [("lru", true), ("fifo", false)] {
+            let misses = naive(&pages, *size as usize, moves);
+            assert_eq!(point.policies[name].misses, misses, "{name}, {size} pages");
+            let ratio = 1.0 - misses as f64 / (20_000 - distinct) as f64;
+            assert!((hits(point, name) - ratio).abs() < 1e-9);
+        }
+    }
+    // The smallest cache with 90 %: one page less has not.
+    let needed = result.answers[0].cache_bytes.unwrap() / PAGE_BYTES;
+    let most = (20_000 - distinct) / 10;
+    assert!(naive(&pages, needed as usize, true) <= most);
+    assert!(naive(&pages, needed as usize - 1, true) > most);
+    assert!(
+        result.knee.is_some(),
+        "some pages are used more than others"
+    );
+}
+
+/// A walk over P pages, each use of a page at random: a cache of C pages hits C / P.
+#[test]
+fn a_random_walk_needs_nine_tenths_of_its_pages_and_has_no_knee() {
+    const PAGES: u64 = 1024;
+    let mut rng = Rng::stream(7, "walk");
+    let mut uses = Uses::new(PAGE_BYTES);
+    for at in 0..400 * PAGES {
+        if at == 20 * PAGES {
+            uses.warm();
+        }
+        uses.touch(rng.below(PAGES));
+    }
+    let sizes = [102, 256, 512, 768, 922];
+    let result = answer(&uses, &["fifo"], &sizes, &Timing::Unknown);
+    assert_eq!((result.accesses, result.first_accesses), (380 * PAGES, 0));
+    for (point, size) in result.sizes.iter().zip(sizes) {
+        let truth = size as f64 / PAGES as f64;
+        for policy in ["lru", "fifo"] {
+            assert!(
+                (hits(point, policy) - truth).abs() < 0.01,
+                "{policy}, {size}"
+            );
+        }
+    }
+    for answer in &result.answers {
+        let pages = answer.cache_bytes.unwrap() / PAGE_BYTES;
+        assert!((912..=932).contains(&pages), "{pages}, truth 922");
+        assert!((answer.twice_adds.unwrap() - 0.1).abs() < 0.01);
+    }
+    assert_eq!(result.knee, None);
+}
+
+#[test]
+fn a_sample_of_pages_tells_of_all() {
+    let pages = skewed(32_768, 600_000);
+    let sizes = [2_048, 4_096, 8_192, 16_384, 28_000];
+    let whole = answer(&all(&pages), &["fifo"], &sizes, &Timing::Unknown);
+    let is_watched = |page: u64| page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0;
+    let mut some = Uses::of_some(PAGE_BYTES, 128, whole.first_accesses);
+    let watched = pages.iter().filter(|page| is_watched(**page));
+    watched.for_each(|page| some.touch(*page));
+    let some = answer(&some, &["fifo"], &sizes, &Timing::Unknown);
+    assert_eq!(some.footprint_bytes, whole.footprint_bytes);
+    for (one, other) in some.sizes.iter().zip(&whole.sizes) {
+        for policy in ["lru", "fifo"] {
+            let [one, other] = [one, other].map(|point| point.policies[policy].misses as f64);
+            // Of all accesses: what the smallest cache hits is left out of the sample's.
+            assert!(
+                (one - other).abs() / 600_000.0 < 0.02,
+                "{policy}: {one} {other}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_run_takes_its_own_time_and_what_its_misses_take() {
+    let pages: Vec<u64> = (0..4).flat_map(|_| 0..1_000).collect();
+    let uses = all(&pages);
+    let timing = Timing::Live {
+        without: Ps::from_ms(5),
+        written_per_million: 0,
+    };
+    // Round and round: FIFO misses all in a cache that is too small.
+    for (size, misses) in [(500, 4_000), (1_000, 1_000)] {
+        let result = answer(&uses, &[], &[size], &timing);
+        let expected = 5e-3 + f64::from(misses) * 40.15e-6;
+        let told = result.sizes[0].run_time_s.unwrap();
+        assert!(
+            (told - expected).abs() < 1e-9,
+            "{told}, expected {expected}"
+        );
+    }
+    let result = answer(&uses, &[], &[500], &Timing::Unknown);
+    assert_eq!(result.sizes[0].run_time_s, None);
+}

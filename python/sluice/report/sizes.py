@@ -1,0 +1,143 @@
+"""The page of ``sluice size``: hit ratios over the size of the cache, with the knee marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from sluice.report import svg, units
+from sluice.report.content import Grid, Row
+from sluice.report.folder import Table, labels_of, read_object
+from sluice.report.template import asset, environment
+
+SIZE_SCHEMA = "sluice.size/1"
+_BYTES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+
+
+def render(folders: list[Path], title: str | None) -> str:
+    """The whole page. The same folders give the same bytes."""
+    results = [read_object(folder / "stats.json", SIZE_SCHEMA) for folder in folders]
+    labels = labels_of(folders)
+    pictures = []
+    for label, result in zip(labels, results, strict=True):
+        drawn = [("Hit ratio by size of the cache", _hit_ratios)]
+        if any(point.number("run_time_s") is not None for point in result.tables("sizes")):
+            drawn.append(("Run time by size of the cache", _run_times))
+        pictures += [(f"{label}: {name}", _caption(result), _drawings(result, name, paint))
+                     for name, paint in drawn]
+    return environment().get_template("report/sizes.html").render(
+        title=title or "Sluice: how large a cache", style=Markup(asset("report/page.css")),
+        sentences=[(label, result.text("workload"), _sentence(result))
+                   for label, result in zip(labels, results, strict=True)],
+        pictures=pictures,
+        grids=[_grid(label, result) for label, result in zip(labels, results, strict=True)])
+
+
+def size(count: float | None) -> str:
+    """Bytes with the unit that keeps the number between 1 and 1024."""
+    if count is None:
+        return units.ABSENT
+    for unit, scale in _BYTES:
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}" if count < 1000 * scale else \
+                f"{count / scale:.0f} {unit}"
+    return f"{count:.0f} B"
+
+
+def _answer(result: Table) -> Table | None:
+    """Of the policy that was asked for; LRU is always the first."""
+    answers = result.tables("answers")
+    return answers[min(1, len(answers) - 1)] if answers else None
+
+
+def _sentence(result: Table) -> str:
+    answer, target = _answer(result), units.percent(result.number("target_hit_ratio"))
+    if answer is None or answer.number("cache_bytes") is None:
+        return f"No cache has {target} hits."
+    return (f"{target} of accesses hit with {size(answer.number('cache_bytes'))}"
+            f" ({answer.text('policy')}); twice that buys"
+            f" {units.percent(answer.number('twice_adds'))}.")
+
+
+def _caption(result: Table) -> str:
+    first = units.count(result.number("first_accesses"))
+    return f"Without {first} first accesses, which miss in any cache. Accesses are" \
+        f" {result.text('accesses_are')}."
+
+
+def _drawings(result: Table, name: str, paint: Callable[[Axes, Table], None]) -> list[Markup]:
+    def on(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        axes.grid(visible=True, which="major")
+        axes.set_axisbelow(True)
+        axes.set_xlabel("cache")
+        axes.set_xlim(0, (result.number("footprint_bytes") or 1) * 1.02)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: size(x)))
+        axes.tick_params(axis="x", labelrotation=30)
+        paint(axes, result)
+    slug = name.split(" ", maxsplit=1)[0].lower()
+    return [Markup(svg.element(f"{slug}-{shape.name}", name, (shape.width, shape.height), on))
+            for shape in svg.SHAPES]
+
+
+def _hit_ratios(axes: Axes, result: Table) -> None:
+    curve = result.tables("curve")
+    at = np.array([[point.number("cache_bytes"), point.number("hit_ratio")] for point in curve],
+                  float)
+    axes.set_ylabel("hits ÷ accesses")
+    axes.set_ylim(-0.02, 1.02)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y * 100:.0f} %"))
+    if len(at):
+        axes.plot(at[:, 0], at[:, 1], color=svg.colour(0), linewidth=svg.LINE_WIDTH, label="lru")
+    points = result.tables("sizes")
+    names = sorted({name for point in points for name in point.mapping("policies")} - {"lru"})
+    for index, name in enumerate(names, start=1):
+        drawn = [(point.number("cache_bytes"), point.number("policies", name, "hit_ratio"))
+                 for point in points]
+        known = np.array([pair for pair in drawn if pair[1] is not None], float).reshape(-1, 2)
+        axes.plot(known[:, 0], known[:, 1], color=svg.colour(index), marker="o", linestyle="",
+                  label=name)
+    if (knee := result.number("knee", "cache_bytes")) is not None:
+        _mark(axes, knee, f"knee {size(knee)}")
+    answer = _answer(result)
+    if answer is not None and (needed := answer.number("cache_bytes")) is not None:
+        target = units.percent(result.number("target_hit_ratio"))
+        _mark(axes, needed, f"{target}: {size(needed)}", row=1)
+    axes.legend(frameon=False, loc="lower right")
+
+
+def _mark(axes: Axes, at: float, words: str, row: int = 0) -> None:
+    axes.axvline(at, color=svg.INK, linewidth=1, linestyle="--", zorder=1)
+    # Above the plot, where no curve runs.
+    axes.annotate(words, (at, axes.get_ylim()[1]), xytext=(0, 3 + 14 * row),
+                  textcoords="offset points", ha="center", va="bottom", fontsize=11,
+                  color=svg.INK, annotation_clip=False)
+
+
+def _run_times(axes: Axes, result: Table) -> None:
+    pairs = [(point.number("cache_bytes"), point.number("run_time_s"))
+             for point in result.tables("sizes")]
+    known = np.array([pair for pair in pairs if pair[1] is not None], float).reshape(-1, 2)
+    axes.set_ylabel("run time")
+    axes.set_ylim(0, float(known[:, 1].max()) * 1.1)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.seconds(y) if y else "0"))
+    axes.plot(known[:, 0], known[:, 1], color=svg.colour(0), marker="o")
+
+
+def _grid(label: str, result: Table) -> Grid:
+    points = result.tables("sizes")
+    names = sorted({name for point in points for name in point.mapping("policies")})
+    rows = []
+    for point in points:
+        cells = [units.percent(point.number("policies", name, "hit_ratio")) for name in names]
+        cells += [units.count(point.number("policies", name, "misses")) for name in names]
+        cells.append(units.seconds(point.number("run_time_s")))
+        rows.append(Row("size", [size(point.number("cache_bytes"))], cells))
+    heads = [f"{name} hits" for name in names] + [f"{name} misses" for name in names]
+    return Grid("sizes", label, "", ["cache"], [*heads, "run time"], rows)
