@@ -122,7 +122,7 @@ vppbs = ["ssd0.1", "sw1:4", "sw1:5.2"]  # devices by name, or by port and logica
 ```
 
 `--set KEY=VALUE` reaches the parameters, and those of a group by its name: `--set host.depth=8`,
-`--set ssd.link.bandwidth=8000`.
+`--set ssd.link.bandwidth=8000`, `--set ssd.cache.capacity=64MiB` of its device.
 Requesters and endpoints are edge ports: 4096 at most, as port ids have 12 bits.
 
 **Virtual hierarchies** (CXL 2.0 and later). Without `[[vcs]]` switches route by port (PBR) and
@@ -255,7 +255,8 @@ def commands(sluice: Path) -> str:
     text += ("Exit status: `sluice run` ends as its program ended, by the same signal if it was"
              " killed. Otherwise 0 is success, 2 a request that cannot be carried out, told in one"
              " line on standard error; 1 is a `sluice workload` that read back something else than"
-             " it wrote, or a `sluice doctor` that found the event mode impossible.\n")
+             " it wrote, a `sluice doctor` that found the event mode impossible, or a `sluice ctl`"
+             " whose device did not do all of it.\n")
     for words in tree(sluice, []):
         title = " ".join(["sluice", *words])
         text += f"\n## {title}\n\n```text\n{help_of(sluice, words).rstrip()}\n```\n"

@@ -55,6 +55,7 @@ def simulate(
     seed: int = 1,
     bound: bool = False,
     policy: Callable[[PolicySpace], Policy] | None = None,
+    warmup: int = 0,
 ) -> dict[str, Any]: ...
 def replay(
     device: str,

@@ -81,7 +81,8 @@ def test_a_word_of_the_command_itself_can_be_in_braces(lab: Lab) -> None:
     command = ["sim", "--load", "{load}", "--work", "5", "{{load}}{{print}}"]
     assert sweep(lab, *LOADS, "--", *command) == 0
     assert lab.calls()[0] == "sim --load 1us --work 5 {load}{print} --json"
-    assert sweep(lab, "--over", "load=1us", "--", "sim", "--work", "5", "{{load}}") == 0
+    other = ["sim", "--work", "5", "{{load}}"]
+    assert sweep(lab, "--over", "load=1us", "--force", "--", *other) == 0
     assert lab.calls()[-1] == "sim --work 5 {load} --load 1us --json"
 
 
@@ -125,7 +126,7 @@ def test_time_is_measured_alone(
     assert sweep(lab, *LOADS, "--jobs", "4", "--", "run", "--work", "1") == 0
     # Long enough for two to meet on a busy machine.
     monkeypatch.setenv("NAP", "1")
-    assert sweep(lab, *LOADS, "--jobs", "4", *COMMAND) == 1
+    assert sweep(lab, *LOADS, "--jobs", "4", "--force", *COMMAND) == 1
 
 
 def test_a_phone_shows_a_legible_picture_of_which_it_moves_a_part(lab: Lab) -> None:
@@ -221,3 +222,16 @@ def test_a_picture_has_three_axes_at_most(lab: Lab) -> None:
     assert "<svg" not in page and "three axes at most, and here are 5" in page
     names = [axis["name"] for axis in document(lab)["axes"]]
     assert names == ["load", "speed", "work", "a_depth", "b_depth"]
+
+
+def test_the_sweep_of_another_command_stays(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(lab, *LOADS, *COMMAND) == 0
+    before = (lab.out / "results.json").read_bytes()
+    other = ["--", "sim", "--work", "200"]
+    assert sweep(lab, *LOADS, *other) == 2
+    assert "replace it with --force" in capsys.readouterr().err
+    assert (lab.out / "results.json").read_bytes() == before
+    # The same command may have other values.
+    assert sweep(lab, "--over", "load=1us,8us", *COMMAND) == 0
+    assert sweep(lab, *LOADS, "--force", *other) == 0
+    assert document(lab)["command"] == other[1:]

@@ -43,6 +43,9 @@ macro_rules! cache_counters {
         PrefetchUnused: prefetch_unused as prefetch_unused;
         /// Prefetches given up because no MSHR entry was free or no page could leave.
         PrefetchDropped: prefetch_dropped as prefetch_dropped;
+        /// Misses on a page that never missed before: no cache could have had it, and prefetching
+        /// alone avoids them.
+        FirstMisses: first_misses as first_misses;
     } };
 }
 

@@ -94,8 +94,8 @@ pub enum Error {
     },
     /// A command that the Python package installs is not there.
     #[error(
-        "no {0} found; the Python package installs it: `make setup` in a checkout, or `pip install \
-         sluice`"
+        "no {0} found: it is of the Python package in Sluice's sources; `make setup` there \
+         installs it"
     )]
     NotInstalled(&'static str),
     /// A trace cannot be read.

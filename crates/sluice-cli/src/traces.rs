@@ -3,6 +3,7 @@
 use crate::error::Error;
 use sluice_replay::{Placement, Replay};
 use sluice_trace::Reader;
+use sluice_trace::convert::Format;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -22,6 +23,19 @@ pub fn at(path: &Path, error: sluice_trace::Error) -> Error {
         // These name it themselves.
         error @ (sluice_trace::Error::Io { .. } | sluice_trace::Error::Input { .. }) => {
             Error::NamedTrace(error)
+        }
+        sluice_trace::Error::NotATrace => {
+            let name = path.display();
+            let own = path.with_extension("trace");
+            let how = match Format::of_name(path) {
+                Some(_) => "",
+                None => " --from FORMAT",
+            };
+            let why = format!(
+                "not a Sluice trace; `sluice trace convert{how} {name} {}` makes one of it",
+                own.display()
+            );
+            Error::unfit(name, why)
         }
         source => Error::Trace {
             path: path.to_owned(),

@@ -1,11 +1,23 @@
 //! What makes figures other than they look, live and simulated.
 
 use sluice_results::{CacheCounts, FlashCounts};
+use sluice_units::round_bytes;
 
 /// What makes the figures other than they look.
 pub fn of_counts(cache: &CacheCounts, flash: &FlashCounts) {
     of_refusals(cache.policy_refused);
     of_wear(flash.writes_refused);
+}
+
+/// A cache that nothing left shows nothing of its policy, nor of more room.
+pub fn of_room(evictions: u64, misses: u64, capacity: u64) {
+    if evictions == 0 && misses > 0 {
+        errln!(
+            "sluice: warning: the cache was never too full: nothing left its {} (cache.capacity), \
+             and its policy decided nothing; `sluice size` tells what size matters",
+            round_bytes(capacity)
+        );
+    }
 }
 
 /// The device has come to its end. The figures after that are not those of a device in use.

@@ -143,3 +143,32 @@ fn settings_reach_groups_by_their_names() {
     );
     assert!(spec.set("neighbour.deep", "9").is_err() && spec.set("stranger.depth", "9").is_err());
 }
+
+/// `--set ssd.cache.capacity=..` answered that there is no key `endpoint.cache.capacity`.
+#[test]
+fn settings_reach_the_devices_of_groups() {
+    let text = "[[endpoints]]\nname = \"ssd\"\ncount = 1\ndevice = \"cylon\"\n";
+    let mut spec = parse_fabric(text, "mine.toml").unwrap();
+    spec.set("ssd.cache.capacity", "16M").unwrap();
+    let device = spec.endpoints[0].device.as_ref().unwrap();
+    assert_eq!(device.cache.pages, 4096);
+    for (key, value, said) in [
+        (
+            "ssd.cache.capacty",
+            "16M",
+            "unknown key `ssd.cache.capacty`: did you mean",
+        ),
+        ("ssd.depht", "1", "unknown key `ssd.depht`"),
+        (
+            "ssd.cache.capacity",
+            "much",
+            "bad value for `cache.capacity`: \"much\"",
+        ),
+        ("ssd.cache.capacity", "1TiB", "larger than the device"),
+    ] {
+        let error = spec.set(key, value).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let device = spec.endpoints[0].device.as_ref().unwrap();
+    assert_eq!(device.cache.pages, 4096, "what is refused changes nothing");
+}

@@ -2,9 +2,12 @@
 
 use crate::mmu::Mmu;
 use sluice_events::Wheel;
-use sluice_model::{Completion, Device, Op, Request, ServedBy};
+use sluice_model::{Completion, Device, Op, Request, ServedBy, Stats};
 use sluice_stats::Histogram;
 use sluice_units::{Fnv, Lpn, Ps};
+
+/// Accesses whose pages are kept, at most: what is asked about them numbers them.
+const PAGES_MAX: usize = u32::MAX as usize - 1;
 
 /// One load or store of a requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub enum Visibility {
 pub struct Options {
     /// What the device sees.
     pub visibility: Visibility,
+    /// Accesses that are made before any is counted.
+    pub warmup: u64,
     /// If not 0, counts are also kept for each stretch of this many accesses.
     pub interval: u64,
     /// Time a requester spends between an access and the next.
@@ -45,6 +50,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             visibility: Visibility::All,
+            warmup: 0,
             interval: 0,
             think: Ps::ZERO,
             keep_pages: false,
@@ -67,6 +73,10 @@ pub struct Interval {
 /// What a run gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimResult {
+    /// The device's counters when counting began.
+    pub before: Stats,
+    /// When counting began.
+    pub began: Ps,
     /// When the last access was done.
     pub sim_time: Ps,
     /// Accesses of all requesters.
@@ -80,7 +90,8 @@ pub struct SimResult {
     pub trapped: u64,
     /// The LPN of each of them, in order, if [`Options::keep_traps`] asked for them.
     pub traps: Vec<u64>,
-    /// The LPN of every access, in the order of issue, if [`Options::keep_pages`] asked for them.
+    /// The LPN of every access, in the order of issue, if [`Options::keep_pages`] asked for them:
+    /// none of more than 2^32 - 2.
     pub pages: Vec<u32>,
     /// Latencies of all accesses.
     pub latency: Histogram,
@@ -120,11 +131,17 @@ where
             events.push(done_at + options.think, requester);
         }
     }
+    if state.options.warmup > 0 {
+        // The streams ended before: nothing is counted.
+        state.forget(device, state.result.sim_time);
+    }
     state.result
 }
 
 struct Loop {
     options: Options,
+    /// Accesses until counting begins.
+    warmup: u64,
     /// The page table, if mapped pages are out of the device's sight.
     mmu: Option<Mmu>,
     /// Per requester: the trapped access that is mapped when it is done.
@@ -136,6 +153,8 @@ impl Loop {
     fn new(pages: u64, options: Options, requesters: usize) -> Loop {
         let mmu = (options.visibility == Visibility::Misses).then(|| Mmu::new(pages));
         let result = SimResult {
+            before: Stats::default(),
+            began: Ps::ZERO,
             sim_time: Ps::ZERO,
             accesses: 0,
             mapped_hits: 0,
@@ -150,6 +169,7 @@ impl Loop {
         };
         Loop {
             options,
+            warmup: options.warmup,
             mmu,
             pending: vec![None; requesters],
             result,
@@ -167,9 +187,10 @@ impl Loop {
     }
 
     fn issue(&mut self, device: &mut Device, now: Ps, requester: usize, access: Access) -> Ps {
+        self.begin_counting(device, now);
         let lpn = device.config().lpn_of(access.addr);
         if self.options.keep_pages {
-            self.result.pages.push(lpn.0);
+            self.keep(lpn);
         }
         let op = if access.write { Op::Write } else { Op::Read };
         let req = Request {
@@ -191,6 +212,45 @@ impl Loop {
         self.pending[requester] = Some(access);
         let completion = device.access(now, req, mmu);
         self.served(now, requester, lpn, completion, true)
+    }
+
+    /// Keeps the page of an access, up to as many as can be numbered.
+    fn keep(&mut self, lpn: Lpn) {
+        if self.result.pages.len() < PAGES_MAX {
+            self.result.pages.push(lpn.0);
+        } else {
+            self.options.keep_pages = false;
+            self.result.pages = Vec::new();
+        }
+    }
+
+    /// Forgets what was counted so far, if the accesses that warm the device are over.
+    fn begin_counting(&mut self, device: &Device, now: Ps) {
+        if self.options.warmup == 0 || self.warmup > 0 {
+            self.warmup = self.warmup.saturating_sub(1);
+            return;
+        }
+        self.forget(device, now);
+    }
+
+    /// Counts from zero.
+    fn forget(&mut self, device: &Device, now: Ps) {
+        self.options.warmup = 0;
+        self.result = SimResult {
+            before: *device.stats(),
+            began: now,
+            sim_time: now,
+            accesses: 0,
+            mapped_hits: 0,
+            misses: 0,
+            trapped: 0,
+            traps: Vec::new(),
+            pages: Vec::new(),
+            latency: Histogram::default(),
+            trap_latency: Histogram::default(),
+            intervals: Vec::new(),
+            hash: self.result.hash,
+        };
     }
 
     fn served(

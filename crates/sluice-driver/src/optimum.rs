@@ -6,6 +6,9 @@ use std::collections::BinaryHeap;
 /// The next use of a page that is not used again.
 const NEVER: u32 = u32::MAX;
 
+/// Entries that a set may have left behind, whatever it holds: letting go takes time.
+const SPARE: usize = 1024;
+
 /// Misses of a cache of `sets` times `ways` pages that evicts the page whose next use is farthest
 /// away (Belady 1966). LPN modulo `sets` chooses the set, as in the device.
 ///
@@ -38,6 +41,11 @@ pub fn optimum(pages: &[u32], sets: u32, ways: u32) -> u64 {
         }
         cached[*page as usize] = next;
         farthest[set].push((next, *page));
+        // Each hit leaves an entry of before behind. More of those than of cached pages are let go,
+        // so that the heaps take no more than the caches.
+        if farthest[set].len() > 2 * held[set] as usize + SPARE {
+            farthest[set].retain(|(use_at, page)| cached[*page as usize] == *use_at);
+        }
     }
     misses
 }

@@ -105,6 +105,38 @@ fn policies_that_use_hits_are_fifo_without_them() {
     );
 }
 
+/// Counts of the rest of a run are those of all less those of its beginning.
+#[test]
+fn what_warms_the_device_is_not_counted() {
+    let of = |passes, warmup| {
+        let mut device = device(&[("cache.capacity", "2MiB")]);
+        let options = Options {
+            warmup,
+            ..Options::default()
+        };
+        let result = run(&mut device, vec![sweep(4096, passes)], options);
+        let counted = device.stats().since(&result.before);
+        assert_eq!(
+            (counted.misses, counted.accesses()),
+            (result.misses, result.accesses)
+        );
+        (result, counted.first_misses)
+    };
+    let ((all, all_first), (start, start_first)) = (of(3, 0), of(1, 0));
+    let (rest, rest_first) = of(3, PAGES);
+    assert_eq!((all_first, start_first, rest_first), (PAGES, PAGES, 0));
+    assert_eq!(rest.misses, all.misses - start.misses);
+    assert_eq!(rest.accesses, 2 * PAGES);
+    assert_eq!(rest.latency.count(), 2 * PAGES);
+    assert_eq!(rest.sim_time, all.sim_time);
+    assert_eq!(rest.began, start.sim_time);
+    let (none, _) = of(1, PAGES);
+    assert_eq!(
+        (none.accesses, none.misses, none.latency.count()),
+        (0, 0, 0)
+    );
+}
+
 #[test]
 fn one_requester_takes_exactly_what_its_accesses_take() {
     let mut device = device(&[("cache.policy", "lifo")]);

@@ -125,7 +125,11 @@ const REFUSED: [(&str, &str, &str); 19] = [
         "101%",
         "; expected a size such as 16MiB, or a percentage of ",
     ),
-    ("cache.capacity", "5", "; expected a size such as 16MiB"),
+    (
+        "cache.capacity",
+        "5 pages",
+        "; expected a size such as 16MiB",
+    ),
     (
         "cache.ways",
         "0",
@@ -172,18 +176,10 @@ fn a_bad_value_names_key_value_and_choices() {
 }
 
 /// Values that contradict each other, and what the message must say.
-const IMPOSSIBLE: [(&[(&str, &str)], &str); 10] = [
+const IMPOSSIBLE: [(&[(&str, &str)], &str); 8] = [
     (
         &[("device.capacity", "16MiB"), ("cache.capacity", "17MiB")],
         "cache.capacity = 17MiB, device.capacity = 16MiB: the cache is larger than the device",
-    ),
-    (
-        &[
-            ("device.capacity", "16MiB"),
-            ("cache.capacity", "1MiB"),
-            ("cache.ways", "3"),
-        ],
-        "cache.capacity = 1MiB, cache.ways = 3: 256 pages are not a multiple of 3 ways",
     ),
     (
         &[("device.capacity", "64KiB")],
@@ -194,12 +190,8 @@ const IMPOSSIBLE: [(&[(&str, &str)], &str); 10] = [
         "cache.capacity = 5%, cache.ways = 16, device.capacity = 1MiB: the cache has no page",
     ),
     (
-        &[("device.capacity", "4097B")],
-        "device.capacity = 4097B: not a multiple of the page",
-    ),
-    (
-        &[("cache.capacity", "1MB")],
-        "cache.capacity = 1MB: not a multiple of the page size, 4096 bytes",
+        &[("device.capacity", "4095")],
+        "device.capacity = 4095B: less than a page, 4096 bytes",
     ),
     (
         &[("prefetch.policy", "nextn")],
@@ -230,6 +222,26 @@ fn an_impossible_combination_names_its_keys_and_values() {
             found.contains(expected),
             "{found}\n does not contain\n{expected}"
         );
+    }
+}
+
+/// A number of bytes that makes no whole page, or set, stands for those that it has room for.
+#[test]
+fn sizes_are_rounded_down_to_whole_sets() {
+    for (size, ways, pages) in [
+        ("1MB", "full", 244),
+        ("1MiB", "full", 256),
+        ("1M", "full", 256),
+        ("1048576", "full", 256),
+        ("1MiB", "3", 255),
+    ] {
+        let pairs = [
+            ("device.capacity", "16MB"),
+            ("cache.capacity", size),
+            ("cache.ways", ways),
+        ];
+        let config = DeviceConfig::new(&set(&pairs)).expect(size);
+        assert_eq!((config.pages, config.cache.pages), (3906, pages), "{size}");
     }
 }
 

@@ -108,10 +108,11 @@ impl Default for FabricSpec {
 
 impl FabricSpec {
     /// Gives a parameter a value: `TABLE.KEY` of the whole fabric, `GROUP.KEY` of a group,
-    /// or `GROUP.link.KEY` of its links.
+    /// `GROUP.link.KEY` of its links, or `GROUP.TABLE.KEY` of its device.
     ///
     /// # Errors
-    /// [`ConfigError::UnknownKey`] and [`ConfigError::BadValue`]. Nothing is changed then.
+    /// [`ConfigError::UnknownKey`], with the key as given, [`ConfigError::BadValue`], and
+    /// [`ConfigError::Impossible`] of a device. Nothing is changed then.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
         let (name, inner) = key.split_once('.').unwrap_or((key, ""));
         let kinds = [
@@ -126,12 +127,32 @@ impl FabricSpec {
                     group.link.push((link.to_owned(), value.to_owned()));
                     return Ok(());
                 }
-                self.raw.clone().set(&format!("{table}.{inner}"), value)?;
+                if let Some(device) = group.device.as_mut().filter(|_| inner.contains('.')) {
+                    let mut raw = device.raw().clone();
+                    raw.set(inner, value)
+                        .map_err(|error| as_given(error, key))?;
+                    *device = DeviceConfig::new(&raw)?;
+                    return Ok(());
+                }
+                let set = self.raw.clone().set(&format!("{table}.{inner}"), value);
+                set.map_err(|error| as_given(error, key))?;
                 group.set.push((inner.to_owned(), value.to_owned()));
                 return Ok(());
             }
         }
         self.raw.set(key, value)
+    }
+}
+
+/// An error that names the key as it was given, and not as it is called in a table.
+fn as_given(error: ConfigError, given: &str) -> ConfigError {
+    match error {
+        ConfigError::UnknownKey { nearest, valid, .. } => ConfigError::UnknownKey {
+            key: given.to_owned(),
+            nearest,
+            valid,
+        },
+        other => other,
     }
 }
 

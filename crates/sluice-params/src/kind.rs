@@ -142,7 +142,9 @@ impl Kind {
     pub fn expected(&self) -> String {
         match self {
             Kind::Time { max } => format!("a time from 0 to {max} in s, ms, us, ns or ps"),
-            Kind::Size => "a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB".to_owned(),
+            Kind::Size => {
+                "a size in B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 16MiB".to_owned()
+            }
             Kind::SizeOrShare => {
                 "a size such as 16MiB, or a percentage of device.capacity up to 100%".to_owned()
             }
@@ -210,7 +212,7 @@ impl Value {
 }
 
 fn count(text: &str, min: u64, max: u64) -> Option<Value> {
-    let count: u64 = text.parse().ok()?;
+    let count = sluice_units::parse_count(text).ok()?;
     (min..=max).contains(&count).then_some(Value::Count(count))
 }
 

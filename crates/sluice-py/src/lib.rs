@@ -203,15 +203,15 @@ mod _core {
     /// A workload on a simulated device: the object that `sluice sim` prints, as a dict.
     ///
     /// `hits` is what the device sees: "all" accesses, or only "misses" as when programs run
-    /// live. With `bound` it also tells the misses of Belady's optimum. Raises
-    /// `sluice.ConfigError` and `sluice.WorkloadError`.
+    /// live. With `bound` it also tells the misses of Belady's optimum. The first `warmup` accesses
+    /// are not counted. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
     ///
     /// `policy` is a class such as `sluice.Policy`, which decides in the place of `cache.policy`.
     /// What it raises is raised here; an answer that breaks its contract is `sluice.PolicyError`.
     #[pyfunction]
     #[pyo3(signature = (
         device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false,
-        policy = None
+        policy = None, warmup = 0
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn simulate<'py>(
@@ -223,6 +223,7 @@ mod _core {
         seed: u64,
         bound: bool,
         policy: Option<&Bound<'py, PyAny>>,
+        warmup: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
@@ -238,6 +239,7 @@ mod _core {
             visibility: visibility(py, hits)?,
             seed,
             bound,
+            warmup,
         };
         let made = Made::new(py, &config, seed, policy)?;
         let text = simulate_detached(py, &plan, &spec, made, policy.is_some())?;

@@ -24,10 +24,12 @@ pub struct Cache {
     /// Accesses that went to flash.
     pub misses: u64,
     /// Misses of Belady's optimum on all accesses: no policy has fewer without prefetching. `null`
-    /// without `sluice sim --bound`, which alone keeps every access.
+    /// without `sluice sim --bound`, which alone keeps every access, and of 2^32 accesses or more.
     pub optimum_misses: Option<u64>,
     /// hits ÷ (hits + misses), of those that the device knows.
     pub hit_ratio: Option<f64>,
+    /// The same without `first_misses`, which no larger cache and no other policy avoids.
+    pub reuse_hit_ratio: Option<f64>,
     /// The hit ratio by sampling (`sluice run --sample-hits`). `null` without samples, and in a
     /// simulation, which has no need of them.
     pub sampled: Option<Sampled>,
@@ -52,6 +54,7 @@ impl Cache {
             misses,
             optimum_misses: None,
             hit_ratio: share(hits, hits + misses),
+            reuse_hit_ratio: share(hits, hits + misses.saturating_sub(counts.first_misses)),
             sampled: None,
             counts,
             prefetch_accuracy: share(used, issued),
@@ -67,6 +70,8 @@ impl Cache {
 pub struct Sampled {
     /// Of the distinct pages used within a window, the share that was cached.
     pub hit_ratio: Option<f64>,
+    /// The same without first misses of a page.
+    pub reuse_hit_ratio: Option<f64>,
     /// Mean window, s.
     pub window_s: f64,
     /// Cached pages that were taken away to see whether they are used.

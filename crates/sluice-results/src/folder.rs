@@ -27,12 +27,13 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder, with those above it, and removes what an earlier run left of ours. That it
-    /// can be written to is found now, not at the end of a long run.
+    /// Makes the folder, with those above it. What an earlier run left of ours is removed if this
+    /// one `replaces` it. That it can be written to is found now, not at the end of a long run.
     ///
     /// # Errors
-    /// If it cannot be written to, or holds a file of a result's name that no run of ours made.
-    pub fn create(path: &Path) -> io::Result<Folder> {
+    /// If it cannot be written to, holds a file of a result's name that no run of ours made, or an
+    /// earlier result that is not to be replaced.
+    pub fn create(path: &Path, replaces: bool) -> io::Result<Folder> {
         fs::create_dir_all(path)?;
         let lock = File::open(path)?;
         // A file system may have no locks.
@@ -44,6 +45,12 @@ impl Folder {
                 "it holds {name}, which is not the result of a run; name another folder, or move \
                  the file"
             )));
+        }
+        if !replaces && fs::symlink_metadata(path.join(STATS)).is_ok() {
+            return Err(io::Error::other(
+                "it holds the result of an earlier run; name another folder, or replace it with \
+                 --force",
+            ));
         }
         for name in OURS {
             match fs::remove_file(path.join(name)) {
@@ -128,13 +135,13 @@ fn of_somebody_else(path: &Path) -> Option<&'static str> {
                 .any(|one| part.starts_with(one.as_bytes()))
         };
         read_regular(&path.join(name)).is_some_and(|text| match name {
-            STATS => text
+            STATS | COMMAND => text
                 .windows(SCHEMA.len())
                 .any(|part| part == SCHEMA.as_bytes()),
             _ => begins(&text, &[DEVICE_HEAD, SYSTEM_HEAD]),
         })
     };
-    let told = [STATS, CONFIG].into_iter().filter(is_there);
+    let told = [STATS, CONFIG, COMMAND].into_iter().filter(is_there);
     let mut is_result = false;
     for name in told {
         if !is_ours(name) {
@@ -156,6 +163,8 @@ fn read_regular(path: &Path) -> Option<Vec<u8>> {
 
 const STATS: &str = "stats.json";
 const CONFIG: &str = "config.toml";
+/// The command and where it ran.
+const COMMAND: &str = "command.json";
 /// No object of a run is longer.
 const STATS_MAX: u64 = 256 << 20;
 /// What every object of a run has in it, indented as it is in a folder.
@@ -168,6 +177,7 @@ const SYSTEM_HEAD: &str = "# System as resolved, at full size; run it again with
 const OURS: &[&str] = &[
     STATS,
     CONFIG,
+    COMMAND,
     "latency.csv",
     "latency_modelled.hdr",
     "latency_achieved.hdr",
@@ -256,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let refused = |name: &str| {
-            let why = Folder::create(folder.path()).unwrap_err().to_string();
+            let why = Folder::create(folder.path(), true).unwrap_err().to_string();
             assert!(why.contains(&format!("it holds {name},")), "{name}: {why}");
         };
         std::fs::write(at("notes.txt"), "mine").unwrap();
@@ -274,11 +284,17 @@ mod tests {
         refused("stats.json");
         std::fs::remove_file(at("stats.json")).unwrap();
         let object = serde_json::json!({ "a": 1, "schema": "sluice.run/1" });
-        let run = Folder::create(folder.path()).unwrap();
+        let run = Folder::create(folder.path(), false).unwrap();
         run.write_stats(&object).unwrap();
         run.write("traps.bin", "ours").unwrap();
         drop(run);
-        let run = Folder::create(folder.path()).unwrap();
+        let kept = Folder::create(folder.path(), false).unwrap_err();
+        assert!(
+            kept.to_string().ends_with("replace it with --force"),
+            "{kept}"
+        );
+        assert!(at("stats.json").exists() && at("traps.bin").exists());
+        let run = Folder::create(folder.path(), true).unwrap();
         assert!(!at("stats.json").exists() && !at("traps.bin").exists());
         // Somebody is faster than the end of the run.
         std::os::unix::fs::symlink(at("notes.txt"), at("stats.json")).unwrap();

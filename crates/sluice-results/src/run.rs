@@ -156,8 +156,10 @@ fn sampled(of: &Process) -> Option<Sampled> {
     let used = mean(Counter::SampledTouched) * mean(Counter::SampledMapped);
     let windows = of.get(Counter::LastTrapNs) as f64 / window_ns;
     let missed = of.get(Counter::Misses) as f64 / windows;
+    let first = of.get(Counter::FirstMisses) as f64 / windows;
     Some(Sampled {
         hit_ratio: number(used / (used + missed)),
+        reuse_hit_ratio: number(used / (used + missed - first)),
         window_s: window_ns / 1e9,
         pages,
         touched: of.get(Counter::SampledTouched),

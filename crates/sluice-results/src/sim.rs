@@ -32,6 +32,9 @@ pub struct SimResult {
     pub workload: String,
     /// What the device saw: `all` accesses, or only those that trap (`misses`).
     pub hits_visible: String,
+    /// Accesses before counting began, to warm the device. No other figure has them but `hash`, and
+    /// what counts from the device's beginning: `lines`, and wear.
+    pub warmup_accesses: u64,
     /// Accesses issued.
     pub accesses: u64,
     /// Accesses to mapped pages, which the device did not see.

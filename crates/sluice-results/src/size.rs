@@ -128,7 +128,9 @@ pub struct CurvePoint {
 pub struct SizeProfile {
     /// Wall time, s.
     pub wall_s: f64,
-    /// Wall time without the traps, s: what a run without misses takes.
+    /// Wall time without the traps, s: what the program computes by itself. Not less than its
+    /// thread's time in user mode, nor more than all its processor time: it does not wait for
+    /// others.
     pub without_traps_s: f64,
     /// Traps that were recorded.
     pub traps: u64,

@@ -186,6 +186,7 @@ fn the_hit_ratio_of_samples_is_pages_used_over_pages_wanted() {
     near("cached_pages_used_per_window", 6.0);
     near("misses_per_window", 2.0);
     near("hit_ratio", 6.0 / 8.0);
+    near("reuse_hit_ratio", 6.0 / 8.0);
     near("window_s", 0.002);
 }
 
@@ -229,7 +230,7 @@ fn a_folder_has_every_latency_of_either_kind() {
     record(&block.modelled, &[100, 100, 5_000]);
     record(&block.achieved, &[100, 70_000]);
     let [modelled, achieved] = [&block.modelled, &block.achieved].map(Hist::read);
-    let folder = Folder::create(&dir.path().join("out")).unwrap();
+    let folder = Folder::create(&dir.path().join("out"), false).unwrap();
     folder.write_latencies(&modelled, &achieved).unwrap();
     let text = std::fs::read_to_string(dir.path().join("out/latency.csv")).unwrap();
     let mut rows = text.lines().skip(1).map(|line| {

@@ -3,7 +3,7 @@
 use crate::device::{flash, lines, served, write_log};
 use crate::units::PS_PER_S;
 use sluice_driver::{Access, Options, SimResult as Run, Visibility};
-use sluice_model::{Device, DeviceConfig, DeviceError};
+use sluice_model::{Device, DeviceConfig, DeviceError, Stats};
 use sluice_results::{
     AccessLatency, Cache, CacheCounts, DeviceParts, Schema, SimKind, SimResult, settings, version,
 };
@@ -27,6 +27,8 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// Whether the result has the fewest misses that any policy could have had. Keeps every access.
     pub bound: bool,
+    /// Accesses before counting begins.
+    pub warmup: u64,
 }
 
 impl Plan<'_> {
@@ -71,6 +73,7 @@ impl Plan<'_> {
         let options = Options {
             visibility: self.visibility,
             keep_pages: self.bound,
+            warmup: self.warmup,
             ..Options::default()
         };
         let run = sluice_driver::run(&mut device, streams.collect(), options);
@@ -80,7 +83,7 @@ impl Plan<'_> {
     }
 
     fn result(&self, device: &Device, run: &Run) -> SimResult {
-        let stats = device.stats();
+        let stats = &device.stats().since(&run.before);
         SimResult {
             schema: Schema::default(),
             kind: SimKind::default(),
@@ -90,10 +93,11 @@ impl Plan<'_> {
             version: version(),
             workload: self.workload.to_owned(),
             hits_visible: visible(self.visibility).to_owned(),
+            warmup_accesses: self.warmup,
             accesses: run.accesses,
             mapped_hits: run.mapped_hits,
             traps: run.trapped,
-            cache: self.cache(device, run),
+            cache: self.cache(stats, run),
             latency_ns: AccessLatency {
                 modelled: run.trap_latency.summary(),
                 accesses: run.latency.summary(),
@@ -103,30 +107,25 @@ impl Plan<'_> {
             write_log: write_log(stats, device),
             lines: lines(device),
             flash: flash(stats, device),
-            sim_time_s: run.sim_time.0 as f64 / PS_PER_S,
+            sim_time_s: (run.sim_time - run.began).0 as f64 / PS_PER_S,
             hash: format!("{:016x}", run.hash),
         }
     }
 
     /// Hits as the device knows them: with hits visible, every one.
-    fn cache(&self, device: &Device, run: &Run) -> Cache {
+    fn cache(&self, stats: &Stats, run: &Run) -> Cache {
         let hits_are = match self.visibility {
             Visibility::All => "every access that did not go behind the cache",
             Visibility::Misses => "traps on a page in the cache; mapped pages are not seen",
         };
         let hits = run.hits() - run.mapped_hits;
         let cache = &self.config.cache;
-        let optimum = self
-            .bound
+        let is_whole = run.pages.len() as u64 == run.accesses;
+        let optimum = (self.bound && is_whole)
             .then(|| sluice_driver::optimum(&run.pages, cache.pages / cache.ways, cache.ways));
         Cache {
             optimum_misses: optimum,
-            ..Cache::new(
-                hits,
-                hits_are,
-                run.misses,
-                CacheCounts::from(device.stats()),
-            )
+            ..Cache::new(hits, hits_are, run.misses, CacheCounts::from(stats))
         }
     }
 }

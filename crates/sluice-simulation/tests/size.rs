@@ -64,7 +64,8 @@ fn naive(pages: &[u64], size: usize, moves_hits: bool) -> u64 {
 fn skewed(pages: u64, count: usize) -> Vec<u64> {
     let mut rng = Rng::stream(1, "test");
     let mut draw = move || {
-        let bound = 1 + rng.below(1 + rng.below(pages));
+        let most = 1 + rng.below(pages);
+        let bound = 1 + rng.below(most);
         rng.below(bound)
     };
     (0..count).map(|_| draw()).collect()

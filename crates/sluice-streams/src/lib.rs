@@ -14,4 +14,4 @@ pub mod zipf;
 
 pub use access::{Access, Stream};
 pub use error::BadValue;
-pub use spec::{Keys, Spec, SpecError, parse_spec, size};
+pub use spec::{Keys, PATTERNS, Spec, SpecError, parse_spec, size};

@@ -17,6 +17,26 @@ const SWEEP_KEYS: &[&str] = &["size", "stride", "passes", "write", "threads"];
 const UNIFORM_KEYS: &[&str] = &["size", "stride", "ops", "write", "seed", "threads"];
 const ZIPF_KEYS: &[&str] = &["size", "stride", "ops", "write", "theta", "seed", "threads"];
 
+/// Every pattern: its name, its keys, and what it is.
+pub const PATTERNS: [(&str, &[&str], &str); 4] = [
+    (
+        "chase",
+        CHASE_KEYS,
+        "the accesses of `sluice workload chase`",
+    ),
+    ("stream", SWEEP_KEYS, "sweeps in the order of addresses"),
+    (
+        "uniform",
+        UNIFORM_KEYS,
+        "independent accesses, all places alike",
+    ),
+    (
+        "zipf",
+        ZIPF_KEYS,
+        "independent accesses, popular places spread over the memory",
+    ),
+];
+
 /// Why a text is not a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
@@ -133,6 +153,16 @@ impl Spec {
         }
     }
 
+    /// Accesses of all threads in a pass, if there are passes.
+    pub fn accesses_per_pass(&self) -> Option<u64> {
+        let of_a_thread = match &self.kind {
+            Kind::Chase(plan) => plan.nodes() * (1 + u64::from(plan.parameters().write)),
+            Kind::Sweep { cells, .. } => cells.size / cells.stride,
+            Kind::Draw(_) => return None,
+        };
+        Some(of_a_thread * self.threads())
+    }
+
     /// Bytes over all threads: every address is below.
     #[must_use]
     pub fn footprint_bytes(&self) -> u64 {
@@ -239,7 +269,12 @@ impl<'a> Keys<'a> {
     /// # Errors
     /// If what is given is no whole number.
     pub fn number(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {
-        self.get(key, default, "a whole number", |text| text.parse().ok())
+        self.get(
+            key,
+            default,
+            "a whole number, such as 250000 or 20M",
+            |text| sluice_units::parse_count(text).ok(),
+        )
     }
 
     fn bytes(&self, key: &'static str, default: u64) -> Result<u64, SpecError> {

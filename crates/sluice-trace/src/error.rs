@@ -15,7 +15,7 @@ pub enum Error {
         source: io::Error,
     },
     /// It begins with other bytes.
-    #[error("not a Sluice trace: it does not begin with \"\\x89SLTR\\r\\n\\x1a\"")]
+    #[error("not a Sluice trace")]
     NotATrace,
     /// A later version of the format.
     #[error("trace format version {found} is not known; this reader knows version {known}")]

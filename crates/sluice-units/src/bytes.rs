@@ -16,12 +16,17 @@ const UNITS: &[Unit] = &[
     ("GB", 1_000_000_000),
     ("MB", 1_000_000),
     ("kB", 1_000),
+    ("T", 1 << 40),
+    ("G", 1 << 30),
+    ("M", 1 << 20),
+    ("K", 1 << 10),
     ("B", 1),
 ];
 
 /// A size in bytes.
 ///
-/// Text: a number and a unit, such as `16MiB` (powers of 1024) or `4.8GB` (powers of 1000).
+/// Text: a number and a unit, such as `16MiB` or `16M` (powers of 1024) or `4.8GB` (powers of
+/// 1000); a whole number alone is bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
@@ -104,7 +109,10 @@ impl FromStr for Bytes {
     type Err = ParseUnitError;
 
     fn from_str(text: &str) -> Result<Bytes, ParseUnitError> {
-        text::parse(text, UNITS, "16MiB").map(Bytes)
+        match text.trim().parse() {
+            Ok(bytes) => Ok(Bytes(bytes)),
+            Err(_) => text::parse(text, UNITS, "16MiB").map(Bytes),
+        }
     }
 }
 

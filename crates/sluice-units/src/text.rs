@@ -109,6 +109,7 @@ fn digits(value: u64) -> u32 {
 }
 
 fn names(units: &[Unit]) -> String {
-    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+    let names = units.iter().map(|(name, _)| *name);
+    let names: Vec<&str> = names.filter(|name| name.is_ascii()).collect();
     names.join(", ")
 }

@@ -11,13 +11,16 @@ const UNITS: &[Unit] = &[
     ("s", 1_000_000_000_000),
     ("ms", 1_000_000_000),
     ("us", 1_000_000),
+    // The sign for micro, and the Greek letter.
+    ("\u{b5}s", 1_000_000),
+    ("\u{3bc}s", 1_000_000),
     ("ns", 1_000),
     ("ps", 1),
 ];
 
 /// A time or a duration in picoseconds. A `u64` holds 213 days.
 ///
-/// Text: a number and a unit (`s`, `ms`, `us`, `ns`, `ps`), such as `40us` or `1.5ms`.
+/// Text: a number and a unit (`s`, `ms`, `us` or `µs`, `ns`, `ps`), such as `40us` or `1.5ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ps(pub u64);
 

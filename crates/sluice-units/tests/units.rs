@@ -13,6 +13,10 @@ fn text_becomes_the_exact_value() {
     assert_eq!("16MiB".parse(), Ok(Bytes::from_mib(16)));
     assert_eq!("4.8GB".parse(), Ok(Bytes(4_800_000_000)));
     assert_eq!("96gib".parse(), Ok(Bytes::from_gib(96)));
+    assert_eq!("16M".parse(), Ok(Bytes::from_mib(16)));
+    assert_eq!("4096".parse(), Ok(Bytes(4096)));
+    assert_eq!("40\u{b5}s".parse(), Ok(Ps::from_us(40)));
+    assert_eq!("40\u{3bc}s".parse(), Ok(Ps::from_us(40)));
     assert_eq!("5%".parse(), Ok(Ratio::percent(5)));
     assert_eq!("12.5%".parse::<Ratio>().ok(), Ratio::new(1, 8));
     assert_eq!("0.07".parse::<Ratio>().ok(), Ratio::new(7, 100));
@@ -35,7 +39,7 @@ fn text_that_is_no_value_is_refused() {
     ] {
         assert!(text.parse::<Ps>().is_err(), "{text:?} was accepted");
     }
-    for text in ["16", "16MiBB", "0.3B", "99999999TiB", "MiB", "_1B"] {
+    for text in ["1.6", "16MiBB", "0.3B", "99999999TiB", "MiB", "_1B"] {
         assert!(text.parse::<Bytes>().is_err(), "{text:?} was accepted");
     }
     for text in ["5%%", "1/0", "a/b", "5 percent", "-1%"] {

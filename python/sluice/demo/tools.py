@@ -37,7 +37,7 @@ class Tools:
         """Starts a program on the device; its run folder is ``folder``."""
         pairs = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         return self.start(folder / "program.log", self.sluice, "run", "--device", "cylon", *pairs,
-                          *options, "--out", folder, "--", *program)
+                          *options, "--out", folder, "--force", "--", *program)
 
     def finish(self, process: subprocess.Popen[bytes], log: Path) -> None:
         """Waits; raises :class:`DemoError` with the end of ``log`` when it failed."""

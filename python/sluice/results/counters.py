@@ -40,6 +40,9 @@ class CounterValues:
     """Pages that left the cache to make room."""
     exit_ns: int
     """Cost from the runtime's last act to the program's next instruction, ns, likewise."""
+    first_misses: int
+    """Misses on a page that never missed before: no cache could have had it, and prefetching
+    alone avoids them."""
     flash_programs: int
     """NAND pages programmed, those of garbage collection included."""
     flash_reads: int

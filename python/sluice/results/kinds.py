@@ -9,6 +9,7 @@ from sluice.results.policy_misses import PolicyMisses
 from sluice.results.replay import Replay
 from sluice.results.run import LiveRun
 from sluice.results.sim import SimResult
+from sluice.results.size import SizeResult
 from sluice.results.system import SystemResult
 from sluice.results.top import Top
 from sluice.results.trace_convert import TraceConvert
@@ -31,6 +32,7 @@ SCHEMAS: dict[str, type] = {
     "replay": Replay,
     "run": LiveRun,
     "sim": SimResult,
+    "size": SizeResult,
     "system": SystemResult,
     "top": Top,
     "trace-convert": TraceConvert,

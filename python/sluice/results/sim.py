@@ -66,6 +66,9 @@ class SimResult:
     """Accesses to pages that were not mapped."""
     version: str
     """Version of Sluice."""
+    warmup_accesses: int
+    """Accesses before counting began, to warm the device. No other figure has them but `hash`,
+    and what counts from the device's beginning: `lines`, and wear."""
     workload: str
     """The access pattern, or `trace:` and the file."""
     write_log: WriteLog | None

@@ -29,7 +29,8 @@ def _sweep(options: argparse.Namespace) -> bool:
     # Drawing takes a second to import: a mistyped argument is told before that.
     from sluice.sweep.session import Session
 
-    session = Session(program.find(options.sluice), options.out, options.jobs, options.fresh)
+    session = Session(program.find(options.sluice), options.out, options.jobs, options.fresh,
+                      command, options.force)
     told = session.sweep(planned)
     failures = told.document["failures"]
     if failures:
@@ -71,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", metavar="DIR", type=Path, default=OUT,
                         help=f"page, numbers and finished runs (default: {OUT})")
     parser.add_argument("--fresh", action="store_true", help="run again what is kept in DIR")
+    parser.add_argument("--force", action="store_true",
+                        help="replace the sweep of another command that DIR has")
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     parser.add_argument("--sluice", metavar="FILE", type=Path, help="the program to run")
     parser.add_argument("command", metavar="-- COMMAND", nargs=argparse.REMAINDER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,14 +39,19 @@ class Told:
 class Session:
     """Sweeps into one folder."""
 
-    def __init__(self, sluice: Path, out: Path, jobs: int, fresh: bool) -> None:
+    def __init__(self, sluice: Path, out: Path, jobs: int, fresh: bool,
+                 command: Sequence[str], replaces: bool) -> None:
         self._out = out
+        self._command = list(command)
+        self._replaces = replaces
         self._runner = Runner(sluice, out / program.RUNS, jobs, fresh)
 
     def sweep(self, plan: Plan) -> Told:
         """Runs every combination, and writes page and numbers. Raises ``ExperimentError`` if no
-        run ended, or a measure is not in the output."""
+        run ended, a measure is not in the output, or the folder has another sweep."""
         planned = plan.experiment
+        if not self._replaces:
+            self._refuse_another()
         runs = matrix.runs(planned)
         labels = {run.arguments: " ".join(run.cell) for run in runs}
         progress = Progress()
@@ -66,10 +71,22 @@ class Session:
         means = results.means(one, plan.mean)
         document = results.document(one, means, self._runner.results, self._runner.failures,
                                     self._runner.version)
+        document["command"] = self._command
         self._write("results.json", json.dumps(document, indent=1) + "\n")
         self._write("results.csv", results.as_csv(one, means))
         self._write("index.html", page.render(one, means, document, self._runner.version))
         return Told(document, results.as_text(one, means), len(runs))
+
+    def _refuse_another(self) -> None:
+        """The same command may have more values or measures; another one loses nothing unasked."""
+        try:
+            known = json.loads((self._out / "results.json").read_text(encoding="utf-8"))
+            before = list(known["command"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        if before != self._command:
+            raise ExperimentError(f"{self._out} has the sweep of `sluice {' '.join(before)}`; name"
+                                  " another folder by --out, or replace it with --force")
 
     def _measured(self, planned: Experiment, run: Run) -> Experiment:
         """With measures, if none were given, and refused if one is not there."""

@@ -1,6 +1,7 @@
 //! The commands. Each has its arguments, what it does and what it prints in a module of its own;
 //! what several commands need is beside this folder.
 
+mod again;
 mod ctl;
 mod device;
 mod doctor;
@@ -36,6 +37,8 @@ pub struct Cli {
 pub enum Command {
     /// Run an unmodified program with its memory on the device
     Run(run::RunArgs),
+    /// Run a command again that kept its result by --out, and tell what came out otherwise
+    Again(again::AgainArgs),
     /// Command the device of a running program: pin, prefetch, evict, change its policy
     Ctl(ctl::CtlArgs),
     /// Show what the devices of this host's programs are doing, second by second
@@ -84,6 +87,7 @@ impl Command {
     pub fn run(&self) -> Result<ExitCode, Error> {
         match self {
             Command::Run(args) => run::run(args),
+            Command::Again(args) => again::run(args),
             Command::Ctl(args) => ctl::run(args),
             Command::Top(args) => top::run(args),
             Command::Vm(args) => vm::run(args),
@@ -109,6 +113,7 @@ impl Command {
         matches!(
             self,
             Command::Run(_)
+                | Command::Again(_)
                 | Command::Size(_)
                 | Command::Vm(_)
                 | Command::Trace(trace::TraceCommand::Record(_))

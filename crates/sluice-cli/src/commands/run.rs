@@ -87,6 +87,7 @@ fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
         settings: Vec::new(),
         json: args.live.json,
         out: args.live.out.as_deref(),
+        force: args.live.force,
         command: &command,
     }
     .prepare()?;

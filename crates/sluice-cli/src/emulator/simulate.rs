@@ -46,6 +46,8 @@ pub struct Simulation<'a> {
     pub json: bool,
     /// The folder for the result.
     pub out: Option<&'a Path>,
+    /// Whether a result there is replaced.
+    pub force: bool,
     /// What is executed.
     pub command: &'a [String],
 }
@@ -64,7 +66,10 @@ impl<'a> Simulation<'a> {
     pub fn prepare(self) -> Result<Ready<'a>, Error> {
         let system = self.system()?;
         let plugin = self.plugin()?;
-        let folder = self.out.map(program::out_folder).transpose()?;
+        let folder = self
+            .out
+            .map(|out| program::out_folder(out, self.force))
+            .transpose()?;
         Ok(Ready {
             asked: self,
             system,

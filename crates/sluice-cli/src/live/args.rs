@@ -51,6 +51,9 @@ pub struct LiveArgs {
     /// Keep settings, statistics, histograms and a timeline in this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace the result that the folder of --out holds
+    #[arg(long, requires = "out")]
+    pub force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -9,7 +9,7 @@
 use crate::error::Error;
 use crate::settings::{DeviceArgs, key_and_value};
 use sluice_model::{DeviceConfig, StoreMiss, WritePolicy};
-use sluice_units::PAGE_BYTES;
+use sluice_units::{PAGE_BYTES, round_bytes};
 
 /// A setting that can be simulated only.
 pub struct Obstacle {
@@ -96,7 +96,7 @@ pub fn nearest(device: &str, obstacles: &[Obstacle]) -> String {
 pub fn check_live(args: &DeviceArgs, config: &DeviceConfig) -> Result<(), Error> {
     let obstacles = obstacles(config);
     let Some(first) = obstacles.first() else {
-        return Ok(());
+        return check_memory(config);
     };
     let is_given = |of: &&Obstacle| {
         let given = args.set.iter().filter_map(|pair| key_and_value(pair).ok());
@@ -115,6 +115,29 @@ pub fn check_live(args: &DeviceArgs, config: &DeviceConfig) -> Result<(), Error>
             nearest: nearest(&args.device, &obstacles),
         },
     })
+}
+
+/// What is cached lies in this host's memory.
+fn check_memory(config: &DeviceConfig) -> Result<(), Error> {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = info.lines().find_map(|line| {
+        let kib = line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?;
+        kib.trim().parse::<u64>().ok()
+    });
+    let cache = u64::from(config.cache.pages) * config.page_bytes();
+    match total.map(|kib| kib << 10) {
+        Some(total) if cache > total => Err(Error::value(
+            "`cache.capacity`",
+            config.raw().get("cache.capacity").unwrap_or_default(),
+            format!(
+                "a live cache of {} lies in this host's memory, which has {}; give less, or \
+                 simulate (sluice sim)",
+                round_bytes(cache),
+                round_bytes(total)
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ impl<'a> Live<'a> {
             false => None,
         };
         let folder = match &self.args.out {
-            Some(path) => Some(program::out_folder(path)?),
+            Some(path) => Some(program::out_folder(path, self.args.force)?),
             None => None,
         };
         let session = SessionDir::create(self.session_bytes())?;
@@ -331,7 +331,8 @@ impl Ready<'_> {
                 Some(workload) => (&workload.figures, workload.wall_s.unwrap_or_default()),
                 None => (&result.figures, result.wall_s),
             };
-            errln!("{}", summary::line(figures, wall_s));
+            let cache = self.live.config.cache.capacity();
+            errln!("{}", summary::line(figures, wall_s, cache));
             if run.main().is_some() {
                 errln!("{}", summary::of_hits(result));
             }

@@ -2,20 +2,32 @@
 
 use sluice_abi::Counter;
 use sluice_results::{Figures, LiveRun, Process, Run};
+use sluice_units::{Bytes, round_bytes};
 use std::fmt::Write;
 
 /// The figures of the program itself, and how long it took.
-pub fn line(figures: &Figures, wall_s: f64) -> String {
+pub fn line(figures: &Figures, wall_s: f64, cache: Bytes) -> String {
+    let misses = match figures.cache.misses {
+        0 => "no misses".to_owned(),
+        misses => format!(
+            "{misses} misses, {} of them the first of their page; miss p50 {:.1} us (model {:.1} \
+             us), {:.2} % late",
+            figures.cache.counts.first_misses,
+            figures.latency_ns.achieved.p50 as f64 / 1e3,
+            figures.latency_ns.modelled.p50 as f64 / 1e3,
+            figures.late.ratio.unwrap_or_default() * 100.0,
+        ),
+    };
+    let room = match figures.cache.counts.evictions {
+        0 if figures.cache.misses > 0 => format!(
+            "; the cache was never too full: nothing left its {} (cache.capacity)",
+            round_bytes(cache.0)
+        ),
+        _ => String::new(),
+    };
     format!(
-        "sluice: {} traps, {} misses; miss p50 {:.1} us (model {:.1} us), {:.2} % late; {} flash \
-         reads, {} programs; {wall_s:.2} s",
-        figures.traps,
-        figures.cache.misses,
-        figures.latency_ns.achieved.p50 as f64 / 1e3,
-        figures.latency_ns.modelled.p50 as f64 / 1e3,
-        figures.late.ratio.unwrap_or_default() * 100.0,
-        figures.flash.counts.reads,
-        figures.flash.counts.programs,
+        "sluice: {} traps, {misses}; {} flash reads, {} programs; {wall_s:.2} s{room}",
+        figures.traps, figures.flash.counts.reads, figures.flash.counts.programs,
     )
 }
 

@@ -40,7 +40,8 @@ pub fn of_run(result: &Run<'_>) {
     }
     // Of all its processes: a script does little itself.
     let count = |counter| result.processes.iter().map(|p| p.get(counter)).sum::<u64>();
-    of_nothing(count(Counter::Traps), result.place);
+    let is_full = count(Counter::DeviceFull) > 0;
+    of_nothing(count(Counter::Traps), result.place, is_full);
     if count(Counter::KernelFaults) > 0 {
         errln!(
             "sluice: warning: {} system calls met missing pages and were tried again; \
@@ -51,9 +52,10 @@ pub fn of_run(result: &Run<'_>) {
     of_refusals(count(Counter::PolicyRefused));
     of_wear(count(Counter::WritesRefused));
     of_sharing(count(Counter::SharedBytes));
-    if count(Counter::DeviceFull) > 0 {
+    if is_full {
         errln!(
-            "sluice: warning: the device was full {} times (raise device.capacity)",
+            "sluice: warning: the device was full {} times, and refused as many mappings (raise \
+             device.capacity)",
             count(Counter::DeviceFull)
         );
     }
@@ -66,9 +68,9 @@ pub fn of_run(result: &Run<'_>) {
 }
 
 /// Figures of nothing look like those of a fast device.
-fn of_nothing(traps: u64, place: &str) {
-    // A guest may leave its device alone.
-    if traps == 0 && !place.starts_with("guest") {
+fn of_nothing(traps: u64, place: &str, is_full: bool) {
+    // A guest may leave its device alone. Of a full device another line says why.
+    if traps == 0 && !place.starts_with("guest") && !is_full {
         let why = match place.strip_prefix("dax:") {
             Some(path) => format!("nobody touched a shared mapping of {}", printable(path)),
             None => "it used no memory that can be placed there".into(),
@@ -136,8 +138,8 @@ pub fn of_late(result: &LiveRun) {
     let threads = if is_slow { "" } else { "fewer threads, " };
     errln!(
         "sluice: warning: {:.1} % of misses were late: p50 {:.1} us for {:.1}, p99 {:.1} for \
-         {:.1}; a trap alone takes this host {:.1} us in {} mode, and {why}; what helps: {signal}{threads}\
-         slower flash (nand.read)",
+         {:.1}; a trap alone takes this host {:.1} us in {} mode, and {why}; what helps: \
+         {signal}{threads}slower flash (nand.read)",
         ratio * 100.0,
         us(got.p50),
         us(asked.p50),

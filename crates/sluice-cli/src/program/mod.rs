@@ -3,7 +3,8 @@
 pub mod entry;
 
 use crate::error::Error;
-use sluice_results::Folder;
+use crate::told::{self, Told};
+use sluice_results::{Folder, to_json};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -84,10 +85,14 @@ pub fn told(words: &[OsString]) -> Vec<String> {
     told.collect()
 }
 
-/// The folder that `--out` names.
-pub fn out_folder(path: &Path) -> Result<Folder, Error> {
-    let what = format!("--out {}: no folder to write to", path.display());
-    Folder::create(path).map_err(Error::system(what))
+/// The folder that `--out` names, with the command that writes to it. What is there is replaced if
+/// that was asked for.
+pub fn out_folder(path: &Path, replaces: bool) -> Result<Folder, Error> {
+    let what = format!("--out {}", path.display());
+    let folder = Folder::create(path, replaces).map_err(Error::system(&what))?;
+    let told = format!("{:#}\n", to_json(&Told::now()));
+    let written = folder.write(told::FILE, told);
+    written.map_err(Error::system(what)).map(|()| folder)
 }
 
 /// A program that the preload library can enter, or why not.

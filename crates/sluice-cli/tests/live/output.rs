@@ -174,7 +174,15 @@ fn a_simulation_twice_is_the_same_and_another_seed_is_not() {
             "cache.capacity=2MiB",
         ]);
         let workload = "chase:size=4MiB,stride=1024,passes=3,random=1,write=1";
-        command.args(["--hits", "misses", "--workload", workload, "--out", out]);
+        command.args([
+            "--hits",
+            "misses",
+            "--workload",
+            workload,
+            "--force",
+            "--out",
+            out,
+        ]);
         finish(&mut command)
     };
     let folder = tempfile::tempdir().expect("a folder");

@@ -68,6 +68,8 @@ fn what_other_programs_did_is_told() {
     };
     let alone = run("true");
     assert!(!alone.contains("other processes"), "{alone}");
+    let room = "nothing left its 4.8 GiB (cache.capacity)";
+    assert!(alone.contains(room), "{alone}");
     let lines = run("sort /etc/passwd | wc -l; true");
     assert!(lines.contains("other processes: "), "{lines}");
 }

@@ -13,7 +13,7 @@ sluice_params::params! {
             key: "cache.capacity",
             kind: Kind::SizeOrShare,
             default: "5%",
-            meaning: "bytes of DRAM cache; a share is rounded down to whole sets of pages",
+            meaning: "bytes of DRAM cache, rounded down to whole sets of pages",
             source: "Cylon section 5.1.1: 4.8 GB for 96 GB",
         }
         policy: OrPath<&'static EvictionEntry> {
@@ -200,16 +200,10 @@ fn sizes(
 ) -> Result<(u32, u32), ConfigError> {
     let keys = ["cache.capacity", "cache.ways", "device.capacity"];
     let pages = match given.capacity {
-        Amount::Share(share) => {
-            let pages = share.floor_of(u64::from(device_pages));
-            pages - pages % given.ways.unwrap_or(1)
-        }
-        Amount::Absolute(size) if size.0.is_multiple_of(page_bytes) => size.0 / page_bytes,
-        Amount::Absolute(_) => {
-            let message = format!("not a multiple of the page size, {page_bytes} bytes");
-            return Err(raw.impossible(&["cache.capacity"], message));
-        }
+        Amount::Share(share) => share.floor_of(u64::from(device_pages)),
+        Amount::Absolute(size) => size.0 / page_bytes,
     };
+    let pages = pages - pages % given.ways.unwrap_or(1);
     if pages > u64::from(device_pages) {
         let message = "the cache is larger than the device; give it the same size at most";
         return Err(raw.impossible(&["cache.capacity", "device.capacity"], message));
@@ -219,9 +213,5 @@ fn sizes(
         return Err(raw.impossible(&keys, message));
     }
     let ways = given.ways.unwrap_or(pages);
-    if !pages.is_multiple_of(ways) {
-        let message = format!("{pages} pages are not a multiple of {ways} ways");
-        return Err(raw.impossible(&["cache.capacity", "cache.ways"], message));
-    }
     Ok((pages as u32, ways as u32))
 }

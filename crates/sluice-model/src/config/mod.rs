@@ -276,8 +276,8 @@ fn page_bytes(raw: &RawConfig, Bytes(bytes): Bytes) -> Result<u64, ConfigError> 
 }
 
 fn pages(raw: &RawConfig, Bytes(capacity): Bytes, page_bytes: u64) -> Result<u32, ConfigError> {
-    if !capacity.is_multiple_of(page_bytes) {
-        let message = format!("not a multiple of the page size, {page_bytes} bytes");
+    if capacity < page_bytes {
+        let message = format!("less than a page, {page_bytes} bytes");
         return Err(raw.impossible(&["device.capacity"], message));
     }
     u32::try_from(capacity / page_bytes)

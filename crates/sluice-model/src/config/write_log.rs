@@ -109,10 +109,9 @@ impl WriteLogSettings {
 fn lines_per_buffer(raw: &RawConfig, capacity: Bytes, buffers: u64) -> Result<u32, ConfigError> {
     let keys = ["write_log.capacity", "write_log.buffers"];
     let unit = buffers * LINE_BYTES;
-    if !capacity.0.is_multiple_of(unit) {
+    if capacity.0 < unit {
         let message = format!(
-            "the log is not a whole number of {LINE_BYTES}-byte lines in each buffer; give it \
-             a multiple of {unit} bytes"
+            "the log has no {LINE_BYTES}-byte line in each buffer; give it {unit} bytes at least"
         );
         return Err(raw.impossible(&keys, message));
     }

@@ -293,7 +293,7 @@ impl<O: Observer> Pipeline<O> {
             self.storage.stats.hits += 1;
             return self.complete(parts, ServedBy::CacheHit, false);
         }
-        self.storage.stats.misses += 1;
+        self.storage.count_miss(lpn);
         self.storage.pass();
         let expects_long = self.expects_long(lpn, 1);
         let at = self.storage.now() + self.front.parts_with_log().total();

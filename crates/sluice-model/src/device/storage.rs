@@ -22,6 +22,26 @@ pub(super) struct Storage<O> {
     pub back: Back<O>,
     log: Option<WriteLog>,
     pub stats: Stats,
+    missed: Missed,
+}
+
+/// Which pages have missed, a bit for each.
+struct Missed(Box<[u64]>);
+
+impl Missed {
+    /// None of so many.
+    fn none(pages: u32) -> Missed {
+        Missed(vec![0; pages.div_ceil(u64::BITS) as usize].into())
+    }
+
+    /// Notes that a page has; says whether it is the first time.
+    fn is_first(&mut self, lpn: Lpn) -> bool {
+        let (word, bit) = (lpn.0 / u64::BITS, 1u64 << (lpn.0 % u64::BITS));
+        let word = &mut self.0[word as usize];
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first
+    }
 }
 
 /// A line that was appended to the write log.
@@ -114,7 +134,15 @@ impl<O: Observer> Storage<O> {
             back,
             log: log.map(|log| WriteLog::new(log, lines_per_page)),
             stats: Stats::default(),
+            missed: Missed::none(config.pages),
         }
+    }
+
+    /// Counts an access that goes to flash.
+    #[inline]
+    pub fn count_miss(&mut self, lpn: Lpn) {
+        self.stats.misses += 1;
+        self.stats.first_misses += u64::from(self.missed.is_first(lpn));
     }
 
     /// The device's time.

@@ -58,6 +58,7 @@ impl Timing<'_> {
                     visibility: Visibility::All,
                     seed: of.seed,
                     bound: false,
+                    warmup: 0,
                 };
                 let result = run.run(replay.streams()?, stop)?;
                 if let Some(error) = replay.failure() {
@@ -106,7 +107,7 @@ fn live(
     };
     let run = sluice_driver::run(&mut device, vec![stream], options);
     let waits = run.trap_latency.mean() * uses.scaled(run.trapped);
-    let seconds = (without + waits).0 as f64 / crate::device::PS_PER_S;
+    let seconds = (without + waits).0 as f64 / crate::units::PS_PER_S;
     Ok((!stopped.get()).then_some(Some(seconds)))
 }
 

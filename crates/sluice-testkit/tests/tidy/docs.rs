@@ -56,6 +56,24 @@ fn has_anchor(text: &str, wanted: &str) -> bool {
         .any(|found| found == wanted)
 }
 
+/// Places that tell to install a package of Sluice's name from a registry, where that name is
+/// somebody else's. A text may break its lines anywhere.
+pub fn strangers(tree: &Tree) -> Vec<String> {
+    let told = [
+        concat!("pip ", "install sluice"),
+        concat!("pip3 ", "install sluice"),
+        concat!("cargo ", "install sluice"),
+        concat!("pipx ", "install sluice"),
+    ];
+    let is_told = |text: &str| {
+        let words = text.replace(['\\', '`'], " ");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        told.iter().any(|told| words.contains(told))
+    };
+    let found = tree.files.iter().filter(|(_, text)| is_told(text));
+    found.map(|(path, _)| path.clone()).collect()
+}
+
 pub fn broken_links(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for (page, text) in tree.ending(&[".md"]) {

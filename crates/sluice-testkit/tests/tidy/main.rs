@@ -104,6 +104,11 @@ fn crates_know_what_stands_above_them_and_small_ones_no_simulator() {
 }
 
 #[test]
+fn nobody_is_told_to_install_a_strangers_package() {
+    none("packages of others", docs::strangers(&Tree::read()));
+}
+
+#[test]
 fn no_function_is_another_one_in_tests() {
     none("cfg(test) in functions", walls::two_programs(&Tree::read()));
 }
@@ -161,7 +166,11 @@ fn broken_tree() -> Tree {
         ),
         (
             "docs/lonely.md",
-            "[gone](gone.md) `crates/gone.rs::gone`".into(),
+            concat!(
+                "[gone](gone.md) `crates/gone.rs::gone` pip ",
+                "install sluice"
+            )
+            .into(),
         ),
         ("SPECIFICATION.md", rows),
     ];
@@ -173,7 +182,7 @@ fn broken_tree() -> Tree {
 
 #[test]
 fn every_rule_finds_its_offence() {
-    let rules: [fn(&Tree) -> Vec<String>; 17] = [
+    let rules: [fn(&Tree) -> Vec<String>; 18] = [
         circles::circles,
         code::long_lines,
         code::long_functions,
@@ -183,6 +192,7 @@ fn every_rule_finds_its_offence() {
         code::impurities,
         code::strays,
         code::machines,
+        docs::strangers,
         docs::broken_links,
         docs::lonely_pages,
         docs::broken_pointers,

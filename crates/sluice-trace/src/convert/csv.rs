@@ -21,6 +21,8 @@ pub const FORMAT: Format = Format {
     create,
 };
 
+const HEADING: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+
 /// Units of time in a second.
 const UNITS: u64 = 10_000_000;
 /// A request becomes an access for each page.
@@ -109,7 +111,11 @@ impl Read {
             std::str::from_utf8(&self.line).map_err(|_| wrong("it is no text".to_owned()))?;
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let [time, host, disk, kind, offset, size, _] = fields[..] else {
-            return Err(wrong(format!("{} fields; expected 7", fields.len())));
+            let found = fields.len();
+            return Err(wrong(format!(
+                "{found} fields; expected the 7 of MSR Cambridge ({HEADING}), or others that \
+                 --columns names"
+            )));
         };
         let number = |name: &str, text: &str| {
             let number = text.parse::<u64>();

@@ -1,6 +1,7 @@
 //! Other formats of traces, to and from accesses.
 
 mod champsim;
+mod columns;
 mod csv;
 mod input;
 mod lackey;
@@ -8,6 +9,7 @@ mod native;
 mod oracle;
 mod output;
 
+pub use columns::{Columns, ColumnsError};
 pub use input::Input;
 pub use output::Output;
 
@@ -71,6 +73,8 @@ pub struct Options {
     pub per_second: u64,
     /// Most instructions without memory for each access, where each takes room in the result.
     pub max_fill: u64,
+    /// What is in each column of text whose user names them.
+    pub columns: Option<Columns>,
 }
 
 impl Default for Options {
@@ -82,6 +86,7 @@ impl Default for Options {
             number_objects: false,
             per_second: 1_000_000_000,
             max_fill: 1000,
+            columns: None,
         }
     }
 }
@@ -148,6 +153,7 @@ pub static FORMATS: &[Format] = &[
     champsim::FORMAT,
     oracle::FORMAT,
     csv::FORMAT,
+    columns::FORMAT,
     lackey::FORMAT,
 ];
 

@@ -85,6 +85,9 @@ pub struct FabricArgs {
     /// Keep the statistics in this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace the result that the folder of --out holds
+    #[arg(long, requires = "out")]
+    pub force: bool,
 }
 
 /// The seed does not matter where nothing runs.
@@ -181,7 +184,10 @@ fn resolve(fabric: &str, set: &[String]) -> Result<FabricSpec, Error> {
 
 fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
     let spec = resolve(&args.fabric, &args.set)?;
-    let folder = args.out.as_deref().map(program::out_folder).transpose()?;
+    let out = args.out.as_deref();
+    let folder = out
+        .map(|out| program::out_folder(out, args.force))
+        .transpose()?;
     let recorded = args.replay.record(args.seed)?;
     let plan = FabricPlan {
         name: &args.fabric,

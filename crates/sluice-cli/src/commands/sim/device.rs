@@ -1,6 +1,6 @@
 //! `sluice sim`: a workload on the device, in virtual time.
 
-use super::{HitsArg, SimArgs, folder, trace};
+use super::{HitsArg, SimArgs, Warmup, folder, trace};
 use crate::error::Error;
 use crate::output::{Rows, parts};
 use crate::progress::Progress;
@@ -43,6 +43,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         visibility,
         seed: args.device.seed,
         bound: args.bound,
+        warmup: workload.warmup(args)?,
     };
     signals::await_interrupt();
     let progress = Progress::new(workload.accesses(), "accesses");
@@ -59,6 +60,10 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         let (done, of) = (done.get(), "accesses");
         return Err(Error::Interrupted { done, of });
     };
+    if result.accesses == 0 && result.warmup_accesses > 0 {
+        let why = "the workload has no more accesses than that";
+        return Err(Error::value("--warmup", result.warmup_accesses, why));
+    }
     if let Some(folder) = folder {
         let config = write_config(&config, args.device.seed);
         folder
@@ -71,6 +76,12 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         outln!("{}", to_json(&result))?;
     } else {
         table(&result).print()?;
+        let cache = &result.cache;
+        warn::of_room(
+            cache.counts.evictions,
+            cache.misses,
+            config.cache.capacity().0,
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -124,6 +135,29 @@ impl<'a> Workload<'a> {
         }
     }
 
+    /// Accesses before counting begins.
+    fn warmup(&self, args: &SimArgs) -> Result<u64, Error> {
+        let accesses = match args.host.warmup {
+            None => return Ok(0),
+            Some(Warmup::Count(count)) => count,
+            Some(Warmup::Passes(passes)) => {
+                let per_pass = match self {
+                    Workload::Pattern(_, spec) => spec.accesses_per_pass(),
+                    Workload::Trace(..) => None,
+                };
+                let none = || Error::unfit("--warmup", "it has no passes; give accesses");
+                passes.saturating_mul(per_pass.ok_or_else(none)?)
+            }
+        };
+        match args.bound && accesses > 0 {
+            true => Err(Error::unfit(
+                "--warmup",
+                "the optimum of --bound is that of all accesses",
+            )),
+            false => Ok(accesses),
+        }
+    }
+
     /// Whether the trace could not be read to its end.
     fn failed(&self) -> Result<(), Error> {
         match self {
@@ -139,14 +173,24 @@ fn table(result: &SimResult) -> Rows {
     let (cache, latency) = (&result.cache, &result.latency_ns.accesses);
     row("workload", result.workload.clone());
     row("accesses", result.accesses.to_string());
+    if result.warmup_accesses > 0 {
+        row("after, to warm up", result.warmup_accesses.to_string());
+    }
     row("traps", result.traps.to_string());
     row("cache hits", cache.hits.to_string());
     row("cache misses", cache.misses.to_string());
     if let Some(optimum) = cache.optimum_misses {
         row("optimum misses", optimum.to_string());
     }
-    if let Some(ratio) = cache.hit_ratio {
-        row("hit ratio, %", format!("{:.4}", ratio * 100.0));
+    row("of them, first", cache.counts.first_misses.to_string());
+    let ratios = [
+        ("hit ratio, %", cache.hit_ratio),
+        ("without first, %", cache.reuse_hit_ratio),
+    ];
+    for (name, ratio) in ratios {
+        if let Some(ratio) = ratio {
+            row(name, format!("{:.4}", ratio * 100.0));
+        }
     }
     row("evictions", cache.counts.evictions.to_string());
     row("dirty evictions", cache.counts.dirty_evictions.to_string());

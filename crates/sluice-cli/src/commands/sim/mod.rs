@@ -3,7 +3,7 @@
 mod device;
 mod system;
 
-use crate::error::Error;
+use crate::error::{ArgumentError, Error};
 use crate::program;
 use crate::settings::DeviceArgs;
 use crate::traces;
@@ -22,7 +22,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "SYSTEM", conflicts_with = "device")]
     pub system: Option<String>,
     /// Access pattern, such as "chase:size=64MiB,stride=4096,passes=4"; with --system a kernel
-    #[arg(long, value_name = "SPEC", required_unless_present = "trace")]
+    #[arg(long, value_name = "SPEC")]
     pub workload: Option<String>,
     /// A trace of `sluice trace` instead: on the device, a requester for each of its CPUs; with
     /// --system, a thread for each, with the instructions between its accesses
@@ -46,15 +46,22 @@ pub struct SimArgs {
     /// Keep settings and statistics in this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace the result that the folder of --out holds
+    #[arg(long, requires = "out")]
+    pub force: bool,
 }
 
 /// Every kernel with its keys.
 fn sim_help() -> String {
     let mut text = "With --system, a kernel runs on a simulated host, such as srad:seed=3 or \
                     stream:bytes=64MB. Without, one requester for each thread of a pattern drives \
-                    the device alone.\n\nKernels; each has the keys seed and rounds (0: without \
-                    end):"
+                    the device alone.\n\nPatterns and their keys:"
         .to_owned();
+    for (name, keys, meaning) in sluice_streams::PATTERNS {
+        text += &format!("\n  {name:<8} {meaning}\n    {}", keys.join(", "));
+    }
+    text += "\n\nKernels; each has the keys seed and rounds (0: without \
+                    end):";
     let kernels: &[sluice_kernels::KernelInfo] = &sluice_skybyte_artifact::KERNELS;
     let width = kernels.iter().map(|kernel| kernel.name.len()).max();
     for kernel in kernels {
@@ -92,10 +99,11 @@ pub struct HostArgs {
     /// Threads of the program, as cpu.threads
     #[arg(long, value_name = "T", requires = "system", conflicts_with = "trace")]
     pub threads: Option<u32>,
-    /// Instructions of all threads before counting begins, such as 100M [default: 800M / scale; of
-    /// a trace, 0]
-    #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
-    pub warmup: Option<u64>,
+    /// What is done before counting begins: accesses, such as 20M, or passes of a pattern that has
+    /// them, such as 1pass [default: 0]; with --system instructions of all threads [default: 800M /
+    /// scale; of a trace, 0]
+    #[arg(long, value_name = "N|Npasses", value_parser = warmup)]
+    pub warmup: Option<Warmup>,
     /// Instructions counted [default: 800M / scale, or to the end of a kernel with rounds, or of a
     /// trace]
     #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
@@ -108,6 +116,24 @@ pub struct HostArgs {
     pub check: bool,
 }
 
+/// What is done before counting begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warmup {
+    /// Accesses, or instructions.
+    Count(u64),
+    /// Passes of a pattern.
+    Passes(u64),
+}
+
+fn warmup(text: &str) -> Result<Warmup, ArgumentError> {
+    let passes = text.strip_suffix("passes").or(text.strip_suffix("pass"));
+    let count = sluice_units::parse_count(passes.unwrap_or(text))?;
+    Ok(match passes {
+        Some(_) => Warmup::Passes(count),
+        None => Warmup::Count(count),
+    })
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HitsArg {
     /// Every access
@@ -118,6 +144,10 @@ pub enum HitsArg {
 
 /// Simulates and prints.
 pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
+    if args.workload.is_none() && args.trace.is_none() {
+        let why = "nothing to simulate; give --workload SPEC or --trace FILE";
+        return Err(Error::unfit("sim", why));
+    }
     match &args.system {
         Some(system) => system::run(system, args),
         None => device::run(args),
@@ -135,5 +165,7 @@ pub fn trace(path: &Path, args: &SimArgs) -> Result<Replay, Error> {
 
 /// The folder that was asked for, empty of what an earlier run left.
 pub fn folder(args: &SimArgs) -> Result<Option<Folder>, Error> {
-    args.out.as_deref().map(program::out_folder).transpose()
+    let out = args.out.as_deref();
+    out.map(|out| program::out_folder(out, args.force))
+        .transpose()
 }

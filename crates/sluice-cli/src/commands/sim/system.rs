@@ -1,6 +1,6 @@
 //! `sluice sim --system`: a kernel or a trace on a simulated host.
 
-use super::{HostArgs, SimArgs};
+use super::{HostArgs, SimArgs, Warmup};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::settings::key_and_value;
@@ -45,17 +45,23 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn length(&self, host: &HostArgs, scale: u32) -> RunLength {
-        let length = match self {
-            Source::Kernel(kernel) => {
-                SystemPlan::length(scale, kernel, host.warmup, host.instructions)
+    fn length(&self, host: &HostArgs, scale: u32) -> Result<RunLength, Error> {
+        let warmup = match host.warmup {
+            None => None,
+            Some(Warmup::Count(instructions)) => Some(instructions),
+            Some(Warmup::Passes(_)) => {
+                let why = "a system is warmed by instructions, such as 100M";
+                return Err(Error::unfit("--warmup", why));
             }
-            Source::Trace(..) => TracePlan::length(host.warmup, host.instructions),
         };
-        RunLength {
+        let length = match self {
+            Source::Kernel(kernel) => SystemPlan::length(scale, kernel, warmup, host.instructions),
+            Source::Trace(..) => TracePlan::length(warmup, host.instructions),
+        };
+        Ok(RunLength {
             sample_every: host.timeline.unwrap_or_default(),
             ..length
-        }
+        })
     }
 
     fn run(
@@ -80,6 +86,8 @@ impl<'a> Source<'a> {
 
 /// Simulates and prints.
 pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
+    // A name that is no system is told before what it would run.
+    sluice_config::load_system(name)?;
     let source = Source::read(args)?;
     let system = resolve(name, args, &source)?;
     let usual = match source {
@@ -87,7 +95,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         Source::Trace(..) => 1,
     };
     let scale = args.host.scale.unwrap_or(usual);
-    let length = source.length(&args.host, scale);
+    let length = source.length(&args.host, scale)?;
     let workload = source.name(args);
     let run = SystemRun {
         name,

@@ -47,8 +47,11 @@ pub fn run(
     };
     let mut ready = live.prepare()?;
     let running = ready.start(&prog, |_| {}, &signals::ENDING)?;
-    let (pid, mut threads) = (running.pid(), 0);
-    let mut look = |_| threads = threads.max(threads_of(pid));
+    let (pid, mut threads, mut computed) = (running.pid(), 0, None);
+    let mut look = |seconds| {
+        threads = threads.max(threads_of(pid));
+        computed = computed_by(pid, seconds).or(computed);
+    };
     let Some(ended) = ready.await_end(running, Some(&mut look))? else {
         return Ok(ExitCode::from(2));
     };
@@ -63,7 +66,7 @@ pub fn run(
         ));
     };
     let threads = threads.saturating_sub(own).max(1);
-    let profile = record.profile(&ended, pid, threads);
+    let profile = record.profile(&ended, pid, threads, computed);
     let seen = Seen {
         workload: &command.join(" "),
         method: match args.filter {
@@ -100,6 +103,7 @@ fn live_args(args: &SizeArgs) -> LiveArgs {
         record_traps: args.traps,
         json: false,
         out: None,
+        force: false,
     }
 }
 
@@ -125,6 +129,30 @@ fn profile(args: &SizeArgs, config: &DeviceConfig) -> Result<DeviceConfig, Error
 /// Threads of a process now, those of the runtime among them; 0 if it is gone.
 fn threads_of(pid: u64) -> u64 {
     std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.count() as u64)
+}
+
+/// Shares of the time so far that a process' first thread was on a processor.
+#[derive(Clone, Copy)]
+struct Computed {
+    /// In the program itself.
+    user: f64,
+    /// In the kernel, where a part of each trap is spent.
+    system: f64,
+}
+
+/// Clock ticks in a second, in which Linux tells times of processes.
+const TICKS_PER_S: f64 = 100.0;
+
+/// Of a process that has run for so long, if it is there.
+fn computed_by(pid: u64, seconds: f64) -> Option<Computed> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?;
+    // The name may have spaces and parentheses in it.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let share = |at: usize| Some(fields.get(at)?.parse::<f64>().ok()? / TICKS_PER_S / seconds);
+    Some(Computed {
+        user: share(11)?,
+        system: share(12)?,
+    })
 }
 
 /// What a user should know of the run.
@@ -193,12 +221,27 @@ impl Record {
         uses
     }
 
-    fn profile(&self, ended: &Ended, pid: u64, threads: u64) -> SizeProfile {
+    /// The run. How long traps take is estimated, and a busy machine adds to it: the program needs
+    /// as long at least as its own instructions took, and as its thread computed at most.
+    fn profile(
+        &self,
+        ended: &Ended,
+        pid: u64,
+        threads: u64,
+        computed: Option<Computed>,
+    ) -> SizeProfile {
         let main = ended.main(pid);
-        let trapped_s = main.and_then(|main| main.latencies.as_ref()).map_or(0.0, |of| of.achieved.sum() as f64 / 1e12);
+        let trapped_s = main
+            .and_then(|main| main.latencies.as_ref())
+            .map_or(0.0, |of| of.achieved.sum() as f64 / 1e12);
+        let left_s = (ended.wall_s - trapped_s).max(0.0);
+        let without_traps_s = computed.map_or(left_s, |of| {
+            let user_s = of.user * ended.wall_s;
+            left_s.clamp(user_s, user_s + of.system * ended.wall_s)
+        });
         SizeProfile {
             wall_s: ended.wall_s,
-            without_traps_s: (ended.wall_s - trapped_s).max(0.0),
+            without_traps_s,
             traps: self.pages.len() as u64,
             traps_lost: self.count - self.pages.len() as u64,
             sampled_share: 1.0 / f64::from(1u32 << self.halvings),

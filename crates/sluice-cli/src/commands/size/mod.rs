@@ -67,6 +67,9 @@ pub struct SizeArgs {
     /// Keep settings and result in this folder; `sluice report` draws it
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace the result that the folder of --out holds
+    #[arg(long, requires = "out")]
+    pub force: bool,
     /// The program and its arguments
     #[arg(
         required_unless_present = "trace",
@@ -109,7 +112,10 @@ struct Seen<'a> {
 /// Finds out, and prints.
 pub fn run(args: &SizeArgs) -> Result<ExitCode, Error> {
     let config = settings::resolve(&args.device)?;
-    let folder = args.out.as_deref().map(program::out_folder).transpose()?;
+    let out = args.out.as_deref();
+    let folder = out
+        .map(|out| program::out_folder(out, args.force))
+        .transpose()?;
     match &args.trace {
         Some(path) => trace::run(path, args, &config, folder.as_ref()),
         None => live::run(args, &config, folder.as_ref()),

@@ -7,7 +7,7 @@ use crate::traces::at;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sluice_results::{TraceConvert, TraceConvertSchema, to_json};
-use sluice_trace::convert::{FORMATS, Format, Input, Options, Output, Report, convert};
+use sluice_trace::convert::{Columns, FORMATS, Format, Input, Options, Output, Report, convert};
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +27,10 @@ pub struct ConvertArgs {
     /// Format of OUT [default: what its name says]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub to: Option<&'static Format>,
+    /// What is in each column of a text file: time (or time_ns, time_us, time_ms, time_s), op,
+    /// address, size, cpu, and - for what is not wanted, such as time,op,address,size
+    #[arg(long, value_name = "NAME,..", conflicts_with = "from")]
+    pub columns: Option<Columns>,
     /// Keep instruction fetches
     #[arg(long)]
     pub fetches: bool,
@@ -98,12 +102,15 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         number_objects: args.number_objects,
         per_second: args.instructions_per_second,
         max_fill: args.max_fill,
+        columns: args.columns,
     };
     if args.json && args.output == Path::new("-") {
         let why = "standard output has the trace already; name a file for OUT";
         return Err(Error::unfit("--json", why));
     }
-    let from = format_of("--from", args.from, &args.input, true)?;
+    let own = FORMATS.iter().find(|format| format.name == "csv");
+    let asked = args.from.or(args.columns.and(own));
+    let from = format_of("--from", asked, &args.input, true)?;
     let to = format_of("--to", args.to, &args.output, false)?;
     let of = |error| at(&args.input, error);
     let (output, pending) = Output::new(&args.output).map_err(Error::NamedTrace)?;

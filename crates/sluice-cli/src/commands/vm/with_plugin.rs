@@ -76,6 +76,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         settings: settings(cpus, args.demo),
         json: args.live.json,
         out: args.live.out.as_deref(),
+        force: args.live.force,
         command: &command,
     }
     .prepare()?;

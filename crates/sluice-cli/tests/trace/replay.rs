@@ -1,86 +1,9 @@
 //! `sluice trace`, and traces as workloads of `sluice sim`, as a user runs them.
 
-mod schema;
-
-use serde_json::Value;
-use sluice_streams::parse_spec;
+use crate::rig::{figures, object, record, refusal, sluice};
 use sluice_testkit::child;
-use sluice_trace::{Access, Header, Kind, Writer};
-use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::path::Path;
 use tempfile::TempDir;
-
-fn sluice(words: &[&str]) -> Output {
-    let mut command = child::program(env!("CARGO_BIN_EXE_sluice"));
-    command.args(words).output().expect("the command starts")
-}
-
-/// The object that a command prints.
-fn object(words: &[&str]) -> Value {
-    let told = sluice(words);
-    let errors = String::from_utf8_lossy(&told.stderr);
-    assert_eq!(told.status.code(), Some(0), "{words:?}: {errors}");
-    schema::checked(&told.stdout)
-}
-
-/// The one line of a command that cannot do what it is asked.
-fn refusal(words: &[&str]) -> String {
-    let told = sluice(words);
-    assert_eq!(told.status.code(), Some(2), "{words:?}");
-    let text = String::from_utf8(told.stderr).unwrap();
-    assert!(
-        text.lines().count() == 1 && told.stdout.is_empty(),
-        "{text}"
-    );
-    text.trim_end().to_owned()
-}
-
-fn write(path: &Path, accesses: impl Iterator<Item = Access>) {
-    let mut writer = Writer::create(path, &Header::new("test")).unwrap();
-    accesses.for_each(|access| writer.push(&access).unwrap());
-    writer.finish(&[]).unwrap();
-}
-
-/// What the threads of a pattern do, in turns, somewhere in memory.
-fn record(dir: &TempDir, spec: &str) -> PathBuf {
-    let path = dir.path().join("pattern.trace");
-    let mut streams = parse_spec(spec, 1).unwrap().streams();
-    let mut all = Vec::new();
-    let mut count = 0;
-    while all.len() != count || count == 0 {
-        count = all.len();
-        for (cpu, stream) in (0..).zip(&mut streams) {
-            all.extend(stream.next().map(|access| Access {
-                cpu,
-                instructions: 5 * count as u64,
-                address: 0x7f12_3456_7000 + access.addr,
-                size: 8,
-                kind: if access.write {
-                    Kind::Store
-                } else {
-                    Kind::Load
-                },
-            }));
-        }
-    }
-    write(&path, all.into_iter());
-    path
-}
-
-const DEVICE: &[&str] = &[
-    "--set",
-    "device.capacity=64MiB",
-    "--set",
-    "cache.capacity=1MiB",
-];
-
-/// All figures, without the name of what ran.
-fn figures(words: &[&str]) -> Value {
-    let words = [&["sim", "--json"], DEVICE, words].concat();
-    let mut object = object(&words);
-    object["workload"] = Value::Null;
-    object
-}
 
 #[test]
 fn a_replayed_chase_has_the_statistics_of_the_chase() {
@@ -364,53 +287,4 @@ fn a_conversion_that_is_killed_leaves_nothing() {
     child.wait().unwrap();
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
-}
-
-#[test]
-fn one_command_tells_of_caches_of_all_sizes() {
-    let dir = TempDir::new().unwrap();
-    let path = record(&dir, "zipf:size=2MiB,ops=30000");
-    let path = path.to_str().unwrap();
-    let sizes = "64KiB,256KiB,1MiB";
-    let words = [
-        "size",
-        "--json",
-        "--sizes",
-        sizes,
-        "--policies",
-        "lru,s3fifo",
-        "--trace",
-        path,
-    ];
-    let told = object(&[&words[..], DEVICE].concat());
-    let info = object(&["trace", "info", "--json", "--reuse", path]);
-    let known = &info["reuse"]["lru"];
-    for point in told["sizes"].as_array().unwrap() {
-        let bytes = point["cache_bytes"].as_u64().unwrap();
-        let of_all = known.as_array().unwrap().iter();
-        let mut same = of_all.filter(|of| of["pages"].as_u64() == Some(bytes / 4096));
-        let same = same.next().unwrap();
-        let misses = point["policies"]["lru"]["misses"].as_u64().unwrap();
-        let first = told["first_accesses"].as_u64().unwrap();
-        assert_eq!(same["misses"].as_u64().unwrap(), misses + first);
-        // With its own policy the device takes as long as when it is asked alone.
-        let cache = format!("cache.capacity={bytes}B");
-        let alone = figures(&["--trace", path, "--set", &cache]);
-        assert_eq!(point["run_time_s"], alone["sim_time_s"]);
-        assert!(point["policies"]["s3fifo"]["hit_ratio"].as_f64() > Some(0.0));
-    }
-    for (more, said) in [
-        (&["--policies", "mru2"][..], "fifo, "),
-        (&["--target-hit-ratio", "120%"], "at most 100%"),
-        (&["--warmup", "30001"], "the trace has 30000 accesses"),
-        (&["--sample", "64"], "cannot be used with"),
-    ] {
-        let words = [&["size", "--trace", path], more].concat();
-        let refused = sluice(&words);
-        let text = String::from_utf8_lossy(&refused.stderr);
-        assert!(
-            refused.status.code() == Some(2) && text.contains(said),
-            "{text}"
-        );
-    }
 }

@@ -1,0 +1,192 @@
+//! `sluice again`: a run once more, and what came out otherwise.
+
+use crate::error::Error;
+use crate::told::{FILE, Told, is_told};
+use clap::Args;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The command of DIR runs in its folder with its arguments and variables, and \
+                  keeps its result in a folder of its own. What differs of host and Sluice, and \
+                  every figure that came out otherwise, follow on standard error. Sluice ends with \
+                  the command's status."
+)]
+pub struct AgainArgs {
+    /// The folder that a command wrote by --out
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Keep the result in this folder [default: the first of DIR.2, DIR.3, .. that is not there]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace a result that is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Figures that are told of, at most.
+const SHOWN: usize = 30;
+
+pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
+    let name = args.folder.display();
+    let told = Told::read(&args.folder).map_err(Error::system(format!("{name}: {FILE}")))?;
+    let out = std::path::absolute(match &args.out {
+        Some(out) => out.clone(),
+        None => free(&args.folder),
+    })
+    .map_err(Error::system(name.to_string()))?;
+    let arguments = with_out(&told.arguments, &out.to_string_lossy(), args.force);
+    let arguments =
+        arguments.ok_or_else(|| Error::unfit(&name, format!("its {FILE} names no --out")))?;
+    let now = Told::now();
+    differences("", &told.host, &now.host);
+    if told.version != now.version {
+        errln!(
+            "sluice: version: {} then, {} now",
+            told.version,
+            now.version
+        );
+    }
+    let own = std::env::current_exe().map_err(Error::system("finding this command"))?;
+    let mut command = Command::new(own);
+    for variable in std::env::vars_os().map(|(name, _)| name) {
+        if is_told(&variable.to_string_lossy()) {
+            command.env_remove(variable);
+        }
+    }
+    command.args(&arguments).envs(&told.environment);
+    let status = command
+        .current_dir(&told.directory)
+        .status()
+        .map_err(Error::system(format!(
+            "{}: running it again",
+            told.directory
+        )))?;
+    let [before, after] = [&args.folder, &out].map(|folder| result(folder));
+    if let (Some(before), Some(after)) = (before, after) {
+        compare(&before, &after);
+    }
+    errln!("sluice: kept in {}", out.display());
+    Ok(crate::child::leave(crate::child::exit_of(status)))
+}
+
+/// The first name after a folder's that is not there.
+fn free(folder: &Path) -> PathBuf {
+    let numbered = |number: u64| {
+        let mut name = folder.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let mut names = (2..).map(numbered);
+    names.find(|name| !name.exists()).unwrap_or_default()
+}
+
+/// Arguments with another output folder. What stands behind the first is a program's.
+fn with_out(arguments: &[String], out: &str, force: bool) -> Option<Vec<String>> {
+    let at = arguments
+        .iter()
+        .position(|word| word == "--out" || word.starts_with("--out="))?;
+    let rest = at + if arguments[at] == "--out" { 2 } else { 1 };
+    let before = arguments[..at].iter().filter(|word| *word != "--force");
+    let mut words: Vec<String> = before.cloned().collect();
+    words.push(format!("--out={out}"));
+    words.extend(force.then(|| "--force".to_owned()));
+    let mut is_ours = true;
+    for word in arguments.get(rest..)? {
+        is_ours &= word != "--";
+        if !(is_ours && word == "--force") {
+            words.push(word.clone());
+        }
+    }
+    Some(words)
+}
+
+fn result(folder: &Path) -> Option<Value> {
+    serde_json::from_slice(&std::fs::read(folder.join("stats.json")).ok()?).ok()
+}
+
+/// Tells of values that differ.
+fn differences(
+    of: &str,
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> usize {
+    let keys: BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let none = "none".to_owned();
+    let values = keys.into_iter().map(|key| {
+        let [before, now] = [before, now].map(|of| of.get(key).unwrap_or(&none));
+        (key, before, now)
+    });
+    let differing: Vec<_> = values.filter(|(_, before, now)| before != now).collect();
+    for (key, before, now) in differing.iter().take(SHOWN) {
+        let change = match (before.parse::<f64>(), now.parse::<f64>()) {
+            (Ok(before), Ok(now)) if before != 0.0 => {
+                format!(" ({:+.2} %)", 100.0 * (now - before) / before)
+            }
+            _ => String::new(),
+        };
+        errln!("sluice: {of}{key}: {before} then, {now} now{change}");
+    }
+    if differing.len() > SHOWN {
+        errln!("sluice: and {} more", differing.len() - SHOWN);
+    }
+    differing.len()
+}
+
+/// Tells how a result differs from another.
+fn compare(before: &Value, after: &Value) {
+    let [before, after] = [before, after].map(|value| {
+        let mut all = BTreeMap::new();
+        leaves("", value, &mut all);
+        all
+    });
+    if differences("", &before, &after) == 0 {
+        errln!("sluice: every figure is what it was");
+    }
+}
+
+/// The values of an object by their keys with dots; numbers of processes are no figures.
+fn leaves(at: &str, value: &Value, all: &mut BTreeMap<String, String>) {
+    let name = |key: &str| match at {
+        "" => key.to_owned(),
+        _ => format!("{at}.{key}"),
+    };
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(key, _)| *key != "pid")
+            .for_each(|(key, value)| leaves(&name(key), value, all)),
+        Value::Array(items) => (0..)
+            .zip(items)
+            .for_each(|(index, item): (usize, _)| leaves(&name(&index.to_string()), item, all)),
+        leaf => {
+            all.insert(at.to_owned(), leaf.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_own_arguments_stay() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let of = |text, force| with_out(&words(text), "/new", force).map(|it| it.join(" "));
+        assert_eq!(
+            of(
+                "run --force --out old --seed 3 --force -- p --out x --force",
+                false
+            ),
+            Some("run --out=/new --seed 3 -- p --out x --force".to_owned())
+        );
+        assert_eq!(
+            of("sim --out=old --json", true),
+            Some("sim --out=/new --force --json".to_owned())
+        );
+        assert_eq!(of("sim --json", false), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! Text with a request in each line, in columns that its user names.
+
+use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
+use crate::{Access, Error, Header, Kind};
+use sluice_units::{LINE_BYTES, PAGE_BYTES};
+use std::fmt;
+use std::io::Write;
+use std::str::FromStr;
+
+pub const FORMAT: Format = Format {
+    name: "csv",
+    meaning: "lines of columns that --columns names",
+    endings: &[],
+    parts: &[
+        Part::Cpus,
+        Part::Times,
+        Part::Kinds,
+        Part::Sizes,
+        Part::Bytes,
+    ],
+    open,
+    create,
+};
+
+/// Columns of a line, at most.
+const COLUMNS_MAX: usize = 32;
+/// A request of more is a mistake, and would become millions of accesses.
+const REQUEST_BYTES_MAX: u64 = 1 << 30;
+/// Nanoseconds of a second.
+const UNITS: u64 = 1_000_000_000;
+/// Nanoseconds of each unit of time.
+const NS: [(&str, u64); 4] = [("s", UNITS), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+
+/// What a column has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    /// A time in a unit.
+    Time(&'static str),
+    Op,
+    Address,
+    Size,
+    Cpu,
+    /// Nothing that is wanted.
+    Other,
+}
+
+const NAMES: [(&str, Column); 10] = [
+    ("time", Column::Time("ns")),
+    ("time_s", Column::Time("s")),
+    ("time_ms", Column::Time("ms")),
+    ("time_us", Column::Time("us")),
+    ("time_ns", Column::Time("ns")),
+    ("op", Column::Op),
+    ("address", Column::Address),
+    ("size", Column::Size),
+    ("cpu", Column::Cpu),
+    ("-", Column::Other),
+];
+
+/// What is in each column of a line, one of them an address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Columns {
+    columns: [Column; COLUMNS_MAX],
+    count: usize,
+}
+
+/// Why a text names no columns.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected names with commas between, address among them and none twice: time (or time_ns, \
+     time_us, time_ms, time_s), op, address, size, cpu, and - for what is not wanted"
+)]
+pub struct ColumnsError;
+
+impl FromStr for Columns {
+    type Err = ColumnsError;
+
+    fn from_str(text: &str) -> Result<Columns, ColumnsError> {
+        let mut columns = [Column::Other; COLUMNS_MAX];
+        let mut count = 0;
+        for name in text.split(',').map(str::trim) {
+            let found = NAMES.iter().find(|(known, _)| *known == name);
+            let (_, column) = found.filter(|_| count < COLUMNS_MAX).ok_or(ColumnsError)?;
+            let same =
+                |other: &Column| std::mem::discriminant(other) == std::mem::discriminant(column);
+            if *column != Column::Other && columns[..count].iter().any(same) {
+                return Err(ColumnsError);
+            }
+            columns[count] = *column;
+            count += 1;
+        }
+        match columns.contains(&Column::Address) {
+            true => Ok(Columns { columns, count }),
+            false => Err(ColumnsError),
+        }
+    }
+}
+
+impl fmt::Debug for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.columns[..self.count]).finish()
+    }
+}
+
+fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
+    let columns = options.columns.ok_or_else(|| Error::Input {
+        place: input.name().to_owned(),
+        what: "its columns are not known; give --columns, such as time,op,address,size".to_owned(),
+    })?;
+    Ok(Box::new(Read {
+        text: input.open()?,
+        line: Vec::new(),
+        columns,
+        clock: Clock::default(),
+        per_second: options.per_second,
+        is_begun: false,
+    }))
+}
+
+struct Read {
+    text: Text,
+    line: Vec<u8>,
+    columns: Columns,
+    clock: Clock,
+    per_second: u64,
+    is_begun: bool,
+}
+
+/// What a line asks for.
+struct Request {
+    time_ns: u64,
+    kind: Kind,
+    address: u64,
+    size: u64,
+    cpu: u32,
+}
+
+impl Source for Read {
+    fn read(&mut self, out: &mut Vec<Access>) -> Result<bool, Error> {
+        if !self.text.line(&mut self.line)? {
+            return Ok(false);
+        }
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        let is_heading = is_first
+            && self
+                .field(Column::Address)
+                .is_none_or(|it| number(it).is_none());
+        if self.line.is_empty() || self.line.starts_with(b"#") || is_heading {
+            return Ok(true);
+        }
+        let request = self.request()?;
+        let instructions = self.clock.at(request.time_ns, UNITS, self.per_second);
+        let (mut at, end) = (request.address, request.address + request.size);
+        while at < end {
+            let next = (at / PAGE_BYTES + 1).saturating_mul(PAGE_BYTES).min(end);
+            out.push(Access {
+                cpu: request.cpu,
+                instructions,
+                address: at,
+                size: (next - at) as u16,
+                kind: request.kind,
+            });
+            at = next;
+        }
+        Ok(true)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.clock.notes()
+    }
+}
+
+/// A whole number, decimal or behind `0x`.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+impl Read {
+    /// What stands in a column of the current line.
+    fn field(&self, wanted: Column) -> Option<&str> {
+        let columns = &self.columns.columns[..self.columns.count];
+        let at = columns
+            .iter()
+            .position(|column| std::mem::discriminant(column) == std::mem::discriminant(&wanted))?;
+        let line = std::str::from_utf8(&self.line).ok()?;
+        line.split(',').nth(at).map(str::trim)
+    }
+
+    /// The number of a column, or what it is where there is no such column.
+    fn number(&self, column: Column, name: &str, default: u64) -> Result<u64, Error> {
+        match self.field(column) {
+            None => Ok(default),
+            Some(text) => number(text)
+                .ok_or_else(|| self.wrong(format!("{name}: \"{text}\" is no whole number"))),
+        }
+    }
+
+    fn wrong(&self, what: String) -> Error {
+        self.text.wrong("line", what)
+    }
+
+    /// Reads the request of the current line.
+    fn request(&self) -> Result<Request, Error> {
+        let found = self.line.split(|byte| *byte == b',').count();
+        if found != self.columns.count || std::str::from_utf8(&self.line).is_err() {
+            let expected = self.columns.count;
+            return Err(self.wrong(format!(
+                "{found} fields; expected the {expected} of --columns"
+            )));
+        }
+        let address = self.number(Column::Address, "address", 0)?;
+        let size = self.number(Column::Size, "size", LINE_BYTES)?;
+        if size > REQUEST_BYTES_MAX || address.checked_add(size).is_none() {
+            return Err(self.wrong(format!("size: {size} bytes; expected 1 GiB at most")));
+        }
+        let cpu = self.number(Column::Cpu, "cpu", 0)?;
+        Ok(Request {
+            time_ns: self.time_ns()?,
+            kind: self.kind()?,
+            address,
+            size,
+            cpu: u32::try_from(cpu).unwrap_or(u32::MAX),
+        })
+    }
+
+    fn time_ns(&self) -> Result<u64, Error> {
+        let columns = &self.columns.columns[..self.columns.count];
+        let unit = columns.iter().find_map(|column| match column {
+            Column::Time(unit) => Some(*unit),
+            _ => None,
+        });
+        let (Some(unit), Some(text)) = (unit, self.field(Column::Time(""))) else {
+            return Ok(0);
+        };
+        // Picoseconds do not reach far enough for times since 1970.
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let scale = NS
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .map_or(1, |(_, ns)| *ns);
+        let nanos = || {
+            let whole = whole.parse::<u64>().ok()?.checked_mul(scale)?;
+            let part = match part {
+                "" => 0,
+                digits => {
+                    let digits = digits.get(..digits.len().min(9))?;
+                    digits.parse::<u64>().ok()? * scale / 10u64.pow(digits.len() as u32)
+                }
+            };
+            whole.checked_add(part)
+        };
+        nanos().ok_or_else(|| self.wrong(format!("time: \"{text}\" is no number of {unit}")))
+    }
+
+    fn kind(&self) -> Result<Kind, Error> {
+        let Some(text) = self.field(Column::Op) else {
+            return Ok(Kind::Load);
+        };
+        match text.to_ascii_lowercase().as_str() {
+            "r" | "read" | "l" | "load" | "0" => Ok(Kind::Load),
+            "w" | "write" | "s" | "store" | "1" => Ok(Kind::Store),
+            _ => Err(self.wrong(format!(
+                "op: \"{text}\"; expected read or write, r or w, load or store, 0 or 1"
+            ))),
+        }
+    }
+}
+
+fn create(output: Output, _: &Header, options: &Options) -> Result<Box<dyn Sink>, Error> {
+    Ok(Box::new(Made {
+        out: output.stream(),
+        per_second: options.per_second,
+        is_begun: false,
+    }))
+}
+
+struct Made {
+    out: Box<dyn Write>,
+    per_second: u64,
+    is_begun: bool,
+}
+
+impl Sink for Made {
+    fn push(&mut self, access: &Access) -> Result<(), Error> {
+        let ns = u128::from(access.instructions) * u128::from(UNITS) / u128::from(self.per_second);
+        let op = match access.kind {
+            Kind::Store => "write",
+            Kind::Load | Kind::Fetch => "read",
+        };
+        let heading = match std::mem::replace(&mut self.is_begun, true) {
+            true => "",
+            false => "time_ns,op,address,size,cpu\n",
+        };
+        let Access {
+            address, size, cpu, ..
+        } = access;
+        let done = writeln!(self.out, "{heading}{ns},{op},{address},{size},{cpu}");
+        done.map_err(Error::io("writing a trace"))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Vec<String>, Error> {
+        self.out.flush().map_err(Error::io("writing a trace"))?;
+        Ok(Vec::new())
+    }
+}
