@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 5;
+pub const STATS_VERSION: u64 = 6;
 /// A reader looks so often for a moment at which nothing changes.
 const LOOKS: u32 = 500;
 
@@ -44,7 +44,7 @@ crate::device_counters! { [crate::run_counters, crate::part_counters, counters] 
 crate::part_counters! { [parts] }
 
 /// Number of counters, with room for more without a new layout.
-const SLOTS: usize = 64;
+const SLOTS: usize = 96;
 const _: () = assert!(Counter::ALL.len() <= SLOTS);
 
 /// What one process tells about its device. `Counter` indexes `counters`.

@@ -19,6 +19,9 @@ class Cache:
     """Of the evictions, those of pages that had been written; each costs a NAND program."""
     evictions: int
     """Pages that left the cache to make room."""
+    first_misses: int
+    """Misses on a page that never missed before: no cache could have had it, and prefetching
+    alone avoids them."""
     hit_ratio: float | None
     """hits ÷ (hits + misses), of those that the device knows."""
     hits: int
@@ -29,7 +32,7 @@ class Cache:
     """Accesses that went to flash."""
     optimum_misses: int | None
     """Misses of Belady's optimum on all accesses: no policy has fewer without prefetching. `null`
-    without `sluice sim --bound`, which alone keeps every access."""
+    without `sluice sim --bound`, which alone keeps every access, and of 2^32 accesses or more."""
     policy_refused: int
     """Answers of a policy from outside that broke its contract. FIFO decided instead."""
     prefetch_accuracy: float | None
@@ -52,6 +55,8 @@ class Cache:
     prefetch_used: int
     """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
     `prefetch.sample` is seen, and tells of the others."""
+    reuse_hit_ratio: float | None
+    """The same without `first_misses`, which no larger cache and no other policy avoids."""
     sampled: Sampled | None
     """The hit ratio by sampling (`sluice run --sample-hits`). `null` without samples, and in a
     simulation, which has no need of them."""
@@ -164,6 +169,8 @@ class Sampled:
     """Misses in as long a time as a window. `null` before the first trap."""
     pages: int
     """Cached pages that were taken away to see whether they are used."""
+    reuse_hit_ratio: float | None
+    """The same without first misses of a page."""
     touched: int
     """Of the pages taken away, those that were touched within their window."""
     window_s: float
