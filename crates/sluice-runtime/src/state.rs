@@ -7,7 +7,7 @@ use crate::rings::ControlRing;
 use crate::session::Trap;
 use crate::stats::Live;
 use sluice_abi::{CACHED, Counter, PINNED};
-use sluice_model::{Device, Hint, Op, Request, ServedBy, Stats};
+use sluice_model::{Completion, Device, Hint, Op, Request, ServedBy, Stats};
 use sluice_region::PAGE;
 use sluice_units::{Lpn, Ps};
 
@@ -138,14 +138,7 @@ impl Core {
     /// Asks the model and says when the page may appear.
     pub(crate) fn request(&mut self, access: &Access) -> Plan {
         let Access {
-            addr,
-            lpn,
-            write,
-            at_ns,
-            now,
-            exit_ns,
-            seen_ns,
-            ..
+            lpn, write, now, ..
         } = *access;
         let op = if write { Op::Write } else { Op::Read };
         let request = Request {
@@ -176,32 +169,38 @@ impl Core {
         block.set(Counter::LastTrapNs, access.since_start_ns);
         self.publish();
         drop(block);
+        Plan::Wait(self.wait_for(access, &completion))
+    }
+
+    /// A page that the model promised, and what can be done before its moment.
+    fn wait_for(&mut self, access: &Access, completion: &Completion) -> Wait {
         self.waiting += 1;
+        let (lpn, addr, now) = (access.lpn, access.addr, access.now);
         let modelled_ns = completion.done_at.0.saturating_sub(now.0).div_ceil(1_000);
         if modelled_ns > TIDY_ABOVE_NS {
             self.host.tidy();
         }
-        let act_ns = (at_ns + modelled_ns).saturating_sub(exit_ns);
+        let act_ns = (access.at_ns + modelled_ns).saturating_sub(access.exit_ns);
         let ahead_ns = match self.host.alone {
             true => BRING_AHEAD_ALONE_NS,
             false => BRING_AHEAD_NS,
         };
         let bring_ns = act_ns.saturating_sub(ahead_ns);
         // One call maps a page and wakes its thread, if there is nothing to be ahead of.
-        let is_due = act_ns <= seen_ns && access.trap == Trap::Event;
-        let is_there = bring_ns <= seen_ns && !is_due && self.host.map_ahead(lpn, addr);
+        let is_due = act_ns <= access.seen_ns && access.trap == Trap::Event;
+        let is_ahead = bring_ns <= access.seen_ns && !is_due;
+        let is_there = is_ahead && self.host.map_ahead(lpn, addr);
         self.carry_out(now);
         // Where nobody but the thread that waits could see them, all pages are mapped now that
         // are there when it goes on.
-        let seen_at = match self.host.alone {
+        self.map_arrived(match self.host.alone {
             true => completion.done_at,
             false => now,
-        };
-        self.map_arrived(seen_at);
-        Plan::Wait(Wait {
+        });
+        Wait {
             addr,
             lpn,
-            access_ns: at_ns,
+            access_ns: access.at_ns,
             modelled_ns,
             bring_ns,
             act_ns,
@@ -209,7 +208,7 @@ impl Core {
             may_sleep: completion.hint == Hint::LongDelay,
             is_among: !self.host.alone,
             is_miss: completion.served_by != ServedBy::CacheHit || self.host.watched.is_some(),
-        })
+        }
     }
 
     /// Unmaps what the model has evicted. Writes that nobody knew of then are told late.

@@ -1,6 +1,7 @@
 //! What live emulation costs and how exact it is, each against a baseline of the same run.
 //!
-//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life|prefetch|threads]..`; all without a name.
+//! `cargo bench -p sluice-cli --bench live -- [overhead|fidelity|hits|life|prefetch|threads]..`;
+//! all without a name.
 //! `SLUICE_BENCH_ROUNDS` sets the pairs (default 7). As a test it runs once, small.
 
 mod bare;

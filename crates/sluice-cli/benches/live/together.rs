@@ -43,7 +43,7 @@ fn live(trap: &str, sets: &[&str], chase: &[&str]) -> (Value, Value) {
     (last.clone(), read_json(&out.join("stats.json")))
 }
 
-/// The same accesses, simulated: a hit counts as below 1 us.
+/// The same accesses, simulated: the share that found its page there, p50 and p90 of all.
 fn simulated(sets: &[&str], mib: usize) -> (f64, f64, f64) {
     let mut sim = sluice();
     sim.args(["sim", "--json", "--hits", "all", "--workload"]);
@@ -81,7 +81,7 @@ pub fn prefetch(smoke: bool) {
         let sets: Vec<&str> = keys.iter().map(String::as_str).collect();
         let (hits, p50, p90) = simulated(&sets, mib);
         println!(
-            "{policy} {degree}: simulated {:.1} % below 1 us, p50 {:.2} us, p90 {:.2} us",
+            "{policy} {degree}: simulated {:.1} % are there, p50 {:.2} us, p90 {:.2} us",
             100.0 * hits,
             p50 / 1e3,
             p90 / 1e3
@@ -91,7 +91,7 @@ pub fn prefetch(smoke: bool) {
             let (pass, run) = live(trap, &sets, &chase);
             let at = |name: &str| number(&pass["latency_ns"][name]) / 1e3;
             println!(
-                "  {trap:<6} {:.1} % below 1 us, p50 {:.2} us, p90 {:.2} us, {:.1} % of misses late",
+                "  {trap:<6} {:.1} % below 1 us, p50 {:.2} us, p90 {:.2} us, {:.1} % late",
                 100.0 * number(&pass["below_1us"]),
                 at("p50"),
                 at("p90"),
@@ -120,7 +120,8 @@ pub fn threads(smoke: bool) {
             ];
             let (pass, run) = live(trap, &["cache.capacity=8MiB"], &chase);
             println!(
-                "{trap:<6} {threads:>2} threads: {:>7.0} /s, p50 {:.1} us, report {:.1} us, {:.1} % late",
+                "{trap:<6} {threads:>2} threads: {:>7.0} /s, p50 {:.1} us, report {:.1} us, \
+                 {:.1} % late",
                 number(&pass["accesses"]) / number(&pass["wall_s"]),
                 number(&pass["latency_ns"]["p50"]) / 1e3,
                 number(&run["latency_ns"]["achieved"]["p50"]) / 1e3,

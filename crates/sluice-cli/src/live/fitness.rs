@@ -173,6 +173,10 @@ mod tests {
                 continue;
             };
             let told = refused.to_string();
+            // Not a matter of the preset.
+            if told.contains("this host's memory") {
+                continue;
+            }
             assert!(told.contains(&format!("\"{name}\"")), "{told}");
             for (key, _) in config.raw().to_pairs() {
                 let before = told.split("--device").next().expect("a part");

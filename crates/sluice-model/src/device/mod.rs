@@ -17,6 +17,7 @@ mod line_use;
 mod migration;
 mod observer;
 mod pipeline;
+mod prefetching;
 mod storage;
 mod tune;
 

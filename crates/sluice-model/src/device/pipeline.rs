@@ -6,31 +6,22 @@ use super::expander::Expander;
 use super::front::Front;
 use super::observer::Observer;
 use super::storage::Storage;
-use crate::cache::{External, Fill, Found, Peek};
+use crate::cache::{External, Fill, Found};
 use crate::config::{DeviceConfig, Settings, StoreMiss};
 use crate::nand::{Origin, Served};
 use crate::parts::Parts;
-use crate::prefetch::{Outcome, Picks, Prefetcher};
+use crate::prefetch::{Outcome, Prefetcher};
 use crate::request::{Completion, Effects, Op, Request, ServedBy};
 use sluice_units::{Lpn, Ps, Slot};
-
-/// Why the prefetcher picked a page.
-#[derive(Clone, Copy)]
-pub(super) struct Cause {
-    /// The page whose access it saw, or was told of.
-    pub lpn: Lpn,
-    /// The page whose access is being served, which stays.
-    pub keep: Lpn,
-}
 
 /// The stages of a device.
 pub(super) struct Pipeline<O> {
     pub front: Front,
     pub storage: Storage<O>,
     pub expander: Option<Expander>,
-    prefetch: Prefetcher,
+    pub prefetch: Prefetcher,
     /// Prefetched pages that the host maps when they arrive.
-    arrivals: Option<Arrivals>,
+    pub arrivals: Option<Arrivals>,
     store_miss: StoreMiss,
     /// Whether a load that misses leaves the cache as it is.
     loads_around: bool,
@@ -410,7 +401,7 @@ impl<O: Observer> Pipeline<O> {
     }
 
     /// A slot that is free, or freed by pushing a page other than `keep` out at `at`.
-    fn slot_for<E: Effects>(
+    pub fn slot_for<E: Effects>(
         &mut self,
         at: Ps,
         lpn: Lpn,
@@ -447,94 +438,5 @@ impl<O: Observer> Pipeline<O> {
         let (ready_at, served) = self.storage.fill(slot, start, lpn, fill);
         self.front.take_entry(start, ready_at);
         (ready_at, served)
-    }
-
-    /// Shows the prefetcher an access, and brings in what it picks as far as there is room. A
-    /// sampled page's first use is preceded by those of the pages that it stands for.
-    fn prefetch_after<E: Effects>(&mut self, at: Ps, lpn: Lpn, outcome: Outcome, effects: &mut E) {
-        if outcome != Outcome::Miss {
-            let stands_for = self.arrivals.as_mut().map_or(0..0, |all| all.settle(lpn));
-            for place in stands_for {
-                if let Some(used) = self.arrivals.as_ref().and_then(|all| all.mapped(place)) {
-                    self.follow(at, used, Outcome::FirstUse, lpn, effects);
-                }
-            }
-        }
-        self.follow(at, lpn, outcome, lpn, effects);
-    }
-
-    /// Shows the prefetcher a page's access, and brings in what it picks without pushing out the
-    /// page `keep`, whose access is being served.
-    fn follow<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        outcome: Outcome,
-        keep: Lpn,
-        effects: &mut E,
-    ) {
-        self.storage.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
-        self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
-        if !self.prefetch.is_on() {
-            return;
-        }
-        let mut picks = Picks::new();
-        self.prefetch.access(at, lpn, outcome, &mut picks);
-        for pick in picks.on_device(self.front.pages()) {
-            if !self.storage.cache.contains(pick) {
-                let by = Cause { lpn, keep };
-                self.prefetch_one(at, pick, Some(by), effects);
-            }
-        }
-    }
-
-    /// Has the host map the prefetched pages that have arrived by then. Says when the next one
-    /// does.
-    pub fn map_arrived<E: Effects>(&mut self, by: Ps, effects: &mut E) -> Option<Ps> {
-        let arrivals = self.arrivals.as_mut()?;
-        while let Some(page) = arrivals.due(by) {
-            let found = self.storage.cache.peek(page.lpn);
-            let is_it = |found: Peek| found.is_unused && found.ready_at == page.at;
-            if found.is_some_and(is_it) && effects.map(page.lpn) {
-                self.storage.cache.forget_prefetch(page.lpn);
-                self.storage.stats.prefetch_mapped += 1;
-                arrivals.map(page);
-            }
-        }
-        arrivals.next_at()
-    }
-
-    /// Brings a page in, without waiting for anything and without pushing out the page whose access
-    /// is being served. Says whether there was room.
-    pub fn prefetch_one<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        cause: Option<Cause>,
-        effects: &mut E,
-    ) -> bool {
-        self.storage.pass();
-        if self.front.fill_starts(at) > at {
-            self.storage.stats.prefetch_dropped += 1;
-            return false;
-        }
-        self.storage.cache.count_miss(lpn);
-        let Some(slot) = self.slot_for(at, lpn, cause.map(|by| by.keep), effects) else {
-            self.storage.stats.prefetch_dropped += 1;
-            return false;
-        };
-        effects.cached(lpn);
-        // Nobody waits for it: where its time goes is not counted.
-        let (ready_at, _) = self.fill(slot, at, lpn, Fill::Prefetch);
-        self.storage.stats.prefetch_issued += 1;
-        if let Some(by) = cause {
-            self.prefetch.arrives(ready_at, lpn, by.lpn);
-            if E::MAPS
-                && let Some(arrivals) = &mut self.arrivals
-            {
-                arrivals.send(ready_at, lpn);
-            }
-        }
-        true
     }
 }

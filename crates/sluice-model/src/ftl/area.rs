@@ -195,7 +195,8 @@ impl Area {
         }
     }
 
-    /// The pool that the rule says. A page that is to be written over makes room for itself where it is.
+    /// The pool that the rule says. A page that is to be written over makes room for itself where
+    /// it is.
     fn pick<F: Flash>(&mut self, io: &Io<F>, lpn: Lpn, writer: Writer) -> u32 {
         let Area {
             geometry, lines, ..
