@@ -18,7 +18,7 @@ pub enum TraceCommand {
     /// Print accesses of a trace as text, one a line
     Dump(dump::DumpArgs),
     /// Convert a trace from one format to another, and say what is lost
-    Convert(convert::ConvertArgs),
+    Convert(Box<convert::ConvertArgs>),
 }
 
 pub fn run(command: &TraceCommand) -> Result<ExitCode, Error> {
