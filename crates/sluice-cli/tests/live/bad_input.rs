@@ -127,7 +127,7 @@ fn devices_and_settings() {
         ),
         (
             &["--set", "cache.capacity=1000B"],
-            &["cache.capacity", "4096"],
+            &["cache.capacity", "one page"],
         ),
         (
             &[

@@ -217,7 +217,7 @@ fn two_runs_do_not_share_a_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let sleep = |time: &str| {
         let run = Sluice::run("event").args([OsStr::new("--out"), folder.path().as_os_str()]);
-        run.prepare(["sleep", time])
+        run.args(["--force"]).prepare(["sleep", time])
     };
     let first = Running::start(&mut sleep("60"));
     // It has the folder before its program starts.

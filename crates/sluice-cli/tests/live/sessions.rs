@@ -74,8 +74,9 @@ fn nobody_else_can_open_anything_whatever_the_umask() {
 /// no other command sweeps.
 #[test]
 fn results_in_shared_memory_stay() {
-    let run = format!("\"$1\" run {SMALL} --out /dev/shm/sluice-4000000 -- true");
-    let script = format!("{run} && {run} && test -f /dev/shm/sluice-4000000/stats.json");
+    let run = format!("\"$1\" run {SMALL} --out /dev/shm/sluice-4000000");
+    let stays = "test -f /dev/shm/sluice-4000000/stats.json";
+    let script = format!("{run} -- true && {run} --force -- true && {stays}");
     if let Some(out) = with_memory("64m", &script) {
         assert!(out.status.success(), "{out:#?}");
     }
