@@ -41,6 +41,8 @@ SLOW_POLICIES = {"mru": 4, "lifo": 4}
 
 CACHES = ["4MiB", "2MiB", "8MiB"]
 READS = ["5us", "10us"]
+# A round's seed chooses. Half of all rounds prefetch; few pages are left for a trap.
+PREFETCHERS = ["none", "nextn", "none", "stream", "none", "stride"]
 DEVICE = {"device.capacity": "128MiB", "nand.program": "1us", "nand.erase": "5us"}
 
 
@@ -52,6 +54,14 @@ def without(trap: str, place: str) -> list[str]:
 def steps(policy: str, steps: int) -> int:
     """Steps of a round under this policy, where others have `steps`."""
     return max(1, steps // SLOW_POLICIES.get(policy, 1))
+
+
+def prefetcher(seed: int) -> dict[str, str]:
+    """Settings of the prefetcher of a round with this seed."""
+    policy = PREFETCHERS[seed % len(PREFETCHERS)]
+    return {} if policy == "none" else {
+        "prefetch.policy": policy, "prefetch.degree": "8", "prefetch.sample": "16",
+    }
 
 
 def explain() -> str:
