@@ -34,8 +34,8 @@ const TIMER_NS: u64 = 16_000;
 const QUEUED_MAX_NS: u64 = 1_000_000;
 /// A thread that is given way may have the CPU for so long ..
 const AWAY_MAX_NS: u64 = 20_000;
-/// .. or else none is given way for so long.
-const KEEP_NS: u64 = 2_000_000;
+/// .. or else none is given way for so many times as long: others' pages are late meanwhile.
+const KEEP_TIMES: u64 = 20;
 /// A sleep shorter than this is none.
 const SLEEP_MIN_NS: u64 = 8_000;
 
@@ -205,7 +205,7 @@ impl Handler {
         yield_cpu();
         let back_ns = now_ns();
         if back_ns > now + AWAY_MAX_NS {
-            self.keeps_until_ns = back_ns + KEEP_NS;
+            self.keeps_until_ns = back_ns + KEEP_TIMES * (back_ns - now);
         }
     }
 
