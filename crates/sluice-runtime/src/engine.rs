@@ -112,6 +112,7 @@ impl Engine {
             .and_then(|threads| Host::new(uffd, backing, pages, threads, live.residency()))
             .map_err(os("opening /proc/self"))?;
         host.threads.set_own(session.threads() as u64);
+        host.can_be_interrupted = session.trap == Trap::Event;
         if session.sample_ns > 0 {
             host.sampler = Some(Sampler::new(session.sample_ns, session.seed));
         }

@@ -1,5 +1,6 @@
 //! Files of the session directory that this process makes.
 
+use crate::clock::{now_ns, sleep_until};
 use crate::error::{StartError, failed};
 use crate::record::Recorder;
 use crate::rings::ControlRing;
@@ -12,6 +13,11 @@ use std::io::{Error, ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// The keeper has found what ended programs left after this time.
+const KEEPER_NS: u64 = 2_000_000_000;
+/// Whoever waits for it looks this often.
+const LOOK_AGAIN_NS: u64 = 20_000_000;
 
 /// Images a process may become by `exec` before their files run out of names.
 const MAX_IMAGES: u32 = 10_000;
@@ -136,14 +142,20 @@ fn map_file(
 
 /// Looks whether the file system has room for all of a file. A store to a page for which there is
 /// none would end the program by a SIGBUS that explains nothing.
+///
+/// A script may start programs faster than the session's keeper gives back what those before left.
 fn check_room(path: &Path, file: &File, len: usize) -> Result<(), StartError> {
-    match room(file) {
-        // A file system without a limit says that it has no blocks.
-        Ok(found) if found.total > 0 && found.free < len as u64 => Err(StartError::Full {
-            path: path.to_owned(),
-            needed: len,
-            free: found.free,
-        }),
-        _ => Ok(()),
+    let until_ns = now_ns() + KEEPER_NS;
+    loop {
+        let free = match room(file) {
+            // A file system without a limit says that it has no blocks.
+            Ok(found) if found.total > 0 && found.free < len as u64 => found.free,
+            _ => return Ok(()),
+        };
+        if now_ns() > until_ns {
+            let (path, needed) = (path.to_owned(), len);
+            return Err(StartError::Full { path, needed, free });
+        }
+        sleep_until(now_ns() + LOOK_AGAIN_NS);
     }
 }

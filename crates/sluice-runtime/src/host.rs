@@ -71,8 +71,11 @@ pub struct Host {
     pub progress: Progress,
     /// Pages that are mapped.
     mapped: u64,
-    /// Whether no thread of the program can run meanwhile; see [`Host::ask_alone`].
+    /// Whether the program has no other thread than the one that waits; see [`Host::ask_alone`].
     pub alone: bool,
+    /// Whether a signal may take a thread out of its wait, to run a handler of the program's that
+    /// stores somewhere else. It may in event mode; in signal mode no signal comes meanwhile.
+    pub can_be_interrupted: bool,
     /// Tells others what is known of each page.
     pub residency: Residency,
     /// Takes cached pages away to see whether they are used.
@@ -117,6 +120,7 @@ impl Host {
             progress: Progress::new(),
             mapped: 0,
             alone: false,
+            can_be_interrupted: false,
             residency,
             sampler: None,
             watched: None,

@@ -312,14 +312,14 @@ fn behind_the_end_of_a_truncated_device_file_is_a_bus_error() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Each switch took 64 MiB of an allocator that gives nothing back.
+/// Each switch took 32 MiB of an allocator that gives nothing back.
 #[test]
 fn a_policy_can_be_switched_a_thousand_times() {
     let source = "crates/sluice-cli/tests/programs/abuse_switches.c";
     let program = c_program(source, "abuse_switches");
     let run = Sluice::run("event")
-        .set("device.capacity", "48GiB")
-        .cache("32GiB");
+        .set("device.capacity", "24GiB")
+        .cache("16GiB");
     let out = within_limit(&mut run.prepare([program.to_str().expect("plain letters"), "1200"]));
     assert_eq!(fault(&out), None, "{out:#?}");
 }

@@ -11,7 +11,7 @@ const ASKED: u64 = 64;
 impl Host {
     /// Unmaps a mapped page; true when it was written.
     pub fn take_away(&mut self, lpn: u64) -> bool {
-        let alone = self.alone;
+        let alone = self.is_still();
         let left = match &mut self.backing {
             Backing::Private(b) => {
                 let page = leaving(lpn, self.state[lpn as usize]);
@@ -115,12 +115,18 @@ impl Host {
         self.asked = None;
     }
 
+    /// Whether nothing of the program's can run while a page leaves. If something can, what it
+    /// stores between the question and the move shows in the page's contents alone.
+    fn is_still(&self) -> bool {
+        self.alone && !self.can_be_interrupted
+    }
+
     fn carry_out_run(&mut self, run: &[Leaving], late: &mut impl FnMut(u64)) {
+        let alone = self.is_still();
         let Host {
             backing: Backing::Private(b),
             uffd,
             pagemap,
-            alone,
             ..
         } = self
         else {
@@ -128,7 +134,7 @@ impl Host {
         };
         let mut became = [Left::Clean; MAX];
         let mut count = 0;
-        b.unmap_run(uffd, pagemap, run, *alone, |_, left| {
+        b.unmap_run(uffd, pagemap, run, alone, |_, left| {
             became[count] = left;
             count += 1;
         });

@@ -247,3 +247,29 @@ fn a_late_store_to_a_page_that_leaves_with_others_is_told() {
     // SAFETY: mapped.
     assert_eq!(unsafe { word(&host, 12).read_volatile() }, 7);
 }
+
+/// A signal takes the only thread out of its wait, and its handler writes.
+#[test]
+fn a_store_of_a_handler_to_a_page_that_leaves_is_not_lost() {
+    for is_one_by_one in [true, false] {
+        let mut host = host();
+        (host.alone, host.can_be_interrupted) = (true, true);
+        give(&mut host, 10);
+        // SAFETY: mapped, writable. Protecting again hides the store from the kernel's notes, as
+        // if it came after the question.
+        unsafe { word(&host, 10).write_volatile(7) };
+        let page = word(&host, 10) as usize;
+        host.uffd.write_protect(page, sluice_region::PAGE).unwrap();
+        let mut late = Vec::new();
+        if is_one_by_one {
+            assert!(host.take_away(10));
+        } else {
+            assert!(!host.unmap(Lpn::of(10)));
+            host.carry_out(|lpn| late.push(lpn));
+            assert_eq!(late, [10]);
+        }
+        give(&mut host, 10);
+        // SAFETY: mapped.
+        assert_eq!(unsafe { word(&host, 10).read_volatile() }, 7);
+    }
+}

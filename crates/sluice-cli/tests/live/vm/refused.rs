@@ -62,7 +62,7 @@ fn a_device_that_no_guest_can_map_is_refused() {
             ["384MiB", "--attach cxl", "256MiB"],
         ),
         (
-            "--set device.capacity=2TiB",
+            "--set device.capacity=2TiB --set cache.capacity=1GiB",
             ["2TiB", "1GiB of memory", "1007GiB more"],
         ),
     ] {
