@@ -162,9 +162,9 @@ mod tests {
             format!("{name}: there is no key \"sed\"; keys: seed, rounds")
         );
         assert_eq!(
-            refusal("stream:bytes=8"),
-            "stream: bad value for `bytes`: \"8\"; expected a size in B, kB, KiB, MB, MiB, GB, \
-             GiB, TB or TiB"
+            refusal("stream:bytes=8x"),
+            "stream: bad value for `bytes`: \"8x\"; expected a size in B, kB, KiB, MB, MiB, GB, \
+             GiB, TB or TiB, such as 16MiB"
         );
         assert_eq!(
             refusal("stream:byte=8MB"),
@@ -172,7 +172,9 @@ mod tests {
         );
         assert_eq!(
             refusal(&format!("{name}:seed=x")),
-            format!("{name}: seed: \"x\" is not accepted; expected a whole number")
+            format!(
+                "{name}: seed: \"x\" is not accepted; expected a whole number, such as 250000 or 20M"
+            )
         );
     }
 }

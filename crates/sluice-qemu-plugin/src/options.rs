@@ -268,7 +268,7 @@ mod tests {
                 "expected 0xADDRESS+SIZE",
             ),
             (
-                "mode=simulate range=0x10+1M local=1MiB",
+                "mode=simulate range=0x10+1Q local=1MiB",
                 "bad value for range",
             ),
             (

@@ -108,7 +108,8 @@ mod tests {
         let halvings = watched.watch().halvings;
         assert!((4..=5).contains(&halvings), "{halvings}");
         let left = (0..1_600).filter(|lpn| is_watched(*lpn, halvings)).count();
-        assert!((25..=100).contains(&left), "{left}");
+        // How many are left is known only when they are used again; a hash halves them nearly.
+        assert!((25..=110).contains(&left), "{left}");
         let given_up = (0..1_600).find(|lpn| !is_watched(*lpn, halvings)).unwrap();
         while watched.next(|_| true).is_some() {}
         watched.used(given_up, false);

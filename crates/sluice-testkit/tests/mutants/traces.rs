@@ -174,6 +174,7 @@ fn format(name: &str) -> &'static Format {
 fn converted(from: &Format, input: &Path, to: &str, output: &Path) -> bool {
     let options = Options {
         fetches: true,
+        columns: "time_ns,op,address,size,cpu".parse().ok(),
         ..Options::default()
     };
     let (out, pending) = Output::new(output).unwrap();
