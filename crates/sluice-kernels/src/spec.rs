@@ -173,7 +173,8 @@ mod tests {
         assert_eq!(
             refusal(&format!("{name}:seed=x")),
             format!(
-                "{name}: seed: \"x\" is not accepted; expected a whole number, such as 250000 or 20M"
+                "{name}: seed: \"x\" is not accepted; expected a whole number, such as 250000 \
+                 or 20M"
             )
         );
     }
