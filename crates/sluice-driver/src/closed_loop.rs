@@ -105,6 +105,25 @@ pub struct SimResult {
 }
 
 impl SimResult {
+    /// Nothing has been counted since the device had these counters.
+    fn from(before: Stats, began: Ps, hash: Fnv) -> SimResult {
+        SimResult {
+            before,
+            began,
+            sim_time: began,
+            accesses: 0,
+            mapped_hits: 0,
+            misses: 0,
+            trapped: 0,
+            traps: Vec::new(),
+            pages: Vec::new(),
+            latency: Histogram::default(),
+            trap_latency: Histogram::default(),
+            intervals: Vec::new(),
+            hash,
+        }
+    }
+
     /// Accesses that did not go behind the cache.
     pub fn hits(&self) -> u64 {
         self.accesses - self.misses
@@ -152,21 +171,7 @@ struct Loop {
 impl Loop {
     fn new(pages: u64, options: Options, requesters: usize) -> Loop {
         let mmu = (options.visibility == Visibility::Misses).then(|| Mmu::new(pages));
-        let result = SimResult {
-            before: Stats::default(),
-            began: Ps::ZERO,
-            sim_time: Ps::ZERO,
-            accesses: 0,
-            mapped_hits: 0,
-            misses: 0,
-            trapped: 0,
-            traps: Vec::new(),
-            pages: Vec::new(),
-            latency: Histogram::default(),
-            trap_latency: Histogram::default(),
-            intervals: Vec::new(),
-            hash: Fnv::default(),
-        };
+        let result = SimResult::from(Stats::default(), Ps::ZERO, Fnv::default());
         Loop {
             options,
             warmup: options.warmup,
@@ -236,21 +241,7 @@ impl Loop {
     /// Counts from zero.
     fn forget(&mut self, device: &Device, now: Ps) {
         self.options.warmup = 0;
-        self.result = SimResult {
-            before: *device.stats(),
-            began: now,
-            sim_time: now,
-            accesses: 0,
-            mapped_hits: 0,
-            misses: 0,
-            trapped: 0,
-            traps: Vec::new(),
-            pages: Vec::new(),
-            latency: Histogram::default(),
-            trap_latency: Histogram::default(),
-            intervals: Vec::new(),
-            hash: self.result.hash,
-        };
+        self.result = SimResult::from(*device.stats(), now, self.result.hash);
     }
 
     fn served(

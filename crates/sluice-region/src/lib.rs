@@ -9,8 +9,8 @@ mod fatal;
 mod futex;
 mod guard;
 mod map;
-mod memory_limit;
 mod pagemap;
+mod paging;
 mod probe;
 mod process;
 mod sys;
@@ -36,8 +36,8 @@ pub use map::{
     populate_write,
 };
 pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
-pub use memory_limit::{lock_limit, major_faults};
 pub use pagemap::Pagemap;
+pub use paging::{lock_limit, major_faults};
 pub use probe::{Check, Need, Probe, probe};
 pub use process::{is_running, is_stopped, started_at, user_of};
 pub use task::{

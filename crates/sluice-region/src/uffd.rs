@@ -189,7 +189,8 @@ impl Uffd {
     ///
     /// `EEXIST` (17) means that the page is there already.
     pub fn copy_page(&self, dst: usize, src: usize, fill: Fill) -> Result<(), i32> {
-        self.transfer(UFFDIO_COPY, dst, src, fill.mode())
+        self.copy_pages(dst, src, 1, fill)
+            .map_err(|(_, errno)| errno)
     }
 
     /// Maps one shared page that is in the page cache.
@@ -263,24 +264,7 @@ impl Uffd {
 
     /// Moves one private page, atomically unmapping `src`. Nothing is woken at `dst`.
     pub fn move_page(&self, dst: usize, src: usize) -> Result<(), i32> {
-        self.transfer(UFFDIO_MOVE, dst, src, MODE_DONTWAKE)
-    }
-
-    fn transfer(&self, request: u64, dst: usize, src: usize, mode: u64) -> Result<(), i32> {
-        loop {
-            let (dst, src, len) = (dst as u64, src as u64, PAGE as u64);
-            let mut arg = UffdioTransfer {
-                dst,
-                src,
-                len,
-                mode,
-                done: 0,
-            };
-            match self.ioctl(request, &mut arg) {
-                Err(libc::EAGAIN) => continue,
-                other => return other,
-            }
-        }
+        self.move_pages(dst, src, 1).map_err(|(_, errno)| errno)
     }
 
     /// Write-protects the pages present in a range, so that their next writes are noticed.

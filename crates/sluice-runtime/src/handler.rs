@@ -53,6 +53,8 @@ struct Handler {
     polls: bool,
     /// When no fault was left unread.
     looked_ns: u64,
+    /// A fault woke it, so that it is seen as soon as one can be.
+    was_woken: bool,
     own: u32,
     /// Never longer than its first capacity: nothing is allocated while a fault waits. It has no
     /// entries that were never used, whose memory each forked child would have to get.
@@ -125,6 +127,7 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
         keeps_until_ns: 0,
         polls: false,
         looked_ns: 0,
+        was_woken: false,
         own: sluice_region::thread_id(),
         waiting: Vec::with_capacity(MAX_WAITING),
         count: 0,
@@ -158,7 +161,8 @@ impl Handler {
         let idle = self.count + deferred == 0;
         let n = self.events.read(&mut events[..room], idle);
         let now = now_ns();
-        let seen_ns = self.seen_ns(now, idle);
+        let was_asleep = core::mem::take(&mut self.was_woken) || idle;
+        let seen_ns = self.seen_ns(now, was_asleep);
         for event in &events[..n] {
             active::note(event.thread, now);
             self.take(*event, seen_ns);
@@ -179,9 +183,9 @@ impl Handler {
 
     /// When faults that were read now were seen, as far as that is known. Who sleeps until there is
     /// one sees it at once. Others came at any time since the last look, on average half-way.
-    fn seen_ns(&mut self, now: u64, was_idle: bool) -> u64 {
+    fn seen_ns(&mut self, now: u64, was_asleep: bool) -> u64 {
         let before = core::mem::replace(&mut self.looked_ns, now);
-        match was_idle {
+        match was_asleep {
             true => now,
             // There a look costs no wake-up, which is what the entry of a trap is.
             false => {
@@ -217,9 +221,7 @@ impl Handler {
     /// Sleeps until shortly before there is something to do, or until the next fault.
     fn sleep_until(&mut self, next_ns: u64) {
         let limit_ns = next_ns.saturating_sub(now_ns() + TIMER_NS);
-        if self.events.wait(limit_ns.max(1)) {
-            self.looked_ns = now_ns();
-        }
+        self.was_woken = self.events.wait(limit_ns.max(1));
     }
 
     /// Waits a little, at most until there is something to do; other threads may fault meanwhile,

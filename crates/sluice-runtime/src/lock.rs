@@ -11,7 +11,8 @@ use sluice_region::sys;
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WAITED_FOR: u32 = 2;
-/// Tries before sleeping; the lock is held for microseconds.
+/// Tries before sleeping. The lock is held for some 20 µs where a page is taken from several CPUs,
+/// and a sleeper would be woken as late again.
 const SPINS: u32 = 2_000;
 /// A brief wait sleeps at most this long; the lock's release ends it earlier.
 const BRIEFLY_NS: i64 = 1_000_000;

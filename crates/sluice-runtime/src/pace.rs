@@ -90,6 +90,22 @@ mod tests {
         }
     }
 
+    /// The test stands for all threads that miss: no other one of this file's does.
+    #[test]
+    fn only_a_crowd_waits_and_not_for_less_than_it_should() {
+        active::after_fork_in_child();
+        let asked = now_ns();
+        assert!(!wait_among(asked + 1_000_000_000), "it has a CPU to itself");
+        assert!(now_ns() < asked + 1_000_000_000);
+        for wait in [0, 50_000, 3_000_000] {
+            let now = now_ns();
+            (0..100).for_each(|thread| active::note(thread, now + wait));
+            assert!(wait_among(now + wait));
+            assert!(now_ns() >= now + wait);
+        }
+        active::after_fork_in_child();
+    }
+
     #[test]
     fn only_long_waits_give_the_cpu_away() {
         assert!(!worth_sleeping(40_000, true));

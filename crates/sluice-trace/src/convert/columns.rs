@@ -1,8 +1,9 @@
 //! Text with a request in each line, in columns that its user names.
 
+use super::pieces::Pieces;
 use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
 use crate::{Access, Error, Header, Kind};
-use sluice_units::{LINE_BYTES, PAGE_BYTES};
+use sluice_units::LINE_BYTES;
 use std::fmt;
 use std::io::Write;
 use std::str::FromStr;
@@ -150,18 +151,14 @@ impl Source for Read {
         }
         let request = self.request()?;
         let instructions = self.clock.at(request.time_ns, UNITS, self.per_second);
-        let (mut at, end) = (request.address, request.address + request.size);
-        while at < end {
-            let next = (at / PAGE_BYTES + 1).saturating_mul(PAGE_BYTES).min(end);
-            out.push(Access {
-                cpu: request.cpu,
-                instructions,
-                address: at,
-                size: (next - at) as u16,
-                kind: request.kind,
-            });
-            at = next;
-        }
+        let pieces = Pieces {
+            cpu: request.cpu,
+            instructions,
+            kind: request.kind,
+            address: request.address,
+            size: request.size,
+        };
+        pieces.push_to(out);
         Ok(true)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, with times in units of 100 ns.
 
+use super::pieces::Pieces;
 use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
 use crate::{Access, Error, Header, Kind};
 use std::io::Write;
@@ -75,18 +76,14 @@ impl Source for Read {
         self.requests += 1;
         self.empty += u64::from(request.size == 0);
         let instructions = self.clock.at(request.time, UNITS, self.per_second);
-        let (mut at, end) = (request.offset, request.offset + request.size);
-        while at < end {
-            let next = (at / PAGE_BYTES + 1).saturating_mul(PAGE_BYTES).min(end);
-            out.push(Access {
-                cpu: 0,
-                instructions,
-                address: at,
-                size: (next - at) as u16,
-                kind: request.kind,
-            });
-            at = next;
-        }
+        let pieces = Pieces {
+            cpu: 0,
+            instructions,
+            kind: request.kind,
+            address: request.offset,
+            size: request.size,
+        };
+        pieces.push_to(out);
         Ok(true)
     }
 

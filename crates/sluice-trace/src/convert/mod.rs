@@ -8,6 +8,7 @@ mod lackey;
 mod native;
 mod oracle;
 mod output;
+mod pieces;
 
 pub use columns::{Columns, ColumnsError};
 pub use input::Input;

@@ -71,11 +71,10 @@ fn table(result: &SizeResult) -> String {
     }
     let has_time = result.sizes.iter().any(|point| point.run_time_s.is_some());
     rows += if has_time { "    run time\n" } else { "\n" };
-    result
-        .sizes
-        .iter()
-        .for_each(|point| rows += &row(point, &names));
-    rows
+    let mut points: Vec<String> = result.sizes.iter().map(|p| row(p, &names)).collect();
+    // Sizes that policies need may be the same to three digits.
+    points.dedup();
+    rows + &points.concat()
 }
 
 fn row(point: &SizePoint, names: &[&String]) -> String {
