@@ -23,7 +23,7 @@ pub use command::{Completion, Operation, Range, Reason, Request, Status, Submiss
 pub use hist::{BUCKETS, Hist};
 pub use memory::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
 pub use policy::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
-pub use record::{RECORD_MAGIC, RecordHeader, is_watched};
+pub use record::{RECORD_MAGIC, RecordHeader, is_watched, watched_for};
 pub use residency::{CACHED, MAP_AT, MAPPED, PINNED, view_bytes};
 pub use ring::{
     CHANNELS, Channel, Client, ENTRIES, Found, Hello, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,

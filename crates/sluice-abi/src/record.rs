@@ -25,16 +25,18 @@ pub struct RecordHeader {
 
 const _: () = assert!(size_of::<RecordHeader>() == 48);
 
-/// Whether a page is one of those that are watched, of which there is one in two to the power of
-/// `halvings`: by the upper bits of its number, mixed (the finaliser of SplitMix64).
-pub const fn is_watched(lpn: u64, halvings: u32) -> bool {
+/// How many halvings a page outlasts among those that are watched: by the upper bits of its number,
+/// mixed (the finaliser of SplitMix64).
+pub const fn watched_for(lpn: u64) -> u32 {
     let mut mixed = lpn.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;
-    match halvings {
-        0 => true,
-        1..64 => mixed >> (64 - halvings) == 0,
-        _ => false,
-    }
+    mixed.leading_zeros()
+}
+
+/// Whether a page is one of those that are watched, of which there is one in two to the power of
+/// `halvings`. After 64 of them there is none.
+pub const fn is_watched(lpn: u64, halvings: u32) -> bool {
+    halvings < 64 && watched_for(lpn) >= halvings
 }

@@ -5,7 +5,7 @@
 //! so that uses of the hottest pages cost nothing; they are not told apart. Where too many pages
 //! would be watched, half of them are given up.
 
-use sluice_abi::is_watched;
+use sluice_abi::{is_watched, watched_for};
 use std::collections::VecDeque;
 
 /// Pages that stay mapped after their use, until as many others were used.
@@ -17,7 +17,10 @@ const WAITING: usize = 64;
 #[derive(Debug)]
 pub struct Watched {
     most: u64,
+    /// Pages that are watched.
     seen: u64,
+    /// Of these, how many each halving gives up. The last are never given up.
+    given_up_at: [u64; 65],
     halvings: u32,
     /// In the order of their use.
     waiting: VecDeque<u64>,
@@ -42,6 +45,7 @@ impl Watched {
         Watched {
             most,
             seen: 0,
+            given_up_at: [0; 65],
             halvings: 0,
             // No room is made while traps are served.
             waiting: VecDeque::with_capacity(WAITING),
@@ -56,9 +60,13 @@ impl Watched {
             return;
         }
         self.seen += u64::from(is_first);
-        if self.seen > self.most {
+        self.given_up_at[watched_for(lpn) as usize] += u64::from(is_first);
+        while self.seen > self.most && self.halvings < 64 {
+            self.seen -= self.given_up_at[self.halvings as usize];
             self.halvings += 1;
-            self.seen /= 2;
+        }
+        if !is_watched(lpn, self.halvings) {
+            return;
         }
         // One that finds no room stays mapped, and its uses are missed until then.
         if self.waiting.len() < WAITING {
@@ -107,9 +115,10 @@ mod tests {
         }
         let halvings = watched.watch().halvings;
         assert!((4..=5).contains(&halvings), "{halvings}");
+        let before = (0..1_600).filter(|lpn| is_watched(*lpn, halvings - 1));
+        assert!(before.count() > 100, "given up without need");
         let left = (0..1_600).filter(|lpn| is_watched(*lpn, halvings)).count();
-        // How many are left is known only when they are used again; a hash halves them nearly.
-        assert!((25..=110).contains(&left), "{left}");
+        assert!((25..=100).contains(&left), "{left}");
         let given_up = (0..1_600).find(|lpn| !is_watched(*lpn, halvings)).unwrap();
         while watched.next(|_| true).is_some() {}
         watched.used(given_up, false);
