@@ -95,7 +95,7 @@ impl SteppedFabric {
 
     /// A fabric that comes with Sluice, or from a file.
     pub fn of_file(fabric: &str, seed: u64) -> Result<SteppedFabric, NewError> {
-        SteppedFabric::new(&describe_fabric(fabric)?.spec, seed)
+        SteppedFabric::new(&describe_fabric(fabric)?.given, seed)
     }
 
     fn new(spec: &FabricSpec, seed: u64) -> Result<SteppedFabric, NewError> {

@@ -1,24 +1,18 @@
 //! A fabric of requesters, switches and memory endpoints, from TOML.
 
+use crate::described::{Describe, Described};
 use crate::error::Error;
 use crate::fabrics::fabrics;
 use crate::file::Source;
-use crate::read::{restate, source_of};
-use crate::shelf::{BASE, Shelf};
+use crate::shelf::Shelf;
 use crate::system::beside;
 use sluice_model::DeviceConfig;
 use sluice_net::{
     FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
 };
-use std::collections::BTreeMap;
+use sluice_params::{ConfigError, Param, RawConfig};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-const SHELF: Shelf = Shelf {
-    what: "fabric",
-    presets: fabrics,
-    unknown: |name, fabrics| Error::UnknownFabric { name, fabrics },
-};
 
 /// Lists of tables at the top of a file.
 const LISTS: [&str; 7] = [
@@ -34,19 +28,42 @@ const LISTS: [&str; 7] = [
 /// Keys of a group that are no parameters.
 const OWN: &[&str] = &["name", "device", "library", "argument", "link"];
 
-/// A fabric as a file describes it.
-#[derive(Clone, Debug, Default)]
-pub struct DescribedFabric {
-    /// Not yet checked.
-    pub spec: FabricSpec,
-    sources: BTreeMap<String, String>,
-}
+impl Describe for FabricSpec {
+    const SHELF: Shelf = Shelf {
+        what: "fabric",
+        presets: fabrics,
+        unknown: |name, fabrics| Error::UnknownFabric { name, fabrics },
+    };
 
-impl DescribedFabric {
-    /// Where the value of a key comes from: what the file says before it, or, for a value that it
-    /// leaves out, the source of the default.
-    pub fn source_of(&self, key: &str) -> String {
-        source_of(&self.sources, FABRIC_PARAMS, key)
+    fn blank() -> FabricSpec {
+        FabricSpec::default()
+    }
+
+    fn param(key: &str) -> Option<&'static Param> {
+        FABRIC_PARAMS.iter().find(|param| param.key == key)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+        self.raw.set(key, value)
+    }
+
+    /// The lists; each takes the place of the base's.
+    fn take(
+        described: &mut Described<FabricSpec>,
+        source: &Source<'_>,
+        root: &mut Spanned<DeTable<'_>>,
+    ) -> Result<(), Error> {
+        for list in LISTS {
+            let is_list =
+                |value: &Spanned<DeValue<'_>>| matches!(value.get_ref(), DeValue::Array(_));
+            if root.get_ref().get(list).is_some_and(is_list)
+                && let Some(value) = root.get_mut().remove(list)
+                && let DeValue::Array(tables) = value.get_ref()
+            {
+                take_list(&mut described.given, source, list, tables)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -55,9 +72,8 @@ impl DescribedFabric {
 ///
 /// # Errors
 /// See [`Error`].
-pub fn describe_fabric(fabric: &str) -> Result<DescribedFabric, Error> {
-    let text = SHELF.text(fabric)?;
-    read(&text, fabric)
+pub fn describe_fabric(fabric: &str) -> Result<Described<FabricSpec>, Error> {
+    Described::read(&FabricSpec::SHELF.text(fabric)?, fabric)
 }
 
 /// Reads a fabric from the text of the file called `file`.
@@ -65,84 +81,40 @@ pub fn describe_fabric(fabric: &str) -> Result<DescribedFabric, Error> {
 /// # Errors
 /// All of [`Error`] but [`Error::UnknownFabric`].
 pub fn parse_fabric(text: &str, file: &str) -> Result<FabricSpec, Error> {
-    Ok(read(text, file)?.spec)
+    Ok(Described::read(text, file)?.given)
 }
 
-fn read(text: &str, file: &str) -> Result<DescribedFabric, Error> {
-    let source = Source { text, file };
-    let mut root = source.parse()?;
-    let mut described = match root.get_mut().remove(BASE) {
-        Some(base) => {
-            let base = SHELF.base(&source, &base)?;
-            read(base.toml, base.name)?
-        }
-        None => DescribedFabric::default(),
+/// Reads a list in the place of the one that `spec` has.
+fn take_list(
+    spec: &mut FabricSpec,
+    source: &Source<'_>,
+    list: &str,
+    tables: &[Spanned<DeValue<'_>>],
+) -> Result<(), Error> {
+    let reader = Reader {
+        source,
+        raw: &spec.raw,
     };
-    for list in LISTS {
-        let is_list = |value: &Spanned<DeValue<'_>>| matches!(value.get_ref(), DeValue::Array(_));
-        if root.get_ref().get(list).is_some_and(is_list)
-            && let Some(value) = root.get_mut().remove(list)
-            && let DeValue::Array(tables) = value.get_ref()
-        {
-            let reader = Reader {
-                source: &source,
-                spec: &described.spec,
-            };
-            let read = reader.list(list, tables)?;
-            described.take(read);
-        }
+    let groups = |table: &'static str| reader.each(tables, |t| reader.group(table, t));
+    match list {
+        "requesters" => spec.requesters = groups("requester")?,
+        "endpoints" => spec.endpoints = groups("endpoint")?,
+        "switches" => spec.switches = groups("switch")?,
+        "links" => spec.links = reader.each(tables, |t| reader.link(t))?,
+        "routes" => spec.routes = reader.each(tables, |t| reader.route(t))?,
+        "ranges" => spec.ranges = reader.each(tables, |t| reader.range(t))?,
+        _ => spec.vcs = reader.each(tables, |t| reader.vcs(t))?,
     }
-    let raw = &mut described.spec.raw;
-    let keys = source.read_table(root.get_ref(), &mut |key, value| raw.set(key, value))?;
-    restate(&mut described.sources, &keys, text, file);
-    Ok(described)
-}
-
-/// A list as it was read; it takes the place of the base's.
-enum List {
-    Requesters(Vec<Group>),
-    Endpoints(Vec<Group>),
-    Switches(Vec<Group>),
-    Links(Vec<LinkSpec>),
-    Routes(Vec<RouteSpec>),
-    Ranges(Vec<RangeSpec>),
-    Vcs(Vec<VcsSpec>),
-}
-
-impl DescribedFabric {
-    fn take(&mut self, list: List) {
-        let spec = &mut self.spec;
-        match list {
-            List::Requesters(groups) => spec.requesters = groups,
-            List::Endpoints(groups) => spec.endpoints = groups,
-            List::Switches(groups) => spec.switches = groups,
-            List::Links(links) => spec.links = links,
-            List::Routes(routes) => spec.routes = routes,
-            List::Ranges(ranges) => spec.ranges = ranges,
-            List::Vcs(vcs) => spec.vcs = vcs,
-        }
-    }
+    Ok(())
 }
 
 struct Reader<'a> {
     source: &'a Source<'a>,
     /// What came before, against which keys and values are checked.
-    spec: &'a FabricSpec,
+    raw: &'a RawConfig,
 }
 
 impl Reader<'_> {
-    fn list(&self, list: &str, tables: &[Spanned<DeValue<'_>>]) -> Result<List, Error> {
-        Ok(match list {
-            "requesters" => List::Requesters(self.each(tables, |t| self.group("requester", t))?),
-            "endpoints" => List::Endpoints(self.each(tables, |t| self.group("endpoint", t))?),
-            "switches" => List::Switches(self.each(tables, |t| self.group("switch", t))?),
-            "links" => List::Links(self.each(tables, |t| self.link(t))?),
-            "routes" => List::Routes(self.each(tables, |t| self.route(t))?),
-            "ranges" => List::Ranges(self.each(tables, |t| self.range(t))?),
-            _ => List::Vcs(self.each(tables, |t| self.vcs(t))?),
-        })
-    }
-
     fn each<T>(
         &self,
         tables: &[Spanned<DeValue<'_>>],
@@ -241,7 +213,7 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(String, String), Error> {
         let text = self.source.plain(value);
-        let set = self.spec.raw.clone().set(&format!("{table}.{key}"), &text);
+        let set = self.raw.clone().set(&format!("{table}.{key}"), &text);
         set.map_err(|source| Error::Of {
             place: self.source.place(value.span()),
             element: element.to_owned(),

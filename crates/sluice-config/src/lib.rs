@@ -6,6 +6,7 @@
 //! the file it is, and what would be accepted there.
 #![forbid(unsafe_code)]
 
+mod described;
 mod error;
 mod fabric;
 mod fabrics;
@@ -20,14 +21,13 @@ mod sources;
 mod system;
 mod systems;
 
+pub use described::Described;
 pub use error::{Error, Place};
-pub use fabric::{DescribedFabric, describe_fabric, parse_fabric};
+pub use fabric::{describe_fabric, parse_fabric};
 pub use fabrics::fabrics;
 pub use host::HOST_PARAMS;
 pub use in_line::{IN_LINE_HOST, begin_from_nothing, load_in_line};
 pub use presets::{DEFAULT, Preset, REQUIRED, REQUIRED_OF_MEMORY, presets};
-pub use read::{Described, describe, load, parse};
-pub use system::{
-    CheckedSystem, DescribedSystem, System, describe_system, load_system, parse_system,
-};
+pub use read::{describe, load, parse};
+pub use system::{CheckedSystem, System, describe_system, load_system, parse_system};
 pub use systems::systems;

@@ -1,26 +1,20 @@
 //! A host with its device, from TOML.
 
+use crate::described::{Describe, Described};
 use crate::error::Error;
 use crate::file::Source;
 use crate::host::{HOST_PARAMS, table_of};
-use crate::read::{Described, describe, restate, source_of};
-use crate::shelf::{BASE, Shelf};
+use crate::read::describe;
+use crate::shelf::Shelf;
 use crate::systems::systems;
 use sluice_host::HostConfig;
 use sluice_model::{DeviceConfig, PARAMS};
 use sluice_params::{ConfigError, Param, RawConfig};
 use sluice_skybyte_artifact::SkyByte;
 use sluice_units::PAGE_BYTES;
-use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
-use toml::de::DeValue;
-
-const SHELF: Shelf = Shelf {
-    what: "system",
-    presets: systems,
-    unknown: |name, systems| Error::UnknownSystem { name, systems },
-};
+use toml::de::{DeTable, DeValue};
 
 /// The key at the top of a file that names its device.
 const DEVICE: &str = "device";
@@ -129,28 +123,43 @@ fn unknown_table(key: &str) -> ConfigError {
     }
 }
 
-/// A system as a file describes it.
-#[derive(Clone, Debug)]
-pub struct DescribedSystem {
-    /// Its values, not yet checked for contradictions.
-    pub system: System,
-    sources: BTreeMap<String, String>,
-}
+impl Describe for System {
+    const SHELF: Shelf = Shelf {
+        what: "system",
+        presets: systems,
+        unknown: |name, systems| Error::UnknownSystem { name, systems },
+    };
 
-impl DescribedSystem {
-    /// Where the value of a key comes from: what the file says before it, or, for a value that it
-    /// leaves out, the source of the default.
-    pub fn source_of(&self, key: &str) -> String {
-        let is_host = HOST_PARAMS.iter().any(|param| param.key == key);
-        let params = if is_host { &HOST_PARAMS } else { PARAMS };
-        source_of(&self.sources, params, key)
+    fn blank() -> System {
+        System::default()
     }
 
-    fn take_device(&mut self, device: Described) {
-        self.system.device = device.config;
-        let is_host = |key: &String| HOST_PARAMS.iter().any(|param| param.key == key);
-        self.sources.retain(|key, _| is_host(key));
-        self.sources.extend(device.sources);
+    fn param(key: &str) -> Option<&'static Param> {
+        System::params().find(|param| param.key == key)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+        self.set(key, value)
+    }
+
+    /// The device that the file names.
+    fn take(
+        described: &mut Described<System>,
+        source: &Source<'_>,
+        root: &mut Spanned<DeTable<'_>>,
+    ) -> Result<(), Error> {
+        // A table of this name is the device's own; only a text names a device.
+        let is_name = |value: &Spanned<DeValue<'_>>| !matches!(value.get_ref(), DeValue::Table(_));
+        if root.get_ref().get(DEVICE).is_some_and(is_name)
+            && let Some(device) = root.get_mut().remove(DEVICE)
+        {
+            let device = device_of(source, &device)?;
+            described.given.device = device.given;
+            let is_host = |key: &String| HOST_PARAMS.iter().any(|param| param.key == key);
+            described.sources.retain(|key, _| is_host(key));
+            described.sources.extend(device.sources);
+        }
+        Ok(())
     }
 }
 
@@ -161,16 +170,15 @@ impl DescribedSystem {
 /// # Errors
 /// See [`Error`].
 pub fn load_system(system: &str) -> Result<System, Error> {
-    Ok(describe_system(system)?.system)
+    Ok(describe_system(system)?.given)
 }
 
 /// Reads a system with the source of each value.
 ///
 /// # Errors
 /// See [`Error`].
-pub fn describe_system(system: &str) -> Result<DescribedSystem, Error> {
-    let text = SHELF.text(system)?;
-    read(&text, system)
+pub fn describe_system(system: &str) -> Result<Described<System>, Error> {
+    Described::read(&System::SHELF.text(system)?, system)
 }
 
 /// Reads a system from the text of the file called `file`.
@@ -178,33 +186,7 @@ pub fn describe_system(system: &str) -> Result<DescribedSystem, Error> {
 /// # Errors
 /// All of [`Error`] but [`Error::UnknownSystem`].
 pub fn parse_system(text: &str, file: &str) -> Result<System, Error> {
-    Ok(read(text, file)?.system)
-}
-
-fn read(text: &str, file: &str) -> Result<DescribedSystem, Error> {
-    let source = Source { text, file };
-    let mut root = source.parse()?;
-    let mut described = match root.get_mut().remove(BASE) {
-        Some(base) => {
-            let base = SHELF.base(&source, &base)?;
-            read(base.toml, base.name)?
-        }
-        None => DescribedSystem {
-            system: System::default(),
-            sources: BTreeMap::new(),
-        },
-    };
-    // A table of this name is the device's own; only a text names a device.
-    let is_name = |value: &Spanned<DeValue<'_>>| !matches!(value.get_ref(), DeValue::Table(_));
-    if root.get_ref().get(DEVICE).is_some_and(is_name)
-        && let Some(device) = root.get_mut().remove(DEVICE)
-    {
-        described.take_device(device_of(&source, &device)?);
-    }
-    let system = &mut described.system;
-    let keys = source.read_table(root.get_ref(), &mut |key, value| system.set(key, value))?;
-    restate(&mut described.sources, &keys, text, file);
-    Ok(described)
+    Ok(Described::read(text, file)?.given)
 }
 
 /// A path in a file counts from the folder of that file; a name stands for itself.
@@ -217,7 +199,10 @@ pub(crate) fn beside(source: &Source<'_>, given: &str) -> String {
 }
 
 /// The device that a system's file names.
-fn device_of(source: &Source<'_>, name: &Spanned<DeValue<'_>>) -> Result<Described, Error> {
+fn device_of(
+    source: &Source<'_>,
+    name: &Spanned<DeValue<'_>>,
+) -> Result<Described<RawConfig>, Error> {
     let given = source.plain(name);
     describe(&beside(source, &given)).map_err(|error| Error::Device {
         place: source.place(name.span()),

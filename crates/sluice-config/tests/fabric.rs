@@ -6,7 +6,7 @@ use sluice_net::FabricConfig;
 #[test]
 fn every_fabric_that_comes_along_can_be() {
     for preset in fabrics() {
-        let spec = describe_fabric(preset.name).unwrap().spec;
+        let spec = describe_fabric(preset.name).unwrap().given;
         FabricConfig::new(&spec, 1).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
     }
 }
@@ -15,7 +15,7 @@ fn every_fabric_that_comes_along_can_be() {
 fn every_stated_value_has_a_source() {
     for preset in fabrics() {
         let described = describe_fabric(preset.name).unwrap();
-        for (key, _) in described.spec.raw.to_pairs() {
+        for (key, _) in described.given.raw.to_pairs() {
             let source = described.source_of(key);
             assert!(
                 !source.starts_with("no source"),
@@ -133,7 +133,7 @@ fn a_file_starts_from_its_base() {
 
 #[test]
 fn settings_reach_groups_by_their_names() {
-    let mut spec = describe_fabric("esf-neighbours").unwrap().spec;
+    let mut spec = describe_fabric("esf-neighbours").unwrap().given;
     spec.set("neighbour.depth", "9").unwrap();
     spec.set("link.latency", "3ns").unwrap();
     let config = FabricConfig::new(&spec, 1).unwrap();

@@ -5,7 +5,7 @@ use sluice_model::DeviceConfig;
 use sluice_net::{Fabric, FabricConfig, Length, Part};
 
 fn pool(set: &[(&str, &str)], warmup: u64, requests: u64) -> Fabric {
-    let mut spec = describe_fabric("skybyte-pool-64th").unwrap().spec;
+    let mut spec = describe_fabric("skybyte-pool-64th").unwrap().given;
     for (key, value) in set {
         spec.set(key, value)
             .unwrap_or_else(|error| panic!("{error}"));
@@ -123,7 +123,7 @@ fn every_kind_of_bottleneck_is_named() {
         ("cache.capacity", "1MiB"),
     ];
     for (kind, set, changed) in SCARCE {
-        let mut spec = describe_fabric("skybyte-pool-64th").unwrap().spec;
+        let mut spec = describe_fabric("skybyte-pool-64th").unwrap().given;
         for (key, value) in small.iter().chain(set) {
             spec.set(key, value).unwrap();
         }

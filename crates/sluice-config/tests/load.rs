@@ -100,7 +100,7 @@ fn a_value_has_the_source_that_stands_before_it() {
     );
     for preset in presets() {
         let described = describe(preset.name).unwrap();
-        let is_memory = described.config.get("device.kind").as_deref() == Some("memory");
+        let is_memory = described.given.get("device.kind").as_deref() == Some("memory");
         for key in if is_memory {
             REQUIRED_OF_MEMORY
         } else {
@@ -123,7 +123,7 @@ fn a_file_with_a_base_takes_the_rest_from_there() {
     expected.set("cache.ways", "4").unwrap();
     assert_eq!(load(name).unwrap(), expected);
     let described = describe(name).unwrap();
-    assert_eq!(described.config, expected);
+    assert_eq!(described.given, expected);
     assert_eq!(described.source_of("cache.ways"), "assumed: a try.");
     assert!(described.source_of("cache.index_latency").contains("CMM-H"));
     assert_eq!(

@@ -66,7 +66,7 @@ fn the_kinds_of_flash_are_those_of_table_4() {
             ("nand.program", program),
             ("nand.erase", erase),
         ] {
-            let value = described.config.get(key).unwrap();
+            let value = described.given.get(key).unwrap();
             assert_eq!(
                 value.parse::<Ps>().unwrap(),
                 Ps::from_us(us),

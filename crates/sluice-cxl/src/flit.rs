@@ -6,39 +6,21 @@
 use super::error::MessageError;
 use super::layout::Layout;
 use super::opcode::{Channel, Direction};
+use sluice_params::choices;
 
-/// The kinds of flits (CXL 3.1, 4.2 and 4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FlitMode {
-    /// 68 bytes, in four slots of 16; the first begins with the flit's header.
-    B68,
-    /// 256 bytes: a slot of 14 bytes and 14 of 16.
-    B256,
-    /// The same with half the latency of checking: the ninth slot has 12 bytes.
-    B256LowLatency,
-    /// 256 bytes, messages with the ports of their sender and receiver.
-    B256Pbr,
+choices! {
+    /// The kinds of flits (CXL 3.1, 4.2 and 4.3).
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum FlitMode {
+        B68 = "68b": "68 bytes, in four slots of 16; the first begins with the flit's header",
+        B256 = "256b": "256 bytes: a slot of 14 bytes and 14 of 16",
+        B256LowLatency = "256b-lopt": "256 bytes, checked in half the time: the ninth slot has 12 \
+                                       bytes",
+        B256Pbr = "256b-pbr": "256 bytes, messages with the ports of their sender and receiver",
+    }
 }
 
 impl FlitMode {
-    /// Every kind, in order.
-    pub const ALL: [FlitMode; 4] = [
-        FlitMode::B68,
-        FlitMode::B256,
-        FlitMode::B256LowLatency,
-        FlitMode::B256Pbr,
-    ];
-
-    /// Its name in configurations.
-    pub const fn name(self) -> &'static str {
-        match self {
-            FlitMode::B68 => "68b",
-            FlitMode::B256 => "256b",
-            FlitMode::B256LowLatency => "256b-lopt",
-            FlitMode::B256Pbr => "256b-pbr",
-        }
-    }
-
     /// Its messages.
     pub const fn layout(self) -> Layout {
         match self {

@@ -18,7 +18,7 @@ fn packing_flits_allocates_nothing() {
         dpid: 0,
         data: [3; 64],
     });
-    for mode in FlitMode::ALL {
+    for &mode in FlitMode::ALL {
         let mut packer = Packer::new(mode, Direction::S2m, 16);
         let mut unpacker = Unpacker::new(mode, Direction::S2m);
         let (before, mut come) = (ALLOC.counts(), 0);

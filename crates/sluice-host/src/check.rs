@@ -4,13 +4,16 @@ use super::config::{
     Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration,
     MigrationPolicy, Switching, Tlb, Tpp,
 };
-use super::params::{Inclusion, Local, PageSize};
-use sluice_model::dram::{DramLayout, Standard};
+use super::params::{
+    CpuParams, Inclusion, L1Params, L2Params, L3Params, LinkParams, Local, MemoryParams,
+    MigrationParams, OsParams, PageSize, TlbParams,
+};
+use sluice_model::dram::DramLayout;
 use sluice_params::{ConfigError, RawConfig};
-use sluice_units::{LINE_BYTES, PAGE_BYTES, Ps};
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps};
 
 /// Pages of 4 KiB in a huge page.
-const HUGE: u64 = 512;
+const HUGE: u32 = 512;
 
 /// Lines of a cache, and pages of host memory, are numbered in 31 bits.
 const NUMBERED_MAX: u64 = 1 << 31;
@@ -21,60 +24,47 @@ impl HostConfig {
     /// # Errors
     /// [`ConfigError::Impossible`].
     pub fn new(raw: &RawConfig, seed: u64) -> Result<HostConfig, ConfigError> {
-        let cpu = cpu(raw)?;
-        let threads = number(raw, "cpu.threads");
-        if threads < cpu.cores {
+        let (given, os) = (CpuParams::new(raw), OsParams::new(raw));
+        let memory = MemoryParams::new(raw);
+        let cpu = cpu(raw, &given)?;
+        if given.threads < cpu.cores {
             let message = format!("a core without a thread; at least {} threads", cpu.cores);
             return Err(raw.impossible(&["cpu.threads", "cpu.cores"], message));
         }
-        let link = Link {
-            line: Ps((LINE_BYTES * 1_000_000).div_ceil(raw.count("link.bandwidth"))),
-        };
         Ok(HostConfig {
             cpu,
-            threads,
-            scheduling: raw.read("os.scheduler"),
+            threads: given.threads,
+            scheduling: os.scheduler,
             switching: Switching {
-                cost: raw.time("os.switch_cost"),
-                mispredicts: raw.time("os.mispredict_cost"),
-                flushes_l1: raw.read("os.switch_flush_l1"),
+                cost: os.switch_cost,
+                mispredicts: os.mispredict_cost,
+                flushes_l1: os.switch_flush_l1,
             },
-            coordinated: raw.read("os.switching"),
-            slice: positive(raw, "os.slice")?,
-            dram: dram(raw)?,
-            local_in_host: raw.read::<Local>("host.local") == Local::Host,
-            migration: migration(raw)?,
+            coordinated: os.switching,
+            slice: positive(raw, "os.slice", os.slice)?,
+            dram: dram(raw, &memory)?,
+            local_in_host: memory.local == Local::Host,
+            migration: migration(raw, memory.memory)?,
             is_checked: cfg!(debug_assertions),
-            start: raw.read("host.start"),
-            link,
+            start: memory.start,
+            link: Link {
+                line: Ps((LINE_BYTES * 1_000_000).div_ceil(LinkParams::new(raw).bandwidth)),
+            },
             seed,
         })
     }
 }
 
-/// A count whose declared range fits.
-fn number(raw: &RawConfig, key: &'static str) -> u32 {
-    raw.count(key) as u32
-}
-
 /// A time that must pass.
-fn positive(raw: &RawConfig, key: &'static str) -> Result<Ps, ConfigError> {
-    match raw.time(key) {
-        Ps::ZERO => {
-            let message = "no time would pass; give it 1ps at least".to_owned();
-            Err(raw.impossible(&[key], message))
-        }
-        time => Ok(time),
+fn positive(raw: &RawConfig, key: &'static str, time: Ps) -> Result<Ps, ConfigError> {
+    if time == Ps::ZERO {
+        return Err(raw.impossible(&[key], "no time would pass; give it 1ps at least"));
     }
+    Ok(time)
 }
 
-fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
-    let l1 = level(raw, ["l1.capacity", "l1.ways", "l1.latency", "l1.mshrs"])?;
-    let l2 = level(raw, ["l2.capacity", "l2.ways", "l2.latency", "l2.mshrs"])?;
-    let l3 = match raw.bytes("l3.capacity") {
-        Some(_) => level(raw, ["l3.capacity", "l3.ways", "l3.latency", "l3.mshrs"])?,
-        None => no_level(raw, l2.latency)?,
-    };
+fn cpu(raw: &RawConfig, given: &CpuParams) -> Result<Cpu, ConfigError> {
+    let [l1, l2, l3] = levels(raw)?;
     for (low, high, keys) in [
         (l1, l2, ["l1.latency", "l2.latency"]),
         (l2, l3, ["l2.latency", "l3.latency"]),
@@ -82,68 +72,87 @@ fn cpu(raw: &RawConfig) -> Result<Cpu, ConfigError> {
         if low.latency > high.latency {
             let message = "a level's latency has that of the levels above in it; give the lower \
                            level the longer one";
-            return Err(raw.impossible(&keys, message.to_owned()));
+            return Err(raw.impossible(&keys, message));
         }
     }
     Ok(Cpu {
-        cores: number(raw, "cpu.cores"),
-        cycle: positive(raw, "cpu.cycle")?,
-        width: number(raw, "cpu.width"),
-        window: number(raw, "cpu.window"),
-        scheduler: number(raw, "cpu.scheduler"),
-        store_buffer: number(raw, "cpu.store_buffer"),
+        cores: given.cores,
+        cycle: positive(raw, "cpu.cycle", given.cycle)?,
+        width: given.width,
+        window: given.window,
+        scheduler: given.scheduler,
+        store_buffer: given.store_buffer,
         l1,
         l2,
-        l2_rules: raw.read::<Inclusion>("l2.inclusion") == Inclusion::L1,
+        l2_rules: L2Params::new(raw).inclusion == Inclusion::L1,
         l3,
         tlb: tlb(raw)?,
     })
 }
 
-/// A level of caches, from its keys for capacity, ways, latency and MSHRs.
-fn level(raw: &RawConfig, keys: [&'static str; 4]) -> Result<Level, ConfigError> {
-    let [capacity, ways, latency, mshrs] = keys;
-    let bytes = raw.bytes(capacity).map_or(0, |bytes| bytes.0);
-    let set = raw.count(ways) * LINE_BYTES;
+/// The three levels of caches. Without an L3, what misses the L2 goes to memory at once.
+fn levels(raw: &RawConfig) -> Result<[Level; 3], ConfigError> {
+    let (l1, l2, l3) = (L1Params::new(raw), L2Params::new(raw), L3Params::new(raw));
+    let l1 = Level {
+        lines: lines(raw, ["l1.capacity", "l1.ways"], l1.capacity, l1.ways)?,
+        ways: l1.ways,
+        latency: l1.latency,
+        mshrs: some_mshrs(raw, "l1.mshrs", l1.mshrs)?,
+    };
+    let l2 = Level {
+        lines: lines(raw, ["l2.capacity", "l2.ways"], l2.capacity, l2.ways)?,
+        ways: l2.ways,
+        latency: l2.latency,
+        mshrs: some_mshrs(raw, "l2.mshrs", l2.mshrs)?,
+    };
+    let mshrs = |l3: &L3Params| some_mshrs(raw, "l3.mshrs", l3.mshrs);
+    let l3 = match l3.capacity {
+        Some(capacity) => Level {
+            lines: lines(raw, ["l3.capacity", "l3.ways"], capacity, l3.ways)?,
+            ways: l3.ways,
+            latency: l3.latency,
+            mshrs: mshrs(&l3)?,
+        },
+        None => Level {
+            lines: 0,
+            ways: 1,
+            latency: l2.latency,
+            mshrs: mshrs(&l3)?,
+        },
+    };
+    Ok([l1, l2, l3])
+}
+
+/// Lines of a cache of so many bytes and ways, whose keys are these.
+fn lines(
+    raw: &RawConfig,
+    keys: [&'static str; 2],
+    Bytes(bytes): Bytes,
+    ways: u32,
+) -> Result<u32, ConfigError> {
+    let set = u64::from(ways) * LINE_BYTES;
     let whole = bytes.is_multiple_of(set) && (bytes / set).is_power_of_two();
     if !whole || bytes / LINE_BYTES > NUMBERED_MAX {
         let message = format!(
-            "not a power of two of sets of {} lines of {LINE_BYTES} bytes; give it {set}B times \
-             a power of two",
-            raw.count(ways)
+            "not a power of two of sets of {ways} lines of {LINE_BYTES} bytes; give it {set}B \
+             times a power of two"
         );
-        return Err(raw.impossible(&[capacity, ways], message));
+        return Err(raw.impossible(&keys, message));
     }
-    Ok(Level {
-        lines: (bytes / LINE_BYTES) as u32,
-        ways: number(raw, ways),
-        latency: raw.time(latency),
-        mshrs: some_mshrs(raw, mshrs)?,
-    })
+    Ok((bytes / LINE_BYTES) as u32)
 }
 
-/// The place of an L3 that there is not: it takes no time.
-fn no_level(raw: &RawConfig, above: Ps) -> Result<Level, ConfigError> {
-    Ok(Level {
-        lines: 0,
-        ways: 1,
-        latency: above,
-        mshrs: some_mshrs(raw, "l3.mshrs")?,
-    })
-}
-
-fn some_mshrs(raw: &RawConfig, key: &'static str) -> Result<u32, ConfigError> {
-    match number(raw, key) {
-        0 => {
-            let message = "a cache without MSHRs could not miss; give it 1 at least".to_owned();
-            Err(raw.impossible(&[key], message))
-        }
-        mshrs => Ok(mshrs),
+fn some_mshrs(raw: &RawConfig, key: &'static str, mshrs: u32) -> Result<u32, ConfigError> {
+    if mshrs == 0 {
+        let message = "a cache without MSHRs could not miss; give it 1 at least";
+        return Err(raw.impossible(&[key], message));
     }
+    Ok(mshrs)
 }
 
 fn tlb(raw: &RawConfig) -> Result<Tlb, ConfigError> {
-    let (entries, ways) = (number(raw, "tlb.entries"), number(raw, "tlb.ways"));
+    let given = TlbParams::new(raw);
+    let TlbParams { entries, ways, .. } = given;
     if !entries.is_multiple_of(ways) || !(entries / ways).is_power_of_two() {
         let message = format!("not a power of two of sets of {ways} entries");
         return Err(raw.impossible(&["tlb.entries", "tlb.ways"], message));
@@ -151,162 +160,172 @@ fn tlb(raw: &RawConfig) -> Result<Tlb, ConfigError> {
     Ok(Tlb {
         entries,
         ways,
-        walk: raw.time("tlb.walk"),
-        shootdown: raw.time("tlb.shootdown"),
+        walk: given.walk,
+        shootdown: given.shootdown,
     })
 }
 
-fn dram(raw: &RawConfig) -> Result<HostDram, ConfigError> {
-    for key in ["host.dram_channels", "host.dram_ranks"] {
-        let value = raw.count(key);
+fn dram(raw: &RawConfig, given: &MemoryParams) -> Result<HostDram, ConfigError> {
+    for (key, value) in [
+        ("host.dram_channels", given.dram_channels),
+        ("host.dram_ranks", given.dram_ranks),
+    ] {
         if !value.is_power_of_two() {
             let next = value.next_power_of_two();
             let message = format!("not a power of two; {next} is the next");
             return Err(raw.impossible(&[key], message));
         }
     }
-    let Some(standard) = raw.read::<Option<&Standard>>("host.dram") else {
-        return Ok(HostDram::Fixed(raw.time("host.dram_latency")));
-    };
-    let layout = DramLayout {
-        standard,
-        channels: raw.count("host.dram_channels"),
-        ranks: raw.count("host.dram_ranks"),
-        mapping: raw.order("host.dram_mapping"),
-        hashes_banks: raw.read("host.dram_hash"),
-        closes_rows: raw.read("host.dram_rows"),
+    let Some(standard) = given.dram else {
+        return Ok(HostDram::Fixed(given.dram_latency));
     };
     Ok(HostDram::Banks(HostBanks {
-        layout,
-        overhead: raw.time("host.dram_overhead"),
-        write_buffer: number(raw, "host.dram_write_buffer"),
+        layout: DramLayout {
+            standard,
+            channels: given.dram_channels,
+            ranks: given.dram_ranks,
+            mapping: given.dram_mapping,
+            hashes_banks: given.dram_hash,
+            closes_rows: given.dram_rows,
+        },
+        overhead: given.dram_overhead,
+        write_buffer: given.dram_write_buffer,
     }))
 }
 
-fn migration(raw: &RawConfig) -> Result<Migration, ConfigError> {
-    Ok(match raw.read("migration.policy") {
+fn migration(raw: &RawConfig, memory: Bytes) -> Result<Migration, ConfigError> {
+    let checker = MigrationChecker {
+        raw,
+        given: &MigrationParams::new(raw),
+        memory,
+    };
+    Ok(match checker.given.policy {
         MigrationPolicy::None => Migration::None,
         MigrationPolicy::AllHost => Migration::AllHost,
-        MigrationPolicy::Adaptive => Migration::Adaptive(adaptive(raw)?),
-        MigrationPolicy::Tpp => Migration::Tpp(tpp(raw)?),
-        MigrationPolicy::AstriFlash => Migration::AstriFlash(astriflash(raw)?),
+        MigrationPolicy::Adaptive => Migration::Adaptive(checker.adaptive()?),
+        MigrationPolicy::Tpp => Migration::Tpp(checker.tpp()?),
+        MigrationPolicy::AstriFlash => Migration::AstriFlash(checker.astriflash()?),
     })
 }
 
-/// Host memory for the device's pages, in pages of 4 KiB, a multiple of `unit` of them.
-fn budget(raw: &RawConfig, unit: u64) -> Result<u32, ConfigError> {
-    let keys = ["migration.capacity", "host.memory"];
-    let [capacity, memory] = keys.map(|key| raw.bytes(key).map_or(0, |bytes| bytes.0));
-    if capacity > memory {
-        let message = "more than host memory has; give migration.capacity as much at most";
-        return Err(raw.impossible(&keys, message.to_owned()));
-    }
-    pages(raw, "migration.capacity", unit)
+struct MigrationChecker<'a> {
+    raw: &'a RawConfig,
+    given: &'a MigrationParams,
+    /// All of host memory.
+    memory: Bytes,
 }
 
-fn pages(raw: &RawConfig, key: &'static str, unit: u64) -> Result<u32, ConfigError> {
-    let bytes = raw.bytes(key).map_or(0, |bytes| bytes.0);
-    let unit_bytes = unit * PAGE_BYTES;
-    if !bytes.is_multiple_of(unit_bytes) || bytes / PAGE_BYTES > NUMBERED_MAX {
-        let message = format!("not a multiple of {unit_bytes} bytes up to 8TiB");
-        return Err(raw.impossible(&[key], message));
-    }
-    Ok((bytes / PAGE_BYTES) as u32)
-}
-
-/// Pages that reclaim keeps free, a multiple of `unit`.
-fn spare(raw: &RawConfig, budget: u32, unit: u64) -> u32 {
-    let share = raw.share("migration.spare");
-    share.map_or(0, |share| {
-        (share.ceil_of(u64::from(budget)).next_multiple_of(unit)) as u32
-    })
-}
-
-fn adaptive(raw: &RawConfig) -> Result<Adaptive, ConfigError> {
-    let huge = match raw.read("migration.page") {
-        PageSize::Small => 1,
-        PageSize::Huge => HUGE,
-    };
-    let pages_at_home = budget(raw, huge)?;
-    let spare = spare(raw, pages_at_home, huge);
-    if spare >= pages_at_home {
-        let message = "all of it would be kept free; give the capacity more pages".to_owned();
-        let keys = ["migration.capacity", "migration.spare", "migration.page"];
-        return Err(raw.impossible(&keys, message));
-    }
-    Ok(Adaptive {
-        pages: pages_at_home,
-        threshold: number(raw, "migration.threshold"),
-        decay: raw.time("migration.decay"),
-        buffer: number(raw, "migration.buffer"),
-        interrupt: raw.time("migration.interrupt"),
-        line: raw.time("migration.line"),
-        huge: huge as u32,
-        spare,
-        remote_pages: pages(raw, "migration.remote_capacity", huge)?,
-        remote_latency: raw.time("migration.remote_latency"),
-        ways: ways(raw, pages_at_home / huge as u32)?,
-    })
-}
-
-/// Frames of a set, 0 if there are none, where host memory has so many.
-fn ways(raw: &RawConfig, frames: u32) -> Result<u32, ConfigError> {
-    let ways = raw.count_or_word("migration.ways");
-    let sets = raw.count_or_word("migration.sets");
-    let (key, of) = match (ways, sets) {
-        (None, None) => return Ok(0),
-        (Some(ways), None) => ("migration.ways", ways),
-        (None, Some(sets)) => ("migration.sets", sets),
-        (Some(_), Some(_)) => {
-            let message = "one follows from the other; give migration.ways all, or \
-                           migration.sets none";
-            let keys = ["migration.ways", "migration.sets"];
-            return Err(raw.impossible(&keys, message.to_owned()));
+impl MigrationChecker<'_> {
+    /// Host memory for the device's pages, in pages of 4 KiB, a multiple of `unit` of them.
+    fn budget(&self, unit: u32) -> Result<u32, ConfigError> {
+        if self.given.capacity > self.memory {
+            let message = "more than host memory has; give migration.capacity as much at most";
+            let keys = ["migration.capacity", "host.memory"];
+            return Err(self.raw.impossible(&keys, message));
         }
-    };
-    if raw.bytes("migration.remote_capacity").is_some() {
-        let message = "sets are of one node; give migration.remote_capacity none".to_owned();
-        return Err(raw.impossible(&[key, "migration.remote_capacity"], message));
+        self.pages("migration.capacity", self.given.capacity, unit)
     }
-    if !u64::from(frames).is_multiple_of(of) {
-        let message = match ways {
-            Some(of) => format!("{frames} frames are not sets of {of}; give a divisor, or all"),
-            None => format!("{frames} frames are not {of} sets; give a divisor, or none"),
+
+    fn pages(&self, key: &'static str, size: Bytes, unit: u32) -> Result<u32, ConfigError> {
+        let unit_bytes = u64::from(unit) * PAGE_BYTES;
+        if !size.0.is_multiple_of(unit_bytes) || size.0 / PAGE_BYTES > NUMBERED_MAX {
+            let message = format!("not a multiple of {unit_bytes} bytes up to 8TiB");
+            return Err(self.raw.impossible(&[key], message));
+        }
+        Ok((size.0 / PAGE_BYTES) as u32)
+    }
+
+    /// Pages that reclaim keeps free, a multiple of `unit`.
+    fn spare(&self, budget: u32, unit: u32) -> u32 {
+        self.given.spare.map_or(0, |share| {
+            let pages = share.ceil_of(u64::from(budget));
+            pages.next_multiple_of(u64::from(unit)) as u32
+        })
+    }
+
+    fn adaptive(&self) -> Result<Adaptive, ConfigError> {
+        let given = self.given;
+        let huge = match given.page {
+            PageSize::Small => 1,
+            PageSize::Huge => HUGE,
         };
-        return Err(raw.impossible(&["migration.capacity", key], message));
+        let pages = self.budget(huge)?;
+        let spare = self.spare(pages, huge);
+        if spare >= pages {
+            let message = "all of it would be kept free; give the capacity more pages";
+            let keys = ["migration.capacity", "migration.spare", "migration.page"];
+            return Err(self.raw.impossible(&keys, message));
+        }
+        let remote = given.remote_capacity.unwrap_or(Bytes(0));
+        Ok(Adaptive {
+            pages,
+            threshold: given.threshold,
+            decay: given.decay,
+            buffer: given.buffer,
+            interrupt: given.interrupt,
+            line: given.line,
+            huge,
+            spare,
+            remote_pages: self.pages("migration.remote_capacity", remote, huge)?,
+            remote_latency: given.remote_latency,
+            ways: self.ways(pages / huge)?,
+        })
     }
-    Ok(match ways {
-        Some(ways) => ways as u32,
-        None => (u64::from(frames) / of) as u32,
-    })
-}
 
-fn tpp(raw: &RawConfig) -> Result<Tpp, ConfigError> {
-    let pages = budget(raw, 1)?;
-    Ok(Tpp {
-        pages,
-        sampling: raw.read("migration.tpp_sampling"),
-        period: positive(raw, "migration.tpp_period")?,
-        batch: number(raw, "migration.tpp_batch"),
-        fault: raw.time("migration.tpp_fault"),
-        window: raw.time("migration.tpp_window"),
-        line: raw.time("migration.line"),
-        spare: spare(raw, pages, 1).min(pages - 1),
-        ways: ways(raw, pages)?,
-    })
-}
-
-fn astriflash(raw: &RawConfig) -> Result<AstriFlash, ConfigError> {
-    let pages = budget(raw, 1)?;
-    let ways = number(raw, "migration.astriflash_ways");
-    if !pages.is_multiple_of(ways) || !(pages / ways).is_power_of_two() {
-        let message = format!("not a power of two of sets of {ways} pages of {PAGE_BYTES} bytes");
-        let keys = ["migration.capacity", "migration.astriflash_ways"];
-        return Err(raw.impossible(&keys, message));
+    /// Frames of a set, 0 if there are none, where host memory has so many.
+    fn ways(&self, frames: u32) -> Result<u32, ConfigError> {
+        let raw = self.raw;
+        let (key, of) = match (self.given.ways, self.given.sets) {
+            (None, None) => return Ok(0),
+            (Some(ways), None) => ("migration.ways", ways),
+            (None, Some(sets)) => ("migration.sets", sets),
+            (Some(_), Some(_)) => {
+                let message = "one follows from the other; give migration.ways all, or \
+                               migration.sets none";
+                return Err(raw.impossible(&["migration.ways", "migration.sets"], message));
+            }
+        };
+        if self.given.remote_capacity.is_some() {
+            let message = "sets are of one node; give migration.remote_capacity none";
+            return Err(raw.impossible(&[key, "migration.remote_capacity"], message));
+        }
+        if !frames.is_multiple_of(of) {
+            let message = match self.given.ways {
+                Some(of) => format!("{frames} frames are not sets of {of}; give a divisor, or all"),
+                None => format!("{frames} frames are not {of} sets; give a divisor, or none"),
+            };
+            return Err(raw.impossible(&["migration.capacity", key], message));
+        }
+        Ok(self.given.ways.unwrap_or(frames / of))
     }
-    Ok(AstriFlash {
-        pages,
-        ways,
-        lookup: raw.time("migration.astriflash_lookup"),
-    })
+
+    fn tpp(&self) -> Result<Tpp, ConfigError> {
+        let (given, pages) = (self.given, self.budget(1)?);
+        Ok(Tpp {
+            pages,
+            sampling: given.tpp_sampling,
+            period: positive(self.raw, "migration.tpp_period", given.tpp_period)?,
+            batch: given.tpp_batch,
+            fault: given.tpp_fault,
+            window: given.tpp_window,
+            line: given.line,
+            spare: self.spare(pages, 1).min(pages - 1),
+            ways: self.ways(pages)?,
+        })
+    }
+
+    fn astriflash(&self) -> Result<AstriFlash, ConfigError> {
+        let (pages, ways) = (self.budget(1)?, self.given.astriflash_ways);
+        if !pages.is_multiple_of(ways) || !(pages / ways).is_power_of_two() {
+            let message =
+                format!("not a power of two of sets of {ways} pages of {PAGE_BYTES} bytes");
+            let keys = ["migration.capacity", "migration.astriflash_ways"];
+            return Err(self.raw.impossible(&keys, message));
+        }
+        Ok(AstriFlash {
+            pages,
+            ways,
+            lookup: self.given.astriflash_lookup,
+        })
+    }
 }

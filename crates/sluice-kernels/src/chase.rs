@@ -75,7 +75,7 @@ fn cycle(len: usize, seed: u64) -> Vec<u32> {
 
 fn chase(options: &KernelOptions) -> Chase {
     let bytes = options.bytes();
-    let chains = options.given.count("chains");
+    let chains = options.given.read::<u64>("chains");
     let lines = (bytes / LINE_BYTES / u64::from(options.threads)).max(chains);
     let mut arena = Arena::default();
     let place = arena.array(lines * u64::from(options.threads), LINE_BYTES);
@@ -173,7 +173,7 @@ impl Kernel for Chase {
         for (number, line) in (0_u64..).zip(&order) {
             rank[*line as usize] = number;
         }
-        let chains = self.options.given.count("chains");
+        let chains = self.options.given.read::<u64>("chains");
         for (thread, walk) in self.walks.iter().enumerate() {
             let due = (0..chains).map(|chain| {
                 let steps = (walk.done + chains - 1 - chain) / chains;

@@ -76,7 +76,7 @@ pub struct KernelOptions {
 impl KernelOptions {
     /// Its parameter `bytes`, divided by the scale.
     fn bytes(&self) -> u64 {
-        self.given.bytes("bytes").unwrap_or_default().0 / u64::from(self.scale)
+        self.given.read::<sluice_units::Bytes>("bytes").0 / u64::from(self.scale)
     }
 }
 

@@ -133,7 +133,7 @@ fn buckets(entries: u64) -> u64 {
 
 impl Redis {
     fn new(options: &KernelOptions) -> Redis {
-        let payload = options.given.count("value");
+        let payload = options.given.read::<u64>("value");
         let value_bytes = (payload + STRING).next_multiple_of(16);
         let each = ENTRY_BYTES + KEY_BYTES + OBJECT_BYTES + value_bytes + 16;
         let len = (options.bytes() / each).max(64);

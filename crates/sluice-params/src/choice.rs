@@ -72,6 +72,11 @@ pub trait Registered: Sized + 'static {
 
     /// The name of an entry.
     fn name(&self) -> &'static str;
+
+    /// The entry of a name.
+    fn named(name: &str) -> Option<&'static Self> {
+        Self::all().iter().find(|entry| entry.name() == name)
+    }
 }
 
 /// The names of a registry, for [`Kind::Choice`].

@@ -4,7 +4,6 @@ use crate::error::{ConfigError, nearest};
 use crate::kind::Value;
 use crate::param::Param;
 use crate::typed::Typed;
-use sluice_units::{Bytes, Ps, Ratio};
 
 /// A value for every parameter of a list. Contradictions are found by the constructor of the
 /// checked configuration alone.
@@ -112,44 +111,6 @@ impl RawConfig {
 
     fn index_of(&self, key: &str) -> Option<usize> {
         self.params.iter().position(|param| param.key == key)
-    }
-
-    /// The value of a key that takes a time.
-    pub fn time(&self, key: &'static str) -> Ps {
-        self.read(key)
-    }
-
-    /// The value of a key that takes a whole number.
-    pub fn count(&self, key: &'static str) -> u64 {
-        self.read(key)
-    }
-
-    /// The value of a key that takes a whole number or a word; `None` for the word.
-    pub fn count_or_word(&self, key: &'static str) -> Option<u64> {
-        self.read(key)
-    }
-
-    /// The value of a key that takes a size, in bytes; `None` for the word that stands for none.
-    pub fn bytes(&self, key: &'static str) -> Option<Bytes> {
-        self.read(key)
-    }
-
-    /// The value of a key that takes a share; `None` for the word that stands for none.
-    pub fn share(&self, key: &'static str) -> Option<Ratio> {
-        self.read(key)
-    }
-
-    /// The value of a key that takes one of some names.
-    pub fn choice(&self, key: &'static str) -> &'static str {
-        match self.value(key) {
-            Some(Value::Choice(_, name) | Value::Flag(_, name) | Value::Word(name)) => name,
-            other => unreachable!("{key} is a choice, not {other:?}"),
-        }
-    }
-
-    /// The value of a key that takes names in an order: the index of each.
-    pub fn order(&self, key: &'static str) -> [u8; 6] {
-        self.read(key)
     }
 }
 

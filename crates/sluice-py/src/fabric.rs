@@ -31,7 +31,7 @@ pub fn simulate(
     seed: u64,
 ) -> PyResult<String> {
     let described = sluice_config::describe_fabric(name);
-    let mut spec = described.map_err(|error| errors::device(py, &error))?.spec;
+    let mut spec = described.map_err(|error| errors::device(py, &error))?.given;
     for (key, value) in overrides.into_iter().flatten() {
         let key: String = key.extract()?;
         // Numbers may stand for themselves: 4 for "4".

@@ -16,26 +16,26 @@ mod victims;
 
 pub use sections::{KERNELS, parse_kernel};
 
-use long_delay::LongDelay;
+use long_delay::{LongDelay, LongDelayParams};
 use pages::Pages;
-use ring::Ring;
+use ring::{Ring, RingParams};
 use sluice_host::{
     Artifact, Before, HostConfig, HostStats, MissNumber, Program, RunLength, simulate_artifact,
 };
 use sluice_model::Device;
 use sluice_params::{ConfigError, Param, RawConfig, count, in_order};
 use sluice_units::{Lpn, Ps};
-use start::Start;
-use store_miss::StoreMiss;
+use start::{Start, StartParams};
+use store_miss::{StoreMiss, StoreMissParams};
 use victims::Victims;
 
 const GROUPS: &[&[Param]] = &[
-    ring::PARAMS,
-    store_miss::PARAMS,
-    victims::PARAMS,
-    long_delay::PARAMS,
-    start::PARAMS,
-    pages::PARAMS,
+    RingParams::PARAMS,
+    StoreMissParams::PARAMS,
+    Victims::PARAMS,
+    LongDelayParams::PARAMS,
+    StartParams::PARAMS,
+    Pages::PARAMS,
 ];
 
 static ALL: [Param; count(GROUPS)] = in_order(GROUPS);
@@ -155,7 +155,7 @@ impl Artifact for SkyByte {
     }
 
     fn counts_logged_stores(&self) -> bool {
-        self.pages.counts_logged_stores
+        self.pages.counts_logged_stores()
     }
 
     fn copies_pages_back(&self) -> bool {

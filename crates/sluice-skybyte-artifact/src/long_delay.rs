@@ -2,38 +2,37 @@
 //! when the switch back is done.
 
 use sluice_host::MigrationPolicy;
-use sluice_params::{ConfigError, Kind, Param, RawConfig};
+use sluice_params::{ConfigError, Kind, RawConfig};
 use sluice_units::Ps;
 
-pub(super) const PARAMS: &[Param] = &[
-    Param {
-        key: "l3.long_delay",
-        kind: Kind::Flag {
-            off: "drop",
-            on: "fill",
-        },
-        default: "drop",
-        meaning: "what the caches have of a line whose access is answered with a long delay. drop: \
-                  nothing, and the access asks again; fill: the line, before flash was read, as no \
-                  processor could",
-        source: "SkyByte section III-A: the message has no data, and the access is issued again. \
-                 In its artifact the line fills all caches when the message comes, and who asks \
-                 again finds it there (src/dram_ctrl.cc, src/memory.cc: receive_packet, done)",
-    },
-    Param {
-        key: "os.resume",
-        kind: Kind::Flag {
-            off: "ask",
-            on: "wait",
-        },
-        default: "ask",
-        meaning: "what a thread does first that has a core again after a long delay. ask: its \
-                  access goes to the device again, and ends in another switch if that still takes \
-                  long; wait: it keeps the core until its data is there",
-        source: "SkyByte section III-A: threads may switch again as soon as they are scheduled. \
-                 Its artifact fetches nothing before the data is there (src/frontend.cc)",
-    },
-];
+sluice_params::params! {
+    /// What follows a long delay.
+    pub(super) struct LongDelayParams {
+        long_delay: bool {
+            key: "l3.long_delay",
+            kind: Kind::Flag { off: "drop", on: "fill" },
+            default: "drop",
+            meaning: "what the caches have of a line whose access is answered with a long delay. \
+                      drop: nothing, and the access asks again; fill: the line, before flash was \
+                      read, as no processor could",
+            source: "SkyByte section III-A: the message has no data, and the access is issued \
+                     again. In its artifact the line fills all caches when the message comes, and \
+                     who asks again finds it there (src/dram_ctrl.cc, src/memory.cc: \
+                     receive_packet, done)",
+        }
+        resume: bool {
+            key: "os.resume",
+            kind: Kind::Flag { off: "ask", on: "wait" },
+            default: "ask",
+            meaning: "what a thread does first that has a core again after a long delay. ask: its \
+                      access goes to the device again, and ends in another switch if that still \
+                      takes long; wait: it keeps the core until its data is there",
+            source: "SkyByte section III-A: threads may switch again as soon as they are \
+                     scheduled. Its artifact fetches nothing before the data is there \
+                     (src/frontend.cc)",
+        }
+    }
+}
 
 /// What follows a long delay.
 #[derive(Clone, Debug)]
@@ -48,8 +47,8 @@ impl LongDelay {
     /// Lines that are there before flash was read need somebody who waits for it, and a place for
     /// what is stored: a page of AstriFlash's that is on its way takes no store.
     pub(super) fn new(raw: &RawConfig) -> Result<LongDelay, ConfigError> {
-        let fills: bool = raw.read("l3.long_delay");
-        let waits: bool = raw.read("os.resume");
+        let given = LongDelayParams::new(raw);
+        let (fills, waits) = (given.long_delay, given.resume);
         if fills && !waits {
             let keys = ["l3.long_delay", "os.resume"];
             let message = "an access that asks again would find its line at once, and nobody would \

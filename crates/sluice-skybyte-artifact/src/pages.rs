@@ -2,32 +2,31 @@
 //! to the device at once or at no cost.
 
 use sluice_model::Device;
-use sluice_params::{Declared, Kind, Param, RawConfig, choices};
+use sluice_params::{Kind, choices};
 use sluice_units::{Lpn, Ps};
 
-pub(super) const PARAMS: &[Param] = &[
-    Param {
-        key: "migration.demotion",
-        kind: Demotion::KIND,
-        default: "copy",
-        meaning: "adaptive, tpp: how a page that was written goes back to the device",
-        source: "SkyByte section III-C: it is copied. In its artifact (src/SkyByte-Sim/ftl.cc) the \
-                 designs without a write log program it at once, and those with one lose track of \
-                 it and pay nothing; its results have that",
-    },
-    Param {
-        key: "migration.counts",
-        kind: Kind::Flag {
-            off: "all",
-            on: "cache",
-        },
-        default: "all",
-        meaning: "adaptive: all: every access to a page in the device's cache counts; cache: not \
-                  the stores that the write log takes",
-        source: "SkyByte section III-C: accesses of pages in the cache. Its artifact does not look \
-                 at the cache for what goes to the log",
-    },
-];
+sluice_params::params! {
+    /// How pages get hot, and how they go back.
+    pub(super) struct Pages {
+        demotion: Demotion {
+            key: "migration.demotion",
+            default: "copy",
+            meaning: "adaptive, tpp: how a page that was written goes back to the device",
+            source: "SkyByte section III-C: it is copied. In its artifact (src/SkyByte-Sim/ftl.cc) \
+                     the designs without a write log program it at once, and those with one lose \
+                     track of it and pay nothing; its results have that",
+        }
+        counts: bool {
+            key: "migration.counts",
+            kind: Kind::Flag { off: "all", on: "cache" },
+            default: "all",
+            meaning: "adaptive: all: every access to a page in the device's cache counts; cache: \
+                      not the stores that the write log takes",
+            source: "SkyByte section III-C: accesses of pages in the cache. Its artifact does not \
+                     look at the cache for what goes to the log",
+        }
+    }
+}
 
 choices! {
     /// How a written page goes back to the device.
@@ -38,19 +37,9 @@ choices! {
     }
 }
 
-/// How pages get hot, and how they go back.
-#[derive(Clone, Debug)]
-pub(super) struct Pages {
-    demotion: Demotion,
-    pub(super) counts_logged_stores: bool,
-}
-
 impl Pages {
-    pub(super) fn new(raw: &RawConfig) -> Pages {
-        Pages {
-            demotion: raw.read("migration.demotion"),
-            counts_logged_stores: !raw.read::<bool>("migration.counts"),
-        }
+    pub(super) fn counts_logged_stores(&self) -> bool {
+        !self.counts
     }
 
     pub(super) fn are_copied_back(&self) -> bool {

@@ -1,24 +1,28 @@
 //! A store whose line no cache has is a write to memory, as if that one store wrote the whole line.
 
 use sluice_host::MissNumber;
-use sluice_params::{Kind, Param, RawConfig};
+use sluice_params::{Kind, RawConfig};
 
-pub(super) const PARAMS: &[Param] = &[Param {
-    key: "l3.store_miss",
-    kind: Kind::Flag {
-        off: "fetch",
-        on: "write",
-    },
-    default: "fetch",
-    meaning: "what a store does whose line no cache has. fetch: memory is read, and written when \
-              the line leaves (fetch on write); write: the line is written to memory at once, and \
-              not read, with all that is stored of it until it leaves the L1, as if one store \
-              wrote all of it. Programs that send lines to memory themselves fetch in any case",
-    source: "fetch on write is what processors do. In SkyByte's artifact such a store reaches the \
-             memory controller as a write, its line comes back as memory has it, and stores of the \
-             line that wait in the window meanwhile are part of it (src/dram_ctrl.cc, \
-             src/memory.cc); its counters have each line that is only stored written once",
-}];
+sluice_params::params! {
+    /// What a store does that misses.
+    pub(super) struct StoreMissParams {
+        store_miss: bool {
+            key: "l3.store_miss",
+            kind: Kind::Flag { off: "fetch", on: "write" },
+            default: "fetch",
+            meaning: "what a store does whose line no cache has. fetch: memory is read, and \
+                      written when the line leaves (fetch on write); write: the line is written to \
+                      memory at once, and not read, with all that is stored of it until it leaves \
+                      the L1, as if one store wrote all of it. Programs that send lines to memory \
+                      themselves fetch in any case",
+            source: "fetch on write is what processors do. In SkyByte's artifact such a store \
+                     reaches the memory controller as a write, its line comes back as memory has \
+                     it, and stores of the line that wait in the window meanwhile are part of it \
+                     (src/dram_ctrl.cc, src/memory.cc); its counters have each line that is only \
+                     stored written once",
+        }
+    }
+}
 
 /// Which of a core's misses write their lines, if stores that miss do.
 #[derive(Clone, Debug)]
@@ -31,7 +35,7 @@ pub(super) struct StoreMiss {
 impl StoreMiss {
     pub(super) fn new(raw: &RawConfig) -> StoreMiss {
         StoreMiss {
-            is_on: raw.read("l3.store_miss"),
+            is_on: StoreMissParams::new(raw).store_miss,
             writes: Vec::new(),
         }
     }

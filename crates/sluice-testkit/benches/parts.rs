@@ -82,7 +82,7 @@ fn cxl(count: u64) {
         dpid: 0,
         data: [0; 64],
     });
-    for mode in FlitMode::ALL {
+    for &mode in FlitMode::ALL {
         show(&format!("a flit {} of data", mode.name()), || {
             let mut packer = Packer::new(mode, Direction::S2m, 16);
             let mut unpacker = Unpacker::new(mode, Direction::S2m);

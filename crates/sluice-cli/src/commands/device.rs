@@ -37,7 +37,7 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
         DeviceCommand::List { json } => list(*json)?,
         DeviceCommand::Show { device, json } => show(device, *json)?,
         DeviceCommand::Check { device } => {
-            let config = DeviceConfig::new(&sluice_config::describe(device)?.config)?;
+            let config = DeviceConfig::new(&sluice_config::describe(device)?.given)?;
             let what = match config.memory {
                 Some(_) => "of memory".to_owned(),
                 None => format!("behind {}", config.cache.capacity()),
@@ -79,7 +79,7 @@ fn list(as_json: bool) -> Result<(), Error> {
 
 fn show(device: &str, as_json: bool) -> Result<(), Error> {
     let described = sluice_config::describe(device)?;
-    let config = DeviceConfig::new(&described.config)?;
+    let config = DeviceConfig::new(&described.given)?;
     let values = config.raw().to_pairs();
     show_values(
         &values,

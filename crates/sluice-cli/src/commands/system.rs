@@ -50,13 +50,13 @@ pub fn run(command: &SystemCommand) -> Result<ExitCode, Error> {
             json,
         } => {
             let described = describe_system(system)?;
-            let system = described.system.scaled(*scale)?;
+            let system = described.given.scaled(*scale)?;
             system.check(ANY_SEED)?;
             let source = |key: &str| described.source_of(key);
             show_values(&system.to_pairs(), System::params(), source, *json)?;
         }
         SystemCommand::Check { system, scale } => {
-            let checked = describe_system(system)?.system.scaled(*scale)?;
+            let checked = describe_system(system)?.given.scaled(*scale)?;
             let CheckedSystem { device, host, .. } = checked.check(ANY_SEED)?;
             outln!(
                 "{system}: well, {} cores, {} threads, a device of {}",

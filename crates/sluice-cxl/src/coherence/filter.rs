@@ -265,9 +265,10 @@ fn run_of(idle: u16, at: u32, line: u64, blocks: Blocks) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::victim::{VICTIMS, victim};
+    use super::super::victim::VICTIMS;
     use super::*;
     use proptest::prelude::*;
+    use sluice_params::Registered;
 
     const ENTRIES: u32 = 9;
     const LINES: u64 = 24;
@@ -390,7 +391,7 @@ mod tests {
             aligned in any::<bool>(),
             steps in prop::collection::vec((0..LINES, 0u8..4), 1..200),
         ) {
-            follow(VICTIMS[policy], Blocks { lines_max, aligned }, steps)?;
+            follow(&VICTIMS[policy], Blocks { lines_max, aligned }, steps)?;
         }
 
         /// Lines that are all adjacent, from the first one on, and mostly idle: runs join and
@@ -401,16 +402,19 @@ mod tests {
             steps in prop::collection::vec((0..u64::from(ENTRIES), 0u8..4), 1..300),
         ) {
             let blocks = Blocks { lines_max: BLOCK_LINES_MAX, aligned };
-            follow(victim("block").expect("it is there"), blocks, steps)?;
+            follow(Victim::named("block").expect("it is there"), blocks, steps)?;
         }
     }
 
     #[test]
     fn a_policy_is_found_by_its_name_and_no_other() {
         for policy in VICTIMS {
-            assert_eq!(victim(policy.name).map(|it| it.name), Some(policy.name));
+            assert_eq!(
+                Victim::named(policy.name).map(|it| it.name),
+                Some(policy.name)
+            );
         }
-        assert!(victim("belady").is_none());
+        assert!(Victim::named("belady").is_none());
     }
 
     #[test]
@@ -419,7 +423,7 @@ mod tests {
             lines_max: 1,
             aligned: true,
         };
-        let mut filter = Filter::new(2, 1000, VICTIMS[0], blocks, LINES);
+        let mut filter = Filter::new(2, 1000, &VICTIMS[0], blocks, LINES);
         let (one, other) = (filter.insert(1).unwrap(), filter.insert(2).unwrap());
         filter.add_owner(one, 999);
         filter.add_owner(other, 64);

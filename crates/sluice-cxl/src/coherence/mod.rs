@@ -32,5 +32,5 @@ pub use dcoh::{Dcoh, DcohAction, DcohSetup, TRACKERS_MAX};
 pub use filter::{BLOCK_LINES_MAX, Blocks};
 pub use message::{M2s, Message, S2m, Snoop, State, ToDevice, ToHost, Want};
 pub use monitor::{Incoherence, Monitor};
-pub use replacement::{REPLACEMENTS, Replacement};
-pub use victim::{Facts, Needs, Rank, VICTIMS, Victim, victim};
+pub use replacement::Replacement;
+pub use victim::{Facts, Needs, Rank, VICTIMS, Victim};

@@ -1,19 +1,16 @@
 //! Which line of a host's cache leaves.
 
 use sluice_lists::Lists;
+use sluice_params::choices;
 
-/// Replacement in a host's cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Replacement {
-    /// The line whose last use is longest ago.
-    Lru,
-    /// The line that came in first.
-    Fifo,
+choices! {
+    /// Replacement in a host's cache.
+    #[derive(Hash)]
+    pub enum Replacement {
+        Lru = "lru": "the line whose last use is longest ago",
+        Fifo = "fifo": "the line that came in first",
+    }
 }
-
-/// Every replacement, by its name.
-pub static REPLACEMENTS: &[(&str, Replacement)] =
-    &[("lru", Replacement::Lru), ("fifo", Replacement::Fifo)];
 
 /// The places of each set: those never used or empty, and the others in order.
 #[derive(Clone)]

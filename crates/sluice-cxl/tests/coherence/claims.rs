@@ -1,7 +1,8 @@
 //! What follows from the set-up of ESF's sections V-B and V-C, one access after the other.
 
 use sluice_cxl::coherence::serial::Serial;
-use sluice_cxl::coherence::{Blocks, CacheSetup, DcohSetup, Replacement, victim};
+use sluice_cxl::coherence::{Blocks, CacheSetup, DcohSetup, Replacement, Victim};
+use sluice_params::Registered;
 use sluice_units::Rng;
 
 /// Section V-B: accesses to four endpoints, 4,000 each.
@@ -36,7 +37,7 @@ fn skewed(policy: &str, footprint: u64, filters: u32, warm_up: u64, accesses: u6
         trackers: 1,
         requests_max: 1,
         lines: footprint,
-        victim: victim(policy).unwrap(),
+        victim: Victim::named(policy).unwrap(),
         blocks: Blocks {
             lines_max: 1,
             aligned: true,
@@ -167,7 +168,7 @@ fn a_line_that_was_given_up_costs_no_snoop() {
             trackers: 1,
             requests_max: 2,
             lines: 16,
-            victim: victim("fifo").unwrap(),
+            victim: Victim::named("fifo").unwrap(),
             blocks: Blocks {
                 lines_max: 1,
                 aligned: true,

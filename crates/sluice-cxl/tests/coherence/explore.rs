@@ -3,8 +3,9 @@
 use sluice_cxl::Channel;
 use sluice_cxl::coherence::{
     Access, Blocks, Cache, CacheOut, CacheSetup, Dcoh, DcohAction, DcohSetup, M2s, Message,
-    Replacement, S2m, State, ToHost, victim,
+    Replacement, S2m, State, ToHost, Victim,
 };
+use sluice_params::Registered;
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
 use std::hash::{Hash, Hasher};
@@ -109,7 +110,7 @@ impl World {
             trackers: case.trackers,
             requests_max: 8,
             lines: LINES,
-            victim: victim("fifo").unwrap(),
+            victim: Victim::named("fifo").unwrap(),
             blocks: Blocks {
                 lines_max: 1,
                 aligned: true,

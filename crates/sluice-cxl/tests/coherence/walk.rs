@@ -75,7 +75,7 @@ impl World {
             trackers: case.trackers,
             requests_max: (case.hosts * ACCESSES) as usize + 1,
             lines: LINES,
-            victim: VICTIMS[case.policy],
+            victim: &VICTIMS[case.policy],
             blocks: case.blocks,
         };
         World {

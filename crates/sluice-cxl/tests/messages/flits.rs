@@ -11,7 +11,7 @@ use std::error::Error;
 /// Messages of one direction in some order.
 fn traffic(most: usize) -> impl Strategy<Value = (FlitMode, Direction, Vec<Message>)> {
     let directions = select(vec![Direction::M2s, Direction::S2m]);
-    (select(&FlitMode::ALL[..]), directions).prop_flat_map(move |(mode, direction)| {
+    (select(FlitMode::ALL), directions).prop_flat_map(move |(mode, direction)| {
         let layout = mode.layout();
         let fits =
             |channel: &Channel| channel.direction() == direction && carried(*channel, layout);
@@ -197,7 +197,7 @@ proptest! {
     /// Random slots, most of them with codes that mean something.
     #[test]
     fn random_flits_never_panic(
-        mode in select(&FlitMode::ALL[..]),
+        mode in select(FlitMode::ALL),
         direction in select(vec![Direction::M2s, Direction::S2m]),
         noise in prop::collection::vec((any::<[u128; MAX_SLOTS]>(), 0_u32..128), 1..6),
     ) {

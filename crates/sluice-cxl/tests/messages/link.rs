@@ -111,7 +111,7 @@ fn links_that_are_none_are_refused() {
 /// that follow.
 #[test]
 fn a_message_alone_takes_whole_flits() {
-    for mode in FlitMode::ALL {
+    for &mode in FlitMode::ALL {
         for channel in Channel::ALL {
             let expected = match (mode, channel) {
                 (FlitMode::B68, Channel::BiRsp | Channel::BiSnp) => 0,
@@ -166,7 +166,7 @@ fn streams_in_256_byte_flits_have_closed_forms() {
 /// slot, a write with five, so that one of each take six of a flit's slots.
 #[test]
 fn a_mix_fills_the_slots_of_requests() {
-    for mode in FlitMode::ALL {
+    for &mode in FlitMode::ALL {
         let down = stream(mode, &[Channel::Req, Channel::RwD], 1200);
         let slots = down.flits * mode.slots() as u64;
         assert!(
@@ -210,7 +210,7 @@ fn busier(mode: FlitMode, reads: usize, writes: usize) -> f64 {
 #[test]
 fn the_page_tells_what_a_mix_gains() {
     let page = include_str!("../../../../docs/cxl-mem.md");
-    for mode in FlitMode::ALL {
+    for &mode in FlitMode::ALL {
         let [reads, writes, even] = [(1, 0), (0, 1), (1, 1)].map(|(r, w)| busier(mode, r, w));
         let gain = reads / even;
         let row = format!(
@@ -231,7 +231,7 @@ fn the_page_tells_what_messages_take() {
             bytes => bytes.to_string(),
         };
         let mut row = format!("| {channel} |");
-        for mode in FlitMode::ALL {
+        for &mode in FlitMode::ALL {
             let [alone, shared] = [Packing::Alone, Packing::Shared].map(|how| cell(mode, how));
             row += &format!(" {alone}, {shared} |");
         }

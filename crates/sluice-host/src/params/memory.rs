@@ -1,9 +1,9 @@
 //! Parameters: host memory, and the link to the device.
 
-use super::TIME;
 use crate::config::Start;
 use sluice_model::dram::{FIELDS, Standard};
-use sluice_params::{Declared, Kind, Param, choices};
+use sluice_params::{Declared, Kind, choices};
+use sluice_units::{Bytes, Ps};
 
 choices! {
     /// Where a program's own memory is.
@@ -13,112 +13,108 @@ choices! {
     }
 }
 
-pub(super) const PARAMS: &[Param] = &[
-    Param {
-        key: "host.memory",
-        kind: Kind::Size,
-        default: "64GiB",
-        meaning: "bytes of host memory: the most that migration.capacity can be, and a program \
-                  that is in host memory as a whole",
-        source: "SkyByte section VI-A: servers have 64 GB or more",
-    },
-    Param {
-        key: "host.start",
-        kind: Start::KIND,
-        default: "empty",
-        meaning: "what host memory for pages and the device's cache hold at the start",
-        source: "SkyByte section VI-A: host memory, cache and log are warm when measuring begins",
-    },
-    Param {
-        key: "host.dram",
-        kind: Kind::Or("fixed", &<&Standard>::KIND),
-        default: "ddr5-4800-36-38-38",
-        meaning: "fixed: an access of host memory takes host.dram_latency; otherwise its time \
-                  comes from banks, rows and refresh of a standard",
-        source: "SkyByte Table II: DDR5 4800 MHz, 36-38-38",
-    },
-    Param {
-        key: "host.dram_latency",
-        kind: TIME,
-        default: "46ns",
-        meaning: "time of an access of host memory, with host.dram = fixed",
-        source: "SkyByte's artifact: 46 ns in every design but DRAM-Only; Figure 17 shows it",
-    },
-    Param {
-        key: "host.dram_channels",
-        kind: Kind::Count { min: 1, max: 64 },
-        default: "16",
-        meaning: "channels as the standard has them, a power of two: DDR5 has two on a module",
-        source: "SkyByte Table II: 8 channels, each taken as both of a module",
-    },
-    Param {
-        key: "host.dram_ranks",
-        kind: Kind::Count { min: 1, max: 8 },
-        default: "1",
-        meaning: "ranks on each channel, a power of two",
-        source: "assumed: not stated",
-    },
-    Param {
-        key: "host.dram_mapping",
-        kind: Kind::Order(&FIELDS),
-        default: "RoRaBaCoBgCh",
-        meaning: "fields of an address, most significant first, as dram.mapping",
-        source: "assumed: neighbouring lines on different channels, as controllers do",
-    },
-    Param {
-        key: "host.dram_hash",
-        kind: Kind::Flag {
-            off: "none",
-            on: "row",
-        },
-        default: "none",
-        meaning: "row: the numbers of channel, rank, bank group and bank are exclusively ored with \
-                  the low bits of the row",
-        source: "assumed: none. Zhang, Zhu and Zhang, MICRO 2000; MacSim's controller does it",
-    },
-    Param {
-        key: "host.dram_rows",
-        kind: Kind::Flag {
-            off: "open",
-            on: "closed",
-        },
-        default: "open",
-        meaning: "open: a row stays open until another is needed; closed: it is closed after \
-                  each access",
-        source: "assumed: not stated",
-    },
-    Param {
-        key: "host.dram_overhead",
-        kind: TIME,
-        default: "0ps",
-        meaning: "time that controller and on-chip network add to an access of host memory",
-        source: "assumed: none. SkyByte's 46 ns are 36 + 38 + 38 cycles of its Table II, an access \
-                 that closes a row: without a controller's time",
-    },
-    Param {
-        key: "host.dram_write_buffer",
-        kind: Kind::Count { min: 0, max: 1_024 },
-        default: "0",
-        meaning: "writes that the controller holds back, to write them in a row when there are so \
-                  many; 0: none, a write goes when it comes",
-        source: "assumed: the simplest controller",
-    },
-    Param {
-        key: "host.local",
-        kind: Local::KIND,
-        default: "host",
-        meaning: "where a program's own memory is that it does not place on the device (viper's \
-                  index)",
-        source: "Viper (VLDB 2021) keeps its index in DRAM",
-    },
-    Param {
-        key: "link.bandwidth",
-        kind: Kind::Count {
-            min: 1,
-            max: 64_000_000,
-        },
-        default: "16000",
-        meaning: "MB/s (10^6 bytes) of the link to the device, each way",
-        source: "SkyByte Table II: 16 GB/s",
-    },
-];
+sluice_params::params! {
+    /// Host memory.
+    pub(crate) struct MemoryParams {
+        memory: Bytes {
+            key: "host.memory",
+            default: "64GiB",
+            meaning: "bytes of host memory: the most that migration.capacity can be, and a program \
+                      that is in host memory as a whole",
+            source: "SkyByte section VI-A: servers have 64 GB or more",
+        }
+        start: Start {
+            key: "host.start",
+            default: "empty",
+            meaning: "what host memory for pages and the device's cache hold at the start",
+            source: "SkyByte section VI-A: host memory, cache and log are warm when measuring \
+                     begins",
+        }
+        dram: Option<&'static Standard> {
+            key: "host.dram",
+            kind: Kind::Or("fixed", &<&Standard>::KIND),
+            default: "ddr5-4800-36-38-38",
+            meaning: "fixed: an access of host memory takes host.dram_latency; otherwise its time \
+                      comes from banks, rows and refresh of a standard",
+            source: "SkyByte Table II: DDR5 4800 MHz, 36-38-38",
+        }
+        dram_latency: Ps {
+            key: "host.dram_latency",
+            default: "46ns",
+            meaning: "time of an access of host memory, with host.dram = fixed",
+            source: "SkyByte's artifact: 46 ns in every design but DRAM-Only; Figure 17 shows it",
+        }
+        dram_channels: u64 {
+            key: "host.dram_channels",
+            kind: Kind::Count { min: 1, max: 64 },
+            default: "16",
+            meaning: "channels as the standard has them, a power of two: DDR5 has two on a module",
+            source: "SkyByte Table II: 8 channels, each taken as both of a module",
+        }
+        dram_ranks: u64 {
+            key: "host.dram_ranks",
+            kind: Kind::Count { min: 1, max: 8 },
+            default: "1",
+            meaning: "ranks on each channel, a power of two",
+            source: "assumed: not stated",
+        }
+        dram_mapping: [u8; 6] {
+            key: "host.dram_mapping",
+            kind: Kind::Order(&FIELDS),
+            default: "RoRaBaCoBgCh",
+            meaning: "fields of an address, most significant first, as dram.mapping",
+            source: "assumed: neighbouring lines on different channels, as controllers do",
+        }
+        dram_hash: bool {
+            key: "host.dram_hash",
+            kind: Kind::Flag { off: "none", on: "row" },
+            default: "none",
+            meaning: "row: the numbers of channel, rank, bank group and bank are exclusively ored \
+                      with the low bits of the row",
+            source: "assumed: none. Zhang, Zhu and Zhang, MICRO 2000; MacSim's controller does it",
+        }
+        dram_rows: bool {
+            key: "host.dram_rows",
+            kind: Kind::Flag { off: "open", on: "closed" },
+            default: "open",
+            meaning: "open: a row stays open until another is needed; closed: it is closed after \
+                      each access",
+            source: "assumed: not stated",
+        }
+        dram_overhead: Ps {
+            key: "host.dram_overhead",
+            default: "0ps",
+            meaning: "time that controller and on-chip network add to an access of host memory",
+            source: "assumed: none. SkyByte's 46 ns are 36 + 38 + 38 cycles of its Table II, an \
+                     access that closes a row: without a controller's time",
+        }
+        dram_write_buffer: u32 {
+            key: "host.dram_write_buffer",
+            kind: Kind::Count { min: 0, max: 1_024 },
+            default: "0",
+            meaning: "writes that the controller holds back, to write them in a row when there are \
+                      so many; 0: none, a write goes when it comes",
+            source: "assumed: the simplest controller",
+        }
+        local: Local {
+            key: "host.local",
+            default: "host",
+            meaning: "where a program's own memory is that it does not place on the device \
+                      (viper's index)",
+            source: "Viper (VLDB 2021) keeps its index in DRAM",
+        }
+    }
+}
+
+sluice_params::params! {
+    /// The link to the device.
+    pub(crate) struct LinkParams {
+        bandwidth: u64 {
+            key: "link.bandwidth",
+            kind: Kind::Count { min: 1, max: 64_000_000 },
+            default: "16000",
+            meaning: "MB/s (10^6 bytes) of the link to the device, each way",
+            source: "SkyByte Table II: 16 GB/s",
+        }
+    }
+}

@@ -5,19 +5,25 @@ mod memory;
 mod migration;
 mod os;
 
-pub(crate) use cpu::Inclusion;
-pub(crate) use memory::Local;
-pub(crate) use migration::PageSize;
+pub(crate) use cpu::{CpuParams, Inclusion, L1Params, L2Params, L3Params, TlbParams};
+pub(crate) use memory::{LinkParams, Local, MemoryParams};
+pub(crate) use migration::{MigrationParams, PageSize};
+pub(crate) use os::OsParams;
 
-use sluice_params::{Kind, Param, count, in_order};
-use sluice_units::Ps;
-
-const TIME: Kind = Kind::Time {
-    max: Ps::from_ms(10_000),
-};
+use sluice_params::{Param, count, in_order};
 
 /// The tables, in the order in which they are shown.
-const GROUPS: &[&[Param]] = &[cpu::PARAMS, memory::PARAMS, os::PARAMS, migration::PARAMS];
+const GROUPS: &[&[Param]] = &[
+    CpuParams::PARAMS,
+    L1Params::PARAMS,
+    L2Params::PARAMS,
+    L3Params::PARAMS,
+    TlbParams::PARAMS,
+    MemoryParams::PARAMS,
+    LinkParams::PARAMS,
+    OsParams::PARAMS,
+    MigrationParams::PARAMS,
+];
 
 static ALL: [Param; count(GROUPS)] = in_order(GROUPS);
 

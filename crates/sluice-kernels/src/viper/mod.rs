@@ -154,7 +154,7 @@ fn make(options: &KernelOptions) -> Box<dyn Kernel> {
 }
 
 fn viper(options: &KernelOptions) -> Viper {
-    let count = |key| options.given.count(key);
+    let count = |key| options.given.read::<u64>(key);
     let scaled = |key| (count(key) / u64::from(options.scale)).max(1);
     let (records, ops) = (scaled("records"), scaled("ops"));
     let threads = u64::from(options.threads);

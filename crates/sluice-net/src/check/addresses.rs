@@ -6,6 +6,7 @@ use super::nodes::Nodes;
 use super::wiring::valid;
 use crate::error::FabricError;
 use crate::ids::RequesterId;
+use crate::params::MapParams;
 use crate::requester::{AddressMap, RequesterSettings};
 use crate::spec::{FabricSpec, RangeSpec};
 use sluice_cxl::{GRANULARITIES, HomeAgent, WAYS, Window};
@@ -24,7 +25,7 @@ pub(super) fn map(
         requesters,
         devices: &devices,
         reach,
-        granularity: spec.raw.bytes("map.granularity").map_or(0, |bytes| bytes.0),
+        granularity: MapParams::new(&spec.raw).granularity.0,
     };
     let (mut homes, mut home_of, mut mapped_bytes) = (Vec::new(), Vec::new(), Vec::new());
     let hosts = &requesters.names;
@@ -128,7 +129,7 @@ impl Mapper<'_> {
 
     /// Ranges over a set of devices, each over as many neighbours of one size as can be.
     fn one_after_the_other(&self, set: &[u16]) -> Vec<Window> {
-        let ways_max = self.spec.raw.count("map.ways");
+        let ways_max = MapParams::new(&self.spec.raw).ways;
         let (mut windows, mut base, mut rest) = (Vec::new(), 0, set);
         while let [first, ..] = rest {
             let size = |device: &u16| self.devices.sizes[usize::from(*device)];

@@ -7,11 +7,12 @@ mod hierarchy;
 mod nodes;
 mod wiring;
 
-use super::coherence::{FilterInfo, NO_FILTER};
+use super::coherence::NO_FILTER;
 use super::config::FabricConfig;
 use super::error::FabricError;
 use super::ids::{EndpointId, NodeId, RequesterId};
 use super::packet::Sizes;
+use super::params::{CoherenceParams, PacketParams, RoutingParams};
 use super::routing::{RoutingTable, Unreachable};
 use super::spec::FabricSpec;
 use sluice_cxl::FlitMode;
@@ -46,7 +47,7 @@ impl FabricConfig {
             sizes: sizes(raw)?,
             coherence: coherence::coherence(raw),
             is_checked: cfg!(debug_assertions),
-            routing: raw.read("routing.policy"),
+            routing: RoutingParams::new(raw).policy,
             seed,
             switches: wiring.switches,
             is_bus: wiring.is_bus,
@@ -62,25 +63,19 @@ impl FabricConfig {
 
 /// Bytes of packets: as given, or of flits.
 fn sizes(raw: &RawConfig) -> Result<Sizes, ConfigError> {
-    let count = |key| raw.count(key) as u32;
-    let given = Sizes::new(
-        count("packet.payload"),
-        count("packet.header"),
-        count("packet.data_header"),
-    );
-    let name = raw.choice("packet.flits");
-    let Some(mode) = FlitMode::ALL.into_iter().find(|mode| mode.name() == name) else {
-        return Ok(given);
+    let given = PacketParams::new(raw);
+    let Some(mode) = given.flits else {
+        return Ok(Sizes::new(given.payload, given.header, given.data_header));
     };
-    if given.payload_bytes() != LINE_BYTES as u32 {
+    if u64::from(given.payload) != LINE_BYTES {
         let message = "a message of CXL.mem carries a line of 64 bytes; give packet.payload = 64";
         let keys = ["packet.flits", "packet.payload"];
-        return Err(raw.impossible(&keys, message.to_owned()));
+        return Err(raw.impossible(&keys, message));
     }
-    if mode == FlitMode::B68 && raw.read::<&FilterInfo>("coherence.filter").name != NO_FILTER {
+    if mode == FlitMode::B68 && CoherenceParams::new(raw).filter.name != NO_FILTER {
         let message = "68-byte flits carry no back-invalidation; choose longer ones";
         let keys = ["packet.flits", "coherence.filter"];
-        return Err(raw.impossible(&keys, message.to_owned()));
+        return Err(raw.impossible(&keys, message));
     }
     Ok(Sizes::of_flits(mode))
 }

@@ -3,6 +3,7 @@
 use super::coherence;
 use crate::endpoint::{EndpointSettings, EndpointType, MemorySettings};
 use crate::error::FabricError;
+use crate::params::{EndpointParams, RequesterParams, SwitchParams};
 use crate::requester::RequesterSettings;
 use crate::spec::{FabricSpec, Group, with};
 use sluice_model::dram::DramLayout;
@@ -56,76 +57,78 @@ pub(super) fn expand<T: Clone>(
     Ok(nodes)
 }
 
-fn count(raw: &RawConfig, table: &str) -> u64 {
-    raw.count(match table {
-        "requester" => "requester.count",
-        "endpoint" => "endpoint.count",
-        _ => "switch.count",
-    })
+fn count(raw: &RawConfig, table: &str) -> u32 {
+    match table {
+        "requester" => RequesterParams::new(raw).count,
+        "endpoint" => EndpointParams::new(raw).count,
+        _ => SwitchParams::new(raw).count,
+    }
 }
 
 pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, FabricError> {
     expand(&spec.raw, "requester", "r", &spec.requesters, |raw, _| {
-        let share = |key| raw.share(key).unwrap_or(Ratio::ZERO);
+        let given = RequesterParams::new(raw);
         Ok(RequesterSettings {
-            depth: raw.count("requester.depth") as u32,
-            interval: raw.time("requester.interval"),
-            process: raw.time("requester.process"),
-            cache_access: raw.time("requester.cache_access"),
-            pattern: raw.read("requester.pattern"),
-            footprint: raw.bytes("requester.footprint").map(|bytes| bytes.0),
-            reads: share("requester.reads"),
+            depth: given.depth,
+            interval: given.interval,
+            process: given.process,
+            cache_access: given.cache_access,
+            pattern: given.pattern,
+            footprint: given.footprint.map(|bytes| bytes.0),
+            reads: given.reads.unwrap_or(Ratio::ZERO),
             cache: coherence::cache(raw)?,
-            hot_requests: share("requester.hot_requests"),
-            hot_lines: share("requester.hot_lines"),
+            hot_requests: given.hot_requests,
+            hot_lines: given.hot_lines,
         })
     })
 }
 
 pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, FabricError> {
     expand(&spec.raw, "endpoint", "m", &spec.endpoints, |raw, group| {
-        let given = raw.bytes("endpoint.capacity").map_or(0, |bytes| bytes.0);
-        let (memory, capacity) = match raw.read("endpoint.type") {
+        let given = EndpointParams::new(raw);
+        let bytes = given.capacity.0;
+        let (memory, capacity) = match given.kind {
             EndpointType::Fixed => {
                 let memory = MemorySettings::Fixed {
-                    read: raw.time("endpoint.read"),
-                    write: raw.time("endpoint.write"),
+                    read: given.read,
+                    write: given.write,
                 };
-                (memory, given)
+                (memory, bytes)
             }
             EndpointType::Dram => {
-                let layout = dram(raw)?;
-                (MemorySettings::Dram(layout), given.min(layout.capacity()))
+                let layout = dram(raw, &given)?;
+                (MemorySettings::Dram(layout), bytes.min(layout.capacity()))
             }
             EndpointType::Device => {
                 let device = group.device.clone().ok_or_else(|| {
-                    let message = "which device? give the group device = \"NAME\"".to_owned();
+                    let message = "which device? give the group device = \"NAME\"";
                     raw.impossible(&["endpoint.type"], message)
                 })?;
                 let capacity = device.capacity().0;
                 (MemorySettings::Device(Box::new(device)), capacity)
             }
-            EndpointType::External => (MemorySettings::External(group.library.clone()), given),
+            EndpointType::External => (MemorySettings::External(group.library.clone()), bytes),
         };
-        let logical_devices = raw.count("endpoint.logical_devices");
-        if !capacity.is_multiple_of(logical_devices * LINE_BYTES) {
+        if !capacity.is_multiple_of(u64::from(given.logical_devices) * LINE_BYTES) {
             let keys = ["endpoint.capacity", "endpoint.logical_devices"];
             let message = "logical devices have the same number of lines of 64 bytes each";
-            return Err(raw.impossible(&keys, message.to_owned()));
+            return Err(raw.impossible(&keys, message));
         }
         Ok(EndpointSettings {
             capacity,
-            controller: raw.time("endpoint.controller"),
-            bandwidth: raw.count_or_word("endpoint.bandwidth"),
-            logical_devices: logical_devices as u32,
+            controller: given.controller,
+            bandwidth: given.bandwidth,
+            logical_devices: given.logical_devices,
             memory,
         })
     })
 }
 
-fn dram(raw: &RawConfig) -> Result<DramLayout, ConfigError> {
-    for key in ["endpoint.dram_channels", "endpoint.dram_ranks"] {
-        let value = raw.count(key);
+fn dram(raw: &RawConfig, given: &EndpointParams) -> Result<DramLayout, ConfigError> {
+    for (key, value) in [
+        ("endpoint.dram_channels", given.dram_channels),
+        ("endpoint.dram_ranks", given.dram_ranks),
+    ] {
         if !value.is_power_of_two() {
             let next = value.next_power_of_two();
             let message = format!("not a power of two; {next} is the next");
@@ -133,11 +136,11 @@ fn dram(raw: &RawConfig) -> Result<DramLayout, ConfigError> {
         }
     }
     Ok(DramLayout {
-        standard: raw.read("endpoint.dram"),
-        channels: raw.count("endpoint.dram_channels"),
-        ranks: raw.count("endpoint.dram_ranks"),
-        mapping: raw.order("endpoint.dram_mapping"),
+        standard: given.dram,
+        channels: given.dram_channels,
+        ranks: given.dram_ranks,
+        mapping: given.dram_mapping,
         hashes_banks: false,
-        closes_rows: raw.read("endpoint.dram_rows"),
+        closes_rows: given.dram_rows,
     })
 }

@@ -5,10 +5,11 @@ use crate::endpoint::EndpointSettings;
 use crate::error::FabricError;
 use crate::graph::{Graph, HalfDuplex, Link, LinkSettings};
 use crate::ids::{NodeId, SwitchId};
+use crate::params::{LinkParams, SwitchParams, TopologyParams};
 use crate::requester::RequesterSettings;
 use crate::routing::RoutingTable;
 use crate::spec::{FabricSpec, LinkSpec, with};
-use crate::topology::{Shape, TOPOLOGIES};
+use crate::topology::{Shape, TopologyInfo};
 use sluice_params::RawConfig;
 use sluice_units::{Ps, Table};
 
@@ -47,11 +48,12 @@ pub(super) fn wire(
         ports,
         alike: settings(raw),
     };
-    let mut wiring = match raw.choice("topology.kind") {
-        "list" => wirer.listed(graph)?,
-        kind => wirer.built(kind, graph)?,
+    let given = TopologyParams::new(raw);
+    let mut wiring = match given.kind {
+        None => wirer.listed(graph)?,
+        Some(topology) => wirer.built(topology, &given, graph)?,
     };
-    wiring.graph.check(raw.count("switch.ports") as u32)?;
+    wiring.graph.check(SwitchParams::new(raw).ports)?;
     Ok(wiring)
 }
 
@@ -67,23 +69,25 @@ struct Wirer<'a> {
 }
 
 impl Wirer<'_> {
-    fn built(&self, kind: &'static str, mut graph: Graph) -> Result<Wiring, FabricError> {
-        let raw = &self.spec.raw;
+    fn built(
+        &self,
+        topology: &TopologyInfo,
+        given: &TopologyParams,
+        mut graph: Graph,
+    ) -> Result<Wiring, FabricError> {
+        let kind = topology.name;
         if !self.spec.switches.is_empty() {
             let message = "it makes its own; for [[switches]] give topology.kind = \"list\"";
             let message = message.to_owned();
             return Err(FabricError::Topology { kind, message });
         }
-        let count = |key| raw.count(key) as u32;
-        let topology = TOPOLOGIES.iter().find(|topology| topology.name == kind);
-        let topology = topology.expect("a choice comes from its registry");
         let skeleton = (topology.build)(&Shape {
             requesters: graph.requesters,
             endpoints: graph.endpoints,
-            per_switch: count("topology.per_switch"),
-            alternates: raw.read("topology.placement"),
-            spines: count("topology.spines"),
-            arity: count("topology.arity"),
+            per_switch: given.per_switch,
+            alternates: given.placement,
+            spines: given.spines,
+            arity: given.arity,
         });
         let first = graph.edges();
         let names = (0..skeleton.switches).map(|index| format!("s{index}"));
@@ -110,7 +114,7 @@ impl Wirer<'_> {
         let latency = if skeleton.is_bus {
             Ps::ZERO
         } else {
-            raw.time("switch.latency")
+            SwitchParams::new(&self.spec.raw).latency
         };
         Ok(Wiring {
             graph,
@@ -156,7 +160,7 @@ impl Wirer<'_> {
         let raw = &self.spec.raw;
         let mut latencies = Vec::new();
         if !self.spec.switches.is_empty() {
-            let make = |raw: &RawConfig, _: &_| Ok(raw.time("switch.latency"));
+            let make = |raw: &RawConfig, _: &_| Ok(SwitchParams::new(raw).latency);
             let switches = expand(raw, "switch", "s", &self.spec.switches, make)?;
             graph.names.extend(switches.names);
             latencies = switches.settings;
@@ -226,17 +230,16 @@ impl Wirer<'_> {
 }
 
 fn settings(raw: &RawConfig) -> LinkSettings {
-    let is_half: bool = raw.read("link.duplex");
-    let credits = raw.count_or_word("link.credits");
+    let given = LinkParams::new(raw);
     LinkSettings {
-        bandwidth: raw.count_or_word("link.bandwidth"),
-        latency: raw.time("link.latency"),
-        port_latency: raw.time("link.port_latency"),
-        half: is_half.then(|| HalfDuplex {
-            turnaround: raw.time("link.turnaround"),
-            burst: raw.count("link.burst") as u32,
+        bandwidth: given.bandwidth,
+        latency: given.latency,
+        port_latency: given.port_latency,
+        half: given.duplex.then_some(HalfDuplex {
+            turnaround: given.turnaround,
+            burst: given.burst,
         }),
-        credits: credits.map(|credits| credits as u32),
+        credits: given.credits,
     }
 }
 

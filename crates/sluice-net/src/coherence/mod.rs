@@ -24,6 +24,7 @@ use sluice_units::Ps;
 use traffic::{LineMap, Traffic};
 
 /// An entry of the registry.
+#[derive(Debug)]
 pub struct FilterInfo {
     /// The name in `coherence.filter`.
     pub name: &'static str,

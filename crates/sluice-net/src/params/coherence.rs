@@ -1,126 +1,93 @@
 //! Parameters: requesters' caches and the agents that keep them coherent.
 
-use super::TIME;
 use crate::coherence::FilterInfo;
-use sluice_cxl::coherence::{BLOCK_LINES_MAX, REPLACEMENTS, TRACKERS_MAX, VICTIMS};
-use sluice_params::{Choice, Declared, Kind, Param};
-
-fn victims() -> Vec<Choice> {
-    Choice::plain(VICTIMS.iter().map(|victim| victim.name))
-}
-
-fn replacements() -> Vec<Choice> {
-    Choice::plain(REPLACEMENTS.iter().map(|(name, _)| *name))
-}
+use sluice_cxl::coherence::{BLOCK_LINES_MAX, Replacement, TRACKERS_MAX, Victim};
+use sluice_params::Kind;
+use sluice_units::Ps;
 
 const LINES_MAX: u64 = 1 << 24;
 
-pub(super) const CACHE: &[Param] = &[
-    Param {
-        key: "requester.cache_lines",
-        kind: Kind::Or(
-            "none",
-            &Kind::Count {
-                min: 1,
-                max: LINES_MAX,
-            },
-        ),
-        default: "none",
-        meaning: "lines of 64 bytes in the coherent local cache; needs coherence.filter",
-        source: "ESF section V-B: a fifth of the footprint's lines",
-    },
-    Param {
-        key: "requester.cache_ways",
-        kind: Kind::Or(
-            "full",
-            &Kind::Count {
-                min: 1,
-                max: LINES_MAX,
-            },
-        ),
-        default: "full",
-        meaning: "lines in a set of the local cache",
-        source: "assumed: not stated",
-    },
-    Param {
-        key: "requester.cache_replacement",
-        kind: Kind::Choice(replacements),
-        default: "lru",
-        meaning: "which line of a full set leaves",
-        source: "assumed: not stated",
-    },
-    Param {
-        key: "requester.cache_clean",
-        kind: Kind::Flag {
-            off: "silent",
-            on: "notified",
-        },
-        default: "silent",
-        meaning: "whether the device is told of clean lines that leave (MemClnEvct)",
-        source: "assumed: not stated",
-    },
-];
+sluice_params::params! {
+    /// The coherent local cache of a requester.
+    pub(crate) struct CacheParams {
+        cache_lines: Option<u32> {
+            key: "requester.cache_lines",
+            kind: Kind::Or("none", &Kind::Count { min: 1, max: LINES_MAX }),
+            default: "none",
+            meaning: "lines of 64 bytes in the coherent local cache; needs coherence.filter",
+            source: "ESF section V-B: a fifth of the footprint's lines",
+        }
+        cache_ways: Option<u32> {
+            key: "requester.cache_ways",
+            kind: Kind::Or("full", &Kind::Count { min: 1, max: LINES_MAX }),
+            default: "full",
+            meaning: "lines in a set of the local cache",
+            source: "assumed: not stated",
+        }
+        cache_replacement: Replacement {
+            key: "requester.cache_replacement",
+            default: "lru",
+            meaning: "which line of a full set leaves",
+            source: "assumed: not stated",
+        }
+        cache_clean: bool {
+            key: "requester.cache_clean",
+            kind: Kind::Flag { off: "silent", on: "notified" },
+            default: "silent",
+            meaning: "whether the device is told of clean lines that leave (MemClnEvct)",
+            source: "assumed: not stated",
+        }
+    }
+}
 
-pub(super) const COHERENCE: &[Param] = &[
-    Param {
-        key: "coherence.filter",
-        kind: <&FilterInfo>::KIND,
-        default: "none",
-        meaning: "snoop filters: device-managed coherence (HDM-DB) is on if there are any",
-        source: "ESF section III-D: of a device, or of a group of endpoints",
-    },
-    Param {
-        key: "coherence.entries",
-        kind: Kind::Count {
-            min: 1,
-            max: LINES_MAX,
-        },
-        default: "4096",
-        meaning: "entries of each filter, a line each",
-        source: "ESF section V-B: as many as the local cache has lines",
-    },
-    Param {
-        key: "coherence.victim",
-        kind: Kind::Choice(victims),
-        default: "fifo",
-        meaning: "which entry of a full filter leaves",
-        source: "ESF section V-B, the baseline",
-    },
-    Param {
-        key: "coherence.block_lines",
-        kind: Kind::Count {
-            min: 1,
-            max: BLOCK_LINES_MAX as u64,
-        },
-        default: "4",
-        meaning: "most lines that one snoop of the victims `block` takes away",
-        source: "ESF section V-C: 2 to 4",
-    },
-    Param {
-        key: "coherence.block_shape",
-        kind: Kind::Flag {
-            off: "aligned",
-            on: "any",
-        },
-        default: "aligned",
-        meaning: "aligned pairs and fours, which CXL encodes, or any run of adjacent lines",
-        source: "CXL 3.1, BISnp-Blk",
-    },
-    Param {
-        key: "coherence.trackers",
-        kind: Kind::Count {
-            min: 1,
-            max: TRACKERS_MAX as u64,
-        },
-        default: "64",
-        meaning: "requests that an agent works on at once; the others wait in turn",
-        source: "assumed: not stated",
-    },
-    Param {
-        key: "coherence.lookup",
-        kind: TIME,
-        default: "12ns",
-        meaning: "looking into the filter, once for each message to the agent",
-        source: "assumed: as the local cache, ESF Table III",
-    },
-];
+sluice_params::params! {
+    /// Agents and snoop filters.
+    pub(crate) struct CoherenceParams {
+        filter: &'static FilterInfo {
+            key: "coherence.filter",
+            default: "none",
+            meaning: "snoop filters: device-managed coherence (HDM-DB) is on if there are any",
+            source: "ESF section III-D: of a device, or of a group of endpoints",
+        }
+        entries: u32 {
+            key: "coherence.entries",
+            kind: Kind::Count { min: 1, max: LINES_MAX },
+            default: "4096",
+            meaning: "entries of each filter, a line each",
+            source: "ESF section V-B: as many as the local cache has lines",
+        }
+        victim: &'static Victim {
+            key: "coherence.victim",
+            default: "fifo",
+            meaning: "which entry of a full filter leaves",
+            source: "ESF section V-B, the baseline",
+        }
+        block_lines: u8 {
+            key: "coherence.block_lines",
+            kind: Kind::Count { min: 1, max: BLOCK_LINES_MAX as u64 },
+            default: "4",
+            meaning: "most lines that one snoop of the victims `block` takes away",
+            source: "ESF section V-C: 2 to 4",
+        }
+        block_shape: bool {
+            key: "coherence.block_shape",
+            kind: Kind::Flag { off: "aligned", on: "any" },
+            default: "aligned",
+            meaning: "aligned pairs and fours, which CXL encodes, or any run of adjacent lines",
+            source: "CXL 3.1, BISnp-Blk",
+        }
+        trackers: u16 {
+            key: "coherence.trackers",
+            kind: Kind::Count { min: 1, max: TRACKERS_MAX as u64 },
+            default: "64",
+            meaning: "requests that an agent works on at once; the others wait in turn",
+            source: "assumed: not stated",
+        }
+        lookup: Ps {
+            key: "coherence.lookup",
+            default: "12ns",
+            meaning: "looking into the filter, once for each message to the agent",
+            source: "assumed: as the local cache, ESF Table III",
+        }
+    }
+}

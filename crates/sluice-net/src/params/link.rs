@@ -1,151 +1,125 @@
 //! Parameters: links, packets and routing. A file's [[links]] change them for one link.
 
-use super::TIME;
 use crate::routing::RoutingInfo;
 use sluice_cxl::FlitMode;
-use sluice_params::{Choice, Declared, Kind, Param};
+use sluice_params::{Declared, Kind};
+use sluice_units::{Bytes, Ps};
 
-pub(super) const LINK: &[Param] = &[
-    Param {
-        key: "link.bandwidth",
-        kind: Kind::Or(
-            "none",
-            &Kind::Count {
-                min: 1,
-                max: 100_000_000,
-            },
-        ),
-        default: "64000",
-        meaning: "MB/s in each direction, or of both together if half duplex; none: no limit",
-        source: "PCIe 6.0: 64 GT/s on 8 lanes, without coding (ESF sections I and II-A)",
-    },
-    Param {
-        key: "link.latency",
-        kind: TIME,
-        default: "1ns",
-        meaning: "from the last bit sent to the last bit received",
-        source: "ESF Table III, bus time",
-    },
-    Param {
-        key: "link.port_latency",
-        kind: TIME,
-        default: "25ns",
-        meaning: "what the port at either end adds",
-        source: "ESF Table III, PCIe port delay",
-    },
-    Param {
-        key: "link.duplex",
-        kind: Kind::Flag {
-            off: "full",
-            on: "half",
-        },
-        default: "full",
-        meaning: "full: each direction has the bandwidth; half: they share it",
-        source: "ESF section III-C",
-    },
-    Param {
-        key: "link.turnaround",
-        kind: TIME,
-        default: "0ns",
-        meaning: "time in which a half-duplex link changes its direction",
-        source: "assumed: ESF section III-C has it without a value",
-    },
-    Param {
-        key: "link.burst",
-        kind: Kind::Count {
-            min: 1,
-            max: 65_536,
-        },
-        default: "8",
-        meaning: "packets that one direction of a half-duplex link sends while the other waits",
-        source: "assumed: not stated",
-    },
-    Param {
-        key: "link.credits",
-        kind: Kind::Or(
-            "none",
-            &Kind::Count {
-                min: 1,
-                max: 65_536,
-            },
-        ),
-        default: "none",
-        meaning: "packets of a channel that the receiver of a direction has room for; none: \
-                  no limit",
-        source: "assumed: ESF does not state its flow control; none never blocks",
-    },
-];
-
-/// The word for sizes as `packet.payload` and the headers give them.
-const NO_FLITS: &str = "none";
-
-fn flits() -> Vec<Choice> {
-    let modes = FlitMode::ALL.map(FlitMode::name);
-    Choice::plain(std::iter::once(NO_FLITS).chain(modes))
+sluice_params::params! {
+    /// A link.
+    pub(crate) struct LinkParams {
+        bandwidth: Option<u64> {
+            key: "link.bandwidth",
+            kind: Kind::Or("none", &Kind::Count { min: 1, max: 100_000_000 }),
+            default: "64000",
+            meaning: "MB/s in each direction, or of both together if half duplex; none: no limit",
+            source: "PCIe 6.0: 64 GT/s on 8 lanes, without coding (ESF sections I and II-A)",
+        }
+        latency: Ps {
+            key: "link.latency",
+            default: "1ns",
+            meaning: "from the last bit sent to the last bit received",
+            source: "ESF Table III, bus time",
+        }
+        port_latency: Ps {
+            key: "link.port_latency",
+            default: "25ns",
+            meaning: "what the port at either end adds",
+            source: "ESF Table III, PCIe port delay",
+        }
+        duplex: bool {
+            key: "link.duplex",
+            kind: Kind::Flag { off: "full", on: "half" },
+            default: "full",
+            meaning: "full: each direction has the bandwidth; half: they share it",
+            source: "ESF section III-C",
+        }
+        turnaround: Ps {
+            key: "link.turnaround",
+            default: "0ns",
+            meaning: "time in which a half-duplex link changes its direction",
+            source: "assumed: ESF section III-C has it without a value",
+        }
+        burst: u32 {
+            key: "link.burst",
+            kind: Kind::Count { min: 1, max: 65_536 },
+            default: "8",
+            meaning: "packets that one direction of a half-duplex link sends while the other waits",
+            source: "assumed: not stated",
+        }
+        credits: Option<u32> {
+            key: "link.credits",
+            kind: Kind::Or("none", &Kind::Count { min: 1, max: 65_536 }),
+            default: "none",
+            meaning: "packets of a channel that the receiver of a direction has room for; none: no \
+                      limit",
+            source: "assumed: ESF does not state its flow control; none never blocks",
+        }
+    }
 }
 
-pub(super) const PACKET: &[Param] = &[
-    Param {
-        key: "packet.flits",
-        kind: Kind::Choice(flits),
-        default: NO_FLITS,
-        meaning: "sizes of all packets from these CXL flits, each message with its part of full \
-                  ones; none: packet.payload and the headers give them",
-        source: "CXL 3.1, 4.2 and 4.3; docs/cxl-mem.md has the bytes",
-    },
-    Param {
-        key: "packet.payload",
-        kind: Kind::Count {
-            min: 64,
-            max: 65_536,
-        },
-        default: "64",
-        meaning: "bytes of data in a packet that carries data",
-        source: "a line of CXL.mem",
-    },
-    Param {
-        key: "packet.header",
-        kind: Kind::Count {
-            min: 0,
-            max: 65_536,
-        },
-        default: "16",
-        meaning: "bytes of a packet without data: a request to read, a response to a write",
-        source: "a slot of a CXL flit; ESF section V-D varies it from nothing to the payload",
-    },
-    Param {
-        key: "packet.data_header",
-        kind: Kind::Count {
-            min: 0,
-            max: 65_536,
-        },
-        default: "0",
-        meaning: "bytes of header in a packet with data",
-        source: "ESF section V-D: no gain at a header of the payload's size needs none here",
-    },
-];
+sluice_params::params! {
+    /// Bytes of packets.
+    pub(crate) struct PacketParams {
+        flits: Option<FlitMode> {
+            key: "packet.flits",
+            kind: Kind::Or("none", &FlitMode::KIND),
+            default: "none",
+            meaning: "sizes of all packets from these CXL flits, each message with its part of \
+                      full ones; none: packet.payload and the headers give them",
+            source: "CXL 3.1, 4.2 and 4.3; docs/cxl-mem.md has the bytes",
+        }
+        payload: u32 {
+            key: "packet.payload",
+            kind: Kind::Count { min: 64, max: 65_536 },
+            default: "64",
+            meaning: "bytes of data in a packet that carries data",
+            source: "a line of CXL.mem",
+        }
+        header: u32 {
+            key: "packet.header",
+            kind: Kind::Count { min: 0, max: 65_536 },
+            default: "16",
+            meaning: "bytes of a packet without data: a request to read, a response to a write",
+            source: "a slot of a CXL flit; ESF section V-D varies it from nothing to the payload",
+        }
+        data_header: u32 {
+            key: "packet.data_header",
+            kind: Kind::Count { min: 0, max: 65_536 },
+            default: "0",
+            meaning: "bytes of header in a packet with data",
+            source: "ESF section V-D: no gain at a header of the payload's size needs none here",
+        }
+    }
+}
 
-pub(super) const MAP: &[Param] = &[
-    Param {
-        key: "map.ways",
-        kind: Kind::Count { min: 1, max: 16 },
-        default: "16",
-        meaning: "most endpoints that an HDM range is dealt out over, in their order",
-        source: "CXL 3.1: 16 ways at most",
-    },
-    Param {
-        key: "map.granularity",
-        kind: Kind::Size,
-        default: "256B",
-        meaning: "bytes in a row on one endpoint: 256 to 16384, a power of two",
-        source: "assumed: the least of CXL 3.1",
-    },
-];
+sluice_params::params! {
+    /// How addresses are dealt out over endpoints.
+    pub(crate) struct MapParams {
+        ways: u32 {
+            key: "map.ways",
+            kind: Kind::Count { min: 1, max: 16 },
+            default: "16",
+            meaning: "most endpoints that an HDM range is dealt out over, in their order",
+            source: "CXL 3.1: 16 ways at most",
+        }
+        granularity: Bytes {
+            key: "map.granularity",
+            default: "256B",
+            meaning: "bytes in a row on one endpoint: 256 to 16384, a power of two",
+            source: "assumed: the least of CXL 3.1",
+        }
+    }
+}
 
-pub(super) const ROUTING: &[Param] = &[Param {
-    key: "routing.policy",
-    kind: <&RoutingInfo>::KIND,
-    default: "split",
-    meaning: "which of several shortest ways a packet takes",
-    source: "assumed: ESF section III-C does not state how ties are broken",
-}];
+sluice_params::params! {
+    /// Routing.
+    pub(crate) struct RoutingParams {
+        policy: &'static RoutingInfo {
+            key: "routing.policy",
+            default: "split",
+            meaning: "which of several shortest ways a packet takes",
+            source: "assumed: ESF section III-C does not state how ties are broken",
+        }
+    }
+}

@@ -5,25 +5,25 @@ mod link;
 mod nodes;
 mod topology;
 
-use sluice_params::{Kind, Param, count, in_order};
-use sluice_units::Ps;
+pub(crate) use coherence::{CacheParams, CoherenceParams};
+pub(crate) use link::{LinkParams, MapParams, PacketParams, RoutingParams};
+pub(crate) use nodes::{EndpointParams, RequesterParams, SwitchParams};
+pub(crate) use topology::TopologyParams;
 
-const TIME: Kind = Kind::Time {
-    max: Ps::from_ms(10_000),
-};
+use sluice_params::{Param, count, in_order};
 
 /// The tables, in the order in which they are shown.
 const GROUPS: &[&[Param]] = &[
-    topology::PARAMS,
-    nodes::REQUESTER,
-    coherence::CACHE,
-    nodes::ENDPOINT,
-    nodes::SWITCH,
-    coherence::COHERENCE,
-    link::LINK,
-    link::PACKET,
-    link::MAP,
-    link::ROUTING,
+    TopologyParams::PARAMS,
+    RequesterParams::PARAMS,
+    CacheParams::PARAMS,
+    EndpointParams::PARAMS,
+    SwitchParams::PARAMS,
+    CoherenceParams::PARAMS,
+    LinkParams::PARAMS,
+    PacketParams::PARAMS,
+    MapParams::PARAMS,
+    RoutingParams::PARAMS,
 ];
 
 static ALL: [Param; count(GROUPS)] = in_order(GROUPS);

@@ -40,6 +40,7 @@ impl Load<'_> {
 }
 
 /// An entry of the registry.
+#[derive(Debug)]
 pub struct RoutingInfo {
     /// The name in `routing.policy`.
     pub name: &'static str,

@@ -9,6 +9,8 @@ mod spine_leaf;
 mod star;
 mod tree;
 
+use sluice_params::Registered;
+
 /// What a topology is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -41,6 +43,7 @@ pub struct Skeleton {
 }
 
 /// An entry of the registry.
+#[derive(Debug)]
 pub struct TopologyInfo {
     /// The name in `topology.kind`.
     pub name: &'static str,
@@ -60,6 +63,16 @@ pub static TOPOLOGIES: &[TopologyInfo] = &[
     star::INFO,
     bus::INFO,
 ];
+
+impl Registered for TopologyInfo {
+    fn all() -> &'static [TopologyInfo] {
+        TOPOLOGIES
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
 
 impl Shape {
     /// How many leaves the devices need, and the leaf of each: requesters, then endpoints.

@@ -26,7 +26,7 @@ const VARIED: &[(&str, &[(&str, &str)])] = &[
 fn presets_give_the_results_they_gave() {
     let mut book = Book::new("fabrics.txt");
     for preset in fabrics() {
-        let spec = describe_fabric(preset.name).expect("a preset").spec;
+        let spec = describe_fabric(preset.name).expect("a preset").given;
         book.add(preset.name, run(&spec, 4_000));
     }
     book.close();
@@ -36,7 +36,7 @@ fn presets_give_the_results_they_gave() {
 fn parameters_give_the_results_they_gave() {
     let mut book = Book::new("fabric_parameters.txt");
     for (name, given) in VARIED {
-        let mut base = describe_fabric(name).expect("a preset").spec;
+        let mut base = describe_fabric(name).expect("a preset").given;
         for (key, value) in *given {
             base.raw.set(key, value).expect("a value");
         }

@@ -180,7 +180,7 @@ mod tests {
             for choice in param.kind.choices() {
                 let text = format!("{}:{}={choice}", section.name, param.key);
                 let spec = parse_kernel(&text, 1).expect("a kernel of this name");
-                assert_eq!(spec.given.choice(param.key), choice);
+                assert_eq!(spec.given.get(param.key).as_deref(), Some(choice));
             }
         }
     }

@@ -101,8 +101,8 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
         FabricCommand::Choices { json } => choices(*json)?,
         FabricCommand::Show { fabric, json } => {
             let described = describe_fabric(fabric)?;
-            FabricConfig::new(&described.spec, ANY_SEED)?;
-            let pairs = described.spec.raw.to_pairs();
+            FabricConfig::new(&described.given, ANY_SEED)?;
+            let pairs = described.given.raw.to_pairs();
             let source = |key: &str| described.source_of(key);
             show_values(&pairs, FABRIC_PARAMS.iter(), source, *json)?;
         }
@@ -174,7 +174,7 @@ fn choices(as_json: bool) -> Result<(), Error> {
 
 /// The fabric that was asked for, with its changed settings.
 fn resolve(fabric: &str, set: &[String]) -> Result<FabricSpec, Error> {
-    let mut spec = describe_fabric(fabric)?.spec;
+    let mut spec = describe_fabric(fabric)?.given;
     for pair in set {
         let (key, value) = key_and_value(pair)?;
         spec.set(key, value)?;

@@ -182,7 +182,7 @@ fn set_threads(system: &mut System, args: &SimArgs, replay: &Replay) -> Result<(
         );
         return Err(Error::unfit(format!("--set {given}"), why));
     }
-    let cores = system.host.count("cpu.cores");
+    let cores = system.host.read::<u64>("cpu.cores");
     let threads = cores.max(u64::from(replay.cpus()));
     Ok(system.set("cpu.threads", &threads.to_string())?)
 }

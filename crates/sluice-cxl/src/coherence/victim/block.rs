@@ -2,7 +2,7 @@
 
 use super::{Needs, Victim};
 
-pub(super) static BLOCK: Victim = Victim {
+pub(super) const BLOCK: Victim = Victim {
     name: "block",
     meaning: "evicts the longest run of adjacent lines with one snoop; of several, the newest",
     source: "ESF section V-C",

@@ -2,7 +2,7 @@
 
 use super::{Needs, Victim};
 
-pub(super) static FIFO: Victim = Victim {
+pub(super) const FIFO: Victim = Victim {
     name: "fifo",
     meaning: "evicts the entry that came in first",
     source: "ESF section V-B",

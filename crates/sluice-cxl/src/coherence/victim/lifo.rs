@@ -2,7 +2,7 @@
 
 use super::{Needs, Victim};
 
-pub(super) static LIFO: Victim = Victim {
+pub(super) const LIFO: Victim = Victim {
     name: "lifo",
     meaning: "evicts the entry that came in last",
     source: "ESF section V-B",

@@ -2,7 +2,7 @@
 
 use super::{Needs, Victim};
 
-pub(super) static LRU: Victim = Victim {
+pub(super) const LRU: Victim = Victim {
     name: "lru",
     meaning: "evicts the entry whose last request is longest ago",
     source: "ESF section V-B",

@@ -11,6 +11,7 @@ mod lru;
 mod mru;
 
 pub use super::heap::Rank;
+use sluice_params::Registered;
 
 /// What is known of an entry. Times are numbers of insertions and requests, not seconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +40,7 @@ pub enum Needs {
 }
 
 /// A policy. Entries with a transaction under way are not asked about.
+#[derive(Debug)]
 pub struct Victim {
     /// The name in configurations.
     pub name: &'static str,
@@ -53,16 +55,21 @@ pub struct Victim {
 }
 
 /// Every policy, in a fixed order.
-pub static VICTIMS: &[&Victim] = &[
-    &fifo::FIFO,
-    &lru::LRU,
-    &lfi::LFI,
-    &lifo::LIFO,
-    &mru::MRU,
-    &block::BLOCK,
+pub static VICTIMS: &[Victim] = &[
+    fifo::FIFO,
+    lru::LRU,
+    lfi::LFI,
+    lifo::LIFO,
+    mru::MRU,
+    block::BLOCK,
 ];
 
-/// The policy of a name.
-pub fn victim(name: &str) -> Option<&'static Victim> {
-    VICTIMS.iter().find(|victim| victim.name == name).copied()
+impl Registered for Victim {
+    fn all() -> &'static [Victim] {
+        VICTIMS
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Needs, Victim};
 
-pub(super) static MRU: Victim = Victim {
+pub(super) const MRU: Victim = Victim {
     name: "mru",
     meaning: "evicts the entry with the latest request",
     source: "ESF section V-B",

@@ -1,0 +1,86 @@
+//! What a file describes: the values of its base, changed by its own, each with its source.
+
+use crate::error::Error;
+use crate::file::Source;
+use crate::shelf::{BASE, Shelf};
+use crate::sources::sources;
+use sluice_params::{ConfigError, Param};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::DeTable;
+
+/// A device, a system or a fabric as a file describes it.
+#[derive(Clone, Debug)]
+pub struct Described<T> {
+    /// Its values, not yet checked for contradictions.
+    pub given: T,
+    /// Where the values that files state come from.
+    pub(crate) sources: BTreeMap<String, String>,
+    /// Whether the file names a preset that it starts from.
+    pub(crate) has_base: bool,
+}
+
+/// Something that files describe.
+pub(crate) trait Describe: Sized {
+    /// Where those are that come with the program.
+    const SHELF: Shelf;
+
+    /// Every parameter at its default.
+    fn blank() -> Self;
+
+    /// The parameter of a key.
+    fn param(key: &str) -> Option<&'static Param>;
+
+    /// Gives a parameter a value.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError>;
+
+    /// Takes out of a file what is no value of a parameter.
+    fn take(
+        _described: &mut Described<Self>,
+        _source: &Source<'_>,
+        _root: &mut Spanned<DeTable<'_>>,
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[expect(private_bounds, reason = "files describe no other things than these")]
+impl<T: Describe> Described<T> {
+    /// Where the value of a key comes from: what the file says before it, or, for a value that it
+    /// leaves out, the source of the default.
+    pub fn source_of(&self, key: &str) -> String {
+        let default = || T::param(key).map(|param| format!("default: {}", param.source));
+        let stated = self.sources.get(key).cloned();
+        stated.or_else(default).unwrap_or_default()
+    }
+
+    /// Reads a text of a file called `file`.
+    pub(crate) fn read(text: &str, file: &str) -> Result<Described<T>, Error> {
+        let source = Source { text, file };
+        let mut root = source.parse()?;
+        let base = root.get_mut().remove(BASE);
+        let mut described = match &base {
+            Some(base) => {
+                let base = T::SHELF.base(&source, base)?;
+                Described::read(base.toml, base.name)?
+            }
+            None => Described {
+                given: T::blank(),
+                sources: BTreeMap::new(),
+                has_base: false,
+            },
+        };
+        described.has_base = base.is_some();
+        T::take(&mut described, &source, &mut root)?;
+        let given = &mut described.given;
+        let keys = source.read_table(root.get_ref(), &mut |key, value| given.set(key, value))?;
+        // A value of the file's own no longer has the base's source.
+        let said = sources(text);
+        described.sources.extend(keys.into_iter().map(|key| {
+            let said = said.get(&key).cloned();
+            let own = said.unwrap_or_else(|| format!("no source given in {file}"));
+            (key, own)
+        }));
+        Ok(described)
+    }
+}
