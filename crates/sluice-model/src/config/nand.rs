@@ -155,7 +155,8 @@ sluice_params::params! {
         command: Ps {
             key: "nand.command",
             default: "0ns",
-            meaning: "time of a command and its address cycles on the channel",
+            meaning: "time of a command and its address cycles on the channel, where it goes before \
+                      transfers that wait",
             source: "FEMU's default: no channel time",
         }
         cache_read: bool {

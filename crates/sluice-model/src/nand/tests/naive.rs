@@ -188,14 +188,15 @@ impl Naive {
         }
     }
 
-    /// The end of the first free stretch of the die's channel that is long enough.
+    /// Takes the next free moments of the die's channel, and says when the last is over.
     fn bus(&mut self, from: usize, die: usize, length: usize) -> usize {
         let count = self.channels.len();
         let line = &mut self.channels[die % count];
-        let fits = |start: &usize| !line[*start..start + length].contains(&true);
-        let start = (from..).find(fits).unwrap();
-        line[start..start + length].fill(true);
-        start + length
+        (0..length).fold(from, |at, _| {
+            let free = (at..).find(|moment| !line[*moment]).unwrap();
+            line[free] = true;
+            free + 1
+        })
     }
 
     /// Lets waiting work begin on a die that has nothing else to do.
