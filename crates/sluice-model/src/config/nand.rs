@@ -155,7 +155,7 @@ sluice_params::params! {
         command: Ps {
             key: "nand.command",
             default: "0ns",
-            meaning: "time of a command and its address cycles on the channel, where it goes before \
+            meaning: "time of a command and its address cycles on the channel; it goes before \
                       transfers that wait",
             source: "FEMU's default: no channel time",
         }
