@@ -60,7 +60,7 @@ static void step_workers_start(void) {
         int both = PROT_READ | PROT_WRITE;
         worker->words = mmap(NULL, WORKER_PAGES * PAGE, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         MUST(worker->words != MAP_FAILED);
-        worker->swept = 0;
+        worker->swept = worker->noted = 0;
         start(&worker->thread, NULL, sweep, worker);
     }
 }

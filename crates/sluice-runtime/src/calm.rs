@@ -27,6 +27,9 @@ const PAUSE_NS: u64 = 20_000;
 static START: AtomicUsize = AtomicUsize::new(0);
 static CALLS_FROM: AtomicUsize = AtomicUsize::new(0);
 static TAKEN: [AtomicU64; CALLS / 64] = [const { AtomicU64::new(0) }; CALLS / 64];
+/// Which have their guard. Few programs make more than a handful of calls at once, and each guard
+/// costs a start its system call and a fork its page table.
+static GUARDED: [AtomicU64; CALLS / 64] = [const { AtomicU64::new(0) }; CALLS / 64];
 
 /// Signals that come from the thread's own instructions: they cannot wait.
 const OWN_FAULT: [i32; 6] = [
@@ -47,12 +50,6 @@ pub fn make_stacks(threads: usize) -> Result<(), i32> {
     let memory = core::mem::ManuallyDrop::new(Mapping::anonymous(bytes)?);
     memory.keep_from_core_files();
     let calls_from = memory.addr() + threads * THREAD_STACK;
-    for lowest in (0..CALLS).map(|n| calls_from + n * STACK) {
-        // Not by `mprotect`: hundreds of mappings double what a fork costs. A kernel before 6.13
-        // has no such guards.
-        // SAFETY: our own memory, which nobody uses yet.
-        let _ = unsafe { raw_madvise(lowest, PAGE, MADV_GUARD_INSTALL) };
-    }
     CALLS_FROM.store(calls_from, Release);
     START.store(memory.addr(), Release);
     Ok(())
@@ -164,11 +161,26 @@ impl Stack {
             for (at, word) in TAKEN.iter().enumerate() {
                 let free = |taken: u64| (taken != u64::MAX).then_some(taken | (taken + 1));
                 if let Ok(before) = word.fetch_update(AcqRel, Relaxed, free) {
-                    return Stack(at * 64 + before.trailing_ones() as usize);
+                    let stack = Stack(at * 64 + before.trailing_ones() as usize);
+                    stack.guard();
+                    return stack;
                 }
             }
             crate::clock::sleep_until(crate::clock::now_ns() + PAUSE_NS);
         }
+    }
+
+    /// Sees to the page at its lower end, at its first use.
+    fn guard(&self) {
+        let (word, bit) = (&GUARDED[self.0 / 64], 1 << (self.0 % 64));
+        if word.load(Relaxed) & bit != 0 {
+            return;
+        }
+        // Not by `mprotect`: hundreds of mappings double what a fork costs. A kernel before 6.13
+        // has no such guards.
+        // SAFETY: our own memory, of which the lowest page is never used.
+        let _ = unsafe { raw_madvise(self.top() - STACK, PAGE, MADV_GUARD_INSTALL) };
+        word.fetch_or(bit, Relaxed);
     }
 
     fn top(&self) -> usize {
