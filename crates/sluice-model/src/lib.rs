@@ -23,6 +23,7 @@ mod parts;
 pub mod prefetch;
 mod request;
 mod stats;
+pub mod victim;
 mod write_log;
 
 pub use config::{
@@ -34,14 +35,14 @@ pub use device::{
     BlockCompletion, BlockOp, BlockRequest, Command, Device, DeviceError, Done, Imbalance, LineUse,
     Promoted, Refused, is_tunable, tunable,
 };
-pub use ftl::victim::GC_VICTIMS;
-pub use ftl::{Placement, WearReport, victim};
+pub use ftl::{Placement, WearReport};
 pub use layout::Place;
 pub use nand::{BadBlock, Origin, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
 pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
 pub use stats::{MigrationStats, Stats, WriteLogStats};
+pub use victim::GC_VICTIMS;
 
 pub use cache::EVICTIONS;
 pub use sluice_params::{ConfigError, Kind, Param, RawConfig};

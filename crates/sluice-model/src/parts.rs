@@ -1,6 +1,5 @@
 //! Where the time of an access goes.
 
-use crate::nand::Served;
 use sluice_units::Ps;
 use std::ops::{AddAssign, Sub};
 
@@ -26,6 +25,32 @@ pub struct Parts {
     pub flash_gc: Ps,
     /// Sensing and transfer in the flash array.
     pub flash_service: Ps,
+}
+
+/// When a read is done and what its time went into: `queue + gc + service` is `done_at` less the
+/// time at which it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// When the page is out of the channel.
+    pub done_at: Ps,
+    /// Waiting for the die behind other work than collection, and for the channel.
+    pub queue: Ps,
+    /// Waiting for the die behind garbage collection.
+    pub gc: Ps,
+    /// Sensing and transfer.
+    pub service: Ps,
+}
+
+impl Served {
+    /// A read that needs no flash.
+    pub fn at_once(now: Ps) -> Served {
+        Served {
+            done_at: now,
+            queue: Ps::ZERO,
+            gc: Ps::ZERO,
+            service: Ps::ZERO,
+        }
+    }
 }
 
 impl Parts {

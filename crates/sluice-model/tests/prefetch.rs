@@ -231,7 +231,7 @@ fn best_offset_finds_the_offset_that_is_in_time() {
             .iter()
             .find(|e| e.info.name == "best-offset")
             .unwrap();
-        let mut policy = (entry.build)(&config);
+        let mut policy = (entry.build)(config.raw());
         let reach = Reach {
             degree: 1,
             distance: 1,
@@ -402,7 +402,7 @@ proptest! {
             ("prefetch.markov_followers", &followers.to_string()),
         ]);
         let entry = PREFETCHES.iter().find(|e| e.info.name == "markov").unwrap();
-        let mut policy = (entry.build)(&config);
+        let mut policy = (entry.build)(config.raw());
         let reach = Reach { degree: degree as u32, distance: 1 };
         for (index, lpn) in pages.iter().enumerate() {
             let mut picks = Picks::new();
@@ -422,7 +422,7 @@ proptest! {
         let reach = Reach { degree: reach.0, distance: reach.1 };
         let config = settings(&[("prefetch.streams", "3"), ("prefetch.markov_pages", "16")]);
         for entry in PREFETCHES {
-            let mut twins = [(entry.build)(&config), (entry.build)(&config)];
+            let mut twins = [(entry.build)(config.raw()), (entry.build)(config.raw())];
             let mut now = Ps::ZERO;
             for (lpn, kind, gap) in &steps {
                 now += Ps::from_us(*gap);

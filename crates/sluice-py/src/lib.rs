@@ -15,7 +15,6 @@ use python::{detached, texts};
 use serde::Serialize;
 use sluice_config::HOST_PARAMS;
 use sluice_driver::Visibility;
-use sluice_model::cache::Space;
 use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
 use sluice_net::{FABRIC_PARAMS, Length};
 use sluice_results::{PolicyMisses, Replay, SimResult, to_json};
@@ -328,7 +327,7 @@ mod _core {
         let pages: Vec<_> = pages.into_iter().map(sluice_units::Lpn).collect();
         let start = Instant::now();
         let misses = py.detach(|| {
-            let space = Space::new(&config, seed);
+            let space = config.space(seed);
             (config.cache.eviction.misses)(&space, &pages)
         });
         let seconds = start.elapsed().as_secs_f64();

@@ -11,7 +11,6 @@ pub use policy::{
     AnyEviction, Brought, EVICTIONS, Eviction, EvictionEntry, External, PolicyInfo, Space, Watched,
 };
 
-use crate::config::DeviceConfig;
 use crate::index::PageIndex;
 use slots::Slots;
 use sluice_units::{IndexType, Lpn, Ps, Table, index_type};
@@ -65,21 +64,25 @@ pub(crate) struct Found {
 }
 
 impl Cache {
-    /// An empty cache; `own` decides instead of the policy of the configuration.
-    pub fn new(config: &DeviceConfig, seed: u64, own: Option<Box<dyn External>>) -> Cache {
-        let space = Space::new(config, seed);
+    /// An empty cache of these slots; `own` decides instead of the policy if there is one.
+    pub fn new(
+        space: &Space,
+        eviction: &EvictionEntry,
+        own: Option<Box<dyn External>>,
+        pins_per_set: u32,
+    ) -> Cache {
         let policy = match own {
             Some(own) => AnyEviction::External(Watched::new(own, space.sets, space.ways)),
-            None => (config.cache.eviction.build)(&space),
+            None => (eviction.build)(space),
         };
         Cache {
-            lookup: PageIndex::new(config.pages, config.cache.pages),
-            slots: Slots::new(config.cache.pages),
+            lookup: PageIndex::new(space.pages, space.slots()),
+            slots: Slots::new(space.slots()),
             policy,
             refused_before: 0,
             free: Table::filled(space.sets, [0; 2]),
             pinned: Table::filled(space.sets, 0),
-            pins_per_set: config.cache.pins_per_set,
+            pins_per_set,
             sets: space.sets,
             ways: space.ways,
             held: 0,
@@ -161,9 +164,8 @@ impl Cache {
     ///
     /// They stay where they are. The new policy gets those of each set as newcomers, in the order
     /// in which the old one would have let them go: what was to leave first came in first.
-    pub fn change_policy(&mut self, config: &DeviceConfig, seed: u64) {
-        let space = Space::new(config, seed);
-        let mut policy = (config.cache.eviction.build)(&space);
+    pub fn change_policy(&mut self, space: &Space, eviction: &EvictionEntry) {
+        let mut policy = (eviction.build)(space);
         for set in Set::range(0..self.sets) {
             for slot in self.policy.dump(set).into_iter().rev() {
                 policy.miss(set, self.slots.lpn(slot));

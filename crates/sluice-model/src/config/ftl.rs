@@ -1,9 +1,9 @@
 //! The translation layer, and how many blocks it needs.
 
+use super::allocation::Allocation;
 use super::deref_to_given;
 use super::nand::NandParams;
-use crate::ftl::Allocation;
-use crate::ftl::victim::GcVictimEntry;
+use crate::victim::GcVictimEntry;
 use sluice_params::{Amount, ConfigError, Kind, RawConfig, choices};
 use sluice_units::{Bytes, Ratio};
 

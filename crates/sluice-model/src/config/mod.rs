@@ -3,26 +3,33 @@
 //! A table of parameters and the checks of its values are one file. Checked settings have what was
 //! `given`, as typed fields, and beside it what follows from it; they dereference to the former.
 
+mod allocation;
 mod cache;
+mod flash;
 mod ftl;
 mod memory;
 mod nand;
 mod prefetch;
 mod write_log;
 
+pub(crate) use allocation::Part;
+pub use allocation::{ALLOCATIONS, Allocation, Rule};
 pub use cache::{CacheParams, CacheSettings, MshrParams, StoreMiss, WritePolicy};
 pub use ftl::{FtlParams, FtlSettings, Mapping, Precondition, Wear};
 pub use memory::{MemorySettings, RowSettings};
-pub use nand::{Cell, NandParams, NandSettings, Priority, ReadFirst, Suspend, WearSettings};
+pub use nand::{
+    Cell, MultiPlane, NandParams, NandSettings, Priority, ReadFirst, Suspend, WearSettings,
+};
 pub use prefetch::{MapRule, PrefetchParams, PrefetchSettings, ThrottleRule};
+pub(crate) use write_log::{LINES_PER_BUFFER_MAX, LINES_PER_PAGE_MAX};
 pub use write_log::{WriteLogParams, WriteLogSettings};
 
-use crate::cache::EVICTION_PARAMS;
+use crate::cache::{EVICTION_PARAMS, Space};
 use crate::dram::DramLayout;
 use crate::prefetch::{PREFETCH_PARAMS, ThrottleParams};
 use crate::request::Op;
 use sluice_params::{ConfigError, Param, RawConfig, choices, count, in_order};
-use sluice_units::{Bytes, Lpn, Ps};
+use sluice_units::{Bytes, Lpn, Ps, Rng};
 use std::ops::{Deref, RangeInclusive};
 
 sluice_params::params! {
@@ -215,6 +222,17 @@ impl DeviceConfig {
         RawConfig::of(PARAMS)
     }
 
+    /// The slots and parameters that the device gives its eviction policy.
+    pub fn space(&self, seed: u64) -> Space {
+        Space {
+            sets: self.cache.pages / self.cache.ways,
+            ways: self.cache.ways,
+            pages: self.pages,
+            given: self.raw.clone(),
+            rng: Rng::stream(seed, "cache.eviction"),
+        }
+    }
+
     /// The raw values that this was made from.
     pub fn raw(&self) -> &RawConfig {
         &self.raw
@@ -243,7 +261,7 @@ impl DeviceConfig {
             count: pages,
             bytes: page_bytes,
         };
-        let (nand, ftl) = nand::flash(raw, &flash_pages)?;
+        let (nand, ftl) = flash::flash(raw, &flash_pages)?;
         let settings = Settings {
             pages,
             page_shift: page_bytes.ilog2(),

@@ -1,8 +1,6 @@
 //! The flash array: its parts, its timing and its wear.
 
-use super::ftl::{Blocks, FtlSettings, Pages};
-use super::{PPN_MAX, deref_to_given};
-use crate::nand::MultiPlane;
+use super::deref_to_given;
 use sluice_params::{ConfigError, Kind, RawConfig, TIME, choices};
 use sluice_units::{Ps, Ratio};
 
@@ -313,7 +311,7 @@ const TYPES_MAX: usize = 4;
 
 impl Cell {
     /// The places, among the keys of LSB, CSB, MSB and TSB, of its page types.
-    fn types(self) -> &'static [usize] {
+    pub(super) fn types(self) -> &'static [usize] {
         match self {
             Cell::Slc => &[0],
             Cell::Mlc => &[0, 2],
@@ -378,7 +376,7 @@ impl NandParams {
     }
 
     /// Time of a page on its channel.
-    fn page_transfer(&self, page_bytes: u64) -> Ps {
+    pub(super) fn page_transfer(&self, page_bytes: u64) -> Ps {
         self.transfer.unwrap_or_else(|| {
             let bits = u128::from(page_bytes) * 8;
             // A million transfers a second take a million picoseconds each.
@@ -389,7 +387,7 @@ impl NandParams {
 
     /// The times of the page types that there are, of the keys of LSB, CSB, MSB and TSB. One that
     /// is not given is the first one's.
-    fn by_type(
+    pub(super) fn by_type(
         &self,
         raw: &RawConfig,
         first: Ps,
@@ -410,7 +408,7 @@ impl NandParams {
         Ok(times)
     }
 
-    fn read_first(&self, raw: &RawConfig) -> Result<Option<ReadFirst>, ConfigError> {
+    pub(super) fn read_first(&self, raw: &RawConfig) -> Result<Option<ReadFirst>, ConfigError> {
         let rules = ReadFirst::new(raw);
         match (self.priority, rules.suspend) {
             (Priority::ReadFirst, _) => Ok(Some(rules)),
@@ -426,12 +424,12 @@ impl NandParams {
 
 impl WearSettings {
     /// Whether blocks can fail, so that others must be able to stand in.
-    fn may_fail(&self) -> bool {
+    pub(super) fn may_fail(&self) -> bool {
         self.endurance.is_some() || self.program_failure.is_some()
     }
 
     /// What use does, or `None` if it does nothing.
-    fn any(raw: &RawConfig) -> Option<WearSettings> {
+    pub(super) fn any(raw: &RawConfig) -> Option<WearSettings> {
         let wear = WearSettings::new(raw);
         let wears = [
             wear.retry_erases,
@@ -443,53 +441,11 @@ impl WearSettings {
     }
 }
 
-/// The flash array and the translation layer, which bound each other.
-pub(super) fn flash(
-    raw: &RawConfig,
-    pages: &Pages,
-) -> Result<(NandSettings, FtlSettings), ConfigError> {
-    let given = NandParams::new(raw);
-    let parts = [given.channels, given.chips, given.dies, given.planes];
-    let planes: u64 = parts.map(u64::from).iter().product();
-    let pages_per_block = u64::from(given.pages_per_block);
-    let wear = WearSettings::any(raw);
-    let blocks = Blocks::new(raw, pages, planes, &given)?;
-    let ppns = u128::from(planes) * u128::from(blocks.per_plane()) * u128::from(pages_per_block);
-    if ppns > u128::from(PPN_MAX) {
-        let keys = [
-            "device.capacity",
-            "ftl.overprovision",
-            "nand.channels",
-            "nand.chips",
-            "nand.dies",
-            "nand.planes",
-            "nand.pages_per_block",
-        ];
-        let message = format!("{ppns} physical pages; at most {PPN_MAX} are accepted");
-        return Err(raw.impossible(&keys, message));
+choices! {
+    /// Which operations of different planes may share the cells' time.
+    pub enum MultiPlane {
+        Off = "off": "none",
+        SamePage = "same_page": "those of pages with the same number in their blocks, and erases",
+        Any = "any": "all of the same kind",
     }
-    let reads = [
-        ("nand.read_csb", given.read_csb),
-        ("nand.read_msb", given.read_msb),
-        ("nand.read_tsb", given.read_tsb),
-    ];
-    let programs = [
-        ("nand.program_csb", given.program_csb),
-        ("nand.program_msb", given.program_msb),
-        ("nand.program_tsb", given.program_tsb),
-    ];
-    let may_fail = wear.as_ref().is_some_and(WearSettings::may_fail);
-    let nand = NandSettings {
-        transfer: given.page_transfer(pages.bytes),
-        read_by_type: given.by_type(raw, given.read, reads)?,
-        program_by_type: given.by_type(raw, given.program, programs)?,
-        pages_per_cell: given.cell.types().len() as u32,
-        read_first: given.read_first(raw)?,
-        wear,
-        blocks_per_plane: blocks.per_plane() as u32,
-        bad_blocks: blocks.bad() as u32,
-        given,
-    };
-    let ftl = FtlSettings::new(raw, pages, blocks, planes, may_fail)?;
-    Ok((nand, ftl))
 }

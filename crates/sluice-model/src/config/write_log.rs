@@ -1,9 +1,15 @@
 //! The write log: how large, in how many parts.
 
 use super::{WritePolicy, deref_to_given};
-use crate::write_log::{LINES_PER_BUFFER_MAX, LINES_PER_PAGE_MAX};
 use sluice_params::{ConfigError, Kind, RawConfig};
 use sluice_units::{Bytes, LINE_BYTES, Ps};
+
+/// Lines of one buffer at most, so that numbers of pages and of tables fit the bits that the log's
+/// index has for them.
+pub(crate) const LINES_PER_BUFFER_MAX: u32 = 1 << 22;
+
+/// Lines of a page at most: the page offset of an entry has six bits (SkyByte section III-B).
+pub(crate) const LINES_PER_PAGE_MAX: u32 = 64;
 
 sluice_params::params! {
     /// The write log.

@@ -29,7 +29,12 @@ impl DataCache {
     pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> DataCache {
         let cache = &config.cache;
         DataCache {
-            cache: Cache::new(config, seed, policy),
+            cache: Cache::new(
+                &config.space(seed),
+                cache.eviction,
+                policy,
+                cache.pins_per_set,
+            ),
             line_use: cache.track_lines.then(|| LineUse::new(config)),
             marks_dirty: cache.write == WritePolicy::Back,
             programs_clean: cache.programs_clean,
@@ -203,7 +208,8 @@ impl DataCache {
 
     /// Puts the pages under the policy of these settings.
     pub fn change_policy(&mut self, config: &DeviceConfig, seed: u64) {
-        self.cache.change_policy(config, seed);
+        self.cache
+            .change_policy(&config.space(seed), config.cache.eviction);
     }
 
     /// Answers of an external policy that broke its contract.

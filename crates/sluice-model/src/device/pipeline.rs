@@ -10,7 +10,7 @@ use crate::cache::{External, Fill, Found};
 use crate::config::{DeviceConfig, Settings, StoreMiss};
 use crate::nand::{Origin, Served};
 use crate::parts::Parts;
-use crate::prefetch::{Outcome, Prefetcher};
+use crate::prefetch::{Outcome, Prefetcher, Reach};
 use crate::request::{Completion, Effects, Op, Request, ServedBy};
 use sluice_units::{Lpn, Ps, Slot};
 
@@ -29,13 +29,24 @@ pub(super) struct Pipeline<O> {
     watches_hits: bool,
 }
 
+/// The prefetcher of these settings.
+fn prefetcher(config: &DeviceConfig) -> Prefetcher {
+    let settings = &config.prefetch;
+    let reach = Reach {
+        degree: settings.degree,
+        distance: settings.distance,
+    };
+    let throttle = settings.throttle.as_ref();
+    Prefetcher::new(settings.policy, config.raw(), reach, throttle)
+}
+
 impl<O: Observer> Pipeline<O> {
     pub fn new(config: &DeviceConfig, seed: u64, policy: Option<Box<dyn External>>) -> Pipeline<O> {
         let mut pipeline = Pipeline {
             front: Front::new(config),
             storage: Storage::new(config, seed, policy),
             expander: Expander::new(config),
-            prefetch: Prefetcher::new(config),
+            prefetch: prefetcher(config),
             arrivals: Arrivals::new(&config.prefetch),
             store_miss: config.cache.store_miss,
             loads_around: config.cache.loads_around,
@@ -69,7 +80,7 @@ impl<O: Observer> Pipeline<O> {
 
     /// Takes another prefetcher, which has learned nothing yet.
     pub fn change_prefetcher(&mut self, config: &DeviceConfig) {
-        self.prefetch = Prefetcher::new(config);
+        self.prefetch = prefetcher(config);
         self.arrivals = Arrivals::new(&config.prefetch);
     }
 

@@ -1,8 +1,8 @@
 //! What must hold between the map and the lines. For tests.
 
 use super::Ftl;
-use super::area::Area;
 use super::factory::Factory;
+use super::store::Store;
 use crate::config::Settings;
 use crate::layout::Layout;
 use sluice_units::{IndexType, Lpn};
@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 impl Ftl {
     /// Panics if the mapping and the lines contradict each other.
     pub fn check(&self) {
-        self.data.check();
+        self.data.store.check();
         let translation = self.translation.iter();
-        translation.for_each(|translation| translation.area().check());
+        translation.for_each(|translation| translation.area().store.check());
     }
 
     /// For tests that watch the flash array.
@@ -24,13 +24,13 @@ impl Ftl {
     /// The blocks that hold pages of the map, spare ones for those included.
     pub fn translation_blocks(&self) -> BTreeSet<u32> {
         let areas = self.translation.iter();
-        let all = areas.map(|translation| translation.area().blocks.all());
+        let all = areas.map(|translation| translation.area().store.blocks.all());
         all.flatten().collect()
     }
 
     /// The blocks that hold the host's data, in order; one as often as lines have it.
     pub fn data_blocks(&self) -> Vec<u32> {
-        let mut all = self.data.blocks.all();
+        let mut all = self.data.store.blocks.all();
         all.sort_unstable();
         all
     }
@@ -42,17 +42,17 @@ impl Ftl {
             .iter()
             .map(|translation| translation.area());
         let ppns = areas.flat_map(|area| {
-            let pages =
-                Lpn::range(0..area.geometry.lpns).filter_map(|page| area.map.place_of(page));
-            pages.map(|place| area.blocks.ppn_of(place))
+            let pages = Lpn::range(0..area.store.geometry.lpns)
+                .filter_map(|page| area.store.map.place_of(page));
+            pages.map(|place| area.store.blocks.ppn_of(place))
         });
         ppns.collect()
     }
 
     /// The state of every pool, for messages.
     pub fn dump(&self) -> String {
-        let pools = 0..self.data.geometry.pools;
-        let pools: Vec<String> = pools.map(|pool| self.data.lines.dump(pool)).collect();
+        let pools = 0..self.data.store.geometry.pools;
+        let pools: Vec<String> = pools.map(|pool| self.data.store.lines.dump(pool)).collect();
         pools.join("\n")
     }
 }
@@ -69,7 +69,7 @@ pub fn factory_bad_blocks(settings: &Settings, seed: u64) -> BTreeSet<u32> {
     .collect()
 }
 
-impl Area {
+impl Store {
     pub(super) fn check(&self) {
         let mut valid = vec![0u32; self.geometry.lines() as usize];
         for lpn in Lpn::range(0..self.geometry.lpns) {

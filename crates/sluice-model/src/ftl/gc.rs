@@ -1,8 +1,8 @@
 //! Garbage collection: when, how much at a time, and what becomes of worn or failed lines.
 
-use super::area::{Area, Io, Moved, Plan, ReadOnly};
 use super::geometry::Geometry;
 use super::lines::{State, Writer};
+use super::store::{Io, Moved, Plan, ReadOnly, Store};
 use crate::config::{Settings, Wear};
 use crate::nand::{BadBlock, Flash, Origin};
 use sluice_units::{Lpn, Ps};
@@ -64,39 +64,46 @@ impl Collector {
             waiting: BinaryHeap::with_capacity(geometry.pools as usize),
         }
     }
-}
 
-impl Area {
     /// Sees to it that the writer's next page has a line, as far as collection can.
     #[inline]
     pub fn make_room<F: Flash>(
         &mut self,
+        store: &mut Store,
         io: &mut Io<F>,
         pool: u32,
         writer: Writer,
         moved: &mut impl Moved<F>,
     ) {
-        if self.lines.is_full(pool, writer) {
-            self.collect(io, pool, moved);
-        } else if self.lines.free_lines(pool) < self.gc.paced {
-            self.step(io, pool, self.gc.step, moved);
+        if store.lines.is_full(pool, writer) {
+            self.collect(store, io, pool, moved);
+        } else if store.lines.free_lines(pool) < self.paced {
+            self.step(store, io, pool, self.step, moved);
         }
     }
 
     /// Collects until the pool has more free lines than the threshold, then what failed or is
     /// cold.
-    fn collect<F: Flash>(&mut self, io: &mut Io<F>, pool: u32, moved: &mut impl Moved<F>) {
-        while !self.read_only {
-            let short = self.lines.free_lines(pool) <= self.gc.threshold;
-            if self.gc.pools[pool as usize].victim.is_none() {
+    fn collect<F: Flash>(
+        &mut self,
+        store: &mut Store,
+        io: &mut Io<F>,
+        pool: u32,
+        moved: &mut impl Moved<F>,
+    ) {
+        while !store.read_only {
+            let short = store.lines.free_lines(pool) <= self.threshold;
+            if self.pools[pool as usize].victim.is_none() {
                 let victim = match short {
-                    true => self
+                    true => store
                         .lines
                         .take_victim(pool)
-                        .or_else(|| self.next_failing(pool)),
+                        .or_else(|| store.next_failing(pool)),
                     // Moving these frees nothing, so it needs a line to spare.
-                    false if self.lines.free_lines(pool) < 2 => None,
-                    false => self.next_failing(pool).or_else(|| self.next_cold(pool, io)),
+                    false if store.lines.free_lines(pool) < 2 => None,
+                    false => store
+                        .next_failing(pool)
+                        .or_else(|| self.next_cold(store, pool, io)),
                 };
                 if victim.is_none() {
                     return;
@@ -105,29 +112,25 @@ impl Area {
             } else if !short {
                 return;
             }
-            self.step(io, pool, u32::MAX, moved);
-            self.lines.for_cold = false;
+            self.step(store, io, pool, u32::MAX, moved);
+            store.lines.for_cold = false;
         }
     }
 
     fn begin(&mut self, pool: u32, victim: Option<u32>) {
-        let progress = &mut self.gc.pools[pool as usize];
+        let progress = &mut self.pools[pool as usize];
         progress.victim = victim;
         progress.next = 0;
     }
 
-    fn next_failing(&mut self, pool: u32) -> Option<u32> {
-        self.failing.as_mut()?.pop_back(pool)
-    }
-
-    fn next_cold<F>(&mut self, pool: u32, io: &mut Io<F>) -> Option<u32> {
-        let line = self.gc.pools[pool as usize].cold.take()?;
-        if self.lines.state(line) != State::Closed {
+    fn next_cold<F>(&mut self, store: &mut Store, pool: u32, io: &mut Io<F>) -> Option<u32> {
+        let line = self.pools[pool as usize].cold.take()?;
+        if store.lines.state(line) != State::Closed {
             return None;
         }
-        self.lines.take(line);
-        self.lines.for_cold = true;
-        io.stats.wear_moves += u64::from(self.lines.valid(line));
+        store.lines.take(line);
+        store.lines.for_cold = true;
+        io.stats.wear_moves += u64::from(store.lines.valid(line));
         Some(line)
     }
 
@@ -135,116 +138,118 @@ impl Area {
     /// whether there was anything to do.
     pub fn step<F: Flash>(
         &mut self,
+        store: &mut Store,
         io: &mut Io<F>,
         pool: u32,
         most: u32,
         moved: &mut impl Moved<F>,
     ) -> bool {
-        if self.gc.pools[pool as usize].victim.is_none() {
-            let victim = self.lines.take_victim(pool);
+        if self.pools[pool as usize].victim.is_none() {
+            let victim = store.lines.take_victim(pool);
             self.begin(pool, victim);
         }
         let Progress {
             victim: Some(line),
             mut next,
             ..
-        } = self.gc.pools[pool as usize]
+        } = self.pools[pool as usize]
         else {
             return false;
         };
         let mut moves = 0;
-        while self.lines.valid(line) > 0 {
-            let place = line * self.geometry.line_pages + next;
-            if let Some(lpn) = self.map.owner_of(place) {
+        while store.lines.valid(line) > 0 {
+            let place = line * store.geometry.line_pages + next;
+            if let Some(lpn) = store.map.owner_of(place) {
                 if moves == most {
-                    self.gc.pools[pool as usize].next = next;
+                    self.pools[pool as usize].next = next;
                     return true;
                 }
-                if self.move_page(io, lpn, place, moved).is_err() {
+                if self.move_page(store, io, lpn, place, moved).is_err() {
                     return false;
                 }
                 moves += 1;
             }
             next += 1;
         }
-        self.gc.pools[pool as usize].next = next;
+        self.pools[pool as usize].next = next;
         if moves == 0 || most == u32::MAX {
-            self.erase(io, line);
-            self.gc.pools[pool as usize].victim = None;
+            self.erase(store, io, line);
+            self.pools[pool as usize].victim = None;
         }
         true
     }
 
     fn move_page<F: Flash>(
         &mut self,
+        store: &mut Store,
         io: &mut Io<F>,
         lpn: Lpn,
         from: u32,
         moved: &mut impl Moved<F>,
     ) -> Result<(), ReadOnly> {
-        let line = self.geometry.line_of(from);
-        let stream = self.lines.stream(line);
-        let writer = Writer::Gc(if self.by_heat {
+        let line = store.geometry.line_of(from);
+        let stream = store.lines.stream(line);
+        let writer = Writer::Gc(if store.by_heat {
             stream.saturating_sub(1)
         } else {
             stream
         });
         loop {
-            let Some(to) = self.lines.append(self.geometry.pool_of(line), writer, 1) else {
-                self.read_only = true;
+            let Some(to) = store.lines.append(store.geometry.pool_of(line), writer, 1) else {
+                store.read_only = true;
                 return Err(ReadOnly);
             };
             io.stats.flash_reads += 1;
             io.stats.flash_programs += 1;
             io.stats.gc_moves += 1;
-            let (source, target) = (self.blocks.ppn_of(from), self.blocks.ppn_of(to));
+            let (source, target) = (store.blocks.ppn_of(from), store.blocks.ppn_of(to));
             match io.flash.copy(io.now, source, target, Origin::Gc) {
                 Ok(()) => {
-                    self.map.set(lpn, to);
-                    self.lines.moved(line, 1);
+                    store.map.set(lpn, to);
+                    store.lines.moved(line, 1);
                     moved.moved(io, lpn);
                     return Ok(());
                 }
-                Err(BadBlock) => self.program_failed(to, writer, io.stats),
+                Err(BadBlock) => store.program_failed(to, writer, io.stats),
             }
         }
     }
 
-    fn erase<F: Flash>(&mut self, io: &mut Io<F>, line: u32) {
+    fn erase<F: Flash>(&mut self, store: &mut Store, io: &mut Io<F>, line: u32) {
         let mut whole = true;
-        for member in 0..self.geometry.width {
-            let block = self.blocks.block_of(line, member);
-            if !self.blocks.is_bad(block) {
+        for member in 0..store.geometry.width {
+            let block = store.blocks.block_of(line, member);
+            if !store.blocks.is_bad(block) {
                 io.stats.erases += 1;
                 if io.flash.erase(io.now, block, Origin::Gc).is_err() {
                     io.stats.erase_failures += 1;
                     io.stats.bad_blocks += 1;
-                    self.blocks.mark_bad(block);
+                    store.blocks.mark_bad(block);
                 }
             }
-            whole &= !self.blocks.is_bad(block);
+            whole &= !store.blocks.is_bad(block);
         }
-        if whole || self.blocks.mend(line) {
-            self.lines.free(line);
-            self.look_for_cold(line);
+        if whole || store.blocks.mend(line) {
+            store.lines.free(line);
+            self.look_for_cold(store, line);
         } else {
-            self.lines.retire(line);
-            self.read_only |= self.lines.room() < u64::from(self.geometry.lpns);
+            store.lines.retire(line);
+            store.read_only |= store.lines.room() < u64::from(store.geometry.lpns);
         }
     }
 
     /// Looks at a few lines, each pool's in turn, for one that is much less worn than `line`.
-    fn look_for_cold(&mut self, line: u32) {
-        let Some(spread) = self.gc.wear_spread else {
+    fn look_for_cold(&mut self, store: &Store, line: u32) {
+        let Some(spread) = self.wear_spread else {
             return;
         };
-        let pool = self.geometry.pool_of(line);
-        let progress = &mut self.gc.pools[pool as usize];
+        let pool = store.geometry.pool_of(line);
+        let progress = &mut self.pools[pool as usize];
         for _ in 0..COLD_LOOKS {
-            let other = pool * self.geometry.lines_per_pool + progress.look;
-            progress.look = (progress.look + 1) % self.geometry.lines_per_pool;
-            let younger = self.lines.erases(other) + spread <= self.lines.erases(line);
-            if younger && self.lines.state(other) == State::Closed {
+            let other = pool * store.geometry.lines_per_pool + progress.look;
+            progress.look = (progress.look + 1) % store.geometry.lines_per_pool;
+            let younger = store.lines.erases(other) + spread <= store.lines.erases(line);
+            if younger && store.lines.state(other) == State::Closed {
                 progress.cold = Some(other);
             }
         }
@@ -252,12 +257,12 @@ impl Area {
 
     /// Notes that the pool is to be collected when it is idle, if it is short of free lines.
     #[inline]
-    pub fn wake<F>(&mut self, io: &Io<F>, pool: u32) {
-        if self.lines.free_lines(pool) < self.gc.background {
-            let progress = &mut self.gc.pools[pool as usize];
+    pub fn wake<F>(&mut self, store: &Store, io: &Io<F>, pool: u32) {
+        if store.lines.free_lines(pool) < self.background {
+            let progress = &mut self.pools[pool as usize];
             if !progress.waits {
                 progress.waits = true;
-                self.gc.waiting.push(Reverse((io.now, pool)));
+                self.waiting.push(Reverse((io.now, pool)));
             }
         }
     }
@@ -265,23 +270,27 @@ impl Area {
     /// Whether a pool is due to be collected in the background before `now`.
     #[inline]
     pub fn is_due(&self, now: Ps) -> bool {
-        self.gc
-            .waiting
+        self.waiting
             .peek()
             .is_some_and(|Reverse((at, _))| *at < now)
     }
 
     /// Collects in the background what idle pools had the time for before `now`, in order of time.
-    pub fn catch_up<F: Flash>(&mut self, io: &mut Io<F>, moved: &mut impl Moved<F>) {
+    pub fn catch_up<F: Flash>(
+        &mut self,
+        store: &mut Store,
+        io: &mut Io<F>,
+        moved: &mut impl Moved<F>,
+    ) {
         let now = io.now;
         while self.is_due(now) {
-            let Some(Reverse((at, pool))) = self.gc.waiting.pop() else {
+            let Some(Reverse((at, pool))) = self.waiting.pop() else {
                 break;
             };
-            self.gc.pools[pool as usize].waits = false;
-            if let Some(next) = self.step_when_idle(io, pool, at, now, moved) {
-                self.gc.pools[pool as usize].waits = true;
-                self.gc.waiting.push(Reverse((next, pool)));
+            self.pools[pool as usize].waits = false;
+            if let Some(next) = self.step_when_idle(store, io, pool, at, now, moved) {
+                self.pools[pool as usize].waits = true;
+                self.waiting.push(Reverse((next, pool)));
             }
         }
         io.now = now;
@@ -291,33 +300,34 @@ impl Area {
     /// to try again.
     fn step_when_idle<F: Flash>(
         &mut self,
+        store: &mut Store,
         io: &mut Io<F>,
         pool: u32,
         at: Ps,
         now: Ps,
         moved: &mut impl Moved<F>,
     ) -> Option<Ps> {
-        if self.gc.pools[pool as usize].victim.is_none() {
-            if self.read_only || self.lines.free_lines(pool) >= self.gc.background {
+        if self.pools[pool as usize].victim.is_none() {
+            if store.read_only || store.lines.free_lines(pool) >= self.background {
                 return None;
             }
-            let victim = self.lines.take_victim(pool);
+            let victim = store.lines.take_victim(pool);
             self.begin(pool, victim);
         }
         let Progress {
             victim: Some(line),
             next,
             ..
-        } = self.gc.pools[pool as usize]
+        } = self.pools[pool as usize]
         else {
             return None;
         };
-        let block = self.blocks.block_of(line, next % self.geometry.width);
+        let block = store.blocks.block_of(line, next % store.geometry.width);
         io.now = at.max(io.flash.idle_at(block));
         if io.now >= now {
             return Some(io.now);
         }
-        let went_on = self.step(io, pool, self.gc.step, moved);
+        let went_on = self.step(store, io, pool, self.step, moved);
         went_on.then_some(io.now + Ps(1))
     }
 }

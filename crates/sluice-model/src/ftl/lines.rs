@@ -2,8 +2,8 @@
 
 use super::WearReport;
 use super::geometry::{Blocks, Geometry};
-use super::victim::{AnyGcVictim, GcSpace};
 use crate::config::{Settings, Wear};
+use crate::victim::{AnyGcVictim, GcSpace};
 use sluice_lists::Lists;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -17,9 +17,9 @@ mod lines;
 mod map;
 mod order;
 mod precondition;
+mod store;
 mod translation;
 mod turn;
-pub mod victim;
 
 #[cfg(test)]
 pub(crate) use check::factory_bad_blocks;
@@ -28,11 +28,11 @@ use crate::config::Settings;
 use crate::layout::{Layout, Place};
 use crate::nand::{Flash, Origin, Served};
 use crate::stats::Stats;
-pub(crate) use area::ReadOnly;
-use area::{Area, Io, Plan, Route};
+use area::{Area, Route};
 use factory::Factory;
-pub use order::Allocation;
 use sluice_units::{Lpn, Ps};
+pub(crate) use store::ReadOnly;
+use store::{Io, Plan};
 use translation::{Translation, then};
 
 /// The mapping and the state of every block.
@@ -116,12 +116,13 @@ impl Ftl {
         match &mut self.translation {
             None => self
                 .data
+                .store
                 .read(io, lpn, origin)
                 .unwrap_or(Served::at_once(now)),
             Some(translation) => {
                 let found = translation.look_up(io, lpn, false, origin);
                 io.now = found.done_at;
-                match self.data.read(io, lpn, origin) {
+                match self.data.store.read(io, lpn, origin) {
                     Some(served) => then(found, served),
                     None => found,
                 }
@@ -164,14 +165,14 @@ impl Ftl {
     /// Whether a write can name this plane.
     pub fn has_place(&self, place: Place) -> bool {
         let plane = self.layout.plane_at(place);
-        plane.is_some_and(|plane| self.data.blocks.rank_of(plane).is_some())
+        plane.is_some_and(|plane| self.data.store.blocks.rank_of(plane).is_some())
     }
 
     fn pool_of(&self, placement: Placement) -> Option<u32> {
         let place = placement.place.filter(|_| self.placement_by_host)?;
         let plane = self.layout.plane_at(place)?;
-        let rank = self.data.blocks.rank_of(plane)?;
-        Some(rank / self.data.geometry.width)
+        let rank = self.data.store.blocks.rank_of(plane)?;
+        Some(rank / self.data.store.geometry.width)
     }
 
     /// Forgets the page's place.
@@ -180,13 +181,13 @@ impl Ftl {
             let io = &mut Io { now, flash, stats };
             translation.look_up(io, lpn, true, Origin::Host);
         }
-        self.data.unmap(lpn);
+        self.data.store.unmap(lpn);
     }
 
     /// The PPN of a page, if it has a place.
     pub fn ppn_of(&self, lpn: Lpn) -> Option<u32> {
-        let place = self.data.map.place_of(lpn)?;
-        Some(self.data.blocks.ppn_of(place))
+        let place = self.data.store.map.place_of(lpn)?;
+        Some(self.data.store.blocks.ppn_of(place))
     }
 
     /// Whether there is anything to do in the background before `now`.
@@ -207,12 +208,12 @@ impl Ftl {
     /// Whether it takes no writes any more.
     pub fn is_read_only(&self) -> bool {
         let translation = self.translation.as_ref();
-        self.data.read_only || translation.is_some_and(Translation::is_read_only)
+        self.data.store.read_only || translation.is_some_and(Translation::is_read_only)
     }
 
     /// How worn the lines of the host's data are.
     pub fn wear(&self) -> WearReport {
-        self.data.lines.wear()
+        self.data.store.lines.wear()
     }
 }
 

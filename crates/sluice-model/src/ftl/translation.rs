@@ -4,8 +4,9 @@
 //! They have blocks of their own in each plane, so that collecting data never has to wait for the
 //! room that its own changes to the map need. Where translation pages are is known in memory.
 
-use super::area::{Area, Io, Moved, Plan, Route};
+use super::area::{Area, Route};
 use super::factory::Factory;
+use super::store::{Io, Moved, Plan};
 use crate::config::Settings;
 use crate::nand::{Flash, Origin, Served};
 use sluice_lists::Lists;
@@ -68,7 +69,7 @@ impl Translation {
         self.slot_of[page as usize] = slot + 1;
         self.page_of[slot as usize] = page;
         self.dirty[slot as usize] = change;
-        let served = self.area.read(io, Lpn(page), origin);
+        let served = self.area.store.read(io, Lpn(page), origin);
         io.stats.translation_reads += u64::from(served.is_some());
         served.unwrap_or(Served::at_once(io.now))
     }
@@ -91,7 +92,7 @@ impl Translation {
     }
 
     pub fn is_read_only(&self) -> bool {
-        self.area.read_only
+        self.area.store.read_only
     }
 
     #[cfg(test)]

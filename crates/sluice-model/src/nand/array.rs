@@ -1,11 +1,11 @@
 //! Dies and channels: when an operation that begins at a given time has its parts done.
 
 use super::flash::{Origin, Served};
-use super::op::{Group, MultiPlane, Op, Verb};
+use super::op::{Group, Op, Verb};
 use super::queues::Queues;
 use super::spans::Spans;
 use super::timeline::Timeline;
-use crate::config::NandSettings;
+use crate::config::{MultiPlane, NandSettings};
 use sluice_units::Ps;
 
 /// The dies' chains of reserved work and the channels' reservations.

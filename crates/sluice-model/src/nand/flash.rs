@@ -1,5 +1,6 @@
 //! The seam between the translation layer and the flash array.
 
+pub use crate::parts::Served;
 use sluice_units::Ps;
 
 /// Who asked for an operation of the flash array.
@@ -11,32 +12,6 @@ pub enum Origin {
     Gc,
     /// Compaction of the write log.
     Log,
-}
-
-/// When a read is done and what its time went into: `queue + gc + service` is `done_at` less the
-/// time at which it was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
-    /// When the page is out of the channel.
-    pub done_at: Ps,
-    /// Waiting for the die behind other work than collection, and for the channel.
-    pub queue: Ps,
-    /// Waiting for the die behind garbage collection.
-    pub gc: Ps,
-    /// Sensing and transfer.
-    pub service: Ps,
-}
-
-impl Served {
-    /// A read that needs no flash.
-    pub fn at_once(now: Ps) -> Served {
-        Served {
-            done_at: now,
-            queue: Ps::ZERO,
-            gc: Ps::ZERO,
-            service: Ps::ZERO,
-        }
-    }
 }
 
 /// What a read would find on its channel: the terms of SkyByte's Algorithm 1.

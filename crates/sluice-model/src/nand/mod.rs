@@ -27,7 +27,6 @@ use divisor::Divisor;
 pub(crate) use flash::Flash;
 pub(crate) use flash::Outlook;
 pub use flash::{BadBlock, Origin, ProgramEnd, Served};
-pub use op::MultiPlane;
 use op::{Op, Verb};
 use posted::{Order, Posted};
 use queues::Queues;

@@ -1,7 +1,7 @@
 //! What a die is asked to do.
 
 use super::flash::Origin;
-use sluice_params::choices;
+use crate::config::MultiPlane;
 use sluice_units::Ps;
 
 /// The three things that cells can do.
@@ -24,15 +24,6 @@ pub(super) struct Op {
     pub offset: u32,
     /// How long the cells take.
     pub time: Ps,
-}
-
-choices! {
-    /// Which operations of different planes may share the cells' time.
-    pub enum MultiPlane {
-        Off = "off": "none",
-        SamePage = "same_page": "those of pages with the same number in their blocks, and erases",
-        Any = "any": "all of the same kind",
-    }
 }
 
 /// Operations of a die that run as one, by their planes.

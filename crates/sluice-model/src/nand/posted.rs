@@ -8,8 +8,8 @@
 
 use super::array::{Array, Run};
 use super::flash::{Origin, ProgramEnd};
-use super::op::{Group, MultiPlane, Op, Verb};
-use crate::config::{NandSettings, ReadFirst};
+use super::op::{Group, Op, Verb};
+use crate::config::{MultiPlane, NandSettings, ReadFirst};
 use sluice_units::Ps;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

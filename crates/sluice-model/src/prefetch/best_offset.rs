@@ -1,7 +1,6 @@
 //! Best-offset prefetching.
 
 use super::{Arrival, Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::DeviceConfig;
 use sluice_params::{ConfigError, Kind, Param, RawConfig};
 use sluice_units::Ps;
 use std::cmp::Reverse;
@@ -168,10 +167,10 @@ impl Prefetch for BestOffset {
         Ok(())
     }
 
-    fn build(config: &DeviceConfig) -> BestOffset {
-        let given = BestOffsetParams::new(config.raw());
+    fn build(given: &RawConfig) -> BestOffset {
+        let pending_max = given.read::<u32>("mshr.entries") as usize;
+        let given = BestOffsetParams::new(given);
         let offsets = offsets(u64::from(given.offset_max));
-        let pending_max = config.mshr.entries as usize;
         BestOffset {
             scores: vec![0; offsets.len()],
             offsets,

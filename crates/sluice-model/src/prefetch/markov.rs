@@ -1,7 +1,6 @@
 //! Markov prefetching: what came after a page before will come after it again.
 
 use super::{PICKS_MAX, Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::DeviceConfig;
 use sluice_params::{ConfigError, Kind, Param, RawConfig};
 
 sluice_params::params! {
@@ -121,8 +120,8 @@ impl Prefetch for Markov {
         Ok(())
     }
 
-    fn build(config: &DeviceConfig) -> Markov {
-        let given = MarkovParams::new(config.raw());
+    fn build(given: &RawConfig) -> Markov {
+        let given = MarkovParams::new(given);
         let sets = (given.pages as usize).div_ceil(WAYS);
         let row = 1 + given.followers as usize;
         Markov {

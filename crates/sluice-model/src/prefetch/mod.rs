@@ -15,7 +15,6 @@ pub use crate::cache::PolicyInfo;
 pub use throttle::ThrottleParams;
 pub(crate) use unit::Prefetcher;
 
-use crate::config::DeviceConfig;
 use sluice_params::{ConfigError, Param, RawConfig, Registered, count, in_order};
 use sluice_units::{Lpn, Ps};
 
@@ -157,8 +156,8 @@ pub trait Prefetch: Sized {
         Ok(())
     }
 
-    /// A prefetcher of such a device. The one place that may allocate.
-    fn build(config: &DeviceConfig) -> Self;
+    /// A prefetcher of a device of such parameters. The one place that may allocate.
+    fn build(given: &RawConfig) -> Self;
 
     /// Adds to `picks` the pages to bring in after an access.
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks);
@@ -176,8 +175,8 @@ pub struct PrefetchEntry {
     pub params: &'static [Param],
     /// See [`Prefetch::check`].
     pub check: fn(&RawConfig, bool, u64) -> Result<(), ConfigError>,
-    /// Makes a prefetcher of such a device.
-    pub build: fn(&DeviceConfig) -> AnyPrefetch,
+    /// See [`Prefetch::build`].
+    pub build: fn(&RawConfig) -> AnyPrefetch,
 }
 
 impl Registered for PrefetchEntry {
@@ -228,7 +227,7 @@ macro_rules! prefetches {
                 info: <$module::$policy as Prefetch>::INFO,
                 params: <$module::$policy as Prefetch>::PARAMS,
                 check: <$module::$policy as Prefetch>::check,
-                build: |config| AnyPrefetch::$policy(Prefetch::build(config)),
+                build: |given| AnyPrefetch::$policy(Prefetch::build(given)),
             },)+
         ];
     };

@@ -1,7 +1,7 @@
 //! Next-N prefetching: a miss brings in the pages that follow it.
 
 use super::{Outcome, Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::DeviceConfig;
+use sluice_params::RawConfig;
 
 /// Brings in the N pages that follow a missed one. A first use of a prefetched page asks for
 /// nothing, so a sequential scan misses every N + 1 pages.
@@ -15,7 +15,7 @@ impl Prefetch for NextN {
         uses_hits: false,
     };
 
-    fn build(_config: &DeviceConfig) -> NextN {
+    fn build(_given: &RawConfig) -> NextN {
         NextN
     }
 

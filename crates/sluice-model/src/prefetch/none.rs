@@ -1,7 +1,7 @@
 //! The prefetcher of a device that brings in only what is asked for.
 
 use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::DeviceConfig;
+use sluice_params::RawConfig;
 
 /// Brings in nothing.
 pub struct Off;
@@ -14,7 +14,7 @@ impl Prefetch for Off {
         uses_hits: false,
     };
 
-    fn build(_config: &DeviceConfig) -> Off {
+    fn build(_given: &RawConfig) -> Off {
         Off
     }
 

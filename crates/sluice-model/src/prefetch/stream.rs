@@ -1,8 +1,7 @@
 //! Stream prefetching: accesses go up or down, if not page by page.
 
 use super::{Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::DeviceConfig;
-use sluice_params::{Kind, Param};
+use sluice_params::{Kind, Param, RawConfig};
 
 sluice_params::params! {
     /// The parameters of the stream prefetcher.
@@ -101,10 +100,10 @@ impl Prefetch for Stream {
 
     const PARAMS: &[Param] = StreamParams::PARAMS;
 
-    fn build(config: &DeviceConfig) -> Stream {
+    fn build(given: &RawConfig) -> Stream {
         Stream {
-            streams: vec![Entry::default(); config.prefetch.streams as usize],
-            window: i64::from(StreamParams::new(config.raw()).window),
+            streams: vec![Entry::default(); given.read::<u32>("prefetch.streams") as usize],
+            window: i64::from(StreamParams::new(given).window),
             clock: 0,
         }
     }

@@ -1,8 +1,7 @@
 //! Stride prefetching: an access follows another at a constant distance.
 
 use super::{Outcome, Picks, PolicyInfo, Prefetch, Reach, Seen};
-use crate::config::DeviceConfig;
-use sluice_params::{Kind, Param};
+use sluice_params::{Kind, Param, RawConfig};
 
 sluice_params::params! {
     /// The parameters of the stride prefetcher.
@@ -102,10 +101,10 @@ impl Prefetch for Stride {
 
     const PARAMS: &[Param] = StrideParams::PARAMS;
 
-    fn build(config: &DeviceConfig) -> Stride {
+    fn build(given: &RawConfig) -> Stride {
         Stride {
-            streams: vec![Entry::default(); config.prefetch.streams as usize],
-            stride_max: u64::from(StrideParams::new(config.raw()).stride_max),
+            streams: vec![Entry::default(); given.read::<u32>("prefetch.streams") as usize],
+            stride_max: u64::from(StrideParams::new(given).stride_max),
             clock: 0,
         }
     }

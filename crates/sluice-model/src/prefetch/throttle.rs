@@ -5,7 +5,6 @@
 //! here have no such place in common.
 
 use super::{Outcome, Reach};
-use crate::config::Settings;
 use crate::stats::Stats;
 use sluice_params::Kind;
 use sluice_units::{Lpn, Ratio};
@@ -150,9 +149,8 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    pub fn new(settings: &Settings, full: Reach) -> Option<Throttle> {
-        let given = settings.prefetch.throttle.clone()?;
-        Some(Throttle {
+    pub fn new(given: ThrottleParams, full: Reach) -> Throttle {
+        Throttle {
             full,
             level: FIRST_LEVEL,
             counts: Counts::default(),
@@ -160,7 +158,7 @@ impl Throttle {
             evictions: 0,
             pushed_out: vec![false; given.filter as usize],
             given,
-        })
+        }
     }
 
     /// How eager the prefetcher may be now.

@@ -1,11 +1,11 @@
 //! A prefetch policy under the throttle that keeps it in check.
 
 use super::none::Off;
-use super::throttle::Throttle;
-use super::{AnyPrefetch, Arrival, Outcome, Picks, Prefetch, Reach, Seen};
+use super::throttle::{Throttle, ThrottleParams};
+use super::{AnyPrefetch, Arrival, Outcome, Picks, Prefetch, PrefetchEntry, Reach, Seen};
 use crate::cache::Evicted;
-use crate::config::DeviceConfig;
 use crate::stats::Stats;
+use sluice_params::RawConfig;
 use sluice_units::{Lpn, Ps};
 
 /// A policy with its throttle, if there is one.
@@ -18,16 +18,17 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    pub fn new(config: &DeviceConfig) -> Prefetcher {
-        let reach = Reach {
-            degree: config.prefetch.degree,
-            distance: config.prefetch.distance,
-        };
+    pub fn new(
+        policy: &PrefetchEntry,
+        given: &RawConfig,
+        reach: Reach,
+        throttle: Option<&ThrottleParams>,
+    ) -> Prefetcher {
         Prefetcher {
-            policy: (config.prefetch.policy.build)(config),
-            is_on: config.prefetch.policy.info.name != Off::INFO.name,
+            policy: (policy.build)(given),
+            is_on: policy.info.name != Off::INFO.name,
             reach,
-            throttle: Throttle::new(config, reach),
+            throttle: throttle.map(|given| Throttle::new(given.clone(), reach)),
         }
     }
 

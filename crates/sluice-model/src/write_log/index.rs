@@ -1,13 +1,10 @@
 //! The index of one log buffer: from a page to its table, from a line to its entry in the log.
 
 use super::LogEntry;
-use super::tables::{LINES_MAX, Moved, TableId, Tables, slots_of};
-use sluice_units::{Lpn, PageLine, Table, index_type};
-
-index_type! {
-    /// Which page of those with lines in a buffer, in the order of their first lines.
-    pub(super) struct PageId;
-}
+pub(super) use super::tables::PageId;
+use super::tables::{Moved, TableId, Tables, slots_of};
+use crate::config::{LINES_PER_BUFFER_MAX, LINES_PER_PAGE_MAX};
+use sluice_units::{Lpn, PageLine, Table};
 
 /// Bytes of a first-level entry: page number and table pointer (SkyByte section III-B).
 const PAGE_ENTRY_BYTES: u64 = 16;
@@ -23,10 +20,8 @@ const TABLE_SHIFT: u32 = LINES_BITS + 1;
 /// Bits of a bucket that name a page; the others are the generation it belongs to.
 const ID_BITS: u32 = 25;
 const GENERATION_MAX: u32 = (1 << (32 - ID_BITS)) - 1;
-/// Lines of one buffer at most, so that numbers of pages and of tables fit their bits.
-pub(crate) const LINES_PER_BUFFER_MAX: u32 = 1 << 22;
 
-const _: () = assert!(LINES_MAX <= LINES);
+const _: () = assert!(LINES_PER_PAGE_MAX <= LINES);
 // A table's number is below the lines and a few blocks that are partly used.
 const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << (32 - TABLE_SHIFT));
 const _: () = assert!(LINES_PER_BUFFER_MAX < 1 << ID_BITS);

@@ -15,8 +15,6 @@ mod index;
 mod tables;
 
 pub(crate) use compaction::{Destage, Programmed};
-pub(crate) use index::LINES_PER_BUFFER_MAX;
-pub(crate) use tables::LINES_MAX as LINES_PER_PAGE_MAX;
 
 use crate::config::WriteLogSettings;
 use crate::stats::Stats;

@@ -1,8 +1,13 @@
 //! The second level of the index: small hash tables from a page's line to its entry in the log.
 
 use super::LogEntry;
-use super::index::PageId;
+use crate::config::LINES_PER_PAGE_MAX;
 use sluice_units::{PageLine, Table, index_type};
+
+index_type! {
+    /// Which page of those with lines in a buffer, in the order of their first lines.
+    pub(super) struct PageId;
+}
 
 index_type! {
     /// Which table: the number of its first granule in the arena.
@@ -17,14 +22,12 @@ const CLASSES: usize = 5;
 const BLOCK_SLOTS: u32 = FIRST_SLOTS << (CLASSES - 1);
 /// First-class tables in a block. Tables are addressed by these granules.
 const BLOCK_GRANULES: u32 = BLOCK_SLOTS / FIRST_SLOTS;
-/// Lines of a page at most: the page offset of an entry has six bits (SkyByte section III-B).
-pub(crate) const LINES_MAX: u32 = 64;
 /// Where the line number starts in a slot. Below it is the log's entry + 1: 0 is empty.
 const LINE_SHIFT: u32 = 26;
 const ENTRY: u32 = (1 << LINE_SHIFT) - 1;
 
 const _: () = assert!(
-    BLOCK_SLOTS == LINES_MAX,
+    BLOCK_SLOTS == LINES_PER_PAGE_MAX,
     "a full page fits the largest table"
 );
 

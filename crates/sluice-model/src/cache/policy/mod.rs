@@ -25,7 +25,6 @@ mod wtinylfu;
 pub use external::{Brought, External, Watched};
 
 use super::{Set, Slot};
-use crate::config::DeviceConfig;
 use sluice_params::{Param, RawConfig, Registered, choices, count, in_order};
 use sluice_units::{IndexType, Lpn, Rng};
 
@@ -58,17 +57,6 @@ pub struct Space {
 }
 
 impl Space {
-    /// The slots and parameters that a device gives its policy.
-    pub fn new(config: &DeviceConfig, seed: u64) -> Space {
-        Space {
-            sets: config.cache.pages / config.cache.ways,
-            ways: config.cache.ways,
-            pages: config.pages,
-            given: config.raw().clone(),
-            rng: Rng::stream(seed, "cache.eviction"),
-        }
-    }
-
     /// Slots of all sets together.
     pub fn slots(&self) -> u32 {
         self.sets * self.ways

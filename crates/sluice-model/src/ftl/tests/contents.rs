@@ -3,7 +3,7 @@
 
 use super::flash::Contents;
 use super::*;
-use crate::ftl::victim::GC_VICTIMS;
+use crate::victim::GC_VICTIMS;
 use proptest::prelude::*;
 use sluice_units::{Lpn, Rng};
 

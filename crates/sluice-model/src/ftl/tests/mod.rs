@@ -10,8 +10,8 @@ mod timing;
 mod victims;
 mod wear;
 
-use super::order::ALLOCATIONS;
 use super::*;
+use crate::config::ALLOCATIONS;
 use crate::config::DeviceConfig;
 use crate::nand::Nand;
 use sluice_units::{Lpn, Rng};

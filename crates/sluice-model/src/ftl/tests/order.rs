@@ -117,7 +117,7 @@ fn home_is_where_writes_in_order_go() {
             let mut written = Rig::new(&four_ways(&pairs));
             let filled = [("ftl.precondition", "sequential")];
             let home = Rig::new(&four_ways(&[&pairs[..], &filled].concat()));
-            for lpn in 0..written.ftl.data.geometry.lpns {
+            for lpn in 0..written.ftl.data.store.geometry.lpns {
                 written.write(lpn).unwrap();
                 let found = written.ftl.ppn_of(Lpn(lpn));
                 assert_eq!(

@@ -1,7 +1,7 @@
 //! The random precondition is what random overwrites would have made of the device, only faster.
 
 use super::*;
-use crate::ftl::victim::GC_VICTIMS;
+use crate::victim::GC_VICTIMS;
 use sluice_units::Lpn;
 
 fn pairs<'a>(more: &[(&'a str, &'a str)]) -> Settings {
@@ -19,8 +19,8 @@ fn pairs<'a>(more: &[(&'a str, &'a str)]) -> Settings {
 /// How many lines have how many valid pages, in eighths of a line.
 fn profile(ftl: &Ftl) -> [u32; 9] {
     let mut profile = [0; 9];
-    for line in 0..ftl.data.geometry.lines() {
-        profile[ftl.data.lines.valid(line) as usize / 4] += 1;
+    for line in 0..ftl.data.store.geometry.lines() {
+        profile[ftl.data.store.lines.valid(line) as usize / 4] += 1;
     }
     profile
 }

@@ -78,7 +78,7 @@ fn a_step_begins_when_the_die_is_idle() {
         let mut rig = one_die(&[("ftl.gc_background", "4"), ("ftl.gc_step", "1")]);
         let mut rng = Rng::stream(3, "idle");
         // Without time to spare nothing is collected until the pool is short.
-        while rig.ftl.data.lines.free_lines(0) > 4 {
+        while rig.ftl.data.store.lines.free_lines(0) > 4 {
             rig.write(rng.below(256) as u32).unwrap();
         }
         rig

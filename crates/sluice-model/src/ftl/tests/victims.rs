@@ -1,7 +1,7 @@
 //! Every victim policy keeps its side of the contract, and is the policy that it says it is.
 
 use super::*;
-use crate::ftl::victim::{AnyGcVictim, GC_VICTIMS, GcSpace};
+use crate::victim::{AnyGcVictim, GC_VICTIMS, GcSpace};
 
 const LINES: u32 = 40;
 const PAGES: u32 = 16;

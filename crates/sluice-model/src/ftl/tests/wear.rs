@@ -49,8 +49,8 @@ fn cold_data_keeps_its_blocks_young_unless_it_moves() {
 #[test]
 fn dynamic_levelling_keeps_blocks_in_use_together() {
     let spread = |rig: &Rig<Nand>| {
-        let lines = 0..rig.ftl.data.geometry.lines();
-        let erases = lines.map(|line| rig.ftl.data.lines.erases(line));
+        let lines = 0..rig.ftl.data.store.geometry.lines();
+        let erases = lines.map(|line| rig.ftl.data.store.lines.erases(line));
         let used: Vec<u32> = erases.filter(|erases| *erases > 0).collect();
         used.iter().max().unwrap() - used.iter().min().unwrap()
     };
