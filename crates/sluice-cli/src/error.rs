@@ -46,7 +46,7 @@ pub enum Error {
         why: &'static str,
         expected: &'static str,
     },
-    /// The same, of a device as it is.
+    /// A device that cannot run live, before any value of it was changed.
     #[error(
         "bad value for --device: \"{device}\" can be simulated (sluice sim) but not run live, for \
          {why}; expected {nearest}"

@@ -15,7 +15,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The same range of a device of so many pages, without an open end.
+    /// The range with its end filled in, on a device of so many pages.
     pub fn within(&self, pages: u64) -> Range {
         let end = pages * PAGE_BYTES;
         Range {

@@ -258,7 +258,7 @@ impl BiSnpOp {
         self.bits() & 0b0100 != 0
     }
 
-    /// The same of a block.
+    /// The opcode that asks for a block what this one asks for.
     pub const fn of_block(self) -> BiSnpOp {
         match self {
             BiSnpOp::Cur | BiSnpOp::CurBlk => BiSnpOp::CurBlk,
@@ -267,7 +267,7 @@ impl BiSnpOp {
         }
     }
 
-    /// The same of one line.
+    /// The opcode that asks for one line what this one asks for.
     pub const fn of_line(self) -> BiSnpOp {
         match self {
             BiSnpOp::Cur | BiSnpOp::CurBlk => BiSnpOp::Cur,

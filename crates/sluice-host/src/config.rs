@@ -183,7 +183,7 @@ pub struct AstriFlash {
 /// What an access to host memory takes.
 #[derive(Clone, Copy, Debug)]
 pub enum HostDram {
-    /// The same each time, however many there are.
+    /// This time for each access, however many there are.
     Fixed(Ps),
     /// What banks, rows, bus and refresh make of it.
     Banks(HostBanks),

@@ -38,7 +38,7 @@ pub(super) enum Pause {
     Delayed(Ps),
     /// Needs more of the program.
     Starved,
-    /// The same, and all that was issued has retired at this time.
+    /// Needs more of the program, and all that was issued has retired at this time.
     Drained(Ps),
 }
 

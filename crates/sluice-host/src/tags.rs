@@ -81,7 +81,7 @@ impl Tags {
         Some(&mut set[0])
     }
 
-    /// The same without touching the order.
+    /// Finds a line, which does not count as a use of it.
     pub fn peek(&mut self, line: u32) -> Option<&mut u32> {
         let set = self.set(line);
         place_of(set, line).map(|place| &mut set[place])
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same as lists of lines, most recent first.
+    /// The tags as lists of lines, most recent first.
     struct Naive(Vec<Vec<(u32, u32)>>);
 
     impl Naive {

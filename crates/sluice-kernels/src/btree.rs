@@ -25,7 +25,7 @@ const FILL: usize = 22;
 
 /// The loop, the next key, two calls.
 const LOOKUP: u32 = 30;
-/// The same, and allocating the record.
+/// What a look-up takes, and allocating the record.
 const INSERT: u32 = 80;
 
 const PARAMS: &[Param] = &[

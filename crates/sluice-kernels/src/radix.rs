@@ -44,10 +44,10 @@ pub const PIECE: u64 = 64;
 /// Instructions of the counting loop that touch no memory: two address sums of two each, an
 /// increment. Additions to memory are a load and a store, and no third.
 const WORK_COUNT: u32 = 5;
-/// The same of the permutation: four address sums, the move between two registers of the shift,
+/// Those of the permuting loop: four address sums, the move between two registers of the shift,
 /// the increment, the jump.
 const WORK_PERMUTE: u32 = 11;
-/// The same of the sum for a bucket.
+/// Those of the sum for a bucket.
 const WORK_RANK: u32 = 4;
 
 /// Slots of a thread's stack.

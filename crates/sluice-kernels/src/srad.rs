@@ -50,7 +50,7 @@ const WORK_REGION: u32 = 5;
 /// coefficient 20, with 4 more divisions and 9 conversions, as its constants are doubles; the
 /// clamp 4; addresses and the loop 8.
 pub const WORK_FIRST: u32 = 52;
-/// The same of the second pass: a multiplication and 3 additions for the divergence (the other 3
+/// Those of the second pass: a multiplication and 3 additions for the divergence (the other 3
 /// have an array's pixel as their operand), 5 with the conversions for the update, 5 for addresses
 /// and the loop. As the first pass, what g++ -O2 makes of it, as Rodinia's build has it.
 pub const WORK_SECOND: u32 = 14;

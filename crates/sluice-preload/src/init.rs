@@ -34,7 +34,8 @@ extern "C" fn destruct() {
     }
 }
 
-/// The same before the program's `main`. The command that made the session need not tell it again.
+/// Refuses to start, before the program's `main`. The session's folder has a note of it, so that
+/// the command that made it does not tell it again.
 fn refuse_session(dir: &Path, why: &str) -> ! {
     Session::note_refusal(dir, why);
     refuse(&format!("{}: {why}", own_path()))

@@ -95,7 +95,8 @@ fn header(info: &Info, options: &Record) -> Header {
     }
 }
 
-/// The same file under a number that the program, which shares them, is not likely to close.
+/// Another descriptor of the file, under a number that the program, which shares them, is not
+/// likely to close.
 fn out_of_the_way(file: File) -> io::Result<File> {
     // SAFETY: an open file, and a new number for it that nobody else owns.
     unsafe {

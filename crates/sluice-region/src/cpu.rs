@@ -196,7 +196,7 @@ impl ThreadCount {
         }
     }
 
-    /// The same as far as the C library knows, without a system call.
+    /// Whether the C library knows of one thread alone: the answer without a system call.
     pub fn is_known_as_one(&self) -> bool {
         self.library.get() == Some(1)
     }

@@ -116,7 +116,7 @@ impl Mapping {
         Mapping::of_file(fd, len, libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    /// The same, to be read alone.
+    /// A shared mapping of a file from its start, which can only be read.
     pub fn shared_read_only(fd: i32, len: usize) -> Result<Mapping, i32> {
         Mapping::of_file(fd, len, libc::PROT_READ)
     }

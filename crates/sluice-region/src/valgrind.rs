@@ -26,7 +26,7 @@ pub fn is_valgrind() -> bool {
     answer != 0
 }
 
-/// The same.
+/// Asks Valgrind in the same way: other rotations add up to whole turns on this processor.
 #[cfg(target_arch = "aarch64")]
 pub fn is_valgrind() -> bool {
     let request: [usize; 6] = [RUNNING, 0, 0, 0, 0, 0];

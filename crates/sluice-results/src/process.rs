@@ -171,7 +171,7 @@ pub fn read_processes(dir: &Path) -> Vec<Process> {
     all
 }
 
-/// The same; the last image of the process `pid` has its latencies one by one.
+/// Reads the processes of a run; the last image of the process `pid` has its latencies one by one.
 pub fn read_run(dir: &Path, pid: u64) -> Vec<Process> {
     let mut all = read_processes(dir);
     let of_run = all.iter_mut().filter(|p| p.pid == pid);

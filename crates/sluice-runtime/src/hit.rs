@@ -58,7 +58,7 @@ fn await_flushes() {
     unsafe { core::arch::x86_64::_mm_mfence() };
 }
 
-/// The same; Linux lets programs do so.
+/// Flushes a line; Linux lets programs do so.
 #[cfg(target_arch = "aarch64")]
 fn flush(addr: usize) -> Option<()> {
     // SAFETY: an address of memory of ours.

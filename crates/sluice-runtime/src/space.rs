@@ -47,8 +47,8 @@ impl Space {
         is_free
     }
 
-    /// The same for pages that are closed, if half of all stay free: a program reserves more than
-    /// it will use, and must not find the device full of that.
+    /// Takes pages that cannot be accessed yet, if half of all stay free: a program reserves more
+    /// than it will use, and must not find the device full of that.
     pub fn reserve(&mut self, count: usize) -> Option<usize> {
         if count > (self.pages / 2).saturating_sub(self.used.count) {
             return None;

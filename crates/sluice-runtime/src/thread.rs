@@ -153,8 +153,8 @@ pub fn start_service() -> Result<(), i32> {
     start_service_for(None, || ())
 }
 
-/// The same; the thread begins with a piece of work, as [`in_service`] hands it over. It may have
-/// one of the caller's descriptors, under its number, which is above 2.
+/// Starts the service thread with a piece of work, as [`in_service`] hands it over, and waits for
+/// its result. The work may have one of the caller's descriptors, under its number, above 2.
 pub fn start_service_for<F: FnOnce() -> R, R>(kept: Option<u32>, function: F) -> Result<R, i32> {
     set_own_descriptors(has_own_descriptors);
     crate::leader::note();

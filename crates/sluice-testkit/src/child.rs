@@ -32,7 +32,8 @@ pub fn with_default_signals(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(reset) }
 }
 
-/// The same, and SIGALRM ends the program after [`LIMIT`], so that waiting for it has an end.
+/// Gives a program default signals, and has SIGALRM end it after [`LIMIT`], so that waiting
+/// for it has an end.
 pub fn bounded(command: &mut Command) -> &mut Command {
     let limit = LIMIT.as_secs() as u32;
     let alarm = move || {

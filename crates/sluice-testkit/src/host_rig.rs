@@ -96,7 +96,7 @@ pub fn memory(migration: Migration, pairs: &[(&str, &str)]) -> Memory {
     memory_of(&host(migration), pairs)
 }
 
-/// The same of a host of one's own.
+/// The memory of this host, with these values set.
 ///
 /// # Panics
 /// If the values are refused.

@@ -136,7 +136,8 @@ impl<I: IndexType, T> Table<I, T> {
 }
 
 impl<I: IndexType, T: Clone> Table<I, T> {
-    /// The same value for each. One of integers that are 0 takes memory only where it is changed.
+    /// A table with one value for each thing. One of integers that are 0 takes memory only where it
+    /// is changed.
     pub fn filled(count: u32, value: T) -> Table<I, T> {
         Table {
             values: vec![value; count as usize],
@@ -144,7 +145,7 @@ impl<I: IndexType, T: Clone> Table<I, T> {
         }
     }
 
-    /// The same value for more things, up to `count` of them. Never for fewer.
+    /// Gives more things a value, up to `count` of them. Never takes any away.
     pub fn grow(&mut self, count: u32, value: T) {
         if count > self.count() {
             self.values.resize(count as usize, value);

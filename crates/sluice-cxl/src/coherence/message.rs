@@ -12,7 +12,7 @@ pub enum State {
     Shared,
     /// Read it, and write it without asking.
     Exclusive,
-    /// The same, and memory is stale.
+    /// Read it, and write it without asking; memory is stale.
     Modified,
 }
 

@@ -116,7 +116,8 @@ impl Link {
         self.last = self.to_device.take(now, self.request(now));
         self.last
     }
-    /// The same for a line of a page that goes back in the background, at `at`. Requests pass it.
+
+    /// When a line goes out of a page that goes back in the background, at `at`. Requests pass it.
     pub fn page_line(&mut self, now: Ps, at: Ps) -> Ps {
         self.to_device.take(now, at)
     }

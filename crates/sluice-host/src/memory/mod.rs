@@ -121,7 +121,7 @@ impl Memory {
 }
 
 impl<A: Artifact> Memory<A> {
-    /// The same of a host that departs from a real one as an artifact does.
+    /// The memory of a host that departs from hardware as an artifact does.
     ///
     /// # Panics
     /// As [`Memory::new`].
@@ -171,8 +171,8 @@ impl<A: Artifact> Memory<A> {
         self.fill_with(first..end, 1, &|page| program.rewrites(page * PAGE_BYTES));
     }
 
-    /// The same with the last so many pages of the device, a share of them written. They are spread
-    /// evenly.
+    /// Fills host memory and the device's cache with the last so many pages of the device. A share
+    /// of them is written, spread evenly.
     pub fn fill_with_others(&mut self, pages: u64, before: &Before) {
         let end = self.bus.device.pages();
         let Before {

@@ -210,7 +210,7 @@ impl Net {
         }
     }
 
-    /// The same of all other layers.
+    /// Updates the weights of all other layers.
     pub(super) fn update_rest(&mut self, tapes: &[Tape], rate: f32) {
         let mut sum = [0.0; TOP];
         tapes.iter().for_each(|t| add(&mut sum, t.by_logit, &t.top));

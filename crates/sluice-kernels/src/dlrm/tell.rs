@@ -264,7 +264,7 @@ fn meet(rec: &mut Recorder, scratch: &Scratch, tape: u64) {
     copy(rec, scratch.pairs, tape, KEPT * TOP_IN as u64, COPY);
 }
 
-/// The same backward: from the gradient of the top's input to that of every row.
+/// The interaction backward: from the gradient of the top's input to that of every row.
 fn part(rec: &mut Recorder, scratch: &Scratch) {
     let all = (VECTORS * VECTORS * DIM) as u64;
     stores(rec, scratch.pairs, 4 * TOP_IN as u64, COPY);

@@ -169,7 +169,7 @@ impl Dram {
         self.access_telling(now, addr, op, |_| ())
     }
 
-    /// The same, telling every command with its time. Those of one access come in order.
+    /// Reserves an access and tells every command with its time. Those of one access come in order.
     pub fn access_telling(
         &mut self,
         now: Ps,

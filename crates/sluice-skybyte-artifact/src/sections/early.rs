@@ -85,7 +85,7 @@ pub(super) struct Early {
     share: Share,
     source: u32,
     depth: i32,
-    /// The same of the last round that ended.
+    /// Source and depth of the last round that ended.
     last: (u32, i32),
     rounds: u64,
     digest: u64,

@@ -74,7 +74,7 @@ fn module(path: &str) -> Module {
     parts
 }
 
-/// The same graph with a folder, or a file beside the root, for each module in it.
+/// The graph of folders and of files beside the root: a node stands for all modules in it.
 fn by_folder(files: &Graph) -> Graph {
     let folder = |module: &Module| module.iter().take(1).cloned().collect::<Module>();
     let mut folders = Graph::new();
