@@ -128,6 +128,27 @@ fn with_a_log_the_page_is_appended_line_by_line() {
     assert_eq!(programs(&device), 0);
 }
 
+#[test]
+fn with_a_log_a_page_can_go_to_the_cache_as_a_whole() {
+    let mut device = device(&[LOG, SMALL, ("write_log.demoted", "page")]);
+    write(&mut device, Ps::ZERO, 5);
+    let given = device.demote(LATER, Lpn(5), &mut ());
+    assert_eq!(given.served_by, ServedBy::CacheHit);
+    assert_eq!(given.done_at, LATER + LOG_INDEX + HIT);
+    let log = device.stats().write_log;
+    // The line that the log had is older than the page.
+    assert_eq!((log.appends, log.demoted, log.dropped), (1, 0, 1));
+    // One program, when the page leaves.
+    assert_eq!(programs(&device), 0);
+    let evict = device.command(LATER * 2, Command::Evict(Lpn(5)), &mut ());
+    assert!(evict.is_ok());
+    assert_eq!((programs(&device), device.stats().flash_reads), (1, 0));
+    // A store after that finds it in flash, and the log has the store alone.
+    write(&mut device, LATER * 3, 5);
+    assert_eq!(device.stats().write_log.appends, 2);
+    assert!(take(&mut device, LATER * 4, 5));
+}
+
 /// Whatever the device still had of it is void.
 #[test]
 fn a_page_that_is_programmed_at_once_is_in_flash_alone() {

@@ -21,8 +21,8 @@ pub use nand::{
     Cell, MultiPlane, NandParams, NandSettings, Priority, ReadFirst, Suspend, WearSettings,
 };
 pub use prefetch::{MapRule, PrefetchParams, PrefetchSettings, ThrottleRule};
+pub use write_log::{Demoted, WriteLogParams, WriteLogSettings};
 pub(crate) use write_log::{LINES_PER_BUFFER_MAX, LINES_PER_PAGE_MAX};
-pub use write_log::{WriteLogParams, WriteLogSettings};
 
 use crate::cache::{EVICTION_PARAMS, Space};
 use crate::dram::DramLayout;

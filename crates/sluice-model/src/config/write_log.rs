@@ -1,7 +1,7 @@
 //! The write log: how large, in how many parts.
 
 use super::{WritePolicy, deref_to_given};
-use sluice_params::{ConfigError, Kind, RawConfig};
+use sluice_params::{ConfigError, Declared, Kind, RawConfig, choices};
 use sluice_units::{Bytes, LINE_BYTES, Ps};
 
 /// Lines of one buffer at most, so that numbers of pages and of tables fit the bits that the log's
@@ -61,6 +61,22 @@ sluice_params::params! {
             meaning: "pages that compaction works on at once, each read, merged and programmed",
             source: "assumed: four for each die, as mshr.entries; SkyByte does not say",
         }
+        demoted: Demoted {
+            key: "write_log.demoted",
+            kind: Demoted::KIND,
+            default: "lines",
+            meaning: "where a written page goes that the host gives back to a device with a log",
+            source: "SkyByte section III-C: it is copied to the SSD; to which part of its DRAM is \
+                     not stated",
+        }
+    }
+}
+
+choices! {
+    /// Where a page goes that the host gives back.
+    pub enum Demoted {
+        Lines = "lines": "into the log, each of its lines as a store",
+        Page = "page": "into the cache as a whole; it is programmed once, when it leaves that",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an access meets before its page: the link, the indices, and the registers that bound how
 //! much waits at once.
 
-use crate::config::{HintRule, Settings};
+use crate::config::{Demoted, HintRule, Settings};
 use crate::mshr::{Mshr, Requests};
 use crate::parts::Parts;
 use crate::request::Hint;
@@ -18,6 +18,8 @@ pub(super) struct Front {
     index_with_log: Ps,
     /// Whether a store that goes to the log is answered before the log's index has its line.
     answers_before_index: bool,
+    /// Whether a page that the host gives back goes to the log.
+    demotes_lines: bool,
     hint: HintRule,
     hint_threshold: Ps,
     mshr: Mshr,
@@ -33,6 +35,7 @@ impl Front {
             index: Ps::ZERO,
             index_with_log: Ps::ZERO,
             answers_before_index: false,
+            demotes_lines: false,
             hint: settings.hint,
             hint_threshold: Ps::ZERO,
             mshr: Mshr::new(settings.mshr.entries),
@@ -50,7 +53,13 @@ impl Front {
         // Both are asked at once: the slower one says when the access goes on.
         self.index_with_log = log.map_or(self.index, |log| log.index_latency.max(self.index));
         self.answers_before_index = log.is_some_and(|log| log.indexes_behind);
+        self.demotes_lines = log.is_some_and(|log| log.demoted == Demoted::Lines);
         self.hint_threshold = settings.hint_threshold;
+    }
+
+    /// Whether a page that the host gives back goes to the log line by line.
+    pub fn demotes_lines(&self) -> bool {
+        self.demotes_lines
     }
 
     /// Pages that the host can address.

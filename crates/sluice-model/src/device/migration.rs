@@ -47,7 +47,7 @@ pub(super) fn demote<O: Observer, E: Effects>(
     let (done_at, served_by) = if let Some(expander) = &mut pipeline.expander {
         let at = now + pipeline.front.parts_without_cache().total();
         (expander.write_page(at, lpn), ServedBy::CacheHit)
-    } else if pipeline.storage.has_log() {
+    } else if pipeline.front.demotes_lines() {
         let lines = pipeline.front.lines_per_page();
         (
             to_log(&mut pipeline.storage, at, lpn, lines),
@@ -101,13 +101,15 @@ fn to_log<O: Observer>(storage: &mut Storage<O>, at: Ps, lpn: Lpn, lines: u32) -
     done_at
 }
 
-/// Puts the page into the cache, or around it.
+/// Puts the page into the cache, or around it. What the log has of it is void.
 fn to_cache<O: Observer, E: Effects>(
     pipeline: &mut Pipeline<O>,
     at: Ps,
     lpn: Lpn,
     effects: &mut E,
 ) -> (Ps, ServedBy) {
+    pipeline.storage.run_log(at);
+    pipeline.storage.drop_logged(lpn);
     let dram = pipeline.storage.dram.latency();
     let found = pipeline.storage.cache.peek(lpn);
     if found.is_none() && pipeline.store_miss() == StoreMiss::Around {
