@@ -77,6 +77,13 @@ system:
 	@scripts/python package
 	@touch $@
 
+.PHONY: wheel
+wheel: setup ## Make the wheel sluice-cxl: command, libraries, Python package
+	$(say) "wheel into $(CARGO_TARGET_DIR)/wheels"
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PYTHON) -m pip wheel --quiet --no-deps \
+		--no-build-isolation --wheel-dir $(CARGO_TARGET_DIR)/wheels .
+	@ls $(CARGO_TARGET_DIR)/wheels
+
 .PHONY: bench
 bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench access

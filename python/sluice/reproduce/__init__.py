@@ -60,9 +60,9 @@ def _list(chosen: list[Experiment]) -> None:
 
 
 def _root(given: Path | None) -> Path:
-    """The folder of experiments: as given, or in the current folder or the checkout."""
-    checkout = Path(__file__).parents[3] / FOLDER
-    places = [given] if given else [Path(FOLDER), checkout]
+    """The folder of experiments: as given, or in the current folder, the checkout or the wheel."""
+    checkout, wheel = (Path(__file__).parents[up] / FOLDER for up in (3, 1))
+    places = [given] if given else [Path(FOLDER), checkout, wheel]
     for place in places:
         if place.is_dir():
             return place
@@ -101,5 +101,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     parser.add_argument("--sluice", metavar="FILE", type=Path, help="the program to run")
     parser.add_argument("--experiments", metavar="DIR", type=Path,
-                        help="the experiments (default: ./experiments, or the checkout's)")
+                        help="the experiments (default: ./experiments, or the"
+                             " checkout's, or the wheel's)")
     return parser

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ CORES = len(os.sched_getaffinity(0))
 def find(given: Path | None) -> Path:
     """The program: as given, the one that started this one, or found on the PATH."""
     checkout = Path(__file__).parents[3] / "target/release/sluice"
+    installed = Path(sysconfig.get_path("scripts")) / "sluice"
     candidates: list[Any] = [given] if given else [
-        os.environ.get("SLUICE"), checkout, shutil.which("sluice")]
+        os.environ.get("SLUICE"), checkout, installed, shutil.which("sluice")]
     for candidate in candidates:
         if candidate and Path(candidate).is_file():
             return Path(candidate).resolve()

@@ -22,6 +22,7 @@ const OWN_PATH: &str = "SLUICE";
 /// Becomes the external command; returns only when there is none.
 pub fn run(name: &'static str, args: &ExternalArgs) -> Result<ExitCode, Error> {
     let path = beside_checkout(name)
+        .or_else(|| beside(name))
         .or_else(|| program::find(name))
         .ok_or(Error::NotInstalled(name))?;
     let mut command = Command::new(&path);
@@ -31,6 +32,12 @@ pub fn run(name: &'static str, args: &ExternalArgs) -> Result<ExitCode, Error> {
     }
     let error = command.exec();
     Err(Error::system(path.display())(error))
+}
+
+/// From a wheel: in the same folder, which need not be on the PATH.
+fn beside(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?.canonicalize().ok()?;
+    Some(own.with_file_name(name)).filter(|path| path.is_file())
 }
 
 /// From a checkout: `.venv/bin` beside `target/release/sluice`.
