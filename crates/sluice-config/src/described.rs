@@ -5,7 +5,7 @@ use crate::file::Source;
 use crate::shelf::{BASE, Shelf};
 use crate::sources::sources;
 use sluice_params::{ConfigError, Param};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -18,6 +18,8 @@ pub struct Described<T> {
     pub(crate) sources: BTreeMap<String, String>,
     /// Whether the file names a preset that it starts from.
     pub(crate) has_base: bool,
+    /// The keys that the file itself states, and not its base.
+    pub(crate) keys: BTreeSet<String>,
 }
 
 /// Something that files describe.
@@ -54,6 +56,11 @@ impl<T: Describe> Described<T> {
         stated.or_else(default).unwrap_or_default()
     }
 
+    /// Whether the file itself states a key, and not its base.
+    pub fn states(&self, key: &str) -> bool {
+        self.keys.contains(key)
+    }
+
     /// Reads a text of a file called `file`.
     pub(crate) fn read(text: &str, file: &str) -> Result<Described<T>, Error> {
         let source = Source { text, file };
@@ -68,6 +75,7 @@ impl<T: Describe> Described<T> {
                 given: T::blank(),
                 sources: BTreeMap::new(),
                 has_base: false,
+                keys: BTreeSet::new(),
             },
         };
         described.has_base = base.is_some();
@@ -76,6 +84,7 @@ impl<T: Describe> Described<T> {
         let keys = source.read_table(root.get_ref(), &mut |key, value| given.set(key, value))?;
         // A value of the file's own no longer has the base's source.
         let said = sources(text);
+        described.keys.clone_from(&keys);
         described.sources.extend(keys.into_iter().map(|key| {
             let said = said.get(&key).cloned();
             let own = said.unwrap_or_else(|| format!("no source given in {file}"));

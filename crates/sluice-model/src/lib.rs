@@ -16,6 +16,7 @@ mod device;
 pub mod dram;
 mod ftl;
 mod index;
+mod lane;
 mod layout;
 mod mshr;
 mod nand;
@@ -36,6 +37,7 @@ pub use device::{
     Promoted, Refused, is_tunable, tunable,
 };
 pub use ftl::{Placement, WearReport};
+pub use lane::Lane;
 pub use layout::Place;
 pub use nand::{BadBlock, Origin, ProgramEnd, Served};
 pub use parts::Parts;

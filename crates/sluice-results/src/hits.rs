@@ -57,6 +57,11 @@ pub(crate) fn not_applied(config: &DeviceConfig) -> Vec<NotApplied> {
             config.protocol_latency.0 > 0,
             OF_HITS,
         ),
+        (
+            "device.link_bandwidth",
+            config.link_bandwidth.is_some(),
+            OF_HITS,
+        ),
         ("cache.index_latency", cache.index_latency.0 > 0, OF_HITS),
         (
             "cache.hit_latency",

@@ -28,8 +28,8 @@ use crate::cache::{EVICTION_PARAMS, Space};
 use crate::dram::DramLayout;
 use crate::prefetch::{PREFETCH_PARAMS, ThrottleParams};
 use crate::request::Op;
-use sluice_params::{ConfigError, Param, RawConfig, choices, count, in_order};
-use sluice_units::{Bytes, Lpn, Ps, Rng};
+use sluice_params::{ConfigError, Kind, Param, RawConfig, choices, count, in_order};
+use sluice_units::{Bytes, LINE_BYTES, Lpn, Ps, Rng};
 use std::ops::{Deref, RangeInclusive};
 
 sluice_params::params! {
@@ -59,6 +59,15 @@ sluice_params::params! {
             default: "0ns",
             meaning: "time that an access spends on the CXL link, there and back",
             source: "Cylon section 4.8: part of its 150 ns; SkyByte Table II has 40 ns",
+        }
+        link_bandwidth: Option<u64> {
+            key: "device.link_bandwidth",
+            kind: Kind::Or("none", &Kind::Count { min: 1, max: 64_000_000 }),
+            default: "none",
+            meaning: "MB/s (10^6 bytes) of the CXL link, each way: a load's line occupies it back, \
+                      a store's there, and others wait; none: no bound. A system has \
+                      link.bandwidth besides",
+            source: "assumed: no bound; a data sheet of PCIe 5.0 x4 has 16000",
         }
         hint: HintRule {
             key: "device.hint",
@@ -196,7 +205,13 @@ impl Settings {
             (Some(memory), Op::Write) => memory.write,
             (None, _) => self.cache.index_latency + self.cache.hit_latency,
         };
-        self.protocol_latency + device
+        self.protocol_latency + self.line_time().unwrap_or_default() + device
+    }
+
+    /// How long a line occupies the link, if that is bounded.
+    pub fn line_time(&self) -> Option<Ps> {
+        let line_ps = |mb_per_s: u64| (LINE_BYTES * 1_000_000).div_ceil(mb_per_s);
+        self.link_bandwidth.map(|bandwidth| Ps(line_ps(bandwidth)))
     }
 }
 

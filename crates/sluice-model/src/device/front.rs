@@ -2,9 +2,10 @@
 //! much waits at once.
 
 use crate::config::{Demoted, HintRule, Settings};
+use crate::lane::Lane;
 use crate::mshr::{Mshr, Requests};
 use crate::parts::Parts;
-use crate::request::Hint;
+use crate::request::{Hint, Op};
 use sluice_units::{LINE_BYTES, Lpn, PageLine, Ps};
 
 /// The device's side of the link.
@@ -24,6 +25,14 @@ pub(super) struct Front {
     hint_threshold: Ps,
     mshr: Mshr,
     requests: Requests,
+    link: Option<Link>,
+}
+
+/// A link of bounded bandwidth.
+struct Link {
+    line: Ps,
+    to_host: Lane,
+    to_device: Lane,
 }
 
 impl Front {
@@ -40,6 +49,11 @@ impl Front {
             hint_threshold: Ps::ZERO,
             mshr: Mshr::new(settings.mshr.entries),
             requests: Requests::new(settings.mshr.bound()),
+            link: settings.line_time().map(|line| Link {
+                line,
+                to_host: Lane::new(line),
+                to_device: Lane::new(line),
+            }),
         };
         front.retime(settings);
         front
@@ -99,6 +113,20 @@ impl Front {
     /// Panics if the page is not on the device.
     pub fn assert_known(&self, lpn: Lpn) {
         assert!(self.is_known(lpn), "page {lpn} is not on the device");
+    }
+
+    /// What the line of an access takes on the link, with its wait for lines of others: a store's
+    /// comes at `now`, a load's goes back once the device has it, after `wait`.
+    #[inline]
+    pub fn transfer(&mut self, now: Ps, wait: Ps, op: Op) -> Ps {
+        let Some(link) = &mut self.link else {
+            return Ps::ZERO;
+        };
+        let (lane, at) = match op {
+            Op::Read => (&mut link.to_host, now + wait),
+            Op::Write => (&mut link.to_device, now),
+        };
+        lane.take(now, at) - at + link.line
     }
 
     /// The time of every access: the link and the cache's index.

@@ -125,17 +125,25 @@ impl<O: Observer> Pipeline<O> {
         }
         self.storage.stats.hits += 1;
         parts.dram = self.storage.dram.latency();
-        self.complete(parts, ServedBy::CacheHit, false)
+        self.complete(parts, req.op, ServedBy::CacheHit, false)
     }
 
     /// Ends an access that took the time of its parts, and was or was not estimated to take long.
     #[inline]
-    fn complete(&mut self, parts: Parts, served_by: ServedBy, expects_long: bool) -> Completion {
+    fn complete(
+        &mut self,
+        mut parts: Parts,
+        op: Op,
+        served_by: ServedBy,
+        expects_long: bool,
+    ) -> Completion {
+        let now = self.storage.now();
+        parts.protocol += self.front.transfer(now, parts.total(), op);
         let wait = parts.total();
         self.storage.stats.latency += wait;
         self.storage.stats.parts += parts;
         Completion {
-            done_at: self.storage.now() + wait,
+            done_at: now + wait,
             served_by,
             hint: self.front.hint(wait, expects_long),
             was_prefetched: false,
@@ -155,7 +163,7 @@ impl<O: Observer> Pipeline<O> {
         self.storage.stats.hits += 1;
         let mut parts = self.front.parts();
         parts.dram = self.storage.dram.access(at, found.slot, req.addr, req.op);
-        let completion = self.complete(parts, ServedBy::CacheHit, false);
+        let completion = self.complete(parts, req.op, ServedBy::CacheHit, false);
         self.used(at, completion, lpn, req, &found, effects)
     }
 
@@ -182,7 +190,7 @@ impl<O: Observer> Pipeline<O> {
             self.front
                 .take_request(start, start + parts.dram + parts.merge);
         }
-        let completion = self.complete(parts, ServedBy::MshrMerge, expects_long);
+        let completion = self.complete(parts, req.op, ServedBy::MshrMerge, expects_long);
         self.used(at, completion, lpn, req, &found, effects)
     }
 
@@ -238,7 +246,7 @@ impl<O: Observer> Pipeline<O> {
             parts.stall = appended.at - at;
             parts.dram = appended.dram;
             let first_use = self.update_cached(at, lpn, req, effects);
-            let completion = self.complete(parts, ServedBy::WriteLog, false);
+            let completion = self.complete(parts, req.op, ServedBy::WriteLog, false);
             return Some(Completion {
                 was_prefetched: first_use,
                 ..completion
@@ -252,7 +260,7 @@ impl<O: Observer> Pipeline<O> {
         let mut parts = self.front.parts_with_log();
         parts.dram = self.storage.load_logged(at, lpn, line)?;
         self.storage.stats.write_log.hits += 1;
-        Some(self.complete(parts, ServedBy::WriteLog, false))
+        Some(self.complete(parts, req.op, ServedBy::WriteLog, false))
     }
 
     /// Lets a store change its page in the cache, which stays clean: the log has the line. Says
@@ -293,7 +301,7 @@ impl<O: Observer> Pipeline<O> {
             let (start, time) = expander.access(at, req);
             (parts.stall, parts.dram) = (start - at, time);
             self.storage.stats.hits += 1;
-            return self.complete(parts, ServedBy::CacheHit, false);
+            return self.complete(parts, req.op, ServedBy::CacheHit, false);
         }
         self.storage.count_miss(lpn);
         self.storage.pass();
@@ -307,7 +315,7 @@ impl<O: Observer> Pipeline<O> {
             }
             Op::Read | Op::Write => self.bring_in(at, lpn, req, effects),
         };
-        let completion = self.complete(parts, ServedBy::Flash, expects_long);
+        let completion = self.complete(parts, req.op, ServedBy::Flash, expects_long);
         self.prefetch_after(at, lpn, Outcome::Miss, effects);
         completion
     }

@@ -1,5 +1,8 @@
 //! `sluice device`: the devices that there are, and their settings.
 
+mod check;
+mod new;
+
 use crate::error::Error;
 use crate::listing::show_values;
 use crate::live::fitness::{nearest, obstacles};
@@ -25,29 +28,21 @@ pub enum DeviceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check a device file
+    /// Check a device file: what it leaves open, and whether live can keep up on this host
     Check {
         /// Preset, or path to a device file
         device: String,
     },
+    /// Make a device file from the figures of a data sheet
+    New(new::NewArgs),
 }
 
 pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
     match command {
         DeviceCommand::List { json } => list(*json)?,
         DeviceCommand::Show { device, json } => show(device, *json)?,
-        DeviceCommand::Check { device } => {
-            let config = DeviceConfig::new(&sluice_config::describe(device)?.given)?;
-            let what = match config.memory {
-                Some(_) => "of memory".to_owned(),
-                None => format!("behind {}", config.cache.capacity()),
-            };
-            let live = match &obstacles(&config)[..] {
-                [] => "runs live".to_owned(),
-                of => format!("not live, for {}; {} does", of[0].why, nearest(device, of)),
-            };
-            outln!("{device}: well, {} {what}; {live}", config.capacity())?;
-        }
+        DeviceCommand::Check { device } => check::run(device)?,
+        DeviceCommand::New(args) => new::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,73 @@
+//! `sluice device check`: what a device file leaves open, and whether live can keep up.
+
+use crate::error::Error;
+use crate::live::fitness::{nearest, obstacles};
+use serde_json::Value;
+use sluice_config::{Described, REQUIRED, REQUIRED_OF_MEMORY};
+use sluice_model::{DeviceConfig, Op, RawConfig};
+use sluice_units::Ps;
+use std::process::{Command, Stdio};
+
+pub fn run(device: &str) -> Result<(), Error> {
+    let described = sluice_config::describe(device)?;
+    let config = DeviceConfig::new(&described.given)?;
+    let what = match config.memory {
+        Some(_) => "of memory".to_owned(),
+        None => format!("behind {}", config.cache.capacity()),
+    };
+    let obstacles = obstacles(&config);
+    let live = match &obstacles[..] {
+        [] => "runs live".to_owned(),
+        of => format!("not live, for {}; {} does", of[0].why, nearest(device, of)),
+    };
+    outln!("{device}: well, {} {what}; {live}", config.capacity())?;
+    if device.ends_with(".toml") {
+        missing(&described, &config)?;
+    }
+    match obstacles.is_empty() {
+        true => pace(&config),
+        false => Ok(()),
+    }
+}
+
+/// What makes a device and is not in the file.
+fn missing(described: &Described<RawConfig>, config: &DeviceConfig) -> Result<(), Error> {
+    let required = match config.memory {
+        Some(_) => REQUIRED_OF_MEMORY,
+        None => REQUIRED,
+    };
+    let open = required.iter().filter(|key| !described.states(key));
+    let open: Vec<String> = open
+        .map(|key| format!("{key}={}", config.raw().get(key).unwrap_or_default()))
+        .collect();
+    match open.is_empty() {
+        true => Ok(()),
+        false => outln!(
+            "not in the file, and taken from its base: {}",
+            open.join(", ")
+        ),
+    }
+}
+
+/// What a trap takes on this host, beside a miss of the device.
+fn pace(config: &DeviceConfig) -> Result<(), Error> {
+    let miss = config.hit_time(Op::Read) + config.nand.read;
+    match trap() {
+        None => outln!("whether live keeps up is not known: this host runs nothing live (doctor)"),
+        Some(trap) if trap > miss => outln!(
+            "live does not keep up: a miss of the device takes {miss}, and no trap on this host \
+             less than {trap}; simulate it, or try --trap signal"
+        ),
+        Some(trap) => outln!("live keeps up: a trap takes {trap} here, and a miss {miss}"),
+    }
+}
+
+/// As it is measured at the start of a live run.
+fn trap() -> Option<Ps> {
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    command.args(["run", "--json", "--set", "device.capacity=64MiB", "true"]);
+    let told = command.stderr(Stdio::null()).output().ok()?;
+    let result: Value = serde_json::from_slice(told.stdout.trim_ascii()).ok()?;
+    let ns = |key: &str| result["host"][key].as_u64();
+    Some(Ps::from_ns(ns("entry_ns")? + ns("exit_ns")?))
+}
