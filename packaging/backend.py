@@ -91,5 +91,5 @@ def _copy(source: Path, to: Path) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source, to)
     if source.suffix != ".h":
-        # Nine tenths of what cargo makes say where in the source each instruction comes from.
+        # Most of a file is debug information: the command has 8 MB without, and 50 with it.
         subprocess.run(["strip", "--strip-debug", to], check=True)

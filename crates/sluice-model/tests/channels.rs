@@ -165,7 +165,8 @@ fn mean_ns(latencies: &[Ps]) -> u64 {
 }
 
 /// Where a page's transfer had to wait for a gap of its whole length, means were 0.5 % off without
-/// commands, and 4 % with them.
+/// commands, and 4 % with them. The bounds are what is left since, and no goal: the model reserves
+/// a command when it is asked for, and cannot move it for work that becomes ready meanwhile.
 #[test]
 fn a_channel_is_not_idle_while_work_waits() {
     let mut rng = Rng::stream(1, "pages");
