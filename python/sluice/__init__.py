@@ -36,6 +36,7 @@ from sluice.errors import (
     UnknownKeyError,
     WorkloadError,
 )
+from sluice.marks import mark
 from sluice.policy import Policy, PolicySpace
 from sluice.trace import Trace, read_trace
 
@@ -58,6 +59,7 @@ __all__ = [
     "fabric_params",
     "fabrics",
     "host_params",
+    "mark",
     "optimum",
     "params",
     "policies",

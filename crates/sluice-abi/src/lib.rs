@@ -12,6 +12,7 @@ mod command;
 #[macro_use]
 mod counters;
 mod hist;
+mod marks;
 mod memory;
 mod policy;
 mod record;
@@ -21,6 +22,10 @@ mod stats;
 
 pub use command::{Completion, Operation, Range, Reason, Request, Status, Submission, Text};
 pub use hist::{BUCKETS, Hist};
+pub use marks::{
+    MARK_DONE, MARK_FAILED, MARK_INVALID, MARK_NAME_MAX, MARK_NOT_HERE, MARK_RESET, MARKS_MAX,
+    Mark, is_mark_name, mark_words, read_mark,
+};
 pub use memory::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
 pub use policy::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
 pub use record::{RECORD_MAGIC, RecordHeader, is_watched, watched_for};

@@ -74,6 +74,9 @@ pub enum Error {
         found: String,
         mend: String,
     },
+    /// What was to be waited for before anything counts did not come.
+    #[error("--count-after {after}: {found}, so that the figures are of the whole run")]
+    NotCounted { after: String, found: String },
     /// The program was never on the device.
     #[error(
         "the preload library did not start in the program, which ended with status {0}; nothing of \

@@ -204,6 +204,14 @@ int32_t sluice_ctl_send(const struct sluice_ctl *ctl,
                         uint64_t *number);
 
 /**
+ * Marks this moment by a name of up to 64 letters, digits, `-`, `_` and `.`: the result of `sluice
+ * run` has the figures from each mark to the next. Needs no control ring. `SLUICE_CTL_NOT_HERE`
+ * if the program is not under `sluice run`, where this is another function of the same name;
+ * `SLUICE_CTL_FAILED` if it has set 64 marks.
+ */
+int32_t sluice_mark(const char *name);
+
+/**
  * The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. It is
  * told once.
  */

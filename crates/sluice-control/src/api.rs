@@ -180,6 +180,24 @@ pub unsafe extern "C" fn sluice_ctl_send(
     }
 }
 
+/// Marks this moment by a name of up to 64 letters, digits, `-`, `_` and `.`: the result of `sluice
+/// run` has the figures from each mark to the next. Needs no control ring. `SLUICE_CTL_NOT_HERE`
+/// if the program is not under `sluice run`, where this is another function of the same name;
+/// `SLUICE_CTL_FAILED` if it has set 64 marks.
+///
+/// # Safety
+/// `name` is null or a text that ends in a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_mark(name: *const c_char) -> i32 {
+    let _ = name;
+    SLUICE_CTL_NOT_HERE
+}
+
+const _: () = assert!(SLUICE_CTL_DONE == sluice_abi::MARK_DONE);
+const _: () = assert!(SLUICE_CTL_NOT_HERE == sluice_abi::MARK_NOT_HERE);
+const _: () = assert!(SLUICE_CTL_INVALID == sluice_abi::MARK_INVALID);
+const _: () = assert!(SLUICE_CTL_FAILED == sluice_abi::MARK_FAILED);
+
 /// The end of a command that was sent: waits for it if `wait`, or says `SLUICE_CTL_PENDING`. It is
 /// told once.
 ///

@@ -67,6 +67,15 @@ pub enum Error {
     /// The kernel does not tell where pages are.
     #[error("/proc/self/pagemap does not tell where pages are: it needs root (CAP_SYS_ADMIN)")]
     Physical,
+    /// A name that no mark can have.
+    #[error("bad mark {0:?}: expected 1 to 64 letters, digits, `-`, `_` or `.`")]
+    MarkName(String),
+    /// The session's files are on the host.
+    #[error("marks are set on the host: `sluice ctl PID mark NAME` there")]
+    MarkInGuest,
+    /// A program image has as many marks as it can.
+    #[error("process {0} has {1} marks, the most that are kept")]
+    Marks(u32, u32),
     /// An address that is not on the device.
     #[error("the range from {0:#x} is not on the device as a whole")]
     NotOnDevice(u64),

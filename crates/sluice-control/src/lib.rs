@@ -11,11 +11,13 @@ mod files;
 mod guest;
 mod handle;
 pub mod home;
+mod marks;
 mod place;
 mod view;
 
 pub use connection::{Connection, Pending};
 pub use error::Error;
 pub use guest::{Memory, Piece};
+pub use marks::mark;
 pub use place::{Place, Side};
 pub use view::View;

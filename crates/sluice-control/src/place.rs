@@ -46,6 +46,17 @@ impl Place {
     /// # Errors
     /// Why it has none that can be commanded.
     pub fn of_process(pid: u32) -> Result<Place, Error> {
+        match Place::with_view(pid)? {
+            place if place.ring.exists() => Ok(place),
+            _ => Err(Error::NoRing(pid)),
+        }
+    }
+
+    /// The same of a process that need not have a ring: its statistics are there.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn with_view(pid: u32) -> Result<Place, Error> {
         let session = session_of_process(pid).map_err(|why| match why.kind() {
             ErrorKind::NotFound => Error::NoProcess(pid),
             _ => Error::Denied { pid, why },
@@ -60,24 +71,19 @@ impl Place {
         }
     }
 
-    /// Whether a process has statistics, which it has with or without a ring.
-    ///
-    /// # Errors
-    /// Why it has none.
-    pub fn check_view(pid: u32) -> Result<(), Error> {
-        match Place::of_process(pid) {
-            Ok(_) | Err(Error::NoRing(_)) => Ok(()),
-            Err(why) => Err(why),
-        }
-    }
-
     /// The device of this program, or of the guest that it runs in.
     ///
     /// # Errors
     /// [`Error::NotHere`] if there is none.
     pub fn own() -> Result<Place, Error> {
         match std::env::var_os(sluice_abi::SESSION_VAR) {
-            Some(dir) => Place::in_session(Path::new(&dir), std::process::id(), own_user()),
+            Some(dir) => {
+                let pid = std::process::id();
+                match Place::in_session(Path::new(&dir), pid, own_user())? {
+                    place if place.ring.exists() => Ok(place),
+                    _ => Err(Error::NoRing(pid)),
+                }
+            }
             None => Place::of_guest(),
         }
     }
@@ -176,9 +182,6 @@ impl Place {
         let last = images.max().ok_or(Error::NoDevice(pid))?;
         let file = |kind: &str| dir.join(format!("{prefix}{last}.{kind}"));
         let (ring, view) = (file("ring"), file("stats"));
-        if !ring.exists() {
-            return Err(Error::NoRing(pid));
-        }
         let side = Side::Host;
         Ok(Place {
             ring,

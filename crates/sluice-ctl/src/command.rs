@@ -7,7 +7,7 @@ use crate::range::{Span, parse_span};
 use crate::stats::Snapshot;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use sluice_abi::{Operation, Request, Status, Text};
+use sluice_abi::{MARK_RESET, Operation, Request, Status, Text};
 use sluice_control::{Connection, Side};
 use sluice_model::{DeviceConfig, DeviceError, is_tunable, tunable};
 
@@ -51,6 +51,13 @@ pub enum CtlCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Mark this moment: the result of the run has the figures from each mark to the next
+    Mark {
+        /// Letters, digits, `-`, `_` and `.`
+        name: String,
+    },
+    /// Count anew from now on: the figures of the run's result begin here, at the last such command
+    Reset,
     /// Print which pages are cached, mapped and pinned, without asking the device
     Map(map::MapArgs),
 }
@@ -65,6 +72,17 @@ pub struct Ranges {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+impl CtlCommand {
+    /// The mark that the command sets. It needs no ring.
+    pub fn mark(&self) -> Option<&str> {
+        match self {
+            CtlCommand::Mark { name } => Some(name),
+            CtlCommand::Reset => Some(MARK_RESET),
+            _ => None,
+        }
+    }
 }
 
 /// Sends a command and waits for its outcome.
@@ -89,6 +107,10 @@ pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<Outcome, CtlErro
         }
         CtlCommand::Stats { as_is, json } => stats(to, *as_is, *json),
         CtlCommand::Map(args) => map::show(to, args),
+        CtlCommand::Mark { .. } | CtlCommand::Reset => {
+            sluice_control::mark(to.place(), command.mark().unwrap_or_default())?;
+            Ok(outcome(String::new(), []))
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod load;
 mod locked;
 mod malloc;
 mod map;
+mod marks;
 mod mask;
 mod namespaces;
 mod next;

@@ -4,9 +4,9 @@
 //! nothing of a user whom it has no reason to believe.
 
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{Error, ErrorKind, Result};
+use std::io::{Error, ErrorKind, Result, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 /// Mode bits with which somebody else could write.
@@ -57,6 +57,44 @@ pub fn create_private(path: &Path) -> Result<File> {
     let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
+}
+
+/// Writes a new file under the first name that is free: the path with an extension of `kind` and a
+/// number below `most`. It becomes the owner's, if another one is named.
+///
+/// # Errors
+/// What the system says; `AlreadyExists` if no name is free.
+pub fn write_numbered(
+    path: &Path,
+    kind: &str,
+    most: u32,
+    owner: Option<u32>,
+    words: &[u64],
+) -> Result<()> {
+    let mut bytes = Vec::with_capacity(words.len() * 8);
+    words
+        .iter()
+        .for_each(|word| bytes.extend(word.to_ne_bytes()));
+    for number in 0..most {
+        let name = path.with_extension(format!("{kind}{number}"));
+        match create_private(&name) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+            Ok(mut file) => {
+                let owned = match owner {
+                    Some(owner) if owner != own_user() => fchown(&file, Some(owner), None),
+                    _ => Ok(()),
+                };
+                let written = owned.and_then(|()| file.write_all(&bytes));
+                if written.is_err() {
+                    // Half of one would take a name for nothing.
+                    let _ = std::fs::remove_file(&name);
+                }
+                return written;
+            }
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
 }
 
 /// Whether a file or folder is this user's or root's, and nobody else can write to it: what it says

@@ -17,6 +17,7 @@ mod latency;
 mod live;
 mod process;
 mod program;
+mod regions;
 mod replay;
 mod run;
 mod schemas;
@@ -41,8 +42,11 @@ pub use live::{
     CommandCounts, CommandedCounts, Commands, Exit, Figures, HostCounts, HostFigures, Late,
     LateCounts, LiveKind, LiveRun, Memory, MemoryCounts, TrapKinds, WorkloadFigures,
 };
-pub use process::{Latencies, Process, ProcessResult, read_processes, read_run};
+pub use process::{
+    Latencies, Process, ProcessMark, ProcessResult, read_marks, read_processes, read_run,
+};
 pub use program::{Executed, KernelProgram, Program, TraceProgram};
+pub use regions::{Counted, Moments, Region};
 pub use replay::{PolicyMisses, Replay};
 pub use run::Run;
 pub use schemas::{CounterValues, ResultKind, schemas};

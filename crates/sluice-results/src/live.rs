@@ -2,8 +2,8 @@
 
 use crate::counts::{counts, of_process};
 use crate::{
-    Cache, DeviceParts, Flash, Guest, HitTimes, Machine, MissLatency, NotApplied, ProcessResult,
-    Schema, Settings,
+    Cache, Counted, DeviceParts, Flash, Guest, HitTimes, Machine, MissLatency, NotApplied,
+    ProcessResult, Region, Schema, Settings,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,12 @@ pub struct LiveRun {
     /// What the device did.
     #[serde(flatten)]
     pub figures: Figures,
+    /// The part of the run that these figures are of: all of it, but for `--count-after` and
+    /// `sluice ctl reset`.
+    pub counted: Counted,
+    /// The figures from each mark to the next (`sluice_mark`, `sluice ctl mark`). Empty without
+    /// marks.
+    pub regions: Vec<Region>,
     /// What a hit takes, on the device and on this host.
     pub hit_times: HitTimes,
     /// Parameters that hits do not take, because they run at this host's speed.

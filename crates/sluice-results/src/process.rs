@@ -3,7 +3,7 @@
 use crate::MissLatency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sluice_abi::{Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use sluice_abi::{Counter, MARKS_MAX, STATS_MAGIC, STATS_VERSION, StatsBlock, read_mark};
 use sluice_region::{open_folder, open_regular};
 use sluice_stats::Histogram;
 use std::fs::File;
@@ -119,6 +119,19 @@ impl Process {
     }
 }
 
+/// What a process had done when a mark was set.
+#[derive(Clone, Debug)]
+pub struct ProcessMark {
+    /// The mark's name.
+    pub name: String,
+    /// When, ns of CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// Traps that its record had then.
+    pub recorded: u64,
+    /// Its figures.
+    pub process: Process,
+}
+
 /// A process of a run, or one program image of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessResult {
@@ -200,6 +213,37 @@ fn owner_of(dir: &Path) -> Option<u32> {
 
 fn read_process(path: &Path, owner: u32) -> Option<Process> {
     let words = copy_at_rest(&open_regular(path, false, Some(owner)).ok()?).ok()?;
+    of_words(&words, path, owner)
+}
+
+/// The marks of a program image, in the order in which they were set.
+pub fn read_marks(dir: &Path, of: &Process) -> Vec<ProcessMark> {
+    let Some(owner) = owner_of(dir) else {
+        return Vec::new();
+    };
+    let stats = image_path(dir, of.pid, of.image);
+    let read = |number| {
+        let path = stats.with_extension(format!("mark{number}"));
+        let mut file = open_regular(&path, false, Some(owner)).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let words = bytes.as_chunks().0.iter();
+        let words: Vec<u64> = words.map(|word| u64::from_ne_bytes(*word)).collect();
+        let mark = read_mark(&words)?;
+        Some(ProcessMark {
+            at_ns: mark.at_ns,
+            recorded: mark.recorded,
+            process: of_words(mark.words, &stats, owner)?,
+            name: mark.name,
+        })
+    };
+    let mut marks: Vec<ProcessMark> = (0..MARKS_MAX).filter_map(read).collect();
+    marks.sort_by_key(|mark| mark.at_ns);
+    marks
+}
+
+fn of_words(words: &[u64], path: &Path, owner: u32) -> Option<Process> {
+    assert_eq!(words.len() * 8, size_of::<StatsBlock>());
     // SAFETY: the words are as many and as aligned as the block's, which are all atomics of u64.
     let block = unsafe { &*words.as_ptr().cast::<StatsBlock>() };
     if block.magic.load(Relaxed) != STATS_MAGIC || block.version.load(Relaxed) != STATS_VERSION {

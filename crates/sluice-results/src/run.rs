@@ -4,9 +4,9 @@ use crate::hits::not_applied;
 use crate::live::{HostCounts, LateCounts};
 use crate::process::Process;
 use crate::{
-    Cache, CacheCounts, CommandCounts, CommandedCounts, Commands, DeviceParts, Exit, Figures,
-    Flash, FlashCounts, HitTimes, HostFigures, Late, LiveKind, LiveRun, Memory, MemoryCounts,
-    Sampled, Schema, TrapKinds, settings, version,
+    Cache, CacheCounts, CommandCounts, CommandedCounts, Commands, Counted, DeviceParts, Exit,
+    Figures, Flash, FlashCounts, HitTimes, HostFigures, Late, LiveKind, LiveRun, Memory,
+    MemoryCounts, Sampled, Schema, TrapKinds, settings, version,
 };
 use sluice_abi::Counter;
 use sluice_model::DeviceConfig;
@@ -88,6 +88,12 @@ impl Run<'_> {
             hits_visible: "misses".to_owned(),
             exit: self.exit,
             figures: self.figures(),
+            counted: Counted {
+                from: None,
+                from_s: None,
+                wall_s: self.wall_s,
+            },
+            regions: Vec::new(),
             hit_times: HitTimes::of(self.config, self.main()),
             not_applied: not_applied(self.config),
             commands: Commands {

@@ -125,6 +125,14 @@ fn first_free_name(session: &Session) -> Result<(PathBuf, File), StartError> {
     Err(StartError::Images { dir: dir.clone() })
 }
 
+/// The file that this process has now: the last of its images.
+pub fn own_stats(session: &Session) -> Option<PathBuf> {
+    let pid = std::process::id();
+    let path = |image| session.dir.join(format!("proc-{pid}-{image}.stats"));
+    let images = (0..MAX_IMAGES).map(path);
+    images.take_while(|path| path.exists()).last()
+}
+
 /// Maps a file of a length, of which some parts have their memory now.
 fn map_file(
     path: &Path,

@@ -25,6 +25,7 @@ mod hold;
 mod host;
 mod leader;
 mod lock;
+mod marks;
 mod pace;
 mod private;
 mod programs;

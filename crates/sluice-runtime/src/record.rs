@@ -32,6 +32,11 @@ impl Recorder {
         unsafe { &*(self.map.addr() as *const RecordHeader) }
     }
 
+    /// Traps so far.
+    pub fn count(&self) -> u64 {
+        self.header().count.load(Relaxed)
+    }
+
     /// Notes what became of watched pages.
     pub fn note(&self, watch: Watch) {
         let header = self.header();

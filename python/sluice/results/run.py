@@ -35,6 +35,19 @@ class Commands:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """The part of a live run that its figures are of: `traps`, `trap_kinds`, `cache`,
+    `latency_ns`, `latency_parts_ns`, `late` and `flash`."""
+    from_: str | None
+    """What was waited for (`--count-after`), or `reset`; `null` if all counts."""
+    from_s: float | None
+    """Seconds from the start of the program until then. `null` if that did not come: all
+    counts."""
+    wall_s: float
+    """The time that counts, s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HitTimes:
     """What a load takes that finds its page in the device's cache, and is in no processor's."""
     differ: bool | None
@@ -92,6 +105,9 @@ class LiveRun:
     """What commands of the [control ring](../control-ring.md) did."""
     config: dict[str, str]
     """Every parameter of the device as resolved, by key, as text."""
+    counted: Counted
+    """The part of the run that these figures are of: all of it, but for `--count-after` and
+    `sluice ctl reset`."""
     device: str
     """The device's preset or file, as named on the command line."""
     exit: dict[str, int]
@@ -124,6 +140,9 @@ class LiveRun:
     """`heap` or `dax:PATH`; of a guest `guest:` and how the device is attached."""
     processes: list[ProcessResult]
     """Every process and every program image, in order of start."""
+    regions: list[Region]
+    """The figures from each mark to the next (`sluice_mark`, `sluice ctl mark`). Empty without
+    marks."""
     schema: str
     """Version of the fields."""
     seed: int
@@ -241,6 +260,31 @@ class ProcessResult:
     """Bytes of shared memory that it mapped, all together."""
     traps: int
     """Faults on pages of the device, of every kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """The figures of a part of a run."""
+    cache: Cache
+    """What the device's cache did."""
+    flash: Flash
+    """What the flash did."""
+    from_: str | None
+    """The mark with which it begins. `null` for the start of the program."""
+    from_s: float
+    """Seconds from the start of the program until then."""
+    late: Late
+    """Misses that the runtime could not serve in time."""
+    latency_ns: MissLatency
+    """Latencies of misses, ns."""
+    latency_parts_ns: DeviceParts
+    """The modelled time of a trap, by cause, on average, ns."""
+    trap_kinds: TrapKinds
+    """Traps by kind."""
+    traps: int
+    """Faults on pages of the device, of every kind."""
+    wall_s: float
+    """How long it took, s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

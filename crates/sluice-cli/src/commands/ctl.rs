@@ -22,6 +22,10 @@ pub struct CtlArgs {
 
 /// Sends one command and tells what became of it.
 pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
+    if let Some(name) = args.command.mark() {
+        sluice_control::mark(&Place::with_view(args.pid)?, name)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut connection = Connection::open(Place::of_process(args.pid)?)?;
     let outcome = sluice_ctl::run(&mut connection, &args.command)?;
     output::text(&outcome.text)?;

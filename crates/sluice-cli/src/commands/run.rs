@@ -6,6 +6,7 @@ use crate::emulator::{
 };
 use crate::error::Error;
 use crate::live::args::{LiveArgs, TrapArg};
+use crate::live::count::CountAfter;
 use crate::live::{Live, fitness::check_live};
 use crate::{program, settings, signals};
 use clap::Args;
@@ -44,6 +45,14 @@ pub struct RunArgs {
         default_value = "128KiB"
     )]
     pub mmap_min: sluice_units::Bytes,
+    /// Count from a moment on: a time since the start, the first mark of a name that the program
+    /// sets, or the moment at which a file appears
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        value_name = "10s|marker:NAME|file:PATH"
+    )]
+    pub count_after: Option<CountAfter>,
     #[command(flatten)]
     pub in_line: SimulateArgs,
     /// The program and its arguments
@@ -71,6 +80,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         command: args.program.clone(),
         poll: None,
         watch: 0,
+        count_after: args.count_after.clone(),
         is_emulated: true,
     };
     let ready = live.prepare()?;

@@ -1,6 +1,7 @@
 //! A program with its memory on the device: what it needs at its start, and the result at its end.
 
 pub mod args;
+pub mod count;
 pub mod fitness;
 mod summary;
 mod warn;
@@ -11,6 +12,7 @@ use crate::program;
 use crate::session::SessionDir;
 use crate::signals;
 use args::{LiveArgs, TrapArg};
+use count::{CountAfter, Counting, now_ns};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -20,7 +22,7 @@ use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
 use sluice_results::{
-    Exit, Folder, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
+    Exit, Folder, Latencies, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
 };
 use sluice_runtime::{Place, Session, Trap};
 use std::ffi::OsString;
@@ -33,6 +35,15 @@ const SAMPLE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+const SAMPLE_S: f64 = 0.1;
+/// And between two looks while something is waited for.
+const OFTEN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 5_000_000,
+};
+
+/// Looks at a program that has run for so many seconds; says whether to look again soon.
+pub type Look<'a> = dyn FnMut(f64) -> bool + 'a;
 
 /// A program to be run on the device, checked.
 pub struct Live<'a> {
@@ -54,6 +65,8 @@ pub struct Live<'a> {
     pub poll: Option<sluice_units::Ps>,
     /// Pages of which every use is to trap, at most; 0 for none.
     pub watch: u64,
+    /// What is waited for before anything counts.
+    pub count_after: Option<CountAfter>,
     /// Whether there is a device at all, or the same program runs without one to compare with.
     pub is_emulated: bool,
 }
@@ -70,6 +83,7 @@ pub struct Ready<'a> {
 pub struct Running {
     child: Child,
     started: Instant,
+    started_ns: u64,
 }
 
 impl Running {
@@ -196,10 +210,14 @@ impl Ready<'_> {
         adjust: impl FnOnce(&mut Command),
         passed_on: &'static [i32],
     ) -> Result<Running, Error> {
-        let started = Instant::now();
+        let (started, started_ns) = (Instant::now(), now_ns());
         let child = self.spawn(prog, adjust)?;
         signals::forward_to(child.id(), passed_on);
-        Ok(Running { child, started })
+        Ok(Running {
+            child,
+            started,
+            started_ns,
+        })
     }
 
     /// Waits for the program's end and prints what the device did; `add` may add to that.
@@ -210,12 +228,21 @@ impl Ready<'_> {
     ) -> Result<ExitCode, Error> {
         let mut timeline = Timeline::default();
         let (dir, pid) = (self.session.path().to_owned(), running.pid());
-        let mut sample = |now| timeline.sample(now, &dir, pid);
-        let sample: Option<&mut dyn FnMut(f64)> = match self.folder {
-            Some(_) => Some(&mut sample),
-            None => None,
+        let (started_ns, mut counting) =
+            (running.started_ns, Counting::new(&self.live.count_after));
+        let (is_kept, mut sampled_s) = (self.folder.is_some(), f64::NEG_INFINITY);
+        let mut look = |now| {
+            let is_waiting = counting.look(now, &dir, pid);
+            // A look that is later than it was to be stays one.
+            if is_kept && (!is_waiting || now >= sampled_s + SAMPLE_S) {
+                timeline.sample(now, &dir, pid);
+                sampled_s = now;
+            }
+            is_waiting
         };
-        let Some(ended) = self.await_end(running, sample)? else {
+        let is_watched = is_kept || self.live.count_after.is_some();
+        let look = is_watched.then_some(&mut look as &mut Look<'_>);
+        let Some(ended) = self.await_end(running, look)? else {
             return Ok(ExitCode::from(2));
         };
         let live = &self.live;
@@ -239,19 +266,23 @@ impl Ready<'_> {
             check_entered(exit)?;
         }
         let mut result = run.result();
+        let marks = counting.marks(self.session.path(), &run);
+        let from = counting.from(&marks);
+        let latencies = run.part(&mut result, &from.moments(started_ns, &marks));
         add(&run, &mut result, &mut exit);
-        self.print(&run, &result, &timeline)?;
+        self.print(&run, &result, &timeline, &latencies.unwrap_or_default())?;
+        from.check(&marks)?;
         // Before the end, which may be by a signal.
         drop(self);
         Ok(leave(exit))
     }
 
     /// Waits for the program's end, and calls `look` with the seconds so far now and then until
-    /// there. Nothing if the library refused its service, and said why.
+    /// there, often while it says so. Nothing if the library refused its service, and said why.
     pub fn await_end(
         &mut self,
         mut running: Running,
-        look: Option<&mut dyn FnMut(f64)>,
+        look: Option<&mut Look<'_>>,
     ) -> Result<Option<Ended>, Error> {
         let child = &mut running.child;
         watch(child, running.started, look)?;
@@ -304,7 +335,13 @@ impl Ready<'_> {
         command.spawn().map_err(Error::system(prog.display()))
     }
 
-    fn print(&self, run: &Run<'_>, result: &LiveRun, timeline: &Timeline) -> Result<(), Error> {
+    fn print(
+        &self,
+        run: &Run<'_>,
+        result: &LiveRun,
+        timeline: &Timeline,
+        latencies: &Latencies,
+    ) -> Result<(), Error> {
         let args = self.live.args;
         if let Some(folder) = &self.folder {
             let write = || {
@@ -313,8 +350,6 @@ impl Ready<'_> {
                     write_config(&self.live.config, args.device.seed),
                 )?;
                 folder.write("timeline.csv", timeline.to_csv())?;
-                let latencies = run.main().and_then(|main| main.latencies.clone());
-                let latencies = latencies.unwrap_or_default();
                 folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
                 if args.record_traps > 0 {
                     folder.write("traps.bin", self.record_of(run.pid))?;
@@ -329,9 +364,10 @@ impl Ready<'_> {
             // Of a guest's command, if there was one, and not of its boot.
             let (figures, wall_s) = match &result.workload {
                 Some(workload) => (&workload.figures, workload.wall_s.unwrap_or_default()),
-                None => (&result.figures, result.wall_s),
+                None => (&result.figures, result.counted.wall_s),
             };
             let cache = self.live.config.cache.capacity();
+            summary::of_regions(result);
             errln!("{}", summary::line(figures, wall_s, cache));
             if run.main().is_some() {
                 errln!("{}", summary::of_hits(result));
@@ -381,19 +417,17 @@ fn check_entered(exit: Exit) -> Result<(), Error> {
 }
 
 /// Waits for the program, and looks meanwhile if that is wanted.
-fn watch(
-    child: &mut Child,
-    from: Instant,
-    mut look: Option<&mut dyn FnMut(f64)>,
-) -> Result<(), Error> {
+fn watch(child: &mut Child, from: Instant, mut look: Option<&mut Look<'_>>) -> Result<(), Error> {
     let failed = |e: Errno| Error::system("pidfd_open")(e.into());
     let program = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(failed)?;
+    let mut often = false;
     loop {
         let mut wanted = [PollFd::new(&program, PollFlags::IN)];
-        let period = look.is_some().then_some(&SAMPLE);
+        let period = if often { &OFTEN } else { &SAMPLE };
+        let period = look.is_some().then_some(period);
         let ended = poll(&mut wanted, period).is_ok_and(|ready| ready > 0);
         if let Some(look) = &mut look {
-            look(from.elapsed().as_secs_f64());
+            often = look(from.elapsed().as_secs_f64());
         }
         if ended {
             return Ok(());

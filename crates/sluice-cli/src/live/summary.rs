@@ -31,6 +31,28 @@ pub fn line(figures: &Figures, wall_s: f64, cache: Bytes) -> String {
     )
 }
 
+/// The parts of a run between its marks, and which part the figures are of.
+pub fn of_regions(result: &LiveRun) {
+    for (at, region) in result.regions.iter().enumerate() {
+        let next = result.regions.get(at + 1);
+        let next = next.and_then(|next| next.from.as_deref());
+        let cache = &region.figures.cache;
+        errln!(
+            "sluice: from {} to {}: {} traps, {} misses, {} of them the first of their page; \
+             {:.2} s",
+            region.from.as_deref().unwrap_or("the start"),
+            next.unwrap_or("the end"),
+            region.figures.traps,
+            cache.misses,
+            cache.counts.first_misses,
+            region.wall_s
+        );
+    }
+    if let (Some(from), Some(after)) = (&result.counted.from, result.counted.from_s) {
+        errln!("sluice: what follows counts from {from} on, {after:.2} s after the start");
+    }
+}
+
 /// What hits take, and what of the device they do not. A program without any has not run on it.
 pub fn of_hits(result: &LiveRun) -> String {
     let times = &result.hit_times;

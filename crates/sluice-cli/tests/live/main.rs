@@ -16,6 +16,7 @@ mod outside;
 mod parity;
 mod prefetch;
 mod real_programs;
+mod regions;
 #[path = "../schema/mod.rs"]
 mod schema;
 mod sessions;

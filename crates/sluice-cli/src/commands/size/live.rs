@@ -9,7 +9,7 @@ use crate::settings::DeviceArgs;
 use crate::{program, signals};
 use sluice_abi::{Counter, RECORD_MAGIC, RecordHeader, is_watched};
 use sluice_model::DeviceConfig;
-use sluice_results::{Folder, SizeMethod, SizeProfile};
+use sluice_results::{Folder, ProcessMark, SizeMethod, SizeProfile, read_marks};
 use sluice_runtime::Place;
 use sluice_simulation::{Timing, Uses};
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
@@ -43,6 +43,7 @@ pub fn run(
         command: args.program.clone(),
         poll: None,
         watch: args.filter.map_or(args.sample, |_| 0),
+        count_after: None,
         is_emulated: true,
     };
     let mut ready = live.prepare()?;
@@ -51,11 +52,15 @@ pub fn run(
     let mut look = |seconds| {
         threads = threads.max(threads_of(pid));
         computed = computed_by(pid, seconds).or(computed);
+        false
     };
     let Some(ended) = ready.await_end(running, Some(&mut look))? else {
         return Ok(ExitCode::from(2));
     };
     let own = ready.runtime_threads();
+    let marks = ended
+        .main(pid)
+        .map(|main| read_marks(ready.session(), main));
     let record = Record::read(&ready.record_of(pid));
     // Its files are in memory.
     drop(ready);
@@ -65,6 +70,7 @@ pub fn run(
             "nothing of the program was on the device",
         ));
     };
+    let part = Part::new(args, &marks.unwrap_or_default())?;
     let threads = threads.saturating_sub(own).max(1);
     let profile = record.profile(&ended, pid, threads, computed);
     let seen = Seen {
@@ -73,11 +79,11 @@ pub fn run(
             Some(_) => SizeMethod::Filtered,
             None => SizeMethod::Sampled,
         },
-        uses: record.uses(args.filter),
+        uses: record.uses(args.filter, &part),
         profile: Some(profile),
     };
     let timing = match threads {
-        1 => Timing::Live {
+        1 if part == Part::ALL => Timing::Live {
             without: Ps::from_ns((profile.without_traps_s * 1e9) as u64),
             written_per_million: record.written_per_million(&ended, pid),
         },
@@ -174,6 +180,58 @@ fn warn(profile: &SizeProfile) {
     }
 }
 
+/// The part of the record that counts; what is before it fills the caches.
+#[derive(Debug, PartialEq)]
+struct Part {
+    from: usize,
+    to: usize,
+}
+
+impl Part {
+    const ALL: Part = Part {
+        from: 0,
+        to: usize::MAX,
+    };
+
+    /// Between the first marks of the names that were given, the second after the first.
+    fn new(args: &SizeArgs, marks: &[ProcessMark]) -> Result<Part, Error> {
+        let find = |key: &str, name: &str, after: u64| {
+            let found = marks
+                .iter()
+                .find(|mark| mark.name == name && mark.at_ns > after);
+            found.ok_or_else(|| {
+                let names: Vec<&str> = marks.iter().map(|mark| mark.name.as_str()).collect();
+                let which = match names[..] {
+                    [] => "the program set no mark (sluice_mark)".to_owned(),
+                    _ => format!(
+                        "the program set the marks {} in this order",
+                        names.join(", ")
+                    ),
+                };
+                Error::value(key, name, which)
+            })
+        };
+        let from = args.from.as_deref().map(|name| find("--from", name, 0));
+        let from = from.transpose()?;
+        let after = from.map_or(0, |mark| mark.at_ns);
+        let to = args.to.as_deref().map(|name| find("--to", name, after));
+        let part = Part {
+            from: from.map_or(0, |mark| mark.recorded as usize),
+            to: to
+                .transpose()?
+                .map_or(usize::MAX, |mark| mark.recorded as usize),
+        };
+        match part.from < part.to {
+            true => Ok(part),
+            false => Err(Error::value(
+                "--to",
+                args.to.as_deref().unwrap_or_default(),
+                "nothing of the program was used between the two marks",
+            )),
+        }
+    }
+}
+
 /// A record of traps.
 struct Record {
     /// All of them, also those that it had no room for.
@@ -208,16 +266,22 @@ impl Record {
     }
 
     /// What they tell of the program's uses of its pages.
-    fn uses(&self, filter: Option<Bytes>) -> Uses {
+    fn uses(&self, filter: Option<Bytes>, part: &Part) -> Uses {
         let smallest = match filter {
             Some(size) => size.pages(),
             None => APART << self.halvings,
         };
-        let all: HashSet<u64> = self.pages.iter().copied().collect();
+        let pages = &self.pages[..part.to.min(self.pages.len())];
+        let all: HashSet<u64> = pages.iter().copied().collect();
         let mut uses = Uses::of_some(PAGE_BYTES, smallest, all.len() as u64);
-        let watched = |page: &&u64| is_watched(**page, self.halvings);
-        let pages = self.pages.iter().filter(watched);
-        pages.for_each(|page| uses.touch(*page));
+        for (at, page) in pages.iter().enumerate() {
+            if at == part.from && at > 0 {
+                uses.warm();
+            }
+            if is_watched(*page, self.halvings) {
+                uses.touch(*page);
+            }
+        }
         uses
     }
 

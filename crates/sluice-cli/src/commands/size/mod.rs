@@ -61,6 +61,13 @@ pub struct SizeArgs {
     /// How a trap reaches the device, as of `sluice run`
     #[arg(long, conflicts_with = "trace", value_enum, default_value_t = TrapArg::Event)]
     pub trap: TrapArg,
+    /// Count from the first mark of this name that the program sets (sluice_mark); what is before
+    /// fills the caches. Of a part of a program no run time is told
+    #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark)]
+    pub from: Option<String>,
+    /// Count until this mark
+    #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark)]
+    pub to: Option<String>,
     /// Print the result as one JSON object, `sluice.size/1`, on the last line of standard output
     #[arg(long)]
     pub json: bool,
@@ -89,6 +96,15 @@ fn policy(name: &str) -> Result<Policy, ArgumentError> {
         let names: Vec<_> = EVICTIONS.iter().map(|entry| entry.info.name).collect();
         ArgumentError::Expected(names.join(", "))
     })
+}
+
+fn mark(name: &str) -> Result<String, ArgumentError> {
+    match sluice_abi::is_mark_name(name) {
+        true => Ok(name.to_owned()),
+        false => Err(ArgumentError::Expected(
+            "1 to 64 letters, digits, `-`, `_` or `.`".to_owned(),
+        )),
+    }
 }
 
 fn target(text: &str) -> Result<Ratio, ArgumentError> {

@@ -83,7 +83,7 @@ impl Watch {
     fn begin(pid: Option<u32>) -> Result<Watch, Error> {
         if let Some(pid) = pid {
             // Says why, if there is nothing to watch.
-            sluice_control::Place::check_view(pid)?;
+            sluice_control::Place::with_view(pid)?;
         }
         let before = processes(pid);
         if before.is_empty() {

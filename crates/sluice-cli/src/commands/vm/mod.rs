@@ -114,6 +114,7 @@ impl<'a> Vm<'a> {
             command: command.into_iter().map(Into::into).collect(),
             poll: Some(machine::RING_POLL),
             watch: 0,
+            count_after: None,
             is_emulated: !args.baseline,
         };
         Ok(Vm {

@@ -2,7 +2,7 @@
 
 mod hostile;
 pub mod programs;
-mod rig;
+pub mod rig;
 
 use crate::sluice::{Sluice, TRAPS, finish};
 use rig::{CACHE, PAGE, PAGES, Rig, cached};

@@ -1,0 +1,152 @@
+//! From when on a live run counts.
+
+use crate::error::{ArgumentError, Error};
+use rustix::time::{ClockId, clock_gettime};
+use sluice_abi::is_mark_name;
+use sluice_results::{Moments, ProcessMark, Run, read_marks, read_run};
+use sluice_units::Ps;
+use std::fmt::{Display, Formatter};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// What is waited for before anything counts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CountAfter {
+    /// So long after the start.
+    Time(Ps),
+    /// The first mark of this name that the program sets.
+    Marker(String),
+    /// A file that is not there yet.
+    File(PathBuf),
+}
+
+impl FromStr for CountAfter {
+    type Err = ArgumentError;
+
+    fn from_str(text: &str) -> Result<CountAfter, ArgumentError> {
+        let expected = |what: &str| ArgumentError::Expected(what.to_owned());
+        match text.split_once(':') {
+            Some(("marker", name)) if is_mark_name(name) => Ok(CountAfter::Marker(name.to_owned())),
+            Some(("marker", _)) => Err(expected(
+                "marker: and a name of 1 to 64 letters, digits, `-`, `_` or `.`",
+            )),
+            Some(("file", "")) => Err(expected("file: and the path of a file")),
+            Some(("file", path)) if Path::new(path).exists() => Err(expected(
+                "a file that appears during the run, and this one is there",
+            )),
+            Some(("file", path)) => Ok(CountAfter::File(path.into())),
+            _ => match text.parse() {
+                Ok(time) => Ok(CountAfter::Time(time)),
+                Err(_) => Err(expected("a time such as 10s, marker:NAME or file:PATH")),
+            },
+        }
+    }
+}
+
+impl Display for CountAfter {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CountAfter::Time(time) => write!(f, "{time}"),
+            CountAfter::Marker(name) => write!(f, "marker:{name}"),
+            CountAfter::File(path) => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+/// Waits for that.
+pub struct Counting {
+    after: Option<CountAfter>,
+    found: Option<ProcessMark>,
+}
+
+impl Counting {
+    pub fn new(after: &Option<CountAfter>) -> Counting {
+        Counting {
+            after: after.clone(),
+            found: None,
+        }
+    }
+
+    /// Looks whether it has come, after so many seconds; says whether it is still waited for.
+    pub fn look(&mut self, seconds: f64, dir: &Path, pid: u64) -> bool {
+        let after = match &self.after {
+            Some(after) if self.found.is_none() => after,
+            _ => return false,
+        };
+        let has_come = match after {
+            // The program's own marks are read at its end.
+            CountAfter::Marker(_) => return false,
+            CountAfter::Time(time) => seconds >= time.0 as f64 / 1e12,
+            CountAfter::File(path) => path.exists(),
+        };
+        if has_come {
+            let images = read_run(dir, pid).into_iter().filter(|of| of.pid == pid);
+            // Without any, the program has not begun, and the next look will do.
+            self.found = images.max_by_key(|of| of.image).map(|process| ProcessMark {
+                name: after.to_string(),
+                at_ns: now_ns(),
+                recorded: 0,
+                process,
+            });
+        }
+        self.found.is_none()
+    }
+
+    /// The marks of all images of the program itself.
+    pub fn marks(&self, dir: &Path, run: &Run<'_>) -> Vec<ProcessMark> {
+        let images = run.processes.iter().filter(|of| of.pid == run.pid);
+        let mut marks: Vec<_> = images.flat_map(|of| read_marks(dir, of)).collect();
+        marks.sort_by_key(|mark| mark.at_ns);
+        marks
+    }
+
+    /// The moment from which the run counts.
+    pub fn from(self, marks: &[ProcessMark]) -> From {
+        let found = match &self.after {
+            Some(CountAfter::Marker(name)) => marks.iter().find(|mark| mark.name == *name).cloned(),
+            _ => self.found,
+        };
+        From {
+            after: self.after.map(|after| after.to_string()),
+            found,
+        }
+    }
+}
+
+/// The moment from which a run counts.
+pub struct From {
+    after: Option<String>,
+    found: Option<ProcessMark>,
+}
+
+impl From {
+    /// With the program's marks.
+    pub fn moments<'a>(&'a self, started_ns: u64, marks: &'a [ProcessMark]) -> Moments<'a> {
+        Moments {
+            started_ns,
+            marks,
+            after: self.after.as_deref(),
+            from: self.found.as_ref(),
+        }
+    }
+
+    /// What was waited for must have come.
+    pub fn check(&self, marks: &[ProcessMark]) -> Result<(), Error> {
+        let Some(after) = self.after.clone().filter(|_| self.found.is_none()) else {
+            return Ok(());
+        };
+        let names: Vec<&str> = marks.iter().map(|mark| mark.name.as_str()).collect();
+        let found = match names[..] {
+            _ if !after.starts_with("marker:") => "that did not come before its end".to_owned(),
+            [] => "the program set no mark".to_owned(),
+            _ => format!("the program set other marks ({})", names.join(", ")),
+        };
+        Err(Error::NotCounted { after, found })
+    }
+}
+
+/// CLOCK_MONOTONIC.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

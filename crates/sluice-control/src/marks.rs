@@ -1,0 +1,46 @@
+//! Marks that are set from outside of a program.
+
+use crate::error::Error;
+use crate::place::{Place, Side};
+use crate::view::View;
+use sluice_abi::{MARKS_MAX, is_mark_name, mark_words};
+use sluice_region::write_numbered;
+use std::io::ErrorKind;
+
+/// Keeps the statistics of a process as they stand, under a name: for the result of its run. What
+/// the device did by itself since its last trap is not in them.
+///
+/// # Errors
+/// If the name cannot be one, the process has no statistics, or there is no room.
+pub fn mark(place: &Place, name: &str) -> Result<(), Error> {
+    if !is_mark_name(name) {
+        return Err(Error::MarkName(name.to_owned()));
+    }
+    if place.side == Side::Guest {
+        return Err(Error::MarkInGuest);
+    }
+    let view = View::open(place)?;
+    let (words, _) = view
+        .stats()
+        .at_rest(|stats| mark_words(stats, now_ns(), 0, name));
+    write_numbered(&place.view, "mark", MARKS_MAX, place.owner, &words).map_err(|why| {
+        match why.kind() {
+            ErrorKind::AlreadyExists => Error::Marks(place.pid, MARKS_MAX),
+            _ => Error::Unusable {
+                path: place.view.clone(),
+                why: why.to_string(),
+            },
+        }
+    })
+}
+
+/// CLOCK_MONOTONIC.
+fn now_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a live output; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
