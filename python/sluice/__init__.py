@@ -31,12 +31,14 @@ from sluice.errors import (
     PolicyError,
     ResultError,
     RunFolderError,
+    TableError,
     TraceError,
     UnknownDeviceError,
     UnknownKeyError,
     WorkloadError,
 )
 from sluice.marks import mark
+from sluice.parquet import Runs, read_runs
 from sluice.policy import Policy, PolicySpace
 from sluice.trace import Trace, read_trace
 
@@ -51,6 +53,8 @@ __all__ = [
     "PolicySpace",
     "ResultError",
     "RunFolderError",
+    "Runs",
+    "TableError",
     "Trace",
     "TraceError",
     "UnknownDeviceError",
@@ -65,6 +69,7 @@ __all__ = [
     "policies",
     "policy_misses",
     "presets",
+    "read_runs",
     "read_trace",
     "replay",
     "resolve",

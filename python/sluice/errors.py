@@ -70,3 +70,7 @@ class ResultError(Error):
 
 class ExperimentError(InputError):
     """An experiment's file cannot be read, or its runs do not give what it asks for."""
+
+
+class TableError(InputError):
+    """A Parquet file cannot be read: it is not there, is none, or is of another schema."""

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from experiments import EXPERIMENT, Lab
 
+import sluice
 from sluice.reproduce import spec
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +35,15 @@ def without_contradiction(experiment: str) -> str:
 
 def outcomes(lab: Lab) -> list[str]:
     return [claim["outcome"] for claim in lab.result()["claims"]]
+
+
+def test_runs_are_a_parquet_file(lab: Lab) -> None:
+    assert lab.run() == 0
+    runs = sluice.read_runs(lab.out / "test" / "fig1" / "runs.parquet")
+    rows = zip(runs["system"], runs["load"], runs["time"], strict=True)
+    assert [*rows] == [("slow", "1us", 100.0), ("slow", "2us", 200.0), ("slow", "4us", 400.0),
+                       ("fast", "1us", 25.0), ("fast", "2us", 50.0), ("fast", "4us", 100.0)]
+    assert runs.units["time"] == "s" and runs.made["experiment"] == "test/fig1"
 
 
 def test_a_match_is_computed(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from browser import Browser
 from experiments import Lab
 
+import sluice
 from sluice.reproduce.spread import interval
 from sluice.sweep import main
 
@@ -39,12 +40,12 @@ def document(lab: Lab) -> dict[str, Any]:
 
 def test_every_combination_runs_once(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep(lab, *LOADS, *SPEEDS, *COMMAND) == 0
-    expected = [[load, speed, str(int(load[0]) * 100 / int(speed))]
+    expected = [[load, speed, str(int(load[0]) * 100 / int(speed)), ""]
                 for load in ("1us", "2us", "4us") for speed in ("1", "4")]
-    assert numbers(lab) == [["load", "device.speed", "time_s"], *expected]
+    assert numbers(lab) == [["load", "device.speed", "time_s", "error"], *expected]
     assert sorted(lab.calls()) == sorted(
         f"sim --work 100 --load {load} --set device.speed={speed} --json"
-        for load, speed, _ in expected)
+        for load, speed, _, _ in expected)
     table = capsys.readouterr().out.splitlines()
     assert table[0].split() == ["load", "device.speed", "time_s"]
     assert table[6].split() == ["4us", "4", "100"]
@@ -66,7 +67,7 @@ def test_measures_are_formulas(lab: Lab) -> None:
     assert sweep(lab, *LOADS, *SPEEDS, "--measure", gain, "--measure", "time_s * 1000",
                  *COMMAND) == 0
     rows = numbers(lab)
-    assert rows[0][2:] == ["gain", "time_s * 1000"]
+    assert rows[0][2:] == ["gain", "time_s * 1000", "error"]
     assert [row[2] for row in rows[1:]] == ["1.0", "4.0"] * 3
     assert document(lab)["measures"]["gain"] == "at(time_s, speed='1') / time_s"
     assert document(lab)["runs"][-1]["values"] == {"gain": 4.0, "time_s * 1000": 100_000.0}
@@ -115,6 +116,8 @@ def test_a_run_that_fails_is_told_and_the_others_are_there(
     assert sweep(lab, *LOADS, *COMMAND) == 1
     assert "1 of 3 runs failed" in capsys.readouterr().err
     assert [row[1] for row in numbers(lab)] == ["time_s", "100.0", "", "400.0"]
+    assert [row[2] for row in numbers(lab)] == ["error", "", "sluice: refused", ""]
+    assert sluice.read_runs(lab.out / "results.parquet")["error"][1] == "sluice: refused"
     assert document(lab)["failures"][0]["problem"] == "sluice: refused"
     assert "sluice: refused" in (lab.out / "index.html").read_text()
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import program
+from sluice.reproduce import engines, program
+from sluice.reproduce.engines import Program
 
 if TYPE_CHECKING:
     from sluice.reproduce.spec import Experiment
@@ -38,9 +39,10 @@ def _reproduce(options: argparse.Namespace, out: Path) -> bool:
     if options.list:
         _list(chosen)
         return True
+    engine = engines.make(options)
     from sluice.reproduce.session import Session, listed
 
-    session = Session(program.find(options.sluice), out, options.jobs, options.fresh)
+    session = Session(Program(program.find(options.sluice)), out, engine, options.fresh)
     failed = session.reproduce(chosen)
     if options.json:
         print(json.dumps(listed(session.documents, session.failures), sort_keys=True))
@@ -93,8 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true",
                         help="shorter runs at a smaller scale, without sensitivities")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
-    parser.add_argument("--jobs", metavar="N", type=program.jobs, default=program.CORES,
-                        help="runs at a time (default: one for each core)")
+    engines.add_options(parser)
     parser.add_argument("--out", metavar="DIR", type=Path,
                         help=f"pages, results and finished runs (default: {OUT}, or {OUT}/quick)")
     parser.add_argument("--fresh", action="store_true", help="run again what is kept in DIR")

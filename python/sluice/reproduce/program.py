@@ -17,7 +17,6 @@ EXIT_PIPE = 141
 """As of a program that SIGPIPE ends."""
 RUNS = "runs"
 """Where finished runs are, in the folder of results."""
-CORES = len(os.sched_getaffinity(0))
 
 
 def find(given: Path | None) -> Path:
@@ -31,14 +30,6 @@ def find(given: Path | None) -> Path:
             return Path(candidate).resolve()
     raise ExperimentError(f"no program at {given}" if given else
                           "no `sluice` on the PATH; --sluice FILE names one")
-
-
-def jobs(text: str) -> int:
-    """A number of runs at a time."""
-    count = int(text)
-    if count < 1:
-        raise ValueError
-    return count
 
 
 def status(name: str, out: Path, work: Callable[[], bool]) -> int:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from sluice.reproduce.runner import Arguments
+from sluice.reproduce.engines import Arguments
 
 
 class Progress:

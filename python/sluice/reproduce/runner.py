@@ -1,19 +1,16 @@
-"""Runs ``sluice`` on all cores, or alone where time is measured, and keeps what each run said."""
+"""Runs ``sluice`` on an engine, and keeps what each run said."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-Arguments = tuple[str, ...]
+from sluice.reproduce.engines import Arguments, Engine, Known, Outcome, Program
 
 
 class Runner:
@@ -22,20 +19,14 @@ class Runner:
     What is kept is found by the full argument list, the version and the bytes of the program.
     """
 
-    def __init__(self, sluice: Path, folder: Path, jobs: int, fresh: bool = False) -> None:
-        self._sluice = sluice
+    def __init__(self, program: Program | Known, folder: Path, engine: Engine,
+                 fresh: bool = False) -> None:
+        self._program = program
         self._folder = folder
-        self._jobs = jobs
+        self._engine = engine
         self._fresh = fresh
-        self.version = subprocess.run([sluice, "--version"], capture_output=True, text=True,
-                                      check=True).stdout.strip()
-        self.program = hashlib.sha256(sluice.read_bytes()).hexdigest()
-        # A program that a run starts by the name `sluice` is the same one.
-        path = os.pathsep.join([str(sluice.parent), os.environ.get("PATH", os.defpath)])
-        self._environment = {**os.environ, "PATH": path}
-        self._children: set[subprocess.Popen[str]] = set()
-        self._lock = threading.Lock()
-        self._stopped = False
+        self.version = program.version
+        self.program = program.digest
         self.results: dict[Arguments, dict[str, Any]] = {}
         self.failures: dict[Arguments, str] = {}
 
@@ -55,79 +46,42 @@ class Runner:
         if not todo:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(1 if alone else self._jobs) as pool:
-            pending = {pool.submit(self._one, one): one for one in todo}
-            try:
-                self._wait(pending, len(todo), told)
-            except BaseException:
-                self._stop()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-
-    def _wait(self, pending: dict[Future[None], Arguments], total: int,
-              told: Callable[[int, int, Arguments], None]) -> None:
-        left = set(pending)
-        while left:
-            done, left = wait(left, return_when=FIRST_COMPLETED)
-            for future in done:
-                future.result()
-                told(total - len(left), total, pending[future])
+        with closing(self._engine.outcomes(self._program, todo, alone)) as outcomes:
+            for done, (arguments, outcome) in enumerate(outcomes, start=1):
+                if outcome.result is None:
+                    self.failures[arguments] = outcome.problem
+                else:
+                    self._keep(arguments, outcome)
+                    self.results[arguments] = outcome.result
+                told(done, len(todo), arguments)
 
     def _is_known(self, arguments: Arguments) -> bool:
-        if arguments in self.results:
+        if arguments in self.results or arguments in self.failures:
             return True
-        path = self._path(arguments)
+        path = self.path(arguments)
         if self._fresh or not path.is_file():
             return False
         kept = json.loads(path.read_text(encoding="utf-8"))
         self.results[arguments] = kept["result"]
         return True
 
-    def _path(self, arguments: Arguments) -> Path:
+    def path(self, arguments: Arguments) -> Path:
+        """Where a run is kept."""
         return self._folder / f"{self.key(arguments)}.json"
 
-    def _one(self, arguments: Arguments) -> None:
-        started = time.monotonic()
-        with self._lock:
-            if self._stopped:
-                return
-            child = subprocess.Popen([self._sluice, *arguments], stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                                     env=self._environment)
-            self._children.add(child)
-        output, errors = child.communicate()
-        with self._lock:
-            self._children.discard(child)
-            stopped = self._stopped
-        if child.returncode != 0:
-            if not stopped:
-                self.failures[arguments] = _problem(errors) or f"status {child.returncode}"
-            return
-        try:
-            result = json.loads(output.strip().splitlines()[-1])
-        except (ValueError, IndexError):
-            self.failures[arguments] = "its last line is no JSON object"
-            return
-        self._keep(arguments, result, time.monotonic() - started)
-        self.results[arguments] = result
-
-    def _keep(self, arguments: Arguments, result: dict[str, Any], wall_s: float) -> None:
-        """Written beside and moved into place: a run is there whole or not at all."""
-        path = self._path(arguments)
+    def _keep(self, arguments: Arguments, outcome: Outcome) -> None:
         document = {"arguments": list(arguments), "version": self.version,
-                    "program": self.program, "wall_s": wall_s, "result": result}
-        beside = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-        beside.write_text(json.dumps(document), encoding="utf-8")
+                    "program": self.program, "wall_s": outcome.wall_s, "result": outcome.result}
+        put(self.path(arguments), json.dumps(document).encode())
+
+
+def put(path: Path, content: bytes) -> None:
+    """Written beside and moved into place: a file is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
         beside.replace(path)
-
-    def _stop(self) -> None:
-        with self._lock:
-            self._stopped = True
-            for child in self._children:
-                child.terminate()
-
-
-def _problem(errors: str) -> str:
-    """The line that says what was wrong: that of a bad argument, or the last one."""
-    lines = errors.strip().splitlines()
-    return next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None

@@ -104,6 +104,10 @@ class Section:
         return [Section(self.path, f"{self.full(key)}[{index}]", one)
                 for index, one in enumerate(value, start=1)]
 
+    def values(self) -> dict[str, Any]:
+        """Everything, as it was read."""
+        return dict(self._values)
+
     def keys(self) -> list[str]:
         """Every key, for tables whose names are free; each is then asked for."""
         return list(self._values)

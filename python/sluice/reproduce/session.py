@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import markdown, matrix, page, program, words
+from sluice.reproduce import frame, markdown, matrix, page, program, words
 from sluice.reproduce.claims import CONTRADICTS, Judged
+from sluice.reproduce.engines import Arguments, Engine, Program
 from sluice.reproduce.evaluate import SCHEMA, Evaluated, document, evaluate
 from sluice.reproduce.progress import Progress
 from sluice.reproduce.quantity import number
-from sluice.reproduce.runner import Arguments, Runner
+from sluice.reproduce.runner import Runner, put
 from sluice.reproduce.spec import Experiment, in_order
 from sluice.reproduce.verdict import Counts
 
@@ -22,9 +23,9 @@ from sluice.reproduce.verdict import Counts
 class Session:
     """Reproduces experiments into one folder; runs that they share are run once."""
 
-    def __init__(self, sluice: Path, out: Path, jobs: int, fresh: bool) -> None:
+    def __init__(self, sluice: Program, out: Path, engine: Engine, fresh: bool) -> None:
         self._out = out
-        self._runner = Runner(sluice, out / program.RUNS, jobs, fresh)
+        self._runner = Runner(sluice, out / program.RUNS, engine, fresh)
         self._done: list[Evaluated] = []
         self.failures: list[tuple[str, str]] = []
         self.documents: list[dict[str, Any]] = []
@@ -65,6 +66,8 @@ class Session:
         self.documents.append(told)
         self._write(f"{experiment.name}/result.json", json.dumps(told, indent=1) + "\n")
         self._write(f"{experiment.name}/index.html", page.render(one, self._runner.version))
+        put(self._out / experiment.name / "runs.parquet",
+            frame.of_experiment(one, self._runner.results, self._runner.version))
 
     def _documents(self) -> list[dict[str, Any]]:
         """Every result in the folder, those of earlier calls too, if the same program and the same
@@ -81,9 +84,7 @@ class Session:
         return sorted(told, key=lambda one: in_order(one["experiment"]))
 
     def _write(self, name: str, text: str) -> None:
-        path = self._out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        put(self._out / name, text.encode())
 
     def table(self) -> str:
         """Claim, published, ours, distance and verdict of everything that ran."""

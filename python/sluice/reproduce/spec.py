@@ -30,6 +30,8 @@ class Label:
     set: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+    values: dict[str, str] = field(default_factory=dict)
+    """By the keys of its axis, where that has any."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Axis:
     labels: tuple[Label, ...]
     cut: tuple[str, ...] = ()
     """Labels that the quick variant leaves out."""
+    keys: tuple[str, ...] = ()
+    """Parameters to which each label gives a value, where they are several."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sluice.reproduce import program
+from sluice.errors import ExperimentError
+from sluice.reproduce import engines, program, section
+
+if TYPE_CHECKING:
+    from sluice.sweep.session import Told
+    from sluice.sweep.shards import Shard
 
 OUT = Path("sweep-out")
 
@@ -22,16 +28,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _sweep(options: argparse.Namespace) -> bool:
     """Whether all went well."""
-    from sluice.sweep.plan import plan
+    from sluice.sweep import file, shards
 
+    if options.merge:
+        return _merge(options)
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    planned = plan(options.over, options.measure, command, options.mean)
+    values = None
+    if options.file:
+        file.read(options.file)
+        values = section.read(options.file).values()
+    wanted = shards.Wanted(tuple(options.over), tuple(options.measure), tuple(command),
+                           options.mean, values)
+    wanted.plan()
+    engine = engines.make(options)
     # Drawing takes a second to import: a mistyped argument is told before that.
+    from sluice.reproduce.runner import Runner
     from sluice.sweep.session import Session
 
-    session = Session(program.find(options.sluice), options.out, options.jobs, options.fresh,
-                      command, options.force)
-    told = session.sweep(planned)
+    sluice = engines.Program(program.find(options.sluice))
+    runner = Runner(sluice, options.out / program.RUNS, engine, options.fresh)
+    session = Session(runner, options.out, wanted, options.force)
+    if options.shard:
+        print(session.shard(options.shard))
+        return not runner.failures
+    return _tell(session.sweep(), options)
+
+
+def _merge(options: argparse.Namespace) -> bool:
+    """What shards have run, as one sweep. Nothing runs."""
+    from sluice.reproduce.engines.local import Local
+    from sluice.reproduce.runner import Runner
+    from sluice.sweep import shards
+
+    asked = {"--over": options.over, "--file": options.file, "--measure": options.measure,
+             "--mean": options.mean, "--shard": options.shard, "--": options.command}
+    for flag, value in asked.items():
+        if value:
+            raise ExperimentError(f"{flag}: not with --merge, whose shards say what they ran")
+    parts = shards.together(options.merge)
+    from sluice.sweep.session import Session
+
+    ran = engines.Known(parts[0].version, parts[0].program)
+    runner = Runner(ran, options.out / program.RUNS, Local(1))
+    return _tell(Session(runner, options.out, parts[0].wanted, options.force).merge(parts), options)
+
+
+def _tell(told: Told, options: argparse.Namespace) -> bool:
     failures = told.document["failures"]
     if failures:
         print(f"sluice sweep: {len(failures)} of {told.total} runs failed; the first,"
@@ -41,8 +83,16 @@ def _sweep(options: argparse.Namespace) -> bool:
         print(json.dumps(told.document, sort_keys=True))
     else:
         print(f"{told.text}\n\npage: {options.out / 'index.html'}; numbers:"
-              f" {options.out / 'results.csv'}")
+              f" {options.out / 'results.csv'}, {options.out / 'results.parquet'}")
+        for one in told.document["samples"]:
+            print(f"{one['name']}: {one['count']} points, {one['method']}, seed {one['seed']}")
     return not failures
+
+
+def _shard(text: str) -> Shard:
+    from sluice.sweep import shards
+
+    return shards.parse(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,6 +107,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--over", metavar="KEY=V,V", action="append", default=[],
                         help="a setting or an option, and its values, such as 1,2,4 or 1..10;"
                              " several make combinations")
+    parser.add_argument("--file", metavar="FILE", type=Path,
+                        help="a sweep in TOML: [grid], [[points]], and a [sample] at random or as"
+                             " a Latin hypercube (docs/sweeps.md)")
     parser.add_argument("--mean", metavar="KEY",
                         help="the runs over this key, such as seed, repeat one another: tell each"
                              " measure's mean with its 95%% interval, standard deviation and"
@@ -66,9 +119,11 @@ def _parser() -> argparse.ArgumentParser:
                              " NAME=FORMULA with such numbers, such as"
                              " \"gain = at(time_s, policy='fifo') / time_s\"; axes go by the last"
                              " part of their key (default: some that the output has)")
-    parser.add_argument("--jobs", metavar="N", type=program.jobs, default=program.CORES,
-                        help="runs at a time (default: one for each core; `run` and `vm` measure"
-                             " time and always run alone)")
+    engines.add_options(parser)
+    parser.add_argument("--shard", metavar="I/N", type=_shard,
+                        help="run part I of N only; --merge puts the parts together")
+    parser.add_argument("--merge", metavar="DIR", type=Path, nargs="+",
+                        help="tell the results of the shards in these folders; runs nothing")
     parser.add_argument("--out", metavar="DIR", type=Path, default=OUT,
                         help=f"page, numbers and finished runs (default: {OUT})")
     parser.add_argument("--fresh", action="store_true", help="run again what is kept in DIR")

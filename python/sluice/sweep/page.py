@@ -29,15 +29,16 @@ def render(one: Evaluated, means: Means | None, document: Mapping[str, Any], ver
     """The same runs give the same bytes."""
     axes = [axis for axis in one.experiment.axes if not means or axis.name != means.axis]
     pictures = {}
-    if 0 < len(axes) <= _DRAWN:
+    lists = [axis.name for axis in axes if axis.keys]
+    if 0 < len(axes) <= _DRAWN and not lists:
         pictures = {name: Markup(draw.draw(one, _figure(one, means, axes, name), f"sweep-{index}"))
                     for index, name in enumerate(one.experiment.derived, start=1)
                     if _is_drawn(one, name)}
     template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
                            pictures=pictures, command=" ".join(one.experiment.command),
-                           too_many=len(axes) if len(axes) > _DRAWN else 0,
-                           labels=len(axes), rows=results.table(one, means),
+                           too_many=len(axes) if len(axes) > _DRAWN else 0, lists=lists,
+                           labels=len(results.heads(one, means)), rows=results.table(one, means),
                            note=results.note(one, means) if means else "")
 
 

@@ -1,5 +1,4 @@
-"""What a sweep runs and measures, from its arguments: an experiment of which nothing was
-published."""
+"""What a sweep runs and measures: an experiment of which nothing was published."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from sluice.errors import ExperimentError
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.matrix import names_to_fill
 from sluice.reproduce.spec import Axis, Experiment, Label, Metric
+from sluice.sweep.file import File, Points
 
 LIVE = ("run", "vm")
 """Commands that measure time: one run at a time."""
@@ -21,6 +21,8 @@ LIVE = ("run", "vm")
 RANGE_MAX = 10_000
 """Values of a range, at most."""
 
+NOTHING = File((), {}, (), (), None)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -28,30 +30,35 @@ class Plan:
 
     experiment: Experiment
     mean: str
+    samples: tuple[Points, ...] = ()
+    """What was drawn, with its seed."""
+    command: tuple[str, ...] = ()
+    """As it was given."""
 
 
 def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
-         mean: str | None = None) -> Plan:
+         mean: str | None = None, file: File = NOTHING) -> Plan:
     """Raises ``ExperimentError`` that names the argument."""
+    if command and file.command:
+        raise ExperimentError("the command is in the file, and behind --; leave one out")
+    command = [*command, *file.command]
     if not command:
         raise ExperimentError("no command to run; put it behind --, such as"
                               " `-- sim --workload zipf`")
-    if not over:
+    pairs = [(key, _values(key, values)) for key, values in file.grid.items()]
+    pairs += [_over(text) for text in over]
+    if not pairs and not file.points:
         raise ExperimentError("nothing to sweep over; --over KEY=VALUE,VALUE names a setting or an"
                               " option and its values")
-    pairs = [_over(text) for text in over]
-    names = _names([key for key, _ in pairs])
-    live = command[0] in LIVE
-    axes, command, options = [], _without_json(command), []
-    for (key, values), name in zip(pairs, names, strict=True):
-        axes.append(Axis(name, key, tuple(_label(key, value) for value in values)))
-        if "." not in key and name not in names_to_fill(command):
-            options += [f"--{key}", f"{{{name}}}"]
-    # What stands at the end of a live command is a program's.
-    at = 1 if live else len(command)
-    command = [*command[:at], *options, *command[at:]]
-    _check_braces(command, names)
-    derived = dict(_measure(text) for text in measures)
+    keys = [key for key, _ in pairs] + [key for one in file.points for key in one.values[0]]
+    names = dict(zip(keys, _names(keys), strict=True))
+    axes = [_points(one, names) for one in file.points]
+    axes += [Axis(names[key], key, tuple(_label(key, value) for value in values))
+             for key, values in pairs]
+    live, given = command[0] in LIVE, tuple(command)
+    command = _with_options(command, names, 1 if live else None)
+    _check_braces(command, [*names.values(), *(one.name for one in file.points)])
+    derived = dict(_measure(text) for text in [*file.measures, *measures])
     used = {name for formula in derived.values() for name in formula.names}
     experiment = Experiment(
         name="sweep", folder=Path(), title="Sweep", paper="", place="", setup="", departs="",
@@ -60,7 +67,35 @@ def plan(over: Sequence[str], measures: Sequence[str], command: Sequence[str],
         metrics=metrics(sorted(used)),
         derived=derived, given={}, published=(), claims=(), sensitivity=None, figures=(),
         options_at=1 if live else None)
-    return Plan(experiment, _mean(experiment, mean) if mean else "")
+    if mean and file.mean:
+        raise ExperimentError(f"--mean {mean}: the file has mean = {file.mean!r}; leave one out")
+    mean = mean or file.mean
+    return Plan(experiment, _mean(experiment, mean) if mean else "", file.points,
+                given)
+
+
+def _with_options(command: Sequence[str], names: dict[str, str], at: int | None) -> list[str]:
+    """With an option for each key that is no setting and stands nowhere in it."""
+    command, options = _without_json(command), []
+    for key, name in names.items():
+        if "." not in key and name not in names_to_fill(command):
+            options += [f"--{key}", f"{{{name}}}"]
+    # What stands at the end of a live command is a program's.
+    at = len(command) if at is None else at
+    return [*command[:at], *options, *command[at:]]
+
+
+def _points(points: Points, names: dict[str, str]) -> Axis:
+    """An axis whose labels are numbers, and set several parameters each."""
+    labels = []
+    for number, values in enumerate(points.values, start=1):
+        words = {names[key]: value for key, value in values.items()}
+        labels.append(Label(str(number), str(number), values=values, settings=words,
+                            set={key: value for key, value in values.items() if "." in key}))
+    if points.name in names.values():
+        raise ExperimentError(f"{points.name} is the name of the file's points; no parameter can"
+                              " have it")
+    return Axis(points.name, points.name, tuple(labels), keys=tuple(points.values[0]))
 
 
 def _mean(experiment: Experiment, key: str) -> str:
@@ -86,14 +121,19 @@ def metrics(names: Sequence[str]) -> dict[str, Metric]:
 def _over(text: str) -> tuple[str, list[str]]:
     key, found, values = text.partition("=")
     key = key.strip().removeprefix("--")
-    listed = [one for value in values.split(",") for one in _range(key, value.strip())]
-    if not found or not re.fullmatch(r"[a-z][a-z0-9_.-]*", key) or not all(listed):
+    given = [value.strip() for value in values.split(",")]
+    if not found or not re.fullmatch(r"[a-z][a-z0-9_.-]*", key) or not all(given):
         raise ExperimentError(f"bad --over {text!r}; it is KEY=VALUE,VALUE, such as"
                               " cache.policy=lru,fifo or seed=1,2,3")
+    return key, _values(key, given)
+
+
+def _values(key: str, given: Sequence[str]) -> list[str]:
+    listed = [one for value in given for one in _range(key, value)]
     twice = [value for value, count in Counter(listed).items() if count > 1]
     if twice:
         raise ExperimentError(f"--over {key}: {twice[0]!r} is there twice")
-    return key, listed
+    return listed
 
 
 def _range(key: str, value: str) -> list[str]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sluice.reproduce import words
+from sluice.reproduce.engines import Arguments
 from sluice.reproduce.evaluate import Evaluated
 from sluice.reproduce.formula import Formula
-from sluice.reproduce.grid import Cell, Grid
+from sluice.reproduce.grid import Cell
 from sluice.reproduce.quantity import number
-from sluice.reproduce.runner import Arguments
+from sluice.reproduce.spec import Axis
+from sluice.sweep import cells
 
 SCHEMA = "sluice.sweep/1"
 
@@ -40,12 +41,12 @@ def means(one: Evaluated, axis: str) -> Means | None:
     grids = {name: {what: formula(one.known) for what, formula in by.items()}
              for name, by in formulas.items()}
     index = [known.name for known in one.experiment.axes].index(axis)
-    cells = dict.fromkeys(run.cell[:index] + run.cell[index + 1:] for run in one.runs)
+    left = dict.fromkeys(run.cell[:index] + run.cell[index + 1:] for run in one.runs)
     names = [known.name for known in one.experiment.axes if known.name != axis]
     rows = []
-    for cell in cells:
-        at = dict(zip(names, cell, strict=True))
-        rows.append((cell, {name: {what: _at(grid, at) for what, grid in by.items()}
+    for cell in left:
+        place = dict(zip(names, cell, strict=True))
+        rows.append((cell, {name: {what: cells.at(grid, place) for what, grid in by.items()}
                             for name, by in grids.items()}))
     return Means(axis, formulas, tuple(rows))
 
@@ -61,24 +62,32 @@ def document(one: Evaluated, found: Means | None, results: Mapping[Arguments, An
              failures: Mapping[Arguments, str], version: str) -> dict[str, Any]:
     """Everything, each run's values too. The same runs give the same bytes."""
     names = [axis.name for axis in one.experiment.axes]
-    told = []
+    told, failed = [], []
     for run in one.runs:
+        place = dict(zip(names, run.cell, strict=True))
         if run.arguments in results:
-            at = dict(zip(names, run.cell, strict=True))
-            told.append({"at": at, "arguments": ["sluice", *run.arguments],
-                         "values": {measure: _at(one.known[measure], at)
+            told.append({"at": place, "arguments": ["sluice", *run.arguments],
+                         "values": {measure: cells.at(one.known[measure], place)
                                     for measure in one.experiment.derived}})
+        elif run.arguments in failures:
+            failed.append({"at": place, "arguments": ["sluice", *run.arguments],
+                           "problem": failures[run.arguments]})
     return {
         "schema": SCHEMA, "version": version,
-        "axes": [{"name": axis.name, "key": axis.title,
-                  "values": [label.name for label in axis.labels]}
-                 for axis in one.experiment.axes],
+        "axes": [_axis(axis) for axis in one.experiment.axes],
         "measures": {name: formula.text for name, formula in one.experiment.derived.items()},
         "means": _means(one, found) if found else None,
         "runs": told,
-        "failures": [{"arguments": ["sluice", *arguments], "problem": problem}
-                     for arguments, problem in failures.items()],
+        "failures": failed,
     }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    told = {"name": axis.name, "key": axis.title, "values": [label.name for label in axis.labels]}
+    if axis.keys:
+        told["parameters"] = {key: [label.values[key] for label in axis.labels]
+                              for key in axis.keys}
+    return told
 
 
 def _means(one: Evaluated, found: Means) -> dict[str, Any]:
@@ -97,14 +106,8 @@ def _ends(value: Mapping[str, float | None]) -> dict[str, float | None]:
             "low": mean - half if known else None, "high": mean + half if known else None}
 
 
-def _at(grid: Grid, at: Mapping[str, str]) -> float | None:
-    """The value of a run, or of all those that a formula has made one of."""
-    value = grid.cells.get(tuple(at[axis] for axis in grid.axes))
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def as_csv(one: Evaluated, found: Means | None) -> str:
-    """A line for each run, or for the repeats of each."""
+def as_csv(one: Evaluated, found: Means | None, failures: Mapping[Arguments, str]) -> str:
+    """A line for each run, with what was wrong if it failed, or for the repeats of each."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if found:
@@ -113,10 +116,12 @@ def as_csv(one: Evaluated, found: Means | None) -> str:
                          *(f"{name} {what}" for name in one.experiment.derived for what in whats)])
         for cell, values in found.rows:
             ends = [_ends(value) for value in values.values()]
-            writer.writerow([*cell, *(by[what] for by in ends for what in whats)])
+            writer.writerow([*_labels(one, found, cell),
+                             *(by[what] for by in ends for what in whats)])
     else:
-        writer.writerow([*heads(one, found), *one.experiment.derived])
-        writer.writerows(_rows(one))
+        writer.writerow([*heads(one, found), *one.experiment.derived, "error"])
+        problems = [failures.get(run.arguments) for run in one.runs]
+        writer.writerows([*row, problem] for row, problem in zip(_rows(one), problems, strict=True))
     return text.getvalue()
 
 
@@ -131,9 +136,10 @@ def table(one: Evaluated, found: Means | None) -> list[list[str]]:
     rows = [[*heads(one, found), *one.experiment.derived]]
     if found:
         repeats = len(one.experiment.axis(found.axis).labels)
-        return rows + [[*cell, *(_told(value, repeats) for value in values.values())]
+        return rows + [[*_labels(one, found, cell),
+                        *(_told(value, repeats) for value in values.values())]
                        for cell, values in found.rows]
-    labels = len(one.experiment.axes)
+    labels = len(heads(one, found))
     return rows + [[*row[:labels], *map(number, row[labels:])] for row in _rows(one)]
 
 
@@ -150,8 +156,16 @@ def _told(value: Mapping[str, float | None], repeats: int) -> str:
 
 
 def heads(one: Evaluated, found: Means | None) -> list[str]:
-    """The axes by their keys, without that of repeats."""
-    return [axis.title for axis in one.experiment.axes if not found or axis.name != found.axis]
+    """The axes by their keys, without that of repeats; behind each what its labels set."""
+    return cells.heads(_axes(one, found))
+
+
+def _axes(one: Evaluated, found: Means | None) -> list[Axis]:
+    return [axis for axis in one.experiment.axes if not found or axis.name != found.axis]
+
+
+def _labels(one: Evaluated, found: Means | None, cell: Cell) -> list[str]:
+    return cells.labels(_axes(one, found), cell)
 
 
 def _width(one: Evaluated, found: Means | None) -> int:
@@ -161,5 +175,6 @@ def _width(one: Evaluated, found: Means | None) -> int:
 def _rows(one: Evaluated) -> Iterator[list[Any]]:
     names = [axis.name for axis in one.experiment.axes]
     for run in one.runs:
-        at = dict(zip(names, run.cell, strict=True))
-        yield [*run.cell, *(_at(one.known[name], at) for name in one.experiment.derived)]
+        place = dict(zip(names, run.cell, strict=True))
+        yield [*_labels(one, None, run.cell),
+               *(cells.at(one.known[name], place) for name in one.experiment.derived)]

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
-from sluice.reproduce import matrix, program
+from sluice.reproduce import matrix
 from sluice.reproduce.evaluate import Evaluated, quantities
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.matrix import Run
 from sluice.reproduce.progress import Progress
-from sluice.reproduce.runner import Runner
+from sluice.reproduce.runner import Runner, put
 from sluice.reproduce.spec import Experiment
-from sluice.sweep import page, results
-from sluice.sweep.plan import Plan, metrics
+from sluice.sweep import frame, page, results, shards
+from sluice.sweep.plan import metrics
+from sluice.sweep.shards import Part, Shard, Wanted
 
 DEFAULTS = ("time_s", "sim_time_s", "wall_s", "ipc", "cache.hit_ratio", "latency_ns.mean",
             "latency_ns.p99", "latency_ns.accesses.mean", "latency_ns.accesses.p99",
@@ -39,46 +40,83 @@ class Told:
 class Session:
     """Sweeps into one folder."""
 
-    def __init__(self, sluice: Path, out: Path, jobs: int, fresh: bool,
-                 command: Sequence[str], replaces: bool) -> None:
+    def __init__(self, runner: Runner, out: Path, wanted: Wanted, replaces: bool = False) -> None:
         self._out = out
-        self._command = list(command)
+        self._wanted = wanted
+        self._plan = wanted.plan()
+        self._command = list(self._plan.command)
         self._replaces = replaces
-        self._runner = Runner(sluice, out / program.RUNS, jobs, fresh)
+        self._runner = runner
 
-    def sweep(self, plan: Plan) -> Told:
+    def sweep(self) -> Told:
         """Runs every combination, and writes page and numbers. Raises ``ExperimentError`` if no
         run ended, a measure is not in the output, or the folder has another sweep."""
-        planned = plan.experiment
-        if not self._replaces:
-            self._refuse_another()
-        runs = matrix.runs(planned)
+        runs = self._run(None)
+        return self._tell(runs)
+
+    def shard(self, shard: Shard) -> str:
+        """Runs a part, and keeps it for :meth:`merge`. Returns what to say."""
+        runs = self._run(shard)
+        failed = {one: self._runner.failures[one] for one in dict.fromkeys(
+            run.arguments for run in runs) if one in self._runner.failures}
+        shards.write(Part(self._out, self._wanted, shard, self._runner.version,
+                          self._runner.program, failed))
+        what = f", {len(failed)} failed" if failed else ""
+        return (f"shard {shard}: {len(runs)} runs{what}; `sluice sweep --merge` with the folders"
+                " of all shards tells the results")
+
+    def merge(self, parts: Sequence[Part]) -> Told:
+        """The results of all parts, as of one call that ran everything."""
+        self._refuse_another()
+        runs = matrix.runs(self._plan.experiment)
+        shards.gather(parts, runs, lambda one: self._runner.path(one).name, self._out)
+        for part in parts:
+            self._runner.failures |= part.failures
+        self._runner.run([run.arguments for run in runs], lambda *_: None)
+        return self._tell(runs)
+
+    def _run(self, shard: Shard | None) -> tuple[Run, ...]:
+        self._refuse_another()
+        every = matrix.runs(self._plan.experiment)
+        runs = shard.of(every) if shard else every
+        if not runs:
+            raise ExperimentError(f"--shard {shard}: the sweep has {len(every)} runs only")
         labels = {run.arguments: " ".join(run.cell) for run in runs}
         progress = Progress()
-        progress.start("sweep", labels)
+        progress.start(f"sweep, shard {shard}" if shard else "sweep", labels)
         # Whether the measures are there is known after one run.
         self._runner.run([runs[0].arguments], progress.told, alone=True)
-        planned = self._measured(planned, runs[0])
-        self._runner.run(labels, progress.told, alone=planned.live)
+        self._measured(runs[:1])
+        self._runner.run(labels, progress.told, alone=self._plan.experiment.live)
         progress.clear()
+        return runs
+
+    def _tell(self, runs: tuple[Run, ...]) -> Told:
+        planned = self._measured(runs)
         if not self._runner.results:
             first, problem = next(iter(self._runner.failures.items()))
             raise ExperimentError(f"all {len(runs)} runs failed; the first, `sluice"
                                   f" {' '.join(first)}`: {problem}")
-        known = quantities(planned, runs, self._runner.results)
+        done, failures = self._runner.results, self._runner.failures
+        known = quantities(planned, runs, done)
         # A repeat that failed is told as such: means are of the others.
         one = Evaluated(planned, {name: grid.thin() for name, grid in known.items()}, runs)
-        means = results.means(one, plan.mean)
-        document = results.document(one, means, self._runner.results, self._runner.failures,
-                                    self._runner.version)
-        document["command"] = self._command
+        means = results.means(one, self._plan.mean)
+        made = {"version": self._runner.version, "command": self._command,
+                "samples": [{"name": one.name, "method": one.method, "seed": one.seed,
+                             "count": len(one.values)}
+                            for one in self._plan.samples if one.seed is not None]}
+        document = results.document(one, means, done, failures, self._runner.version) | made
         self._write("results.json", json.dumps(document, indent=1) + "\n")
-        self._write("results.csv", results.as_csv(one, means))
+        self._write("results.csv", results.as_csv(one, means, failures))
+        put(self._out / "results.parquet", frame.as_parquet(one, done, failures, made))
         self._write("index.html", page.render(one, means, document, self._runner.version))
         return Told(document, results.as_text(one, means), len(runs))
 
     def _refuse_another(self) -> None:
         """The same command may have more values or measures; another one loses nothing unasked."""
+        if self._replaces:
+            return
         try:
             known = json.loads((self._out / "results.json").read_text(encoding="utf-8"))
             before = list(known["command"])
@@ -88,11 +126,14 @@ class Session:
             raise ExperimentError(f"{self._out} has the sweep of `sluice {' '.join(before)}`; name"
                                   " another folder by --out, or replace it with --force")
 
-    def _measured(self, planned: Experiment, run: Run) -> Experiment:
-        """With measures, if none were given, and refused if one is not there."""
-        result = self._runner.results.get(run.arguments)
-        if result is None:
+    def _measured(self, runs: Sequence[Run]) -> Experiment:
+        """With measures, if none were given, and refused if one is not there: by the first run
+        that ended well."""
+        planned = self._plan.experiment
+        run = next((run for run in runs if run.arguments in self._runner.results), None)
+        if run is None:
             return planned
+        result = self._runner.results[run.arguments]
         there = dict(_numbers(result))
         if not planned.derived:
             chosen = [name for name in DEFAULTS if name in there]
@@ -111,8 +152,7 @@ class Session:
         return planned
 
     def _write(self, name: str, text: str) -> None:
-        self._out.mkdir(parents=True, exist_ok=True)
-        (self._out / name).write_text(text, encoding="utf-8")
+        put(self._out / name, text.encode())
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:

@@ -1,0 +1,156 @@
+"""Parquet files of runs: a row for each, with its resolved configuration, and units as metadata.
+
+>>> import sluice
+>>> sluice.read_runs("missing.parquet")
+Traceback (most recent call last):
+    ...
+sluice.errors.TableError: missing.parquet: No such file or directory
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from sluice.errors import TableError
+
+SCHEMA = "sluice.runs/1"
+KEY = b"sluice"
+"""Of the schema's metadata; its value is a JSON object with ``schema`` and what made the file."""
+CONFIG = "config."
+ERROR = "error"
+_UNIT = re.compile(r"_(ps|ns|us|ms|s|bytes|gb_s|mb_s|iops|j|w)$")
+_WORDS = {"gb_s": "GB/s", "mb_s": "MB/s", "bytes": "B", "j": "J", "w": "W"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, what it is (``axis``, ``measure``, ``config``, ``error``), its unit."""
+
+    name: str
+    kind: str
+    values: Sequence[Any]
+    unit: str = ""
+    formula: str = ""
+
+
+def unit(name: str) -> str:
+    """Of a field of an output: a part of its name ends in it."""
+    for part in reversed(name.split(".")):
+        found = _UNIT.search(part)
+        if found:
+            return _WORDS.get(found[1], found[1])
+    return ""
+
+
+def axis(name: str, labels: Sequence[str]) -> Column:
+    """Of the values of an axis: numbers if all of them are."""
+    for kind in (int, float):
+        try:
+            return Column(name, "axis", [kind(label) for label in labels])
+        except ValueError:
+            continue
+    return Column(name, "axis", list(labels))
+
+
+def configs(results: Sequence[Mapping[str, Any] | None]) -> Iterator[Column]:
+    """The settings that each run resolved, as ``--set`` takes them."""
+    found = [dict(_settings(result.get("config", {}))) if result else {} for result in results]
+    for key in sorted({key for one in found for key in one}):
+        yield Column(f"{CONFIG}{key}", "config", [one.get(key) for one in found])
+
+
+def _settings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _settings(below, f"{path}.{key}" if path else key)
+    elif value is not None:
+        yield path, str(value)
+
+
+def encode(columns: Iterable[Column], made: Mapping[str, Any]) -> bytes:
+    """The file. The same columns give the same bytes."""
+    import pyarrow
+    from pyarrow import parquet
+
+    fields, arrays = [], []
+    for one in columns:
+        about = {"kind": one.kind, "unit": one.unit, "formula": one.formula}
+        texts = one.kind in ("config", "error") or any(isinstance(v, str) for v in one.values)
+        whole = not texts and all(type(value) is int for value in one.values)
+        kind = pyarrow.string() if texts else pyarrow.int64() if whole else pyarrow.float64()
+        values = one.values if texts or whole else [_number(value) for value in one.values]
+        arrays.append(pyarrow.array(values, kind))
+        fields.append(pyarrow.field(one.name, kind, metadata={
+            key: value for key, value in about.items() if value}))
+    whole = {KEY: json.dumps({"schema": SCHEMA, **made}, sort_keys=True)}
+    table = pyarrow.table(arrays, schema=pyarrow.schema(fields, metadata=whole))
+    out = io.BytesIO()
+    parquet.write_table(table, out, compression="zstd")
+    return out.getvalue()
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+class Runs:
+    """The runs of a file: ``.columns``, ``.units`` by column, and ``.made``: what made it."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.made: dict[str, Any] = json.loads(table.schema.metadata[KEY])
+        self.columns: list[str] = table.column_names
+        self.units = {field.name: (field.metadata or {}).get(b"unit", b"").decode()
+                      for field in table.schema}
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def __getitem__(self, column: str) -> Any:
+        """A column as an array of NumPy."""
+        return self._table[column].to_numpy()
+
+    def to_arrow(self) -> Any:
+        """As a table of Arrow."""
+        return self._table
+
+    def to_polars(self) -> Any:
+        """As a frame of Polars, which must be installed."""
+        import polars
+
+        return polars.from_arrow(self._table)
+
+    def to_pandas(self) -> Any:
+        """As a frame of pandas, which must be installed."""
+        return self._table.to_pandas()
+
+
+def read_runs(path: str | PathLike[str]) -> Runs:
+    """The runs that ``sluice sweep`` or ``sluice reproduce`` wrote as Parquet.
+
+    Raises ``sluice.TableError`` for what is not there, no Parquet, or of another schema.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with Path(path).open("rb") as file:
+            table = parquet.read_table(file)
+    except OSError as error:
+        raise TableError(f"{path}: {error.strerror or error}") from None
+    except pyarrow.ArrowInvalid:
+        raise TableError(f"{path}: no file in Parquet's format") from None
+    found = (table.schema.metadata or {}).get(KEY)
+    schema = json.loads(found).get("schema") if found else None
+    if schema != SCHEMA:
+        what = f"its schema is {schema}" if schema else "Sluice has not made it"
+        raise TableError(f"{path}: {what}; {SCHEMA} was needed, as `sluice sweep` writes it")
+    return Runs(table)

@@ -1,0 +1,139 @@
+"""What carries out runs: this machine's cores, or a cluster by way of Dask."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from sluice.errors import ExperimentError
+
+Arguments = tuple[str, ...]
+CORES = len(os.sched_getaffinity(0))
+QUEUES = ("slurm", "pbs", "lsf")
+"""Batch systems that `dask-jobqueue` submits to."""
+_WANTED = f"local, dask://HOST:PORT, {', '.join(QUEUES)}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """The ``sluice`` that runs. Two with one version may differ: its bytes tell them apart."""
+
+    path: Path
+
+    @cached_property
+    def version(self) -> str:
+        """What ``--version`` prints."""
+        return subprocess.run([self.path, "--version"], capture_output=True, text=True,
+                              check=True).stdout.strip()
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of its file."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Known:
+    """A program of which only these are known: another machine has it."""
+
+    version: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: the object that it printed, or what was wrong."""
+
+    result: dict[str, Any] | None
+    problem: str
+    wall_s: float
+
+
+class Engine(Protocol):
+    """Something that runs argument lists of ``sluice``."""
+
+    def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
+                 ) -> Iterator[tuple[Arguments, Outcome]]:
+        """Each with its end, as they end; with ``alone`` one at a time, on this machine. Closing
+        the iterator, or ``KeyboardInterrupt``, ends what is under way."""
+
+
+def environment(program: Path) -> dict[str, str]:
+    """A program that a run starts by the name `sluice` is the same one."""
+    path = os.pathsep.join([str(program.parent), os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "PATH": path}
+
+
+def outcome(status: int, output: str, errors: str, wall_s: float) -> Outcome:
+    """Of a run that has ended."""
+    if status != 0:
+        return Outcome(None, _problem(errors) or f"status {status}", wall_s)
+    try:
+        return Outcome(json.loads(output.strip().splitlines()[-1]), "", wall_s)
+    except (ValueError, IndexError):
+        return Outcome(None, "its last line is no JSON object", wall_s)
+
+
+def _problem(errors: str) -> str:
+    """The line that says what was wrong: that of a bad argument, or the last one."""
+    lines = errors.strip().splitlines()
+    return next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """``--jobs`` and ``--engine`` with what belongs to it."""
+    parser.add_argument("--jobs", metavar="N", type=count, default=CORES,
+                        help="runs at a time on this machine (default: one for each core; what"
+                             " measures time always runs alone)")
+    parser.add_argument("--engine", metavar="ENGINE", default="local",
+                        help=f"where runs run: {_WANTED}. The last three submit workers of Dask by"
+                             " dask-jobqueue (default: local)")
+    parser.add_argument("--workers", metavar="N", type=count,
+                        help="workers to submit, of one run at a time each (default: 1)")
+    parser.add_argument("--worker-memory", metavar="SIZE", help="of each (default: 2GiB)")
+    parser.add_argument("--worker-time", metavar="HH:MM:SS",
+                        help="wall time of each (default: 01:00:00)")
+    parser.add_argument("--queue", metavar="NAME", help="the batch system's queue or partition")
+
+
+def count(text: str) -> int:
+    """A number from one up."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def make(options: argparse.Namespace) -> Engine:
+    """The engine that these options name. Raises ``ExperimentError`` if there is none, or the
+    cluster cannot be reached."""
+    queue = options.engine if options.engine in QUEUES else None
+    of_queue = {"--workers": options.workers, "--worker-memory": options.worker_memory,
+                "--worker-time": options.worker_time, "--queue": options.queue}
+    for flag, value in of_queue.items():
+        if value is not None and not queue:
+            raise ExperimentError(f"{flag} {value}: only with --engine {', '.join(QUEUES)}, which"
+                                  " submit workers")
+    if options.engine == "local":
+        from sluice.reproduce.engines.local import Local
+
+        return Local(options.jobs)
+    if not queue and not options.engine.startswith("dask://"):
+        raise ExperimentError(f"--engine {options.engine}: no such engine; there are {_WANTED}")
+    try:
+        from sluice.reproduce.engines import cluster
+    except ModuleNotFoundError as error:
+        raise ExperimentError(f"--engine {options.engine} needs the Python package {error.name};"
+                              " pip install 'sluice-cxl[cluster]'") from None
+    if queue:
+        return cluster.submitted(queue, options.workers or 1, options.worker_memory or "2GiB",
+                                 options.worker_time or "01:00:00", options.queue)
+    return cluster.connected(options.engine)

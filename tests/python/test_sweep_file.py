@@ -1,0 +1,156 @@
+"""Is what a sweep file asks for what runs, and are its points drawn as it says?"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+
+import polars
+import pytest
+from experiments import Lab
+
+import sluice
+from sluice.sweep import design, main
+
+ROOT = Path(__file__).parents[2]
+SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
+FILE = """
+command = "sim --work 100"
+measures = ["time_s", "double = time_s * 2"]
+
+[grid]
+load = ["1us", "2us"]
+
+[sample]
+method = "latin-hypercube"
+count = 8
+seed = 7
+[sample.over]
+nand.read = { from = "1us", to = "80us" }
+"cache.capacity" = { from = "4MiB", to = "1024MiB", scale = "log" }
+cache.policy = ["lru", "fifo"]
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def sweep(lab: Lab, text: str, *arguments: str) -> int:
+    path = lab.out.parent / "sweep.toml"
+    path.write_text(text)
+    return main(["--sluice", str(lab.sluice), "--out", str(lab.out), "--file", str(path),
+                 *arguments])
+
+
+def test_a_sample_and_a_grid_make_combinations(
+        lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(lab, FILE) == 0
+    runs = sluice.read_runs(lab.out / "results.parquet")
+    assert len(runs) == 16 and sorted(set(runs["load"])) == ["1us", "2us"]
+    assert runs.columns[:8] == ["sample", "nand.read", "cache.capacity", "cache.policy", "load",
+                                "time_s", "double", "error"]
+    # Every point is asked for as it is told, and eight parts of each range have one point each.
+    for row in runs.to_polars().iter_rows(named=True):
+        assert (f"sim --work 100 --load {row['load']} --set nand.read={row['nand.read']} --set"
+                f" cache.capacity={row['cache.capacity']} --set cache.policy={row['cache.policy']}"
+                " --json") in lab.calls()
+    reads = sorted(int(value.removesuffix("us")) for value in set(runs["nand.read"]))
+    assert [(one - 1) // 10 for one in reads] == list(range(8))
+    sizes = sorted(int(value.removesuffix("MiB")) for value in set(runs["cache.capacity"]))
+    assert [int(math.log2(one) - 2 - 1e-9) for one in sizes] == list(range(8))
+    policies = [*runs["cache.policy"]]
+    assert policies.count("lru") == policies.count("fifo") == 8
+    assert runs.made["samples"] == [
+        {"name": "sample", "method": "latin-hypercube", "seed": 7, "count": 8}]
+    assert "8 points, latin-hypercube, seed 7" in capsys.readouterr().out
+    assert "seed 7" in (lab.out / "index.html").read_text()
+
+
+def test_the_seed_draws_the_points_and_each_parameter_has_a_stream_of_its_own() -> None:
+    over = {"a": design.read_range("1", "1000", "linear"), "b": design.Choice(("x", "y", "z"))}
+    drawn = design.draw("random", 50, 7, over)
+    assert drawn == design.draw("random", 50, 7, over)
+    assert drawn != design.draw("random", 50, 8, over)
+    more = design.draw("random", 50, 7, {"c": design.Choice(("1", "2")), **over})
+    assert [{key: one[key] for key in "ab"} for one in more] == drawn
+
+
+def test_random_points_are_even() -> None:
+    how = design.read_range("0", "9", "linear")
+    values = [int(one["a"]) for one in design.draw("random", 5000, 1, {"a": how})]
+    # Chi-squared of ten values with nine degrees of freedom is below 27.9 in 999 of 1000 cases.
+    assert sum((values.count(one) - 500) ** 2 / 500 for one in range(10)) < 27.9
+
+
+def test_values_have_as_many_digits_as_their_ends() -> None:
+    fine = design.read_range("1.00us", "2us", "linear")
+    assert {len(fine.value(one / 10)) for one in range(10)} == {len("1.00us")}
+    assert fine.value(0.0) == "1.00us" and fine.value(0.9999) == "2.00us"
+    assert design.read_range(1, 1000, "log").value(0.5) == "32"
+
+
+def test_listed_points_set_several_parameters_at_once(lab: Lab) -> None:
+    points = "".join(f'[[points]]\nload = "{load}"\ncache.policy = "{policy}"\n'
+                     for load, policy in [("1us", "lru"), ("4us", "fifo")])
+    assert sweep(lab, f'measures = ["time_s"]\n{points}', "--", "sim", "--work", "3") == 0
+    assert [*map(str.split, (lab.out / "results.csv").read_text().splitlines())] == [
+        ["point,load,cache.policy,time_s,error"], ["1,1us,lru,3.0,"], ["2,4us,fifo,12.0,"]]
+    assert "sim --work 3 --load 4us --set cache.policy=fifo --json" in lab.calls()
+
+
+def test_parquet_tells_units_and_the_resolved_configuration(tmp_path: Path) -> None:
+    measures = ["--measure", "latency_ns.accesses.mean", "--measure", "cache.hit_ratio"]
+    assert main(["--sluice", str(SLUICE), "--out", str(tmp_path), *measures, "--over",
+                 "cache.policy=lru,fifo", "--", "sim", "--set", "device.capacity=64MiB", "--set",
+                 "cache.capacity=4MiB", "--workload", "zipf:size=16MiB,ops=20000"]) == 0
+    runs = sluice.read_runs(tmp_path / "results.parquet")
+    assert runs.units["latency_ns.accesses.mean"] == "ns" and runs.units["cache.hit_ratio"] == ""
+    assert [*runs["config.cache.policy"]] == ["lru", "fifo"]
+    assert set(runs["config.cache.capacity"]) == {"4MiB"}
+    frame = runs.to_polars()
+    assert frame.equals(polars.read_parquet(tmp_path / "results.parquet"))
+    told = json.loads((tmp_path / "results.json").read_text())
+    assert frame["cache.hit_ratio"].to_list() == [one["values"]["cache.hit_ratio"]
+                                                 for one in told["runs"]]
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (('cache.policy', 'cache.polcy'), "sample.over.cache.polcy: no such parameter; near are"
+                                      " cache.policy"),
+    (('"80us"', '"80ms"'), "1us and 80ms have two units"),
+    (('to = "80us"', 'to = "1us"'), "it goes up, and 1us is not below 1us"),
+    (('"4MiB"', '"0MiB"'), "on a logarithmic scale it begins above 0"),
+    (('"log"', '"logarithmic"'), "no 'logarithmic'; there are linear, log"),
+    (('latin-hypercube', 'sobol'), "no 'sobol'; there are random, latin-hypercube"),
+    (('seed = 7', ''), "sample.seed: is missing"),
+    (('count = 8', 'count = 0'), "sample.count: a whole number from 1 to 1000000"),
+    (('[grid]', '[gird]'), "gird: no such key; there are command, grid, mean, measures"),
+    (('["1us", "2us"]', '[[1]]'), "grid.load: plain values were needed"),
+    (('sim --work 100', 'sim {size}'), "the command has {size}, and no --over gives it values"),
+])
+def test_bad_files_are_told_and_nothing_runs(
+        lab: Lab, capsys: pytest.CaptureFixture[str], change: tuple[str, str], said: str) -> None:
+    assert sweep(lab, FILE.replace(*change)) == 2
+    told = capsys.readouterr().err
+    assert said in told and told.count("\n") == 1 and lab.calls() == []
+
+
+def test_a_command_stands_in_one_place(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep(lab, FILE, "--", "sim") == 2
+    assert "the command is in the file, and behind --" in capsys.readouterr().err
+    assert sweep(lab, "[grid\n") == 2 and "sweep.toml: " in capsys.readouterr().err
+
+
+def test_what_is_no_table_of_runs_is_refused(tmp_path: Path) -> None:
+    other, text = tmp_path / "other.parquet", tmp_path / "text.parquet"
+    polars.DataFrame({"a": [1]}).write_parquet(other)
+    text.write_text("a,b\n")
+    for path, said in [(other, "Sluice has not made it; sluice.runs/1 was needed"),
+                       (text, "no file in Parquet's format"),
+                       (tmp_path / "none", "No such file")]:
+        with pytest.raises(sluice.TableError, match=said):
+            sluice.read_runs(path)
