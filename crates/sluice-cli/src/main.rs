@@ -15,6 +15,7 @@ mod listing;
 mod live;
 mod program;
 mod progress;
+mod result_args;
 mod session;
 mod settings;
 mod signals;

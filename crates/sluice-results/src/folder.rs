@@ -58,20 +58,33 @@ impl Folder {
                 _ => {}
             }
         }
-        create_new(&path.join(OURS[0]))?;
-        fs::remove_file(path.join(OURS[0]))?;
+        create_new(&path.join(PART))?;
+        fs::remove_file(path.join(PART))?;
         Ok(Folder {
             path: path.to_path_buf(),
             _lock: Arc::new(lock),
         })
     }
 
-    /// Writes a file whole. There is none of that name, unless somebody made it since the start; it
-    /// stays then.
+    /// Writes a file whole or not at all, however this process ends. There is none of that name,
+    /// unless somebody made it since the start; it stays then.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> io::Result<()> {
         let named = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
-        let mut file = create_new(&self.path.join(name)).map_err(named)?;
-        file.write_all(contents.as_ref()).map_err(named)
+        let (part, path) = (self.path.join(PART), self.path.join(name));
+        let write = || {
+            create_new(&part)?.write_all(contents.as_ref())?;
+            match fs::hard_link(&part, &path) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(e),
+                Ok(()) => fs::remove_file(&part),
+                // A file system without hard links.
+                Err(_) => fs::rename(&part, &path),
+            }
+        };
+        let written = write();
+        if written.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        written.map_err(named)
     }
 
     /// Writes a result.
@@ -149,7 +162,9 @@ fn of_somebody_else(path: &Path) -> Option<&'static str> {
         }
         is_result = true;
     }
-    let mut others = OURS.iter().copied().filter(is_there);
+    // A part of a file has a name that nobody else gives.
+    let others = OURS.iter().copied().filter(|name| *name != PART);
+    let mut others = others.filter(is_there);
     others.find(|name| !is_result || read_regular(&path.join(name)).is_none())
 }
 
@@ -163,6 +178,8 @@ fn read_regular(path: &Path) -> Option<Vec<u8>> {
 
 const STATS: &str = "stats.json";
 const CONFIG: &str = "config.toml";
+/// A file on its way.
+const PART: &str = ".sluice.part";
 /// The command and where it ran.
 const COMMAND: &str = "command.json";
 /// No object of a run is longer.
@@ -186,6 +203,7 @@ const OURS: &[&str] = &[
     "flash_read.csv",
     "console.log",
     "guest.out",
+    PART,
 ];
 
 fn hdr(latencies: &Histogram) -> io::Result<Vec<u8>> {

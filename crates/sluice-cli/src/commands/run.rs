@@ -95,9 +95,7 @@ fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
         device: &args.live.device,
         args: &args.in_line,
         settings: Vec::new(),
-        json: args.live.json,
-        out: args.live.out.as_deref(),
-        force: args.live.force,
+        result: &args.live.result,
         command: &command,
     }
     .prepare()?;

@@ -3,13 +3,12 @@
 use super::{Emulated, Plugin};
 use crate::child::leave;
 use crate::error::Error;
-use crate::program;
+use crate::result_args::{ResultArgs, keep};
 use crate::settings::{DeviceArgs, key_and_value};
 use crate::system_result;
 use clap::Args;
 use sluice_config::System;
 use sluice_results::{Exit, Folder, Program, SystemResult, to_json};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// How a program is simulated while it runs.
@@ -42,12 +41,8 @@ pub struct Simulation<'a> {
     pub args: &'a SimulateArgs,
     /// Settings that the user's come after.
     pub settings: Vec<String>,
-    /// Whether the result goes to standard output as one object.
-    pub json: bool,
-    /// The folder for the result.
-    pub out: Option<&'a Path>,
-    /// Whether a result there is replaced.
-    pub force: bool,
+    /// Where the result goes.
+    pub result: &'a ResultArgs,
     /// What is executed.
     pub command: &'a [String],
 }
@@ -66,10 +61,7 @@ impl<'a> Simulation<'a> {
     pub fn prepare(self) -> Result<Ready<'a>, Error> {
         let system = self.system()?;
         let plugin = self.plugin()?;
-        let folder = self
-            .out
-            .map(|out| program::out_folder(out, self.force))
-            .transpose()?;
+        let folder = self.result.folder()?;
         Ok(Ready {
             asked: self,
             system,
@@ -145,21 +137,20 @@ impl Ready<'_> {
         result.command = Some(asked.command.to_vec());
         result.exit = Some(exit);
         add(&mut result);
-        if let Some(folder) = self.folder {
+        let kept = keep(self.folder.as_ref(), |folder| {
             let (scale, seed) = (asked.args.scale, asked.device.seed);
             let config = sluice_results::write_system(&self.system, scale, seed);
-            system_result::keep(&folder, &config, &result)
-                .map_err(Error::system("writing the output folder"))?;
-        }
+            system_result::keep(folder, &config, &result)
+        });
         crate::warn::of_counts(&result.cache.counts, &result.flash.counts);
-        if asked.json {
+        if asked.result.json {
             outln!("{}", to_json(&result))?;
         } else {
             // Standard output is the program's.
             system_result::table(&result).note();
         }
         print_speed(&result, wall_s);
-        Ok(leave(exit))
+        kept.map(|()| leave(exit))
     }
 }
 

@@ -1,10 +1,10 @@
 //! The arguments of every live run.
 
 use crate::error::ArgumentError;
+use crate::result_args::ResultArgs;
 use crate::settings::DeviceArgs;
 use clap::{Args, ValueEnum};
 use sluice_units::Ps;
-use std::path::PathBuf;
 
 /// A time of a nanosecond or more.
 fn nonzero_time(text: &str) -> Result<Ps, ArgumentError> {
@@ -45,15 +45,8 @@ pub struct LiveArgs {
         requires = "out"
     )]
     pub record_traps: u64,
-    /// Print the result as one JSON object on the last line of standard output
-    #[arg(long)]
-    pub json: bool,
-    /// Keep settings, statistics, histograms and a timeline in this folder
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Replace the result that the folder of --out holds
-    #[arg(long, requires = "out")]
-    pub force: bool,
+    #[command(flatten)]
+    pub result: ResultArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

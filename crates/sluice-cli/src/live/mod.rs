@@ -9,6 +9,7 @@ mod warn;
 use crate::child::{exit_of, leave};
 use crate::error::Error;
 use crate::program;
+use crate::result_args::keep;
 use crate::session::SessionDir;
 use crate::signals;
 use args::{LiveArgs, TrapArg};
@@ -126,10 +127,7 @@ impl<'a> Live<'a> {
             }
             false => None,
         };
-        let folder = match &self.args.out {
-            Some(path) => Some(program::out_folder(path, self.args.force)?),
-            None => None,
-        };
+        let folder = self.args.result.folder()?;
         let session = SessionDir::create(self.session_bytes())?;
         self.session(session.path())
             .save()
@@ -343,22 +341,20 @@ impl Ready<'_> {
         latencies: &Latencies,
     ) -> Result<(), Error> {
         let args = self.live.args;
-        if let Some(folder) = &self.folder {
-            let write = || {
-                folder.write(
-                    "config.toml",
-                    write_config(&self.live.config, args.device.seed),
-                )?;
-                folder.write("timeline.csv", timeline.to_csv())?;
-                folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
-                if args.record_traps > 0 {
-                    folder.write("traps.bin", self.record_of(run.pid))?;
-                }
-                folder.write_stats(result)
-            };
-            write().map_err(Error::system("writing the output folder"))?;
-        }
-        if args.json {
+        let kept = keep(self.folder.as_ref(), |folder| {
+            folder.write(
+                "config.toml",
+                write_config(&self.live.config, args.device.seed),
+            )?;
+            folder.write("timeline.csv", timeline.to_csv())?;
+            folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
+            if args.record_traps > 0 {
+                folder.write("traps.bin", self.record_of(run.pid))?;
+            }
+            folder.write_stats(result)
+        });
+        // A result that has no place on the disk is told all the same.
+        if args.result.json {
             outln!("{}", to_json(result))?;
         } else if self.live.is_emulated {
             // Of a guest's command, if there was one, and not of its boot.
@@ -387,7 +383,7 @@ impl Ready<'_> {
                 warn::of_programs(run.programs_outside());
             }
         }
-        Ok(())
+        kept
     }
 }
 

@@ -17,6 +17,7 @@ mod parity;
 mod prefetch;
 mod real_programs;
 mod regions;
+mod results;
 #[path = "../schema/mod.rs"]
 mod schema;
 mod sessions;

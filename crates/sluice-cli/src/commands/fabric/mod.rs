@@ -5,8 +5,8 @@ mod replay;
 use crate::error::Error;
 use crate::listing::{list_presets, show_values};
 use crate::output::{Rows, parts};
-use crate::program;
 use crate::progress::Progress;
+use crate::result_args::{ResultArgs, keep};
 use crate::settings::key_and_value;
 use crate::signals;
 use clap::{Args, Subcommand};
@@ -18,7 +18,6 @@ use sluice_net::{
 };
 use sluice_results::{FabricResult, VcsUse, to_json};
 use sluice_simulation::FabricPlan;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -79,15 +78,8 @@ pub struct FabricArgs {
     /// Tell mix degree and bandwidth of every N requests that come back
     #[arg(long, value_name = "N", default_value = "0", value_parser = sluice_units::parse_count)]
     pub window: u64,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// Keep the statistics in this folder
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Replace the result that the folder of --out holds
-    #[arg(long, requires = "out")]
-    pub force: bool,
+    #[command(flatten)]
+    pub result: ResultArgs,
 }
 
 /// The seed does not matter where nothing runs.
@@ -184,10 +176,7 @@ fn resolve(fabric: &str, set: &[String]) -> Result<FabricSpec, Error> {
 
 fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
     let spec = resolve(&args.fabric, &args.set)?;
-    let out = args.out.as_deref();
-    let folder = out
-        .map(|out| program::out_folder(out, args.force))
-        .transpose()?;
+    let folder = args.result.folder()?;
     let recorded = args.replay.record(args.seed)?;
     let plan = FabricPlan {
         name: &args.fabric,
@@ -214,11 +203,8 @@ fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
         return Err(Error::Interrupted { done, of });
     };
     let wall_s = start.elapsed().as_secs_f64();
-    if let Some(folder) = folder {
-        let written = folder.write_stats(&result);
-        written.map_err(Error::system("writing the output folder"))?;
-    }
-    if args.json {
+    let kept = keep(folder.as_ref(), |folder| folder.write_stats(&result));
+    if args.result.json {
         outln!("{}", to_json(&result))?;
     } else {
         let speed = result.figures.events as f64 / wall_s / 1e6;
@@ -227,7 +213,7 @@ fn simulate(args: &FabricArgs) -> Result<ExitCode, Error> {
         rows.row("simulated in", speed);
         rows.print()?;
     }
-    Ok(ExitCode::SUCCESS)
+    kept.map(|()| ExitCode::SUCCESS)
 }
 
 /// One screen: how much, how long, and where the time went.

@@ -1,9 +1,10 @@
 //! `sluice sim`: a workload on the device, in virtual time.
 
-use super::{HitsArg, SimArgs, Warmup, folder, trace};
+use super::{HitsArg, SimArgs, Warmup, trace};
 use crate::error::Error;
 use crate::output::{Rows, parts};
 use crate::progress::Progress;
+use crate::result_args::keep;
 use crate::{settings, signals, traces, warn};
 use sluice_driver::Visibility;
 use sluice_replay::Replay;
@@ -31,7 +32,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         });
     }
     let streams = workload.streams()?;
-    let folder = folder(args)?;
+    let folder = args.result.folder()?;
     let visibility = match args.hits {
         HitsArg::All => Visibility::All,
         HitsArg::Misses => Visibility::Misses,
@@ -64,15 +65,12 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
         let why = "the workload has no more accesses than that";
         return Err(Error::value("--warmup", result.warmup_accesses, why));
     }
-    if let Some(folder) = folder {
-        let config = write_config(&config, args.device.seed);
-        folder
-            .write("config.toml", config)
-            .and_then(|()| folder.write_stats(&result))
-            .map_err(Error::system("writing the output folder"))?;
-    }
+    let kept = keep(folder.as_ref(), |folder| {
+        folder.write("config.toml", write_config(&config, args.device.seed))?;
+        folder.write_stats(&result)
+    });
     warn::of_counts(&result.cache.counts, &result.flash.counts);
-    if args.json {
+    if args.result.json {
         outln!("{}", to_json(&result))?;
     } else {
         table(&result).print()?;
@@ -83,7 +81,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Error> {
             config.cache.capacity().0,
         );
     }
-    Ok(ExitCode::SUCCESS)
+    kept.map(|()| ExitCode::SUCCESS)
 }
 
 /// What the requesters of a device do.

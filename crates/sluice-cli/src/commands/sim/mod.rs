@@ -4,12 +4,11 @@ mod device;
 mod system;
 
 use crate::error::{ArgumentError, Error};
-use crate::program;
+use crate::result_args::ResultArgs;
 use crate::settings::DeviceArgs;
 use crate::traces;
 use clap::{Args, ValueEnum};
 use sluice_replay::{Placement, Replay};
-use sluice_results::Folder;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -40,15 +39,8 @@ pub struct SimArgs {
     /// for each access, and as much again while it counts
     #[arg(long, conflicts_with = "system")]
     pub bound: bool,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// Keep settings and statistics in this folder
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Replace the result that the folder of --out holds
-    #[arg(long, requires = "out")]
-    pub force: bool,
+    #[command(flatten)]
+    pub result: ResultArgs,
 }
 
 /// Every kernel with its keys.
@@ -161,11 +153,4 @@ pub fn trace(path: &Path, args: &SimArgs) -> Result<Replay, Error> {
         PlaceArg::Address => Placement::Address,
     };
     traces::open_replay(path, placement)
-}
-
-/// The folder that was asked for, empty of what an earlier run left.
-pub fn folder(args: &SimArgs) -> Result<Option<Folder>, Error> {
-    let out = args.out.as_deref();
-    out.map(|out| program::out_folder(out, args.force))
-        .transpose()
 }

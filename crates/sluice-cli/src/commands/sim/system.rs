@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::progress::Progress;
 use crate::settings::key_and_value;
 use crate::system_result::{keep, table};
-use crate::{signals, traces, warn};
+use crate::{result_args, signals, traces, warn};
 use sluice_config::System;
 use sluice_host::RunLength;
 use sluice_kernels::KernelSpec;
@@ -105,7 +105,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         length,
         seed: args.device.seed,
     };
-    let folder = super::folder(args)?;
+    let folder = args.result.folder()?;
     signals::await_interrupt();
     let all = length.warmup.checked_add(length.measured);
     let progress = Progress::new(all, "instructions");
@@ -124,14 +124,14 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
     // Skipping to the part of a kernel that is simulated can take longer than simulating it.
     let made = made.unwrap_or(start);
     let (made_s, wall_s) = ((made - start).as_secs_f64(), made.elapsed().as_secs_f64());
-    if let Some(folder) = folder {
+    let kept = result_args::keep(folder.as_ref(), |folder| {
         let config = write_system(&system, scale, args.device.seed);
-        keep(&folder, &config, &result).map_err(Error::system("writing the output folder"))?;
-    }
+        keep(folder, &config, &result)
+    });
     warn::of_counts(&result.cache.counts, &result.flash.counts);
     let instructions = length.warmup as f64 + result.instructions as f64;
     let mips = instructions / wall_s / 1e6;
-    if args.json {
+    if args.result.json {
         outln!("{}", to_json(&result))?;
         errln!(
             "sluice: {wall_s:.1} s, {mips:.1} million simulated instructions a second, and \
@@ -143,7 +143,7 @@ pub fn run(name: &str, args: &SimArgs) -> Result<ExitCode, Error> {
         rows.row("simulated in", format!("{wall_s:.1} s, {mips:.1} MIPS"));
         rows.print()?;
     }
-    Ok(ExitCode::SUCCESS)
+    kept.map(|()| ExitCode::SUCCESS)
 }
 
 /// The system that was asked for, at full size, with its changed settings.

@@ -5,6 +5,7 @@ use crate::child::leave;
 use crate::error::Error;
 use crate::live::args::{ControlArg, LiveArgs};
 use crate::live::{Ended, Live};
+use crate::result_args::ResultArgs;
 use crate::settings::DeviceArgs;
 use crate::{program, signals};
 use sluice_abi::{Counter, RECORD_MAGIC, RecordHeader, is_watched};
@@ -107,9 +108,7 @@ fn live_args(args: &SizeArgs) -> LiveArgs {
         control_poll: None,
         sample_hits: None,
         record_traps: args.traps,
-        json: false,
-        out: None,
-        force: false,
+        result: ResultArgs::default(),
     }
 }
 

@@ -6,8 +6,9 @@ mod trace;
 
 use crate::error::{ArgumentError, Error};
 use crate::live::args::TrapArg;
+use crate::result_args::{ResultArgs, keep};
 use crate::settings::{self, DeviceArgs};
-use crate::{program, signals};
+use crate::signals;
 use clap::Args;
 use sluice_model::cache::EvictionEntry;
 use sluice_model::{DeviceConfig, EVICTIONS};
@@ -68,15 +69,8 @@ pub struct SizeArgs {
     /// Count until this mark
     #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark)]
     pub to: Option<String>,
-    /// Print the result as one JSON object, `sluice.size/1`, on the last line of standard output
-    #[arg(long)]
-    pub json: bool,
-    /// Keep settings and result in this folder; `sluice report` draws it
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Replace the result that the folder of --out holds
-    #[arg(long, requires = "out")]
-    pub force: bool,
+    #[command(flatten)]
+    pub result: ResultArgs,
     /// The program and its arguments
     #[arg(
         required_unless_present = "trace",
@@ -128,10 +122,7 @@ struct Seen<'a> {
 /// Finds out, and prints.
 pub fn run(args: &SizeArgs) -> Result<ExitCode, Error> {
     let config = settings::resolve(&args.device)?;
-    let out = args.out.as_deref();
-    let folder = out
-        .map(|out| program::out_folder(out, args.force))
-        .transpose()?;
+    let folder = args.result.folder()?;
     match &args.trace {
         Some(path) => trace::run(path, args, &config, folder.as_ref()),
         None => live::run(args, &config, folder.as_ref()),
@@ -172,17 +163,16 @@ fn tell(
         let (done, of) = (0, "sizes");
         return Err(Error::Interrupted { done, of });
     };
-    if let Some(folder) = folder {
-        folder
-            .write("config.toml", write_config(config, args.device.seed))
-            .and_then(|()| folder.write_stats(&result))
-            .map_err(Error::system("writing the output folder"))?;
-    }
-    print(args, &result)
+    let kept = keep(folder, |folder| {
+        folder.write("config.toml", write_config(config, args.device.seed))?;
+        folder.write_stats(&result)
+    });
+    print(args, &result)?;
+    kept
 }
 
 fn print(args: &SizeArgs, result: &SizeResult) -> Result<(), Error> {
-    match args.json {
+    match args.result.json {
         true => outln!("{}", to_json(result)),
         false => table::print(result),
     }

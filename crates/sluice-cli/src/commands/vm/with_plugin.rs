@@ -64,7 +64,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
             file,
             filter: &args.filter,
             command: &command,
-            json: args.live.json,
+            json: args.live.result.json,
         };
         let emulated = execute(qemu, recording.plugin()?, &arguments)?;
         return recording.finish(emulated);
@@ -74,9 +74,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
         device: &args.live.device,
         args: &args.in_line,
         settings: settings(cpus, args.demo),
-        json: args.live.json,
-        out: args.live.out.as_deref(),
-        force: args.live.force,
+        result: &args.live.result,
         command: &command,
     }
     .prepare()?;
@@ -84,7 +82,7 @@ pub fn run(args: &VmArgs, given: &Given, qemu: &Qemu) -> Result<ExitCode, Error>
     let (emulated, ended) = match guest {
         None => (execute(qemu, ready.plugin.clone(), &arguments)?, None),
         Some(guest) => {
-            let (emulated, ended) = boot(guest, qemu, &ready, &arguments, args.live.json)?;
+            let (emulated, ended) = boot(guest, qemu, &ready, &arguments, args.live.result.json)?;
             (emulated, Some(ended))
         }
     };
@@ -118,7 +116,7 @@ fn boot(
 }
 
 fn demo_guest(args: &VmArgs, given: &Given) -> Result<Option<demo::Guest>, Error> {
-    let json = if args.live.json { " --json" } else { "" };
+    let json = if args.live.result.json { " --json" } else { "" };
     let guest = || demo::Guest::prepare(args, given, || DEMO_CHASE.to_owned() + json);
     args.demo.then(guest).transpose()
 }

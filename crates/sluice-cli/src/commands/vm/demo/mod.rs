@@ -98,7 +98,7 @@ pub fn run(
         let all = read_run(&session, pid).into_iter();
         all.rev().find(|p| p.pid == pid)
     };
-    let booting = guest.started(running.child(), figures, args.live.json);
+    let booting = guest.started(running.child(), figures, args.live.result.json);
     let folder = ready.folder().cloned();
     let ended = ready.finish(running, |run, result, exit| {
         let ended = booting.end(folder.as_ref());
@@ -205,7 +205,7 @@ fn chase(args: &VmArgs, config: &DeviceConfig) -> String {
     } else {
         " --file $DEVICE"
     };
-    let json = if args.live.json { " --json" } else { "" };
+    let json = if args.live.result.json { " --json" } else { "" };
     // A device is mapped in whole large pages.
     let size = size & !((2 << 20) - 1);
     format!("sluice workload chase --size {size} --stride 1024{file}{json}")
