@@ -10,8 +10,12 @@ pub const WAYS: &[u8] = &[1, 2, 3, 4, 6, 8, 12, 16];
 /// The most devices of one range.
 pub const MAX_WAYS: usize = 16;
 
-/// The sizes of a granule in bytes; their place in the list is the encoding in the register.
-pub const GRANULARITIES: &[u64] = &[256, 512, 1024, 2048, 4096, 8192, 16384];
+/// The sizes of a granule in bytes. Those of CXL begin with [`GRANULARITY_MIN`]; smaller ones are
+/// for models of systems that deal out lines.
+pub const GRANULARITIES: &[u64] = &[64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+
+/// The smallest granule that a register of CXL can hold.
+pub const GRANULARITY_MIN: u64 = 256;
 
 /// From an offset in the range to a place among the devices, and back.
 ///
@@ -27,8 +31,8 @@ pub struct HdmDecoder {
 }
 
 impl HdmDecoder {
-    /// A decoder over `ways` devices in granules of `granularity` bytes; `None` if CXL encodes
-    /// no such decoder (see [`WAYS`] and [`GRANULARITIES`]).
+    /// A decoder over `ways` devices in granules of `granularity` bytes; `None` if there
+    /// is no such decoder (see [`WAYS`] and [`GRANULARITIES`]).
     pub fn new(ways: u8, granularity: u64) -> Option<HdmDecoder> {
         if !WAYS.contains(&ways) || !GRANULARITIES.contains(&granularity) {
             return None;
@@ -51,9 +55,10 @@ impl HdmDecoder {
         1 << self.granule
     }
 
-    /// The interleave granularity as the register holds it (IG).
-    pub fn encoded_granularity(self) -> u8 {
-        self.granule - 8
+    /// The interleave granularity as the register holds it (IG), if it can.
+    pub fn encoded_granularity(self) -> Option<u8> {
+        self.granule
+            .checked_sub(GRANULARITY_MIN.trailing_zeros() as u8)
     }
 
     /// The interleave ways as the register holds them (IW): 0 to 4 for powers of two, 8 to 10 for
@@ -104,9 +109,14 @@ mod tests {
         let encoded = |ways| HdmDecoder::new(ways, 256).unwrap().encoded_ways();
         let all: Vec<u8> = WAYS.iter().map(|&ways| encoded(ways)).collect();
         assert_eq!(all, [0, 1, 8, 2, 9, 3, 10, 4]);
-        for (ig, &bytes) in GRANULARITIES.iter().enumerate() {
+        let of_cxl = [256, 512, 1024, 2048, 4096, 8192, 16384];
+        for (ig, bytes) in (0..).zip(of_cxl) {
             let decoder = HdmDecoder::new(1, bytes).unwrap();
-            assert_eq!(usize::from(decoder.encoded_granularity()), ig);
+            assert_eq!(decoder.encoded_granularity(), Some(ig));
+        }
+        for bytes in [64, 128] {
+            let decoder = HdmDecoder::new(1, bytes).unwrap();
+            assert_eq!(decoder.encoded_granularity(), None);
         }
     }
 
@@ -115,7 +125,7 @@ mod tests {
         for ways in (0..=255).filter(|ways| !WAYS.contains(ways)) {
             assert_eq!(HdmDecoder::new(ways, 256), None);
         }
-        for bytes in [0, 64, 128, 255, 257, 768, 16_383, 32_768, u64::MAX] {
+        for bytes in [0, 32, 96, 255, 257, 768, 16_383, 32_768, u64::MAX] {
             assert_eq!(HdmDecoder::new(2, bytes), None);
         }
     }
@@ -131,7 +141,7 @@ mod tests {
                 let mut place = 0;
                 for granule in 0..4 * u64::from(ways) + 1 {
                     let share = dealt[usize::from(place)] * bytes;
-                    for within in [0, 1, 63, 64, bytes - 1] {
+                    for within in [0, 1, 31, 63, bytes - 1] {
                         let (at, got) = (granule * bytes + within, (place, share + within));
                         assert_eq!(decoder.split(at), got, "{ways} ways of {bytes}");
                         assert_eq!(decoder.join(got.0, got.1), at, "{ways} ways of {bytes}");

@@ -49,7 +49,7 @@ pub enum HomeError {
         /// Its number of targets.
         ways: usize,
     },
-    /// CXL has no decoder of such granules.
+    /// There is no decoder of such granules.
     #[error(
         "decoder `{name}` has granules of {granularity} B; valid are {} B",
         list(GRANULARITIES.iter())

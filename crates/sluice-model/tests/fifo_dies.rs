@@ -1,5 +1,5 @@
-//! Programs that follow a read, against a simulation of dies by events: an operation waits for
-//! those that came to its die before it, and for no other.
+//! Programs that follow a read, and programs that stores wait for, against a simulation of dies by
+//! events: an operation waits for those that came to its die before it, and for no other.
 
 use sluice_model::Op;
 use sluice_testkit::rig::{access, device};
@@ -37,8 +37,19 @@ enum Event {
     Issue,
 }
 
+/// What a store does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Store {
+    /// Its page is read, and programmed behind its back.
+    Reads,
+    /// Its page is programmed behind its back.
+    Whole,
+    /// It waits until its page is programmed.
+    Waits,
+}
+
 /// The latency of every access on dies that work in FIFO order.
-fn by_events(mut accesses: VecDeque<(u64, Op)>) -> Vec<Ps> {
+fn by_events(mut accesses: VecDeque<(u64, Op)>, store: Store) -> Vec<Ps> {
     let mut free_at = [Ps::ZERO; DIES];
     let mut work = |die: usize, now: Ps, time: Ps| {
         free_at[die] = now.max(free_at[die]) + time;
@@ -59,11 +70,18 @@ fn by_events(mut accesses: VecDeque<(u64, Op)>) -> Vec<Ps> {
                     continue;
                 };
                 // Written once, in order: the channels run fastest.
-                let done_at = work(page as usize % DIES, now, READ) + DRAM;
+                let done_at = match (op, store) {
+                    (Op::Write, Store::Whole) => now + DRAM,
+                    // It has its place among the die's operations when it comes.
+                    (Op::Write, Store::Waits) => work(writes % DIES, now + DRAM, PROGRAM),
+                    _ => work(page as usize % DIES, now, READ) + DRAM,
+                };
                 latencies.push(done_at - now);
                 if op == Op::Write {
                     let die = writes % DIES;
-                    events.push(Reverse((done_at, Event::Program { die }, order)));
+                    if store != Store::Waits {
+                        events.push(Reverse((done_at, Event::Program { die }, order)));
+                    }
                     writes += 1;
                 }
                 events.push(Reverse((done_at, Event::Issue, order)));
@@ -111,7 +129,7 @@ fn mean_us(latencies: &[Ps]) -> u64 {
 fn a_program_that_follows_a_read_holds_no_die_before() {
     // Means of somebody else's simulation by events, of other accesses, in microseconds.
     for (percent, elsewhere) in [(10, 264), (30, 390), (100, 853)] {
-        let expected = by_events(accesses(percent));
+        let expected = by_events(accesses(percent), Store::Reads);
         let found = on_device(accesses(percent), &[]);
         assert_eq!(found, expected, "{percent} % writes");
         let mean = mean_us(&found);
@@ -120,6 +138,23 @@ fn a_program_that_follows_a_read_holds_no_die_before() {
             "{percent} % writes: {mean} us, elsewhere {elsewhere}"
         );
     }
+}
+
+#[test]
+fn a_whole_page_is_programmed_without_a_read() {
+    let whole = ("cache.store_miss", "whole");
+    let waits = ("cache.store_done", "programmed");
+    for percent in [10, 30, 100] {
+        let expected = by_events(accesses(percent), Store::Whole);
+        let found = on_device(accesses(percent), &[whole]);
+        assert_eq!(found, expected, "{percent} % writes");
+        let expected = by_events(accesses(percent), Store::Waits);
+        let found = on_device(accesses(percent), &[whole, waits]);
+        assert_eq!(found, expected, "{percent} % writes, waited for");
+    }
+    // One for each die: every store takes the time of its program and nothing else.
+    let found = on_device(accesses(100), &[whole, waits]);
+    assert!(found.iter().all(|wait| *wait == DRAM + PROGRAM));
 }
 
 /// A read-first die has its own queue, in which what is not there yet would stand before others.

@@ -116,6 +116,78 @@ fn a_store_written_through_leaves_its_page_clean() {
     assert_eq!(device.balance(), Ok(()));
 }
 
+/// Whatever a store does at once, it ends with the program.
+#[test]
+fn a_store_waits_for_the_end_of_its_program() {
+    let through = ("cache.write", "through");
+    let around = ("cache.store_miss", "around");
+    let whole = ("cache.store_miss", "whole");
+    for (how, miss, then) in [
+        (through, MISS + PROGRAM, HIT + PROGRAM),
+        (around, MISS + PROGRAM, MISS + PROGRAM),
+        (whole, HIT + PROGRAM, HIT + PROGRAM),
+    ] {
+        let mut device =
+            device(&[&ONE_DIE[..], &[how, ("cache.store_done", "programmed")]].concat());
+        assert_eq!(write(&mut device, Ps::ZERO, 0).done_at, miss, "{how:?}");
+        let later = Ps::from_ms(1);
+        assert_eq!(
+            write(&mut device, later, 0).done_at,
+            later + then,
+            "{how:?}"
+        );
+        // The second waits for the first.
+        let again = write(&mut device, later, 0).done_at;
+        let before = if how == around { MISS } else { Ps::ZERO };
+        assert_eq!(again, later + then + PROGRAM + before, "{how:?}");
+        let stats = device.stats();
+        assert_eq!(stats.host_programs, 3);
+        assert_eq!(
+            stats.flash_reads,
+            if how == whole {
+                0
+            } else if how == through {
+                1
+            } else {
+                3
+            }
+        );
+        assert_eq!(device.balance(), Ok(()));
+    }
+}
+
+#[test]
+fn a_store_waits_for_no_program_that_nobody_begins_or_others_overtake() {
+    let programmed = ("cache.store_done", "programmed");
+    let through = ("cache.write", "through");
+    let cases: [(&[(&str, &str)], &str); 3] = [
+        (&[programmed], "no store is programmed at once"),
+        (
+            &[programmed, through, ("nand.priority", "read_first")],
+            "nand.priority to fifo",
+        ),
+        (
+            &[
+                programmed,
+                ("cache.store_miss", "around"),
+                ("write_log.capacity", "64KiB"),
+            ],
+            "stores end in the write log",
+        ),
+    ];
+    for (pairs, says) in cases {
+        let mut raw = DeviceConfig::builder();
+        for (key, value) in pairs {
+            raw.set(key, value).unwrap();
+        }
+        let error = DeviceConfig::new(&raw).unwrap_err().to_string();
+        assert!(
+            error.contains(says) && error.contains("cache.store_done"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn each_page_size_finds_its_pages() {
     for shift in 9..=16u64 {

@@ -3,7 +3,7 @@
 use super::ids::PacketId;
 use super::packet::Packet;
 use super::parts::Part;
-use sluice_model::dram::{Dram, DramLayout};
+use sluice_model::dram::{Dram, DramLayout, Scheduled};
 use sluice_model::{Device, DeviceConfig, DeviceError, Op, Request, Stats};
 use sluice_params::choices;
 use sluice_units::{LINE_BYTES, Ps};
@@ -75,7 +75,13 @@ pub enum MemorySettings {
         write: Ps,
     },
     /// DRAM with banks and rows.
-    Dram(DramLayout),
+    Dram {
+        /// How it is put together.
+        layout: DramLayout,
+        /// How many accesses of a channel wait in a queue from which row hits go first; none if
+        /// banks serve in the order of arrival.
+        queue: Option<usize>,
+    },
     /// A CXL-SSD or a memory expander.
     Device(Box<DeviceConfig>),
     /// From outside, by [`Fabric::attach`](super::Fabric::attach): from the shared object, if there
@@ -102,6 +108,34 @@ impl EndpointSettings {
     /// Bytes of a logical device.
     pub fn each(&self) -> u64 {
         self.capacity / u64::from(self.logical_devices)
+    }
+}
+
+impl ExternalMemory for Scheduled {
+    fn request(&mut self, now: Ps, request: MemoryRequest) -> Answer {
+        let op = if request.is_write {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        Scheduled::request(self, now, u64::from(request.id.0), request.addr, op);
+        Answer::Later
+    }
+
+    fn next_at(&self) -> Option<Ps> {
+        Scheduled::next_at(self)
+    }
+
+    fn advance(&mut self, now: Ps, done: &mut dyn FnMut(PacketId)) {
+        Scheduled::advance(self, now, |id| done(PacketId(id as u32)));
+    }
+}
+
+choices! {
+    /// Which of those that wait for a bank of DRAM it serves next.
+    pub enum DramOrder {
+        Arrival = "arrival": "the oldest",
+        RowHits = "fr-fcfs": "the oldest to the row that is open, or the oldest of all",
     }
 }
 
@@ -161,7 +195,10 @@ impl Endpoint {
                 read: *read,
                 write: *write,
             },
-            MemorySettings::Dram(layout) => Memory::Dram(Box::new(Dram::new(layout))),
+            MemorySettings::Dram { layout, queue } => match queue {
+                Some(entries) => Memory::External(Some(Box::new(Scheduled::new(layout, *entries)))),
+                None => Memory::Dram(Box::new(Dram::new(layout))),
+            },
             MemorySettings::Device(config) => Memory::Device(Box::new(Device::new(config, seed)?)),
             MemorySettings::External(_) => Memory::External(None),
         };

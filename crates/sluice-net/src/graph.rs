@@ -30,6 +30,8 @@ pub struct HalfDuplex {
 pub struct LinkSettings {
     /// MB/s; none for no limit.
     pub bandwidth: Option<u64>,
+    /// Bytes that move together.
+    pub width: u32,
     /// From the last bit sent to the last bit received.
     pub latency: Ps,
     /// What the port at either end adds.

@@ -36,7 +36,7 @@ pub fn obstacles(config: &DeviceConfig) -> Vec<Obstacle> {
         (!is_live).then_some(obstacle)
     };
     let back = cache.write == WritePolicy::Back;
-    let around = cache.store_miss == StoreMiss::Around;
+    let around = matches!(cache.store_miss, StoreMiss::Around | StoreMiss::Whole);
     let all = [
         of(
             "device.kind",

@@ -18,6 +18,8 @@ pub struct DcohSetup {
     pub hosts: u32,
     /// Entries of the snoop filter, at least 1.
     pub entries: u32,
+    /// Entries in which a line can be. Divides `entries`.
+    pub ways: u32,
     /// Requests that are worked on at once, 1 to [`TRACKERS_MAX`]; others wait in turn.
     pub trackers: u16,
     /// Requests that the hosts can have outstanding altogether.
@@ -75,9 +77,6 @@ pub(super) struct Eviction {
     pub(super) queues: [u32; BLOCK_LINES_MAX as usize],
 }
 
-/// The list of requests that wait for an entry.
-pub(super) const FOR_ENTRY: u32 = 0;
-
 /// Keeps the caches of the hosts coherent, by an inclusive snoop filter (ESF section III-D).
 ///
 /// Requests for one line are served one after the other, in the order of their arrival. A request
@@ -91,11 +90,15 @@ pub struct Dcoh {
     pub(super) free_trackers: Vec<u16>,
     pub(super) evictions: Vec<Eviction>,
     pub(super) free_evictions: Vec<u16>,
-    /// Entries that evictions under way will free.
-    pub(super) freeing: u32,
+    /// Of each set, the entries that evictions under way will free.
+    pub(super) freeing: Vec<u32>,
+    /// Which sets have more requests that wait than entries being freed, and how many do.
+    pub(super) starved: (Vec<bool>, u32),
+    /// Sets in which an entry was wanted while all evictions were under way.
+    pub(super) put_off: VecDeque<u32>,
     /// Lines that a request or an eviction works on: the list in which others wait.
     pub(super) busy: LineIndex,
-    /// Trackers that wait: for an entry, and for lines.
+    /// Trackers that wait: for an entry of a set, whose list has the set's number, and for lines.
     pub(super) waiting: Lists,
     /// Requests that wait for a tracker.
     pub(super) backlog: VecDeque<M2s>,
@@ -109,11 +112,19 @@ impl Dcoh {
     pub fn new(setup: &DcohSetup) -> Dcoh {
         let trackers = setup.trackers as usize;
         assert!((1..=TRACKERS_MAX).contains(&setup.trackers) && setup.entries > 0);
+        let filter = Filter::new(
+            [setup.entries, setup.ways],
+            setup.hosts,
+            setup.victim,
+            setup.blocks,
+            setup.lines,
+        );
+        let sets = filter.sets() as usize;
         let per_eviction = BLOCK_LINES_MAX as usize;
         let eviction = |number: usize| Eviction {
             victims: None,
             pending: 0,
-            queues: std::array::from_fn(|at| (1 + trackers + per_eviction * number + at) as u32),
+            queues: std::array::from_fn(|at| (sets + trackers + per_eviction * number + at) as u32),
         };
         let idle = Message {
             what: ToDevice::CleanEvict,
@@ -126,23 +137,22 @@ impl Dcoh {
             request: idle,
             entry: None,
             pending: 0,
-            queue: 1 + number as u32,
+            queue: sets as u32 + number as u32,
         };
         Dcoh {
-            filter: Filter::new(
-                setup.entries,
-                setup.hosts,
-                setup.victim,
-                setup.blocks,
-                setup.lines,
-            ),
+            filter,
             trackers: (0..trackers).map(tracker).collect(),
             free_trackers: (0..setup.trackers).rev().collect(),
             evictions: (0..trackers).map(eviction).collect(),
             free_evictions: (0..setup.trackers).rev().collect(),
-            freeing: 0,
+            freeing: vec![0; sets],
+            starved: (vec![false; sets], 0),
+            put_off: VecDeque::with_capacity(trackers),
             busy: LineIndex::new((1 + per_eviction) * trackers),
-            waiting: Lists::new(1 + ((1 + per_eviction) * trackers) as u32, trackers as u32),
+            waiting: Lists::new(
+                (sets + (1 + per_eviction) * trackers) as u32,
+                trackers as u32,
+            ),
             backlog: VecDeque::with_capacity(setup.requests_max),
             ready: VecDeque::with_capacity(trackers),
             count: DcohCount::default(),
@@ -175,7 +185,7 @@ impl Dcoh {
     /// Whether requests wait for a tracker, or for an entry that no eviction will free because all
     /// have a transaction under way.
     pub fn is_short(&self) -> bool {
-        !self.backlog.is_empty() || self.waiting.len(FOR_ENTRY) > self.freeing
+        !self.backlog.is_empty() || self.starved.1 > 0
     }
 
     /// Takes a message from the host `message.peer`.
@@ -295,8 +305,10 @@ impl Dcoh {
             self.proceed(tracker, out);
         } else {
             self.count.waits_for_entry += 1;
-            self.waiting.push_front(FOR_ENTRY, u32::from(tracker));
-            self.make_room(out);
+            let set = self.filter.set_of(request.line);
+            self.waiting.push_front(set, u32::from(tracker));
+            self.note(set);
+            self.make_room(set, out);
         }
     }
 
@@ -372,7 +384,7 @@ impl Dcoh {
         self.free_trackers.push(tracker);
         if let Some(entry) = entry {
             self.filter.set_idle(entry);
-            self.make_room(out);
+            self.make_room(self.filter.set_of(line), out);
         }
         self.admit();
     }

@@ -7,6 +7,9 @@ use super::victim::{Facts, Needs, Victim};
 /// The most lines that one snoop names.
 pub const BLOCK_LINES_MAX: u8 = 4;
 
+/// How far lines are looked at: a run of 4 may begin 3 before a line that is 3 away.
+const REACH: u32 = 2 * (BLOCK_LINES_MAX as u32 - 1);
+
 /// Which runs of adjacent lines one snoop may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Blocks {
@@ -15,9 +18,12 @@ pub struct Blocks {
     /// Whether only aligned pairs and aligned fours, which is what BISnp-Blk encodes (CXL 3.1,
     /// 3.3.7). If not, any run, also of three, as ESF section V-C has it.
     pub aligned: bool,
+    /// Whether the victim of any policy takes the idle lines beside it along.
+    pub extends: bool,
 }
 
-/// An inclusive, fully associative filter. An entry is idle, and then can be a victim, or busy.
+/// An inclusive filter. An entry is idle, and then can be a victim, or busy. A line can be in any
+/// entry of its set, which is its number modulo that of the sets.
 #[derive(Clone)]
 pub(super) struct Filter {
     pub(super) index: LineIndex,
@@ -27,7 +33,13 @@ pub(super) struct Filter {
     /// `words` for each entry, a bit for each host.
     owners: Vec<u64>,
     words: usize,
+    /// Entries of a set, one after the other.
+    ways: u32,
+    sets: u32,
+    /// Of each set, the entries that are free, at the front of its part.
     free: Vec<u32>,
+    /// How many those are.
+    free_len: Vec<u32>,
     pub(super) facts: Vec<Facts>,
     idle: Heap,
     policy: &'static Victim,
@@ -38,9 +50,9 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// `lines` is the number of lines of all memory behind it.
+    /// Empty. `ways` divides `entries`; `lines` is the number of lines of all memory behind it.
     pub fn new(
-        entries: u32,
+        [entries, ways]: [u32; 2],
         hosts: u32,
         policy: &'static Victim,
         blocks: Blocks,
@@ -52,15 +64,20 @@ impl Filter {
             Needs::Insertions => lines as usize,
             _ => 0,
         };
+        let sets = entries / ways;
+        let of_set = |set| (set * ways..(set + 1) * ways).rev();
         Filter {
             index: LineIndex::new(size),
             lines: vec![0; size],
             exclusive: vec![false; size],
             owners: vec![0; size * words],
             words,
-            free: (0..entries).rev().collect(),
+            ways,
+            sets,
+            free: (0..sets).flat_map(of_set).collect(),
+            free_len: vec![ways; sets as usize],
             facts: vec![Facts::default(); size],
-            idle: Heap::new(size),
+            idle: Heap::new(size, ways),
             policy,
             blocks,
             insertions: vec![0; counted],
@@ -78,9 +95,27 @@ impl Filter {
         self.lines[entry as usize]
     }
 
-    /// Puts a line into a free entry, if there is one. The entry is busy and has no owner.
+    /// How many sets there are.
+    pub fn sets(&self) -> u32 {
+        self.sets
+    }
+
+    /// The set of a line.
+    #[inline]
+    pub fn set_of(&self, line: u64) -> u32 {
+        match self.sets {
+            1 => 0,
+            sets => (line % u64::from(sets)) as u32,
+        }
+    }
+
+    /// Puts a line into a free entry of its set, if there is one. The entry is busy and has no
+    /// owner.
     pub fn insert(&mut self, line: u64) -> Option<u32> {
-        let entry = self.free.pop()?;
+        let set = self.set_of(line) as usize;
+        let left = self.free_len[set].checked_sub(1)?;
+        self.free_len[set] = left;
+        let entry = self.free[set * self.ways as usize + left as usize];
         self.index.set(line, entry);
         self.lines[entry as usize] = line;
         self.clock += 1;
@@ -104,11 +139,13 @@ impl Filter {
     pub fn remove(&mut self, entry: u32) {
         let at = entry as usize;
         debug_assert!(!self.idle.contains(entry));
+        let set = self.set_of(self.lines[at]) as usize;
         self.index.remove(self.lines[at]);
         self.lines[at] = 0;
         self.exclusive[at] = false;
         self.owners[at * self.words..(at + 1) * self.words].fill(0);
-        self.free.push(entry);
+        self.free[set * self.ways as usize + self.free_len[set] as usize] = entry;
+        self.free_len[set] += 1;
     }
 
     /// The entry was asked for.
@@ -172,12 +209,14 @@ impl Filter {
         }) == 0
     }
 
-    /// The entries that leave, adjacent and in order of their lines; none if all are busy.
-    pub fn choose(&self) -> Option<Chosen> {
-        let first = self.idle.first()?;
+    /// The entries that leave so that one of the set is free, adjacent and in order of their lines;
+    /// none if all of the set are busy.
+    pub fn choose(&self, set: u32) -> Option<Chosen> {
+        let first = self.idle.first(set)?;
         let line = self.line(first);
         let length = match self.policy.needs {
             Needs::Runs => self.facts[first as usize].run,
+            _ if self.blocks.extends => run_of(self.idle_around(line), REACH, line, self.blocks),
             _ => 1,
         };
         let start = match self.blocks.aligned {
@@ -208,22 +247,26 @@ impl Filter {
         entry.is_some_and(|entry| self.idle.contains(entry))
     }
 
-    /// The runs of all lines that may have changed with `line`, and so their ranks.
-    fn rank_around(&mut self, line: u64) {
-        // Bit `reach + d` for line + d: a run of 4 may begin 3 before a line that is 3 away.
-        let reach = 2 * u64::from(BLOCK_LINES_MAX - 1);
+    /// Which lines up to [`REACH`] away are idle: bit `REACH + d` for line + d.
+    fn idle_around(&self, line: u64) -> u16 {
+        let reach = u64::from(REACH);
         let base = line.wrapping_sub(reach);
-        let mut idle = 0u16;
-        for at in 0..=2 * reach {
+        (0..=2 * reach).fold(0, |idle, at| {
             let there = base.wrapping_add(at);
             // A line below 0 has wrapped round, and is not there.
-            idle |= u16::from(there < line + reach + 1 && self.idle_at(there)) << at;
-        }
-        let half = reach / 2;
-        for at in reach - half..=reach + half {
+            idle | u16::from(there < line + reach + 1 && self.idle_at(there)) << at
+        })
+    }
+
+    /// The runs of all lines that may have changed with `line`, and so their ranks.
+    fn rank_around(&mut self, line: u64) {
+        let idle = self.idle_around(line);
+        let base = line.wrapping_sub(u64::from(REACH));
+        let half = REACH / 2;
+        for at in REACH - half..=REACH + half {
             if idle >> at & 1 == 1 {
-                let line = base.wrapping_add(at);
-                let run = run_of(idle, at as u32, line, self.blocks);
+                let line = base.wrapping_add(u64::from(at));
+                let run = run_of(idle, at, line, self.blocks);
                 let entry = self.index.get(line).expect("an idle entry");
                 let facts = &mut self.facts[entry as usize];
                 if facts.run != run {
@@ -283,8 +326,15 @@ mod tests {
     }
 
     /// The same by looking at everything: the first line that leaves and how many do.
-    fn naive(held: &[Held], counts: &[u32], name: &str, blocks: Blocks) -> Option<(u64, u8)> {
-        let idle: Vec<Held> = held.iter().copied().filter(|it| it.idle).collect();
+    fn naive(
+        held: &[Held],
+        counts: &[u32],
+        name: &str,
+        blocks: Blocks,
+        is_here: impl Fn(u64) -> bool,
+    ) -> Option<(u64, u8)> {
+        let all: Vec<Held> = held.iter().copied().filter(|it| it.idle).collect();
+        let idle: Vec<Held> = all.iter().copied().filter(|it| is_here(it.line)).collect();
         let newest_first = |it: &&Held| usize::MAX - it.inserted;
         let one = match name {
             "fifo" => idle.iter().min_by_key(|it| it.inserted),
@@ -293,20 +343,18 @@ mod tests {
             "mru" => idle.iter().max_by_key(|it| it.touched),
             // From the newest on, the first that has the lowest count.
             "lfi" => {
-                let mut newest = idle.clone();
+                let mut newest: Vec<&Held> = idle.iter().collect();
                 newest.sort_by_key(|it| usize::MAX - it.inserted);
-                let lowest = newest.iter().map(|it| counts[it.line as usize]).min();
-                let first = newest
-                    .into_iter()
-                    .find(|it| Some(counts[it.line as usize]) == lowest);
-                return first.map(|it| (it.line, 1));
+                let count = |it: &&Held| counts[it.line as usize];
+                let lowest = newest.iter().map(count).min();
+                newest.into_iter().find(|it| Some(count(it)) == lowest)
             }
             _ => None,
         };
-        if name != "block" {
+        if name != "block" && !blocks.extends {
             return one.map(|it| (it.line, 1));
         }
-        let is_idle = |line| idle.iter().any(|it| it.line == line);
+        let is_idle = |line| all.iter().any(|it| it.line == line);
         let lengths = (1..=u64::from(blocks.lines_max)).rev();
         for length in lengths.filter(|length| !blocks.aligned || *length != 3) {
             let starts = (0..LINES).filter(|start| {
@@ -314,12 +362,13 @@ mod tests {
             });
             let windows: Vec<u64> = starts.collect();
             let holds = |it: &&Held, start: u64| (start..start + length).contains(&it.line);
-            let newest = idle
-                .iter()
-                .filter(|it| windows.iter().any(|start| holds(it, *start)))
-                .min_by_key(newest_first);
-            if let Some(newest) = newest {
-                let start = windows.into_iter().find(|start| holds(&newest, *start))?;
+            let can = |it: &&Held| windows.iter().any(|start| holds(it, *start));
+            let first = match name {
+                "block" => idle.iter().filter(can).min_by_key(newest_first),
+                _ => one.filter(can),
+            };
+            if let Some(first) = first {
+                let start = windows.into_iter().find(|start| holds(&first, *start))?;
                 return Some((start, length as u8));
             }
         }
@@ -329,11 +378,13 @@ mod tests {
     /// Holds a filter against the list of its lines, step by step.
     fn follow(
         policy: &'static Victim,
+        ways: u32,
         blocks: Blocks,
         steps: Vec<(u64, u8)>,
     ) -> Result<(), TestCaseError> {
-        let mut filter = Filter::new(ENTRIES, 1, policy, blocks, LINES);
+        let mut filter = Filter::new([ENTRIES, ways], 1, policy, blocks, LINES);
         let (mut held, mut counts) = (Vec::<Held>::new(), vec![0u32; LINES as usize]);
+        let sets = u64::from(ENTRIES / ways);
         for (step, (line, what)) in steps.into_iter().enumerate() {
             match (
                 filter.find(line),
@@ -341,7 +392,10 @@ mod tests {
                 what,
             ) {
                 (None, None, _) => {
-                    if filter.insert(line).is_some() {
+                    let of_set = |it: &&Held| it.line % sets == line % sets;
+                    let has_room = held.iter().filter(of_set).count() < ways as usize;
+                    prop_assert_eq!(filter.insert(line).is_some(), has_room);
+                    if has_room {
                         let idle = false;
                         held.push(Held {
                             line,
@@ -370,10 +424,12 @@ mod tests {
                 }
                 (entry, naive, _) => prop_assert_eq!(entry.is_some(), naive.is_some()),
             }
-            let chosen = filter.choose();
-            let expected = naive(&held, &counts, policy.name, blocks);
-            prop_assert_eq!(chosen.map(|it| (it.line, it.length)), expected);
-            if let Some(chosen) = chosen {
+            for set in 0..sets {
+                let is_here = |line| line % sets == set;
+                let chosen = filter.choose(set as u32);
+                let expected = naive(&held, &counts, policy.name, blocks, is_here);
+                prop_assert_eq!(chosen.map(|it| (it.line, it.length)), expected);
+                let Some(chosen) = chosen else { continue };
                 let lines = chosen.entries[..chosen.length as usize].iter();
                 let lines: Vec<u64> = lines.map(|entry| filter.line(*entry)).collect();
                 let run = chosen.line..chosen.line + u64::from(chosen.length);
@@ -388,21 +444,24 @@ mod tests {
         fn every_policy_chooses_as_looking_at_everything_does(
             policy in 0..VICTIMS.len(),
             lines_max in 1..=BLOCK_LINES_MAX,
-            aligned in any::<bool>(),
+            (aligned, extends) in any::<(bool, bool)>(),
+            ways in prop::sample::select(vec![1, 3, ENTRIES]),
             steps in prop::collection::vec((0..LINES, 0u8..4), 1..200),
         ) {
-            follow(&VICTIMS[policy], Blocks { lines_max, aligned }, steps)?;
+            let blocks = Blocks { lines_max, aligned, extends };
+            follow(&VICTIMS[policy], ways, blocks, steps)?;
         }
 
         /// Lines that are all adjacent, from the first one on, and mostly idle: runs join and
         /// break at every distance.
         #[test]
         fn runs_join_and_break_as_looking_at_everything_says(
-            aligned in any::<bool>(),
+            (aligned, extends) in any::<(bool, bool)>(),
             steps in prop::collection::vec((0..u64::from(ENTRIES), 0u8..4), 1..300),
         ) {
-            let blocks = Blocks { lines_max: BLOCK_LINES_MAX, aligned };
-            follow(Victim::named("block").expect("it is there"), blocks, steps)?;
+            let blocks = Blocks { lines_max: BLOCK_LINES_MAX, aligned, extends };
+            let policy = if extends { "lru" } else { "block" };
+            follow(Victim::named(policy).expect("it is there"), ENTRIES, blocks, steps)?;
         }
     }
 
@@ -422,8 +481,9 @@ mod tests {
         let blocks = Blocks {
             lines_max: 1,
             aligned: true,
+            extends: false,
         };
-        let mut filter = Filter::new(2, 1000, &VICTIMS[0], blocks, LINES);
+        let mut filter = Filter::new([2, 2], 1000, &VICTIMS[0], blocks, LINES);
         let (one, other) = (filter.insert(1).unwrap(), filter.insert(2).unwrap());
         filter.add_owner(one, 999);
         filter.add_owner(other, 64);

@@ -1,6 +1,6 @@
 //! How the agent makes room in its filter.
 
-use super::dcoh::{Dcoh, DcohAction, FOR_ENTRY, hosts_of, snoop};
+use super::dcoh::{Dcoh, DcohAction, hosts_of, snoop};
 use super::filter::Chosen;
 use super::message::Snoop;
 
@@ -17,34 +17,59 @@ impl Dcoh {
         }
     }
 
-    /// Empties a busy entry, and gives it to the request that waited longest.
+    /// Empties a busy entry, and gives it to the request of its set that waited longest.
     pub(super) fn vacate(&mut self, entry: u32, out: &mut Vec<DcohAction>) {
+        let set = self.filter.set_of(self.filter.line(entry));
         self.filter.remove(entry);
-        if let Some(tracker) = self.waiting.pop_back(FOR_ENTRY) {
+        if let Some(tracker) = self.waiting.pop_back(set) {
+            self.note(set);
             let line = self.trackers[tracker as usize].request.line;
             self.trackers[tracker as usize].entry = self.filter.insert(line);
             self.proceed(tracker as u16, out);
         }
     }
 
-    /// Evicts until as many entries become free as requests wait for.
-    pub(super) fn make_room(&mut self, out: &mut Vec<DcohAction>) {
-        while self.waiting.len(FOR_ENTRY) > self.freeing {
-            let Some(victims) = self.filter.choose() else {
+    /// Whether more requests wait for an entry of a set than evictions will free.
+    fn is_starved(&self, set: u32) -> bool {
+        self.waiting.len(set) > self.freeing[set as usize]
+    }
+
+    /// What a set's requests wait for has changed, or what they will get.
+    pub(super) fn note(&mut self, set: u32) {
+        let is_starved = self.is_starved(set);
+        let was = std::mem::replace(&mut self.starved.0[set as usize], is_starved);
+        self.starved.1 += u32::from(is_starved);
+        self.starved.1 -= u32::from(was);
+    }
+
+    /// Evicts until as many entries of the set become free as requests wait for.
+    pub(super) fn make_room(&mut self, set: u32, out: &mut Vec<DcohAction>) {
+        while self.is_starved(set) {
+            let Some(victims) = self.filter.choose(set) else {
                 return;
             };
-            self.evict(victims, out);
+            let Some(number) = self.free_evictions.pop() else {
+                // Requests that got their entries otherwise have left evictions behind.
+                if !self.put_off.contains(&set) {
+                    self.put_off.push_back(set);
+                }
+                return;
+            };
+            self.evict(number, victims, out);
         }
     }
 
-    fn evict(&mut self, victims: Chosen, out: &mut Vec<DcohAction>) {
-        let number = self.free_evictions.pop().expect("one for each tracker");
+    fn evict(&mut self, number: u16, victims: Chosen, out: &mut Vec<DcohAction>) {
         let tag = self.trackers.len() as u16 + number;
         let length = usize::from(victims.length);
         let queues = self.evictions[number as usize].queues;
         for (at, entry) in victims.entries[..length].iter().enumerate() {
             self.filter.set_busy(*entry);
-            self.busy.set(victims.line + at as u64, queues[at]);
+            let line = victims.line + at as u64;
+            self.busy.set(line, queues[at]);
+            let set = self.filter.set_of(line);
+            self.freeing[set as usize] += 1;
+            self.note(set);
         }
         let mut pending = 0;
         for word in 0..self.filter.owners(victims.entries[0]).len() {
@@ -63,7 +88,6 @@ impl Dcoh {
         }
         self.count.evictions += u64::from(victims.length);
         self.count.eviction_snoops += u64::from(pending);
-        self.freeing += u32::from(victims.length);
         let eviction = &mut self.evictions[number as usize];
         eviction.pending = pending;
         eviction.victims = Some(victims);
@@ -75,9 +99,16 @@ impl Dcoh {
             let queue = self.evictions[number].queues[at];
             let queue = self.release(victims.line + at as u64, queue, None);
             self.evictions[number].queues[at] = queue;
-            self.freeing -= 1;
+            let set = self.filter.set_of(victims.line + at as u64);
+            self.freeing[set as usize] -= 1;
+            self.note(set);
             self.vacate(victims.entries[at], out);
         }
         self.free_evictions.push(number as u16);
+        while !self.free_evictions.is_empty()
+            && let Some(set) = self.put_off.pop_front()
+        {
+            self.make_room(set, out);
+        }
     }
 }

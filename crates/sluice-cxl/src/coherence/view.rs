@@ -5,7 +5,7 @@
 
 use super::cache::Cache;
 use super::count::CacheCount;
-use super::dcoh::{Dcoh, FOR_ENTRY};
+use super::dcoh::Dcoh;
 use super::filter::Filter;
 use super::message::State;
 use super::victim::Facts;
@@ -83,7 +83,8 @@ impl Hash for Filter {
 /// What decides what the agent will do: not the names of entries and lists, nor what was counted.
 impl Hash for Dcoh {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.filter, self.freeing, &self.backlog, &self.ready).hash(state);
+        (&self.filter, &self.freeing, &self.backlog, &self.ready).hash(state);
+        self.put_off.hash(state);
         for (number, it) in (0..).zip(&self.trackers) {
             if !self.free_trackers.contains(&number) {
                 (number, it.request, it.entry.is_some(), it.pending).hash(state);
@@ -98,7 +99,9 @@ impl Hash for Dcoh {
             (line, self.waiting.len(list)).hash(state);
             self.waiting.iter(list).for_each(|it| it.hash(state));
         }
-        self.waiting.iter(FOR_ENTRY).for_each(|it| it.hash(state));
+        for set in 0..self.filter.sets() {
+            self.waiting.iter(set).for_each(|it| it.hash(state));
+        }
     }
 }
 

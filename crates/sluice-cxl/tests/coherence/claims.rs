@@ -34,6 +34,7 @@ fn skewed(policy: &str, footprint: u64, filters: u32, warm_up: u64, accesses: u6
     let agent = DcohSetup {
         hosts: 1,
         entries: fifth,
+        ways: fifth,
         trackers: 1,
         requests_max: 1,
         lines: footprint,
@@ -41,6 +42,7 @@ fn skewed(policy: &str, footprint: u64, filters: u32, warm_up: u64, accesses: u6
         blocks: Blocks {
             lines_max: 1,
             aligned: true,
+            extends: false,
         },
     };
     let mut serial = Serial::new(&cache, &agent, filters, 1);
@@ -165,6 +167,7 @@ fn a_line_that_was_given_up_costs_no_snoop() {
         let agent = DcohSetup {
             hosts: 2,
             entries: 8,
+            ways: 8,
             trackers: 1,
             requests_max: 2,
             lines: 16,
@@ -172,6 +175,7 @@ fn a_line_that_was_given_up_costs_no_snoop() {
             blocks: Blocks {
                 lines_max: 1,
                 aligned: true,
+                extends: false,
             },
         };
         let mut serial = Serial::new(&cache, &agent, 1, 1);

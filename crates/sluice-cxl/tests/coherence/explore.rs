@@ -107,6 +107,7 @@ impl World {
         let agent = DcohSetup {
             hosts: HOSTS as u32,
             entries: case.entries,
+            ways: case.entries,
             trackers: case.trackers,
             requests_max: 8,
             lines: LINES,
@@ -114,6 +115,7 @@ impl World {
             blocks: Blocks {
                 lines_max: 1,
                 aligned: true,
+                extends: false,
             },
         };
         World {

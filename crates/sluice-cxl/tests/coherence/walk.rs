@@ -49,6 +49,7 @@ struct Plain {
 struct Case {
     hosts: u32,
     entries: u32,
+    sets: u32,
     trackers: u16,
     policy: usize,
     blocks: Blocks,
@@ -71,7 +72,8 @@ impl World {
         };
         let agent = DcohSetup {
             hosts: case.hosts + 1,
-            entries: case.entries,
+            entries: case.entries * case.sets,
+            ways: case.entries,
             trackers: case.trackers,
             requests_max: (case.hosts * ACCESSES) as usize + 1,
             lines: LINES,
@@ -305,10 +307,15 @@ fn walk(case: &Case, steps: usize) -> Result<u64, Box<dyn Error>> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let blocks =
-        (1u8..=4, any::<bool>()).prop_map(|(lines_max, aligned)| Blocks { lines_max, aligned });
+    let blocks = (1u8..=4, any::<(bool, bool)>());
+    let blocks = blocks.prop_map(|(lines_max, (aligned, extends))| Blocks {
+        lines_max,
+        aligned,
+        extends,
+    });
     let hosts = prop_oneof![1u32..5, Just(70)];
-    let system = (hosts, 1u32..12, 1u16..8, 0..VICTIMS.len(), blocks);
+    let filter = (1u32..12, 1u32..5);
+    let system = (hosts, filter, 1u16..8, 0..VICTIMS.len(), blocks);
     (
         system,
         1u32..4,
@@ -318,9 +325,17 @@ fn cases() -> impl Strategy<Value = Case> {
         any::<u64>(),
     )
         .prop_map(
-            |((hosts, entries, trackers, policy, blocks), ways, lines, fifo, notify, seed)| Case {
+            |(
+                (hosts, (entries, sets), trackers, policy, blocks),
+                ways,
+                lines,
+                fifo,
+                notify,
+                seed,
+            )| Case {
                 hosts,
                 entries,
+                sets,
                 trackers,
                 policy,
                 blocks,

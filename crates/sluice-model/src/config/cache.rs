@@ -66,6 +66,16 @@ sluice_params::params! {
             source: "CMM-H case study section 3: a store that misses waits for the read of its \
                      page",
         }
+        awaits_programs: bool {
+            key: "cache.store_done",
+            kind: Kind::Flag { off: "held", on: "programmed" },
+            default: "held",
+            meaning: "when a store is done whose page is programmed at once (write = through, \
+                      store_miss = around or whole): when the device holds its data, or when the \
+                      program has ended",
+            source: "MQSim (FAST 2018), whose requests to write end with their programs where no \
+                     cache takes them",
+        }
         loads_around: bool {
             key: "cache.load_miss",
             kind: Kind::Flag { off: "fill", on: "around" },
@@ -128,6 +138,8 @@ choices! {
         Rmw = "rmw": "it waits until its page is read",
         Merge = "merge": "the page is read, but the line is kept and nobody waits",
         Around = "around": "the page is read, changed and programmed outside the cache",
+        Whole = "whole": "it brings its whole page, which is programmed outside the cache and \
+                          never read",
     }
 }
 
@@ -151,6 +163,12 @@ pub struct CacheSettings {
     page_bytes: u64,
 }
 
+/// What decides whether the end of a program is known when it is asked for.
+pub(super) struct StoreEnds {
+    pub has_log: bool,
+    pub reads_first: bool,
+}
+
 impl MshrParams {
     /// Accesses waiting for fills at once, if that is bounded.
     pub fn bound(&self) -> Option<u32> {
@@ -161,6 +179,36 @@ impl MshrParams {
 deref_to_given!(CacheSettings, CacheParams);
 
 impl CacheSettings {
+    /// Refuses stores that wait for programs where none does, or where no end is known.
+    pub(super) fn check_stores(
+        &self,
+        raw: &RawConfig,
+        settings: StoreEnds,
+    ) -> Result<(), ConfigError> {
+        let around = matches!(self.store_miss, StoreMiss::Around | StoreMiss::Whole);
+        let at_once = around || self.write == WritePolicy::Through;
+        let (keys, message): (&[&'static str], _) = match settings {
+            _ if !self.awaits_programs => return Ok(()),
+            StoreEnds { has_log: true, .. } => (
+                &["cache.store_done", "write_log.capacity"],
+                "stores end in the write log: set cache.store_done to held, or have no log",
+            ),
+            StoreEnds {
+                reads_first: true, ..
+            } => (
+                &["cache.store_done", "nand.priority"],
+                "reads that go first put off the end of a program: set nand.priority to fifo",
+            ),
+            _ if !at_once => (
+                &["cache.store_done", "cache.write", "cache.store_miss"],
+                "no store is programmed at once: set cache.write to through, or cache.store_miss \
+                 to around or whole",
+            ),
+            _ => return Ok(()),
+        };
+        Err(raw.impossible(keys, message))
+    }
+
     /// Bytes of DRAM cache.
     pub fn capacity(&self) -> Bytes {
         Bytes(u64::from(self.pages) * self.page_bytes)

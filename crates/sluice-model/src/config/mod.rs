@@ -14,6 +14,7 @@ mod write_log;
 
 pub(crate) use allocation::Part;
 pub use allocation::{ALLOCATIONS, Allocation, Rule};
+use cache::StoreEnds;
 pub use cache::{CacheParams, CacheSettings, MshrParams, StoreMiss, WritePolicy};
 pub use ftl::{FtlParams, FtlSettings, Mapping, Precondition, Wear};
 pub use memory::{MemorySettings, RowSettings};
@@ -290,6 +291,11 @@ impl DeviceConfig {
             ftl,
             given,
         };
+        let ends = StoreEnds {
+            has_log: settings.write_log.is_some(),
+            reads_first: settings.nand.read_first.is_some(),
+        };
+        settings.cache.check_stores(raw, ends)?;
         Ok(DeviceConfig {
             raw: raw.clone(),
             settings,

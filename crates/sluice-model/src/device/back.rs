@@ -140,6 +140,22 @@ impl<O: Observer> Back<O> {
         self.nand.count(stats);
     }
 
+    /// Writes the page for a store that waits for the program. A refused one waits for nothing.
+    pub fn write_through(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Served {
+        let page = Written {
+            lpn,
+            placement: Placement::default(),
+            origin: Origin::Store,
+        };
+        let (observer, io) = self.io();
+        let written = observer.write(io, at, page, stats);
+        self.nand.count(stats);
+        match self.ppn_of(lpn).filter(|_| written.is_ok()) {
+            Some(ppn) => self.nand.await_program(at, ppn.0),
+            None => Served::at_once(at),
+        }
+    }
+
     /// Writes the page for compaction of the write log. A refusal is counted, as for the host.
     pub fn write_for_log(&mut self, at: Ps, lpn: Lpn, stats: &mut Stats) -> Programmed {
         let page = Written {

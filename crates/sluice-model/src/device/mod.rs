@@ -3,6 +3,7 @@
 //! An access meets the [`front`], then the [`pipeline`] takes it through the [`storage`]: write
 //! log, cache and flash, or to an [`expander`]'s memory. Each of those has state of its own.
 
+mod around;
 mod arrivals;
 mod back;
 mod balance;

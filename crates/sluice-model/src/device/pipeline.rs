@@ -8,7 +8,7 @@ use super::observer::Observer;
 use super::storage::Storage;
 use crate::cache::{External, Fill, Found};
 use crate::config::{DeviceConfig, Settings, StoreMiss};
-use crate::nand::{Origin, Served};
+use crate::nand::Served;
 use crate::parts::Parts;
 use crate::prefetch::{Outcome, Prefetcher, Reach};
 use crate::request::{Completion, Effects, Op, Request, ServedBy};
@@ -23,6 +23,8 @@ pub(super) struct Pipeline<O> {
     /// Prefetched pages that the host maps when they arrive.
     pub arrivals: Option<Arrivals>,
     store_miss: StoreMiss,
+    /// Whether a store waits for its program.
+    pub awaits_programs: bool,
     /// Whether a load that misses leaves the cache as it is.
     loads_around: bool,
     /// Whether a hit has more to do than to be counted.
@@ -49,6 +51,7 @@ impl<O: Observer> Pipeline<O> {
             prefetch: prefetcher(config),
             arrivals: Arrivals::new(&config.prefetch),
             store_miss: config.cache.store_miss,
+            awaits_programs: config.cache.awaits_programs,
             loads_around: config.cache.loads_around,
             watches_hits: false,
         };
@@ -163,6 +166,7 @@ impl<O: Observer> Pipeline<O> {
         self.storage.stats.hits += 1;
         let mut parts = self.front.parts();
         parts.dram = self.storage.dram.access(at, found.slot, req.addr, req.op);
+        self.await_store(found.ready_at, found.slot, lpn, req, &mut parts);
         let completion = self.complete(parts, req.op, ServedBy::CacheHit, false);
         self.used(at, completion, lpn, req, &found, effects)
     }
@@ -190,6 +194,7 @@ impl<O: Observer> Pipeline<O> {
             self.front
                 .take_request(start, start + parts.dram + parts.merge);
         }
+        self.await_store(found.ready_at, found.slot, lpn, req, &mut parts);
         let completion = self.complete(parts, req.op, ServedBy::MshrMerge, expects_long);
         self.used(at, completion, lpn, req, &found, effects)
     }
@@ -223,7 +228,8 @@ impl<O: Observer> Pipeline<O> {
         let store = req.op == Op::Write;
         let line = self.front.line_of(req.addr);
         self.storage.cache.count_line(slot, line, store);
-        if store && self.storage.cache.writes_through() {
+        let goes_through = store && self.storage.cache.writes_through();
+        if goes_through && !self.awaits_programs {
             self.storage.write_through(at, slot, lpn);
         }
     }
@@ -309,6 +315,7 @@ impl<O: Observer> Pipeline<O> {
         let at = self.storage.now() + self.front.parts_with_log().total();
         let parts = match req.op {
             Op::Write if self.store_miss == StoreMiss::Around => self.write_around(at, lpn),
+            Op::Write if self.store_miss == StoreMiss::Whole => self.write_whole(lpn),
             Op::Read if self.loads_around => {
                 self.storage.stats.read_arounds += 1;
                 self.around(at, lpn)
@@ -346,31 +353,7 @@ impl<O: Observer> Pipeline<O> {
         if self.storage.cache.watches_lines() {
             self.use_line(ready_at, slot, lpn, req);
         }
-        parts
-    }
-
-    /// Reads the page, changes it and programs it, all outside the cache.
-    fn write_around(&mut self, at: Ps, lpn: Lpn) -> Parts {
-        let parts = self.around(at, lpn);
-        self.storage.stats.write_arounds += 1;
-        self.storage.write(self.storage.now() + parts.total(), lpn);
-        parts
-    }
-
-    /// Reads the page for one access without a place in the cache. Returns where its time goes.
-    fn around(&mut self, at: Ps, lpn: Lpn) -> Parts {
-        let start = self.front.miss_starts(at);
-        let stats = &mut self.storage.stats;
-        stats.mshr_stalls += u64::from(start > at);
-        let served = self.storage.back.read(start, lpn, Origin::Host, stats);
-        self.storage.back.observer().bypassed();
-        let mut parts = self.front.parts_with_log();
-        parts.stall = start - at;
-        parts.dram = self.storage.dram.latency();
-        parts.wait_for(&served);
-        let done_at = served.done_at + parts.dram;
-        self.front.take_entry(start, done_at);
-        self.front.take_request(start, done_at);
+        self.await_store(ready_at, slot, lpn, req, &mut parts);
         parts
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Storage<O> {
     log: Option<WriteLog>,
     pub stats: Stats,
     missed: Missed,
+    /// Whether a store waits for its program.
+    awaits_programs: bool,
 }
 
 /// Which pages have missed, a bit for each.
@@ -135,6 +137,7 @@ impl<O: Observer> Storage<O> {
             log: log.map(|log| WriteLog::new(log, lines_per_page)),
             stats: Stats::default(),
             missed: Missed::none(config.pages),
+            awaits_programs: config.cache.awaits_programs,
         }
     }
 
@@ -311,14 +314,25 @@ impl<O: Observer> Storage<O> {
         self.back.write(at, lpn, placement, &mut self.stats);
     }
 
+    /// Writes the page for a store, which may wait for the program: what it waits for then.
+    pub fn write_for_store(&mut self, at: Ps, lpn: Lpn) -> Option<Served> {
+        if self.awaits_programs {
+            self.drop_logged(lpn);
+            return Some(self.back.write_through(at, lpn, &mut self.stats));
+        }
+        self.write(at, lpn);
+        None
+    }
+
     /// Writes the cached page through, since a store changed it.
-    pub fn write_through(&mut self, at: Ps, slot: Slot, lpn: Lpn) {
+    pub fn write_through(&mut self, at: Ps, slot: Slot, lpn: Lpn) -> Option<Served> {
         self.stats.write_throughs += 1;
         self.cache.count_program(slot);
         self.pass();
-        self.write(at, lpn);
+        let served = self.write_for_store(at, lpn);
         // The whole page went, with what the host may have reported late.
         self.cache.mark_clean(lpn);
+        served
     }
 
     /// The host no longer wants the page's contents.

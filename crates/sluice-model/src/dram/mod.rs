@@ -3,17 +3,20 @@
 //! Time is reserved, not simulated: an access finds the earliest times for its commands that break
 //! no rule against the commands already placed, and says when its data is there. Accesses to one
 //! bank are served in the order in which they come; those to different banks pass each other.
-//! A controller that looks for row hits in its queue (FR-FCFS) would serve some conflicts later.
+//! [`Scheduled`] is a controller that looks for row hits in its queue, for those who can wait for
+//! the answer.
 //!
 //! Left out, because nothing here depends on it: the command bus, power states, ECC, and rounding
 //! to the edges of the clock. A new standard is an entry in `standard.rs`.
 
 mod map;
+mod scheduler;
 mod standard;
 mod timing;
 mod window;
 
 pub use map::{FIELDS, Place};
+pub use scheduler::Scheduled;
 pub use standard::{STANDARDS, Standard};
 
 use crate::request::Op;
@@ -38,6 +41,8 @@ pub enum Row {
 pub struct DramAccess {
     /// When the last of its data is on the bus.
     pub done_at: Ps,
+    /// When its last command to read or write is given.
+    pub given_at: Ps,
     /// What the bank had open.
     pub row: Row,
 }
@@ -190,6 +195,7 @@ impl Dram {
         }
         DramAccess {
             done_at: column + self.timing.data[op as usize],
+            given_at: column,
             row: first_row.expect("a line has a burst"),
         }
     }
@@ -207,6 +213,13 @@ impl Dram {
         let s = self.layout.standard;
         let group = self.rank_of(place) * s.bank_groups as usize + place.group as usize;
         group * s.banks as usize + place.bank as usize
+    }
+
+    /// Whether an access at `at` would find its row open.
+    fn is_open(&self, at: Ps, place: &Place) -> bool {
+        let bank = &self.banks[self.bank_of(place)];
+        let turn = self.refresh.turn(place.rank, at.max(bank.column_from));
+        bank.open == Some(place.row) && bank.turn == turn.index
     }
 
     /// The earliest times for the commands of a burst, between two refreshes.

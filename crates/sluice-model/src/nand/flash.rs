@@ -12,6 +12,8 @@ pub enum Origin {
     Gc,
     /// Compaction of the write log.
     Log,
+    /// A store of the host that waits for the end of its program.
+    Store,
 }
 
 /// What a read would find on its channel: the terms of SkyByte's Algorithm 1.

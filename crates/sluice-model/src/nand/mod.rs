@@ -43,6 +43,8 @@ pub(crate) struct Nand {
     ahead: Ahead,
     /// Programs of the write log in FIFO order, until it has been told when they end.
     log_programs: Vec<(u32, Ps)>,
+    /// The latest program that a store waits for.
+    stored: Option<Served>,
     /// Whether planes and pages within blocks matter.
     places: bool,
     /// The time of every read of the host, if nothing else decides about it.
@@ -67,6 +69,7 @@ impl Nand {
             posted: rules.map(|rules| Posted::new(&settings.nand, rules)),
             ahead: Ahead::new(),
             log_programs: Vec::with_capacity(log_programs as usize),
+            stored: None,
             places: settings.nand.planes > 1,
         }
     }
@@ -231,10 +234,38 @@ impl Nand {
             posted.play(at, order.op.die, &mut self.array);
             return posted.post(at, &order, &mut self.array);
         }
-        let (_, run) = self.array.append(at, at, &order.op);
-        if let (Some(ppn), Origin::Log) = (dated.programs, order.op.origin) {
-            self.log_programs.push((ppn, run.end));
+        let (start, run) = self.array.append(at, at, &order.op);
+        match (dated.programs, order.op.origin) {
+            (Some(ppn), Origin::Log) => self.log_programs.push((ppn, run.end)),
+            (Some(_), Origin::Store) => {
+                self.stored = Some(self.waited(at, start, run.end, &order.op))
+            }
+            _ => {}
         }
+    }
+
+    /// What an operation's time went into that was asked for at `at`, began at `start` and was done
+    /// at `done_at`.
+    fn waited(&self, at: Ps, start: Ps, done_at: Ps, op: &Op) -> Served {
+        let gc = self.array.gc_within(at, start, op.die);
+        // One that joins another takes less than one alone.
+        let service = self.array.service(op).min(done_at - at - gc);
+        Served {
+            done_at,
+            queue: done_at - at - gc - service,
+            gc,
+            service,
+        }
+    }
+
+    /// What the program of a page takes that a store asked for at `at`, and waits for. Only where
+    /// operations are served in the order in which they come.
+    pub fn await_program(&mut self, at: Ps, ppn: u32) -> Served {
+        let die = self.layout.die_of(ppn);
+        while let Some(dated) = self.ahead.take_of_die(at, die) {
+            self.start(&dated);
+        }
+        self.stored.take().expect("the program of a store")
     }
 
     /// Lets begin what a read of a page waits for.

@@ -415,7 +415,7 @@ impl Current {
     }
 }
 
-const ORIGINS: [Origin; 3] = [Origin::Host, Origin::Gc, Origin::Log];
+const ORIGINS: [Origin; 4] = [Origin::Host, Origin::Gc, Origin::Log, Origin::Store];
 const VERBS: [Verb; 3] = [Verb::Read, Verb::Program, Verb::Erase];
 
 /// The part of an order that says which page's data it holds.

@@ -9,7 +9,7 @@ use crate::ids::RequesterId;
 use crate::params::MapParams;
 use crate::requester::{AddressMap, RequesterSettings};
 use crate::spec::{FabricSpec, RangeSpec};
-use sluice_cxl::{GRANULARITIES, HomeAgent, WAYS, Window};
+use sluice_cxl::{GRANULARITY_MIN, HomeAgent, WAYS, Window};
 use sluice_units::{Bytes, LINE_BYTES};
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ impl Mapper<'_> {
             let named = |number: &usize| self.window(requester, &self.spec.ranges[*number]);
             ranges.iter().map(named).collect::<Result<_, _>>()?
         };
-        let alignment = Bytes(self.granularity.min(GRANULARITIES[0]));
+        let alignment = Bytes(self.granularity.min(GRANULARITY_MIN));
         let home = HomeAgent::new(&windows, &self.devices.sizes, alignment);
         let home = home.map_err(|error| FabricError::Addresses {
             message: error.to_string(),

@@ -31,17 +31,25 @@ pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigErro
 }
 
 /// The agents.
-pub(super) fn coherence(raw: &RawConfig) -> CoherenceSettings {
+pub(super) fn coherence(raw: &RawConfig) -> Result<CoherenceSettings, ConfigError> {
     let given = CoherenceParams::new(raw);
-    CoherenceSettings {
+    let ways = given.ways.unwrap_or(given.entries);
+    if !given.entries.is_multiple_of(ways) {
+        let keys = ["coherence.entries", "coherence.ways"];
+        let message = "all sets have the same number of ways: give a divisor of the entries";
+        return Err(raw.impossible(&keys, message));
+    }
+    Ok(CoherenceSettings {
         filter: given.filter,
         entries: given.entries,
+        ways,
         victim: given.victim,
         blocks: Blocks {
             lines_max: given.block_lines,
             aligned: !given.block_shape,
+            extends: given.block_extends,
         },
         trackers: given.trackers,
         lookup: given.lookup,
-    }
+    })
 }

@@ -45,7 +45,7 @@ impl FabricConfig {
         let addresses = addresses::map(spec, &requesters, devices, &reach)?;
         Ok(FabricConfig {
             sizes: sizes(raw)?,
-            coherence: coherence::coherence(raw),
+            coherence: coherence::coherence(raw)?,
             is_checked: cfg!(debug_assertions),
             routing: RoutingParams::new(raw).policy,
             seed,

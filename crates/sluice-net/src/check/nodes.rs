@@ -1,7 +1,7 @@
 //! Requesters and endpoints from their groups.
 
 use super::coherence;
-use crate::endpoint::{EndpointSettings, EndpointType, MemorySettings};
+use crate::endpoint::{DramOrder, EndpointSettings, EndpointType, MemorySettings};
 use crate::error::FabricError;
 use crate::params::{EndpointParams, RequesterParams, SwitchParams};
 use crate::requester::RequesterSettings;
@@ -97,7 +97,10 @@ pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, Fa
             }
             EndpointType::Dram => {
                 let layout = dram(raw, &given)?;
-                (MemorySettings::Dram(layout), bytes.min(layout.capacity()))
+                let chooses = given.dram_order == DramOrder::RowHits;
+                let queue = chooses.then_some(given.dram_queue as usize);
+                let memory = MemorySettings::Dram { layout, queue };
+                (memory, bytes.min(layout.capacity()))
             }
             EndpointType::Device => {
                 let device = group.device.clone().ok_or_else(|| {

@@ -23,6 +23,7 @@ pub(super) struct Wiring {
 /// What joins a device with an end of a bus: nothing lies between them.
 const NO_LINK: LinkSettings = LinkSettings {
     bandwidth: None,
+    width: 1,
     latency: Ps::ZERO,
     port_latency: Ps::ZERO,
     half: None,
@@ -233,6 +234,7 @@ fn settings(raw: &RawConfig) -> LinkSettings {
     let given = LinkParams::new(raw);
     LinkSettings {
         bandwidth: given.bandwidth,
+        width: given.width,
         latency: given.latency,
         port_latency: given.port_latency,
         half: given.duplex.then_some(HalfDuplex {

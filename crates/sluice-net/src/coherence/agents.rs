@@ -28,6 +28,7 @@ impl Agents {
         let setup = DcohSetup {
             hosts: traffic.requesters(),
             entries: settings.entries,
+            ways: settings.ways,
             trackers: settings.trackers,
             requests_max: 2 * depth,
             lines: traffic.lines.count(),

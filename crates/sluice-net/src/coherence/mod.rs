@@ -86,6 +86,8 @@ pub struct CoherenceSettings {
     pub filter: &'static FilterInfo,
     /// Entries of each.
     pub entries: u32,
+    /// Of them, those of a set.
+    pub ways: u32,
     /// Which entry leaves.
     pub victim: &'static Victim,
     /// What one snoop may name.

@@ -38,6 +38,8 @@ struct Direction {
     port: Ps,
     /// From the last bit sent to the last received.
     latency: Ps,
+    /// Bytes of a packet on it.
+    bytes: [u32; CHANNELS],
     /// Time of a packet on it.
     serialisation: [Ps; CHANNELS],
     /// Credits of the receiver at its end; none if they have no limit.
@@ -105,7 +107,7 @@ pub(super) struct Moves {
 pub struct Carried {
     /// Packets.
     pub packets: u64,
-    /// Bytes, headers included.
+    /// Bytes, with headers and what fills up the link's width.
     pub bytes: u64,
     /// Bytes of data.
     pub payload: u64,
@@ -117,7 +119,8 @@ pub struct Links {
     wires: Table<WiresId, Wires>,
     credits: Table<CreditsId, Credits>,
     arbiters: Table<ArbiterId, Arbiter>,
-    sizes: Sizes,
+    /// Bytes of data in a packet.
+    payload: [u32; CHANNELS],
 }
 
 impl Links {
@@ -139,6 +142,9 @@ impl Links {
                 });
             }
             let (from, to) = graph.direction(id);
+            let bytes = sizes
+                .bytes
+                .map(|bytes| bytes.next_multiple_of(settings.width));
             directions.push(Direction {
                 to,
                 wires: WiresId(wires.len() as u32 - 1),
@@ -149,7 +155,8 @@ impl Links {
                 },
                 port: settings.port_latency,
                 latency: settings.latency,
-                serialisation: sizes.bytes.map(|bytes| time(bytes, settings.bandwidth)),
+                bytes,
+                serialisation: bytes.map(|bytes| time(bytes, settings.bandwidth)),
                 credits: settings.credits.map(|each| {
                     credits.push(Credits::new(each));
                     CreditsId(credits.len() as u32 - 1)
@@ -167,7 +174,7 @@ impl Links {
             wires: wires.into_iter().collect(),
             credits: credits.into_iter().collect(),
             arbiters: arbiters.into_iter().collect(),
-            sizes: *sizes,
+            payload: sizes.payload,
         }
     }
 
@@ -382,8 +389,8 @@ impl Links {
         for channel in 0..CHANNELS {
             let packets = direction.sent[channel] - direction.before[channel];
             carried.packets += packets;
-            carried.bytes += packets * u64::from(self.sizes.bytes[channel]);
-            carried.payload += packets * u64::from(self.sizes.payload[channel]);
+            carried.bytes += packets * u64::from(direction.bytes[channel]);
+            carried.payload += packets * u64::from(self.payload[channel]);
         }
         carried
     }

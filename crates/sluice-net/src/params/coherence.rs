@@ -56,6 +56,14 @@ sluice_params::params! {
             meaning: "entries of each filter, a line each",
             source: "ESF section V-B: as many as the local cache has lines",
         }
+        ways: Option<u32> {
+            key: "coherence.ways",
+            kind: Kind::Or("full", &Kind::Count { min: 1, max: LINES_MAX }),
+            default: "full",
+            meaning: "entries in which a line can be: those of its set, which is its number \
+                      modulo that of the sets; full: all",
+            source: "assumed: ESF's paper does not say; its code has 8",
+        }
         victim: &'static Victim {
             key: "coherence.victim",
             default: "fifo",
@@ -66,7 +74,7 @@ sluice_params::params! {
             key: "coherence.block_lines",
             kind: Kind::Count { min: 1, max: BLOCK_LINES_MAX as u64 },
             default: "4",
-            meaning: "most lines that one snoop of the victims `block` takes away",
+            meaning: "most lines that one snoop takes away, with `block` or block_extends",
             source: "ESF section V-C: 2 to 4",
         }
         block_shape: bool {
@@ -75,6 +83,14 @@ sluice_params::params! {
             default: "aligned",
             meaning: "aligned pairs and fours, which CXL encodes, or any run of adjacent lines",
             source: "CXL 3.1, BISnp-Blk",
+        }
+        block_extends: bool {
+            key: "coherence.block_extends",
+            kind: Kind::Flag { off: "block", on: "any" },
+            default: "block",
+            meaning: "which victims take the idle lines beside them along in one snoop: those of \
+                      `block` alone, or of any policy, in whatever sets these are",
+            source: "ESF section V-C; its code extends the victims of all its policies",
         }
         trackers: u16 {
             key: "coherence.trackers",

@@ -15,6 +15,13 @@ sluice_params::params! {
             meaning: "MB/s in each direction, or of both together if half duplex; none: no limit",
             source: "PCIe 6.0: 64 GT/s on 8 lanes, without coding (ESF sections I and II-A)",
         }
+        width: u32 {
+            key: "link.width",
+            kind: Kind::Count { min: 1, max: 4_096 },
+            default: "1",
+            meaning: "bytes that move together: a packet takes up a whole number of them",
+            source: "assumed: ESF section III-C has buses without a width",
+        }
         latency: Ps {
             key: "link.latency",
             default: "1ns",
@@ -106,8 +113,9 @@ sluice_params::params! {
         granularity: Bytes {
             key: "map.granularity",
             default: "256B",
-            meaning: "bytes in a row on one endpoint: 256 to 16384, a power of two",
-            source: "assumed: the least of CXL 3.1",
+            meaning: "bytes in a row on one endpoint: 64 to 16384, a power of two; decoders of CXL \
+                      have 256 at least",
+            source: "assumed: the least of CXL 3.1; ESF's code deals out lines",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Parameters: requesters, endpoints and switches. A file's [[requesters]], [[endpoints]] and
 //! [[switches]] change them for a group of nodes.
 
-use crate::endpoint::EndpointType;
+use crate::endpoint::{DramOrder, EndpointType};
 use crate::pattern::PatternInfo;
 use sluice_model::dram::{FIELDS, Standard};
 use sluice_params::Kind;
@@ -170,6 +170,19 @@ sluice_params::params! {
             meaning: "open: a row stays open until another is needed; closed: it is closed after \
                       each access",
             source: "assumed: not stated",
+        }
+        dram_order: DramOrder {
+            key: "endpoint.dram_order",
+            default: "arrival",
+            meaning: "which of those that wait for a bank it serves next",
+            source: "assumed: not stated; DRAMsim3, which ESF's code calls, has fr-fcfs",
+        }
+        dram_queue: u32 {
+            key: "endpoint.dram_queue",
+            kind: Kind::Count { min: 1, max: 1024 },
+            default: "32",
+            meaning: "accesses of a channel among which fr-fcfs chooses; what comes later waits",
+            source: "DRAMsim3 (IEEE CAL 2020): a queue of 32 transactions in its configurations",
         }
     }
 }

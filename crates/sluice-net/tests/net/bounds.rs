@@ -61,3 +61,33 @@ fn a_logical_device_has_its_share() {
         );
     }
 }
+
+/// Random lines close each other's rows; a queue in which hits go first closes fewer, the fewer the
+/// longer it is.
+#[test]
+fn row_hits_first_give_more_bandwidth() {
+    let at = |order: &str, queue: &str, footprint: &str| {
+        let set = [
+            ("topology.kind", "bus"),
+            ("requester.count", "1"),
+            ("requester.depth", "512"),
+            ("requester.footprint", footprint),
+            ("endpoint.count", "1"),
+            ("endpoint.type", "dram"),
+            ("endpoint.dram", "ddr4-2400"),
+            ("endpoint.dram_channels", "1"),
+            ("endpoint.dram_order", order),
+            ("endpoint.dram_queue", queue),
+        ];
+        bandwidth(run(&set, LENGTH).stats(), 64)
+    };
+    let arrival = at("arrival", "32", "1MiB");
+    let [few, many] = ["32", "256"].map(|queue| at("fr-fcfs", queue, "1MiB"));
+    assert!(
+        few > 1.2 * arrival && many > 1.05 * few,
+        "{arrival}, {few}, {many}"
+    );
+    // Rows that stay open leave little to choose.
+    let [arrival, hits] = ["arrival", "fr-fcfs"].map(|order| at(order, "32", "64KiB"));
+    assert!((hits / arrival - 1.0).abs() < 0.1, "{arrival}, {hits}");
+}

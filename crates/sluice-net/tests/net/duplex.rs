@@ -140,3 +140,29 @@ fn bursts_save_turnarounds() {
         );
     }
 }
+
+/// A packet of `bytes` takes as long as the next whole number of widths does.
+#[test]
+fn a_packet_takes_up_whole_widths() {
+    for (header, width) in [(1u64, 8u64), (8, 8), (9, 8), (16, 64), (0, 64), (1, 1)] {
+        let text = width.to_string();
+        let set = [("link.width", &*text), ("packet.data_header", "1")];
+        let fabric = bus("100%", header, &set);
+        let payload = bandwidth(fabric.stats(), 64);
+        // Reads come back as a line and a byte; the bus carries nothing else that way.
+        let line = 65u64.div_ceil(width) * width;
+        let expected = 64_000.0 * 64.0 / line as f64;
+        let at = format!("header {header}, width {width}: {payload}, not {expected}");
+        assert!((payload / expected - 1.0).abs() < 0.002, "{at}");
+        let bus = fabric.graph().links.len() as u32 - 1;
+        let [there, back] = LinkId(bus)
+            .directions()
+            .map(|way| fabric.links().carried(way));
+        assert_eq!(
+            there.bytes,
+            there.packets * header.div_ceil(width) * width,
+            "{at}"
+        );
+        assert_eq!(back.bytes, back.packets * line, "{at}");
+    }
+}

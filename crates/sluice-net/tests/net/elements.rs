@@ -1,7 +1,7 @@
 //! Links of which each has values of its own.
 
 use crate::rig::{drain, fabric, refused, spec};
-use sluice_net::{Access, FabricSpec, Group, Length, LinkSpec, RequesterId};
+use sluice_net::{Access, EndpointId, FabricSpec, Group, Length, LinkSpec, RequesterId};
 use sluice_units::Ps;
 
 fn pairs(set: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -125,4 +125,32 @@ fn a_link_that_the_topology_has_not() {
         refused(&spec).to_string(),
         "link slow-s0: bad value for `link.duplex`: \"both\"; expected one of full, half"
     );
+}
+
+/// Neighbouring lines are on neighbouring memories, which a granule of CXL would put on one.
+#[test]
+fn single_lines_are_dealt_out() {
+    let at = |granularity: &str| {
+        let mut spec = spec(&[
+            ("topology.kind", "bus"),
+            ("requester.count", "1"),
+            ("requester.pattern", "external"),
+            ("endpoint.count", "4"),
+            ("map.granularity", granularity),
+        ]);
+        spec.raw.set("requester.depth", "64").unwrap();
+        let mut fabric = fabric(&spec);
+        for line in 0..64 {
+            let access = Access {
+                addr: line * 64,
+                is_write: false,
+            };
+            fabric.send(Ps::ZERO, RequesterId(0), access, line).unwrap();
+        }
+        drain(&mut fabric);
+        let ends = (0..4).map(|end| fabric.served(EndpointId(end), 0));
+        ends.collect::<Vec<u64>>()
+    };
+    assert_eq!(at("64B"), [16; 4]);
+    assert_eq!(at("4KiB"), [64, 0, 0, 0]);
 }
