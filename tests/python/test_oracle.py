@@ -12,6 +12,8 @@ import pytest
 
 import sluice
 
+ROOT = Path(__file__).parents[2]
+SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
 ORACLE = Path(__file__).parents[1] / "oracle"
 
 
@@ -32,6 +34,11 @@ def test_misses_equal_those_of_libcachesim(tmp_path: Path) -> None:
 
 def test_the_speed_comparison_runs_and_counts_the_same_misses(tmp_path: Path) -> None:
     text = told("speed.py", "--quick", "--rounds", "1", "--traces", tmp_path)
+    assert "DIFFERENT" not in text and text.count("equal") > 10
+
+
+def test_requests_from_the_command_line_miss_as_those_of_libcachesim(tmp_path: Path) -> None:
+    text = told("requests.py", "--sluice", SLUICE, "--traces", tmp_path)
     assert "DIFFERENT" not in text and text.count("equal") > 10
 
 

@@ -95,6 +95,27 @@ def test_oracle_general_is_read_as_libcachesims_reader_does(tmp_path: Path) -> N
     assert "1 requests of more than that were cut" in told["notes"]
 
 
+def test_a_request_is_its_lines_or_one_access_for_each_page(tmp_path: Path) -> None:
+    source = tmp_path / "disk.csv"
+    source.write_text("0,host,0,Read,4000,5000,1\n0,host,0,Write,8192,4096,1\n")
+    trace, told = converted(source, "msr-csv")
+    assert rows(trace) == [(0, LOAD, 4000, 96), (0, LOAD, 4096, 4096), (0, LOAD, 8192, 808),
+                           (0, STORE, 8192, 4096)]
+    assert any("asks a device 64 times" in note for note in told["notes"])
+    trace, told = converted(source, "msr-csv", "--request", "page")
+    assert rows(trace) == [(0, LOAD, 4000, 32), (0, LOAD, 4096, 64), (0, LOAD, 8192, 64),
+                           (0, STORE, 8192, 64)]
+    assert "sizes of accesses" in told["lost"]
+    objects = tmp_path / "big.oracleGeneral"
+    objects.write_bytes(ORACLE.pack(0, 3, 9000, -1))
+    trace, _ = converted(objects, "oracle-general", "--object", "16KiB", "--request", "page")
+    assert rows(trace) == [(0, LOAD, 3 * 16384 + page * 4096, 64) for page in range(3)]
+    command = [SLUICE, "trace", "convert", source, "x.trace", "--from", "lackey", "--request",
+               "page"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 2 and "lackey has accesses, no requests" in refused.stderr
+
+
 def test_objects_named_by_hashes_are_numbered(tmp_path: Path) -> None:
     draw = random.Random(6)
     hashes = [draw.randrange(1 << 63, 1 << 64) for _ in range(50)]

@@ -114,6 +114,7 @@ fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
         columns,
         clock: Clock::default(),
         per_second: options.per_second,
+        form: options.request,
         is_begun: false,
     }))
 }
@@ -124,6 +125,7 @@ struct Read {
     columns: Columns,
     clock: Clock,
     per_second: u64,
+    form: super::RequestForm,
     is_begun: bool,
 }
 
@@ -158,7 +160,7 @@ impl Source for Read {
             address: request.address,
             size: request.size,
         };
-        pieces.push_to(out);
+        pieces.push_to(self.form, out);
         Ok(true)
     }
 

@@ -37,6 +37,7 @@ fn open(input: Input, options: &Options) -> Result<Box<dyn Source>, Error> {
         line: Vec::new(),
         clock: Clock::default(),
         per_second: options.per_second,
+        form: options.request,
         disk: None,
         requests: 0,
         empty: 0,
@@ -48,6 +49,7 @@ struct Read {
     line: Vec<u8>,
     clock: Clock,
     per_second: u64,
+    form: super::RequestForm,
     /// Host and disk of the first request.
     disk: Option<String>,
     requests: u64,
@@ -83,7 +85,7 @@ impl Source for Read {
             address: request.offset,
             size: request.size,
         };
-        pieces.push_to(out);
+        pieces.push_to(self.form, out);
         Ok(true)
     }
 
@@ -91,7 +93,7 @@ impl Source for Read {
         let mut notes = self.clock.notes();
         let requests = self.requests;
         notes.push(format!(
-            "{requests} requests, each an access of every page of 4 KiB it touches"
+            "{requests} requests, for each page of 4 KiB that one touches"
         ));
         if self.empty > 0 {
             notes.push(format!("{} requests of 0 bytes left out", self.empty));

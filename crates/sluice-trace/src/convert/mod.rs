@@ -57,6 +57,32 @@ impl Part {
     }
 }
 
+/// What a request for bytes or for an object becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestForm {
+    /// One access of at most a line for each page: a cache of pages is asked once, as the caches
+    /// of a simulator of requests are.
+    Page,
+    /// All its bytes: a device is asked for each of its lines.
+    #[default]
+    Lines,
+}
+
+impl RequestForm {
+    /// What a user should know of it.
+    fn note(self) -> String {
+        match self {
+            RequestForm::Page => "each page of a request is one access, of a line at most",
+            RequestForm::Lines => {
+                "each page of a request is an access of all its lines: one of 4 KiB asks a device \
+                 64 times, so that a policy sees 63 hits behind each miss; --request page makes it \
+                 one"
+            }
+        }
+        .to_owned()
+    }
+}
+
 /// How to convert where formats differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -76,6 +102,8 @@ pub struct Options {
     pub max_fill: u64,
     /// What is in each column of text whose user names them.
     pub columns: Option<Columns>,
+    /// What a request of a trace of requests becomes.
+    pub request: RequestForm,
 }
 
 impl Default for Options {
@@ -88,6 +116,7 @@ impl Default for Options {
             per_second: 1_000_000_000,
             max_fill: 1000,
             columns: None,
+            request: RequestForm::default(),
         }
     }
 }
@@ -159,6 +188,12 @@ pub static FORMATS: &[Format] = &[
 ];
 
 impl Format {
+    /// Whether it is a trace of requests to a disk or a cache, not of a program's accesses.
+    pub fn has_requests(&self) -> bool {
+        let own = [oracle::FORMAT.name, csv::FORMAT.name, columns::FORMAT.name];
+        own.contains(&self.name)
+    }
+
     /// The format that a file's name tells, and whether the name says that it is compressed.
     pub fn of_name(path: &Path) -> Option<(&'static Format, bool)> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
@@ -233,6 +268,9 @@ pub fn convert(
         }
     }
     report.notes = source.notes();
+    if from.has_requests() {
+        report.notes.push(options.request.note());
+    }
     report.notes.extend(sink.finish()?);
     report.lost = lost(from, to, held, options);
     report.notes.extend(clock(from, to, options));
@@ -257,6 +295,7 @@ fn lost(from: &Format, to: &Format, held: Held, options: &Options) -> Vec<Part> 
         Part::Fetches => to.parts.contains(&part) && options.fetches,
         // The instructions of lackey's text are its fetches.
         Part::Instructions if to.name == lackey::FORMAT.name => options.fetches && held.fetches,
+        Part::Sizes if from.has_requests() && options.request == RequestForm::Page => false,
         _ if clock(part) => to.parts.iter().any(|part| clock(*part)),
         _ => to.parts.contains(&part),
     };

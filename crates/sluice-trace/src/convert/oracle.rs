@@ -3,7 +3,8 @@
 //! Time in seconds (4), object (8), its size (4), and when the object is requested next (8): the
 //! number of that request, the first being 1; -1 if never.
 
-use super::{Clock, Format, Input, Options, Output, Part, Sink, Source, input::Text};
+use super::pieces::Pieces;
+use super::{Clock, Format, Input, Options, Output, Part, RequestForm, Sink, Source, input::Text};
 use crate::header::{u32_at, u64_at};
 use crate::{Access, Error, Header, Kind};
 use std::collections::HashMap;
@@ -86,11 +87,27 @@ impl Source for Read {
             let address = self.address(id)?;
             self.cut += u64::from(u64::from(size) > object);
             let time = u64::from(u32_at(&record, 0));
+            let (instructions, size) = (
+                self.clock.at(time, 1, self.options.per_second),
+                u64::from(size).min(object),
+            );
+            if self.options.request == RequestForm::Page {
+                let pieces = Pieces {
+                    cpu: 0,
+                    instructions,
+                    kind: Kind::Load,
+                    address,
+                    size,
+                };
+                pieces.push_to(RequestForm::Page, out);
+                continue;
+            }
+            // An object may lie across pages, and is one access all the same.
             out.push(Access {
                 cpu: 0,
-                instructions: self.clock.at(time, 1, self.options.per_second),
+                instructions,
                 address,
-                size: u64::from(size).min(object).min(u64::from(u16::MAX)) as u16,
+                size: size.min(u64::from(u16::MAX)) as u16,
                 kind: Kind::Load,
             });
         }

@@ -4,10 +4,12 @@ use crate::error::{ArgumentError, Error};
 use crate::progress::Progress;
 use crate::signals;
 use crate::traces::at;
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use sluice_results::{TraceConvert, TraceConvertSchema, to_json};
-use sluice_trace::convert::{Columns, FORMATS, Format, Input, Options, Output, Report, convert};
+use sluice_trace::convert::{
+    Columns, FORMATS, Format, Input, Options, Output, Report, RequestForm, convert,
+};
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +46,9 @@ pub struct ConvertArgs {
     /// identifiers that are hashes are no addresses
     #[arg(long)]
     pub number_objects: bool,
+    /// What a request of oracle-general, msr-csv or csv becomes [default: lines]
+    #[arg(long, value_name = "FORM")]
+    pub request: Option<Form>,
     /// Instructions that stand for a second, where one format counts and the other has times
     #[arg(long, value_name = "I", default_value = "1G", value_parser = sluice_units::parse_count)]
     pub instructions_per_second: u64,
@@ -54,6 +59,16 @@ pub struct ConvertArgs {
     /// Print the report as one JSON object, `sluice.trace-convert/1`
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a request becomes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Form {
+    /// One access for each page that it touches, of a line at most: policies see what those of a
+    /// simulator of requests see
+    Page,
+    /// All its bytes: a page of 4 KiB asks a device 64 times
+    Lines,
 }
 
 fn formats() -> impl TypedValueParser<Value = &'static Format> {
@@ -103,6 +118,10 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
         per_second: args.instructions_per_second,
         max_fill: args.max_fill,
         columns: args.columns,
+        request: match args.request {
+            Some(Form::Page) => RequestForm::Page,
+            Some(Form::Lines) | None => RequestForm::Lines,
+        },
     };
     if args.json && args.output == Path::new("-") {
         let why = "standard output has the trace already; name a file for OUT";
@@ -112,6 +131,12 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Error> {
     let asked = args.from.or(args.columns.and(own));
     let from = format_of("--from", asked, &args.input, true)?;
     let to = format_of("--to", args.to, &args.output, false)?;
+    if args.request.is_some() && !from.has_requests() {
+        let names = FORMATS.iter().filter(|one| one.has_requests());
+        let names = names.map(|one| one.name).collect::<Vec<_>>().join(", ");
+        let why = format!("{} has accesses, no requests; {names} have some", from.name);
+        return Err(Error::unfit("--request", why));
+    }
     let of = |error| at(&args.input, error);
     let (output, pending) = Output::new(&args.output).map_err(Error::NamedTrace)?;
     signals::await_interrupt();
