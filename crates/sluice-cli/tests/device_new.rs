@@ -1,5 +1,8 @@
 //! From a data sheet to a device.
 
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -103,4 +106,99 @@ fn what_is_there_or_cannot_be_is_refused() {
         );
         assert!(!at.join("other.toml").exists(), "{words}");
     }
+}
+
+/// What a terminal shows when the answers are typed in one after the other.
+fn typed(folder: &Path, words: &str, answers: &str) -> String {
+    let (mut near, mut far) = (-1, -1);
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: two live outputs; no name, settings or size are asked for.
+    let opened =
+        unsafe { libc::openpty(&mut near, &mut far, none.cast(), none.cast(), none.cast()) };
+    assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: just opened, and nobody else's.
+    let [near, far] = [near, far].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+    let mut near = File::from(near);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command
+        .current_dir(folder)
+        .arg("device")
+        .args(words.split_whitespace());
+    command.stdin(far.try_clone().expect("a descriptor"));
+    command
+        .stderr(far.try_clone().expect("a descriptor"))
+        .stdout(far);
+    let mut child = command.spawn().expect("the command starts");
+    drop(command);
+    // All answers fit into the terminal's own memory.
+    near.write_all(answers.as_bytes()).expect("a terminal");
+    let mut shown = Vec::new();
+    // It ends by an error when nobody has its other end any more.
+    let _ = near.read_to_end(&mut shown);
+    let status = child.wait().expect("our own child");
+    let shown = String::from_utf8(shown).expect("UTF-8").replace('\r', "");
+    assert!(status.success(), "{shown}");
+    shown
+}
+
+/// The question for all dies had the number of a chip's.
+#[test]
+fn a_terminal_is_asked_for_what_was_not_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let words = "new mine --base cxl-ssd --read-latency 5us";
+    // Capacity, link, cache, program, erase, channels and dies; the cache is mistyped first.
+    let shown = typed(at, words, "1TB\n8GB/s\nmuch\n16GiB\n\n\n16\n\n");
+    let asked: Vec<&str> = shown.lines().filter(|line| line.contains(": ")).collect();
+    for question in [
+        "bytes that the host can address [",
+        "bandwidth of the link each way, such as 8GB/s [none]: ",
+        "time to program a page [",
+        "channels [8]: ",
+        // Of each chip as many as the base has, on 16 channels.
+        "dies on all channels together [128]: ",
+    ] {
+        let times = asked.iter().filter(|line| line.contains(question)).count();
+        assert_eq!(times, 1, "{question}: {shown}");
+    }
+    assert_eq!(
+        shown.matches("bytes of the DRAM cache [").count(),
+        2,
+        "{shown}"
+    );
+    assert!(!shown.contains("read a page from flash ["), "{shown}");
+    let text = std::fs::read_to_string(at.join("mine.toml")).unwrap();
+    for line in [
+        "capacity = \"1TB\"",
+        "link_bandwidth = 8000",
+        "read = \"5us\"",
+        "channels = 16",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains("dies") && !text.contains("erase"), "{text}");
+    // Where a number is typed it is of all dies.
+    typed(at, "new other --base cxl-ssd", "\n\n\n\n\n\n\n32\n\n");
+    let text = std::fs::read_to_string(at.join("other.toml")).unwrap();
+    assert!(text.contains("dies = 4"), "32 on 8 channels: {text}");
+}
+
+/// Every failed run was "this host runs nothing live".
+#[test]
+fn check_says_why_live_was_not_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command
+        .args(["device", "check", "cylon"])
+        .current_dir(folder.path());
+    let out = command
+        .env("SLUICE_PRELOAD", "/no/such/library.so")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    let line = said
+        .lines()
+        .find(|line| line.starts_with("whether live keeps up"));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains("/no/such/library.so"), "{line}");
 }

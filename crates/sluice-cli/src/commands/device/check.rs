@@ -6,7 +6,7 @@ use serde_json::Value;
 use sluice_config::{Described, REQUIRED, REQUIRED_OF_MEMORY};
 use sluice_model::{DeviceConfig, Op, RawConfig};
 use sluice_units::Ps;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 pub fn run(device: &str) -> Result<(), Error> {
     let described = sluice_config::describe(device)?;
@@ -53,21 +53,30 @@ fn missing(described: &Described<RawConfig>, config: &DeviceConfig) -> Result<()
 fn pace(config: &DeviceConfig) -> Result<(), Error> {
     let miss = config.hit_time(Op::Read) + config.nand.read;
     match trap() {
-        None => outln!("whether live keeps up is not known: this host runs nothing live (doctor)"),
-        Some(trap) if trap > miss => outln!(
+        Err(why) => outln!("whether live keeps up is not known, as nothing ran here: {why}"),
+        Ok(trap) if trap > miss => outln!(
             "live does not keep up: a miss of the device takes {miss}, and no trap on this host \
              less than {trap}; simulate it, or try --trap signal"
         ),
-        Some(trap) => outln!("live keeps up: a trap takes {trap} here, and a miss {miss}"),
+        Ok(trap) => outln!("live keeps up: a trap takes {trap} here, and a miss {miss}"),
     }
 }
 
-/// As it is measured at the start of a live run.
-fn trap() -> Option<Ps> {
-    let mut command = Command::new(std::env::current_exe().ok()?);
+/// As it is measured at the start of a live run, or why there was none.
+fn trap() -> Result<Ps, String> {
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut command = Command::new(own);
     command.args(["run", "--json", "--set", "device.capacity=64MiB", "true"]);
-    let told = command.stderr(Stdio::null()).output().ok()?;
-    let result: Value = serde_json::from_slice(told.stdout.trim_ascii()).ok()?;
-    let ns = |key: &str| result["host"][key].as_u64();
-    Some(Ps::from_ns(ns("entry_ns")? + ns("exit_ns")?))
+    let told = command.output().map_err(|e| e.to_string())?;
+    let measured = serde_json::from_slice(told.stdout.trim_ascii()).ok();
+    let measured = measured.and_then(|result: Value| {
+        let ns = |key: &str| result["host"][key].as_u64();
+        Some(Ps::from_ns(ns("entry_ns")? + ns("exit_ns")?))
+    });
+    measured.ok_or_else(|| {
+        let said = String::from_utf8_lossy(&told.stderr);
+        let why = said.lines().rev().find(|line| !line.contains("warning:"));
+        let why = why.map(|line| line.trim_start_matches("sluice: ").to_owned());
+        why.unwrap_or_else(|| format!("`sluice run` ended with {}", told.status))
+    })
 }

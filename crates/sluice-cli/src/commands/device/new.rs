@@ -3,7 +3,7 @@
 use crate::error::{ArgumentError, Error};
 use clap::Args;
 use sluice_config::{describe, parse};
-use sluice_model::DeviceConfig;
+use sluice_model::{DeviceConfig, RawConfig};
 use sluice_region::open_regular;
 use sluice_units::{Bytes, Ps};
 use std::fmt::Write as _;
@@ -69,6 +69,17 @@ where
     Ok(text.parse::<T>()?.to_string())
 }
 
+/// A number of channels or dies.
+fn count(text: &str) -> Result<String, ArgumentError> {
+    match text.parse::<u64>() {
+        Ok(number) if number > 0 => Ok(number.to_string()),
+        _ => Err(ArgumentError::Expected("a number from 1 up".to_owned())),
+    }
+}
+
+/// The parameter that counts the dies of a chip.
+const DIES: &str = "nand.dies";
+
 /// A figure: its parameter, what a terminal is asked, and how the answer is read.
 struct Figure {
     key: &'static str,
@@ -110,12 +121,12 @@ const FIGURES: &[Figure] = &[
     Figure {
         key: "nand.channels",
         question: "channels",
-        read: |text| Ok(text.to_owned()),
+        read: count,
     },
     Figure {
-        key: "nand.dies",
+        key: DIES,
         question: "dies on all channels together",
-        read: |text| Ok(text.to_owned()),
+        read: count,
     },
 ];
 
@@ -146,7 +157,10 @@ pub fn run(args: &NewArgs) -> Result<(), Error> {
     let mut raw = base.clone();
     let mut stated = Vec::new();
     for figure in FIGURES {
-        let default = base.get(figure.key).unwrap_or_default().to_string();
+        let default = match figure.key {
+            DIES => (chips(&raw) * number(&raw, DIES)).to_string(),
+            key => base.get(key).unwrap_or_default().to_string(),
+        };
         let mut answer = args.given(figure.key);
         if answer.is_none() && asks {
             answer = ask(figure, &default)?;
@@ -156,7 +170,7 @@ pub fn run(args: &NewArgs) -> Result<(), Error> {
             stated.push((figure.key, answer));
         }
     }
-    per_chip(&mut stated, &base)?;
+    per_chip(&mut stated, &raw)?;
     let text = file(&args.base, &stated);
     // What contradicts is found before anything is written.
     DeviceConfig::new(&parse(&text, &path.display().to_string())?)?;
@@ -197,17 +211,20 @@ fn ask(figure: &Figure, default: &str) -> Result<Option<String>, Error> {
     }
 }
 
+/// A number of a device; 1 if it is none.
+fn number(raw: &RawConfig, key: &str) -> u64 {
+    let text = raw.get(key).map(|value| value.to_string());
+    text.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+fn chips(raw: &RawConfig) -> u64 {
+    number(raw, "nand.channels") * number(raw, "nand.chips")
+}
+
 /// Data sheets count all dies, and the parameter those of a chip.
-fn per_chip(stated: &mut [(&str, String)], base: &sluice_model::RawConfig) -> Result<(), Error> {
-    let of = |key: &str, stated: &[(&str, String)]| {
-        let given = stated.iter().find(|(given, _)| *given == key);
-        let text = given.map(|(_, value)| value.clone());
-        let text = text.or_else(|| base.get(key).map(|value| value.to_string()));
-        text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(1)
-    };
-    let chips = of("nand.channels", stated) * of("nand.chips", stated);
-    let dies = of("nand.dies", stated);
-    let Some(own) = stated.iter_mut().find(|(key, _)| *key == "nand.dies") else {
+fn per_chip(stated: &mut [(&str, String)], raw: &RawConfig) -> Result<(), Error> {
+    let (chips, dies) = (chips(raw), number(raw, DIES));
+    let Some(own) = stated.iter_mut().find(|(key, _)| *key == DIES) else {
         return Ok(());
     };
     if dies == 0 || !dies.is_multiple_of(chips) {
