@@ -1,6 +1,7 @@
 //! Why a command fails: one line on standard error, and an exit status.
 
 use crate::signals::INTERRUPT_STATUS;
+use sluice_units::Bytes;
 use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
@@ -88,7 +89,8 @@ pub enum Error {
     NoProcess,
     /// A workload is larger than the device.
     #[error(
-        "workload \"{workload}\" touches {bytes} bytes, but the device has {room} (device.capacity)"
+        "workload \"{workload}\" touches {}, but the device has {} (device.capacity)",
+        Bytes(*bytes), Bytes(*room)
     )]
     TooLarge {
         workload: String,

@@ -22,10 +22,10 @@ mod signals;
 mod system_result;
 mod told;
 mod traces;
+mod usage;
 mod warn;
 
-use clap::Parser;
-use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use commands::{Cli, Command, WorkloadArgs};
 use sluice_units::printable;
 use std::process::ExitCode;
@@ -47,29 +47,16 @@ fn main() -> ExitCode {
 fn parse() -> Command {
     let mut words = std::env::args_os().skip(1).peekable();
     match words.peek().is_some_and(|word| word == "workload") {
-        true => Command::Workload(WorkloadArgs::parse_from(words)),
+        true => Command::Workload(
+            WorkloadArgs::try_parse_from(words)
+                .unwrap_or_else(|error| usage::refuse(&error, &Cli::command())),
+        ),
         false => {
             Cli::try_parse()
-                .unwrap_or_else(|error| refuse(&error))
+                .unwrap_or_else(|error| usage::refuse(&error, &Cli::command()))
                 .command
         }
     }
-}
-
-/// Tells of a command line that is none, in one line. Help goes as it is.
-fn refuse(error: &clap::Error) -> ! {
-    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        error.exit();
-    }
-    let text = error.render().to_string();
-    let about_usage = |line: &&str| !line.starts_with("Usage:");
-    let lines = text.lines().take_while(about_usage).map(str::trim);
-    let told = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
-    let lines: Vec<&str> = lines.filter(told).collect();
-    let told = lines.join("; ").replace(":; ", ": ");
-    let told = told.strip_prefix("error: ").unwrap_or(&told);
-    errln!("sluice: {}", printable(told));
-    std::process::exit(2);
 }
 
 /// From now on writing to a closed pipe ends this process quietly, as in `sluice .. | head`.

@@ -27,8 +27,8 @@ impl fmt::Display for Place {
 pub enum Error {
     /// Neither a preset nor a file.
     #[error(
-        "unknown device `{}`: give a path ending in .toml, or one of {presets}",
-        name.escape_debug()
+        "unknown device `{}`{}: give a path ending in .toml, or one of {presets}",
+        name.escape_debug(), other_kind(name)
     )]
     UnknownDevice {
         /// The name as given.
@@ -38,8 +38,8 @@ pub enum Error {
     },
     /// Neither a system that comes with the program nor a file.
     #[error(
-        "unknown system `{}`: give a path ending in .toml, or one of {systems}",
-        name.escape_debug()
+        "unknown system `{}`{}: give a path ending in .toml, or one of {systems}",
+        name.escape_debug(), other_kind(name)
     )]
     UnknownSystem {
         /// The name as given.
@@ -49,8 +49,8 @@ pub enum Error {
     },
     /// Neither a fabric that comes with the program nor a file.
     #[error(
-        "unknown fabric `{}`: give a path ending in .toml, or one of {fabrics}",
-        name.escape_debug()
+        "unknown fabric `{}`{}: give a path ending in .toml, or one of {fabrics}",
+        name.escape_debug(), other_kind(name)
     )]
     UnknownFabric {
         /// The name as given.
@@ -135,4 +135,17 @@ pub enum Error {
         /// What is wrong.
         source: ConfigError,
     },
+}
+
+/// What else has the name.
+fn other_kind(name: &str) -> &'static str {
+    if crate::presets().iter().any(|preset| preset.name == name) {
+        ", which is a device (--device)"
+    } else if crate::systems().iter().any(|preset| preset.name == name) {
+        ", which is a system (--system)"
+    } else if crate::fabrics().iter().any(|preset| preset.name == name) {
+        ", which is a fabric (sluice fabric)"
+    } else {
+        ""
+    }
 }

@@ -5,6 +5,7 @@ use crate::told::{FILE, Told, is_told};
 use clap::Args;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -32,7 +33,13 @@ const SHOWN: usize = 30;
 
 pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
     let name = args.folder.display();
-    let told = Told::read(&args.folder).map_err(Error::system(format!("{name}: {FILE}")))?;
+    let told = Told::read(&args.folder).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => Error::unfit(
+            &name,
+            format!("no {FILE} is there; expected a folder that a command wrote by --out"),
+        ),
+        _ => Error::system(format!("{name}: {FILE}"))(e),
+    })?;
     let out = std::path::absolute(match &args.out {
         Some(out) => out.clone(),
         None => free(&args.folder),

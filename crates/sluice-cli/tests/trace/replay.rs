@@ -200,7 +200,7 @@ fn what_cannot_be_is_one_line() {
     assert_eq!(
         refusal(&["sim", "--trace", path, "--set", "device.capacity=1MiB"]),
         format!(
-            "sluice: workload \"trace:{path}\" touches 2097152 bytes, but the device has 1048576 \
+            "sluice: workload \"trace:{path}\" touches 2MiB, but the device has 1MiB \
              (device.capacity)"
         )
     );

@@ -1,0 +1,154 @@
+//! A command line that is none, told in one line: what is wrong with which word, and what would be
+//! accepted.
+
+use clap::error::ErrorKind;
+use sluice_units::printable;
+use std::ffi::OsString;
+
+/// Ends this command with what is wrong. Help goes as it is.
+pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let told = line(
+        error.kind(),
+        &error.render().to_string(),
+        &Place::of(of, &words),
+    );
+    errln!("sluice: {}", printable(&told));
+    std::process::exit(2);
+}
+
+/// The command that the line begins with.
+#[derive(Debug, PartialEq)]
+struct Place {
+    /// Its words, such as `sluice trace info`.
+    name: String,
+    /// The commands below it.
+    choices: Vec<String>,
+}
+
+impl Place {
+    fn of(top: &clap::Command, words: &[OsString]) -> Place {
+        let (mut at, mut name) = (top, top.get_name().to_owned());
+        for word in words.iter().filter_map(|word| word.to_str()) {
+            let Some(next) = at.find_subcommand(word) else {
+                break;
+            };
+            name = format!("{name} {word}");
+            at = next;
+        }
+        let below = at.get_subcommands().filter(|of| !of.is_hide_set());
+        let choices = below.map(|of| of.get_name().to_owned());
+        Place {
+            name,
+            choices: choices.collect(),
+        }
+    }
+}
+
+/// What clap says, without its layout and in our words.
+fn line(kind: ErrorKind, text: &str, place: &Place) -> String {
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let is_layout = |line: &str| line.is_empty() || line.starts_with("For more information");
+    // Who mistypes an option does not mean a value.
+    let is_odd = |line: &str| line.starts_with("tip: to pass") && line.contains("as a value");
+    let lines = lines.map(str::trim);
+    let lines = lines.filter(|line| !is_layout(line) && !is_odd(line));
+    let lines: Vec<&str> = lines.collect();
+    let told = lines.join("; ").replace(":; ", ": ");
+    let told = told.strip_prefix("error: ").unwrap_or(&told);
+    let help = format!("`{} --help` tells what it takes", place.name);
+    match kind {
+        ErrorKind::InvalidSubcommand => {
+            format!("{told}; expected one of {}", place.choices.join(", "))
+        }
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument => {
+            format!("{told}; {help}")
+        }
+        ErrorKind::ValueValidation => value(told),
+        ErrorKind::InvalidValue => told
+            .replacen("; [possible values: ", ": expected one of ", 1)
+            .replacen(']', "", 1),
+        _ => told.to_owned(),
+    }
+}
+
+/// What clap and Rust say of values that they read themselves.
+fn value(told: &str) -> String {
+    let Some((head, why)) = told.split_once("': ") else {
+        return told.to_owned();
+    };
+    let numbers = ["invalid digit", "cannot parse integer", "number too"];
+    let why = if let Some((_, range)) = why.split_once(" is not in ") {
+        let (low, high) = range.split_once("..").unwrap_or((range, ""));
+        match high.trim_start_matches('=') {
+            high if high.len() > 18 || high.is_empty() => {
+                format!("expected a whole number from {low} up")
+            }
+            high => format!("expected a whole number from {low} to {high}"),
+        }
+    } else if numbers.iter().any(|start| why.starts_with(start)) {
+        "expected a whole number".to_owned()
+    } else {
+        // The value was named already.
+        let again = why
+            .strip_prefix("bad value \"")
+            .and_then(|rest| rest.split_once("\": "));
+        again.map_or(why, |(_, expected)| expected).to_owned()
+    };
+    format!("{head}': {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn values_say_what_would_be_accepted() {
+        for (told, expected) in [
+            (
+                "for '--n <N>': 0 is not in 1..=64",
+                "for '--n <N>': expected a whole number from 1 to 64",
+            ),
+            (
+                "for '--n <N>': 3 is not in 64..18446744073709551615",
+                "for '--n <N>': expected a whole number from 64 up",
+            ),
+            (
+                "for '<PID>': invalid digit found in string",
+                "for '<PID>': expected a whole number",
+            ),
+            (
+                "for '--size': bad value \"big\": expected a number",
+                "for '--size': expected a number",
+            ),
+            (
+                "for '--x': expected 1ns at least",
+                "for '--x': expected 1ns at least",
+            ),
+        ] {
+            assert_eq!(value(told), expected);
+        }
+    }
+
+    #[test]
+    fn the_place_is_as_deep_as_the_words_are_commands() {
+        let top = crate::commands::Cli::command();
+        let words = ["trace", "inform", "--json"].map(OsString::from);
+        let place = Place::of(&top, &words);
+        assert_eq!(place.name, "sluice trace");
+        assert!(place.choices.contains(&"info".to_owned()), "{place:?}");
+        let text = line(
+            ErrorKind::InvalidSubcommand,
+            "error: no 'inform'\n\nUsage: x",
+            &place,
+        );
+        assert!(
+            text.starts_with("no 'inform'; expected one of record, "),
+            "{text}"
+        );
+    }
+}

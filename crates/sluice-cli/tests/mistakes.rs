@@ -1,0 +1,245 @@
+//! What newcomers mistype: one message each, that names the word, its value and what would do.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A command line, and all of what it is told.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "runn -- ls",
+        "unrecognized subcommand 'runn'; tip: a similar subcommand exists: 'run'; expected one of \
+         run, again, ctl, top, vm, sim, ",
+    ),
+    (
+        "--device cylon",
+        "unexpected argument '--device' found; `sluice --help` tells what it takes",
+    ),
+    (
+        "run",
+        "the following required arguments were not provided: <PROG>...; `sluice run --help` tells \
+         what it takes",
+    ),
+    ("run -- nosuchprogram", "nosuchprogram: no such program"),
+    ("run -- ./notes.txt", "./notes.txt: not an executable file"),
+    (
+        "run --device zylon -- ls",
+        "unknown device `zylon`: give a path ending in .toml, or one of cxl-ssd, cylon, ",
+    ),
+    (
+        "run --device skybyte-full -- ls",
+        "unknown device `skybyte-full`, which is a system (--system): give a path",
+    ),
+    (
+        "run --device mine.toml -- ls",
+        "cannot read device file `mine.toml`: No such file or directory (os error 2)",
+    ),
+    (
+        "run --device skybyte -- ls",
+        "bad value for --device: \"skybyte\" can be simulated (sluice sim) but not run live, for a \
+         write log takes stores line by line, and those to a page that the program has mapped are \
+         not seen; expected --device skybyte --set write_log.capacity=none",
+    ),
+    (
+        "run --set cache.capacity -- ls",
+        "bad value for --set: \"cache.capacity\"; expected KEY=VALUE",
+    ),
+    (
+        "run --set cache.capactiy=16MiB -- ls",
+        "unknown key `cache.capactiy`: did you mean `cache.capacity`? valid keys are \
+         cache.capacity, cache.policy, ",
+    ),
+    (
+        "run --set cache.capacity=16MX -- ls",
+        "bad value for `cache.capacity`: \"16MX\"; expected a size such as 16MiB, or a percentage \
+         of device.capacity up to 100%",
+    ),
+    (
+        "run --set cache.capacity=100GiB -- ls",
+        "impossible configuration: cache.capacity = 100GiB, device.capacity = 96GiB: the cache is \
+         larger than the device; give it the same size at most",
+    ),
+    (
+        "run --set cache.policy=lruu -- ls",
+        "bad value for `cache.policy`: \"lruu\" (did you mean lru?); expected one of fifo, ",
+    ),
+    (
+        "run --set nand.read=5 -- ls",
+        "bad value for `nand.read`: \"5\"; expected a time from 0 to 10s in s, ms, us, ns or ps",
+    ),
+    (
+        "run --trap sig -- ls",
+        "invalid value 'sig' for '--trap <TRAP>': expected one of event, signal; tip: a similar \
+         value exists: 'signal'",
+    ),
+    (
+        "run --place disk -- ls",
+        "bad value for --place: \"disk\"; expected heap or dax:PATH",
+    ),
+    (
+        "run --handlers 0 -- ls",
+        "invalid value '0' for '--handlers <N>': expected a whole number from 1 to 64",
+    ),
+    (
+        "run --seed x -- ls",
+        "invalid value 'x' for '--seed <SEED>': expected a whole number",
+    ),
+    (
+        "run --mmap-min big -- ls",
+        "invalid value 'big' for '--mmap-min <SIZE>': expected a number with a unit (TiB, GiB, MiB",
+    ),
+    (
+        "run --count-after soon -- ls",
+        "invalid value 'soon' for '--count-after <10s|marker:NAME|file:PATH>': expected a time \
+         such as 10s, marker:NAME or file:PATH",
+    ),
+    (
+        "run --force -- ls",
+        "the following required arguments were not provided: --out <DIR>; `sluice run --help` \
+         tells what it takes",
+    ),
+    (
+        "run --out full -- ls",
+        "--out full: it holds stats.json, which is not the result of a run; name another folder, \
+         or move the file",
+    ),
+    (
+        "sim",
+        "sim: nothing to simulate; give --workload SPEC or --trace FILE",
+    ),
+    (
+        "sim --workload zipff",
+        "workload: \"zipff\" is not known; choices: chase, stream, uniform, zipf",
+    ),
+    (
+        "sim --workload zipf:sise=1GiB",
+        "zipf: there is no key \"sise\"; keys: size, stride, ops, write, theta, seed, threads",
+    ),
+    (
+        "sim --workload uniform:size=1TiB",
+        "workload \"uniform:size=1TiB\" touches 1TiB, but the device has 96GiB (device.capacity)",
+    ),
+    (
+        "sim --workload zipf --trace x.csv",
+        "the argument '--workload <SPEC>' cannot be used with '--trace <FILE>'",
+    ),
+    (
+        "sim --trace x.csv",
+        "x.csv: not a Sluice trace; `sluice trace convert x.csv x.trace` makes one of it",
+    ),
+    (
+        "sim --trace none.trace",
+        "none.trace: No such file or directory (os error 2)",
+    ),
+    (
+        "sim --system cylon --workload srad",
+        "unknown system `cylon`, which is a device (--device): give a path ending in .toml, or one \
+         of base-cssd, ",
+    ),
+    (
+        "sim --workload zipf --warmup 20X",
+        "invalid value '20X' for '--warmup <N|Npasses>': expected a whole number, such as 250000, \
+         100M or 1.5G",
+    ),
+    (
+        "size --target-hit-ratio 120% -- ls",
+        "invalid value '120%' for '--target-hit-ratio <RATIO>': expected more than 0% and at most \
+         100%",
+    ),
+    (
+        "size --policies lru,best -- ls",
+        "invalid value 'best' for '--policies <NAME,..>': expected fifo, lifo, lru, ",
+    ),
+    (
+        "size --sample 3 -- ls",
+        "invalid value '3' for '--sample <N>': expected a whole number from 64 up",
+    ),
+    (
+        "fabric run nosuch",
+        "unknown fabric `nosuch`: give a path ending in .toml, or one of esf, ",
+    ),
+    (
+        "fabric run esf --set link.bandwith=1",
+        "unknown key `link.bandwith`: did you mean `link.bandwidth`? valid keys are ",
+    ),
+    (
+        "trace convert x.csv out.trace",
+        "x.csv, line 1: 4 fields; expected the 7 of MSR Cambridge (Timestamp,Hostname,DiskNumber,\
+         Type,Offset,Size,ResponseTime), or others that --columns names",
+    ),
+    (
+        "ctl abc stats",
+        "invalid value 'abc' for '<PID>': expected a whole number",
+    ),
+    ("ctl 4194305 stats", "no process 4194305"),
+    (
+        "ctl 1 pin 5..3",
+        "invalid value '5..3' for '<RANGE>...': the range is empty; expected all, START..END or \
+         START+LENGTH, such as 0..16MiB, or @ before addresses, such as @0x7f0000000000+64KiB",
+    ),
+    (
+        "device new cylon",
+        "bad value for NAME: \"cylon\"; expected a name that no preset has (`sluice device list`)",
+    ),
+    (
+        "again full",
+        "full: no command.json is there; expected a folder that a command wrote by --out",
+    ),
+    (
+        "workload chase --size",
+        "a value is required for '--size <SIZE>' but none was supplied",
+    ),
+    (
+        "workload chas",
+        "unrecognized subcommand 'chas'; tip: a similar subcommand exists: 'chase'; expected one \
+         of chase, graph, kv, redis, pattern",
+    ),
+    (
+        "policy show lru",
+        "unrecognized subcommand 'show'; expected one of list",
+    ),
+];
+
+#[test]
+fn each_is_told_in_one_line() {
+    let folder = tempfile::tempdir().expect("room");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("room");
+        std::fs::write(path, text).expect("room");
+    };
+    write("x.csv", "time,op,addr,size\n1,R,0,64\n");
+    write("notes.txt", "hello\n");
+    write("full/stats.json", "{}\n");
+    assert!(MISTAKES.len() >= 30);
+    let failed: Vec<String> = MISTAKES
+        .iter()
+        .filter_map(|(words, told)| differs(folder.path(), words, told))
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What a command line is told, if that is not what it must be.
+fn differs(folder: &Path, words: &str, told: &str) -> Option<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.current_dir(folder).args(words.split_whitespace());
+    let out = command.output().expect("the command starts");
+    let said = String::from_utf8(out.stderr).expect("UTF-8");
+    // A list may go on as there are more names.
+    let is_whole = !told.ends_with(' ') && !told.ends_with("MiB") && !told.ends_with("give a path");
+    let is_told = said
+        .strip_prefix("sluice: ")
+        .is_some_and(|said| match is_whole {
+            true => said.trim_end() == told,
+            false => said.starts_with(told),
+        });
+    let is_well = is_told
+        && said.lines().count() == 1
+        && out.status.code() == Some(2)
+        && out.stdout.is_empty();
+    (!is_well).then(|| {
+        format!(
+            "sluice {words}\n  said {said}  not  {told}\n  ({})",
+            out.status
+        )
+    })
+}
