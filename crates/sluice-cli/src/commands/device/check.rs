@@ -53,30 +53,47 @@ fn missing(described: &Described<RawConfig>, config: &DeviceConfig) -> Result<()
 fn pace(config: &DeviceConfig) -> Result<(), Error> {
     let miss = config.hit_time(Op::Read) + config.nand.read;
     match trap() {
-        Err(why) => outln!("whether live keeps up is not known, as nothing ran here: {why}"),
-        Ok(trap) if trap > miss => outln!(
+        Trap::Unknown(why) => {
+            outln!("whether live keeps up is not known, as nothing ran here: {why}")
+        }
+        Trap::Takes(trap) if trap > miss => outln!(
             "live does not keep up: a miss of the device takes {miss}, and no trap on this host \
              less than {trap}; simulate it, or try --trap signal"
         ),
-        Ok(trap) => outln!("live keeps up: a trap takes {trap} here, and a miss {miss}"),
+        Trap::Takes(trap) => outln!("live keeps up: a trap takes {trap} here, and a miss {miss}"),
     }
 }
 
-/// As it is measured at the start of a live run, or why there was none.
-fn trap() -> Result<Ps, String> {
-    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+/// What a trap takes on this host, or why nobody knows.
+enum Trap {
+    Takes(Ps),
+    Unknown(String),
+}
+
+/// As it is measured at the start of a live run.
+fn trap() -> Trap {
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(why) => return Trap::Unknown(why.to_string()),
+    };
     let mut command = Command::new(own);
     command.args(["run", "--json", "--set", "device.capacity=64MiB", "true"]);
-    let told = command.output().map_err(|e| e.to_string())?;
-    let measured = serde_json::from_slice(told.stdout.trim_ascii()).ok();
-    let measured = measured.and_then(|result: Value| {
+    let told = match command.output() {
+        Ok(told) => told,
+        Err(why) => return Trap::Unknown(why.to_string()),
+    };
+    let result: Option<Value> = serde_json::from_slice(told.stdout.trim_ascii()).ok();
+    let measured = result.and_then(|result| {
         let ns = |key: &str| result["host"][key].as_u64();
         Some(Ps::from_ns(ns("entry_ns")? + ns("exit_ns")?))
     });
-    measured.ok_or_else(|| {
-        let said = String::from_utf8_lossy(&told.stderr);
-        let why = said.lines().rev().find(|line| !line.contains("warning:"));
-        let why = why.map(|line| line.trim_start_matches("sluice: ").to_owned());
-        why.unwrap_or_else(|| format!("`sluice run` ended with {}", told.status))
-    })
+    measured.map_or_else(
+        || {
+            let said = String::from_utf8_lossy(&told.stderr);
+            let why = said.lines().rev().find(|line| !line.contains("warning:"));
+            let why = why.map(|line| line.trim_start_matches("sluice: ").to_owned());
+            Trap::Unknown(why.unwrap_or_else(|| format!("`sluice run` ended with {}", told.status)))
+        },
+        Trap::Takes,
+    )
 }
