@@ -84,6 +84,11 @@ wheel: setup ## Make the wheel sluice-cxl: command, libraries, Python package
 		--no-build-isolation --wheel-dir $(CARGO_TARGET_DIR)/wheels .
 	@ls $(CARGO_TARGET_DIR)/wheels
 
+.PHONY: recipes
+recipes: setup ## Run every recipe at its default size (half an hour); installs what they need
+	@$(PYTHON) -m sluice.recipes run --sluice $(RELEASE)/sluice \
+		$$($(PYTHON) -m sluice.recipes list | cut -d ' ' -f 1)
+
 .PHONY: bench
 bench: build ## Run the benchmarks; figures are this machine's
 	@cargo bench --locked -p sluice-testkit --bench access

@@ -41,6 +41,11 @@ LIBRARIES = [
     "libsluice_preload.so", "libsluice_qemu.so", "libsluice.so", "libsluice_control.so",
     "libsluice_control.a",
 ]
+COMPLETIONS = {
+    "bash": "bash-completion/completions/sluice",
+    "zsh": "zsh/site-functions/_sluice",
+    "fish": "fish/vendor_completions.d/sluice.fish",
+}
 HEADERS = [
     "crates/sluice-abi/include/sluice_memory.h",
     "crates/sluice-abi/include/sluice_policy.h",
@@ -80,11 +85,22 @@ def _staged(built: Path) -> Iterator[None]:
             _copy(built / name, DATA / "data" / "lib" / name)
         for name in HEADERS:
             _copy(ROOT / name, DATA / "data" / "include" / Path(name).name)
+        _manners(built / "sluice")
         shutil.copytree(ROOT / "experiments", EXPERIMENTS)
         yield
     finally:
         shutil.rmtree(DATA, ignore_errors=True)
         shutil.rmtree(EXPERIMENTS, ignore_errors=True)
+
+
+def _manners(sluice: Path) -> None:
+    """Completions and pages of manual, where shells and `man` look below a prefix."""
+    share = DATA / "data" / "share"
+    for shell, place in COMPLETIONS.items():
+        script = subprocess.run([sluice, "completions", shell], check=True, capture_output=True)
+        (share / place).parent.mkdir(parents=True, exist_ok=True)
+        (share / place).write_bytes(script.stdout)
+    subprocess.run([sluice, "man", share / "man" / "man1"], check=True)
 
 
 def _copy(source: Path, to: Path) -> None:

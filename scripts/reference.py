@@ -18,7 +18,7 @@ import crates
 from pages import MADE_BY, PAGES, publish, table
 
 # Programs of their own; `--help` of the others needs no second program.
-EXTERNAL = {"report", "reproduce", "sweep"}
+EXTERNAL = {"recipe", "report", "reproduce", "sweep"}
 WIDTH = 100
 # crates/sluice-model/tests/allocation.rs holds the sums for a terabyte to their bounds.
 EVICTION_MEMORY = """
@@ -263,9 +263,14 @@ def commands(sluice: Path) -> str:
     return text + ("\n## sluice report\n\nPart of the Python package:"
                    " `sluice report DIR.. [-o FILE] [--title TEXT]`.\n"
                    "\n## sluice sweep\n\nPart of the Python package: `sluice sweep --over"
-                   " KEY=V,V... [--measure NAME]... [--mean KEY] [--jobs N] [--out DIR] [--fresh]"
+                   " KEY=V,V... [--file FILE] [--measure NAME]... [--mean KEY] [--jobs N] [--engine"
+                   " ENGINE] [--shard I/N] [--merge DIR...] [--out DIR] [--fresh]"
                    " [--json] [--sluice FILE] -- COMMAND...`. Status 0: everything ran; 1: a run"
                    " failed; 130: interrupted, and the same command goes on.\n"
+                   "\n## sluice recipe\n\nPart of the Python package: `sluice recipe list`,"
+                   " `sluice recipe run NAME... [--small] [--out DIR] [--json] [--sluice FILE]"
+                   " [--recipes DIR]`. Status 0: every answer was right; 1: one was wrong, or a run"
+                   " failed. See [recipes](../recipes.md).\n"
                    "\n## sluice reproduce\n\nPart of the Python package: `sluice reproduce"
                    " [PAPER[/FIGURE]]... [--quick] [--list] [--jobs N] [--out DIR] [--fresh]"
                    " [--json] [--sluice FILE] [--experiments DIR]`. Status 0: everything ran,"
@@ -276,7 +281,10 @@ def commands(sluice: Path) -> str:
 def tree(sluice: Path, words: list[str]) -> list[list[str]]:
     """A command and its subcommands, as the help lists them."""
     found = [words]
-    listed = help_of(sluice, words).partition("\nCommands:\n")[2].partition("\n\n")[0]
+    told = help_of(sluice, words)
+    # The command's own help lists its commands by task.
+    listed = told.partition("\nCommands:\n")[2].partition("\n\n")[0] if words else (
+        told.partition("\nOptions:\n")[0])
     for line in listed.splitlines():
         name = line.split()[0] if line.startswith("  ") and line[2:3].isalpha() else ""
         if name and name != "help" and name not in EXTERNAL:

@@ -16,20 +16,19 @@ from sluice._core import (
     replay,
     resolve,
     resolve_system,
-    simulate,
-    simulate_fabric,
-    simulate_system,
     systems,
     version,
 )
 from sluice.errors import (
     BadValueError,
     ConfigError,
+    ControlError,
     Error,
     ImpossibleError,
     InputError,
     PolicyError,
     ResultError,
+    RunError,
     RunFolderError,
     TableError,
     TraceError,
@@ -37,21 +36,28 @@ from sluice.errors import (
     UnknownKeyError,
     WorkloadError,
 )
+from sluice.live import Control, attach, run
 from sluice.marks import mark
 from sluice.parquet import Runs, read_runs
 from sluice.policy import Policy, PolicySpace
+from sluice.result import Result
+from sluice.simulation import simulate, simulate_fabric, simulate_system
 from sluice.trace import Trace, read_trace
 
 __all__ = [
     "BadValueError",
     "ConfigError",
+    "Control",
+    "ControlError",
     "Error",
     "ImpossibleError",
     "InputError",
     "Policy",
     "PolicyError",
     "PolicySpace",
+    "Result",
     "ResultError",
+    "RunError",
     "RunFolderError",
     "Runs",
     "TableError",
@@ -60,6 +66,7 @@ __all__ = [
     "UnknownDeviceError",
     "UnknownKeyError",
     "WorkloadError",
+    "attach",
     "fabric_params",
     "fabrics",
     "host_params",
@@ -74,6 +81,7 @@ __all__ = [
     "replay",
     "resolve",
     "resolve_system",
+    "run",
     "simulate",
     "simulate_fabric",
     "simulate_system",

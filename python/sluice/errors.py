@@ -74,3 +74,17 @@ class ExperimentError(InputError):
 
 class TableError(InputError):
     """A Parquet file cannot be read: it is not there, is none, or is of another schema."""
+
+
+class RunError(Error):
+    """A program under :func:`sluice.run` failed. ``status`` is how it ended, ``result`` what its
+    device says."""
+
+    def __init__(self, message: str, *, status: int, result: object) -> None:
+        super().__init__(message)
+        self.status = status
+        self.result = result
+
+
+class ControlError(Error):
+    """A program has no control ring, or its device refused a command."""

@@ -67,6 +67,10 @@ def test_its_name_is_ours_and_its_files_are_those_that_are_promised(wheel: Path)
     names = {name.split(".data/")[-1] for name in zipfile.ZipFile(wheel).namelist()}
     for name in ["scripts/sluice", "scripts/sluice-guest", "data/lib/libsluice_preload.so",
                  "data/lib/libsluice_qemu.so", "data/lib/libsluice.so", "data/include/sluice.h",
+                 "data/share/bash-completion/completions/sluice",
+                 "data/share/zsh/site-functions/_sluice", "data/share/man/man1/sluice-run.1",
+                 "data/share/fish/vendor_completions.d/sluice.fish",
+                 "sluice/recipes/moe/recipe.toml", "sluice/recipes/moe/program.py",
                  "sluice/experiments/cylon/table3/experiment.toml"]:
         assert name in names
     for laid_out in ["sluice._core.data", "python/sluice/experiments"]:

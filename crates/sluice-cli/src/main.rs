@@ -25,7 +25,7 @@ mod traces;
 mod usage;
 mod warn;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::{Cli, Command, WorkloadArgs};
 use sluice_units::printable;
 use std::process::ExitCode;
@@ -52,7 +52,9 @@ fn parse() -> Command {
                 .unwrap_or_else(|error| usage::refuse(&error, &Cli::command())),
         ),
         false => {
-            Cli::try_parse()
+            let parsed = commands::declared().try_get_matches();
+            let parsed = parsed.and_then(|found| Cli::from_arg_matches(&found));
+            parsed
                 .unwrap_or_else(|error| usage::refuse(&error, &Cli::command()))
                 .command
         }

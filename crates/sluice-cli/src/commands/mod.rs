@@ -10,6 +10,7 @@ mod fabric;
 mod keep_session;
 mod policy;
 mod run;
+mod shell;
 mod sim;
 mod size;
 mod system;
@@ -18,6 +19,7 @@ mod trace;
 mod vm;
 mod workload;
 
+pub use shell::declared;
 pub use workload::WorkloadArgs;
 
 use crate::error::Error;
@@ -77,9 +79,16 @@ pub enum Command {
     /// Run one command with every combination of some values, as a table and pictures
     #[command(disable_help_flag = true)]
     Sweep(ExternalArgs),
+    /// Run a workload of today on caches of several sizes, check its answers, and report
+    #[command(disable_help_flag = true)]
+    Recipe(ExternalArgs),
     /// Run published experiments and compute whether they come out
     #[command(disable_help_flag = true)]
     Reproduce(ExternalArgs),
+    /// Print a script that completes commands and options in a shell
+    Completions(shell::CompletionsArgs),
+    /// Write pages of manual, one for each command
+    Man(shell::ManArgs),
 }
 
 impl Command {
@@ -103,6 +112,9 @@ impl Command {
             Command::Policy(command) => policy::run(command),
             Command::Report(args) => external::run("sluice-report", args),
             Command::Sweep(args) => external::run("sluice-sweep", args),
+            Command::Recipe(args) => external::run("sluice-recipe", args),
+            Command::Completions(args) => shell::complete(args),
+            Command::Man(args) => shell::man(args),
             Command::Reproduce(args) => external::run("sluice-reproduce", args),
         }
     }

@@ -1,0 +1,128 @@
+"""Live runs from Python: a program with its memory on a device, and commands for one that runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sluice.errors import ControlError, InputError, RunError
+from sluice.reproduce import program
+from sluice.result import Result
+
+_PAGE = 4096
+
+
+def run(command: Sequence[str | os.PathLike[str]], device: str = "cxl-ssd",
+        overrides: Mapping[str, object] | None = None, *, trap: str = "event", seed: int = 1,
+        capture: bool = False) -> Result:
+    """Run a program with its memory on a device, in the device's time, and return its result.
+
+    ``overrides`` are values by key, as of :func:`sluice.simulate`. What the program prints goes
+    where this process' output goes, or with ``capture`` into ``.output`` and ``.errors`` of the
+    result. Raises :class:`sluice.InputError` for what ``sluice run`` refuses, and
+    :class:`sluice.RunError` with ``status`` and ``result`` for a program that ended
+    with another status than 0.
+
+    >>> import sluice, sys
+    >>> result = sluice.run([sys.executable, "-c", "print(sum(bytearray(8 << 20)))"],
+    ...                     overrides={"device.capacity": "64MiB", "cache.capacity": "4MiB"},
+    ...                     capture=True)
+    >>> result.output
+    '0\\n'
+    >>> result.cache.misses > 1000
+    True
+    """
+    words = [os.fspath(word) for word in command]
+    values = (overrides or {}).items()
+    sets = [word for key, value in values for word in ("--set", f"{key}={value}")]
+    with tempfile.TemporaryDirectory(prefix="sluice-run-") as folder:
+        out = Path(folder) / "out"
+        start = [str(program.find(None)), "run", "--device", device, *sets, "--seed", str(seed),
+                 "--trap", trap, "--out", str(out), "--", *words]
+        done = subprocess.run(start, capture_output=capture, text=True, check=False)
+        stats = out / "stats.json"
+        if not stats.is_file():
+            raise InputError(_last(done.stderr) if capture else
+                             f"`sluice run` refused, as it said; status {done.returncode}")
+        result = Result(json.loads(stats.read_text(encoding="utf-8")))
+    if capture:
+        result["output"], result["errors"] = done.stdout, done.stderr
+    if done.returncode != 0:
+        raise RunError(f"{words[0]} ended with status {done.returncode}", status=done.returncode,
+                       result=result)
+    return result
+
+
+def attach(pid: int) -> Control:
+    """The control ring of a program on a device: see :class:`Control`.
+
+    ``pid`` is that of the program, or of the ``sluice`` that runs it. Raises
+    :class:`sluice.ControlError` if it has no ring.
+    """
+    return Control(pid)
+
+
+class Control:
+    """Commands for the device of a running program (docs/control-ring.md). A range is ``"all"``,
+    ``"0..16MiB"`` or ``"4KiB+64KiB"`` of the device, or with ``@`` before it of the program's
+    addresses. Each raises :class:`sluice.ControlError` if the device refuses."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.stats()
+
+    def stats(self) -> Result:
+        """The statistics as they are now, as of ``sluice ctl stats --json``."""
+        return self._ask("stats")
+
+    def prefetch(self, *ranges: str) -> Result:
+        """Bring pages in."""
+        return self._ask("prefetch", *ranges)
+
+    def pin(self, *ranges: str) -> Result:
+        """Bring pages in, and keep them until they are unpinned."""
+        return self._ask("pin", *ranges)
+
+    def unpin(self, *ranges: str) -> Result:
+        """Let pinned pages leave again."""
+        return self._ask("unpin", *ranges)
+
+    def evict(self, *ranges: str) -> Result:
+        """Take pages out of the cache, programming those that were written."""
+        return self._ask("evict", *ranges)
+
+    def policy(self, name: str) -> Result:
+        """Change the eviction policy; the cache keeps its pages."""
+        return self._ask("policy", name)
+
+    def set(self, settings: Mapping[str, object]) -> Result:
+        """Change parameters, all or none."""
+        return self._ask("set", *(f"{key}={value}" for key, value in settings.items()))
+
+    def resident(self) -> npt.NDArray[np.bool_]:
+        """For each page of the device whether the cache has it."""
+        told = self._ask("map")
+        pages = np.zeros(told["length"] // _PAGE, dtype=np.bool_)
+        for one in told["runs"]:
+            if "cached" in one["is"]:
+                first = one["start"] // _PAGE
+                pages[first:first + one["length"] // _PAGE] = True
+        return pages
+
+    def _ask(self, command: str, *words: str) -> Result:
+        done = subprocess.run([str(program.find(None)), "ctl", str(self.pid), command, "--json",
+                               *words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ControlError(_last(done.stderr) or _last(done.stdout))
+        return Result(json.loads(done.stdout))
+
+
+def _last(text: str) -> str:
+    return (text.strip().splitlines() or ["it said nothing"])[-1].removeprefix("sluice: ")

@@ -1,0 +1,136 @@
+"""The runs of a recipe: one without a device, then one for each cache and policy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sluice.errors import ExperimentError
+from sluice.recipes import page
+from sluice.recipes.recipe import Recipe
+from sluice.reproduce.runner import put
+
+SCHEMA = "sluice.recipe/1"
+SHARES = (10, 25, 50, 100)
+"""Sizes of the cache, as per cent of the footprint."""
+POLICIES = ("fifo", "s3fifo")
+NEAR = 2.0
+"""The answer is the smallest cache with which the program takes at most so many times as long."""
+DEVICE_PER_FOOTPRINT = 8
+LIMIT_S = 170
+PLAIN_RUNS = 3
+# One thread computes the same sums in the same order as without a device.
+THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came out: as an object, the answer to the question, and what went wrong."""
+
+    document: dict[str, Any]
+    answer: str
+    problems: list[str]
+
+
+def run(one: Recipe, sluice: Path, size: str, out: Path) -> Found:
+    """Runs everything and writes page and numbers. Raises ``ExperimentError`` if the program fails
+    without a device."""
+    command = [word.format(python=sys.executable, folder=one.folder, sluice=sluice,
+                           size=one.size[size]) for word in one.program]
+    plain = _plain(one, command)
+    footprint = int(one.footprint_mib[size])
+    rows, problems = [], []
+    whole = size == "default"
+    for share in SHARES if whole else SHARES[1::2]:
+        for policy in POLICIES if whole else POLICIES[:1]:
+            cache = max(footprint * share // 100, 1)
+            live = [str(sluice), "run", "--json", "--set",
+                    f"device.capacity={footprint * DEVICE_PER_FOOTPRINT}MiB", "--set",
+                    f"cache.capacity={cache}MiB", "--set", f"cache.policy={policy}", "--", *command]
+            told = _told(live)
+            row: dict[str, Any] = {"cache_mib": cache, "policy": policy, "command": live}
+            row |= _row(told, plain)
+            rows.append(row)
+            if row["problem"]:
+                problems.append(f"cache of {cache} MiB, {policy}: {row['problem']}")
+    document = {"schema": SCHEMA, "recipe": one.name, "title": one.title,
+                "question": one.question, "size": one.size[size], "footprint_mib": footprint,
+                "plain_s": seconds(plain[0]), "rows": rows}
+    answer = _answer(document)
+    document["answer"] = answer
+    put(out / "result.json", (json.dumps(document, indent=1) + "\n").encode())
+    put(out / "index.html", page.render(document).encode())
+    return Found(document, answer, problems)
+
+
+def _plain(one: Recipe, command: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fastest of some runs without a device: what disturbs them makes them slower only."""
+    ended = []
+    for _ in range(PLAIN_RUNS):
+        told = _told(command)
+        if isinstance(told, str):
+            raise ExperimentError(
+                f"{one.name}: `{' '.join(command)}` failed without a device: {told}")
+        ended.append(told)
+    return min(ended, key=lambda told: seconds(told[0]))
+
+
+def _told(command: list[str]) -> tuple[dict[str, Any], dict[str, Any]] | str:
+    """What program and device said, in their last lines; or what was wrong."""
+    live = "--json" in command[:4]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, timeout=LIMIT_S, env=os.environ | THREADS)
+    except subprocess.TimeoutExpired:
+        return f"it took longer than {LIMIT_S} s"
+    if done.returncode != 0:
+        return (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    lines = done.stdout.strip().splitlines()
+    try:
+        return json.loads(lines[-2 if live else -1]), json.loads(lines[-1]) if live else {}
+    except (ValueError, IndexError):
+        return "its last line is no JSON object"
+
+
+def _row(told: Any, plain: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
+    if isinstance(told, str):
+        return {"problem": told, "slowdown": None, "seconds": None, "misses": None, "told": {}}
+    program, device = told
+    wrong = answer_of(program) != answer_of(plain[0])
+    return {"problem": "its answer is another one than without a device" if wrong else "",
+            "seconds": seconds(program), "slowdown": seconds(program) / seconds(plain[0]),
+            "misses": sum(one["misses"] for one in device["processes"]),
+            "told": program.get("told", {})}
+
+
+def seconds(program: dict[str, Any]) -> float:
+    """How long the part took that counts."""
+    return float(program.get("seconds") or program["wall_s"])
+
+
+def answer_of(program: dict[str, Any]) -> Any:
+    """What must be the same on every device. Our own workloads check themselves, and say so."""
+    if program.get("schema") == "sluice.workload/1":
+        searches = program.get("bfs", {}).get("searches", [])
+        return [program["mismatches"], program.get("pagerank", {}).get("checksum"),
+                [(one["reached"], one["depth"], one["edges"]) for one in searches]]
+    return program["answer"]
+
+
+def _answer(document: dict[str, Any]) -> str:
+    good = [row for row in document["rows"] if not row["problem"]]
+    near = [row for row in good if row["slowdown"] <= NEAR]
+    if not near:
+        least = min(good, key=lambda row: row["slowdown"], default=None)
+        what = f"the least was {least['slowdown']:.3g} times as long" if least else "no run ended"
+        return f"With no cache of these it took at most twice as long as without a device; {what}."
+    best = min(near, key=lambda row: (row["cache_mib"], row["slowdown"]))
+    return (f"With a cache of {best['cache_mib']} MiB, of a footprint of"
+            f" {document['footprint_mib']} MiB, and {best['policy']} it takes"
+            f" {best['slowdown']:.3g} times as long as without a device: the smallest of these with"
+            " at most twice.")

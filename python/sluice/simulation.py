@@ -1,0 +1,59 @@
+"""Simulations, whose results have attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sluice import _core
+from sluice.policy import Policy, PolicySpace
+from sluice.result import Result
+
+
+def simulate(device: str, overrides: Mapping[str, object] | None = None, workload: str = "chase",
+             hits: str = "all", seed: int = 1, bound: bool = False,
+             policy: Callable[[PolicySpace], Policy] | None = None, warmup: int = 0) -> Result:
+    """An access pattern on a device, in virtual time: what ``sluice sim --json`` prints.
+
+    ``overrides`` are values by key, ``hits`` is ``"all"`` or ``"misses"``, ``bound`` also counts
+    the misses of Belady's optimum, ``policy`` makes a policy written in Python, ``warmup`` accesses
+    are not counted. Raises :class:`sluice.ConfigError` and :class:`sluice.WorkloadError`.
+
+    >>> import sluice
+    >>> result = sluice.simulate("cxl-ssd", {"cache.capacity": "1MiB", "device.capacity": "64MiB"},
+    ...                          workload="chase:size=2MiB,stride=4096,passes=2")
+    >>> result.cache.misses                     # 512 pages, made and walked twice; 256 are cached
+    1536
+    """
+    return Result(_core.simulate(device, overrides, workload, hits, seed, bound, policy, warmup))
+
+
+def simulate_system(system: str, workload: str, overrides: Mapping[str, object] | None = None,
+                    scale: int = 8, warmup: int | None = None, instructions: int | None = None,
+                    timeline: str | None = None, seed: int = 1, check: bool = False) -> Result:
+    """A kernel on a simulated host with its device: what ``sluice sim --system --json`` prints.
+
+    ``scale``, ``warmup``, ``instructions``, ``timeline`` (a time such as ``"100us"``) and ``check``
+    are those of the command. Raises :class:`sluice.ConfigError` and :class:`sluice.WorkloadError`.
+
+    >>> import sluice
+    >>> result = sluice.simulate_system("skybyte-full", "srad", scale=64, warmup=0,
+    ...                                 instructions=100_000)
+    >>> result.instructions >= 100_000 and 0 < result.ipc
+    True
+    """
+    return Result(_core.simulate_system(system, workload, overrides, scale, warmup, instructions,
+                                        timeline, seed, check))
+
+
+def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
+                    warmup: int = 100_000, requests: int = 256_000, seed: int = 1) -> Result:
+    """Requesters and memories on switches: what ``sluice fabric run --json`` prints.
+
+    ``requests`` are counted after ``warmup`` of them. Raises :class:`sluice.ConfigError`.
+
+    >>> import sluice
+    >>> result = sluice.simulate_fabric("esf", {"topology.kind": "ring"}, 1_000, 5_000)
+    >>> result.bandwidth_mb_s > 0
+    True
+    """
+    return Result(_core.simulate_fabric(fabric, overrides, warmup, requests, seed))

@@ -1,0 +1,118 @@
+"""Live runs from Python, commands for them, and results with attributes."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sluice
+
+ROOT = Path(__file__).parents[2]
+SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
+DEVICE = {"device.capacity": "64MiB", "cache.capacity": "4MiB"}
+WALK = "x = bytearray(8 << 20); x[::4096] = b'1' * 2048; print(sum(x))"
+PAGES = ["README.md", "docs/traces.md", "docs/sweeps.md", "docs/python.md", "docs/extending.md"]
+
+
+@pytest.fixture(autouse=True)
+def _command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE", str(SLUICE))
+
+
+def test_a_run_returns_its_result() -> None:
+    result = sluice.run([sys.executable, "-c", WALK], overrides=DEVICE, capture=True)
+    assert result.output == f"{2048 * ord('1')}\n"
+    assert result.cache.misses == result["cache"]["misses"] >= 2048
+    assert result.config["cache.capacity"] == "4MiB" and result.kind == "run"
+
+
+def test_failures_are_of_their_kinds() -> None:
+    with pytest.raises(sluice.RunError, match="ended with status 3") as failed:
+        sluice.run([sys.executable, "-c", "raise SystemExit(3)"], overrides=DEVICE)
+    assert failed.value.status == 3 and failed.value.result.cache.misses > 0
+    with pytest.raises(sluice.InputError, match="cache.polcy"):
+        sluice.run(["true"], overrides={"cache.polcy": "lru"}, capture=True)
+    with pytest.raises(sluice.ControlError):
+        sluice.attach(os.getpid())
+
+
+def test_a_running_program_is_commanded() -> None:
+    program = "import sys; x = bytearray(8 << 20); print('ready', flush=True); sys.stdin.read()"
+    sets = [word for key, value in DEVICE.items() for word in ("--set", f"{key}={value}")]
+    with subprocess.Popen([SLUICE, "run", *sets, "--", sys.executable, "-c", program],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        control = sluice.attach(child.pid)
+        before = control.resident()
+        assert before.dtype == np.bool_ and before.size == (64 << 20) // 4096
+        assert 0 < before.sum() <= (4 << 20) // 4096
+        control.pin("0..64KiB")
+        assert control.resident()[:16].all()
+        control.unpin("all")
+        control.evict("0..64KiB")
+        assert not control.resident()[:16].any()
+        control.policy("lru")
+        control.set({"nand.read": "20us"})
+        with pytest.raises(sluice.ControlError, match="polcy"):
+            control.set({"cache.polcy": "lru"})
+        assert control.stats().counters.misses > 0
+        child.stdin.close()
+        assert child.wait(60) == 0
+
+
+def test_a_result_is_shown_drawn_and_a_row() -> None:
+    result = sluice.simulate("cxl-ssd", DEVICE, "zipf:size=16MiB,ops=20000")
+    shown = result._repr_html_()
+    assert f">{result.cache.misses}<" in shown and "cache.hit_ratio" in shown
+    bars = result.plot().axes[0].patches
+    assert [bar.get_width() for bar in bars] == [
+        value for value in result["latency_parts_ns"].values() if value]
+    assert result.to_polars()["cache.misses"].to_list() == [result.cache.misses]
+    assert result.to_pandas()["config.cache.capacity"][0] == "4MiB"
+    with pytest.raises(AttributeError, match="no 'cahce' in this result; there are accesses"):
+        _ = result.cahce
+    with pytest.raises(ValueError, match="nothing to draw"):
+        sluice.Result({"time_s": 1.0}).plot()
+
+
+@pytest.mark.parametrize("name", sorted(
+    one.name for one in pkgutil.walk_packages(sluice.__path__, "sluice.")
+    if not one.name.endswith("__main__") and ".recipes." not in one.name
+    and ">>>" in Path(importlib.util.find_spec(one.name).origin).read_text(errors="replace")
+    and not one.name.endswith("_core")))
+def test_examples_in_docstrings_run(name: str) -> None:
+    told = doctest.testmod(importlib.import_module(name))
+    assert told.attempted > 0 and told.failed == 0
+
+
+def blocks() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        found += [(page, code) for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
+    return found
+
+
+def test_blocks_of_python_in_pages_run(tmp_path: Path) -> None:
+    """One after another, page by page, in a folder with the files that they name."""
+    assert len(blocks()) >= 4
+    run = [SLUICE, "trace", "convert", "--from", "lackey", "-", "prog.trace"]
+    subprocess.run(run, input=" L 1000,8\n S 2000,8\n", text=True, cwd=tmp_path, check=True,
+                   capture_output=True)
+    subprocess.run([sys.executable, "-m", "sluice.sweep", "--over", "cache.policy=lru,fifo",
+                    "--measure", "cache.hit_ratio", "--", "sim", "--workload",
+                    "zipf:size=16MiB,ops=2000"], cwd=tmp_path, check=True, capture_output=True)
+    for page in PAGES:
+        code = "\n".join(code for of, code in blocks() if of == page)
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 0, f"{page}: {done.stderr}"

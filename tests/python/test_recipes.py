@@ -1,0 +1,80 @@
+"""Do the recipes run at a small size, and is a wrong answer noticed? `make recipes` runs all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sluice.recipes import FOLDER, main, needs
+from sluice.recipes.recipe import find, load
+
+ROOT = Path(__file__).parents[2]
+SLUICE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "sluice"
+LIARS = {
+    "right": 'print(json.dumps({"seconds": 1.0, "answer": 7}))',
+    # It answers otherwise where its memory is on a device.
+    "wrong": 'print(json.dumps({"seconds": 1.0, "answer": os.environ.get("LD_PRELOAD")}))',
+    "fails": 'sys.exit("its sums differ" if os.environ.get("LD_PRELOAD") else print(json.dumps('
+             '{"seconds": 1.0, "answer": 7})))',
+}
+
+
+def own(folder: Path, program: str) -> list[str]:
+    home = folder / "recipes" / "mine"
+    home.mkdir(parents=True)
+    (home / "program.py").write_text(f"import json, os, sys\n{program}\n")
+    (home / "recipe.toml").write_text(
+        'title = "Mine"\nquestion = "How large?"\nprogram = ["{python}", "{folder}/program.py"]\n'
+        "size = { default = 1, small = 1 }\nfootprint_mib = { default = 8, small = 8 }\n")
+    return ["run", "--recipes", str(home.parent), "--sluice", str(SLUICE), "--small", "--out",
+            str(folder / "out"), "mine"]
+
+
+@pytest.mark.parametrize("name", [one for one in find(FOLDER) if not load(FOLDER, one).python])
+def test_a_recipe_answers_its_question(name: str, tmp_path: Path) -> None:
+    assert main(["run", "--small", "--sluice", str(SLUICE), "--out", str(tmp_path), name]) == 0
+    told = json.loads((tmp_path / name / "result.json").read_text())
+    assert [row["problem"] for row in told["rows"]] == ["", ""]
+    small, large = (row["misses"] for row in told["rows"])
+    assert small > large > 0, "a smaller cache misses more"
+    page = (tmp_path / name / "index.html").read_text()
+    assert page.count("<svg") == 1 and told["question"] in page and told["answer"] in page
+
+
+def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(own(tmp_path / "a", LIARS["right"])) == 0
+    capsys.readouterr()
+    assert main(own(tmp_path / "b", LIARS["wrong"])) == 1
+    assert "its answer is another one than without a device" in capsys.readouterr().err
+    assert main(own(tmp_path / "c", LIARS["fails"])) == 1
+    assert "fifo: its sums differ" in capsys.readouterr().err
+
+
+def test_recipes_are_listed_with_what_they_need(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in told] == find(FOLDER)
+    assert any(line.endswith("needs faiss-cpu of PyPI") for line in told)
+
+
+def test_what_is_missing_is_told_first(
+        capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "_is_there", lambda _: False)
+    monkeypatch.setattr(needs, "_run", lambda _, command: print(" ".join(command)))
+    needs.install(load(FOLDER, "duckdb"))
+    told = capsys.readouterr()
+    assert "duckdb: installing duckdb from PyPI into" in told.err and told.out.endswith("duckdb\n")
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["run"], "no recipe was named; there are dlrm, duckdb,"),
+    (["run", "memcachd"], "no recipe 'memcachd'; there are"),
+    (["list", "--recipes", "/nowhere"], "no recipes in /nowhere"),
+])
+def test_bad_input_is_told(
+        capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
