@@ -123,7 +123,8 @@ if os.environ.get("ALONE"):
     os.rmdir(os.environ["ALONE"])
 speed = float(sets.get("speed", sets.get("device.speed", 1))) * float(sets.get("depth", 1))
 print("working", file=sys.stderr)
-print(json.dumps({{"time_s": float(value["--load"][0]) * float(value["--work"]) / speed}}))
+time_s = float(value["--load"][0]) * float(value["--work"]) / speed
+print(json.dumps({{"time_s": time_s, "wet": False}}))
 """
 
 

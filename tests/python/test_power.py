@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,7 @@ from sluice.reproduce.claims import (
 from sluice.reproduce.formula import Formula
 from sluice.reproduce.grid import Grid
 from sluice.reproduce.judge import judge
-from sluice.reproduce.power import with_power
+from sluice.reproduce.power import _no_effect, with_power
 from sluice.reproduce.tolerance import Tolerance
 
 LABELS = ("a", "b", "c", "d")
@@ -94,6 +95,32 @@ def test_a_permutation_that_only_names_places_anew_is_no_test() -> None:
     order = ((",", "b"), (",", "a"))
     # b is above a in every line, whatever the lines are called: only changing a and b is one.
     assert power("order", "m", {"m": grid}, order=order).permuted == (0, 1)
+
+
+def test_labels_that_measure_the_same_are_not_told_apart() -> None:
+    # c is within a hundredth of a: exchanging these two is no test, and of the five other orders
+    # none has the larger value at b.
+    grid = Grid({"x": ("a", "b", "c")}, {("a",): 100.0, ("b",): 200.0, ("c",): 100.5})
+    order = ((",", "b"), (",", "a", "c"))
+    assert power("order", "m", {"m": grid}, order=order).permuted == (0, 4)
+    apart = Grid(grid.axes, {**grid.cells, ("c",): 110.0})
+    assert power("order", "m", {"m": apart}, order=order).permuted == (1, 5)
+
+
+@pytest.mark.parametrize(("tolerance", "word"), [("2 %", STRONG), ("40 %", MEDIUM)])
+def test_two_labels_leave_it_to_noise(tolerance: str, word: str) -> None:
+    # One exchange can fail and is half of all orders: whether the values could have been others is
+    # left to noise, which a tight tolerance notices and a wide one does not.
+    two = Grid({"x": ("a", "b")}, {("a",): 1.0, ("b",): 3.0})
+    found = power("ratio", "at(m, x='b') / at(m, x='a')", {"m": two}, published=Formula("3"),
+                  tolerance=Tolerance.read(tolerance))
+    assert (found.word, found.permuted, found.no_effect) == (word, (0, 1), False)
+
+
+def test_what_is_true_or_missing_has_no_mean() -> None:
+    grid = Grid({"x": ("a", "b")}, {("a",): False, ("b",): math.nan})
+    alike = _no_effect(grid)
+    assert alike.cells[("a",)] is False and math.isnan(alike.cells[("b",)])
 
 
 def test_long_axes_are_drawn_from_with_a_seed() -> None:

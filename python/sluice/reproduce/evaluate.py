@@ -93,8 +93,9 @@ def _measured(experiment: Experiment, runs: tuple[Run, ...], results: Results) -
             at = dict(zip(names, run.cell, strict=True))
             if run.arguments in results and metric.is_of(at):
                 value = _pointed(results[run.arguments], metric, run.words, name, run)
-                known_as = isinstance(value, int | float)
-                cells[run.cell] = value * metric.factor if known_as else value
+                # What is true or false is no number.
+                number = isinstance(value, int | float) and not isinstance(value, bool)
+                cells[run.cell] = value * metric.factor if number else value
         # Labels that do not have the metric are none of its grid, so that they are no gaps.
         axes = {axis: tuple(one for one in labels if one in metric.only.get(axis, labels))
                 for axis, labels in used.items()}

@@ -41,6 +41,9 @@ _DRAWN = 50
 _NOISES = 24
 _NOISE = 0.3
 _FEW, _MOST = 0.1, 0.5
+_SAME = 0.01
+"""Two values that differ by less are the same measurement: labels that have them are not told
+apart by exchanging them."""
 
 
 def with_power(judged: Sequence[Judged], measured: Grids, told: Grids,
@@ -60,7 +63,7 @@ def with_power(judged: Sequence[Judged], measured: Grids, told: Grids,
 def _power(one: Judged, permuted: Sequence[Grids], noisy: Sequence[Grids],
            alike: Grids | None) -> Power:
     tried = [found for found in (_again(one.claim, world) for world in permuted)
-             if found is None or _shown(found) != _shown(one)]
+             if found is None or not _alike(found, one)]
     labels = sum(map(_holds, tried)), len(tried)
     noise = sum(_holds(_again(one.claim, world)) for world in noisy), len(noisy)
     no_effect = None if alike is None else _holds(_again(one.claim, alike))
@@ -81,22 +84,42 @@ def _holds(judged: Judged | None) -> bool:
     return judged is not None and judged.outcome in (MATCH, CONTRADICTS)
 
 
-def _shown(judged: Judged) -> object:
-    """What is compared, wherever. A permutation that changes none of it, or only the names of the
-    places at which the same is compared, is no test of the claim."""
-    return sorted(repr((one.published, one.ours, one.excess)) for one in judged.findings), \
-        [value for _, value, _ in judged.reasons], judged.outcome
+def _alike(found: Judged, one: Judged) -> bool:
+    """Whether the same is compared, wherever. A permutation that changes nothing of it by more than
+    :data:`_SAME`, or only the names of the places at which it is compared, is no test of the claim:
+    labels that measure the same are exchanged."""
+    ours, theirs = _shown(found), _shown(one)
+    return len(ours) == len(theirs) and all(map(_same, ours, theirs)) \
+        and found.outcome == one.outcome
+
+
+def _shown(judged: Judged) -> list[Any]:
+    findings = [(one.published, one.ours, one.excess) for one in judged.findings]
+    # Numbers are brought into an order as numbers: as text 9.9 would stand behind 10.
+    findings.sort(key=lambda values: [(isinstance(value, str), value) if isinstance(
+        value, str | int | float) else (True, repr(value)) for value in values])
+    return [value for values in findings for value in values] \
+        + [value for _, value, _ in judged.reasons]
+
+
+def _same(one: Any, other: Any) -> bool:
+    numbers = all(isinstance(value, int | float) for value in (one, other))
+    if not numbers or isnan(one) or isnan(other) or one == other:
+        return repr(one) == repr(other)
+    return bool(abs(one - other) <= _SAME * max(abs(one), abs(other)))
 
 
 def _word(one: Judged, labels: tuple[int, int], noise: tuple[int, int],
           no_effect: bool | None) -> str:
     noisy = noise[0] / noise[1]
-    # The order as measured is one of the permutations: of two labels no claim can be strong. Where
-    # no other changes anything, as with one value or a mean, noise decides alone.
+    # The order as measured is one of the permutations. Where no other changes anything, as with one
+    # value or a mean, noise decides alone.
     share = (labels[0] + _holds(one)) / (labels[1] + 1) if labels[1] else noisy
     if share == noisy == 1 and no_effect is not False:
         return NOTHING
-    if share < _FEW and no_effect is not True:
+    # So few that even if none holds the share is not small, as of two labels: noise as well.
+    fails_in_all = labels[0] == 0 and 1 / (labels[1] + 1) >= _FEW and noisy < _FEW
+    if (share < _FEW or fails_in_all) and no_effect is not True:
         return STRONG
     return WEAK if share > _MOST and (noisy > _MOST or no_effect) else MEDIUM
 
@@ -150,7 +173,12 @@ def _no_effect(grid: Grid) -> Grid:
     """Its mean everywhere; distributions are put together."""
     values = list(grid.cells.values())
     mean = _mean(values)
-    return grid.map(lambda value: value if isinstance(value, bool) else mean)
+    # What is true or false has no mean, and who has no value gets none.
+    return grid.map(lambda value: value if isinstance(value, bool) or _is_missing(value) else mean)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or isinstance(value, float) and isnan(value)
 
 
 def _mean(values: list[Any]) -> Any:
