@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +14,8 @@ import pytest
 
 import sluice
 
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
+SLUICE = TARGET / "release" / "sluice"
 SMALL = {"device.capacity": "16MiB", "cache.capacity": "1MiB"}
 SPEC = "uniform:size=4MiB,ops=20000,seed=5,write=1"
 
@@ -53,6 +57,31 @@ def test_lru_in_python_is_lru(ways: object, hits: str) -> None:
     assert own["cache"]["evictions"] > 1000
     if (ways, hits) == ("full", "all"):
         assert own["hash"] != fifo["hash"]
+
+
+def test_a_trace_runs_on_the_whole_device(tmp_path: Path) -> None:
+    """With its stores: a policy in Python was asked for loads of pages only."""
+    lines = [f"{at},{'W' if at % 3 else 'R'},{at * at % 997 * 4096},4096" for at in range(20_000)]
+    source, trace = tmp_path / "own.csv", tmp_path / "own.trace"
+    source.write_text("\n".join([*lines, ""]))
+    subprocess.run([SLUICE, "trace", "convert", source, trace, "--columns",
+                    "time,op,address,size"], check=True, capture_output=True)
+    lru = SMALL | {"cache.policy": "lru"}
+    own = sluice.simulate("cylon", SMALL, f"trace:{trace}", policy=Lru)
+    built_in = sluice.simulate("cylon", lru, f"trace:{trace}")
+    assert without_name(own) == without_name(built_in)
+    assert own["cache"]["dirty_evictions"] > 1000
+    assert own["flash"]["programs"] >= own["cache"]["dirty_evictions"]
+    words = ["--set", "device.capacity=16MiB", "--set", "cache.capacity=1MiB"]
+    words += ["--set", "cache.policy=lru"]
+    told = subprocess.run([SLUICE, "sim", "--device", "cylon", "--trace", trace, *words, "--json"],
+                          check=True, capture_output=True, text=True)
+    assert json.loads(told.stdout) == built_in
+    with pytest.raises(sluice.TraceError, match="none.trace"):
+        sluice.simulate("cylon", SMALL, f"trace:{tmp_path / 'none.trace'}")
+    with pytest.raises(sluice.WorkloadError, match="device.capacity"):
+        sluice.simulate("cylon", {"device.capacity": "1MiB", "cache.capacity": "64KiB"},
+                        f"trace:{trace}")
 
 
 def test_a_trace_is_replayed_by_it() -> None:

@@ -6,6 +6,7 @@ mod policy;
 mod python;
 mod system;
 mod trace;
+mod workload;
 
 use policy::{PyPolicy, Raised};
 use pyo3::buffer::PyBuffer;
@@ -19,6 +20,7 @@ use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCH
 use sluice_net::{FABRIC_PARAMS, Length};
 use sluice_results::{PolicyMisses, Replay, SimResult, to_json};
 use std::time::Instant;
+use workload::Workload;
 
 /// The native half of the Python package `sluice`.
 #[pymodule]
@@ -201,9 +203,11 @@ mod _core {
 
     /// A workload on a simulated device: the object that `sluice sim` prints, as a dict.
     ///
-    /// `hits` is what the device sees: "all" accesses, or only "misses" as when programs run
-    /// live. With `bound` it also tells the misses of Belady's optimum. The first `warmup` accesses
-    /// are not counted. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
+    /// `workload` is a pattern, or `trace:` and the path of a Sluice trace, whose CPUs each are a
+    /// requester. `hits` is what the device sees: "all" accesses, or only "misses" as when
+    /// programs run live. With `bound` it also tells the misses of Belady's optimum. The first
+    /// `warmup` accesses are not counted. Raises `sluice.ConfigError`, `sluice.WorkloadError` and
+    /// `sluice.TraceError`.
     ///
     /// `policy` is a class such as `sluice.Policy`, which decides in the place of `cache.policy`.
     /// What it raises is raised here; an answer that breaks its contract is `sluice.PolicyError`.
@@ -226,11 +230,7 @@ mod _core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
-        let spec = sluice_kernels::parse_stream(workload, seed)
-            .map_err(|error| errors::workload(py, &error))?;
-        if spec.footprint_bytes() > config.capacity().0 {
-            return Err(errors::too_large(py, &config, spec.footprint_bytes()));
-        }
+        let asked = Workload::new(py, workload, &config, seed)?;
         let plan = sluice_simulation::Plan {
             device,
             config: &config,
@@ -241,7 +241,7 @@ mod _core {
             warmup,
         };
         let made = Made::new(py, &config, seed, policy)?;
-        let text = simulate_detached(py, &plan, &spec, made, policy.is_some())?;
+        let text = simulate_detached(py, &plan, &asked, made, policy.is_some())?;
         loads(py, &text)
     }
 
@@ -384,15 +384,16 @@ fn settle(py: Python<'_>, raised: &Raised, is_class: bool, refused: u64) -> PyRe
 fn simulate_detached(
     py: Python<'_>,
     plan: &sluice_simulation::Plan<'_>,
-    spec: &sluice_streams::Spec,
+    workload: &Workload,
     made: Made,
     is_class: bool,
 ) -> PyResult<String> {
     let Made { device, raised } = made;
-    let stopped = raised.clone();
+    let (stopped, streams) = (raised.clone(), workload.streams(py)?);
     let result = detached(py, move |stop| {
-        plan.run_on(device, spec.streams(), || stopped.is_some() || stop())
+        plan.run_on(device, streams, || stopped.is_some() || stop())
     })?;
+    workload.check(py)?;
     let result = result.map_err(|error| errors::made(py, &error))?;
     let refused = |result: &SimResult| result.cache.counts.policy_refused;
     settle(py, &raised, is_class, result.as_ref().map_or(0, refused))?;

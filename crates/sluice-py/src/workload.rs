@@ -1,0 +1,62 @@
+//! What a simulated device is asked: a pattern, or a trace by its path.
+
+use crate::errors;
+use pyo3::prelude::*;
+use sluice_model::DeviceConfig;
+use sluice_replay::{Placement, Replay};
+use sluice_streams::{Spec, Stream};
+
+/// How a trace is told from a pattern.
+const TRACE: &str = "trace:";
+
+/// A workload that fits on its device.
+pub enum Workload {
+    Pattern(Spec),
+    Trace(String, Box<Replay>),
+}
+
+impl Workload {
+    /// Of its text, checked.
+    pub fn new(py: Python<'_>, text: &str, config: &DeviceConfig, seed: u64) -> PyResult<Workload> {
+        let workload = match text.strip_prefix(TRACE) {
+            Some(path) => {
+                let replay = Replay::open(path.as_ref(), Placement::Touch)
+                    .map_err(|error| errors::trace(py, path, &error))?;
+                Workload::Trace(path.to_owned(), Box::new(replay))
+            }
+            None => Workload::Pattern(
+                sluice_kernels::parse_stream(text, seed)
+                    .map_err(|error| errors::workload(py, &error))?,
+            ),
+        };
+        let footprint_bytes = match &workload {
+            Workload::Pattern(spec) => spec.footprint_bytes(),
+            Workload::Trace(_, replay) => replay.footprint().0,
+        };
+        match footprint_bytes > config.capacity().0 {
+            true => Err(errors::too_large(py, config, footprint_bytes)),
+            false => Ok(workload),
+        }
+    }
+
+    /// The accesses of each requester.
+    pub fn streams(&self, py: Python<'_>) -> PyResult<Vec<Stream>> {
+        match self {
+            Workload::Pattern(spec) => Ok(spec.streams()),
+            Workload::Trace(path, replay) => {
+                let streams = replay.streams();
+                streams.map_err(|error| errors::trace(py, path, &error))
+            }
+        }
+    }
+
+    /// A trace that could not be read to its end has no result.
+    pub fn check(&self, py: Python<'_>) -> PyResult<()> {
+        match self {
+            Workload::Pattern(_) => Ok(()),
+            Workload::Trace(path, replay) => replay
+                .failure()
+                .map_or(Ok(()), |error| Err(errors::trace(py, path, &error))),
+        }
+    }
+}
