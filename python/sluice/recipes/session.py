@@ -48,16 +48,16 @@ def run(one: Recipe, sluice: Path, size: str, out: Path) -> Found:
     whole = size == "default"
     for share in SHARES if whole else SHARES[1::2]:
         for policy in POLICIES if whole else POLICIES[:1]:
-            cache = max(footprint * share // 100, 1)
+            cache = footprint * 256 * share // 100 * 4
             live = [str(sluice), "run", "--json", "--set",
                     f"device.capacity={footprint * DEVICE_PER_FOOTPRINT}MiB", "--set",
-                    f"cache.capacity={cache}MiB", "--set", f"cache.policy={policy}", "--", *command]
+                    f"cache.capacity={cache}KiB", "--set", f"cache.policy={policy}", "--", *command]
             told = _told(live)
-            row: dict[str, Any] = {"cache_mib": cache, "policy": policy, "command": live}
+            row: dict[str, Any] = {"cache_mib": cache / 1024, "policy": policy, "command": live}
             row |= _row(told, plain)
             rows.append(row)
             if row["problem"]:
-                problems.append(f"cache of {cache} MiB, {policy}: {row['problem']}")
+                problems.append(f"cache of {cache} KiB, {policy}: {row['problem']}")
     document = {"schema": SCHEMA, "recipe": one.name, "title": one.title,
                 "question": one.question, "size": one.size[size], "footprint_mib": footprint,
                 "plain_s": seconds(plain[0]), "rows": rows}
@@ -130,7 +130,7 @@ def _answer(document: dict[str, Any]) -> str:
         what = f"the least was {least['slowdown']:.3g} times as long" if least else "no run ended"
         return f"With no cache of these it took at most twice as long as without a device; {what}."
     best = min(near, key=lambda row: (row["cache_mib"], row["slowdown"]))
-    return (f"With a cache of {best['cache_mib']} MiB, of a footprint of"
+    return (f"With a cache of {best['cache_mib']:.3g} MiB, of a footprint of"
             f" {document['footprint_mib']} MiB, and {best['policy']} it takes"
             f" {best['slowdown']:.3g} times as long as without a device: the smallest of these with"
             " at most twice.")
