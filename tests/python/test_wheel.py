@@ -86,6 +86,8 @@ def test_a_live_run_needs_no_checkout(bin_folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_report_and_an_experiment_need_no_checkout(bin_folder: Path, tmp_path: Path) -> None:
+    told = _done([bin_folder / "sluice", "recipe", "list"], cwd=tmp_path, env=_env())
+    assert "kv-cache" in told
     told = _done([bin_folder / "sluice", "reproduce", "--list", "cylon"], cwd=tmp_path, env=_env())
     assert "cylon/table3" in told
     _done([bin_folder / "sluice", "reproduce", "--quick", "--out", tmp_path / "out",
