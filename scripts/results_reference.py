@@ -57,6 +57,8 @@ that QEMU executed.
 `config` has the [keys of the fabric](fabrics.md).
 """),
     ("size", "Sizes of caches", ""),
+    ("curve", "Bandwidth against latency", ""),
+    ("files", "Data reached as a file", ""),
     ("trace-info", "Traces", ""),
     ("trace-record", "Recordings", ""),
     ("trace-convert", "Conversions", ""),

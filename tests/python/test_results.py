@@ -81,7 +81,7 @@ def test_the_classes_are_those_of_the_schemas() -> None:
 
 def test_schemas_are_json_schemas_of_objects() -> None:
     found = sorted((ROOT / "docs" / "reference" / "schema").glob("*.json"))
-    assert len(found) == 12
+    assert len(found) == 14
     for path in found:
         schema = json.loads(path.read_text(encoding="utf-8"))
         assert schema["type"] == "object" and not schema["additionalProperties"], path.name

@@ -2,15 +2,24 @@
 //!
 //! [`run`] drives a device with one access stream for each requester. What the device sees of the
 //! accesses is a choice: all of them, or only the misses, as it is when real programs run and
-//! a mapped page is reached without a trap.
+//! a mapped page is reached without a trap. [`traffic()`] has threads that keep several accesses
+//! under way, for bandwidth, and [`files()`] threads that reach the same data as a file.
 #![forbid(unsafe_code)]
 
 mod closed_loop;
+mod files;
 mod mmu;
 mod optimum;
+mod page_cache;
 mod pages;
 pub mod recording;
+mod threads;
+mod traffic;
+mod work;
 
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
+pub use files::{Door, FileTraffic, HostCosts, files};
 pub use optimum::optimum;
 pub use pages::replay;
+pub use traffic::{TrafficResult, traffic};
+pub use work::{Start, Store, Traffic, Walk};

@@ -1,6 +1,8 @@
 //! Belady's optimum: the fewest misses that a cache can have. It needs the future, so it is
 //! computed from the accesses of a run that is over.
 
+use sluice_model::SetIndex;
+use sluice_units::Lpn;
 use std::collections::BinaryHeap;
 
 /// The next use of a page that is not used again.
@@ -10,13 +12,13 @@ const NEVER: u32 = u32::MAX;
 const SPARE: usize = 1024;
 
 /// Misses of a cache of `sets` times `ways` pages that evicts the page whose next use is farthest
-/// away (Belady 1966). LPN modulo `sets` chooses the set, as in the device.
+/// away (Belady 1966). `index` chooses the set of a page, as in the device.
 ///
 /// No policy has fewer as long as pages come in only when they are asked for: a prefetch may.
 ///
 /// # Panics
 /// If there are 2^32 accesses or more, or `sets` or `ways` is 0.
-pub fn optimum(pages: &[u32], sets: u32, ways: u32) -> u64 {
+pub fn optimum(pages: &[u32], sets: u32, ways: u32, index: SetIndex) -> u64 {
     assert!(pages.len() < NEVER as usize && sets > 0 && ways > 0);
     let uses = next_uses(pages);
     let beyond = pages.iter().max().map_or(0, |page| *page as usize + 1);
@@ -27,7 +29,7 @@ pub fn optimum(pages: &[u32], sets: u32, ways: u32) -> u64 {
     let mut farthest = vec![BinaryHeap::new(); sets as usize];
     let mut misses = 0;
     for (page, next) in pages.iter().zip(uses) {
-        let set = (page % sets) as usize;
+        let set = index.set_of(Lpn(*page), sets) as usize;
         if cached[*page as usize] == 0 {
             misses += 1;
             held[set] += 1;

@@ -46,5 +46,5 @@ pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
 pub use stats::{MigrationStats, Stats, WriteLogStats};
 pub use victim::GC_VICTIMS;
 
-pub use cache::EVICTIONS;
+pub use cache::{EVICTIONS, SetIndex};
 pub use sluice_params::{ConfigError, Kind, Param, RawConfig};

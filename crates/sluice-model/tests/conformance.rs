@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluice_model::cache::{EVICTIONS, Set, Slot, Space};
-use sluice_model::{Device, DeviceConfig, Op, Request, ServedBy};
+use sluice_model::{Device, DeviceConfig, Op, Request, ServedBy, SetIndex};
 use sluice_testkit::naive;
 use sluice_testkit::rig::Recorder;
 use sluice_units::{Bytes, IndexType, Lpn, PAGE_BYTES, Ps, Rng};
@@ -205,6 +205,7 @@ fn space(sets: u32, ways: u32) -> Space {
         sets,
         ways,
         pages: 1_000,
+        index: SetIndex::Modulo,
         given: DeviceConfig::builder(),
         rng,
     }

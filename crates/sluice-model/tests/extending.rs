@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use sluice_model::cache::{Brought, Eviction, Set, Slot, Space};
-use sluice_model::{Device, DeviceConfig};
+use sluice_model::{Device, DeviceConfig, SetIndex};
 use sluice_testkit::rig::{Recorder, access};
 use sluice_testkit::traces;
 use sluice_units::{Bytes, IndexType, Lpn, PAGE_BYTES, Ps, Rng};
@@ -35,6 +35,7 @@ fn space(sets: u32, ways: u32) -> Space {
         sets,
         ways,
         pages: 1_000,
+        index: SetIndex::Modulo,
         given: DeviceConfig::builder(),
         rng: Rng::stream(1, "test"),
     }

@@ -2,8 +2,8 @@
 //! its contract: what it holds, and what it gives up, is what the engine asked of it.
 
 use proptest::prelude::*;
-use sluice_model::DeviceConfig;
 use sluice_model::cache::{AnyEviction, EVICTIONS, Set, Slot, Space};
+use sluice_model::{DeviceConfig, SetIndex};
 use sluice_units::{IndexType, Lpn, Rng};
 use std::collections::BTreeMap;
 
@@ -32,6 +32,7 @@ impl Engine {
             sets: 1,
             ways,
             pages: PAGES,
+            index: SetIndex::Modulo,
             given: raw,
             rng: Rng::stream(1, "test"),
         };

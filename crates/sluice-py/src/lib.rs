@@ -16,7 +16,9 @@ use python::{detached, texts};
 use serde::Serialize;
 use sluice_config::HOST_PARAMS;
 use sluice_driver::Visibility;
-use sluice_model::{Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig};
+use sluice_model::{
+    Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig, SetIndex,
+};
 use sluice_net::{FABRIC_PARAMS, Length};
 use sluice_results::{PolicyMisses, Replay, SimResult, to_json};
 use std::time::Instant;
@@ -304,7 +306,11 @@ mod _core {
                 "whole sets of 1 way or more",
             ));
         }
-        Ok(py.detach(|| sluice_driver::optimum(&pages, cache_pages / ways, ways)))
+        Ok(
+            py.detach(|| {
+                sluice_driver::optimum(&pages, cache_pages / ways, ways, SetIndex::Modulo)
+            }),
+        )
     }
 
     /// Misses of a device's eviction policy on a trace of pages, without the rest of the device.

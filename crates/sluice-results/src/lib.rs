@@ -8,7 +8,9 @@
 
 mod cache;
 mod counts;
+mod curve;
 mod fabric;
+mod files;
 mod flash;
 mod folder;
 mod guest;
@@ -29,10 +31,12 @@ mod top;
 mod trace;
 
 pub use cache::{Cache, CacheCounts, Sampled};
+pub use curve::{CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic};
 pub use fabric::{
     Bottleneck, Coherence, FabricFigures, FabricKind, FabricParts, FabricResult, HopGroup, Hops,
     LinkUse, Nodes, Recorded, RequesterUse, VcsUse, VppbUse, Windows,
 };
+pub use files::{FilesResult, FilesSchema, FilesTraffic};
 pub use flash::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
 pub use folder::{Folder, write_config, write_system};
 pub use guest::{Guest, Machine, SimulatedMachine};

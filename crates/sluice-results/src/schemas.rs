@@ -1,8 +1,8 @@
 //! The published schemas of the results.
 
 use crate::{
-    FabricResult, LiveRun, PolicyMisses, Replay, SimResult, SizeResult, SystemResult, Top,
-    TraceConvert, TraceInfo, TraceRecord,
+    CurveResult, FabricResult, FilesResult, LiveRun, PolicyMisses, Replay, SimResult, SizeResult,
+    SystemResult, Top, TraceConvert, TraceInfo, TraceRecord,
 };
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -19,13 +19,15 @@ pub struct ResultKind {
 }
 
 /// Every kind of result.
-pub fn schemas() -> [ResultKind; 12] {
+pub fn schemas() -> [ResultKind; 14] {
     [
         kind::<LiveRun>("run"),
         kind::<SimResult>("sim"),
         kind::<SystemResult>("system"),
         kind::<FabricResult>("fabric"),
         kind::<SizeResult>("size"),
+        kind::<CurveResult>("curve"),
+        kind::<FilesResult>("files"),
         kind::<TraceInfo>("trace-info"),
         kind::<TraceRecord>("trace-record"),
         kind::<TraceConvert>("trace-convert"),

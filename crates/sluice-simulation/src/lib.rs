@@ -1,8 +1,10 @@
 //! Simulations, from checked settings to their results.
 
+mod curve;
 mod device;
 mod error;
 mod fabric;
+mod files;
 mod recorded;
 mod replay;
 mod simulation;
@@ -10,8 +12,10 @@ mod size;
 mod system;
 mod units;
 
+pub use curve::CurvePlan;
 pub use error::{FabricRunError, SystemError};
 pub use fabric::{FabricPlan, fabric_figures};
+pub use files::FilesPlan;
 pub use recorded::Recorded;
 pub use replay::TracePlan;
 pub use simulation::{Plan, STOP_EVERY, visible};

@@ -121,8 +121,10 @@ impl Plan<'_> {
         let hits = run.hits() - run.mapped_hits;
         let cache = &self.config.cache;
         let is_whole = run.pages.len() as u64 == run.accesses;
-        let optimum = (self.bound && is_whole)
-            .then(|| sluice_driver::optimum(&run.pages, cache.pages / cache.ways, cache.ways));
+        let optimum = (self.bound && is_whole).then(|| {
+            let sets = cache.pages / cache.ways;
+            sluice_driver::optimum(&run.pages, sets, cache.ways, cache.index)
+        });
         Cache {
             optimum_misses: optimum,
             ..Cache::new(hits, hits_are, run.misses, CacheCounts::from(stats))

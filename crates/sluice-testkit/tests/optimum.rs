@@ -1,14 +1,15 @@
 //! Is the bound the bound it says? Against a plain implementation, set by set.
 
 use sluice_driver::optimum;
+use sluice_model::SetIndex;
 use sluice_testkit::{belady, traces};
 
 /// The example of Belady's paper as textbooks give it: 3 frames, 9 faults in 20 references.
 #[test]
 fn the_textbook_reference_string_has_nine_faults() {
     let pages = [7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1];
-    assert_eq!(optimum(&pages, 1, 3), 9);
-    assert_eq!(optimum(&[], 1, 3), 0);
+    assert_eq!(optimum(&pages, 1, 3, SetIndex::Modulo), 9);
+    assert_eq!(optimum(&[], 1, 3, SetIndex::Modulo), 0);
 }
 
 #[test]
@@ -23,7 +24,7 @@ fn misses_are_those_of_the_plain_one() {
             };
             let expected: u64 = (0..sets).map(of_set).sum();
             assert_eq!(
-                optimum(&pages, sets, ways),
+                optimum(&pages, sets, ways, SetIndex::Modulo),
                 expected,
                 "{} {sets}",
                 trace.name

@@ -6,6 +6,7 @@ mod kv;
 mod ops;
 mod pattern;
 mod redis;
+mod traffic;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,8 @@ pub enum WorkloadCommand {
     Redis(redis::Args),
     /// Write a pattern over memory from many threads and check it again
     Pattern(pattern::Args),
+    /// Load and store from many threads, and time dependent loads beside them
+    Traffic(traffic::Args),
 }
 
 /// Runs a subcommand. A message goes to standard error when it fails.
@@ -40,6 +43,7 @@ pub fn run(command: &WorkloadCommand) -> ExitCode {
         WorkloadCommand::Kv(args) => ("kv", kv::run(args)),
         WorkloadCommand::Redis(args) => ("redis", redis::run(args)),
         WorkloadCommand::Pattern(args) => ("pattern", pattern::run(args)),
+        WorkloadCommand::Traffic(args) => ("traffic", traffic::run(args)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

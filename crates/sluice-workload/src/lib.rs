@@ -21,6 +21,7 @@
 //!   `records_at_end`; redis: `bgsave` (`at_request`, `requests_meanwhile`, `seconds`,
 //!   `status`, or `null`);
 //! - pattern: `words_checked`, `words_written`;
+//! - traffic: `bytes_per_s` (64 bytes for each access); latencies are those of the dependent loads;
 //! - graph: `vertices`, `edges`, `memory_bytes` (all arrays), `validated` (whether the answers were
 //!   checked against the edges drawn again), `bfs` (`searches[]` with `source`, `reached`, `depth`,
 //!   `edges`, `wall_s`, `teps`; `teps_min`, `teps_median`, `teps_max`, `teps_harmonic_mean`) and
@@ -41,6 +42,7 @@ mod report;
 mod resp;
 mod store;
 mod timer;
+mod traffic;
 mod value;
 
 pub use command::{WorkloadCommand, run};

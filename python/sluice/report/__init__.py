@@ -43,10 +43,15 @@ def write_report(folders: Sequence[Path], output: Path, title: str | None = None
     from sluice.report.folder import load_runs, schema_of
 
     folders = [Path(folder) for folder in folders]
-    if schema_of(folders[0]) == "sluice.size/1":
+    schema = schema_of(folders[0])
+    if schema == "sluice.size/1":
         from sluice.report import sizes
 
         text = sizes.render(folders, title)
+    elif schema == "sluice.curve/1":
+        from sluice.report import curves
+
+        text = curves.render(folders, title)
     else:
         runs = load_runs(folders)
         from sluice.report.page import render
@@ -65,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Write one self-contained HTML page about runs, side by side.",
     )
     parser.add_argument("folders", metavar="DIR", nargs="+", type=Path,
-                        help="what `sluice run`, `sim` or `size` wrote by --out DIR")
+                        help="what `sluice run`, `sim`, `size` or `curve` wrote by --out DIR")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path,
                         help="where to write (default: DIR/report.html for one run,"
                              " ./report.html for several)")

@@ -4,7 +4,9 @@ Made by `make docs` from the schemas of docs/reference/schema; do not edit.
 """
 
 from sluice.results.counters import CounterValues
+from sluice.results.curve import CurveResult
 from sluice.results.fabric import FabricResult
+from sluice.results.files import FilesResult
 from sluice.results.policy_misses import PolicyMisses
 from sluice.results.replay import Replay
 from sluice.results.run import LiveRun
@@ -27,7 +29,9 @@ KINDS: dict[str, type] = {
 
 SCHEMAS: dict[str, type] = {
     "counters": CounterValues,
+    "curve": CurveResult,
     "fabric": FabricResult,
+    "files": FilesResult,
     "policy-misses": PolicyMisses,
     "replay": Replay,
     "run": LiveRun,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sluice.results.parts import (
     Cache,
     DeviceParts,
+    Distribution,
     Flash,
     Guest,
     Lines,
@@ -53,27 +54,6 @@ class Bound:
     """In cycles in which nothing but memory instructions goes on."""
     switching: float | None
     """In context switches."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
-    """A distribution with its histogram."""
-    count: int
-    """Values."""
-    histogram: list[tuple[int, int]]
-    """Pairs of nanoseconds (the middle of a bucket) and count, of each bucket that has any."""
-    max: float
-    """Largest value, exact."""
-    mean: float
-    """Mean. Live it is exact."""
-    p50: float
-    """Median, to within 0.4 % like the other percentiles."""
-    p90: float
-    """90th percentile."""
-    p99: float
-    """99th percentile."""
-    p999: float
-    """99.9th percentile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

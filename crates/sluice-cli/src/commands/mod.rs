@@ -3,10 +3,12 @@
 
 mod again;
 mod ctl;
+mod curve;
 mod device;
 mod doctor;
 mod external;
 mod fabric;
+mod files;
 mod keep_session;
 mod policy;
 mod run;
@@ -51,6 +53,10 @@ pub enum Command {
     Sim(sim::SimArgs),
     /// Tell how large a cache a program needs, from one run or a trace
     Size(size::SizeArgs),
+    /// Measure bandwidth against latency: of a device, simulated or live, or of this host's memory
+    Curve(curve::CurveArgs),
+    /// Simulate data that is reached as a file: by mmap, past or through a cache, or as memory
+    Files(files::FilesArgs),
     /// Remove the session of a command that is killed
     #[command(hide = true)]
     KeepSession(keep_session::KeepSessionArgs),
@@ -102,6 +108,8 @@ impl Command {
             Command::Vm(args) => vm::run(args),
             Command::Sim(args) => sim::run(args),
             Command::Size(args) => size::run(args),
+            Command::Curve(args) => curve::run(args),
+            Command::Files(args) => files::run(args),
             Command::KeepSession(args) => keep_session::run(args),
             Command::Workload(args) => workload::run(args),
             Command::Doctor(args) => doctor::run(args),

@@ -16,7 +16,7 @@ const TASKS: &[(&str, &[&str])] = &[
     ),
     (
         "Simulate, and ask of traces",
-        &["sim", "size", "trace", "fabric"],
+        &["sim", "size", "curve", "files", "trace", "fabric"],
     ),
     (
         "Many runs, and what came out",

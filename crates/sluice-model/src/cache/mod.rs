@@ -4,6 +4,7 @@
 
 mod policy;
 mod replay;
+mod set_index;
 mod slots;
 
 pub(crate) use policy::EVICTION_PARAMS;
@@ -12,6 +13,7 @@ pub use policy::{
 };
 
 use crate::index::PageIndex;
+pub use set_index::SetIndex;
 use slots::Slots;
 use sluice_units::{IndexType, Lpn, Ps, Table, index_type};
 
@@ -36,6 +38,7 @@ pub(crate) struct Cache {
     pinned: Table<Set, u32>,
     pins_per_set: u32,
     sets: u32,
+    index: SetIndex,
     ways: u32,
     /// Pages in all sets together, and those of them that are pinned.
     held: u32,
@@ -84,6 +87,7 @@ impl Cache {
             pinned: Table::filled(space.sets, 0),
             pins_per_set,
             sets: space.sets,
+            index: space.index,
             ways: space.ways,
             held: 0,
             pins: 0,
@@ -102,7 +106,7 @@ impl Cache {
 
     #[inline]
     fn set_of(&self, lpn: Lpn) -> Set {
-        Set(if self.sets == 1 { 0 } else { lpn.0 % self.sets })
+        Set(self.index.set_of(lpn, self.sets))
     }
 
     pub fn contains(&self, lpn: Lpn) -> bool {

@@ -1,6 +1,7 @@
 //! A policy alone on a trace of pages: a lookup table and nothing else, to count misses fast.
 
 use super::policy::{Eviction, Space};
+use super::set_index::SetIndex;
 use super::{Set, Slot};
 use sluice_units::{Links, Lpn, Table};
 
@@ -32,6 +33,7 @@ struct Bare<P> {
     /// Per set: [slots never used yet, first free slot + 1].
     free: Table<Set, [u32; 2]>,
     sets: u32,
+    index: SetIndex,
     ways: u32,
 }
 
@@ -43,6 +45,7 @@ impl<P: Eviction> Bare<P> {
             page_of: Table::filled(space.slots(), 0),
             free: Table::filled(space.sets, [0; 2]),
             sets: space.sets,
+            index: space.index,
             ways: space.ways,
         }
     }
@@ -56,11 +59,7 @@ impl<P: Eviction> Bare<P> {
     /// Says whether the page was missing.
     #[inline]
     fn access(&mut self, page: Lpn) -> bool {
-        let set = Set(if self.sets == 1 {
-            0
-        } else {
-            page.0 % self.sets
-        });
+        let set = Set(self.index.set_of(page, self.sets));
         if let Some(slot) = self.lookup.get(page) {
             for _ in 0..self.policy.hit(set, slot) {
                 self.evict_for_hit(set, slot);

@@ -1,7 +1,7 @@
 //! The DRAM cache: sizes, policy, misses in flight.
 
 use super::deref_to_given;
-use crate::cache::{EVICTIONS, EvictionEntry};
+use crate::cache::{EVICTIONS, EvictionEntry, SetIndex};
 use crate::dram::DramLayout;
 use sluice_params::{Amount, ConfigError, Kind, OrPath, RawConfig, choices, registry};
 use sluice_units::{Bytes, Ps, Ratio};
@@ -27,8 +27,14 @@ sluice_params::params! {
             key: "cache.ways",
             kind: Kind::Or("full", &Kind::Count { min: 1, max: 1 << 20 }),
             default: "full",
-            meaning: "pages in a set; LPN modulo the number of sets chooses the set",
+            meaning: "pages in a set; cache.index chooses the set of a page",
             source: "assumed: Cylon's cache is looked up by LPN, any page in any slot",
+        }
+        index: SetIndex {
+            key: "cache.index",
+            default: "modulo",
+            meaning: "which set a page belongs to",
+            source: "assumed: the low bits of the LPN, as in caches of processors",
         }
         index_latency: Ps {
             key: "cache.index_latency",
@@ -41,6 +47,13 @@ sluice_params::params! {
             default: "150ns",
             meaning: "time of the DRAM: of a hit, and of the way from a filled slot to the host",
             source: "Cylon section 4.8: remote-NUMA access, about 150 ns",
+        }
+        replacement: Ps {
+            key: "cache.replacement",
+            default: "0ns",
+            meaning: "time for which the controller works on a page that leaves so that another \
+                      can come in, one after another, before the read of the other begins",
+            source: "assumed: none. CMM-H case study section 3 finds it large and gives no figure",
         }
         write: WritePolicy {
             key: "cache.write",

@@ -244,6 +244,7 @@ impl DeviceConfig {
             sets: self.cache.pages / self.cache.ways,
             ways: self.cache.ways,
             pages: self.pages,
+            index: self.cache.index,
             given: self.raw.clone(),
             rng: Rng::stream(seed, "cache.eviction"),
         }

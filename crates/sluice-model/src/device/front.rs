@@ -25,6 +25,9 @@ pub(super) struct Front {
     hint_threshold: Ps,
     mshr: Mshr,
     requests: Requests,
+    /// Time for which a page that makes room keeps the controller busy, and until when one does.
+    replacement: Ps,
+    replaces_until: Ps,
     link: Option<Link>,
 }
 
@@ -49,6 +52,8 @@ impl Front {
             hint_threshold: Ps::ZERO,
             mshr: Mshr::new(settings.mshr.entries),
             requests: Requests::new(settings.mshr.bound()),
+            replacement: Ps::ZERO,
+            replaces_until: Ps::ZERO,
             link: settings.line_time().map(|line| Link {
                 line,
                 to_host: Lane::new(line),
@@ -69,6 +74,16 @@ impl Front {
         self.answers_before_index = log.is_some_and(|log| log.indexes_behind);
         self.demotes_lines = log.is_some_and(|log| log.demoted == Demoted::Lines);
         self.hint_threshold = settings.hint_threshold;
+        self.replacement = settings.cache.replacement;
+    }
+
+    /// A page has left at `at` to make room: when the fill of the other can begin.
+    pub fn replaces(&mut self, at: Ps) -> Ps {
+        if self.replacement == Ps::ZERO {
+            return at;
+        }
+        self.replaces_until = at.max(self.replaces_until) + self.replacement;
+        self.replaces_until
     }
 
     /// Whether a page that the host gives back goes to the log line by line.

@@ -393,8 +393,8 @@ impl<O: Observer> Pipeline<O> {
     ) -> (Slot, Ps) {
         self.storage.cache.count_miss(lpn);
         loop {
-            if let Some(slot) = self.slot_for(start, lpn, None, effects) {
-                return (slot, start);
+            if let Some(room) = self.slot_for(start, lpn, None, effects) {
+                return room;
             }
             // Every page of the set is in flight: the first to arrive is the first that can leave.
             let next = self.storage.cache.next_arrival(lpn, start);
@@ -402,16 +402,17 @@ impl<O: Observer> Pipeline<O> {
         }
     }
 
-    /// A slot that is free, or freed by pushing a page other than `keep` out at `at`.
+    /// A slot that is free, or freed by pushing a page other than `keep` out at `at`, and when its
+    /// fill can begin.
     pub fn slot_for<E: Effects>(
         &mut self,
         at: Ps,
         lpn: Lpn,
         keep: Option<Lpn>,
         effects: &mut E,
-    ) -> Option<Slot> {
+    ) -> Option<(Slot, Ps)> {
         let victim = match self.storage.room(at, lpn, keep, effects)? {
-            Room::Free(slot) => return Some(slot),
+            Room::Free(slot) => return Some((slot, at)),
             Room::Evicted(victim) => victim,
         };
         let stats = &mut self.storage.stats;
@@ -421,7 +422,7 @@ impl<O: Observer> Pipeline<O> {
         {
             arrivals.settle(victim.lpn);
         }
-        Some(victim.slot)
+        Some((victim.slot, self.front.replaces(at)))
     }
 
     /// Evicts the pages that must leave because of a hit on `lpn`.

@@ -93,13 +93,14 @@ impl<O: Observer> Pipeline<O> {
             return false;
         }
         self.storage.cache.count_miss(lpn);
-        let Some(slot) = self.slot_for(at, lpn, cause.map(|by| by.keep), effects) else {
+        let room = self.slot_for(at, lpn, cause.map(|by| by.keep), effects);
+        let Some((slot, start)) = room else {
             self.storage.stats.prefetch_dropped += 1;
             return false;
         };
         effects.cached(lpn);
         // Nobody waits for it: where its time goes is not counted.
-        let (ready_at, _) = self.fill(slot, at, lpn, Fill::Prefetch);
+        let (ready_at, _) = self.fill(slot, start, lpn, Fill::Prefetch);
         self.storage.stats.prefetch_issued += 1;
         if let Some(by) = cause {
             self.prefetch.arrives(ready_at, lpn, by.lpn);

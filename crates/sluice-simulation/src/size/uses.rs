@@ -1,7 +1,7 @@
 //! The pages that a program uses, one after another, and how often caches of all sizes miss them.
 
 use sluice_model::cache::{EvictionEntry, Space};
-use sluice_model::{DeviceConfig, RawConfig};
+use sluice_model::{DeviceConfig, RawConfig, SetIndex};
 use sluice_trace::Reuse;
 use sluice_units::{Lpn, Rng};
 use std::collections::HashMap;
@@ -132,6 +132,7 @@ impl Uses {
             sets: 1,
             ways: self.held(pages).clamp(1, self.sample()) as u32,
             pages: self.sample() as u32,
+            index: SetIndex::Modulo,
             given: given.raw.clone(),
             rng: Rng::stream(given.seed, "cache.eviction"),
         };

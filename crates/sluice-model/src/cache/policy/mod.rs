@@ -24,6 +24,7 @@ mod wtinylfu;
 
 pub use external::{Brought, External, Watched};
 
+use super::set_index::SetIndex;
 use super::{Set, Slot};
 use sluice_params::{Param, RawConfig, Registered, choices, count, in_order};
 use sluice_units::{IndexType, Lpn, Rng};
@@ -50,6 +51,8 @@ pub struct Space {
     pub ways: u32,
     /// Logical pages on the device: every LPN is below this.
     pub pages: u32,
+    /// Which set a page belongs to.
+    pub index: SetIndex,
     /// The device's parameters, those of single policies among them.
     pub given: RawConfig,
     /// The policy's own random stream.

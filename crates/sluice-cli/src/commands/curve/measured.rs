@@ -1,0 +1,163 @@
+//! A curve in wall time: `sluice workload traffic` once for each pace, live or as it is.
+
+use super::{CurveArgs, OnArg, StartArg, StoreArg};
+use crate::child::tied_to_us;
+use crate::error::Error;
+use crate::signals;
+use serde::Deserialize;
+use sluice_model::DeviceConfig;
+use sluice_results::{CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic};
+use sluice_results::{LiveRun, settings, version};
+use sluice_stats::Summary;
+use sluice_units::Ps;
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+
+/// What `sluice workload traffic --json` prints, as far as it counts here.
+#[derive(Deserialize)]
+struct Told {
+    bytes_per_s: f64,
+    passes: Vec<ToldPass>,
+}
+
+#[derive(Deserialize)]
+struct ToldPass {
+    accesses: u64,
+    wall_s: f64,
+    latency_ns: Option<Summary<f64>>,
+}
+
+/// Runs the program at each pace. None if it was interrupted.
+pub fn run(args: &CurveArgs, config: &DeviceConfig) -> Result<Option<CurveResult>, Error> {
+    let mut loads = Vec::with_capacity(args.pace.len());
+    for pace in &args.pace {
+        loads.push(load(args, *pace)?);
+        if signals::is_interrupted() {
+            return Ok(None);
+        }
+    }
+    let is_live = args.on == OnArg::Live;
+    Ok(Some(CurveResult {
+        schema: CurveSchema::default(),
+        on: match is_live {
+            true => CurveOn::Live,
+            false => CurveOn::Host,
+        },
+        device: is_live.then(|| args.device.device.clone()),
+        config: is_live.then(|| settings(config.raw().to_pairs())),
+        seed: args.device.seed,
+        version: version(),
+        traffic: told(args),
+        knee: CurveResult::knee_of(&loads),
+        loads,
+    }))
+}
+
+fn load(args: &CurveArgs, pace: Ps) -> Result<CurveLoad, Error> {
+    let own = std::env::current_exe().map_err(Error::system("finding this command"))?;
+    let mut command = Command::new(&own);
+    if args.on == OnArg::Live {
+        command.args(["run", "--json", "--device", &args.device.device]);
+        command.args(["--seed", &args.device.seed.to_string()]);
+        for pair in &args.device.set {
+            command.args(["--set", pair]);
+        }
+        command.arg("--").arg(&own);
+    }
+    command.args(program(args, pace));
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    tied_to_us(&mut command);
+    let output = command
+        .output()
+        .map_err(Error::system("running sluice workload traffic"))?;
+    if !output.status.success() {
+        // It has said why on standard error.
+        let why = format!("sluice workload traffic ended with {}", output.status);
+        return Err(Error::unfit("curve", why));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let objects: Vec<&str> = text.lines().filter(|line| line.starts_with('{')).collect();
+    let unread = || Error::unfit("curve", "sluice workload traffic printed no result");
+    let told: Told = objects
+        .iter()
+        .find_map(|line| serde_json::from_str(line).ok())
+        .ok_or_else(unread)?;
+    let live: Option<LiveRun> = objects
+        .last()
+        .and_then(|line| serde_json::from_str(line).ok());
+    let pass = told.passes.first().ok_or_else(unread)?;
+    Ok(CurveLoad {
+        pace_ns: pace.0 as f64 / 1e3,
+        bytes_per_s: told.bytes_per_s,
+        accesses: pass.accesses,
+        time_s: pass.wall_s,
+        misses: live.map(|run| run.figures.cache.misses),
+        latency_ns: None,
+        hit_latency_ns: None,
+        miss_latency_ns: None,
+        chase_latency_ns: pass.latency_ns,
+        hash: None,
+    })
+}
+
+fn program(args: &CurveArgs, pace: Ps) -> Vec<OsString> {
+    let mut words = vec![
+        "workload".to_owned(),
+        "traffic".to_owned(),
+        "--json".to_owned(),
+    ];
+    let store = match args.store {
+        StoreArg::Cached => "cached",
+        StoreArg::Nontemporal => "nontemporal",
+    };
+    for (flag, value) in [
+        ("--threads", args.threads.to_string()),
+        ("--size", args.size.0.to_string()),
+        ("--stride", args.stride.0.to_string()),
+        ("--reads", args.reads.to_string()),
+        ("--store", store.to_owned()),
+        ("--pace", format!("{}ps", pace.0)),
+        ("--cores", args.cores.to_string()),
+        ("--chase", args.chase.0.to_string()),
+        ("--passes", args.passes.to_string()),
+        ("--seed", args.device.seed.to_string()),
+    ] {
+        words.extend([flag.to_owned(), value]);
+    }
+    if args.random {
+        words.push("--random".to_owned());
+    }
+    if args.start == StartArg::Cold {
+        words.push("--cold".to_owned());
+    }
+    words.into_iter().map(OsString::from).collect()
+}
+
+fn told(args: &CurveArgs) -> CurveTraffic {
+    CurveTraffic {
+        threads: args.threads.into(),
+        size_bytes: args.size.0,
+        stride_bytes: args.stride.0,
+        walk: match args.random {
+            true => "random",
+            false => "order",
+        }
+        .to_owned(),
+        reads_percent: args.reads.into(),
+        store: match args.store {
+            StoreArg::Cached => "cached",
+            StoreArg::Nontemporal => "nontemporal",
+        }
+        .to_owned(),
+        depth: None,
+        cores: args.cores.into(),
+        ahead_bytes: 0,
+        chase_bytes: args.chase.0,
+        passes: args.passes,
+        start: match args.start {
+            StartArg::Warm => "warm",
+            StartArg::Cold => "cold",
+        }
+        .to_owned(),
+    }
+}

@@ -1,0 +1,235 @@
+//! `sluice curve`: bandwidth against latency.
+
+mod measured;
+mod table;
+
+use crate::error::Error;
+use crate::result_args::{ResultArgs, keep};
+use crate::settings::{self, DeviceArgs};
+use crate::signals;
+use clap::{Args, ValueEnum};
+use sluice_driver::{Start, Store, Traffic, Walk};
+use sluice_results::{to_json, write_config};
+use sluice_simulation::CurvePlan;
+use sluice_units::{Bytes, LINE_BYTES, Ps};
+use std::process::ExitCode;
+
+/// Paces from far below what a device can do to as fast as it goes.
+const PACES: [&str; 8] = [
+    "5us", "2us", "1us", "500ns", "250ns", "120ns", "60ns", "0ns",
+];
+/// Linux' slice of a thread that shares its core, as os.slice of a simulated host.
+const SLICE: Ps = Ps::from_us(3_000);
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Threads load and store in regions of their own, faster from one pace to the \
+                  next, and one thread more makes dependent loads beside them: the bandwidth that \
+                  the first reach against the latency that the last one sees. The knee is the pace \
+                  at which bandwidth by latency is largest. --on says of what: a simulated device \
+                  alone, in virtual time; a program whose memory is on the device, live; or the \
+                  memory of this host."
+)]
+pub struct CurveArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// What is measured
+    #[arg(long, value_enum, default_value_t = OnArg::Simulated)]
+    pub on: OnArg,
+    /// Threads, each in a region of its own. 0: the dependent loads alone
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u32).range(0..=4096))]
+    pub threads: u32,
+    /// Bytes of each region
+    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    pub size: Bytes,
+    /// Bytes from one place to the next: a multiple of 64
+    #[arg(long, value_name = "SIZE", default_value = "64B")]
+    pub stride: Bytes,
+    /// Draw each place, instead of going by address
+    #[arg(long)]
+    pub random: bool,
+    /// Loads of 100 accesses; the others are stores
+    #[arg(long, value_name = "PERCENT", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub reads: u32,
+    /// How a thread stores
+    #[arg(long, value_enum, default_value_t = StoreArg::Cached)]
+    pub store: StoreArg,
+    /// Accesses of a thread under way at once. Simulated; elsewhere the processor decides
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub depth: Option<u32>,
+    /// Times from an access of a thread to its next, at least
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_values = PACES)]
+    pub pace: Vec<Ps>,
+    /// Cores that the threads share; 0: one for each
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=4096))]
+    pub cores: u32,
+    /// Beside each thread a helper runs so far ahead and loads a line of each page. Simulated
+    #[arg(long, value_name = "SIZE", default_value = "0B")]
+    pub ahead: Bytes,
+    /// Bytes in which the dependent loads are made. 0B: there are none
+    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
+    pub chase: Bytes,
+    /// Times that each thread goes through its region
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub passes: u64,
+    /// What of the regions is cached at the start
+    #[arg(long, value_enum, default_value_t = StartArg::Warm)]
+    pub start: StartArg,
+    #[command(flatten)]
+    pub result: ResultArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnArg {
+    /// The device model alone, in virtual time
+    Simulated,
+    /// A program whose memory is on the device, in wall time
+    Live,
+    /// A program on this host's own memory, in wall time
+    Host,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StoreArg {
+    /// Through the host's caches: the line is read, and written when it leaves them
+    Cached,
+    /// Past the host's caches: the line is written and not read
+    Nontemporal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StartArg {
+    /// Each page was loaded once
+    Warm,
+    /// None was
+    Cold,
+}
+
+/// Accesses of a thread under way, if nothing is said: the line fill buffers of a core.
+const DEPTH: u32 = 16;
+
+/// Measures and prints.
+pub fn run(args: &CurveArgs) -> Result<ExitCode, Error> {
+    let traffic = traffic(args)?;
+    fits(args)?;
+    let config = settings::resolve(&args.device)?;
+    let (used, room) = (traffic.footprint(), config.capacity());
+    if args.on != OnArg::Host && used > room.0 {
+        return Err(Error::TooLarge {
+            workload: "curve".to_owned(),
+            bytes: used,
+            room: room.0,
+        });
+    }
+    let folder = args.result.folder()?;
+    signals::await_interrupt();
+    let result = match args.on {
+        OnArg::Simulated => CurvePlan {
+            device: &args.device.device,
+            config: &config,
+            traffic,
+            paces: &args.pace,
+        }
+        .run(signals::is_interrupted)?,
+        OnArg::Live | OnArg::Host => measured::run(args, &config)?,
+    };
+    let Some(result) = result else {
+        let (done, of) = (0, "curves");
+        return Err(Error::Interrupted { done, of });
+    };
+    let kept = keep(folder.as_ref(), |folder| {
+        if args.on != OnArg::Host {
+            folder.write("config.toml", write_config(&config, args.device.seed))?;
+        }
+        folder.write_stats(&result)
+    });
+    match args.result.json {
+        true => outln!("{}", to_json(&result))?,
+        false => table::print(&result)?,
+    }
+    kept.map(|()| ExitCode::SUCCESS)
+}
+
+/// Refuses what only a simulation can do.
+fn fits(args: &CurveArgs) -> Result<(), Error> {
+    if args.on == OnArg::Simulated {
+        return Ok(());
+    }
+    let simulated = "only --on simulated has it: elsewhere the processor decides";
+    if args.depth.is_some() {
+        return Err(Error::unfit("--depth", simulated));
+    }
+    if args.ahead.0 > 0 {
+        let why = "only --on simulated has helpers";
+        return Err(Error::unfit("--ahead", why));
+    }
+    if args.on == OnArg::Host && args.start == StartArg::Cold {
+        let why = "the host's own memory has no flash behind it; leave --start out";
+        return Err(Error::unfit("--start cold", why));
+    }
+    if args.on == OnArg::Host && !args.device.set.is_empty() {
+        let why = "the host's own memory has no settings; choose --on simulated or live";
+        return Err(Error::unfit("--set", why));
+    }
+    Ok(())
+}
+
+/// What the threads do, checked.
+fn traffic(args: &CurveArgs) -> Result<Traffic, Error> {
+    let (size, stride, chase) = (args.size.0, args.stride.0, args.chase.0);
+    if stride == 0 || !stride.is_multiple_of(LINE_BYTES) {
+        let expected = "expected a positive multiple of 64 bytes";
+        return Err(Error::value("--stride", args.stride, expected));
+    }
+    if size < stride || !size.is_multiple_of(stride) {
+        let expected = format!(
+            "expected a positive multiple of the stride, {}",
+            args.stride
+        );
+        return Err(Error::value("--size", args.size, &expected));
+    }
+    if !chase.is_multiple_of(LINE_BYTES) {
+        let expected = "expected a multiple of 64 bytes, or 0B for no dependent loads";
+        return Err(Error::value("--chase", args.chase, expected));
+    }
+    if args.threads == 0 && chase == 0 {
+        return Err(Error::unfit(
+            "--threads 0",
+            "nothing is left to do without --chase",
+        ));
+    }
+    if u64::from(args.threads).checked_mul(size).is_none() {
+        let expected = "expected less than 16 EiB over all threads";
+        return Err(Error::value("--size", args.size, expected));
+    }
+    Ok(Traffic {
+        threads: args.threads,
+        size,
+        stride,
+        walk: match args.random {
+            true => Walk::Random,
+            false => Walk::InOrder,
+        },
+        reads: args.reads,
+        store: match args.store {
+            StoreArg::Cached => Store::Cached,
+            StoreArg::Nontemporal => Store::NonTemporal,
+        },
+        depth: args.depth.unwrap_or(DEPTH),
+        pace: Ps::ZERO,
+        cores: args.cores,
+        slice: SLICE,
+        ahead: args.ahead.0,
+        chase,
+        passes: args.passes,
+        start: match args.start {
+            StartArg::Warm => Start::Warm,
+            StartArg::Cold => Start::Cold,
+        },
+        seed: args.device.seed,
+    })
+}

@@ -1,0 +1,210 @@
+//! `sluice files`: the same data reached as a file, through what an operating system has for that.
+
+use crate::error::Error;
+use crate::output::Rows;
+use crate::result_args::{ResultArgs, keep};
+use crate::settings::{self, DeviceArgs};
+use crate::signals;
+use clap::{Args, ValueEnum};
+use sluice_driver::{Door, FileTraffic, HostCosts};
+use sluice_model::{DeviceConfig, DeviceKind};
+use sluice_results::{FilesResult, to_json, write_config};
+use sluice_simulation::FilesPlan;
+use sluice_units::{Bytes, Ps, round_bytes};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A simulation, in virtual time. Through mmap, direct and block-cache the device \
+                  is an SSD that is asked for whole pages, and a thread that waits for it leaves \
+                  its core to another. Through file it is memory, from and to which a file system \
+                  copies line by line, and a thread that waits for a load keeps its core. Times of \
+                  the host's software have no source but measurements of such hosts: set those of \
+                  yours. Only the last pass is counted."
+)]
+pub struct FilesArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// How threads reach their data
+    #[arg(long, value_enum)]
+    pub through: ThroughArg,
+    /// Threads, each with a part of the file
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: u32,
+    /// Cores that they share [default: one for each]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cores: Option<u32>,
+    /// Bytes of each part
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub size: Bytes,
+    /// Bytes of a request, in whole pages; through mmap a page
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    pub io: Bytes,
+    /// Requests in the order of a permutation, the same in each pass
+    #[arg(long)]
+    pub random: bool,
+    /// Requests write
+    #[arg(long)]
+    pub write: bool,
+    /// Times through the file
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub passes: u64,
+    /// Through block-cache: bytes of the cache in host memory
+    #[arg(long, value_name = "SIZE", default_value = "48MiB")]
+    pub host_cache: Bytes,
+    /// Through mmap: the most bytes that are read ahead; 0B: none
+    #[arg(long, value_name = "SIZE", default_value = "128KiB")]
+    pub readahead: Bytes,
+    /// Software of a request, or of a fault that has to read
+    #[arg(long, value_name = "TIME", default_value = "5us")]
+    pub request: Ps,
+    /// A fault on a page that the page cache has
+    #[arg(long, value_name = "TIME", default_value = "500ns")]
+    pub minor_fault: Ps,
+    /// Looking up a page in the cache of blocks
+    #[arg(long, value_name = "TIME", default_value = "1us")]
+    pub lookup: Ps,
+    /// From one thread to another on a core
+    #[arg(long, value_name = "TIME", default_value = "2us")]
+    pub switch: Ps,
+    /// A page of host memory read or copied
+    #[arg(long, value_name = "TIME", default_value = "400ns")]
+    pub copy: Ps,
+    /// Lines that a core has under way when it copies from or to the device
+    #[arg(long, value_name = "N", default_value_t = 16,
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub depth: u32,
+    #[command(flatten)]
+    pub result: ResultArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThroughArg {
+    /// A mapped file behind the page cache
+    Mmap,
+    /// Requests to the SSD, past every cache of the host
+    Direct,
+    /// Requests to an SSD behind a cache of blocks in host memory, write-back, LRU
+    BlockCache,
+    /// Requests that a file system serves from the device as memory
+    File,
+}
+
+/// Simulates and prints.
+pub fn run(args: &FilesArgs) -> Result<ExitCode, Error> {
+    let config = settings::resolve(&args.device)?;
+    let files = files(args, &config)?;
+    let folder = args.result.folder()?;
+    signals::await_interrupt();
+    let plan = FilesPlan {
+        device: &args.device.device,
+        config: &config,
+        files,
+    };
+    let Some(result) = plan.run(signals::is_interrupted)? else {
+        let (done, of) = (0, "requests");
+        return Err(Error::Interrupted { done, of });
+    };
+    let kept = keep(folder.as_ref(), |folder| {
+        folder.write("config.toml", write_config(&config, args.device.seed))?;
+        folder.write_stats(&result)
+    });
+    match args.result.json {
+        true => outln!("{}", to_json(&result))?,
+        false => table(&result).print()?,
+    }
+    kept.map(|()| ExitCode::SUCCESS)
+}
+
+/// What the threads do, checked.
+fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> {
+    let page = config.page_bytes();
+    let is_ssd = config.kind == DeviceKind::CxlSsd;
+    if !is_ssd {
+        let why = "it is a memory expander, and no SSD; choose one with flash";
+        return Err(Error::unfit(
+            format!("--device {}", args.device.device),
+            why,
+        ));
+    }
+    let io = args.io.0;
+    if io == 0 || !io.is_multiple_of(page) {
+        let expected = format!("expected a positive multiple of a page, {}", Bytes(page));
+        return Err(Error::value("--io", args.io, &expected));
+    }
+    let is_mapped = args.through == ThroughArg::Mmap;
+    if is_mapped && io != page {
+        let expected = format!(
+            "expected {} through mmap: a fault is of a page",
+            Bytes(page)
+        );
+        return Err(Error::value("--io", args.io, &expected));
+    }
+    if is_mapped && args.write {
+        return Err(Error::unfit("--write", "through mmap files are read alone"));
+    }
+    if args.size.0 == 0 || !args.size.0.is_multiple_of(io) {
+        let expected = format!("expected a positive multiple of --io, {}", args.io);
+        return Err(Error::value("--size", args.size, &expected));
+    }
+    let (bytes, room) = (
+        u64::from(args.threads).saturating_mul(args.size.0),
+        config.capacity().0,
+    );
+    if bytes > room {
+        let workload = "the file".to_owned();
+        return Err(Error::TooLarge {
+            workload,
+            bytes,
+            room,
+        });
+    }
+    Ok(FileTraffic {
+        door: match args.through {
+            ThroughArg::Mmap => Door::Mmap,
+            ThroughArg::Direct => Door::Direct,
+            ThroughArg::BlockCache => Door::BlockCache,
+            ThroughArg::File => Door::File,
+        },
+        threads: args.threads,
+        size: args.size.0,
+        io,
+        random: args.random,
+        write: args.write,
+        cores: args.cores.unwrap_or(args.threads),
+        passes: args.passes,
+        host: HostCosts {
+            request: args.request,
+            minor_fault: args.minor_fault,
+            lookup: args.lookup,
+            switch: args.switch,
+            copy: args.copy,
+            depth: args.depth,
+            readahead: args.readahead.0,
+        },
+        cache: args.host_cache.0,
+        seed: args.device.seed,
+    })
+}
+
+fn table(result: &FilesResult) -> Rows {
+    let mut rows = Rows::new(20);
+    let latency = &result.latency_ns.summary;
+    rows.row("through", &result.files.through);
+    rows.row(
+        "file",
+        round_bytes(result.files.threads * result.files.size_bytes),
+    );
+    rows.row("requests", result.requests);
+    rows.row("MB/s", format!("{:.1}", result.bytes_per_s / 1e6));
+    rows.row("latency mean, us", format!("{:.2}", latency.mean / 1e3));
+    rows.row("latency p50, us", format!("{:.2}", latency.p50 / 1e3));
+    rows.row("latency p99, us", format!("{:.2}", latency.p99 / 1e3));
+    rows.row("pages read", result.block_reads);
+    rows.row("pages written", result.block_writes);
+    rows.row("cache misses", result.misses);
+    rows.row("result hash", &result.hash);
+    rows
+}

@@ -1,0 +1,225 @@
+//! Data reached as a file, against closed forms.
+
+use sluice_driver::{Door, FileTraffic, HostCosts, TrafficResult, files};
+use sluice_model::{Device, DeviceConfig};
+use sluice_units::Ps;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// An SSD whose reads take 50 us, with more dies than anybody asks for at once.
+fn device(settings: &[(&str, &str)]) -> Device {
+    let usual = [
+        ("cache.hit_latency", "0ns"),
+        ("nand.read", "50us"),
+        ("nand.channels", "64"),
+        ("nand.dies", "16"),
+        ("ftl.precondition", "sequential"),
+        ("device.capacity", "1GiB"),
+        ("cache.capacity", "64MiB"),
+        ("cache.policy", "lru"),
+    ];
+    let mut raw = DeviceConfig::builder();
+    for (key, value) in usual.iter().chain(settings) {
+        raw.set(key, value).expect("a value that it takes");
+    }
+    let config = DeviceConfig::new(&raw).expect("a device");
+    Device::new(&config, 1).expect("a device")
+}
+
+const COSTS: HostCosts = HostCosts {
+    request: Ps::from_us(5),
+    minor_fault: Ps::from_ns(500),
+    lookup: Ps::from_ns(300),
+    switch: Ps::from_us(2),
+    copy: Ps::from_ns(400),
+    depth: 16,
+    readahead: 0,
+};
+
+const MMAP: FileTraffic = FileTraffic {
+    door: Door::Mmap,
+    threads: 1,
+    size: 4 * MIB,
+    io: 4 * KIB,
+    random: false,
+    write: false,
+    cores: 1,
+    passes: 1,
+    host: COSTS,
+    cache: 0,
+    seed: 1,
+};
+
+fn run_on(settings: &[(&str, &str)], given: FileTraffic) -> TrafficResult {
+    files(&mut device(settings), &given, || false).expect("nobody stops it")
+}
+
+fn run(given: FileTraffic) -> TrafficResult {
+    run_on(&[], given)
+}
+
+fn near(is: Ps, due_us: f64, within: f64, what: &str) {
+    let is = is.0 as f64 / 1e6;
+    assert!(
+        (is / due_us - 1.0).abs() < within,
+        "{what}: {is:.1} us, expected {due_us:.1}"
+    );
+}
+
+const PAGES: f64 = 1024.0;
+
+#[test]
+fn a_fault_takes_its_software_the_read_and_the_load() {
+    near(
+        run(MMAP).time,
+        PAGES * (5.0 + 50.0 + 0.4),
+        1e-6,
+        "one thread",
+    );
+}
+
+/// Threads that wait leave their core to each other: eight take as long as one, until the core is
+/// busy with faults and switches alone.
+#[test]
+fn threads_that_wait_for_blocks_share_a_core() {
+    for (threads, each) in [(2, 57.4), (4, 57.4), (16, 16.0 * 7.0)] {
+        let result = run(FileTraffic { threads, ..MMAP });
+        near(
+            result.time,
+            PAGES * each,
+            0.05,
+            &format!("{threads} threads"),
+        );
+    }
+}
+
+/// With readahead a reader in order is slowed by its own minor faults and loads alone, where the
+/// windows are there in time.
+#[test]
+fn readahead_hides_the_reads() {
+    let host = HostCosts {
+        readahead: MIB,
+        ..COSTS
+    };
+    let slow = HostCosts {
+        minor_fault: Ps::from_us(20),
+        ..host
+    };
+    near(
+        run(FileTraffic { host: slow, ..MMAP }).time,
+        PAGES * 20.4,
+        0.02,
+        "slow",
+    );
+    let result = run(FileTraffic { host, ..MMAP });
+    // 0.9 us a page are less than 50 us over the window: some of the first ones are waited for.
+    let per_page = result.time.0 as f64 / 1e6 / PAGES;
+    assert!(per_page > 0.9 && per_page < 2.0, "{per_page} us a page");
+}
+
+#[test]
+fn a_block_cache_reads_once_and_then_copies() {
+    let given = FileTraffic {
+        door: Door::BlockCache,
+        cache: 8 * MIB,
+        random: true,
+        ..MMAP
+    };
+    let lookup = 5.0 + 0.3;
+    near(
+        run(given).time,
+        PAGES * (lookup + 50.0 + 0.4),
+        1e-6,
+        "first",
+    );
+    let second = FileTraffic { passes: 2, ..given };
+    near(run(second).time, PAGES * (lookup + 0.4), 1e-6, "second");
+    // Too small, and in the same order again: under LRU nothing is found.
+    let small = FileTraffic {
+        cache: 3 * MIB,
+        ..second
+    };
+    near(run(small).time, PAGES * (lookup + 50.4), 1e-6, "too small");
+    // Large requests are read at once.
+    let large = FileTraffic { io: MIB, ..given };
+    near(
+        run(large).time,
+        4.0 * (5.0 + 256.0 * 0.7 + 50.0),
+        0.01,
+        "1 MiB",
+    );
+    // A write needs nothing of the SSD.
+    let write = FileTraffic {
+        write: true,
+        ..given
+    };
+    near(run(write).time, PAGES * (lookup + 0.4), 1e-6, "writes");
+}
+
+#[test]
+fn what_leaves_a_block_cache_written_is_written_back() {
+    let given = FileTraffic {
+        door: Door::BlockCache,
+        cache: MIB,
+        write: true,
+        ..MMAP
+    };
+    let mut ssd = device(&[]);
+    files(&mut ssd, &given, || false).expect("nobody stops it");
+    assert_eq!(ssd.stats().block_writes, (4 * MIB - MIB) / (4 * KIB));
+}
+
+/// As memory, a page is missed for each 4 KiB of a request, one after another.
+#[test]
+fn a_file_on_the_device_as_memory_misses_page_by_page() {
+    let given = FileTraffic {
+        door: Door::File,
+        io: MIB,
+        ..MMAP
+    };
+    let host = HostCosts { depth: 1, ..COSTS };
+    let first = run_on(
+        &[("cache.hit_latency", "100ns")],
+        FileTraffic { host, ..given },
+    );
+    assert_eq!(first.misses.count(), 1024);
+    near(
+        first.time,
+        4.0 * 5.0 + PAGES * (50.1 + 63.0 * 0.1),
+        1e-6,
+        "cold",
+    );
+    let again = FileTraffic {
+        host,
+        passes: 2,
+        ..given
+    };
+    let second = run_on(&[("cache.hit_latency", "100ns")], again);
+    near(second.time, 4.0 * 5.0 + PAGES * 64.0 * 0.1, 1e-6, "warm");
+}
+
+/// A core that copies waits for each page: more threads on it bring nothing.
+#[test]
+fn threads_that_load_do_not_share_a_core() {
+    let given = FileTraffic {
+        door: Door::File,
+        ..MMAP
+    };
+    let one = run(given).time;
+    let four = run(FileTraffic {
+        threads: 4,
+        ..given
+    })
+    .time;
+    assert!(four.0 as f64 > 3.8 * one.0 as f64, "{four} and {one}");
+}
+
+#[test]
+fn requests_past_all_caches_take_the_read() {
+    let direct = FileTraffic {
+        door: Door::Direct,
+        ..MMAP
+    };
+    near(run(direct).time, PAGES * 55.0, 1e-6, "reads");
+}

@@ -1,0 +1,106 @@
+//! Bandwidth against latency on a simulated device.
+
+use crate::units::{PS_PER_NS, PS_PER_S};
+use sluice_driver::{Start, Store, Traffic, TrafficResult, Walk, traffic};
+use sluice_model::{DeviceConfig, DeviceError};
+use sluice_results::{
+    CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic, Distribution, settings, version,
+};
+use sluice_stats::Histogram;
+use sluice_units::{LINE_BYTES, Ps};
+
+/// What to simulate.
+pub struct CurvePlan<'a> {
+    /// The device's name, for the record.
+    pub device: &'a str,
+    /// Its checked settings.
+    pub config: &'a DeviceConfig,
+    /// What the threads do; its pace is replaced by those of `paces`.
+    pub traffic: Traffic,
+    /// The paces, each on a device that nobody has used.
+    pub paces: &'a [Ps],
+}
+
+impl CurvePlan<'_> {
+    /// Runs each pace, or until `stop` says so: then there is no result.
+    ///
+    /// # Errors
+    /// What the device finds impossible in its settings.
+    pub fn run(&self, stop: impl Fn() -> bool) -> Result<Option<CurveResult>, DeviceError> {
+        let mut loads = Vec::with_capacity(self.paces.len());
+        for pace in self.paces {
+            let mut device = sluice_plugin::device(self.config, self.traffic.seed)?;
+            let given = Traffic {
+                pace: *pace,
+                ..self.traffic
+            };
+            let Some(result) = traffic(&mut device, &given, &stop) else {
+                return Ok(None);
+            };
+            // Counters that contradict each other are a bug of ours, not of the input.
+            device.balance().expect("the device's books balance");
+            let misses = device.stats().since(&result.before).misses;
+            loads.push(load(&given, &result, misses));
+        }
+        Ok(Some(CurveResult {
+            schema: CurveSchema::default(),
+            on: CurveOn::Simulated,
+            device: Some(self.device.to_owned()),
+            config: Some(settings(self.config.raw().to_pairs())),
+            seed: self.traffic.seed,
+            version: version(),
+            traffic: told(&self.traffic),
+            knee: CurveResult::knee_of(&loads),
+            loads,
+        }))
+    }
+}
+
+fn load(given: &Traffic, result: &TrafficResult, misses: u64) -> CurveLoad {
+    let seconds = result.time.0 as f64 / PS_PER_S;
+    let summary = |latencies: &Histogram| (latencies.count() > 0).then(|| latencies.summary());
+    CurveLoad {
+        pace_ns: given.pace.0 as f64 / PS_PER_NS,
+        bytes_per_s: match result.accesses {
+            0 => 0.0,
+            accesses => (accesses * LINE_BYTES) as f64 / seconds,
+        },
+        accesses: result.accesses,
+        time_s: seconds,
+        misses: Some(misses),
+        latency_ns: (result.accesses > 0).then(|| Distribution::from(&result.latency)),
+        hit_latency_ns: summary(&result.hits),
+        miss_latency_ns: summary(&result.misses),
+        chase_latency_ns: summary(&result.chase),
+        hash: Some(format!("{:016x}", result.hash)),
+    }
+}
+
+fn told(given: &Traffic) -> CurveTraffic {
+    CurveTraffic {
+        threads: given.threads.into(),
+        size_bytes: given.size,
+        stride_bytes: given.stride,
+        walk: match given.walk {
+            Walk::InOrder => "order",
+            Walk::Random => "random",
+        }
+        .to_owned(),
+        reads_percent: given.reads.into(),
+        store: match given.store {
+            Store::Cached => "cached",
+            Store::NonTemporal => "nontemporal",
+        }
+        .to_owned(),
+        depth: Some(given.depth.into()),
+        cores: given.cores.into(),
+        ahead_bytes: given.ahead,
+        chase_bytes: given.chase,
+        passes: given.passes,
+        start: match given.start {
+            Start::Cold => "cold",
+            Start::Warm => "warm",
+        }
+        .to_owned(),
+    }
+}

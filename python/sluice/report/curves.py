@@ -1,0 +1,85 @@
+"""The page of ``sluice curve``: latency over bandwidth, with the knees marked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sluice.report import svg, units
+from sluice.report.content import Grid, Row
+from sluice.report.folder import Table, labels_of, read_object
+from sluice.report.template import asset, environment
+
+CURVE_SCHEMA = "sluice.curve/1"
+_NAME = "Latency by bandwidth"
+_GB = 1e9
+
+
+def render(folders: list[Path], title: str | None) -> str:
+    """The whole page: all curves in one picture. The same folders give the same bytes."""
+    results = [read_object(folder / "stats.json", CURVE_SCHEMA) for folder in folders]
+    labels = labels_of(folders)
+    named = list(zip(labels, results, strict=True))
+    drawn = [Markup(svg.element(f"curve-{shape.name}", _NAME, (shape.width, shape.height),
+                                lambda figure: _draw(figure, named)))
+             for shape in svg.SHAPES]
+    caption = "Median latency of dependent loads beside threads that load and store, faster from" \
+        " one point to the next. The larger points are knees: most bandwidth by latency."
+    return environment().get_template("report/sizes.html").render(
+        title=title or "Sluice: bandwidth against latency", style=Markup(asset("report/page.css")),
+        sentences=[(label, _of(result), _sentence(result)) for label, result in named],
+        pictures=[(_NAME, caption, drawn)], grids=[_grid(label, result) for label, result in named])
+
+
+def _of(result: Table) -> str:
+    of = "this host's memory" if result.text("on") == "host" else \
+        f"{result.text('device')}, {result.text('on')}"
+    return f"{of}: {units.count(result.number('traffic', 'threads'))} threads"
+
+
+def _sentence(result: Table) -> str:
+    knee = result.number("knee")
+    if knee is None:
+        return "One pace, or no dependent loads: there is no knee."
+    load = result.tables("loads")[int(knee)]
+    rate = (load.number("bytes_per_s") or 0) / _GB
+    latency = load.number("chase_latency_ns", "p50")
+    return f"The knee is at {rate:.3g} GB/s, where a load takes {latency:.0f} ns."
+
+
+def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
+    axes: Axes = figure.add_subplot()
+    axes.grid(visible=True, which="major")
+    axes.set_axisbelow(True)
+    axes.set_xlabel("GB/s")
+    axes.set_ylabel("latency, ns")
+    axes.set_yscale("log")
+    for index, (label, result) in enumerate(named):
+        points = [(load.number("bytes_per_s"), load.number("chase_latency_ns", "p50"))
+                  for load in result.tables("loads")]
+        known = np.array([pair for pair in points if None not in pair], float).reshape(-1, 2)
+        colour = svg.colour(index)
+        axes.plot(known[:, 0] / _GB, known[:, 1], color=colour, marker="o", markersize=4,
+                  linewidth=svg.LINE_WIDTH, label=label)
+        if (knee := result.number("knee")) is not None:
+            axes.plot(known[int(knee), 0] / _GB, known[int(knee), 1], color=colour, marker="o",
+                      markersize=11)
+    axes.set_xlim(left=0)
+    if len(named) > 1:
+        axes.legend(frameon=False)
+
+
+def _grid(label: str, result: Table) -> Grid:
+    rows = []
+    for load in result.tables("loads"):
+        latency = [units.count(load.number("chase_latency_ns", name))
+                   for name in ("p50", "p99")]
+        rate = f"{(load.number('bytes_per_s') or 0) / _GB:.3f}"
+        pace = f"{load.number('pace_ns') or 0:g}"
+        rows.append(Row("pace", [pace], [rate, units.count(load.number("misses")), *latency]))
+    heads = ["GB/s", "misses", "latency p50, ns", "latency p99, ns"]
+    return Grid("curve", label, "", ["pace, ns"], heads, rows)

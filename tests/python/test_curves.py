@@ -1,0 +1,42 @@
+"""The page of `sluice curve`."""
+
+import json
+from pathlib import Path
+
+from sluice.report import write_report
+
+
+def _load(pace: float, rate: float, latency: float | None) -> dict[str, object]:
+    chase = None if latency is None else {"p50": latency, "p99": 2 * latency}
+    return {"pace_ns": pace, "bytes_per_s": rate, "misses": None, "chase_latency_ns": chase}
+
+
+def _folder(at: Path, **changed: object) -> Path:
+    curve: dict[str, object] = {
+        "schema": "sluice.curve/1", "on": "simulated", "device": "cmm-h",
+        "traffic": {"threads": 8}, "knee": 1,
+        "loads": [_load(1000, 0.5e9, 600), _load(100, 5e9, 620), _load(0, 24.7e9, 9000)],
+    }
+    at.mkdir()
+    (at / "stats.json").write_text(json.dumps(curve | changed), encoding="utf-8")
+    return at
+
+
+def test_the_knee_is_told_and_all_curves_are_in_one_picture(tmp_path: Path) -> None:
+    one = _folder(tmp_path / "device")
+    other = _folder(tmp_path / "memory", on="host", device=None)
+    page = tmp_path / "report.html"
+    write_report([one, other], page)
+    text = page.read_text(encoding="utf-8")
+    assert "The knee is at 5 GB/s, where a load takes 620 ns." in text
+    assert "cmm-h, simulated: 8 threads" in text and "this host&#39;s memory: 8 threads" in text
+    assert text.count("<h2>Latency by bandwidth</h2>") == 1
+    for label in ("device", "memory"):
+        assert f"<h2>{label}</h2>" in text
+
+
+def test_a_curve_without_dependent_loads_has_no_knee(tmp_path: Path) -> None:
+    folder = _folder(tmp_path / "plain", knee=None, loads=[_load(0, 1e9, None)])
+    page = tmp_path / "report.html"
+    write_report([folder], page)
+    assert "there is no knee" in page.read_text(encoding="utf-8")
