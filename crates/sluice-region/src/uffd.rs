@@ -442,16 +442,17 @@ fn open_descriptor(kind: UffdKind) -> Result<i32, OpenError> {
     };
     // SAFETY: plain system calls without pointers into our memory, but for the static path.
     unsafe {
-        match sys!(libc::SYS_userfaultfd, flags | mode) {
+        let refused = match sys!(libc::SYS_userfaultfd, flags | mode) {
             Ok(fd) => return Ok(fd as i32),
-            Err(libc::ENOSYS) => return Err(OpenError::Missing),
-            Err(libc::EPERM) => {}
+            // Some containers answer so to calls that they do not allow.
+            Err(libc::ENOSYS) => OpenError::Missing,
+            Err(libc::EPERM) => OpenError::Permission,
             Err(errno) => return Err(OpenError::Os(errno)),
-        }
+        };
         let path = c"/dev/userfaultfd";
         let rw = libc::O_RDWR | libc::O_CLOEXEC;
         let dev = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), rw)
-            .map_err(|_| OpenError::Permission)?;
+            .map_err(|_| refused)?;
         let fd = sys!(libc::SYS_ioctl, dev, USERFAULTFD_IOC_NEW, flags);
         let _ = sys!(libc::SYS_close, dev);
         fd.map(|fd| fd as i32).map_err(|_| OpenError::Permission)
