@@ -451,8 +451,7 @@ fn open_descriptor(kind: UffdKind) -> Result<i32, OpenError> {
         };
         let path = c"/dev/userfaultfd";
         let rw = libc::O_RDWR | libc::O_CLOEXEC;
-        let dev = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), rw)
-            .map_err(|_| refused)?;
+        let dev = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), rw).map_err(|_| refused)?;
         let fd = sys!(libc::SYS_ioctl, dev, USERFAULTFD_IOC_NEW, flags);
         let _ = sys!(libc::SYS_close, dev);
         fd.map(|fd| fd as i32).map_err(|_| OpenError::Permission)
