@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from sluice.report import svg, units
 from sluice.report.content import Grid, Row
@@ -58,6 +59,9 @@ def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
     axes.set_xlabel("GB/s")
     axes.set_ylabel("latency, ns")
     axes.set_yscale("log")
+    plain = FuncFormatter(lambda ns, _: f"{ns:g}")
+    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain)
     for index, (label, result) in enumerate(named):
         points = [(load.number("bytes_per_s"), load.number("chase_latency_ns", "p50"))
                   for load in result.tables("loads")]

@@ -15,8 +15,8 @@ use sluice_units::{Bytes, LINE_BYTES, Ps};
 use std::process::ExitCode;
 
 /// Paces from far below what a device can do to as fast as it goes.
-const PACES: [&str; 8] = [
-    "5us", "2us", "1us", "500ns", "250ns", "120ns", "60ns", "0ns",
+const PACES: [&str; 9] = [
+    "5us", "1us", "250ns", "120ns", "60ns", "40ns", "30ns", "20ns", "0ns",
 ];
 /// Linux' slice of a thread that shares its core, as os.slice of a simulated host.
 const SLICE: Ps = Ps::from_us(3_000);
