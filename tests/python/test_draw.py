@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -24,3 +25,14 @@ def test_lines_lie_within_their_axis(values: list[float], least: float, most: fl
     draw._from_nothing([axes])
     bottom, top = axes.get_ylim()
     assert bottom <= least and top >= most and (bottom == 0) == (least == 0)
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, 1), (50, 50), (51, 26), (2000, 50)])
+def test_very_many_places_have_some_of_their_words(count: int, told: int) -> None:
+    axes = Figure().subplots()
+    words = [str(number) for number in range(count)]
+    draw._places(axes, np.arange(count), words)
+    shown = {int(place): label.get_text() for place, label
+             in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)}
+    assert len(shown) == told
+    assert all(words[place] == word for place, word in shown.items())

@@ -22,6 +22,8 @@ from sluice.reproduce.grid import Grid, number_of
 # Colours of the page's palette; where there are more series than colours, hatches tell them apart.
 _HATCHES = ("", "///", "...", "xxx")
 _PANELS_A_ROW = 4
+# Words along an axis, at most.
+_WORDS = 50
 # Bars, or groups of them, that a picture has room for at least.
 _SLOTS = 4
 _MEAN = {"geomean": "geo. mean", "mean": "mean"}
@@ -179,8 +181,12 @@ def _known(grids: Sequence[Grid | None], figure: Figure, series: Sequence[str]) 
 
 
 def _places(axes: Axes, places: np.ndarray, words: Sequence[str]) -> None:
+    """Words below their places; of very many some, evenly, for all would lie on each other."""
+    every = math.ceil(len(words) / _WORDS) or 1
+    words = words[::every]
     turn = sum(len(word) for word in words) > 90
-    axes.set_xticks(places, words, rotation=30 if turn else 0, ha="right" if turn else "center")
+    axes.set_xticks(places[::every], words, rotation=30 if turn else 0,
+                    ha="right" if turn else "center")
     axes.tick_params(axis="x", length=0)
 
 
