@@ -35,12 +35,11 @@ def refusing(call: int, errno: int) -> Callable[[], None]:
 def test_a_refused_system_call_leaves_the_device_of_userfaultfd() -> None:
     run = [SLUICE, "run", "--set", "device.capacity=64MiB", "--set", "cache.capacity=4MiB", "--",
            sys.executable, "-c", PROGRAM]
-    done = subprocess.run(run, capture_output=True, text=True, check=False,
-                          preexec_fn=refusing(USERFAULTFD, 1))
-    if os.access("/dev/userfaultfd", os.R_OK | os.W_OK):
-        assert (done.returncode, done.stdout) == (0, f"{2048 * ord('1')}\n"), done.stderr
-    else:
-        assert done.returncode == 2 and "/dev/userfaultfd" in done.stderr
-    refused = subprocess.run(run, capture_output=True, text=True, check=False,
-                             preexec_fn=refusing(USERFAULTFD, 38))
-    assert refused.returncode == 2 and "userfaultfd" in refused.stderr
+    # Container profiles answer EPERM or ENOSYS.
+    for errno in (1, 38):
+        done = subprocess.run(run, capture_output=True, text=True, check=False,
+                              preexec_fn=refusing(USERFAULTFD, errno))
+        if os.access("/dev/userfaultfd", os.R_OK | os.W_OK):
+            assert (done.returncode, done.stdout) == (0, f"{2048 * ord('1')}\n"), done.stderr
+        else:
+            assert done.returncode == 2 and "userfaultfd" in done.stderr
