@@ -5,6 +5,7 @@
 //! Threads share cores. One that waits for a block request leaves its core to another; one that
 //! waits for a load keeps it.
 
+use crate::block_cache::BlockCache;
 use crate::page_cache::PageCache;
 use crate::traffic::TrafficResult;
 use sluice_events::Wheel;
@@ -389,53 +390,4 @@ enum Done {
     Here(Ps),
     /// Its core is free meanwhile.
     Later(Ps),
-}
-
-/// Pages in host memory, the one used longest ago leaves first.
-struct BlockCache {
-    /// Of each page of the file: when it was used last, 0 if it is not here; and whether it differs
-    /// from the SSD.
-    used: Vec<(u64, bool)>,
-    /// Uses in their order, also those of pages used again since.
-    uses: VecDeque<(u64, u64)>,
-    held: u64,
-    room: u64,
-    clock: u64,
-}
-
-impl BlockCache {
-    fn new(pages: u64, room: u64) -> BlockCache {
-        BlockCache {
-            used: vec![(0, false); pages as usize],
-            uses: VecDeque::new(),
-            held: 0,
-            room,
-            clock: 0,
-        }
-    }
-
-    fn has(&self, page: u64) -> bool {
-        self.used[page as usize].0 > 0
-    }
-
-    /// Uses a page, and brings it in if it was not here. Returns one that has to be written for it.
-    fn use_page(&mut self, page: u64, write: bool) -> Option<u64> {
-        self.clock += 1;
-        let was = &mut self.used[page as usize];
-        self.held += u64::from(was.0 == 0);
-        *was = (self.clock, was.1 | write);
-        self.uses.push_back((page, self.clock));
-        if self.held <= self.room {
-            return None;
-        }
-        loop {
-            let (oldest, at) = self.uses.pop_front()?;
-            let (used, dirty) = self.used[oldest as usize];
-            if used == at {
-                self.used[oldest as usize] = (0, false);
-                self.held -= 1;
-                return dirty.then_some(oldest);
-            }
-        }
-    }
 }

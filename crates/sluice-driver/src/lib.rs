@@ -6,6 +6,7 @@
 //! under way, for bandwidth, and [`files()`] threads that reach the same data as a file.
 #![forbid(unsafe_code)]
 
+mod block_cache;
 mod closed_loop;
 mod files;
 mod mmu;

@@ -1,9 +1,10 @@
-//! The page cache of one file that is read through a mapping, with Linux' readahead.
+//! The page cache of one file that is read through a mapping, with readahead.
 //!
 //! A fault on a page that nobody has read begins a window there. The first window is a few pages,
 //! each one after it twice as long, up to the most. The last window's first page is marked: the
 //! load that comes to it has the next window read, so that a reader who is not too fast waits for
-//! none but the first (`mm/readahead.c`, ondemand_readahead).
+//! none but the first. This is the idea of Linux' readahead for a mapping with `MADV_SEQUENTIAL`,
+//! not its exact windows. Without that advice Linux reads around the fault, which is not here.
 
 use sluice_units::Ps;
 use std::ops::Range;

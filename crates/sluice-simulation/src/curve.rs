@@ -49,7 +49,7 @@ impl CurvePlan<'_> {
             config: Some(settings(self.config.raw().to_pairs())),
             seed: self.traffic.seed,
             version: version(),
-            traffic: told(&self.traffic),
+            traffic: curve_traffic(&self.traffic),
             knee: CurveResult::knee_of(&loads),
             loads,
         }))
@@ -76,7 +76,8 @@ fn load(given: &Traffic, result: &TrafficResult, misses: u64) -> CurveLoad {
     }
 }
 
-fn told(given: &Traffic) -> CurveTraffic {
+/// What threads do, for the record.
+pub fn curve_traffic(given: &Traffic) -> CurveTraffic {
     CurveTraffic {
         threads: given.threads.into(),
         size_bytes: given.size,

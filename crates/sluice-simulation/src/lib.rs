@@ -12,7 +12,7 @@ mod size;
 mod system;
 mod units;
 
-pub use curve::CurvePlan;
+pub use curve::{CurvePlan, curve_traffic};
 pub use error::{FabricRunError, SystemError};
 pub use fabric::{FabricPlan, fabric_figures};
 pub use files::FilesPlan;

@@ -5,9 +5,11 @@ use crate::child::tied_to_us;
 use crate::error::Error;
 use crate::signals;
 use serde::Deserialize;
+use sluice_driver::Traffic;
 use sluice_model::DeviceConfig;
 use sluice_results::{CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic};
 use sluice_results::{LiveRun, settings, version};
+use sluice_simulation::curve_traffic;
 use sluice_stats::Summary;
 use sluice_units::Ps;
 use std::ffi::OsString;
@@ -28,7 +30,11 @@ struct ToldPass {
 }
 
 /// Runs the program at each pace. None if it was interrupted.
-pub fn run(args: &CurveArgs, config: &DeviceConfig) -> Result<Option<CurveResult>, Error> {
+pub fn run(
+    args: &CurveArgs,
+    traffic: &Traffic,
+    config: &DeviceConfig,
+) -> Result<Option<CurveResult>, Error> {
     let mut loads = Vec::with_capacity(args.pace.len());
     for pace in &args.pace {
         loads.push(load(args, *pace)?);
@@ -47,7 +53,11 @@ pub fn run(args: &CurveArgs, config: &DeviceConfig) -> Result<Option<CurveResult
         config: is_live.then(|| settings(config.raw().to_pairs())),
         seed: args.device.seed,
         version: version(),
-        traffic: told(args),
+        // How many accesses are under way, the processor decides.
+        traffic: CurveTraffic {
+            depth: None,
+            ..curve_traffic(traffic)
+        },
         knee: CurveResult::knee_of(&loads),
         loads,
     }))
@@ -131,33 +141,4 @@ fn program(args: &CurveArgs, pace: Ps) -> Vec<OsString> {
         words.push("--cold".to_owned());
     }
     words.into_iter().map(OsString::from).collect()
-}
-
-fn told(args: &CurveArgs) -> CurveTraffic {
-    CurveTraffic {
-        threads: args.threads.into(),
-        size_bytes: args.size.0,
-        stride_bytes: args.stride.0,
-        walk: match args.random {
-            true => "random",
-            false => "order",
-        }
-        .to_owned(),
-        reads_percent: args.reads.into(),
-        store: match args.store {
-            StoreArg::Cached => "cached",
-            StoreArg::Nontemporal => "nontemporal",
-        }
-        .to_owned(),
-        depth: None,
-        cores: args.cores.into(),
-        ahead_bytes: 0,
-        chase_bytes: args.chase.0,
-        passes: args.passes,
-        start: match args.start {
-            StartArg::Warm => "warm",
-            StartArg::Cold => "cold",
-        }
-        .to_owned(),
-    }
 }

@@ -135,7 +135,7 @@ pub fn run(args: &CurveArgs) -> Result<ExitCode, Error> {
             paces: &args.pace,
         }
         .run(signals::is_interrupted)?,
-        OnArg::Live | OnArg::Host => measured::run(args, &config)?,
+        OnArg::Live | OnArg::Host => measured::run(args, &traffic, &config)?,
     };
     let Some(result) = result else {
         let (done, of) = (0, "curves");
