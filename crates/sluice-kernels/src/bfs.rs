@@ -20,9 +20,9 @@ mod search;
 pub use graph::Graph;
 pub use search::{Places, Search, State};
 
-use super::share::{self, Phased, Share, compare, digest};
-use super::{Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
-use sluice_host::{Instr, Program, Step};
+use super::share::{Frame, Phased, Shared, compare, digest};
+use super::{KernelInfo, KernelOptions, Mismatch, Recorder};
+
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub const INFO: KernelInfo = KernelInfo {
     published: Some((9130, 25, 1229)),
     thread_bytes: |_| 0,
     params: &[],
-    make: |options| Box::new(Bfs::new(options)),
+    make: |options| Box::new(Shared(Bfs::new(options))),
 };
 
 /// Mean edges of a node.
@@ -69,14 +69,12 @@ enum Phase {
 }
 
 struct Bfs {
-    options: KernelOptions,
+    frame: Frame,
     search: Search,
     phase: Phase,
-    share: Share,
     source: u32,
     /// Whether a node was marked in this level.
     more: bool,
-    rounds: u64,
     /// Source and costs of the last search that ended.
     last: (u32, u64),
 }
@@ -95,17 +93,15 @@ impl Bfs {
         let nodes = nodes(options.scale);
         let graph = Graph::even(nodes, options.seed);
         let mut bfs = Bfs {
-            options: options.clone(),
+            frame: Frame::new(options, nodes, CHUNK),
             search: Search {
                 places: Places::new(nodes, graph.ends.len() as u64, EDGE_BYTES, 0),
                 state: State::new(nodes),
                 graph,
             },
             phase: Phase::Visit,
-            share: Share::new(options.threads, nodes, CHUNK),
             source: 0,
             more: false,
-            rounds: 0,
             last: (0, 0),
         };
         bfs.skip_to_section();
@@ -114,7 +110,7 @@ impl Bfs {
 
     /// Begins a search from a node of its own.
     fn place_source(&mut self, attempt: u64) {
-        let mut rng = Rng::stream(self.options.seed ^ self.rounds, "bfs source");
+        let mut rng = Rng::stream(self.frame.options.seed ^ self.frame.rounds, "bfs source");
         (0..attempt).for_each(|_| _ = rng.next_u64());
         self.source = rng.below(self.search.graph.nodes()) as u32;
         self.search.state.place(self.source);
@@ -202,13 +198,13 @@ impl Bfs {
     }
 }
 
-impl Program for Bfs {
-    fn footprint(&self) -> Bytes {
-        self.search.places.footprint
+impl Phased for Bfs {
+    fn frame(&self) -> &Frame {
+        &self.frame
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     /// The graph does not.
@@ -216,18 +212,15 @@ impl Program for Bfs {
         addr >= self.search.places.mask.at(0)
     }
 
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        let most = match self.phase {
+    fn footprint(&self) -> Bytes {
+        self.search.places.footprint
+    }
+
+    fn stretch(&self) -> u64 {
+        match self.phase {
             Phase::Visit => VISITS,
             Phase::Clear | Phase::Update => CHUNK,
-        };
-        share::fill(self, most, thread, out)
-    }
-}
-
-impl Phased for Bfs {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+        }
     }
 
     fn work(&mut self, _: u32, items: Range<u64>, to: &mut Recorder) {
@@ -250,28 +243,21 @@ impl Phased for Bfs {
             }
             Phase::Update if self.more => Phase::Visit,
             Phase::Update => {
-                self.rounds += 1;
-                self.share.ended = self.rounds == self.options.rounds;
+                self.frame.end_round();
                 self.last = (self.source, digest_costs(&self.search.state.cost));
                 Phase::Clear
             }
         };
-        self.share.begin(self.search.graph.nodes(), CHUNK);
-    }
-}
-
-impl Kernel for Bfs {
-    fn rounds(&self) -> u64 {
-        self.rounds
+        self.frame.share.begin(self.search.graph.nodes(), CHUNK);
     }
 
     fn check(&self) -> Result<(), Mismatch> {
-        if self.rounds == 0 {
+        if self.frame.rounds == 0 {
             return Ok(());
         }
         let (source, ours) = self.last;
         let plain = digest_costs(&self.search.graph.costs(source));
-        compare("bfs-dense", self.rounds, ours, plain)
+        compare("bfs-dense", self.frame.rounds, ours, plain)
     }
 }
 

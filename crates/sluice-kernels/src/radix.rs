@@ -17,9 +17,9 @@
 //! A run begins near the end of the first permutation and goes on to the next count, where most
 //! off-chip accesses read, in order. The section of SkyByte's artifact is another.
 
-use super::share::{self, Phased, Share, compare, digest};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
-use sluice_host::{Instr, Program, Step};
+use super::share::{Frame, Phased, Shared, compare, digest};
+use super::{Arena, Array, KernelInfo, KernelOptions, Mismatch, Recorder};
+
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ pub const INFO: KernelInfo = KernelInfo {
     published: Some((9600, 29, 71)),
     thread_bytes: |_| 0,
     params: &[],
-    make: |options| Box::new(Radix::new(options)),
+    make: |options| Box::new(Shared(Radix::new(options))),
 };
 
 const RADIX: u64 = 1024;
@@ -89,7 +89,7 @@ enum Phase {
 }
 
 struct Radix {
-    options: KernelOptions,
+    frame: Frame,
     plan: Plan,
     places: Places,
     keys: [Vec<u32>; 2],
@@ -100,8 +100,6 @@ struct Radix {
     before: Vec<u32>,
     phase: Phase,
     digit: u32,
-    share: Share,
-    rounds: u64,
     digest: u64,
 }
 
@@ -178,7 +176,7 @@ impl Radix {
         let zeros = || vec![0; plan.keys as usize];
         let buckets = vec![0; options.threads as usize * plan.buckets() as usize];
         let mut radix = Radix {
-            options: options.clone(),
+            frame: Frame::new(options, 0, 1),
             places: Places::new(&plan, options.threads),
             plan,
             keys: [zeros(), zeros()],
@@ -187,8 +185,6 @@ impl Radix {
             before: vec![0; options.threads as usize],
             phase: Phase::Count,
             digit: 0,
-            share: Share::new(options.threads, 0, 1),
-            rounds: 0,
             digest: 0,
         };
         radix.begin_round();
@@ -198,18 +194,18 @@ impl Radix {
 
     /// Does all before the section without a trace: the first count, and most of the permutation.
     fn skip_to_section(&mut self) {
-        for thread in 0..self.options.threads {
+        for thread in 0..self.frame.options.threads {
             for i in self.part(thread.into()) {
                 let slot = self.slot(thread, self.bucket(i));
                 self.counts[slot as usize] += 1;
             }
         }
-        for thread in 0..self.options.threads {
+        for thread in 0..self.frame.options.threads {
             (0..self.plan.buckets()).for_each(|bucket| _ = self.find_rank(thread, bucket));
         }
-        self.share.skip_all();
+        self.frame.share.skip_all();
         self.begin(Phase::Permute);
-        let parts: Vec<_> = (0..self.options.threads)
+        let parts: Vec<_> = (0..self.frame.options.threads)
             .map(|thread| {
                 let part = self.part(thread.into());
                 let skipped = part.start + (part.end - part.start) * SKIP.0 / SKIP.1;
@@ -217,33 +213,36 @@ impl Radix {
                 skipped..part.end
             })
             .collect();
-        self.share.skip_all();
-        self.share
+        self.frame.share.skip_all();
+        self.frame
+            .share
             .begin_own(|thread| parts[thread as usize].clone());
     }
 
     fn begin_round(&mut self) {
         let [keys, _] = &mut self.keys;
-        self.plan.generate(self.options.seed, self.rounds, keys);
+        self.plan
+            .generate(self.frame.options.seed, self.frame.rounds, keys);
         self.digit = 0;
         self.begin(Phase::Count);
     }
 
     /// A thread's part of the keys.
     fn part(&self, thread: u64) -> Range<u64> {
-        let cut = |thread| self.plan.keys * thread / u64::from(self.options.threads);
+        let cut = |thread| self.plan.keys * thread / u64::from(self.frame.options.threads);
         cut(thread)..cut(thread + 1)
     }
 
     fn begin(&mut self, phase: Phase) {
         self.phase = phase;
-        let parts: Vec<_> = (0..u64::from(self.options.threads))
+        let parts: Vec<_> = (0..u64::from(self.frame.options.threads))
             .map(|thread| match phase {
                 Phase::Rank => 0..self.plan.buckets(),
                 Phase::Count | Phase::Permute => self.part(thread),
             })
             .collect();
-        self.share
+        self.frame
+            .share
             .begin_own(|thread| parts[thread as usize].clone());
         self.before.fill(0);
     }
@@ -323,7 +322,7 @@ impl Radix {
     /// this one of the threads before. Where it is kept.
     fn find_rank(&mut self, thread: u32, bucket: u64) -> u64 {
         let mut rank = self.before[thread as usize];
-        for other in 0..self.options.threads {
+        for other in 0..self.frame.options.threads {
             let count = self.counts[self.slot(other, bucket) as usize];
             rank += if other < thread { count } else { 0 };
             self.before[thread as usize] += count;
@@ -334,7 +333,7 @@ impl Radix {
     }
 
     fn rank(&mut self, thread: u32, bucket: u64, to: &mut Recorder) {
-        for other in 0..self.options.threads {
+        for other in 0..self.frame.options.threads {
             to.load(self.places.counts.at(self.slot(other, bucket)));
             to.work(WORK_RANK);
         }
@@ -374,23 +373,21 @@ impl Radix {
     }
 }
 
-impl Program for Radix {
+impl Phased for Radix {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+
     fn footprint(&self) -> Bytes {
         self.places.footprint
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
-    }
-
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, PIECE, thread, out)
-    }
-}
-
-impl Phased for Radix {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        PIECE
     }
 
     fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
@@ -413,29 +410,22 @@ impl Phased for Radix {
                 self.begin(Phase::Count);
             }
             Phase::Permute => {
-                self.rounds += 1;
-                self.share.ended = self.rounds == self.options.rounds;
+                self.frame.end_round();
                 self.digest = digest(self.keys[1].iter().map(|key| u64::from(*key)));
                 self.begin_round();
             }
         }
     }
-}
-
-impl Kernel for Radix {
-    fn rounds(&self) -> u64 {
-        self.rounds
-    }
 
     fn check(&self) -> Result<(), Mismatch> {
-        let Some(last) = self.rounds.checked_sub(1) else {
+        let Some(last) = self.frame.rounds.checked_sub(1) else {
             return Ok(());
         };
         let mut keys = vec![0; self.plan.keys as usize];
-        self.plan.generate(self.options.seed, last, &mut keys);
+        self.plan.generate(self.frame.options.seed, last, &mut keys);
         keys.sort_unstable();
         let plain = digest(keys.iter().map(|key| u64::from(*key)));
-        compare("radix", self.rounds, self.digest, plain)
+        compare("radix", self.frame.rounds, self.digest, plain)
     }
 }
 

@@ -1,8 +1,9 @@
 //! How threads share out the work of a phase, and how results are compared.
 
 use super::Recorder;
-use crate::Mismatch;
-use sluice_host::{Instr, Step};
+use crate::{Kernel, KernelOptions, Mismatch};
+use sluice_host::{Instr, Program, Step};
+use sluice_units::Bytes;
 use std::ops::Range;
 
 /// A phase of items `0..items`: a thread that has nothing left takes the next chunk, and works on
@@ -75,31 +76,136 @@ impl Share {
     }
 }
 
-/// A kernel whose threads share out the items of each phase, and wait for each other at its end.
-pub trait Phased {
+/// What every kernel of phases has.
+#[derive(Debug)]
+pub struct Frame {
+    /// How it was made.
+    pub options: KernelOptions,
     /// The present phase.
-    fn share(&mut self) -> &mut Share;
+    pub share: Share,
+    /// Rounds finished by all threads.
+    pub rounds: u64,
+}
+
+impl Frame {
+    /// Before the first phase, of so many items in chunks of this size.
+    pub fn new(options: &KernelOptions, items: u64, chunk: u64) -> Frame {
+        Frame {
+            options: options.clone(),
+            share: Share::new(options.threads, items, chunk),
+            rounds: 0,
+        }
+    }
+
+    /// A round is over; says whether it was the last.
+    pub fn end_round(&mut self) -> bool {
+        self.rounds += 1;
+        self.share.ended = self.rounds == self.options.rounds;
+        self.share.ended
+    }
+}
+
+/// A kernel whose threads share out the items of each phase, and wait for each other at its end.
+/// [`Shared`] makes a program of it.
+pub trait Phased: Send {
+    /// What it has as every kernel of phases.
+    fn frame(&self) -> &Frame;
+
+    /// What it has as every kernel of phases, to be changed.
+    fn frame_mut(&mut self) -> &mut Frame;
+
+    /// See [`Program::footprint`].
+    fn footprint(&self) -> Bytes;
+
+    /// See [`Program::local`].
+    fn local(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    /// See [`Program::rewrites`].
+    fn rewrites(&self, _addr: u64) -> bool {
+        true
+    }
+
+    /// See [`Program::phases`].
+    fn phases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// See [`Program::phase`].
+    fn phase(&self) -> usize {
+        0
+    }
+
+    /// Items of a thread's stretch at most.
+    fn stretch(&self) -> u64;
 
     /// What a thread does with some items.
     fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder);
 
     /// All threads are at the barrier.
     fn advance(&mut self);
+
+    /// See [`Kernel::check`].
+    ///
+    /// # Errors
+    /// [`Mismatch`].
+    fn check(&self) -> Result<(), Mismatch>;
 }
 
-/// A thread's next stretch, of `most` items at most.
-pub fn fill(kernel: &mut impl Phased, most: u64, thread: u32, out: &mut Vec<Instr>) -> Step {
-    if kernel.share().ended {
-        return Step::End;
+/// A kernel of phases as a program.
+pub struct Shared<P>(pub P);
+
+impl<P: Phased> Program for Shared<P> {
+    fn footprint(&self) -> Bytes {
+        self.0.footprint()
     }
-    let Some(items) = kernel.share().piece(thread, most) else {
-        if kernel.share().arrive() {
-            kernel.advance();
+
+    fn threads(&self) -> u32 {
+        self.0.frame().options.threads
+    }
+
+    fn local(&self) -> Bytes {
+        self.0.local()
+    }
+
+    fn rewrites(&self, addr: u64) -> bool {
+        self.0.rewrites(addr)
+    }
+
+    fn phases(&self) -> &'static [&'static str] {
+        self.0.phases()
+    }
+
+    fn phase(&self) -> usize {
+        self.0.phase()
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        let most = self.0.stretch();
+        let share = &mut self.0.frame_mut().share;
+        if share.ended {
+            return Step::End;
         }
-        return Step::Barrier;
-    };
-    kernel.work(thread, items, &mut Recorder::new(out));
-    Step::More
+        let Some(items) = share.piece(thread, most) else {
+            if share.arrive() {
+                self.0.advance();
+            }
+            return Step::Barrier;
+        };
+        self.0.work(thread, items, &mut Recorder::new(out));
+        Step::More
+    }
+}
+
+impl<P: Phased> Kernel for Shared<P> {
+    fn rounds(&self) -> u64 {
+        self.0.frame().rounds
+    }
+
+    fn check(&self) -> Result<(), Mismatch> {
+        self.0.check()
+    }
 }
 
 /// A digest of a round's results, kept while the next round overwrites them.

@@ -15,9 +15,9 @@
 //! each line once, which are 2,000 pages of pixels in the first pass (one array read and five
 //! written) and 2,000 in the second (six read).
 
-use super::share::{self, Phased, Share, compare, digest};
-use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
-use sluice_host::{Instr, Program, Step};
+use super::share::{Frame, Phased, Shared, compare, digest};
+use super::{Arena, Array, KernelInfo, KernelOptions, Mismatch, Recorder};
+
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub const INFO: KernelInfo = KernelInfo {
     published: Some((8160, 24, 75)),
     thread_bytes: |_| 0,
     params: &[],
-    make: |options| Box::new(Srad::new(options)),
+    make: |options| Box::new(Shared(Srad::new(options))),
 };
 
 /// I, J, c and the four differences.
@@ -87,15 +87,13 @@ enum Phase {
 }
 
 struct Srad {
-    options: KernelOptions,
+    frame: Frame,
     image: Image,
     places: Places,
     phase: Phase,
-    share: Share,
     /// Sum and sum of squares of each row of the region.
     sums: Vec<(f32, f32)>,
     q0: f32,
-    rounds: u64,
     digest: u64,
 }
 
@@ -279,13 +277,11 @@ impl Srad {
         let image = Image::new(side, side, options.seed);
         let rows = image.region();
         let mut srad = Srad {
-            options: options.clone(),
+            frame: Frame::new(options, rows, 1),
             places: Places::new(side, side),
             phase: Phase::Statistics,
-            share: Share::new(options.threads, rows, 1),
             sums: vec![(0.0, 0.0); rows as usize],
             q0: 0.0,
-            rounds: 0,
             digest: image.digest(),
             image,
         };
@@ -303,7 +299,7 @@ impl Srad {
         for k in 0..pixels {
             self.first_pixel(k);
         }
-        self.share.skip(pixels);
+        self.frame.share.skip(pixels);
     }
 
     fn statistics(&mut self, row: u64, to: &mut Recorder) {
@@ -335,23 +331,21 @@ impl Srad {
     }
 }
 
-impl Program for Srad {
+impl Phased for Srad {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+
     fn footprint(&self) -> Bytes {
         self.places.footprint
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
-    }
-
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, PIECE, thread, out)
-    }
-}
-
-impl Phased for Srad {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        PIECE
     }
 
     fn work(&mut self, _: u32, items: Range<u64>, to: &mut Recorder) {
@@ -369,33 +363,26 @@ impl Phased for Srad {
         self.phase = match self.phase {
             Phase::Statistics => {
                 self.q0 = self.image.q0(&self.sums);
-                self.share.begin(rows * cols, cols);
+                self.frame.share.begin(rows * cols, cols);
                 Phase::First
             }
             Phase::First => {
-                self.share.begin(rows * cols, cols);
+                self.frame.share.begin(rows * cols, cols);
                 Phase::Second
             }
             Phase::Second => {
-                self.rounds += 1;
-                self.share.ended = self.rounds == self.options.rounds;
+                self.frame.end_round();
                 self.digest = self.image.digest();
-                self.share.begin(self.image.region(), 1);
+                self.frame.share.begin(self.image.region(), 1);
                 Phase::Statistics
             }
         };
     }
-}
-
-impl Kernel for Srad {
-    fn rounds(&self) -> u64 {
-        self.rounds
-    }
 
     fn check(&self) -> Result<(), Mismatch> {
-        let mut image = Image::new(self.image.rows, self.image.cols, self.options.seed);
-        (0..self.rounds).for_each(|_| image.iterate());
-        compare("srad", self.rounds, self.digest, image.digest())
+        let mut image = Image::new(self.image.rows, self.image.cols, self.frame.options.seed);
+        (0..self.frame.rounds).for_each(|_| image.iterate());
+        compare("srad", self.frame.rounds, self.digest, image.digest())
     }
 }
 

@@ -5,9 +5,9 @@
 //! other, a round of all four over and over, with the arrays shared out among the threads in equal
 //! parts. Its loops are told as a compiler makes them for SSE2: 16 bytes at a time.
 
-use super::share::{self, Phased, Share};
+use super::share::{Frame, Phased, Shared};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Mismatch, Recorder};
-use sluice_host::{Instr, Program, Step};
+
 use sluice_params::{Kind, Param};
 use sluice_units::Bytes;
 use std::ops::Range;
@@ -80,46 +80,43 @@ const LOOPS: [Loop; 4] = [
 const NAMES: [&str; 4] = ["copy", "scale", "add", "triad"];
 
 struct Stream {
-    options: KernelOptions,
-    places: [Array; 3],
+    frame: Frame,
     footprint: Bytes,
+    places: [Array; 3],
     arrays: [Vec<f64>; 3],
     /// Vectors of an array.
     vectors: u64,
-    share: Share,
     phase: usize,
-    rounds: u64,
 }
 
 fn make(options: &KernelOptions) -> Box<dyn Kernel> {
     Box::new(stream(options))
 }
 
-fn stream(options: &KernelOptions) -> Stream {
+fn stream(options: &KernelOptions) -> Shared<Stream> {
     let bytes = options.bytes();
     let vectors = (bytes / (ARRAYS * VECTOR * DOUBLE)).max(1);
     let mut arena = Arena::default();
     let places = START.map(|_| arena.array(vectors * VECTOR, DOUBLE));
     let mut stream = Stream {
-        options: options.clone(),
-        places,
+        frame: Frame::new(options, 0, 0),
         footprint: arena.footprint(),
+        places,
         arrays: START.map(|start| vec![start; (vectors * VECTOR) as usize]),
         vectors,
-        share: Share::new(options.threads, 0, 0),
         phase: 0,
-        rounds: 0,
     };
     stream.begin();
-    stream
+    Shared(stream)
 }
 
 impl Stream {
     /// A loop begins: each thread has its part of the arrays.
     fn begin(&mut self) {
-        let (vectors, threads) = (self.vectors, u64::from(self.options.threads));
+        let (vectors, threads) = (self.vectors, u64::from(self.frame.options.threads));
         let first = |thread: u64| vectors * thread / threads;
-        self.share
+        self.frame
+            .share
             .begin_own(|thread| first(thread)..first(thread + 1));
     }
 
@@ -143,13 +140,13 @@ impl Stream {
     }
 }
 
-impl Program for Stream {
-    fn footprint(&self) -> Bytes {
-        self.footprint
+impl Phased for Stream {
+    fn frame(&self) -> &Frame {
+        &self.frame
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     fn phases(&self) -> &'static [&'static str] {
@@ -160,14 +157,12 @@ impl Program for Stream {
         self.phase
     }
 
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, PIECE, thread, out)
+    fn footprint(&self) -> Bytes {
+        self.footprint
     }
-}
 
-impl Phased for Stream {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        PIECE
     }
 
     fn work(&mut self, _: u32, items: Range<u64>, rec: &mut Recorder) {
@@ -176,15 +171,10 @@ impl Phased for Stream {
 
     fn advance(&mut self) {
         self.phase = (self.phase + 1) % LOOPS.len();
-        self.rounds += u64::from(self.phase == 0);
-        self.share.ended = self.options.rounds > 0 && self.rounds == self.options.rounds;
+        if self.phase == 0 {
+            self.frame.end_round();
+        }
         self.begin();
-    }
-}
-
-impl Kernel for Stream {
-    fn rounds(&self) -> u64 {
-        self.rounds
     }
 
     /// As STREAM checks itself: every element of an array has had the same done to it, so that one
@@ -192,12 +182,13 @@ impl Kernel for Stream {
     fn check(&self) -> Result<(), Mismatch> {
         let mut values = START;
         let whole = LOOPS.iter().cycle();
-        let done = self.rounds as usize * LOOPS.len() + self.phase;
+        let done = self.frame.rounds as usize * LOOPS.len() + self.phase;
         for step in whole.clone().take(done) {
             values[step.to] = (step.compute)(&values);
         }
         let under_way = whole.clone().nth(done).map(|step| step.to);
-        for array in (0..values.len()).filter(|array| self.share.ended || Some(*array) != under_way)
+        for array in
+            (0..values.len()).filter(|array| self.frame.share.ended || Some(*array) != under_way)
         {
             let due = values[array];
             let wrong = self.arrays[array].iter().position(|is| *is != due);
@@ -245,8 +236,8 @@ mod tests {
     fn a_wrong_element_is_seen() {
         let mut kernel = stream(&of(2, "96kB", 2));
         run(&mut kernel, 1);
-        assert_eq!(kernel.arrays[0][0], 225.0);
-        kernel.arrays[1][77] += 1.0;
+        assert_eq!(kernel.0.arrays[0][0], 225.0);
+        kernel.0.arrays[1][77] += 1.0;
         let said = kernel.check().unwrap_err();
         assert!(said.0.starts_with("b[77] is "), "{said}");
     }

@@ -14,11 +14,11 @@
 
 mod index;
 
-use super::share::{self, Phased, Share, compare, digest};
+use super::share::{Frame, Phased, Shared, compare, digest};
 use super::{Arena, Array, Kernel, KernelInfo, KernelOptions, Loaded, Recorder};
 use crate::Mismatch;
 use index::{Found, Index};
-use sluice_host::{Instr, Program, Step};
+
 use sluice_params::{Kind, Param};
 use sluice_streams::zipf::Zipf;
 use sluice_units::{Bytes, Rng};
@@ -122,7 +122,8 @@ struct Pair {
 }
 
 struct Viper {
-    options: KernelOptions,
+    frame: Frame,
+    footprint: Bytes,
     pair: u64,
     key: u64,
     records: u64,
@@ -133,7 +134,6 @@ struct Viper {
     private: Array,
     pages: Array,
     local: Bytes,
-    footprint: Bytes,
     slots_per_page: u64,
     /// By slot; none if its mark is clear.
     slots: Vec<Option<Pair>>,
@@ -142,9 +142,7 @@ struct Viper {
     pages_used: u64,
     /// Sum of what was read.
     read: u64,
-    share: Share,
     phase: usize,
-    rounds: u64,
     /// What the last finished round came to.
     result: u64,
 }
@@ -153,7 +151,7 @@ fn make(options: &KernelOptions) -> Box<dyn Kernel> {
     Box::new(viper(options))
 }
 
-fn viper(options: &KernelOptions) -> Viper {
+fn viper(options: &KernelOptions) -> Shared<Viper> {
     let count = |key| options.given.read::<u64>(key);
     let scaled = |key| (count(key) / u64::from(options.scale)).max(1);
     let (records, ops) = (scaled("records"), scaled("ops"));
@@ -168,7 +166,7 @@ fn viper(options: &KernelOptions) -> Viper {
     let local = arena.footprint();
     let zipf: bool = options.given.read("popular");
     let mut viper = Viper {
-        options: options.clone(),
+        frame: Frame::new(options, records, CHUNK),
         pair,
         key: count("key"),
         records,
@@ -185,13 +183,11 @@ fn viper(options: &KernelOptions) -> Viper {
         next: vec![0; options.threads as usize],
         pages_used: 0,
         read: 0,
-        share: Share::new(options.threads, records, CHUNK),
         phase: WRITE,
-        rounds: 0,
         result: 0,
     };
     viper.empty();
-    viper
+    Shared(viper)
 }
 
 /// An invertible mix that is never 0.
@@ -226,7 +222,7 @@ impl Viper {
             INSERT => self.records + number,
             QUERY | UPDATE => {
                 let start = (phase as u64) << 40 | number;
-                let mut rng = Rng::from_splitmix(self.options.seed ^ hash(start));
+                let mut rng = Rng::from_splitmix(self.frame.options.seed ^ hash(start));
                 let rank = match &self.zipf {
                     Some(zipf) => zipf.rank(&mut rng),
                     None => rng.below(keys),
@@ -235,7 +231,7 @@ impl Viper {
                 rank.wrapping_mul(step(keys)) % keys
             }
             // Each once, in an order of its own.
-            _ => (number * step(keys) + self.options.seed) % keys,
+            _ => (number * step(keys) + self.frame.options.seed) % keys,
         }
     }
 
@@ -402,13 +398,13 @@ fn outcome_of(pairs: impl Iterator<Item = (u64, u64)>, marked: u64, read: u64) -
     )
 }
 
-impl Program for Viper {
-    fn footprint(&self) -> Bytes {
-        self.footprint
+impl Phased for Viper {
+    fn frame(&self) -> &Frame {
+        &self.frame
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     fn local(&self) -> Bytes {
@@ -423,14 +419,12 @@ impl Program for Viper {
         self.phase
     }
 
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, STRETCH, thread, out)
+    fn footprint(&self) -> Bytes {
+        self.footprint
     }
-}
 
-impl Phased for Viper {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        STRETCH
     }
 
     fn work(&mut self, thread: u32, items: Range<u64>, rec: &mut Recorder) {
@@ -441,25 +435,17 @@ impl Phased for Viper {
     fn advance(&mut self) {
         self.phase = (self.phase + 1) % NAMES.len();
         if self.phase == WRITE {
-            self.rounds += 1;
             self.result = self.outcome();
-            self.share.ended = self.rounds == self.options.rounds;
-            if !self.share.ended {
+            if !self.frame.end_round() {
                 self.empty();
             }
         }
-        self.share.begin(self.length(self.phase), CHUNK);
-    }
-}
-
-impl Kernel for Viper {
-    fn rounds(&self) -> u64 {
-        self.rounds
+        self.frame.share.begin(self.length(self.phase), CHUNK);
     }
 
     /// Does a round again with an ordered map.
     fn check(&self) -> Result<(), Mismatch> {
-        if self.rounds == 0 {
+        if self.frame.rounds == 0 {
             return Ok(());
         }
         let mut map = BTreeMap::new();
@@ -477,7 +463,7 @@ impl Kernel for Viper {
         }
         let pairs = map.len() as u64;
         let plain = outcome_of(map.into_iter(), pairs, read);
-        compare("store", self.rounds, self.result, plain)
+        compare("store", self.frame.rounds, self.result, plain)
     }
 }
 

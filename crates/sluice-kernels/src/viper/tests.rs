@@ -2,7 +2,7 @@
 
 use super::super::drive::{options, run};
 use super::*;
-use sluice_host::MemOp;
+use sluice_host::{MemOp, Program, Step};
 use sluice_params::RawConfig;
 
 fn of(threads: u32, rounds: u64, pairs: &[(&str, &str)]) -> KernelOptions {
@@ -24,8 +24,8 @@ fn any_number_of_threads_leaves_the_same_store() {
             let mut kernel = viper(&of(threads, 2, &[("popular", popular)]));
             run(&mut kernel, stretches);
             assert_eq!((kernel.check(), kernel.rounds()), (Ok(()), 2));
-            assert_eq!(kernel.slots.iter().flatten().count(), 700);
-            results.push(kernel.result);
+            assert_eq!(kernel.0.slots.iter().flatten().count(), 700);
+            results.push(kernel.0.result);
         }
         assert!(results.iter().all(|result| *result == results[0]));
     }
@@ -36,11 +36,11 @@ fn a_pair_lost_or_read_wrong_is_seen() {
     for damage in [0, 1] {
         let mut kernel = viper(&of(1, 1, &[]));
         let mut out = Vec::new();
-        while kernel.phase != QUERY {
+        while kernel.0.phase != QUERY {
             out.clear();
             kernel.fill(0, &mut out);
         }
-        let slot = &mut kernel.slots[77];
+        let slot = &mut kernel.0.slots[77];
         match damage {
             0 => *slot = slot.map(|pair| Pair { version: 2, ..pair }),
             _ => {
@@ -60,14 +60,14 @@ fn a_pair_lost_or_read_wrong_is_seen() {
 fn pairs_lie_in_pages_and_the_index_apart() {
     for (key, value, slots) in [("16", "200", 18), ("32", "500", 7)] {
         let kernel = viper(&of(1, 1, &[("key", key), ("value", value)]));
-        assert_eq!(kernel.slots_per_page, slots);
+        assert_eq!(kernel.0.slots_per_page, slots);
         let pages = 1_200_u64.div_ceil(slots) + 1;
-        let Bytes(stored) = kernel.footprint;
-        assert_eq!(stored - kernel.local.0, pages * PAGE);
+        let Bytes(stored) = kernel.0.footprint;
+        assert_eq!(stored - kernel.0.local.0, pages * PAGE);
         for slot in 0..slots {
-            assert!(kernel.pair_at(slot) + kernel.pair <= kernel.page_at(0) + PAGE);
+            assert!(kernel.0.pair_at(slot) + kernel.0.pair <= kernel.0.page_at(0) + PAGE);
         }
-        assert!(kernel.local.0 > 2 << 20);
+        assert!(kernel.0.local.0 > 2 << 20);
     }
 }
 
@@ -88,17 +88,17 @@ fn what_changes_is_sent_to_memory() {
         assert_eq!(kernel.fill(0, &mut out), Step::More);
         let count = |op| out.iter().filter(|instr| instr.op == op).count() as u64;
         let fences_per = count(MemOp::Fence) as f64 / STRETCH as f64;
-        assert_eq!(fences_per, f64::from(fences), "{}", NAMES[kernel.phase]);
+        assert_eq!(fences_per, f64::from(fences), "{}", NAMES[kernel.0.phase]);
         let each = count(MemOp::Flush) / STRETCH..=count(MemOp::Flush).div_ceil(STRETCH);
         assert!(
             flushes.contains(each.start()) && flushes.contains(each.end()),
             "{each:?}"
         );
-        let store = kernel.local.0;
+        let store = kernel.0.local.0;
         let flushed = out.iter().filter(|instr| instr.op == MemOp::Flush);
         assert!(flushed.into_iter().all(|instr| instr.addr >= store));
-        let phase = kernel.phase;
-        while kernel.phase == phase {
+        let phase = kernel.0.phase;
+        while kernel.0.phase == phase {
             out.clear();
             kernel.fill(0, &mut out);
         }

@@ -26,10 +26,9 @@
 //! Here the section is run through again and again, each time in another search, with the nodes of
 //! the mask that follow; a thread that has done its part waits for the others.
 
-use sluice_host::{Instr, Program, Step};
 use sluice_kernels::bfs::{Graph, INFO, NEVER, Places, Search, State, VISITS};
-use sluice_kernels::share::{self, Phased, Share, compare, digest};
-use sluice_kernels::{Kernel, KernelOptions, Mismatch, Recorder};
+use sluice_kernels::share::{Frame, Phased, compare, digest};
+use sluice_kernels::{KernelOptions, Mismatch, Recorder};
 use sluice_units::{Bytes, Rng};
 use std::ops::Range;
 
@@ -80,14 +79,12 @@ struct Level {
 
 /// The kernel with `section=early`.
 pub(super) struct Early {
-    options: KernelOptions,
+    frame: Frame,
     search: Search,
-    share: Share,
     source: u32,
     depth: i32,
     /// Source and depth of the last round that ended.
     last: (u32, i32),
-    rounds: u64,
     digest: u64,
 }
 
@@ -105,17 +102,15 @@ impl Early {
         let nodes = nodes(options.scale);
         let graph = Graph::mutual(nodes, options.seed);
         let mut early = Early {
-            options: options.clone(),
+            frame: Frame::new(options, 0, 1),
             search: Search {
                 places: places(options.scale, graph.ends.len() as u64),
                 state: State::new(nodes),
                 graph,
             },
-            share: Share::new(options.threads, 0, 1),
             source: 0,
             depth: 0,
             last: (0, 0),
-            rounds: 0,
             digest: 0,
         };
         early.begin();
@@ -124,22 +119,22 @@ impl Early {
 
     /// Nodes of a thread.
     fn part(&self) -> u64 {
-        nodes(self.options.scale) / u64::from(self.options.threads)
+        nodes(self.frame.options.scale) / u64::from(self.frame.options.threads)
     }
 
     /// Nodes of a piece, of a thread.
     fn piece(&self) -> u64 {
-        let of_all = u64::from(self.options.scale) * u64::from(self.options.threads);
+        let of_all = u64::from(self.frame.options.scale) * u64::from(self.frame.options.threads);
         (PIECE / of_all).clamp(1, self.part())
     }
 
     /// Where in a thread's nodes a piece of a round begins.
     fn start(&self, round: u64, thread: u64, second: bool) -> u64 {
         let rows = STARTS[(thread % 8) as usize][usize::from(second)];
-        let of_all = u64::from(self.options.scale) * u64::from(self.options.threads);
+        let of_all = u64::from(self.frame.options.scale) * u64::from(self.frame.options.threads);
         let scaled = rows * 8 / of_all / ROUND * ROUND + rows % ROUND;
         // Where in a row is not known.
-        let mut rng = Rng::stream(self.options.seed ^ thread, "bfs row");
+        let mut rng = Rng::stream(self.frame.options.seed ^ thread, "bfs row");
         let shift = round / BESIDE * FURTHER + round % BESIDE;
         (scaled * ROW + rng.below(ROW) + shift * self.piece()) % self.part()
     }
@@ -155,20 +150,20 @@ impl Early {
         let part = self.part();
         let (thread, at) = (u64::from(node) / part, u64::from(node) % part);
         let start = self.start(round, thread, second);
-        thread < self.options.threads.into() && (at + part - start) % part < self.piece()
+        thread < self.frame.options.threads.into() && (at + part - start) % part < self.piece()
     }
 
     /// The level of some source that has nearly as many nodes as the artifact's, and finds as many
     /// from the second pieces.
     fn level(&mut self) -> Level {
-        let mut rng = Rng::stream(self.options.seed ^ self.rounds, "bfs source");
-        let scale = u64::from(self.options.scale);
+        let mut rng = Rng::stream(self.frame.options.seed ^ self.frame.rounds, "bfs source");
+        let scale = u64::from(self.frame.options.scale);
         let wanted = ((FOUND + scale / 2) / scale).max(1);
         let size = self.search.graph.nodes() * IN_MASK / PIECE;
         let mut best = None;
         for _ in 0..SOURCES {
             let source = rng.below(self.search.graph.nodes()) as u32;
-            if self.is_in_piece(self.rounds, false, source) {
+            if self.is_in_piece(self.frame.rounds, false, source) {
                 continue;
             }
             let level = self.level_from(source, size);
@@ -211,7 +206,7 @@ impl Early {
     /// Edges from nodes of the second pieces that lead to the next level.
     fn found_by(&self, level: &[u32], depth: i32) -> u64 {
         let cost = &self.search.state.cost;
-        let in_piece = |node: &&u32| self.is_in_piece(self.rounds, true, **node);
+        let in_piece = |node: &&u32| self.is_in_piece(self.frame.rounds, true, **node);
         let ends = |node: &u32| self.search.graph.ends_of(*node).iter();
         let ends = level.iter().filter(in_piece).flat_map(ends);
         let leads = |end: &&u32| !(0..=depth).contains(&cost[**end as usize]);
@@ -236,7 +231,7 @@ impl Early {
             level = self.search.skip_level(&level);
         }
         let items = 2 * self.piece();
-        self.share.begin_own(|_| 0..items);
+        self.frame.share.begin_own(|_| 0..items);
     }
 }
 
@@ -245,13 +240,13 @@ fn digest_found(nodes: impl Iterator<Item = u64>, cost: &[i32]) -> u64 {
     digest(nodes.flat_map(|node| [node, cost[node as usize] as u64]))
 }
 
-impl Program for Early {
-    fn footprint(&self) -> Bytes {
-        self.search.places.footprint
+impl Phased for Early {
+    fn frame(&self) -> &Frame {
+        &self.frame
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     /// The graph does not.
@@ -259,19 +254,17 @@ impl Program for Early {
         addr >= self.search.places.mask.at(0)
     }
 
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, VISITS, thread, out)
+    fn footprint(&self) -> Bytes {
+        self.search.places.footprint
     }
-}
 
-impl Phased for Early {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        VISITS
     }
 
     fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
         let own = u64::from(thread);
-        let starts = [false, true].map(|second| self.start(self.rounds, own, second));
+        let starts = [false, true].map(|second| self.start(self.frame.rounds, own, second));
         for item in items {
             let node = own * self.part() + self.offset(starts, item);
             if item < self.piece() {
@@ -290,23 +283,16 @@ impl Phased for Early {
         let found = nodes.filter(|node| state.updating[*node as usize]);
         self.last = (self.source, self.depth);
         self.digest = digest_found(found, &state.cost);
-        self.rounds += 1;
-        self.share.ended = self.rounds == self.options.rounds;
-        if !self.share.ended {
+        self.frame.end_round();
+        if !self.frame.share.ended {
             self.search.state = State::new(self.search.graph.nodes());
             self.begin();
         }
     }
-}
-
-impl Kernel for Early {
-    fn rounds(&self) -> u64 {
-        self.rounds
-    }
 
     /// Which nodes were found, by the costs of the whole search and the edges that lead back.
     fn check(&self) -> Result<(), Mismatch> {
-        let Some(round) = self.rounds.checked_sub(1) else {
+        let Some(round) = self.frame.rounds.checked_sub(1) else {
             return Ok(());
         };
         let (source, depth) = self.last;
@@ -318,18 +304,20 @@ impl Kernel for Early {
                 && self.search.graph.ends_of(*node as u32).iter().any(leads)
         });
         let plain = digest_found(found, &cost);
-        compare("bfs-dense", self.rounds, self.digest, plain)
+        compare("bfs-dense", self.frame.rounds, self.digest, plain)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluice_kernels::Kernel;
     use sluice_kernels::bfs::DEGREE;
     use sluice_kernels::drive::{assert_footprint, options, run};
+    use sluice_kernels::share::Shared;
 
-    fn section(threads: u32, scale: u32, rounds: u64) -> Early {
-        Early::new(&options(threads, scale, rounds))
+    fn section(threads: u32, scale: u32, rounds: u64) -> Shared<Early> {
+        Shared(Early::new(&options(threads, scale, rounds)))
     }
 
     #[test]
@@ -338,18 +326,18 @@ mod tests {
             // Further than to the end of a part.
             let mut early = section(threads, scale, 15);
             let told = run(&mut early, 1 + threads as usize % 3);
-            assert_eq!((early.rounds, early.check()), (15, Ok(())), "{threads}");
+            assert_eq!((early.rounds(), early.check()), (15, Ok(())), "{threads}");
             let whole = 15 * 2 * (PIECE / u64::from(scale)) * (1 + u64::from(WORK_NODE));
             assert!(told.instructions.abs_diff(whole) * 50 < whole, "{threads}");
-            early.digest ^= 1;
+            early.0.digest ^= 1;
             assert!(early.check().is_err());
         }
     }
 
     /// Of which nobody needs the graph.
     fn at_scale(scale: u32) -> Early {
-        let mut early = section(8, 4_000, 1);
-        early.options.scale = scale;
+        let Shared(mut early) = section(8, 4_000, 1);
+        early.frame.options.scale = scale;
         early
     }
 

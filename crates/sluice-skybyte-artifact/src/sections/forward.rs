@@ -14,10 +14,10 @@
 //! does. A thread that has done its part waits for the others.
 
 use super::twitter::{self, DEPTH, List, SECTIONS, Twitter, WRITTEN_AT};
-use sluice_host::{Instr, Program, Step};
+
 use sluice_kernels::bc::{NEVER, State};
-use sluice_kernels::share::{self, Phased, Share, compare, digest};
-use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Loaded, Mismatch, Recorder};
+use sluice_kernels::share::{Frame, Phased, compare, digest};
+use sluice_kernels::{Arena, Array, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -58,15 +58,13 @@ struct Lane {
 
 /// The kernel with `section=forward`.
 pub(super) struct Forward {
-    options: KernelOptions,
+    frame: Frame,
     graph: Twitter,
     state: State,
     places: Places,
     lanes: Vec<Lane>,
-    share: Share,
     /// Entries of the queue.
     queued: u64,
-    rounds: u64,
     digest: u64,
 }
 
@@ -110,13 +108,11 @@ impl Forward {
             buffer: vec![],
         };
         let mut forward = Forward {
-            options: options.clone(),
+            frame: Frame::new(options, 0, 1),
             state: graph.before(0),
             places: Places::new(options),
             lanes: (0..options.threads).map(|_| lane()).collect(),
-            share: Share::new(options.threads, 0, 1),
             queued: 0,
-            rounds: 0,
             digest: 0,
             graph,
         };
@@ -126,17 +122,17 @@ impl Forward {
     }
 
     fn begin_search(&mut self) {
-        self.queued = WRITTEN_AT / u64::from(self.options.scale);
+        self.queued = WRITTEN_AT / u64::from(self.frame.options.scale);
         self.lanes.iter_mut().for_each(|lane| lane.buffer.clear());
     }
 
     fn begin(&mut self) {
-        let lists = self.graph.section(self.rounds, &self.state);
+        let lists = self.graph.section(self.frame.rounds, &self.state);
         for (lane, lists) in self.lanes.iter_mut().zip(lists) {
             (lane.lists, lane.list, lane.first) = (lists, 0, 0);
         }
         let graph = &self.graph;
-        self.share.begin_own(|thread| 0..graph.share(thread));
+        self.frame.share.begin_own(|thread| 0..graph.share(thread));
     }
 
     /// A thread's item: an edge, and before the first of a list its vertex.
@@ -172,7 +168,7 @@ impl Forward {
 
     /// A depth is exchanged, and the vertex goes into the thread's buffer.
     fn found(&mut self, thread: usize, edge: u64, end: u32, after: Loaded, to: &mut Recorder) {
-        let length = buffer(self.options.scale);
+        let length = buffer(self.frame.options.scale);
         let depth = self.places.depths.at(end.into());
         to.load_after(depth, after);
         to.store_after(depth, after);
@@ -273,13 +269,13 @@ fn plain_section(lists: &[Vec<List>], state: &mut State) {
     }
 }
 
-impl Program for Forward {
-    fn footprint(&self) -> Bytes {
-        self.places.footprint
+impl Phased for Forward {
+    fn frame(&self) -> &Frame {
+        &self.frame
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     /// The graph does not.
@@ -288,14 +284,12 @@ impl Program for Forward {
         before.contains(&addr) || addr >= self.places.depths.at(0)
     }
 
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, STRETCH, thread, out)
+    fn footprint(&self) -> Bytes {
+        self.places.footprint
     }
-}
 
-impl Phased for Forward {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        STRETCH
     }
 
     fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
@@ -305,27 +299,20 @@ impl Phased for Forward {
     fn advance(&mut self) {
         let lists = self.lanes.iter().flat_map(|lane| &lane.lists);
         self.digest = digest_of(lists, &self.state);
-        self.rounds += 1;
-        self.share.ended = self.rounds == self.options.rounds;
-        if self.share.ended {
+        self.frame.end_round();
+        if self.frame.share.ended {
             return;
         }
-        if self.rounds.is_multiple_of(SECTIONS) {
-            self.state = self.graph.before(self.rounds / SECTIONS);
+        if self.frame.rounds.is_multiple_of(SECTIONS) {
+            self.state = self.graph.before(self.frame.rounds / SECTIONS);
             self.begin_search();
         }
         self.begin();
     }
-}
-
-impl Kernel for Forward {
-    fn rounds(&self) -> u64 {
-        self.rounds
-    }
 
     /// The sections of the last round's search, one after the other.
     fn check(&self) -> Result<(), Mismatch> {
-        let Some(last) = self.rounds.checked_sub(1) else {
+        let Some(last) = self.frame.rounds.checked_sub(1) else {
             return Ok(());
         };
         let first = last / SECTIONS * SECTIONS;
@@ -336,18 +323,20 @@ impl Kernel for Forward {
             plain_section(&lists, &mut state);
             plain = digest_of(lists.iter().flatten(), &state);
         }
-        compare("bc", self.rounds, self.digest, plain)
+        compare("bc", self.frame.rounds, self.digest, plain)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluice_kernels::Kernel;
     use sluice_kernels::bc::INFO;
     use sluice_kernels::drive::{assert_footprint, options, run};
+    use sluice_kernels::share::Shared;
 
-    fn section(threads: u32, scale: u32, rounds: u64) -> Forward {
-        Forward::new(&options(threads, scale, rounds))
+    fn section(threads: u32, scale: u32, rounds: u64) -> Shared<Forward> {
+        Shared(Forward::new(&options(threads, scale, rounds)))
     }
 
     #[test]
@@ -357,23 +346,23 @@ mod tests {
             let rounds = SECTIONS + 2;
             let mut forward = section(threads, scale, rounds);
             run(&mut forward, 1 + threads as usize % 3);
-            assert_eq!((forward.rounds, forward.check()), (rounds, Ok(())));
-            let end = forward.lanes[0].lists[0].ends[0];
+            assert_eq!((forward.rounds(), forward.check()), (rounds, Ok(())));
+            let end = forward.0.lanes[0].lists[0].ends[0];
             for broken in [
                 |state: &mut State, end: u32| state.paths[end as usize] += 1.0,
                 |state: &mut State, end: u32| state.depths[end as usize] = NEVER,
                 |state: &mut State, _| state.on_path.fill(0),
             ] {
                 let mut state = State::new(1, 1);
-                state.depths.clone_from(&forward.state.depths);
-                state.paths.clone_from(&forward.state.paths);
-                state.on_path.clone_from(&forward.state.on_path);
+                state.depths.clone_from(&forward.0.state.depths);
+                state.paths.clone_from(&forward.0.state.paths);
+                state.on_path.clone_from(&forward.0.state.on_path);
                 broken(&mut state, end);
-                let lists = forward.lanes.iter().flat_map(|lane| &lane.lists);
+                let lists = forward.0.lanes.iter().flat_map(|lane| &lane.lists);
                 let digest = digest_of(lists, &state);
-                let told = std::mem::replace(&mut forward.digest, digest);
+                let told = std::mem::replace(&mut forward.0.digest, digest);
                 assert!(forward.check().is_err());
-                forward.digest = told;
+                forward.0.digest = told;
             }
         }
     }
@@ -382,9 +371,9 @@ mod tests {
     #[test]
     fn a_section_has_the_accesses_and_instructions_of_its_loop() {
         let mut forward = section(8, 1_000, 1);
-        let lists = forward.graph.section(0, &forward.state);
+        let lists = forward.0.graph.section(0, &forward.0.state);
         let lists: Vec<_> = lists.iter().flatten().collect();
-        let mut state = forward.graph.before(0);
+        let mut state = forward.0.graph.before(0);
         let (mut found, mut paths) = (0, 0);
         for (list, end) in lists
             .iter()
@@ -393,10 +382,10 @@ mod tests {
             let (is_found, on_path) = state.forward(list.vertex, 0, *end, DEPTH);
             (found, paths) = (found + u64::from(is_found), paths + u64::from(on_path));
         }
-        let edges = 8 / 2 * (forward.graph.share(0) + forward.graph.share(1));
+        let edges = 8 / 2 * (forward.0.graph.share(0) + forward.0.graph.share(1));
         let begun = lists.iter().filter(|list| list.entry.is_some()).count() as u64;
         let told = run(&mut forward, 1);
-        let left: u64 = forward.lanes.iter().map(|l| l.buffer.len() as u64).sum();
+        let left: u64 = forward.0.lanes.iter().map(|l| l.buffer.len() as u64).sum();
         let copied = (found - left) / 8;
         assert!(copied > 0);
         let loads = 4 * edges + 5 * found + 11 * paths + 5 * begun + copied;

@@ -16,10 +16,9 @@
 //! Here the section is run through again and again, each time with the keys that follow; a thread
 //! that has done its part waits for the others. At the end of a part of the array it begins anew.
 
-use sluice_host::{Instr, Program, Step};
 use sluice_kernels::radix::{INFO, PIECE, Plan};
-use sluice_kernels::share::{self, Phased, Share, compare, digest};
-use sluice_kernels::{Arena, Array, Kernel, KernelOptions, Mismatch, Recorder};
+use sluice_kernels::share::{Frame, Phased, compare, digest};
+use sluice_kernels::{Arena, Array, KernelOptions, Mismatch, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -57,14 +56,12 @@ struct Places {
 
 /// The kernel with `section=generation`.
 pub(super) struct Generation {
-    options: KernelOptions,
+    frame: Frame,
     plan: Plan,
     places: Places,
     keys: Vec<u32>,
     /// For each thread, of each bucket.
     counts: Vec<u32>,
-    share: Share,
-    rounds: u64,
     digest: u64,
 }
 
@@ -107,13 +104,11 @@ impl Generation {
     pub(super) fn new(options: &KernelOptions) -> Generation {
         let plan = plan(options.scale);
         let mut generation = Generation {
-            options: options.clone(),
+            frame: Frame::new(options, 0, 1),
             places: Places::new(&plan, options),
             keys: vec![0; plan.keys as usize],
             counts: vec![0; options.threads as usize * plan.buckets() as usize],
             plan,
-            share: Share::new(options.threads, 0, 1),
-            rounds: 0,
             digest: 0,
         };
         for thread in (0..options.threads.into()).filter(|thread| counts(*thread)) {
@@ -128,12 +123,12 @@ impl Generation {
 
     /// Keys of a thread.
     fn part(&self) -> u64 {
-        self.plan.keys / u64::from(self.options.threads)
+        self.plan.keys / u64::from(self.frame.options.threads)
     }
 
     /// Keys of a thread in a section.
     fn section(&self, thread: u64) -> u64 {
-        let of_all = u64::from(self.options.scale) * u64::from(self.options.threads);
+        let of_all = u64::from(self.frame.options.scale) * u64::from(self.frame.options.threads);
         INSTRUCTIONS / of_all / if counts(thread) { COUNT } else { GENERATE }
     }
 
@@ -145,16 +140,17 @@ impl Generation {
     }
 
     fn begin(&mut self) {
-        let sections: Vec<_> = (0..u64::from(self.options.threads))
+        let sections: Vec<_> = (0..u64::from(self.frame.options.threads))
             .map(|thread| 0..self.section(thread))
             .collect();
-        self.share
+        self.frame
+            .share
             .begin_own(|thread| sections[thread as usize].clone());
     }
 
     /// Of the counts, and of the keys that a round's threads generated.
     fn digest_of(&self, round: u64, keys: &[u32], of_buckets: &[u32]) -> u64 {
-        let threads = 0..u64::from(self.options.threads);
+        let threads = 0..u64::from(self.frame.options.threads);
         let generated = threads
             .filter(|thread| !counts(*thread))
             .flat_map(|thread| {
@@ -175,7 +171,7 @@ impl Generation {
     }
 
     fn generate(&mut self, thread: u64, key: u64, to: &mut Recorder) {
-        let (at, seed) = (key as usize, self.options.seed);
+        let (at, seed) = (key as usize, self.frame.options.seed);
         let into = &mut self.keys[at..=at];
         self.plan.generate_from(key, seed, 0, into);
         let stack = self.places.stacks.at(thread * 8);
@@ -191,29 +187,27 @@ impl Generation {
     }
 }
 
-impl Program for Generation {
+impl Phased for Generation {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+
     fn footprint(&self) -> Bytes {
         self.places.footprint
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
-    }
-
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, PIECE, thread, out)
-    }
-}
-
-impl Phased for Generation {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        PIECE
     }
 
     fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
         let thread = u64::from(thread);
         for item in items {
-            let key = self.key(self.rounds, thread, item);
+            let key = self.key(self.frame.rounds, thread, item);
             if counts(thread) {
                 self.count(thread, key, to);
             } else {
@@ -223,47 +217,42 @@ impl Phased for Generation {
     }
 
     fn advance(&mut self) {
-        self.digest = self.digest_of(self.rounds, &self.keys, &self.counts);
-        self.rounds += 1;
-        self.share.ended = self.rounds == self.options.rounds;
+        self.digest = self.digest_of(self.frame.rounds, &self.keys, &self.counts);
+        self.frame.end_round();
         self.begin();
-    }
-}
-
-impl Kernel for Generation {
-    fn rounds(&self) -> u64 {
-        self.rounds
     }
 
     /// All keys in one sequence, and for each thread a count of those of its sections.
     fn check(&self) -> Result<(), Mismatch> {
-        let Some(last) = self.rounds.checked_sub(1) else {
+        let Some(last) = self.frame.rounds.checked_sub(1) else {
             return Ok(());
         };
         let mut keys = vec![0; self.keys.len()];
-        self.plan.generate(self.options.seed, 0, &mut keys);
+        self.plan.generate(self.frame.options.seed, 0, &mut keys);
         let mut of_buckets = vec![0; self.counts.len()];
-        for thread in (0..self.options.threads.into()).filter(|thread| counts(*thread)) {
+        for thread in (0..self.frame.options.threads.into()).filter(|thread| counts(*thread)) {
             let start = (thread * self.part()) as usize;
             let part = keys[start..start + self.part() as usize].iter();
-            let counted = (self.rounds * self.section(thread)) as usize;
+            let counted = (self.frame.rounds * self.section(thread)) as usize;
             for key in part.cycle().take(counted) {
                 let bucket = u64::from(*key) & (self.plan.buckets() - 1);
                 of_buckets[(thread * self.plan.buckets() + bucket) as usize] += 1;
             }
         }
         let plain = self.digest_of(last, &keys, &of_buckets);
-        compare("radix", self.rounds, self.digest, plain)
+        compare("radix", self.frame.rounds, self.digest, plain)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluice_kernels::Kernel;
     use sluice_kernels::drive::{assert_footprint, options, run};
+    use sluice_kernels::share::Shared;
 
-    fn section(threads: u32, scale: u32, rounds: u64) -> Generation {
-        Generation::new(&options(threads, scale, rounds))
+    fn section(threads: u32, scale: u32, rounds: u64) -> Shared<Generation> {
+        Shared(Generation::new(&options(threads, scale, rounds)))
     }
 
     #[test]
@@ -272,11 +261,11 @@ mod tests {
             // Further than to the end of a part.
             let mut kernel = section(threads, scale, 14);
             let told = run(&mut kernel, 1 + threads as usize % 3);
-            assert_eq!((kernel.rounds, kernel.check()), (14, Ok(())), "{threads}");
+            assert_eq!((kernel.rounds(), kernel.check()), (14, Ok(())), "{threads}");
             let whole = 14 * INSTRUCTIONS / u64::from(scale);
             assert!(told.instructions <= whole && told.instructions * 20 > whole * 19);
-            kernel.counts[usize::from(threads > 1) * 3] += 1;
-            kernel.digest = kernel.digest_of(13, &kernel.keys, &kernel.counts);
+            kernel.0.counts[usize::from(threads > 1) * 3] += 1;
+            kernel.0.digest = kernel.0.digest_of(13, &kernel.0.keys, &kernel.0.counts);
             assert!(kernel.check().is_err());
         }
     }

@@ -10,6 +10,7 @@ mod generation;
 mod passes;
 mod twitter;
 
+use sluice_kernels::share::Shared;
 use sluice_kernels::{KernelInfo, KernelSpec, WorkloadError, bc, bfs, radix, srad, tpcc};
 use sluice_params::{Declared, Kind, Param, choices};
 use std::sync::LazyLock;
@@ -111,7 +112,7 @@ const SECTIONS: &[KernelInfo] = &[
     KernelInfo {
         params: EARLY,
         make: |options| match options.given.read("section") {
-            BfsSection::Early => Box::new(early::Early::new(options)),
+            BfsSection::Early => Box::new(Shared(early::Early::new(options))),
             BfsSection::Late => (bfs::INFO.make)(options),
         },
         ..bfs::INFO
@@ -119,7 +120,7 @@ const SECTIONS: &[KernelInfo] = &[
     KernelInfo {
         params: FORWARD,
         make: |options| match options.given.read("section") {
-            BcSection::Forward => Box::new(forward::Forward::new(options)),
+            BcSection::Forward => Box::new(Shared(forward::Forward::new(options))),
             BcSection::Backward => (bc::INFO.make)(options),
         },
         ..bc::INFO
@@ -127,7 +128,7 @@ const SECTIONS: &[KernelInfo] = &[
     KernelInfo {
         params: GENERATION,
         make: |options| match options.given.read("section") {
-            RadixSection::Generation => Box::new(generation::Generation::new(options)),
+            RadixSection::Generation => Box::new(Shared(generation::Generation::new(options))),
             RadixSection::Permutation => (radix::INFO.make)(options),
         },
         ..radix::INFO
@@ -135,7 +136,7 @@ const SECTIONS: &[KernelInfo] = &[
     KernelInfo {
         params: PASSES,
         make: |options| match options.given.read("section") {
-            SradSection::Passes => Box::new(passes::Passes::new(options)),
+            SradSection::Passes => Box::new(Shared(passes::Passes::new(options))),
             SradSection::Iteration => (srad::INFO.make)(options),
         },
         ..srad::INFO

@@ -18,10 +18,9 @@
 //! the second pass makes of a pixel is kept beside J for the digest, since the first pass of a
 //! neighbour must not see it.
 
-use sluice_host::{Instr, Program, Step};
-use sluice_kernels::share::{self, Phased, Share, compare, digest};
+use sluice_kernels::share::{Frame, Phased, compare, digest};
 use sluice_kernels::srad::{ARRAYS, INFO, Image, PIECE, Places, WORK_FIRST, WORK_SECOND};
-use sluice_kernels::{Kernel, KernelOptions, Mismatch, Recorder};
+use sluice_kernels::{KernelOptions, Mismatch, Recorder};
 use sluice_units::Bytes;
 use std::ops::Range;
 
@@ -38,14 +37,12 @@ const COLUMNS: u64 = 25 * 1024;
 
 /// The kernel with `section=passes`.
 pub(super) struct Passes {
-    options: KernelOptions,
+    frame: Frame,
     image: Image,
     places: Places,
     q0: f32,
     /// What the second pass made of J.
     smoothed: Vec<f32>,
-    share: Share,
-    rounds: u64,
     digest: u64,
 }
 
@@ -66,12 +63,10 @@ impl Passes {
         let (rows, cols) = shape(options.scale);
         let image = Image::new(rows, cols, options.seed);
         let mut passes = Passes {
-            options: options.clone(),
+            frame: Frame::new(options, 0, 1),
             places: Places::new(rows, cols),
             q0: image.speckle(),
             smoothed: vec![0.0; image.j.len()],
-            share: Share::new(options.threads, 0, 1),
-            rounds: 0,
             digest: 0,
             image,
         };
@@ -86,19 +81,19 @@ impl Passes {
     }
 
     fn threads(&self) -> Range<u64> {
-        0..u64::from(self.options.threads)
+        0..u64::from(self.frame.options.threads)
     }
 
     /// The pixels of a thread: OpenMP's blocks of rows.
     fn part(&self, thread: u64) -> Range<u64> {
-        let (rows, threads) = (self.image.rows, u64::from(self.options.threads));
+        let (rows, threads) = (self.image.rows, u64::from(self.frame.options.threads));
         let row = |thread| rows * thread / threads * self.image.cols;
         row(thread)..row(thread + 1)
     }
 
     /// Pixels of a thread in a section.
     fn section(&self, thread: u64) -> u64 {
-        let of_all = u64::from(self.options.scale) * u64::from(self.options.threads);
+        let of_all = u64::from(self.frame.options.scale) * u64::from(self.frame.options.threads);
         let pixel = if is_second(thread) {
             SECOND_PIXEL
         } else {
@@ -133,7 +128,8 @@ impl Passes {
             .threads()
             .map(|thread| 0..self.section(thread))
             .collect();
-        self.share
+        self.frame
+            .share
             .begin_own(|thread| sections[thread as usize].clone());
     }
 
@@ -155,29 +151,27 @@ impl Passes {
     }
 }
 
-impl Program for Passes {
+impl Phased for Passes {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+
     fn footprint(&self) -> Bytes {
         self.places.footprint
     }
 
-    fn threads(&self) -> u32 {
-        self.options.threads
-    }
-
-    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
-        share::fill(self, PIECE, thread, out)
-    }
-}
-
-impl Phased for Passes {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
+    fn stretch(&self) -> u64 {
+        PIECE
     }
 
     fn work(&mut self, thread: u32, items: Range<u64>, to: &mut Recorder) {
         let thread = u64::from(thread);
         for item in items {
-            let k = self.pixel(self.rounds, thread, item);
+            let k = self.pixel(self.frame.rounds, thread, item);
             let (col, around) = self.around(k);
             if is_second(thread) {
                 self.smoothed[k as usize] = self.image.smoothed(k as usize, around);
@@ -190,37 +184,32 @@ impl Phased for Passes {
     }
 
     fn advance(&mut self) {
-        self.digest = self.digest_of(self.rounds, &self.image.c, &self.smoothed);
-        self.rounds += 1;
-        self.share.ended = self.rounds == self.options.rounds;
+        self.digest = self.digest_of(self.frame.rounds, &self.image.c, &self.smoothed);
+        self.frame.end_round();
         self.begin();
-    }
-}
-
-impl Kernel for Passes {
-    fn rounds(&self) -> u64 {
-        self.rounds
     }
 
     /// One iteration of the whole picture, one step after the other.
     fn check(&self) -> Result<(), Mismatch> {
-        let Some(last) = self.rounds.checked_sub(1) else {
+        let Some(last) = self.frame.rounds.checked_sub(1) else {
             return Ok(());
         };
-        let mut image = Image::new(self.image.rows, self.image.cols, self.options.seed);
+        let mut image = Image::new(self.image.rows, self.image.cols, self.frame.options.seed);
         image.iterate();
         let plain = self.digest_of(last, &image.c, &image.j);
-        compare("srad", self.rounds, self.digest, plain)
+        compare("srad", self.frame.rounds, self.digest, plain)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluice_kernels::Kernel;
     use sluice_kernels::drive::{assert_footprint, options, run};
+    use sluice_kernels::share::Shared;
 
-    fn section(threads: u32, scale: u32, rounds: u64) -> Passes {
-        Passes::new(&options(threads, scale, rounds))
+    fn section(threads: u32, scale: u32, rounds: u64) -> Shared<Passes> {
+        Shared(Passes::new(&options(threads, scale, rounds)))
     }
 
     #[test]
@@ -229,12 +218,18 @@ mod tests {
             // Further than to the end of a thread's rows.
             let mut kernel = section(threads, scale, 150);
             let told = run(&mut kernel, 1 + threads as usize % 3);
-            assert_eq!((kernel.rounds, kernel.check()), (150, Ok(())), "{threads}");
+            assert_eq!(
+                (kernel.rounds(), kernel.check()),
+                (150, Ok(())),
+                "{threads}"
+            );
             let whole = 150 * INSTRUCTIONS / u64::from(scale);
             assert!(told.instructions <= whole && told.instructions * 10 > whole * 9);
-            let k = kernel.pixel(149, 0, 0) as usize;
-            kernel.image.c[k] += 0.5;
-            kernel.digest = kernel.digest_of(149, &kernel.image.c, &kernel.smoothed);
+            let k = kernel.0.pixel(149, 0, 0) as usize;
+            kernel.0.image.c[k] += 0.5;
+            kernel.0.digest = kernel
+                .0
+                .digest_of(149, &kernel.0.image.c, &kernel.0.smoothed);
             assert!(kernel.check().is_err());
         }
     }
