@@ -228,7 +228,7 @@ def published(name: str) -> dict[str, Grid]:
 
 def test_sensitivities_may_stand_in_a_file_that_is_included() -> None:
     found = spec.load(ROOT, "skybyte/fig14").sensitivity
-    assert found is not None and "write_log.store_index" in [one.name for one in found.opens]
+    assert found is not None and "host.device_store_index" in [one.name for one in found.opens]
 
 
 @pytest.mark.parametrize(("name", "count"), [

@@ -25,7 +25,7 @@ macro_rules! cache_counters {
         /// Of the evictions, those of pages that had been written; each costs a NAND program.
         DirtyEvictions: dirty_evictions as dirty_evictions;
         /// Pages that cost a NAND program when they left although nothing was written to them
-        /// (`cache.write_back = all`).
+        /// (`host.device_write_back = all`).
         CleanWriteBacks: clean_write_backs as clean_write_backs;
         /// Answers of a policy from outside that broke its contract. FIFO decided instead.
         PolicyRefused: policy_refused as policy_refused;

@@ -124,6 +124,18 @@ pub trait Artifact: Clone {
         true
     }
 
+    /// Whether the device programs the pages too that leave its cache and were not written.
+    #[inline]
+    fn programs_clean(&self) -> bool {
+        false
+    }
+
+    /// Whether the device answers a store to its write log before the log's index has the line.
+    #[inline]
+    fn indexes_behind(&self) -> bool {
+        false
+    }
+
     /// A written page leaves host memory without a copy.
     fn returns(&self, _device: &mut Device, _now: Ps, _page: Lpn) {}
 }

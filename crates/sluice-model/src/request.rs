@@ -73,6 +73,22 @@ pub trait Effects {
     /// Whether this host maps pages, so that later accesses to them are not seen.
     const MAPS: bool = false;
 
+    /// Whether a page is programmed when it leaves the cache although nothing was written to it.
+    ///
+    /// A device that knows which pages were written does not. A published simulator's may, and who
+    /// repeats its results asks for that here.
+    #[inline]
+    fn programs_clean(&self) -> bool {
+        false
+    }
+
+    /// Whether a store to the write log is answered when the log's memory has its line, before the
+    /// log's index has it. As [`Effects::programs_clean`], for who repeats a simulator's results.
+    #[inline]
+    fn indexes_behind(&self) -> bool {
+        false
+    }
+
     /// A prefetched page has arrived: a host that maps pages maps it, unless it cannot. Says
     /// whether it does. See [`Device::map_arrived`](crate::Device::map_arrived).
     fn map(&mut self, _lpn: Lpn) -> bool {

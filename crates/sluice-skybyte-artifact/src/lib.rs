@@ -1,11 +1,12 @@
 //! What the published simulator of SkyByte (doi:10.5281/zenodo.14660184) does otherwise than
-//! processors and operating systems do.
+//! processors, operating systems and devices do.
 //!
 //! SkyByte's published results have these departures in them, so the experiments that repeat those
 //! results have them too. Each departure is one type in one file, with the parameters that turn it
 //! on. By default all are off. `sections` has the parts of programs that its traces are of.
 #![forbid(unsafe_code)]
 
+mod device;
 mod long_delay;
 mod pages;
 mod ring;
@@ -16,6 +17,7 @@ mod victims;
 
 pub use sections::{KERNELS, parse_kernel};
 
+use device::OfDevice;
 use long_delay::{LongDelay, LongDelayParams};
 use pages::Pages;
 use ring::{Ring, RingParams};
@@ -36,6 +38,7 @@ const GROUPS: &[&[Param]] = &[
     LongDelayParams::PARAMS,
     StartParams::PARAMS,
     Pages::PARAMS,
+    OfDevice::PARAMS,
 ];
 
 static ALL: [Param; count(GROUPS)] = in_order(GROUPS);
@@ -52,6 +55,7 @@ pub struct SkyByte {
     long_delay: LongDelay,
     start: Start,
     pages: Pages,
+    device: OfDevice,
 }
 
 impl SkyByte {
@@ -73,6 +77,7 @@ impl SkyByte {
             long_delay: LongDelay::new(raw)?,
             start: Start::new(raw),
             pages: Pages::new(raw),
+            device: OfDevice::new(raw),
         }))
     }
 
@@ -160,6 +165,14 @@ impl Artifact for SkyByte {
 
     fn copies_pages_back(&self) -> bool {
         self.pages.are_copied_back()
+    }
+
+    fn programs_clean(&self) -> bool {
+        self.device.programs_clean
+    }
+
+    fn indexes_behind(&self) -> bool {
+        self.device.indexes_behind
     }
 
     fn returns(&self, device: &mut Device, now: Ps, page: Lpn) {

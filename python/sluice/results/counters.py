@@ -19,7 +19,7 @@ class CounterValues:
     """Pages in the cache or on their way there."""
     clean_write_backs: int
     """Pages that cost a NAND program when they left although nothing was written to them
-    (`cache.write_back = all`)."""
+    (`host.device_write_back = all`)."""
     command_evictions: int
     """Pages that evict commands took out of the cache."""
     command_prefetches: int

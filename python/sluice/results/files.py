@@ -17,7 +17,7 @@ class CacheCounts:
     """Counters of a device's cache."""
     clean_write_backs: int
     """Pages that cost a NAND program when they left although nothing was written to them
-    (`cache.write_back = all`)."""
+    (`host.device_write_back = all`)."""
     dirty_evictions: int
     """Of the evictions, those of pages that had been written; each costs a NAND program."""
     evictions: int

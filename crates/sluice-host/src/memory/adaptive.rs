@@ -19,8 +19,8 @@ struct Counter {
     epoch: u16,
 }
 
-pub(super) struct Adaptive<A> {
-    pub tiers: Tiers<A>,
+pub(super) struct Adaptive {
+    pub tiers: Tiers,
     counters: Vec<Counter>,
     buffer: Buffer,
     threshold: u16,
@@ -32,10 +32,10 @@ pub(super) struct Adaptive<A> {
     next_epoch: Ps,
 }
 
-impl<A: Artifact> Adaptive<A> {
+impl Adaptive {
     /// # Panics
     /// If a huge page has more than 512 pages, or the threshold is more than a counter counts.
-    pub fn new(bus: &mut Bus, given: &config::Adaptive, artifact: A) -> Adaptive<A> {
+    pub fn new(bus: &mut Bus<impl Artifact>, given: &config::Adaptive) -> Adaptive {
         bus.evicted = Some(Vec::new());
         assert!(
             given.huge <= CHUNKS_MAX,
@@ -52,7 +52,7 @@ impl<A: Artifact> Adaptive<A> {
             line: given.line,
         };
         Adaptive {
-            tiers: Tiers::new(bus, &sizes, artifact),
+            tiers: Tiers::new(bus, &sizes),
             counters: vec![Counter::default(); bus.device.pages() as usize],
             buffer: Buffer::new(given.buffer),
             threshold: u16::try_from(given.threshold).expect("a threshold below 65536"),
@@ -67,7 +67,13 @@ impl<A: Artifact> Adaptive<A> {
         }
     }
 
-    pub fn read(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+    pub fn read(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        addr: u64,
+        may_delay: bool,
+    ) -> Answer {
         let unit = self.tiers.unit(addr / PAGE_BYTES);
         match self.tiers.place(unit) {
             Place::Host(frame) => self.tiers.read(bus, now, addr, frame),
@@ -89,7 +95,13 @@ impl<A: Artifact> Adaptive<A> {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+    pub fn write(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        addr: u64,
+        may_delay: bool,
+    ) -> Answer {
         let unit = self.tiers.unit(addr / PAGE_BYTES);
         match self.tiers.place(unit) {
             Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
@@ -107,7 +119,7 @@ impl<A: Artifact> Adaptive<A> {
             }
             Place::Device => {
                 let written = bus.device_write(now, addr, may_delay);
-                let logs_count = self.tiers.artifact.counts_logged_stores();
+                let logs_count = bus.artifact.counts_logged_stores();
                 let counts = written.hit && (logs_count || !written.logged);
                 self.counts(bus, now, addr, counts);
                 written.answer
@@ -117,7 +129,7 @@ impl<A: Artifact> Adaptive<A> {
 
     /// Takes note of an access of the device's to a page that stays there so far. The write log
     /// serves pages that are not in the cache as well.
-    fn counts(&mut self, bus: &mut Bus, now: Ps, addr: u64, hit: bool) {
+    fn counts(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, addr: u64, hit: bool) {
         self.forget(bus);
         let page = addr / PAGE_BYTES;
         if hit && bus.device.is_cached(Lpn::of(page)) {
@@ -128,7 +140,7 @@ impl<A: Artifact> Adaptive<A> {
     /// Counts an access to a page that the device had in its cache, and asks the host to promote
     /// it once it is hot. A page that was not taken has to become hot again: an interrupt for
     /// every access would be too much.
-    fn count(&mut self, bus: &mut Bus, now: Ps, page: u64) {
+    fn count(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, page: u64) {
         if now >= self.next_epoch {
             let passed = 1 + (now - self.next_epoch).0 / self.decay.0;
             self.epoch = self.epoch.wrapping_add(passed as u16);
@@ -148,13 +160,13 @@ impl<A: Artifact> Adaptive<A> {
     }
 
     /// Forgets the counts of pages that have left the device's cache.
-    fn forget(&mut self, bus: &mut Bus) {
+    fn forget(&mut self, bus: &mut Bus<impl Artifact>) {
         for page in bus.evicted.iter_mut().flat_map(|pages| pages.drain(..)) {
             self.counters[page as usize].count = 0;
         }
     }
 
-    fn promote(&mut self, bus: &mut Bus, now: Ps, unit: u32) {
+    fn promote(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, unit: u32) {
         if self.buffer.is_full() {
             bus.stats.migration.buffer_full += 1;
             return;
@@ -172,7 +184,7 @@ impl<A: Artifact> Adaptive<A> {
     }
 
     /// A promotion goes on: its first line is to be copied, or its present chunk was.
-    pub fn copy(&mut self, bus: &mut Bus, now: Ps, entry: u32) {
+    pub fn copy(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, entry: u32) {
         let promotion = self.buffer.at(entry);
         let (unit, frame) = (promotion.unit, promotion.frame);
         let pages = self.tiers.pages_of(bus, unit);

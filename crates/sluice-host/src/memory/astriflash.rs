@@ -4,6 +4,7 @@
 use super::Answer;
 use super::bus::{Bus, Fetched};
 use super::versions::LINES;
+use crate::artifact::Artifact;
 use crate::config;
 use sluice_model::Op;
 use sluice_units::{PAGE_BYTES, Ps};
@@ -42,7 +43,7 @@ enum Found {
 impl AstriFlash {
     /// # Panics
     /// If the device's pages are not of 4 KiB, or the sets are not a power of two.
-    pub fn new(bus: &Bus, given: &config::AstriFlash) -> AstriFlash {
+    pub fn new(bus: &Bus<impl Artifact>, given: &config::AstriFlash) -> AstriFlash {
         let page_bytes = bus.device.config().page_bytes();
         assert_eq!(page_bytes, PAGE_BYTES, "device.page, with a cache of pages");
         let sets = given.pages / given.ways;
@@ -60,7 +61,7 @@ impl AstriFlash {
     /// last. Returns the first one.
     pub fn fill(
         &mut self,
-        bus: &mut Bus,
+        bus: &mut Bus<impl Artifact>,
         pages: Range<u64>,
         is_written: &dyn Fn(u64) -> bool,
     ) -> u64 {
@@ -100,7 +101,13 @@ impl AstriFlash {
         room.map_or(Found::Busy, Found::Room)
     }
 
-    pub fn read(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+    pub fn read(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        addr: u64,
+        may_delay: bool,
+    ) -> Answer {
         let found_at = now + self.lookup;
         match self.find(found_at, addr / PAGE_BYTES) {
             Found::Page(place) => {
@@ -119,7 +126,13 @@ impl AstriFlash {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+    pub fn write(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        addr: u64,
+        may_delay: bool,
+    ) -> Answer {
         let found_at = now + self.lookup;
         let (place, answer) = match self.find(found_at, addr / PAGE_BYTES) {
             Found::Page(place) if may_delay && self.ways[place].ready_at > found_at => {
@@ -140,7 +153,13 @@ impl AstriFlash {
     }
 
     /// Puts the page of a line in a place, whose page goes back to the device if it was written.
-    fn bring_in(&mut self, bus: &mut Bus, now: Ps, place: usize, addr: u64) -> Fetched {
+    fn bring_in(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        place: usize,
+        addr: u64,
+    ) -> Fetched {
         let old = self.ways[place];
         if old.page != 0 {
             bus.stats.migration.demotions += 1;

@@ -13,7 +13,8 @@ use sluice_units::{LINE_BYTES, Lpn, PAGE_BYTES, Ps, Rng};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-pub(super) struct Bus {
+pub(super) struct Bus<A> {
+    pub artifact: A,
     dram: HostMemory,
     /// Finding out whether host memory has a page, if that is asked at every access.
     lookup: Ps,
@@ -106,14 +107,27 @@ pub(super) struct ToDevice {
 }
 
 /// Notes the pages that leave the device's cache. The host does not map them there.
-struct Watch<'a>(&'a mut Option<Vec<u64>>);
+struct Watch<'a, A> {
+    evicted: &'a mut Option<Vec<u64>>,
+    artifact: &'a A,
+}
 
-impl Effects for Watch<'_> {
+impl<A: Artifact> Effects for Watch<'_, A> {
     fn unmap(&mut self, lpn: Lpn) -> bool {
-        if let Some(pages) = self.0 {
+        if let Some(pages) = self.evicted {
             pages.push(lpn.into());
         }
         false
+    }
+
+    #[inline]
+    fn programs_clean(&self) -> bool {
+        self.artifact.programs_clean()
+    }
+
+    #[inline]
+    fn indexes_behind(&self) -> bool {
+        self.artifact.indexes_behind()
     }
 }
 
@@ -129,9 +143,10 @@ fn is_hit(served_by: ServedBy) -> bool {
     matches!(served_by, ServedBy::CacheHit | ServedBy::WriteLog)
 }
 
-impl Bus {
-    pub fn new(config: &HostConfig, device: Device) -> Bus {
+impl<A: Artifact> Bus<A> {
+    pub fn new(config: &HostConfig, artifact: A, device: Device) -> Bus<A> {
         Bus {
+            artifact,
             dram: HostMemory::new(&config.dram),
             lookup: match config.migration {
                 Migration::AstriFlash(given) => given.lookup,
@@ -157,6 +172,10 @@ impl Bus {
         let mut rng = Rng::stream(0, "others");
         let mut wanted = room.min(pages.end - first);
         let mut at = Ps::ZERO;
+        let mut watch = Watch {
+            evicted: &mut None,
+            artifact: &self.artifact,
+        };
         for page in first..pages.end {
             if rng.below(pages.end - page) >= wanted {
                 continue;
@@ -169,7 +188,7 @@ impl Bus {
             };
             at = self
                 .device
-                .access(at, Request { addr, op }, &mut ())
+                .access(at, Request { addr, op }, &mut watch)
                 .done_at;
         }
         self.ahead = self.device.settle(at);
@@ -347,7 +366,10 @@ impl Bus {
 
     fn device_access(&mut self, at: Ps, addr: u64, op: Op) -> (Completion, Parts) {
         let before = self.device.stats().parts;
-        let mut watch = Watch(&mut self.evicted);
+        let mut watch = Watch {
+            evicted: &mut self.evicted,
+            artifact: &self.artifact,
+        };
         let request = Request { addr, op };
         let mut completion = self.device.access(at + self.ahead, request, &mut watch);
         completion.done_at = completion.done_at - self.ahead;
@@ -409,15 +431,19 @@ impl Bus {
 
     /// Gives the contents of a page back to the device.
     pub fn demote(&mut self, now: Ps, page: u64, frame_page: u64) {
-        let mut watch = Watch(&mut self.evicted);
+        let mut watch = Watch {
+            evicted: &mut self.evicted,
+            artifact: &self.artifact,
+        };
         let at = now + self.ahead;
         self.device.demote(at, Lpn::of(page), &mut watch);
         self.versions.given(page, frame_page);
     }
 
     /// Gives the contents of a page back as an artifact does, without a word on the link.
-    pub fn return_page(&mut self, now: Ps, page: u64, frame_page: u64, how: &impl Artifact) {
-        how.returns(&mut self.device, now + self.ahead, Lpn::of(page));
+    pub fn return_page(&mut self, now: Ps, page: u64, frame_page: u64) {
+        self.artifact
+            .returns(&mut self.device, now + self.ahead, Lpn::of(page));
         self.versions.given(page, frame_page);
     }
 }

@@ -66,23 +66,23 @@ pub struct Moved {
 /// [`Migration`] puts there. A time before one that was given earlier counts as the later one.
 pub struct Memory<A = NoArtifact> {
     now: Ps,
-    bus: Bus,
-    placement: Placement<A>,
+    bus: Bus<A>,
+    placement: Placement,
     /// Below this address is the program's own memory, which is in the host's.
     local: u64,
 }
 
 /// Where pages are.
-enum Placement<A> {
+enum Placement {
     Host,
     Device,
-    Adaptive(Adaptive<A>),
-    Tpp(Tpp<A>),
+    Adaptive(Adaptive),
+    Tpp(Tpp),
     AstriFlash(AstriFlash),
 }
 
-impl<A: Artifact> Placement<A> {
-    fn tiers_mut(&mut self) -> Option<&mut Tiers<A>> {
+impl Placement {
+    fn tiers_mut(&mut self) -> Option<&mut Tiers> {
         match self {
             Placement::Adaptive(adaptive) => Some(&mut adaptive.tiers),
             Placement::Tpp(tpp) => Some(&mut tpp.tiers),
@@ -91,7 +91,7 @@ impl<A: Artifact> Placement<A> {
     }
 
     /// The two tiers, if there are.
-    fn tiers(&self) -> Option<&Tiers<A>> {
+    fn tiers(&self) -> Option<&Tiers> {
         match self {
             Placement::Adaptive(adaptive) => Some(&adaptive.tiers),
             Placement::Tpp(tpp) => Some(&tpp.tiers),
@@ -99,7 +99,7 @@ impl<A: Artifact> Placement<A> {
         }
     }
 
-    fn due(&mut self, bus: &mut Bus, now: Ps, due: Due) {
+    fn due(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, due: Due) {
         match (self, due) {
             (Placement::Adaptive(adaptive), Due::Copy(entry)) => adaptive.copy(bus, now, entry),
             (Placement::Adaptive(adaptive), Due::Leave) => adaptive.tiers.leave(bus, now),
@@ -126,14 +126,12 @@ impl<A: Artifact> Memory<A> {
     /// # Panics
     /// As [`Memory::new`].
     pub fn with_artifact(config: &HostConfig, artifact: A, device: Device) -> Memory<A> {
-        let mut bus = Bus::new(config, device);
+        let mut bus = Bus::new(config, artifact, device);
         let placement = match &config.migration {
             Migration::AllHost => Placement::Host,
             Migration::None => Placement::Device,
-            Migration::Adaptive(given) => {
-                Placement::Adaptive(Adaptive::new(&mut bus, given, artifact))
-            }
-            Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given, artifact)),
+            Migration::Adaptive(given) => Placement::Adaptive(Adaptive::new(&mut bus, given)),
+            Migration::Tpp(given) => Placement::Tpp(Tpp::new(&bus, given)),
             Migration::AstriFlash(given) => Placement::AstriFlash(AstriFlash::new(&bus, given)),
         };
         Memory {

@@ -49,8 +49,7 @@ pub(super) struct Sizes {
 }
 
 /// Host memory and device as two tiers of pages.
-pub(super) struct Tiers<A> {
-    pub artifact: A,
+pub(super) struct Tiers {
     /// The page table: 0 for the device, so that memory is touched when used; a frame plus 1; or
     /// with the highest bit a place in the buffer.
     table: Vec<u32>,
@@ -70,10 +69,10 @@ pub(super) struct Tiers<A> {
     pub events: Wheel<Due>,
 }
 
-impl<A: Artifact> Tiers<A> {
+impl Tiers {
     /// # Panics
     /// If the device's pages are not of 4 KiB, or an entry's are not a power of two.
-    pub fn new(bus: &Bus, sizes: &Sizes, artifact: A) -> Tiers<A> {
+    pub fn new(bus: &Bus<impl Artifact>, sizes: &Sizes) -> Tiers {
         let settings = bus.device.config();
         assert_eq!(
             settings.page_bytes(),
@@ -93,7 +92,6 @@ impl<A: Artifact> Tiers<A> {
         let frames = home.saturating_add(most(sizes.remote));
         assert!(frames < MOVING, "{frames} frames");
         Tiers {
-            artifact,
             table: vec![0; units as usize],
             frames: vec![Frame::default(); frames as usize],
             free: [(0..home).rev().collect(), (home..frames).rev().collect()],
@@ -112,7 +110,7 @@ impl<A: Artifact> Tiers<A> {
     /// one as the youngest. Returns the first one.
     pub fn fill(
         &mut self,
-        bus: &mut Bus,
+        bus: &mut Bus<impl Artifact>,
         pages: Range<u64>,
         is_written: &dyn Fn(u64) -> bool,
     ) -> u64 {
@@ -152,7 +150,7 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// The pages of an entry: the last may have fewer.
-    pub fn pages_of(&self, bus: &Bus, unit: u32) -> std::ops::Range<u64> {
+    pub fn pages_of(&self, bus: &Bus<impl Artifact>, unit: u32) -> std::ops::Range<u64> {
         let first = u64::from(unit) * u64::from(self.span);
         first..(first + u64::from(self.span)).min(bus.device.pages())
     }
@@ -176,7 +174,7 @@ impl<A: Artifact> Tiers<A> {
 
     /// Tells every TLB that an entry has changed. Memory in sets is looked up by the device's
     /// address: no translation changes.
-    pub fn moves(&self, bus: &mut Bus, unit: u32, shootdown: bool) {
+    pub fn moves(&self, bus: &mut Bus<impl Artifact>, unit: u32, shootdown: bool) {
         if self.sets.is_some() {
             return;
         }
@@ -189,7 +187,7 @@ impl<A: Artifact> Tiers<A> {
 
     /// A frame for the pages of an entry: a free one, of the home node first, then of the other
     /// (SkyByte section IV); or one of its set, whose pages leave.
-    pub fn frame_for(&mut self, bus: &mut Bus, now: Ps, unit: u32) -> Option<u32> {
+    pub fn frame_for(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, unit: u32) -> Option<u32> {
         let frame = match &self.sets {
             Some(sets) => {
                 let frame = sets.room(unit)?;
@@ -246,7 +244,7 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// Reads a line of a page in host memory.
-    pub fn read(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) -> Answer {
+    pub fn read(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, addr: u64, frame: u32) -> Answer {
         let place = self.frame_addr(frame, addr);
         bus.versions.host_read(addr, place);
         let away = self.access(now, frame);
@@ -254,7 +252,13 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// Writes it.
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, frame: u32) -> Answer {
+    pub fn write(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        addr: u64,
+        frame: u32,
+    ) -> Answer {
         let place = self.frame_addr(frame, addr);
         bus.versions.host_write(addr, place);
         let away = self.access(now, frame);
@@ -280,7 +284,14 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// The host has the contents of an entry's pages in a frame: it leads there from now on.
-    pub fn moved_in(&mut self, bus: &mut Bus, now: Ps, unit: u32, frame: u32, written: bool) {
+    pub fn moved_in(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        unit: u32,
+        frame: u32,
+        written: bool,
+    ) {
         let mut dirty = written;
         for page in self.pages_of(bus, unit) {
             dirty |= bus.promote(now, page);

@@ -12,9 +12,9 @@ use sluice_units::Ps;
 /// (SWAP_CLUSTER_MAX).
 const BATCH: u32 = 32;
 
-impl<A: Artifact> Tiers<A> {
+impl Tiers {
     /// If too few frames are free or will be, sends pages back: a batch, or as many as it takes.
-    pub fn reclaim(&mut self, bus: &mut Bus, now: Ps) {
+    pub fn reclaim(&mut self, bus: &mut Bus<impl Artifact>, now: Ps) {
         let spare = self.reclaim.spare;
         if self.sets.is_some() || self.frames_to_come() >= spare {
             return;
@@ -25,7 +25,7 @@ impl<A: Artifact> Tiers<A> {
             let Some(frame) = self.lists.victim(&mut self.frames) else {
                 return;
             };
-            if self.frames[frame as usize].dirty && self.artifact.copies_pages_back() {
+            if self.frames[frame as usize].dirty && bus.artifact.copies_pages_back() {
                 self.frames[frame as usize].leaving = true;
                 self.reclaim.leaving.push_back(frame);
                 if self.reclaim.leaving.len() == 1 {
@@ -45,9 +45,9 @@ impl<A: Artifact> Tiers<A> {
 
     /// Sends the pages of a frame back at once, for others that take their place. Their lines use
     /// the link, and nobody waits for them.
-    pub(super) fn displace(&mut self, bus: &mut Bus, now: Ps, frame: u32) {
+    pub(super) fn displace(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, frame: u32) {
         let Frame { unit, dirty, .. } = self.frames[frame as usize];
-        if !dirty || !self.artifact.copies_pages_back() {
+        if !dirty || !bus.artifact.copies_pages_back() {
             return self.drop_frame(bus, now, frame, true);
         }
         for (page, frame_page) in self.pages_of(bus, unit).zip(self.frame_page(frame)..) {
@@ -62,21 +62,21 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// Gives a frame up whose pages the device has, or gets without a copy.
-    fn drop_frame(&mut self, bus: &mut Bus, now: Ps, frame: u32, shootdown: bool) {
+    fn drop_frame(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, frame: u32, shootdown: bool) {
         let Frame { unit, dirty, .. } = self.frames[frame as usize];
         let first = self.frame_page(frame);
         bus.stats.migration.dirty_demotions += u64::from(dirty);
         for (page, frame_page) in self.pages_of(bus, unit).zip(first..) {
             match dirty {
                 false => bus.versions.dropped(page, frame_page),
-                true => bus.return_page(now, page, frame_page, &self.artifact),
+                true => bus.return_page(now, page, frame_page),
             }
         }
         self.left(bus, frame, shootdown);
     }
 
     /// The frame's pages are on the device again.
-    fn left(&mut self, bus: &mut Bus, frame: u32, shootdown: bool) {
+    fn left(&mut self, bus: &mut Bus<impl Artifact>, frame: u32, shootdown: bool) {
         let Frame { unit, dirty, .. } = self.frames[frame as usize];
         if let Some(pages) = &mut self.went_back {
             pages.push((unit, dirty));
@@ -88,7 +88,7 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// Begins to copy the next page of the frame whose turn it is.
-    fn copy_back(&mut self, bus: &mut Bus, now: Ps) {
+    fn copy_back(&mut self, bus: &mut Bus<impl Artifact>, now: Ps) {
         let Some(frame) = self.reclaim.leaving.front() else {
             return;
         };
@@ -101,7 +101,7 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// A page of the frame whose turn it is was copied.
-    pub fn leave(&mut self, bus: &mut Bus, now: Ps) {
+    pub fn leave(&mut self, bus: &mut Bus<impl Artifact>, now: Ps) {
         let Some(frame) = self.reclaim.leaving.front().copied() else {
             return;
         };
@@ -131,7 +131,7 @@ impl<A: Artifact> Tiers<A> {
     }
 
     /// Goes on with those that wait, and with more if they are not enough.
-    fn reclaim_more(&mut self, bus: &mut Bus, now: Ps) {
+    fn reclaim_more(&mut self, bus: &mut Bus<impl Artifact>, now: Ps) {
         if self.reclaim.leaving.is_empty() {
             self.reclaim(bus, now);
         } else {

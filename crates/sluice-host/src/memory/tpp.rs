@@ -21,8 +21,8 @@ struct Sampled {
     active: u32,
 }
 
-pub(super) struct Tpp<A> {
-    pub tiers: Tiers<A>,
+pub(super) struct Tpp {
+    pub tiers: Tiers,
     given: config::Tpp,
     pages: Vec<Sampled>,
     /// Pages beyond are not to be marked: they have not been touched, or are not the program's.
@@ -34,8 +34,8 @@ pub(super) struct Tpp<A> {
     hand: usize,
 }
 
-impl<A: Artifact> Tpp<A> {
-    pub fn new(bus: &Bus, given: &config::Tpp, artifact: A) -> Tpp<A> {
+impl Tpp {
+    pub fn new(bus: &Bus<impl Artifact>, given: &config::Tpp) -> Tpp {
         let sizes = Sizes {
             span: 1,
             home: given.pages,
@@ -45,7 +45,7 @@ impl<A: Artifact> Tpp<A> {
             ways: given.ways,
             line: given.line,
         };
-        let mut tiers = Tiers::new(bus, &sizes, artifact);
+        let mut tiers = Tiers::new(bus, &sizes);
         if given.period > Ps::ZERO {
             tiers.events.push(given.period, Due::Sample);
         }
@@ -74,7 +74,13 @@ impl<A: Artifact> Tpp<A> {
         }
     }
 
-    pub fn read(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+    pub fn read(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        addr: u64,
+        may_delay: bool,
+    ) -> Answer {
         match self.tiers.place((addr / PAGE_BYTES) as u32) {
             Place::Host(frame) => self.tiers.read(bus, now, addr, frame),
             _ => {
@@ -85,7 +91,13 @@ impl<A: Artifact> Tpp<A> {
         }
     }
 
-    pub fn write(&mut self, bus: &mut Bus, now: Ps, addr: u64, may_delay: bool) -> Answer {
+    pub fn write(
+        &mut self,
+        bus: &mut Bus<impl Artifact>,
+        now: Ps,
+        addr: u64,
+        may_delay: bool,
+    ) -> Answer {
         match self.tiers.place((addr / PAGE_BYTES) as u32) {
             Place::Host(frame) => self.tiers.write(bus, now, addr, frame),
             _ => {
@@ -100,7 +112,7 @@ impl<A: Artifact> Tpp<A> {
 
     /// Takes note of an access that the device had, if it is the accesses that are sampled. What
     /// the write log serves of a page that is not in the cache is none.
-    fn note(&mut self, bus: &mut Bus, now: Ps, page: u64, hit: bool) {
+    fn note(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, page: u64, hit: bool) {
         if self.given.sampling != Sampling::Accesses {
             return;
         }
@@ -141,7 +153,7 @@ impl<A: Artifact> Tpp<A> {
     }
 
     /// Marks the next pages.
-    pub fn sample(&mut self, bus: &mut Bus, now: Ps) {
+    pub fn sample(&mut self, bus: &mut Bus<impl Artifact>, now: Ps) {
         match self.given.sampling {
             Sampling::Faults => self.mark(bus),
             Sampling::Accesses => self.mark_all(),
@@ -159,7 +171,7 @@ impl<A: Artifact> Tpp<A> {
 
     /// Marks the next pages of the device that the program has touched, so that they fault. Those
     /// that have not faulted since they were marked count too.
-    fn mark(&mut self, bus: &mut Bus) {
+    fn mark(&mut self, bus: &mut Bus<impl Artifact>) {
         let mut left = self.given.batch;
         let mut is_first = true;
         for _ in 0..self.end {
@@ -186,7 +198,7 @@ impl<A: Artifact> Tpp<A> {
 
     /// A thread's TLB misses on a page, at its own time: how long the kernel has it. What others
     /// share is used at `clock`.
-    pub fn walk(&mut self, bus: &mut Bus, clock: Ps, now: Ps, page: u64) -> Ps {
+    pub fn walk(&mut self, bus: &mut Bus<impl Artifact>, clock: Ps, now: Ps, page: u64) -> Ps {
         if self.given.sampling == Sampling::Accesses {
             return Ps::ZERO;
         }
@@ -213,7 +225,7 @@ impl<A: Artifact> Tpp<A> {
 
     /// Moves the page, from `from` on at the earliest. Whoever accesses it meanwhile waits, and a
     /// thread that faulted.
-    fn promote(&mut self, bus: &mut Bus, clock: Ps, from: Ps, page: u64) {
+    fn promote(&mut self, bus: &mut Bus<impl Artifact>, clock: Ps, from: Ps, page: u64) {
         let Some(frame) = self.tiers.frame_for(bus, clock, page as u32) else {
             bus.stats.migration.no_room += 1;
             return self.tiers.reclaim(bus, clock);

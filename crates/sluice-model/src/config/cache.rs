@@ -61,17 +61,6 @@ sluice_params::params! {
             meaning: "when a written page is programmed",
             source: "Cylon section 2: the CMM-H's cache is write-back",
         }
-        programs_clean: bool {
-            key: "cache.write_back",
-            kind: Kind::Flag { off: "dirty", on: "all" },
-            default: "dirty",
-            meaning: "dirty: of the pages that leave the cache, those that were written are \
-                      programmed; all: the others too, as in a device that does not know which \
-                      were",
-            source: "Cylon section 2: the CMM-H's cache is write-back; SkyByte's artifact has all \
-                     in its designs without a log (doi:10.5281/zenodo.14660184, \
-                     src/SkyByte-Sim/ftl.cc)",
-        }
         store_miss: StoreMiss {
             key: "cache.store_miss",
             default: "rmw",

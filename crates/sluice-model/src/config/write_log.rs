@@ -45,15 +45,6 @@ sluice_params::params! {
             meaning: "time to look a line up in the log's index, or to enter it there",
             source: "SkyByte section V: 72 ns for a 64 MB log",
         }
-        indexes_behind: bool {
-            key: "write_log.store_index",
-            kind: Kind::Flag { off: "wait", on: "behind" },
-            default: "wait",
-            meaning: "wait: a store is answered when the log's index has its line; behind: when \
-                      the log's memory has it, write_log.index_latency earlier",
-            source: "assumed; SkyByte's artifact enters it behind the answer \
-                     (doi:10.5281/zenodo.14660184, src/SkyByte-Sim/ftl.cc)",
-        }
         coalescing_buffers: u32 {
             key: "write_log.coalescing_buffers",
             kind: Kind::Count { min: 1, max: 65_536 },

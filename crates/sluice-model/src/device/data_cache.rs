@@ -11,8 +11,6 @@ pub(super) struct DataCache {
     line_use: Option<LineUse>,
     /// Whether a store leaves its page dirty. If not, it is written through.
     marks_dirty: bool,
-    /// Whether pages that were not written are programmed too when they leave.
-    programs_clean: bool,
     ways: u32,
     pins_per_set: u32,
 }
@@ -37,7 +35,6 @@ impl DataCache {
             ),
             line_use: cache.track_lines.then(|| LineUse::new(config)),
             marks_dirty: cache.write == WritePolicy::Back,
-            programs_clean: cache.programs_clean,
             ways: cache.ways,
             pins_per_set: cache.pins_per_set,
         }
@@ -158,17 +155,14 @@ impl DataCache {
         }
     }
 
-    /// Counts a page that left to make room or by a command, with what the host says of it. Says
-    /// whether it is to be programmed.
-    pub fn leave(&mut self, left: &Evicted, is_dirty: bool) -> bool {
-        let programs = is_dirty || self.programs_clean;
+    /// Counts a page that left to make room or by a command, and whether it is programmed.
+    pub fn leave(&mut self, left: &Evicted, is_programmed: bool) {
         if let Some(line_use) = &mut self.line_use {
             line_use.evict(left.slot);
-            if programs {
+            if is_programmed {
                 line_use.program(left.slot);
             }
         }
-        programs
     }
 
     /// Takes the page out, whatever state it is in.

@@ -17,8 +17,6 @@ pub(super) struct Front {
     /// Time to look into the cache's index, and into the write log's beside it.
     index: Ps,
     index_with_log: Ps,
-    /// Whether a store that goes to the log is answered before the log's index has its line.
-    answers_before_index: bool,
     /// Whether a page that the host gives back goes to the log.
     demotes_lines: bool,
     hint: HintRule,
@@ -46,7 +44,6 @@ impl Front {
             protocol: Ps::ZERO,
             index: Ps::ZERO,
             index_with_log: Ps::ZERO,
-            answers_before_index: false,
             demotes_lines: false,
             hint: settings.hint,
             hint_threshold: Ps::ZERO,
@@ -71,7 +68,6 @@ impl Front {
         self.index = settings.cache.index_latency;
         // Both are asked at once: the slower one says when the access goes on.
         self.index_with_log = log.map_or(self.index, |log| log.index_latency.max(self.index));
-        self.answers_before_index = log.is_some_and(|log| log.indexes_behind);
         self.demotes_lines = log.is_some_and(|log| log.demoted == Demoted::Lines);
         self.hint_threshold = settings.hint_threshold;
         self.replacement = settings.cache.replacement;
@@ -164,9 +160,10 @@ impl Front {
         }
     }
 
-    /// Of the time of [`Front::parts_with_log`], what a store waits for that went to the log.
-    pub fn parts_of_append(&self) -> Parts {
-        match self.answers_before_index {
+    /// Of the time of [`Front::parts_with_log`], what a store waits for that went to the log, whose
+    /// index has its line before it is answered or behind that.
+    pub fn parts_of_append(&self, is_behind: bool) -> Parts {
+        match is_behind {
             true => Parts {
                 indexing: Ps::ZERO,
                 ..self.parts_with_log()

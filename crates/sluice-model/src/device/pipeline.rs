@@ -248,7 +248,7 @@ impl<O: Observer> Pipeline<O> {
         let line = self.front.line_of(req.addr);
         if req.op == Op::Write {
             let appended = self.storage.append(at, at, lpn, line)?;
-            let mut parts = self.front.parts_of_append();
+            let mut parts = self.front.parts_of_append(effects.indexes_behind());
             parts.stall = appended.at - at;
             parts.dram = appended.dram;
             let first_use = self.update_cached(at, lpn, req, effects);

@@ -270,12 +270,14 @@ impl<O: Observer> Storage<O> {
     }
 
     /// Takes a page that has left the cache from the host, and programs it if it was written, or if
-    /// the cache writes back all. Says whether it was written.
+    /// the host has all programmed. Says whether it was written.
     pub fn leave<E: Effects>(&mut self, at: Ps, left: &Evicted, effects: &mut E) -> bool {
         let written = effects.unmap(left.lpn);
         self.stats.prefetch_unused += u64::from(left.unused);
         let is_dirty = left.dirty || written;
-        if self.cache.leave(left, is_dirty) {
+        let is_programmed = is_dirty || effects.programs_clean();
+        self.cache.leave(left, is_programmed);
+        if is_programmed {
             self.stats.clean_write_backs += u64::from(!is_dirty);
             self.dram.move_page(at, left.slot, Op::Read);
             self.write(at, left.lpn);
