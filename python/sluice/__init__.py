@@ -4,23 +4,10 @@
 the one that live runs and the simulator use.
 """
 
-from sluice._core import (
-    fabric_params,
-    fabrics,
-    host_params,
-    optimum,
-    params,
-    policies,
-    policy_misses,
-    presets,
-    replay,
-    resolve,
-    resolve_system,
-    systems,
-    version,
-)
+from sluice.device import Device
 from sluice.errors import (
     BadValueError,
+    BusyError,
     ConfigError,
     ControlError,
     Error,
@@ -38,23 +25,42 @@ from sluice.errors import (
 )
 from sluice.live import Control, attach, run
 from sluice.marks import mark
+from sluice.model import (
+    fabric_params,
+    fabrics,
+    host_params,
+    optimum,
+    params,
+    policies,
+    policy_misses,
+    presets,
+    replay,
+    resolve,
+    resolve_system,
+    systems,
+    version,
+)
 from sluice.parquet import Runs, read_runs
-from sluice.policy import Policy, PolicySpace
+from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.simulation import simulate, simulate_fabric, simulate_system
 from sluice.trace import Trace, read_trace
 
 __all__ = [
     "BadValueError",
+    "BusyError",
     "ConfigError",
     "Control",
     "ControlError",
+    "Device",
     "Error",
     "ImpossibleError",
     "InputError",
     "Policy",
     "PolicyError",
     "PolicySpace",
+    "PrefetchSpace",
+    "Prefetcher",
     "Result",
     "ResultError",
     "RunError",

@@ -5,7 +5,30 @@ from typing import Any
 
 from typing_extensions import Buffer
 
-from sluice.policy import Policy, PolicySpace
+from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
+
+_Told = Callable[[int, int | None], None]
+
+class Device:
+    def __init__(
+        self,
+        device: str,
+        overrides: Mapping[str, object] | None,
+        seed: int,
+        policy: Callable[[PolicySpace], Policy] | None,
+        prefetcher: Callable[[PrefetchSpace], Prefetcher] | None,
+    ) -> None: ...
+    def access(
+        self,
+        addresses: Buffer,
+        writes: Buffer | None,
+        sizes: Buffer | None,
+        at_ns: Buffer | None,
+        latencies: Buffer,
+        progress: _Told | None,
+    ) -> None: ...
+    def now_ns(self) -> float: ...
+    def stats(self) -> str: ...
 
 class TraceReader:
     accesses: int
@@ -35,6 +58,7 @@ def simulate_fabric(
     warmup: int = 100_000,
     requests: int = 256_000,
     seed: int = 1,
+    progress: _Told | None = None,
 ) -> dict[str, Any]: ...
 def simulate_system(
     system: str,
@@ -46,6 +70,7 @@ def simulate_system(
     timeline: str | None = None,
     seed: int = 1,
     check: bool = False,
+    progress: _Told | None = None,
 ) -> dict[str, Any]: ...
 def simulate(
     device: str,
@@ -56,6 +81,8 @@ def simulate(
     bound: bool = False,
     policy: Callable[[PolicySpace], Policy] | None = None,
     warmup: int = 0,
+    prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None,
+    progress: _Told | None = None,
 ) -> dict[str, Any]: ...
 def replay(
     device: str,
@@ -63,6 +90,7 @@ def replay(
     pages: Buffer,
     seed: int = 1,
     policy: Callable[[PolicySpace], Policy] | None = None,
+    prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None,
 ) -> dict[str, Any]: ...
 def optimum(pages: Buffer, cache_pages: int, ways: int | None = None) -> int: ...
 def policy_misses(

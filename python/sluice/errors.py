@@ -49,7 +49,8 @@ class UnknownDeviceError(ConfigError):
 
 
 class PolicyError(InputError):
-    """A policy written in Python named a page that may not leave, or none although one may."""
+    """A policy written in Python named a page that may not leave, or none although one may; or a
+    prefetcher picked more pages than its degree."""
 
 
 class WorkloadError(InputError):
@@ -84,6 +85,10 @@ class RunError(Error):
         super().__init__(message)
         self.status = status
         self.result = result
+
+
+class BusyError(Error):
+    """A :class:`sluice.Device` is being asked by another thread, or by its own policy."""
 
 
 class ControlError(Error):

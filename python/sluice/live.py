@@ -65,6 +65,12 @@ def attach(pid: int) -> Control:
 
     ``pid`` is that of the program, or of the ``sluice`` that runs it. Raises
     :class:`sluice.ControlError` if it has no ring.
+
+    >>> import os, sluice
+    >>> sluice.attach(os.getpid())              # which is on no device
+    Traceback (most recent call last):
+        ...
+    sluice.errors.ControlError: ...
     """
     return Control(pid)
 
@@ -72,7 +78,22 @@ def attach(pid: int) -> Control:
 class Control:
     """Commands for the device of a running program (docs/control-ring.md). A range is ``"all"``,
     ``"0..16MiB"`` or ``"4KiB+64KiB"`` of the device, or with ``@`` before it of the program's
-    addresses. Each raises :class:`sluice.ControlError` if the device refuses."""
+    addresses. Each raises :class:`sluice.ControlError` if the device refuses.
+
+    >>> import subprocess, sluice
+    >>> from sluice.reproduce import program
+    >>> walk = ["python3", "-c", "x = bytearray(8 << 20); print(flush=True); input()"]
+    >>> start = [program.find(None), "run", "--set", "device.capacity=64MiB", "--", *walk]
+    >>> pipe = subprocess.PIPE
+    >>> with subprocess.Popen(start, stdin=pipe, stdout=pipe, stderr=pipe) as child:
+    ...     _ = child.stdout.readline()         # now the program has its memory
+    ...     control = sluice.attach(child.pid)
+    ...     _ = control.pin("0..64KiB")
+    ...     pinned = control.resident()[:16]    # pages of 4 KiB
+    ...     _ = child.communicate(b"\\n")
+    >>> bool(pinned.all())
+    True
+    """
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

@@ -14,6 +14,10 @@ def mark(name: str) -> bool:
     not under ``sluice run``: nothing is marked then. Raises :class:`sluice.BadValueError` for a
     name that is not 1 to 64 letters, digits, ``-``, ``_`` or ``.``, and :class:`sluice.Error` where
     no further mark can be kept.
+
+    >>> import sluice
+    >>> sluice.mark("loaded")               # not under `sluice run`
+    False
     """
     set_mark = getattr(ctypes.CDLL(None), "sluice_mark", None)
     code = _NOT_HERE if set_mark is None else set_mark(name.encode())

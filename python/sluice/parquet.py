@@ -1,11 +1,4 @@
-"""Parquet files of runs: a row for each, with its resolved configuration, and units as metadata.
-
->>> import sluice
->>> sluice.read_runs("missing.parquet")
-Traceback (most recent call last):
-    ...
-sluice.errors.TableError: missing.parquet: No such file or directory
-"""
+"""Parquet files of runs: a row for each, with its resolved configuration, and units as metadata."""
 
 from __future__ import annotations
 
@@ -18,6 +11,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from sluice.errors import TableError
 
@@ -62,9 +57,15 @@ def axis(name: str, labels: Sequence[str]) -> Column:
 
 def configs(results: Sequence[Mapping[str, Any] | None]) -> Iterator[Column]:
     """The settings that each run resolved, as ``--set`` takes them."""
-    found = [dict(_settings(result.get("config", {}))) if result else {} for result in results]
-    for key in sorted({key for one in found for key in one}):
+    found = [_by_key(result.get("config", {})) if result else {} for result in results]
+    for key in sorted(set().union(*found)):
         yield Column(f"{CONFIG}{key}", "config", [one.get(key) for one in found])
+
+
+def _by_key(config: Mapping[str, Any]) -> Mapping[str, str]:
+    # Nearly all are so already, and of thousands of runs it takes a while to look at each value.
+    is_flat = all(type(value) is str for value in config.values())
+    return config if is_flat else dict(_settings(config))
 
 
 def _settings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -86,8 +87,7 @@ def encode(columns: Iterable[Column], made: Mapping[str, Any]) -> bytes:
         texts = one.kind in ("config", "error") or any(isinstance(v, str) for v in one.values)
         whole = not texts and all(type(value) is int for value in one.values)
         kind = pyarrow.string() if texts else pyarrow.int64() if whole else pyarrow.float64()
-        values = one.values if texts or whole else [_number(value) for value in one.values]
-        arrays.append(pyarrow.array(values, kind))
+        arrays.append(_array(one.values, kind))
         fields.append(pyarrow.field(one.name, kind, metadata={
             key: value for key, value in about.items() if value}))
     whole = {KEY: json.dumps({"schema": SCHEMA, **made}, sort_keys=True)}
@@ -97,12 +97,41 @@ def encode(columns: Iterable[Column], made: Mapping[str, Any]) -> bytes:
     return out.getvalue()
 
 
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """An array of Arrow, laid out here: its own conversion imports pandas, which takes longer than
+    all the rest."""
+    import pyarrow
+
+    if kind == pyarrow.string():
+        texts = [None if value is None else str(value).encode() for value in values]
+        known = [text is not None for text in texts]
+        ends = np.cumsum([0, *(len(text or b"") for text in texts)], dtype=np.int64)
+        if ends[-1] > np.iinfo(np.int32).max:
+            raise TableError(f"a column of {ends[-1]} bytes of text; Parquet takes 2 GiB")
+        data = [ends.astype(np.int32), b"".join(text or b"" for text in texts)]
+    else:
+        numbers = values if kind == pyarrow.int64() else [_number(value) for value in values]
+        known = [number is not None for number in numbers]
+        data = [np.array([number or 0 for number in numbers], kind.to_pandas_dtype())]
+    there = np.packbits(known, bitorder="little")
+    buffers = [pyarrow.py_buffer(part) for part in (there, *data)]
+    return pyarrow.Array.from_buffers(kind, len(values), buffers)
+
+
 def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 class Runs:
-    """The runs of a file: ``.columns``, ``.units`` by column, and ``.made``: what made it."""
+    """The runs of a file: ``.columns``, ``.units`` by column, and ``.made``: what made it.
+
+    >>> import io, pyarrow.parquet
+    >>> from sluice.parquet import Column, Runs, encode
+    >>> file = encode([Column("time_s", "measure", [0.5, None], "s")], {"version": "1"})
+    >>> runs = Runs(pyarrow.parquet.read_table(io.BytesIO(file)))
+    >>> len(runs), runs.units, runs["time_s"].tolist()
+    (2, {'time_s': 's'}, [0.5, nan])
+    """
 
     def __init__(self, table: Any) -> None:
         self._table = table
@@ -137,6 +166,12 @@ def read_runs(path: str | PathLike[str]) -> Runs:
     """The runs that ``sluice sweep`` or ``sluice reproduce`` wrote as Parquet.
 
     Raises ``sluice.TableError`` for what is not there, no Parquet, or of another schema.
+
+    >>> import sluice
+    >>> sluice.read_runs("missing.parquet")
+    Traceback (most recent call last):
+        ...
+    sluice.errors.TableError: missing.parquet: No such file or directory
     """
     import pyarrow
     from pyarrow import parquet

@@ -1,4 +1,4 @@
-"""Eviction policies written in Python, for simulation.
+"""Eviction policies and prefetchers written in Python, for simulation.
 
 Give a class to ``sluice.simulate`` or ``sluice.replay`` as ``policy``::
 
@@ -20,13 +20,14 @@ Give a class to ``sluice.simulate`` or ``sluice.replay`` as ``policy``::
             self.slots[set_].remove(slot)
 
 It decides in the place of ``cache.policy``. A live run takes a shared object: see
-docs/extending.md.
+docs/extending.md. A prefetcher is the same, as ``prefetcher`` and in the place of
+``prefetch.policy``: see :class:`Prefetcher`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -47,7 +48,27 @@ class Policy(ABC):
 
     For each set on its own, ``insert`` names a slot that the policy does not hold, ``hit`` and
     ``remove`` one that it does. ``miss`` comes before each ``insert``, and before the ``victim``
-    calls that make room.
+    calls that make room. A class that leaves ``miss`` or ``hit`` as they are here is not called for
+    them, which is faster.
+
+    >>> import sluice
+    >>> class Fifo(sluice.Policy):
+    ...     def __init__(self, space):
+    ...         self.slots = [[] for _ in range(space.sets)]
+    ...     def insert(self, set_, slot, lpn):
+    ...         self.slots[set_].append(slot)
+    ...     def victim(self, set_, evictable):
+    ...         for slot in self.slots[set_]:
+    ...             if evictable(slot):
+    ...                 self.slots[set_].remove(slot)
+    ...                 return slot
+    ...     def remove(self, set_, slot):
+    ...         self.slots[set_].remove(slot)
+    >>> small = {"device.capacity": "64MiB", "cache.capacity": "256KiB"}
+    >>> own = sluice.simulate("cxl-ssd", small, "zipf:size=1MiB,ops=5000", policy=Fifo)
+    >>> built_in = small | {"cache.policy": "fifo"}
+    >>> own.hash == sluice.simulate("cxl-ssd", built_in, "zipf:size=1MiB,ops=5000").hash
+    True
     """
 
     def __init__(self, space: PolicySpace) -> None:
@@ -73,3 +94,51 @@ class Policy(ABC):
     @abstractmethod
     def remove(self, set_: int, slot: int) -> None:
         """The page in ``slot`` was discarded, taken out or pinned by the host."""
+
+
+@dataclass(frozen=True)
+class PrefetchSpace:
+    """What a prefetcher may do."""
+
+    pages: int
+    """Pages on the device: every LPN is below this."""
+    degree: int
+    """``prefetch.degree``: pages that one access may pick at most."""
+    distance: int
+    """``prefetch.distance``: how far ahead one that follows a stream may run, in its steps."""
+    seed: int
+    """For whatever the prefetcher draws, so that a run can be repeated."""
+
+
+class Prefetcher(ABC):
+    """Chooses pages to bring in before they are asked for, by its own state alone.
+
+    ``prefetch.degree`` must be 1 at least. As live, only misses and first uses of prefetched pages
+    are seen.
+
+    >>> import sluice
+    >>> class Next(sluice.Prefetcher):
+    ...     def access(self, lpn, outcome, at_ns, degree):
+    ...         return range(lpn + 1, lpn + 1 + degree)
+    >>> device = {"device.capacity": "64MiB", "cache.capacity": "1MiB", "prefetch.degree": 4}
+    >>> result = sluice.simulate("cxl-ssd", device, "stream:size=4MiB,stride=4096", prefetcher=Next)
+    >>> result.cache.misses, result.cache.prefetch_issued           # of 1,024 pages
+    (1, 1027)
+    """
+
+    def __init__(self, space: PrefetchSpace) -> None:
+        self.space = space
+
+    @abstractmethod
+    def access(self, lpn: int, outcome: str, at_ns: float, degree: int) -> Iterable[int]:
+        """The page ``lpn`` was accessed at ``at_ns`` nanoseconds; ``outcome`` is ``"miss"``,
+        ``"first use"`` of a prefetched page, or ``"late use"`` of one still on its way.
+
+        Returns the pages to bring in, most urgent first, ``degree`` at most: that is less than
+        ``space.degree`` while the throttle holds back. Those that are cached, or beyond the device,
+        are skipped.
+        """
+
+    def arrives(self, lpn: int, cause: int, at_ns: float) -> None:  # noqa: B027
+        """The page ``lpn`` was sent for, because of an access to ``cause`` (itself, if it was
+        missed), and will be there at ``at_ns`` nanoseconds."""

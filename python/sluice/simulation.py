@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sluice import _core
-from sluice.policy import Policy, PolicySpace
+from sluice import progress as bars
+from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 
 
 def simulate(device: str, overrides: Mapping[str, object] | None = None, workload: str = "chase",
              hits: str = "all", seed: int = 1, bound: bool = False,
-             policy: Callable[[PolicySpace], Policy] | None = None, warmup: int = 0) -> Result:
+             policy: Callable[[PolicySpace], Policy] | None = None, warmup: int = 0,
+             prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None, *,
+             progress: bool | None = None) -> Result:
     """An access pattern on a device, in virtual time: what ``sluice sim --json`` prints.
 
     ``overrides`` are values by key, ``hits`` is ``"all"`` or ``"misses"``, ``bound`` also counts
-    the misses of Belady's optimum, ``policy`` makes a policy written in Python, ``warmup`` accesses
-    are not counted. Raises :class:`sluice.ConfigError` and :class:`sluice.WorkloadError`.
+    the misses of Belady's optimum, ``warmup`` accesses are not counted. ``policy`` and
+    ``prefetcher`` make a :class:`sluice.Policy` and a :class:`sluice.Prefetcher` written in Python.
+    ``progress`` shows a bar (default: in a notebook, if it takes longer than a second); others run
+    meanwhile, and Ctrl-C ends it. Fields that end in ``_ns`` are nanoseconds, in ``_s`` seconds.
+    Raises :class:`sluice.ConfigError`, :class:`sluice.WorkloadError`, :class:`sluice.TraceError`
+    and :class:`sluice.PolicyError`.
 
     >>> import sluice
     >>> result = sluice.simulate("cxl-ssd", {"cache.capacity": "1MiB", "device.capacity": "64MiB"},
@@ -24,16 +31,20 @@ def simulate(device: str, overrides: Mapping[str, object] | None = None, workloa
     >>> result.cache.misses                     # 512 pages, made and walked twice; 256 are cached
     1536
     """
-    return Result(_core.simulate(device, overrides, workload, hits, seed, bound, policy, warmup))
+    with _bar(progress, "accesses") as told:
+        return Result(_core.simulate(device, overrides, workload, hits, seed, bound, policy, warmup,
+                                     prefetcher, told))
 
 
 def simulate_system(system: str, workload: str, overrides: Mapping[str, object] | None = None,
                     scale: int = 8, warmup: int | None = None, instructions: int | None = None,
-                    timeline: str | None = None, seed: int = 1, check: bool = False) -> Result:
+                    timeline: str | None = None, seed: int = 1, check: bool = False, *,
+                    progress: bool | None = None) -> Result:
     """A kernel on a simulated host with its device: what ``sluice sim --system --json`` prints.
 
     ``scale``, ``warmup``, ``instructions``, ``timeline`` (a time such as ``"100us"``) and ``check``
-    are those of the command. Raises :class:`sluice.ConfigError` and :class:`sluice.WorkloadError`.
+    are those of the command; ``progress`` as of :func:`sluice.simulate`. Raises
+    :class:`sluice.ConfigError` and :class:`sluice.WorkloadError`.
 
     >>> import sluice
     >>> result = sluice.simulate_system("skybyte-full", "srad", scale=64, warmup=0,
@@ -41,19 +52,27 @@ def simulate_system(system: str, workload: str, overrides: Mapping[str, object] 
     >>> result.instructions >= 100_000 and 0 < result.ipc
     True
     """
-    return Result(_core.simulate_system(system, workload, overrides, scale, warmup, instructions,
-                                        timeline, seed, check))
+    with _bar(progress, "instructions") as told:
+        return Result(_core.simulate_system(system, workload, overrides, scale, warmup,
+                                            instructions, timeline, seed, check, told))
 
 
 def simulate_fabric(fabric: str, overrides: Mapping[str, object] | None = None,
-                    warmup: int = 100_000, requests: int = 256_000, seed: int = 1) -> Result:
+                    warmup: int = 100_000, requests: int = 256_000, seed: int = 1, *,
+                    progress: bool | None = None) -> Result:
     """Requesters and memories on switches: what ``sluice fabric run --json`` prints.
 
-    ``requests`` are counted after ``warmup`` of them. Raises :class:`sluice.ConfigError`.
+    ``requests`` are counted after ``warmup`` of them; ``progress`` as of :func:`sluice.simulate`.
+    Raises :class:`sluice.ConfigError`.
 
     >>> import sluice
     >>> result = sluice.simulate_fabric("esf", {"topology.kind": "ring"}, 1_000, 5_000)
     >>> result.bandwidth_mb_s > 0
     True
     """
-    return Result(_core.simulate_fabric(fabric, overrides, warmup, requests, seed))
+    with _bar(progress, "requests") as told:
+        return Result(_core.simulate_fabric(fabric, overrides, warmup, requests, seed, told))
+
+
+def _bar(wanted: bool | None, what: str) -> bars.Bar:
+    return bars.Bar(bars.of(wanted, what))

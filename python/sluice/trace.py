@@ -33,6 +33,15 @@ class Trace:
 
     Nothing is kept in memory but what was asked for: ``trace[:]`` is all of it at once,
     :meth:`chunks` one part after the other.
+
+    >>> import os, subprocess, tempfile, sluice
+    >>> from sluice.reproduce import program
+    >>> path = os.path.join(tempfile.mkdtemp(), "x.trace")
+    >>> _ = subprocess.run([program.find(None), "trace", "convert", "--from", "lackey", "-", path],
+    ...                    input=b" L 1000,8\\n S 2000,4\\n", check=True, capture_output=True)
+    >>> trace = sluice.Trace(path)
+    >>> len(trace), trace[:]["address"].tolist(), int(trace[1]["size"])     # in bytes
+    (2, [4096, 8192], 4)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -72,5 +81,11 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     """Opens a trace that ``sluice trace`` made.
 
     Raises :class:`sluice.TraceError` if it cannot be read, is no trace, or is damaged.
+
+    >>> import sluice
+    >>> sluice.read_trace("missing.trace")
+    Traceback (most recent call last):
+        ...
+    sluice.errors.TraceError: missing.trace: No such file or directory (os error 2)
     """
     return Trace(path)

@@ -90,8 +90,17 @@ def test_a_result_is_shown_drawn_and_a_row() -> None:
     and ">>>" in Path(importlib.util.find_spec(one.name).origin).read_text(errors="replace")
     and not one.name.endswith("_core")))
 def test_examples_in_docstrings_run(name: str) -> None:
-    told = doctest.testmod(importlib.import_module(name))
+    told = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert told.attempted > 0 and told.failed == 0
+
+
+@pytest.mark.parametrize("name", [
+    name for name in sluice.__all__
+    if not (isinstance(getattr(sluice, name), type) and (
+        issubclass(getattr(sluice, name), Exception) or name.endswith("Space")))])
+def test_what_the_package_offers_has_an_example(name: str) -> None:
+    """Errors and what policies are given are shown by what raises and takes them."""
+    assert ">>> " in (getattr(sluice, name).__doc__ or "")
 
 
 def blocks() -> list[tuple[str, str]]:

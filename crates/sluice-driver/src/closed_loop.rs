@@ -106,7 +106,7 @@ pub struct SimResult {
 
 impl SimResult {
     /// Nothing has been counted since the device had these counters.
-    fn from(before: Stats, began: Ps, hash: Fnv) -> SimResult {
+    pub(crate) fn from(before: Stats, began: Ps, hash: Fnv) -> SimResult {
         SimResult {
             before,
             began,
@@ -122,6 +122,25 @@ impl SimResult {
             intervals: Vec::new(),
             hash,
         }
+    }
+
+    /// Counts an access from its place and its two ends.
+    #[inline]
+    pub(crate) fn count(&mut self, requester: usize, now: Ps, done_at: Ps, served_by: ServedBy) {
+        self.accesses += 1;
+        self.misses += u64::from(served_by == ServedBy::Flash);
+        self.latency.record(done_at - now);
+        self.sim_time = self.sim_time.max(done_at);
+        for word in [requester as u64, done_at.0, served_by as u64] {
+            self.hash.word(word);
+        }
+    }
+
+    /// Counts an access that a live run would trap on.
+    #[inline]
+    pub(crate) fn count_trap(&mut self, now: Ps, done_at: Ps) {
+        self.trapped += 1;
+        self.trap_latency.record(done_at - now);
     }
 
     /// Accesses that did not go behind the cache.
@@ -256,11 +275,10 @@ impl Loop {
             done_at, served_by, ..
         } = completion;
         if trapped {
-            self.result.trapped += 1;
             if self.options.keep_traps {
                 self.result.traps.push(lpn.into());
             }
-            self.result.trap_latency.record(done_at - now);
+            self.result.count_trap(now, done_at);
         }
         self.count(requester, now, done_at, served_by);
         done_at
@@ -280,12 +298,6 @@ impl Loop {
                 last.hits += u64::from(!miss);
             }
         }
-        result.accesses += 1;
-        result.misses += u64::from(miss);
-        result.latency.record(done_at - now);
-        result.sim_time = result.sim_time.max(done_at);
-        for word in [requester as u64, done_at.0, served_by as u64] {
-            result.hash.word(word);
-        }
+        result.count(requester, now, done_at, served_by);
     }
 }

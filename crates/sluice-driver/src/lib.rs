@@ -3,10 +3,12 @@
 //! [`run`] drives a device with one access stream for each requester. What the device sees of the
 //! accesses is a choice: all of them, or only the misses, as it is when real programs run and
 //! a mapped page is reached without a trap. [`traffic()`] has threads that keep several accesses
-//! under way, for bandwidth, and [`files()`] threads that reach the same data as a file.
+//! under way, for bandwidth, and [`files()`] threads that reach the same data as a file. [`Bulk`]
+//! is asked by arrays of accesses.
 #![forbid(unsafe_code)]
 
 mod block_cache;
+mod bulk;
 mod closed_loop;
 mod files;
 mod mmu;
@@ -18,6 +20,7 @@ mod threads;
 mod traffic;
 mod work;
 
+pub use bulk::{Accesses, Bulk};
 pub use closed_loop::{Access, Interval, Options, SimResult, Visibility, run};
 pub use files::{Door, FileTraffic, HostCosts, files};
 pub use optimum::optimum;

@@ -1,7 +1,7 @@
 //! Does each prefetcher find what it is made to find? Streams with closed-form results.
 
 use proptest::prelude::*;
-use sluice_model::prefetch::{Arrival, Outcome, Picks, Reach, Seen};
+use sluice_model::prefetch::{Arrival, External, Outcome, Picks, Reach, Seen};
 use sluice_model::{Device, DeviceConfig, PREFETCHES, Stats};
 use sluice_testkit::rig::{device, read};
 use sluice_units::{Lpn, Ps};
@@ -442,4 +442,48 @@ proptest! {
             }
         }
     }
+}
+
+/// What `nextn` is, brought along by the caller.
+struct Next;
+
+impl External for Next {
+    fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
+        if seen.outcome == Outcome::Miss {
+            let next = u64::from(seen.lpn) + 1;
+            (next..next + u64::from(reach.degree)).for_each(|page| picks.push(page));
+        }
+    }
+
+    fn arrives(&mut self, _arrival: Arrival) {}
+}
+
+#[test]
+fn one_of_the_callers_is_in_the_place_of_the_policy() {
+    let own = |degree| {
+        let extra = [("prefetch.degree", degree)];
+        prefetcher("none", &extra).with_prefetcher(Box::new(Next))
+    };
+    let mut built_in = prefetcher("nextn", &[("prefetch.degree", "3")]);
+    assert_eq!(
+        read_all(&mut own("3"), 0..1_080),
+        read_all(&mut built_in, 0..1_080)
+    );
+    assert_eq!(
+        misses_and_used(&read_all(&mut own("0"), 0..1_080)),
+        (1_080, 0)
+    );
+}
+
+#[test]
+fn one_of_the_callers_stays_when_parameters_change() {
+    let mut device =
+        prefetcher("none", &[("prefetch.degree", "3")]).with_prefetcher(Box::new(Next));
+    read_all(&mut device, 0..4);
+    assert_eq!(device.tune(&[("prefetch.degree", "1")], 1), Ok(true));
+    for (turn, page) in (100..104).enumerate() {
+        read(&mut device, Ps::from_ms(10 + turn as u64), page);
+    }
+    // One miss of four pages, then one of each two.
+    assert_eq!(misses_and_used(device.stats()), (1 + 2, 3 + 2));
 }

@@ -79,9 +79,18 @@ pub fn bad_value(py: Python<'_>, key: &str, value: &str, expected: &str) -> PyEr
 
 /// The exception for a policy that broke its contract.
 pub fn policy(py: Python<'_>, message: &str) -> PyErr {
+    of_class(py, "policy", message)
+}
+
+/// The exception for a prefetcher that broke its contract.
+pub fn prefetcher(py: Python<'_>, message: &str) -> PyErr {
+    of_class(py, "prefetcher", message)
+}
+
+fn of_class(py: Python<'_>, argument: &str, message: &str) -> PyErr {
     let details = Details {
         class: "PolicyError",
-        key: Some("policy".to_owned()),
+        key: Some(argument.to_owned()),
         ..Details::default()
     };
     raise(py, message, &details)

@@ -1,7 +1,7 @@
 //! Fabrics.
 
 use crate::errors;
-use crate::python::{detached, texts};
+use crate::python::{Progress, detached, texts};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::fabrics;
@@ -29,6 +29,7 @@ pub fn simulate(
     overrides: Option<&Bound<'_, PyDict>>,
     length: Length,
     seed: u64,
+    progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let described = sluice_config::describe_fabric(name);
     let mut spec = described.map_err(|error| errors::device(py, &error))?.given;
@@ -47,7 +48,8 @@ pub fn simulate(
         replay: None,
         window: 0,
     };
-    let result = detached(py, |stop| plan.run(&mut |_| !stop()))?;
+    let progress = Progress::new(progress, length.warmup.checked_add(length.requests));
+    let result = detached(py, &progress, |stop| plan.run(&mut |done| !stop(done)))?;
     let result = result.map_err(|error| errors::fabric(py, &error))?;
     Ok(result.as_ref().map(to_json).unwrap_or_default().to_string())
 }

@@ -1,26 +1,32 @@
 //! Python bindings: conversions only.
 
+mod device;
 mod errors;
 mod fabric;
+mod own;
 mod policy;
+mod prefetcher;
 mod python;
+mod raised;
+mod settings;
 mod system;
 mod trace;
 mod workload;
 
-use policy::{PyPolicy, Raised};
+use own::{Classes, Made, settle};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use python::{detached, texts};
+use python::{Progress, detached, texts};
 use serde::Serialize;
+use settings::load;
 use sluice_config::HOST_PARAMS;
 use sluice_driver::Visibility;
-use sluice_model::{
-    Device, DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, RawConfig, SetIndex,
-};
+use sluice_model::{DeviceConfig, EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES, SetIndex};
 use sluice_net::{FABRIC_PARAMS, Length};
 use sluice_results::{PolicyMisses, Replay, SimResult, to_json};
+use sluice_simulation::STOP_EVERY;
+use std::cell::Cell;
 use std::time::Instant;
 use workload::Workload;
 
@@ -29,6 +35,8 @@ use workload::Workload;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::device::Device;
     #[pymodule_export]
     use super::trace::TraceReader;
 
@@ -78,7 +86,7 @@ mod _core {
     /// arguments are those of the command. Raises `sluice.ConfigError` and `sluice.WorkloadError`.
     #[pyfunction]
     #[pyo3(signature = (
-        fabric, overrides = None, warmup = 100_000, requests = 256_000, seed = 1
+        fabric, overrides = None, warmup = 100_000, requests = 256_000, seed = 1, progress = None
     ))]
     fn simulate_fabric<'py>(
         py: Python<'py>,
@@ -87,9 +95,10 @@ mod _core {
         warmup: u64,
         requests: u64,
         seed: u64,
+        progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let length = Length { warmup, requests };
-        let text = super::fabric::simulate(py, fabric, overrides, length, seed)?;
+        let text = super::fabric::simulate(py, fabric, overrides, length, seed, progress)?;
         loads(py, &text)
     }
 
@@ -130,7 +139,7 @@ mod _core {
     #[pyfunction]
     #[pyo3(signature = (
         system, workload, overrides = None, scale = 8, warmup = None, instructions = None,
-        timeline = None, seed = 1, check = false
+        timeline = None, seed = 1, check = false, progress = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn simulate_system<'py>(
@@ -144,6 +153,7 @@ mod _core {
         timeline: Option<&str>,
         seed: u64,
         check: bool,
+        progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let asked = super::system::Asked {
             name: system,
@@ -155,7 +165,7 @@ mod _core {
             seed,
             check,
         };
-        let text = super::system::simulate(py, &asked, overrides)?;
+        let text = super::system::simulate(py, &asked, overrides, progress)?;
         loads(py, &text)
     }
 
@@ -213,10 +223,13 @@ mod _core {
     ///
     /// `policy` is a class such as `sluice.Policy`, which decides in the place of `cache.policy`.
     /// What it raises is raised here; an answer that breaks its contract is `sluice.PolicyError`.
+    /// `prefetcher` is a class such as `sluice.Prefetcher`, in the place of `prefetch.policy`, with
+    /// the same rules. `progress` is called now and then with the accesses done and, where it is
+    /// known, of how many; so it is in `simulate_system` and `simulate_fabric`.
     #[pyfunction]
     #[pyo3(signature = (
         device, overrides = None, workload = "chase", hits = "all", seed = 1, bound = false,
-        policy = None, warmup = 0
+        policy = None, warmup = 0, prefetcher = None, progress = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn simulate<'py>(
@@ -229,6 +242,8 @@ mod _core {
         bound: bool,
         policy: Option<&Bound<'py, PyAny>>,
         warmup: u64,
+        prefetcher: Option<&Bound<'py, PyAny>>,
+        progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
@@ -242,18 +257,18 @@ mod _core {
             bound,
             warmup,
         };
-        let made = Made::new(py, &config, seed, policy)?;
-        let text = simulate_detached(py, &plan, &asked, made, policy.is_some())?;
+        let made = Made::new(py, &config, seed, Classes { policy, prefetcher })?;
+        let text = simulate_detached(py, &plan, &asked, made, progress)?;
         loads(py, &text)
     }
 
     /// A trace of pages on a simulated device, one load at a time, every access visible.
     ///
     /// `pages` is a buffer of unsigned 32-bit page numbers, such as a NumPy array. Returns a dict
-    /// of accesses, hits, misses and the seconds it took. `policy` is as in `simulate`. Raises
-    /// `sluice.ConfigError`.
+    /// of accesses, hits, misses and the seconds it took. `policy` and `prefetcher` are as in
+    /// `simulate`. Raises `sluice.ConfigError`.
     #[pyfunction]
-    #[pyo3(signature = (device, overrides, pages, seed = 1, policy = None))]
+    #[pyo3(signature = (device, overrides, pages, seed = 1, policy = None, prefetcher = None))]
     fn replay<'py>(
         py: Python<'py>,
         device: &str,
@@ -261,18 +276,24 @@ mod _core {
         pages: PyBuffer<u32>,
         seed: u64,
         policy: Option<&Bound<'py, PyAny>>,
+        prefetcher: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let raw = load(py, device, overrides)?;
         let config = DeviceConfig::new(&raw).map_err(|error| errors::config(py, &error))?;
         let pages = pages.to_vec(py)?;
         check_pages(py, &config, &pages)?;
-        let Made { mut device, raised } = Made::new(py, &config, seed, policy)?;
+        let classes = Classes { policy, prefetcher };
+        let Made {
+            mut device,
+            raised,
+            has_policy,
+        } = Made::new(py, &config, seed, classes)?;
         let start = Instant::now();
-        detached(py, |stop| {
-            sluice_driver::replay(&mut device, &pages, || raised.is_some() || stop())
+        detached(py, &Progress::default(), |stop| {
+            sluice_driver::replay(&mut device, &pages, || raised.is_some() || stop(0))
         })?;
         let seconds = start.elapsed().as_secs_f64();
-        settle(py, &raised, policy.is_some(), device.stats().policy_refused)?;
+        settle(py, &raised, has_policy, device.stats().policy_refused)?;
         let stats = device.stats();
         dict_of(
             py,
@@ -349,60 +370,32 @@ fn check_pages(py: Python<'_>, config: &DeviceConfig, pages: &[u32]) -> PyResult
     })
 }
 
-/// A device, and what its policy raises if that is a class.
-struct Made {
-    device: Device,
-    raised: Raised,
-}
-
-impl Made {
-    fn new(
-        py: Python<'_>,
-        config: &DeviceConfig,
-        seed: u64,
-        class: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Made> {
-        let raised = Raised::default();
-        let device = match class {
-            None => sluice_plugin::device(config, seed),
-            Some(class) => {
-                let policy = PyPolicy::new(class, config, seed, raised.clone())?;
-                Device::with_policy(config, seed, Box::new(policy))
-            }
-        };
-        let device = device.map_err(|error| errors::made(py, &error))?;
-        Ok(Made { device, raised })
-    }
-}
-
-/// Raises what the policy raised, or that it broke its contract without a word.
-fn settle(py: Python<'_>, raised: &Raised, is_class: bool, refused: u64) -> PyResult<()> {
-    if let Some(error) = raised.take() {
-        return Err(error);
-    }
-    if is_class && refused > 0 {
-        let message = format!("victim found no page {refused} times, although one may leave");
-        return Err(errors::policy(py, &message));
-    }
-    Ok(())
-}
-
 fn simulate_detached(
     py: Python<'_>,
     plan: &sluice_simulation::Plan<'_>,
     workload: &Workload,
     made: Made,
-    is_class: bool,
+    progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let Made { device, raised } = made;
+    let Made {
+        device,
+        raised,
+        has_policy,
+    } = made;
     let (stopped, streams) = (raised.clone(), workload.streams(py)?);
-    let result = detached(py, move |stop| {
-        plan.run_on(device, streams, || stopped.is_some() || stop())
+    let progress = Progress::new(progress, Some(workload.accesses()));
+    let result = detached(py, &progress, move |stop| {
+        // Asked after so many accesses of one of the streams.
+        let asked = Cell::new(0);
+        plan.run_on(device, streams, || {
+            asked.set(asked.get() + STOP_EVERY);
+            stopped.is_some() || stop(asked.get())
+        })
     })?;
     workload.check(py)?;
     let result = result.map_err(|error| errors::made(py, &error))?;
     let refused = |result: &SimResult| result.cache.counts.policy_refused;
-    settle(py, &raised, is_class, result.as_ref().map_or(0, refused))?;
+    settle(py, &raised, has_policy, result.as_ref().map_or(0, refused))?;
     Ok(result.as_ref().map(to_json).unwrap_or_default().to_string())
 }
 
@@ -433,22 +426,4 @@ fn dict_of<'py>(py: Python<'py>, result: &impl Serialize) -> PyResult<Bound<'py,
 
 fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.call_method1("loads", (text,))
-}
-
-/// The settings of a device with `overrides`, not yet checked against each other.
-fn load<'py>(
-    py: Python<'py>,
-    device: &str,
-    overrides: Option<&Bound<'py, PyDict>>,
-) -> PyResult<RawConfig> {
-    let mut raw = sluice_config::load(device).map_err(|error| errors::device(py, &error))?;
-    for (key, value) in overrides.into_iter().flatten() {
-        let key: String = key.extract()?;
-        // Numbers may stand for themselves: 4 for "4".
-        let value = value.str()?.to_string();
-        raw.set(&key, &value)
-            .map_err(|error| errors::config(py, &error))?;
-    }
-    sluice_plugin::make_absolute(&mut raw).map_err(|error| errors::made(py, &error))?;
-    Ok(raw)
 }

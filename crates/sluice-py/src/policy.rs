@@ -1,41 +1,23 @@
 //! Eviction policies written in Python.
 
 use crate::errors;
+use crate::raised::Raised;
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use sluice_model::DeviceConfig;
 use sluice_model::cache::{External, Set, Slot};
 use sluice_units::Lpn;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
-
-/// The first exception that a policy raised.
-#[derive(Clone, Default)]
-pub struct Raised(Arc<Mutex<Option<PyErr>>>);
-
-impl Raised {
-    /// Whether there is one: then the policy is called no more, and the run may stop.
-    pub fn is_some(&self) -> bool {
-        self.0.lock().is_ok_and(|raised| raised.is_some())
-    }
-
-    /// The exception, to be raised again.
-    pub fn take(&self) -> Option<PyErr> {
-        self.0.lock().ok()?.take()
-    }
-
-    fn keep(&self, error: PyErr) {
-        if let Ok(mut raised) = self.0.lock() {
-            raised.get_or_insert(error);
-        }
-    }
-}
 
 /// An instance of the user's class.
 pub struct PyPolicy {
     policy: Py<PyAny>,
     evictable: Py<Evictable>,
     raised: Raised,
+    /// Whether it has methods of its own for them: those of the base class do nothing.
+    hears_misses: bool,
+    hears_hits: bool,
     failed: bool,
 }
 
@@ -49,10 +31,18 @@ impl PyPolicy {
     ) -> PyResult<PyPolicy> {
         let (py, cache) = (class.py(), &config.cache);
         let (sets, ways) = (cache.pages / cache.ways, cache.ways);
-        let space = py.import("sluice.policy")?.getattr("PolicySpace")?;
-        let space = space.call1((sets, ways, config.pages, seed))?;
+        let module = py.import("sluice.policy")?;
+        let (space, base) = (module.getattr("PolicySpace")?, module.getattr("Policy")?);
+        let policy = class.call1((space.call1((sets, ways, config.pages, seed))?,))?;
+        let hears = |name: &str| -> PyResult<bool> {
+            let method = policy.getattr(name)?;
+            let own = method.getattr_opt("__func__")?.unwrap_or(method);
+            Ok(!own.is(&base.getattr(name)?))
+        };
         Ok(PyPolicy {
-            policy: class.call1((space,))?.unbind(),
+            hears_misses: hears("miss")?,
+            hears_hits: hears("hit")?,
+            policy: policy.unbind(),
             evictable: Py::new(py, Evictable(None))?,
             raised,
             failed: false,
@@ -76,19 +66,33 @@ impl PyPolicy {
 
 impl External for PyPolicy {
     fn miss(&mut self, set: Set, lpn: Lpn) {
-        self.call(|policy| policy.call_method1("miss", (set.0, lpn.0)).map(drop));
+        if !self.hears_misses {
+            return;
+        }
+        self.call(|policy| {
+            policy
+                .call_method1(intern!(policy.py(), "miss"), (set.0, lpn.0))
+                .map(drop)
+        });
     }
 
     fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
         self.call(|policy| {
             policy
-                .call_method1("insert", (set.0, slot.0, lpn.0))
+                .call_method1(intern!(policy.py(), "insert"), (set.0, slot.0, lpn.0))
                 .map(drop)
         });
     }
 
     fn hit(&mut self, set: Set, slot: Slot) -> u32 {
-        self.call(|policy| policy.call_method1("hit", (set.0, slot.0)).map(drop));
+        if !self.hears_hits {
+            return 0;
+        }
+        self.call(|policy| {
+            policy
+                .call_method1(intern!(policy.py(), "hit"), (set.0, slot.0))
+                .map(drop)
+        });
         0
     }
 
@@ -99,7 +103,8 @@ impl External for PyPolicy {
         let found = self.call(|policy| {
             let py = policy.py();
             ask.borrow_mut(py).0 = Some(Answer(answer));
-            let found = policy.call_method1("victim", (set.0, ask.clone_ref(py)));
+            let found =
+                policy.call_method1(intern!(policy.py(), "victim"), (set.0, ask.clone_ref(py)));
             ask.borrow_mut(py).0 = None;
             let slot: Option<u32> = found?.extract()?;
             Ok(slot.map(Slot))
@@ -118,7 +123,11 @@ impl External for PyPolicy {
     }
 
     fn remove(&mut self, set: Set, slot: Slot) {
-        self.call(|policy| policy.call_method1("remove", (set.0, slot.0)).map(drop));
+        self.call(|policy| {
+            policy
+                .call_method1(intern!(policy.py(), "remove"), (set.0, slot.0))
+                .map(drop)
+        });
     }
 }
 

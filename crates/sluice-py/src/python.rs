@@ -4,15 +4,45 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cell::RefCell;
 
-/// Runs `work` without the interpreter's lock; it asks now and then whether Ctrl-C was pressed.
+/// Whom to tell how far a run is, and how far it goes, if that is known.
+#[derive(Default)]
+pub struct Progress {
+    told: Option<Py<PyAny>>,
+    total: Option<u64>,
+}
+
+impl Progress {
+    /// A function of Python that takes both.
+    pub fn new(told: Option<&Bound<'_, PyAny>>, total: Option<u64>) -> Progress {
+        Progress {
+            told: told.map(|told| told.clone().unbind()),
+            total,
+        }
+    }
+
+    fn tell(&self, py: Python<'_>, done: u64) -> PyResult<()> {
+        match &self.told {
+            None => Ok(()),
+            Some(told) => told.call1(py, (done, self.total)).map(drop),
+        }
+    }
+}
+
+/// Runs `work` without the interpreter's lock. Now and then it says how much is done, and is
+/// answered whether to stop: after Ctrl-C, or what the user's function raised.
 pub fn detached<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send,
+    progress: &Progress,
+    work: impl FnOnce(&dyn Fn(u64) -> bool) -> T + Send,
 ) -> PyResult<T> {
     let (result, signal) = py.detach(|| {
         let signal = RefCell::new(None);
-        let stop = || {
-            let raised = Python::attach(|py| py.check_signals()).err();
+        let stop = |done| {
+            let heard = Python::attach(|py| {
+                py.check_signals()?;
+                progress.tell(py, done)
+            });
+            let raised = heard.err();
             let stop = raised.is_some();
             if stop {
                 signal.replace(raised);

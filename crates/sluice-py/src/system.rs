@@ -1,7 +1,7 @@
 //! Simulated hosts.
 
 use crate::errors;
-use crate::python::{detached, texts};
+use crate::python::{Progress, detached, texts};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluice_config::System;
@@ -75,6 +75,7 @@ pub fn simulate(
     py: Python<'_>,
     asked: &Asked<'_>,
     overrides: Option<&Bound<'_, PyDict>>,
+    progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let system = load(py, asked.name, overrides)?;
     let kernel =
@@ -103,7 +104,9 @@ pub fn simulate(
         kernel,
         check: asked.check,
     };
-    let result = detached(py, |stop| plan.run(&mut |_| !stop()))?;
+    // A program that runs to its own end has no length in instructions.
+    let progress = Progress::new(progress, length.warmup.checked_add(length.measured));
+    let result = detached(py, &progress, |stop| plan.run(&mut |done| !stop(done)))?;
     let result = result.map_err(|error| errors::system(py, &error))?;
     Ok(result.as_ref().map(to_json).unwrap_or_default().to_string())
 }

@@ -1,7 +1,7 @@
 //! Trace files, as records that NumPy takes as they are.
 
 use crate::errors;
-use crate::python::detached;
+use crate::python::{Progress, detached};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sluice_trace::{Error, Reader};
@@ -60,9 +60,9 @@ impl TraceReader {
         start: u64,
         count: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let records = detached(py, |stop| {
+        let records = detached(py, &Progress::default(), |stop| {
             let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-            records(&mut reader, start, count, stop)
+            records(&mut reader, start, count, &|| stop(0))
         })?;
         let records = records.map_err(|error| errors::trace(py, &self.path, &error))?;
         Ok(PyBytes::new(py, &records))

@@ -39,6 +39,14 @@ impl Workload {
         }
     }
 
+    /// Accesses of all requesters, at least.
+    pub fn accesses(&self) -> u64 {
+        match self {
+            Workload::Pattern(spec) => spec.accesses(),
+            Workload::Trace(_, replay) => replay.accesses(),
+        }
+    }
+
     /// The accesses of each requester.
     pub fn streams(&self, py: Python<'_>) -> PyResult<Vec<Stream>> {
         match self {

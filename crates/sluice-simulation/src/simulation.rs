@@ -82,7 +82,8 @@ impl Plan<'_> {
         Ok((!stopped.get()).then(|| self.result(&device, &run)))
     }
 
-    fn result(&self, device: &Device, run: &Run) -> SimResult {
+    /// The result of a run on a device of these settings.
+    pub fn result(&self, device: &Device, run: &Run) -> SimResult {
         let stats = &device.stats().since(&run.before);
         SimResult {
             schema: Schema::default(),

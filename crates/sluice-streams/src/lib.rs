@@ -6,6 +6,7 @@
 
 pub mod access;
 mod error;
+mod length;
 pub mod order;
 pub mod plan;
 mod spec;

@@ -84,11 +84,11 @@ pub enum SpecError {
 /// A checked workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
     Chase(Plan),
     Sweep {
         cells: Cells,
@@ -151,16 +151,6 @@ impl Spec {
             Kind::Chase(plan) => plan.parameters().threads,
             Kind::Sweep { cells, .. } | Kind::Draw(Draw { cells, .. }) => cells.threads,
         }
-    }
-
-    /// Accesses of all threads in a pass, if there are passes.
-    pub fn accesses_per_pass(&self) -> Option<u64> {
-        let of_a_thread = match &self.kind {
-            Kind::Chase(plan) => plan.nodes() * (1 + u64::from(plan.parameters().write)),
-            Kind::Sweep { cells, .. } => cells.size / cells.stride,
-            Kind::Draw(_) => return None,
-        };
-        Some(of_a_thread * self.threads())
     }
 
     /// Bytes over all threads: every address is below.

@@ -86,13 +86,17 @@ def _panels(one: Evaluated, figure: Figure) -> list[dict[str, str]]:
 
 def _scales(axes: Axes, figure: Figure) -> None:
     for name, wanted in (("x", figure.log_x), ("y", figure.log_y)):
-        if not wanted:
-            continue
-        getattr(axes, f"set_{name}scale")("log")
-        axis = getattr(axes, f"{name}axis")
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if name == "y" else LogLocator())
-        axis.set_minor_formatter(NullFormatter())
+        if wanted:
+            log_scale(axes, name)
+
+
+def log_scale(axes: Axes, name: str) -> None:
+    """A logarithmic axis ``x`` or ``y`` with plain numbers."""
+    getattr(axes, f"set_{name}scale")("log")
+    axis = getattr(axes, f"{name}axis")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if name == "y" else LogLocator())
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _of(formula: Formula | None, one: Evaluated, panel: dict[str, str]) -> Grid | None:
@@ -155,7 +159,7 @@ def _bars(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) -> 
         entries["published"] = axes.plot([], [], color=svg.INK, linewidth=2.2)[0]
     if len(series) == 1 and not marked:
         entries = {}
-    words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
+    words = _words(one, figure, labels)
     _places(axes, places, [*words, *([_MEAN[figure.mean]] if figure.mean else [])])
     # One bar alone is no wall.
     spare = max(0.0, (_SLOTS - len(places)) / 2)
@@ -178,6 +182,11 @@ def _known(grids: Sequence[Grid | None], figure: Figure, series: Sequence[str]) 
              for grid in grids for name in series]
     return [label for index, label in enumerate(labels)
             if not all(np.isnan(line[index]) for line in lines)]
+
+
+def _words(one: Evaluated, figure: Figure, labels: Sequence[str]) -> list[str]:
+    titles = one.experiment.titles(figure.x)
+    return [titles.get(label, label) for label in labels]
 
 
 def _places(axes: Axes, places: np.ndarray, words: Sequence[str]) -> None:
@@ -223,7 +232,7 @@ def _stacked(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) 
                     entries[part.title] = bars
     if has_published:
         entries["published"] = Patch(facecolor="none", edgecolor=svg.INK, hatch="//////")
-    words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
+    words = _words(one, figure, labels)
     _groups(axes, ticks, words)
     return entries
 
@@ -272,7 +281,7 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
             entries["published"] = axes.plot(places, told, color=svg.INK, marker="_",
                                              markersize=14, markeredgewidth=2.2,
                                              linestyle="none")[0]
-    words = [one.experiment.titles(figure.x).get(label, label) for label in labels]
+    words = _words(one, figure, labels)
     _places(axes, places, words)
     # Room for the outermost labels, which else touch those of the next panel.
     axes.margins(x=0.12)

@@ -83,9 +83,9 @@ def quantities(experiment: Experiment, runs: tuple[Run, ...], results: Results
 def _measured(experiment: Experiment, runs: tuple[Run, ...], results: Results) -> dict[str, Grid]:
     """The metrics of these runs, along the labels that the runs have."""
     names = [axis.name for axis in experiment.axes]
+    there = {name: {run.cell[index] for run in runs} for index, name in enumerate(names)}
     used = {name: tuple(label.name for label in experiment.axis(name).labels
-                        if any(run.cell[index] == label.name for run in runs))
-            for index, name in enumerate(names)}
+                        if label.name in there[name]) for name in names}
     known: dict[str, Grid] = {}
     for name, metric in experiment.metrics.items():
         cells: dict[Cell, Any] = {}

@@ -70,18 +70,26 @@ class Runner:
         return self._folder / f"{self.key(arguments)}.json"
 
     def _keep(self, arguments: Arguments, outcome: Outcome) -> None:
-        document = {"arguments": list(arguments), "version": self.version,
-                    "program": self.program, "wall_s": outcome.wall_s, "result": outcome.result}
-        put(self.path(arguments), json.dumps(document).encode())
+        about = json.dumps({"arguments": list(arguments), "version": self.version,
+                            "program": self.program, "wall_s": outcome.wall_s})
+        # The result stands as it was printed: in a sweep of thousands its writing counts.
+        kept = f'{about[:-1]}, "result": {outcome.text}}}'
+        put(self.path(arguments), kept.encode())
 
 
 def put(path: Path, content: bytes) -> None:
     """Written beside and moved into place: a file is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    folder, name = os.path.split(path)
+    beside = os.path.join(folder, f".{name}.{os.getpid()}")
     try:
-        beside.write_bytes(content)
-        beside.replace(path)
+        try:
+            file = open(beside, "wb")
+        except FileNotFoundError:
+            os.makedirs(folder, exist_ok=True)
+            file = open(beside, "wb")
+        with file:
+            file.write(content)
+        os.replace(beside, path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        Path(beside).unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from None

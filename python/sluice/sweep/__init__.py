@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _sweep(options: argparse.Namespace) -> bool:
     """Whether all went well."""
-    from sluice.sweep import file, shards
+    from sluice.sweep import file, pareto, shards
 
     if options.merge:
         return _merge(options)
@@ -38,7 +38,7 @@ def _sweep(options: argparse.Namespace) -> bool:
         file.read(options.file)
         values = section.read(options.file).values()
     wanted = shards.Wanted(tuple(options.over), tuple(options.measure), tuple(command),
-                           options.mean, values)
+                           options.mean, values, pareto.asked(options))
     wanted.plan()
     engine = engines.make(options)
     # Drawing takes a second to import: a mistyped argument is told before that.
@@ -61,7 +61,8 @@ def _merge(options: argparse.Namespace) -> bool:
     from sluice.sweep import shards
 
     asked = {"--over": options.over, "--file": options.file, "--measure": options.measure,
-             "--mean": options.mean, "--shard": options.shard, "--": options.command}
+             "--mean": options.mean, "--pareto": options.pareto, "--shard": options.shard,
+             "--": options.command}
     for flag, value in asked.items():
         if value:
             raise ExperimentError(f"{flag}: not with --merge, whose shards say what they ran")
@@ -96,6 +97,8 @@ def _shard(text: str) -> Shard:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from sluice.sweep import pareto
+
     parser = argparse.ArgumentParser(
         prog="sluice sweep",
         description="Run one command with every combination of some values.",
@@ -119,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
                              " NAME=FORMULA with such numbers, such as"
                              " \"gain = at(time_s, policy='fifo') / time_s\"; axes go by the last"
                              " part of their key (default: some that the output has)")
+    pareto.add_options(parser)
     engines.add_options(parser)
     parser.add_argument("--shard", metavar="I/N", type=_shard,
                         help="run part I of N only; --merge puts the parts together")

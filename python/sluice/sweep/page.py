@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
+from matplotlib.figure import Figure as Canvas
 
+from sluice.report import svg
 from sluice.report.template import environment
 from sluice.reproduce import draw
 from sluice.reproduce.evaluate import Evaluated
@@ -17,6 +19,7 @@ from sluice.reproduce.grid import number_of
 from sluice.reproduce.page import style
 from sluice.reproduce.spec import Axis
 from sluice.sweep import results
+from sluice.sweep.pareto import Frontier
 from sluice.sweep.results import Means
 
 _DRAWN = 3
@@ -25,7 +28,8 @@ _LOG = 8
 """From this ratio of its largest to its least number on, an axis is logarithmic."""
 
 
-def render(one: Evaluated, means: Means | None, document: Mapping[str, Any], version: str) -> str:
+def render(one: Evaluated, means: Means | None, best: Frontier | None,
+           document: Mapping[str, Any], version: str) -> str:
     """The same runs give the same bytes."""
     axes = [axis for axis in one.experiment.axes if not means or axis.name != means.axis]
     pictures = {}
@@ -34,12 +38,40 @@ def render(one: Evaluated, means: Means | None, document: Mapping[str, Any], ver
         pictures = {name: Markup(draw.draw(one, _figure(one, means, axes, name), f"sweep-{index}"))
                     for index, name in enumerate(one.experiment.derived, start=1)
                     if _is_drawn(one, name)}
+    frontier: dict[str, Any] = {}
+    if best:
+        frontier = {"rows": results.frontier(one, means, best), "note": results.frontier_note(best),
+                    "picture": Markup(_frontier(best))}
     template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
-                           pictures=pictures, command=" ".join(one.experiment.command),
+                           frontier=frontier, pictures=pictures,
+                           command=" ".join(one.experiment.command),
                            too_many=len(axes) if len(axes) > _DRAWN else 0, lists=lists,
                            labels=len(results.heads(one, means)), rows=results.table(one, means),
                            note=results.note(one, means) if means else "")
+
+
+def _frontier(best: Frontier) -> str:
+    """All points, and a step for each better one that costs more."""
+    asked = best.asked
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        axes.grid(visible=True)
+        axes.set_axisbelow(True)
+        axes.scatter([point.x for point in best.points], [point.y for point in best.points],
+                     s=14, alpha=0.5, color=svg.colour(0), linewidths=0)
+        xs, ys = [point.x for point in best.best], [point.y for point in best.best]
+        axes.step(xs, ys, where="post", color=svg.colour(1), linewidth=svg.LINE_WIDTH, marker="o",
+                  markersize=5)
+        for name, label, values in (("x", asked.x, [point.x for point in best.points]),
+                                    ("y", asked.y, [point.y for point in best.points])):
+            getattr(axes, f"set_{name}label")(label)
+            if values and min(values) > 0 and max(values) / min(values) >= _LOG:
+                draw.log_scale(axes, name)
+
+    return svg.element("sweep-pareto-plot", f"frontier of {asked.x} and {asked.y}", (860, 400),
+                       paint)
 
 
 def _is_drawn(one: Evaluated, measure: str) -> bool:

@@ -16,6 +16,7 @@ from sluice.reproduce.grid import Cell
 from sluice.reproduce.quantity import number
 from sluice.reproduce.spec import Axis
 from sluice.sweep import cells
+from sluice.sweep.pareto import COST, Frontier
 
 SCHEMA = "sluice.sweep/1"
 
@@ -125,10 +126,30 @@ def as_csv(one: Evaluated, found: Means | None, failures: Mapping[Arguments, str
     return text.getvalue()
 
 
-def as_text(one: Evaluated, found: Means | None) -> str:
-    """The table of a terminal."""
-    return "\n".join([*words.columns(table(one, found), [40] * _width(one, found)),
-                      *(["", note(one, found)] if found else [])])
+def as_text(one: Evaluated, found: Means | None, best: Frontier | None) -> str:
+    """The tables of a terminal."""
+    lines = [*words.columns(table(one, found), [40] * _width(one, found)),
+             *(["", note(one, found)] if found else [])]
+    if best:
+        rows = frontier(one, found, best)
+        lines += ["", frontier_note(best), *words.columns(rows, [40] * len(rows[0]))]
+    return "\n".join(lines)
+
+
+def frontier_note(best: Frontier) -> str:
+    """What the rows of a frontier are."""
+    prices = best.asked.prices
+    of = (f"; a GiB of the device's DRAM at {prices.dram:g}, of host memory at {prices.host:g}, of"
+          f" flash at {prices.flash:g}") if COST in (best.asked.x, best.asked.y) else ""
+    return (f"{len(best.best)} of {len(best.points)} points are on the frontier of {best.asked.x}"
+            f" and {best.asked.y}{of}")
+
+
+def frontier(one: Evaluated, found: Means | None, best: Frontier) -> list[list[str]]:
+    """Heads, and rows of labels and the two measures."""
+    return [[*heads(one, found), best.asked.x, best.asked.y],
+            *([*_labels(one, found, point.cell), number(point.x), number(point.y)]
+              for point in best.best)]
 
 
 def table(one: Evaluated, found: Means | None) -> list[list[str]]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sluice.errors import ExperimentError
@@ -18,8 +21,10 @@ from sluice.reproduce.matrix import Run
 from sluice.reproduce.progress import Progress
 from sluice.reproduce.runner import Runner, put
 from sluice.reproduce.spec import Experiment
-from sluice.sweep import frame, page, results, shards
+from sluice.sweep import frame, pareto, results, shards
+from sluice.sweep.pareto import Frontier
 from sluice.sweep.plan import metrics
+from sluice.sweep.results import Means
 from sluice.sweep.shards import Part, Shard, Wanted
 
 DEFAULTS = ("time_s", "sim_time_s", "wall_s", "ipc", "cache.hit_ratio", "latency_ns.mean",
@@ -84,9 +89,11 @@ class Session:
         labels = {run.arguments: " ".join(run.cell) for run in runs}
         progress = Progress()
         progress.start(f"sweep, shard {shard}" if shard else "sweep", labels)
-        # Whether the measures are there is known after one run.
+        # Whether the measures are there is known after one run. Drawing takes half a second to
+        # import, which is as well spent while the others run.
         self._runner.run([runs[0].arguments], progress.told, alone=True)
         self._measured(runs[:1])
+        threading.Thread(target=_drawing, name="import").start()
         self._runner.run(labels, progress.told, alone=self._plan.experiment.live)
         progress.clear()
         return runs
@@ -106,12 +113,21 @@ class Session:
                 "samples": [{"name": one.name, "method": one.method, "seed": one.seed,
                              "count": len(one.values)}
                             for one in self._plan.samples if one.seed is not None]}
+        best = self._frontier(planned, one, means)
+        axes = [axis.name for axis in planned.axes if not means or axis.name != means.axis]
+        made["pareto"] = pareto.document(best, axes) if best else None
         document = results.document(one, means, done, failures, self._runner.version) | made
         self._write("results.json", json.dumps(document, indent=1) + "\n")
         self._write("results.csv", results.as_csv(one, means, failures))
         put(self._out / "results.parquet", frame.as_parquet(one, done, failures, made))
-        self._write("index.html", page.render(one, means, document, self._runner.version))
-        return Told(document, results.as_text(one, means), len(runs))
+        self._write("index.html", _drawing().render(one, means, best, document,
+                                                     self._runner.version))
+        return Told(document, results.as_text(one, means, best), len(runs))
+
+    def _frontier(self, planned: Experiment, one: Evaluated, means: Means | None
+                  ) -> Frontier | None:
+        given = self._wanted.pareto
+        return pareto.frontier(pareto.named(given, planned.derived), one, means) if given else None
 
     def _refuse_another(self) -> None:
         """The same command may have more values or measures; another one loses nothing unasked."""
@@ -130,19 +146,22 @@ class Session:
         """With measures, if none were given, and refused if one is not there: by the first run
         that ended well."""
         planned = self._plan.experiment
+        self._price(runs)
         run = next((run for run in runs if run.arguments in self._runner.results), None)
         if run is None:
             return planned
         result = self._runner.results[run.arguments]
         there = dict(_numbers(result))
-        if not planned.derived:
-            chosen = [name for name in DEFAULTS if name in there]
-            if not chosen:
+        derived = dict(planned.derived)
+        if not derived:
+            derived = {name: Formula(name) for name in DEFAULTS if name in there}
+            if not derived:
                 raise ExperimentError(f"none of {', '.join(DEFAULTS)} is in the output; --measure"
                                       f" names one of {_some(there)}")
-            return dataclasses.replace(
-                planned, derived={name: Formula(name) for name in chosen},
-                metrics=metrics(chosen))
+        if self._wanted.pareto:
+            pareto.add(self._wanted.pareto, derived, there)
+        used = {name for formula in derived.values() for name in formula.names}
+        planned = dataclasses.replace(planned, derived=derived, metrics=metrics(sorted(used)))
         for name in planned.metrics:
             if name not in there:
                 near = difflib.get_close_matches(name, there, 4, 0.4)
@@ -151,8 +170,23 @@ class Session:
                                       f" {_some(near or there)}")
         return planned
 
+    def _price(self, runs: Sequence[Run]) -> None:
+        """Adds to each result what its memory costs, if that was asked for."""
+        given, done = self._wanted.pareto, self._runner.results
+        if not given:
+            return
+        for run in runs:
+            result = done.get(run.arguments)
+            if result is not None and pareto.COST not in result:
+                cost = given.prices.of(result.get("config", {}))
+                done[run.arguments] = {**result, pareto.COST: cost}
+
     def _write(self, name: str, text: str) -> None:
         put(self._out / name, text.encode())
+
+
+def _drawing() -> ModuleType:
+    return importlib.import_module("sluice.sweep.page")
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float | None]]:

@@ -19,7 +19,8 @@ from sluice.reproduce.engines import Arguments
 from sluice.reproduce.matrix import Run
 from sluice.reproduce.runner import put
 from sluice.reproduce.section import Section
-from sluice.sweep import file
+from sluice.sweep import file, pareto
+from sluice.sweep.pareto import Pareto
 from sluice.sweep.plan import NOTHING, Plan, plan
 
 FILE = "shard.json"
@@ -38,6 +39,7 @@ class Wanted:
     mean: str | None
     file: Mapping[str, Any] | None
     """The values of ``--file``."""
+    pareto: Pareto | None = None
 
     def plan(self) -> Plan:
         """The plan. Raises ``ExperimentError`` that names what is wrong."""
@@ -109,7 +111,8 @@ def read(folder: Path) -> Part:
         if known["schema"] != SCHEMA:
             raise ExperimentError(f"{path}: its schema is {known['schema']}, not {SCHEMA}")
         texts = {key: tuple(wanted[key]) for key in ("over", "measures", "command")}
-        return Part(folder, Wanted(**texts, mean=wanted["mean"], file=wanted["file"]),
+        return Part(folder, Wanted(**texts, mean=wanted["mean"], file=wanted["file"],
+                                   pareto=pareto.read(wanted["pareto"])),
                     Shard(*known["shard"]), known["version"], known["program"],
                     {tuple(one["arguments"]): one["problem"] for one in known["failures"]})
     except OSError:
@@ -141,7 +144,7 @@ def together(folders: Sequence[Path]) -> list[Part]:
 def _difference(one: Part, other: Part) -> str:
     if one.shard.count != other.shard.count:
         return f"it is one of {other.shard.count}, not of {one.shard.count}"
-    for key in ("command", "over", "measures", "mean", "file"):
+    for key in ("command", "over", "measures", "mean", "file", "pareto"):
         ours, theirs = getattr(one.wanted, key), getattr(other.wanted, key)
         if ours != theirs:
             return f"its {key} is {theirs!r}, not {ours!r}"

@@ -25,6 +25,7 @@ mod tune;
 use crate::cache::{External, Peek};
 use crate::config::DeviceConfig;
 use crate::ftl::WearReport;
+use crate::prefetch;
 use crate::request::{Completion, Effects, Request};
 use crate::stats::Stats;
 use pipeline::Pipeline;
@@ -79,6 +80,16 @@ impl Device {
         policy: Box<dyn External>,
     ) -> Result<Device, DeviceError> {
         Device::build(config, seed, Some(policy))
+    }
+
+    /// The same device with a prefetcher of the caller's in the place of `prefetch.policy`.
+    ///
+    /// `prefetch.degree` and the throttle bound it as they do any other: of degree 0 it is not
+    /// asked. It stays when parameters change while the device runs.
+    #[must_use]
+    pub fn with_prefetcher(mut self, prefetcher: Box<dyn prefetch::External>) -> Device {
+        self.pipeline.prefetch.bring(prefetcher);
+        self
     }
 
     fn build(

@@ -83,7 +83,7 @@ impl<O: Observer> Pipeline<O> {
 
     /// Takes another prefetcher, which has learned nothing yet.
     pub fn change_prefetcher(&mut self, config: &DeviceConfig) {
-        self.prefetch = prefetcher(config);
+        self.prefetch.changed_to(prefetcher(config));
         self.arrivals = Arrivals::new(&config.prefetch);
     }
 

@@ -166,6 +166,16 @@ pub trait Prefetch: Sized {
     fn arrives(&mut self, _arrival: Arrival) {}
 }
 
+/// A prefetcher that the caller brings along: a class of another language. The rules are those of
+/// [`Prefetch`].
+pub trait External: Send {
+    /// Adds to `picks` the pages to bring in after an access.
+    fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks);
+
+    /// Notes a page that is on its way.
+    fn arrives(&mut self, arrival: Arrival);
+}
+
 /// A prefetcher as the registry shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefetchEntry {
@@ -202,19 +212,27 @@ macro_rules! prefetches {
         pub enum AnyPrefetch {
             $(#[doc = concat!("See `prefetch/", stringify!($module), ".rs`.")]
             $policy($module::$policy),)+
+            /// One that the caller brought along.
+            External(Box<dyn External>),
         }
 
         impl AnyPrefetch {
             /// See [`Prefetch::access`].
             #[inline]
             pub fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks) {
-                match self { $(AnyPrefetch::$policy(p) => p.access(seen, reach, picks),)+ }
+                match self {
+                    $(AnyPrefetch::$policy(p) => p.access(seen, reach, picks),)+
+                    AnyPrefetch::External(p) => p.access(seen, reach, picks),
+                }
             }
 
             /// See [`Prefetch::arrives`].
             #[inline]
             pub fn arrives(&mut self, arrival: Arrival) {
-                match self { $(AnyPrefetch::$policy(p) => p.arrives(arrival),)+ }
+                match self {
+                    $(AnyPrefetch::$policy(p) => p.arrives(arrival),)+
+                    AnyPrefetch::External(p) => p.arrives(arrival),
+                }
             }
         }
 

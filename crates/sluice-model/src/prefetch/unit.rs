@@ -2,7 +2,7 @@
 
 use super::none::Off;
 use super::throttle::{Throttle, ThrottleParams};
-use super::{AnyPrefetch, Arrival, Outcome, Picks, Prefetch, PrefetchEntry, Reach, Seen};
+use super::{AnyPrefetch, Arrival, External, Outcome, Picks, Prefetch, PrefetchEntry, Reach, Seen};
 use crate::cache::Evicted;
 use crate::stats::Stats;
 use sluice_params::RawConfig;
@@ -29,6 +29,21 @@ impl Prefetcher {
             is_on: policy.info.name != Off::INFO.name,
             reach,
             throttle: throttle.map(|given| Throttle::new(given.clone(), reach)),
+        }
+    }
+
+    /// Puts a prefetcher of the caller's in the place of the policy. With a degree of 0 it picks
+    /// nothing, and is not asked.
+    pub fn bring(&mut self, own: Box<dyn External>) {
+        self.policy = AnyPrefetch::External(own);
+        self.is_on = self.reach.degree > 0;
+    }
+
+    /// The same for other settings; a prefetcher of the caller's stays.
+    pub fn changed_to(&mut self, other: Prefetcher) {
+        let before = std::mem::replace(self, other);
+        if let AnyPrefetch::External(own) = before.policy {
+            self.bring(own);
         }
     }
 

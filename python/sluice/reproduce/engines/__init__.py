@@ -55,6 +55,8 @@ class Outcome:
     result: dict[str, Any] | None
     problem: str
     wall_s: float
+    text: str = ""
+    """The object as it was printed, on one line."""
 
 
 class Engine(Protocol):
@@ -76,9 +78,10 @@ def outcome(status: int, output: str, errors: str, wall_s: float) -> Outcome:
     """Of a run that has ended."""
     if status != 0:
         return Outcome(None, _problem(errors) or f"status {status}", wall_s)
+    text = output.rstrip().rpartition("\n")[2]
     try:
-        return Outcome(json.loads(output.strip().splitlines()[-1]), "", wall_s)
-    except (ValueError, IndexError):
+        return Outcome(json.loads(text), "", wall_s, text)
+    except ValueError:
         return Outcome(None, "its last line is no JSON object", wall_s)
 
 

@@ -1,0 +1,63 @@
+//! Devices whose policy or prefetcher may be a class of Python.
+
+use crate::errors;
+use crate::policy::PyPolicy;
+use crate::prefetcher::PyPrefetcher;
+use crate::raised::Raised;
+use pyo3::prelude::*;
+use sluice_model::{Device, DeviceConfig};
+
+/// The classes that decide in the place of `cache.policy` and `prefetch.policy`.
+#[derive(Clone, Copy)]
+pub struct Classes<'a, 'py> {
+    pub policy: Option<&'a Bound<'py, PyAny>>,
+    pub prefetcher: Option<&'a Bound<'py, PyAny>>,
+}
+
+/// A device, and what the classes raise.
+pub struct Made {
+    pub device: Device,
+    pub raised: Raised,
+    /// Whether its policy is a class.
+    pub has_policy: bool,
+}
+
+impl Made {
+    pub fn new(
+        py: Python<'_>,
+        config: &DeviceConfig,
+        seed: u64,
+        classes: Classes<'_, '_>,
+    ) -> PyResult<Made> {
+        let raised = Raised::default();
+        let device = match classes.policy {
+            None => sluice_plugin::device(config, seed),
+            Some(class) => {
+                let policy = PyPolicy::new(class, config, seed, raised.clone())?;
+                Device::with_policy(config, seed, Box::new(policy))
+            }
+        };
+        let mut device = device.map_err(|error| errors::made(py, &error))?;
+        if let Some(class) = classes.prefetcher {
+            let prefetcher = PyPrefetcher::new(class, config, seed, raised.clone())?;
+            device = device.with_prefetcher(Box::new(prefetcher));
+        }
+        Ok(Made {
+            device,
+            raised,
+            has_policy: classes.policy.is_some(),
+        })
+    }
+}
+
+/// Raises what a class raised, or that a policy broke its contract without a word.
+pub fn settle(py: Python<'_>, raised: &Raised, has_policy: bool, refused: u64) -> PyResult<()> {
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    if has_policy && refused > 0 {
+        let message = format!("victim found no page {refused} times, although one may leave");
+        return Err(errors::policy(py, &message));
+    }
+    Ok(())
+}

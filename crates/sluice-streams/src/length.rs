@@ -1,0 +1,48 @@
+//! How many accesses a workload has.
+
+use crate::spec::{Kind, Spec};
+
+impl Spec {
+    /// Accesses of all threads in a pass, if there are passes.
+    pub fn accesses_per_pass(&self) -> Option<u64> {
+        let of_a_thread = match &self.kind {
+            Kind::Chase(plan) => plan.nodes() * (1 + u64::from(plan.parameters().write)),
+            Kind::Sweep { cells, .. } => cells.size / cells.stride,
+            Kind::Draw(_) => return None,
+        };
+        Some(of_a_thread * self.threads())
+    }
+
+    /// Accesses of all threads.
+    pub fn accesses(&self) -> u64 {
+        let of_a_thread = match &self.kind {
+            Kind::Chase(plan) => {
+                let (nodes, stores) = (plan.nodes(), u64::from(plan.parameters().write));
+                // The build pass; at the end the counters are read back.
+                nodes * (1 + plan.parameters().passes) * (1 + stores) + nodes * stores
+            }
+            Kind::Sweep { cells, passes, .. } => passes * (cells.size / cells.stride),
+            Kind::Draw(draw) => draw.ops,
+        };
+        of_a_thread * self.threads()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::parse_spec;
+
+    #[test]
+    fn accesses_are_those_of_the_streams() {
+        for text in [
+            "chase:size=64KiB,stride=4096,passes=2,threads=2,write=1",
+            "chase:size=64KiB,passes=3",
+            "stream:size=64KiB,passes=5,threads=3",
+            "zipf:size=64KiB,ops=1234,threads=2",
+        ] {
+            let spec = parse_spec(text, 1).unwrap();
+            let made: usize = spec.streams().into_iter().map(Iterator::count).sum();
+            assert_eq!(spec.accesses(), made as u64, "{text}");
+        }
+    }
+}

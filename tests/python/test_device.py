@@ -1,0 +1,173 @@
+"""Is a device that is asked by arrays the simulator's, and does it refuse what is no access?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sluice
+
+SMALL = {"device.capacity": "64MiB", "cache.capacity": "1MiB"}
+
+
+def device(preset: str = "cylon", **settings: object) -> sluice.Device:
+    return sluice.Device(preset, SMALL, **settings)
+
+
+def test_it_is_the_simulators_device_to_the_last_bit() -> None:
+    """A stream's accesses are known: three times over 2 MiB, loads or stores."""
+    addresses = np.tile(np.arange(0, 2 << 20, 64, dtype=np.uint64), 3)
+    for stores in (False, True):
+        pattern = f"stream:size=2MiB,stride=64,passes=3,write={int(stores)}"
+        one, told = device(), sluice.simulate("cylon", SMALL, pattern)
+        took = one.access(addresses, writes=stores)
+        assert {**one.stats, "workload": pattern} == told
+        assert took.sum() == pytest.approx(told.sim_time_s * 1e9) == one.now_ns
+    # In parts it is the same device.
+    parts = device()
+    whole = np.concatenate([parts.access(part, writes=True)
+                            for part in np.array_split(addresses, 7)])
+    assert (whole == took).all() and parts.stats.hash == one.stats.hash
+
+
+def test_latencies_are_those_of_the_closed_form() -> None:
+    # A NAND read and the way through the cache, 40 us + 150 ns; later a hit.
+    pages = np.arange(256) * 4096
+    one = device()
+    assert set(one.access(pages)) == {40_150.0}
+    assert set(one.access(pages + 64)) == {150.0}
+    assert one.now_ns == 256 * (40_150 + 150)
+
+
+def test_an_access_of_several_lines_asks_for_all_of_them_together() -> None:
+    one = device(nand_channels=2)
+    # From the last byte of a page over all of the next into a third one: 1 + 64 + 1 lines.
+    took = one.access([4095], sizes=[4098])
+    assert one.stats.accesses == 66 and one.stats.cache.misses == 3
+    alone = device(nand_channels=2)
+    each = alone.access([4095, 4096, 8192])
+    assert each.max() <= took[0] < each.sum()
+
+
+def test_accesses_at_their_own_times_are_under_way_together() -> None:
+    pages = np.arange(4) * 4096
+    after = device(nand_channels=1, nand_dies=1).access(pages)
+    together = device(nand_channels=1, nand_dies=1)
+    took = together.access(pages, at_ns=np.zeros(4))
+    assert (np.diff(took) > 0).all(), "one die serves one after the other"
+    assert took[0] == after[0] and together.now_ns == took.max()
+    late = together.access([0], at_ns=[together.now_ns + 5.5])
+    assert late[0] == 150.0
+    with pytest.raises(sluice.BadValueError, match="times in nanoseconds that never go back"):
+        together.access([0], at_ns=[1.0])
+
+
+def test_settings_are_keywords_or_values_by_key() -> None:
+    one = sluice.Device("cxl-ssd", {"cache.capacity": "1MiB"}, device_capacity="64MiB",
+                        cache_policy="lru", nand_channels=4)
+    config = one.stats.config
+    assert config["cache.policy"] == "lru" and config["nand.channels"] == "4"
+    assert config["cache.capacity"] == "1MiB"
+    with pytest.raises(sluice.UnknownKeyError, match="near are cache_policy"):
+        sluice.Device("cxl-ssd", cache_polcy="lru")
+    with pytest.raises(sluice.BadValueError):
+        sluice.Device("cxl-ssd", cache_policy="lrru")
+    with pytest.raises(sluice.UnknownDeviceError):
+        sluice.Device("cxl-sd")
+
+
+def test_keywords_name_one_key_each() -> None:
+    keys = [str(param["key"]) for param in sluice.params()]
+    assert len({key.replace(".", "_") for key in keys}) == len(keys)
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"addresses": [64 << 20]}, "addresses below 64MiB, device.capacity"),
+    ({"addresses": [(64 << 20) - 64], "sizes": [65]}, "and 65 bytes from there"),
+    ({"addresses": [2**64 - 1], "sizes": 2}, "addresses below"),
+    ({"addresses": [-64]}, "bad addresses: -64; expected 0 or more"),
+    ({"addresses": [0.5]}, "an array of float64; expected whole numbers"),
+    ({"addresses": [[0, 64]]}, r"shape \(1, 2\); expected one dimension"),
+    ({"addresses": 0}, r"shape \(\); expected one dimension"),
+    ({"addresses": [0, 64], "writes": [True]}, "bad writes: 1 values; expected 2"),
+    ({"addresses": [0], "writes": [2]}, "bad writes: expected true and false"),
+    ({"addresses": [0], "sizes": [0]}, "1 byte or more"),
+    ({"addresses": [0, 64], "at_ns": [5.0, 4.0]}, "never go back, from 5 on"),
+    ({"addresses": [0], "at_ns": [float("nan")]}, "never go back"),
+    ({"addresses": [0, 0], "at_ns": 1.0}, "one dimension"),
+])
+def test_what_is_no_access_is_refused_before_anything_is_asked(given: dict, said: str) -> None:
+    one = device()
+    with pytest.raises(sluice.BadValueError, match=said) as refused:
+        one.access(**given)
+    assert refused.value.key in given and "\n" not in str(refused.value)
+    assert one.stats.accesses == 0 and one.now_ns == 0
+
+
+def test_the_last_byte_is_on_the_device() -> None:
+    assert len(device().access([(64 << 20) - 64, (64 << 20) - 1], sizes=[64, 1])) == 2
+    assert device().access([]).shape == (0,)
+
+
+class Fifo(sluice.Policy):
+    def __init__(self, space: sluice.PolicySpace) -> None:
+        self.slots: list[list[int]] = [[] for _ in range(space.sets)]
+
+    def insert(self, set_: int, slot: int, lpn: int) -> None:
+        self.slots[set_].append(slot)
+
+    def victim(self, set_: int, evictable: object) -> int | None:
+        return self.slots[set_].pop(0)
+
+    def remove(self, set_: int, slot: int) -> None:
+        self.slots[set_].remove(slot)
+
+
+def test_a_policy_in_python_decides() -> None:
+    addresses = np.random.default_rng(3).integers(0, 4 << 20, 20_000, dtype=np.uint64)
+    own, built_in = device(policy=Fifo), device(cache_policy="fifo")
+    assert (own.access(addresses) == built_in.access(addresses)).all()
+    assert own.stats.cache == built_in.stats.cache
+
+
+def test_a_device_whose_policy_failed_goes_on_no_more() -> None:
+    class Fails(Fifo):
+        def victim(self, set_: int, evictable: object) -> int | None:
+            raise ZeroDivisionError
+
+    one = device(policy=Fails)
+    with pytest.raises(ZeroDivisionError):
+        one.access(np.arange(1000) * 4096)
+    with pytest.raises(sluice.PolicyError, match="has failed before; make another device"):
+        one.access([0])
+
+
+def test_its_own_policy_cannot_ask_it() -> None:
+    class Asks(Fifo):
+        def insert(self, set_: int, slot: int, lpn: int) -> None:
+            one.access([0])
+
+    one = device(policy=Asks)
+    with pytest.raises(sluice.BusyError, match="by another thread, or by its own policy"):
+        one.access([0])
+
+
+INTERRUPTED = f"""
+import _thread, threading, numpy, sluice
+device = sluice.Device("cylon", {SMALL})
+pages = numpy.zeros(40_000_000, dtype=numpy.uint64)
+threading.Timer(0.3, _thread.interrupt_main).start()
+try:
+    device.access(pages)
+except KeyboardInterrupt:
+    print("interrupted", device.stats.accesses < len(pages))
+"""
+
+
+def test_others_run_meanwhile_and_ctrl_c_ends_it() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True,
+                          timeout=120, check=True)
+    assert done.stdout == "interrupted True\n"
