@@ -103,7 +103,10 @@ impl System {
             return Err(self.device.impossible(&["device.page"], message.to_owned()));
         }
         Ok(CheckedSystem {
-            device,
+            device: match &artifact {
+                Some(artifact) => artifact.device(device),
+                None => device,
+            },
             host,
             artifact,
         })

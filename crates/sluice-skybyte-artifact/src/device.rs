@@ -1,4 +1,5 @@
-//! The device programs pages that were not written, and answers stores before they are indexed.
+//! The device programs pages that were not written, answers stores before they are indexed, and has
+//! room in its log for stores that would wait.
 
 use sluice_params::Kind;
 
@@ -14,6 +15,15 @@ sluice_params::params! {
                       were",
             source: "SkyByte has a write-back cache. Its artifact has all in its designs without a \
                      log (doi:10.5281/zenodo.14660184, src/SkyByte-Sim/ftl.cc)",
+        }
+        backlog: u32 {
+            key: "host.device_backlog",
+            kind: Kind::Count { min: 0, max: 8 },
+            default: "0",
+            meaning: "buffers of the device's write log that may be full besides, in memory of \
+                      their own; with some a store seldom waits for a compaction",
+            source: "SkyByte section III-B has none. Its artifact's log is empty as soon as its \
+                     compaction begins",
         }
         indexes_behind: bool {
             key: "host.device_store_index",

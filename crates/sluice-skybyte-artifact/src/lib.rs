@@ -24,7 +24,7 @@ use ring::{Ring, RingParams};
 use sluice_host::{
     Artifact, Before, HostConfig, HostStats, MissNumber, Program, RunLength, simulate_artifact,
 };
-use sluice_model::Device;
+use sluice_model::{Device, DeviceConfig};
 use sluice_params::{ConfigError, Param, RawConfig, count, in_order};
 use sluice_units::{Lpn, Ps};
 use start::{Start, StartParams};
@@ -79,6 +79,11 @@ impl SkyByte {
             pages: Pages::new(raw),
             device: OfDevice::new(raw),
         }))
+    }
+
+    /// The device as the artifact has it.
+    pub fn device(&self, config: DeviceConfig) -> DeviceConfig {
+        config.with_more_buffers(self.device.backlog)
     }
 
     /// What DRAM holds before the first instruction, where `artifact` may be none.

@@ -250,6 +250,14 @@ impl DeviceConfig {
         }
     }
 
+    /// The device with so many more buffers of its write log, of the size that they have.
+    pub fn with_more_buffers(mut self, more: u32) -> DeviceConfig {
+        if let Some(log) = &mut self.settings.write_log {
+            log.buffers += more;
+        }
+        self
+    }
+
     /// The raw values that this was made from.
     pub fn raw(&self) -> &RawConfig {
         &self.raw

@@ -30,15 +30,6 @@ sluice_params::params! {
                       compacted",
             source: "SkyByte section III-B: double-buffered",
         }
-        backlog: u64 {
-            key: "write_log.backlog",
-            kind: Kind::Count { min: 0, max: 8 },
-            default: "0",
-            meaning: "buffers that may be full besides, in memory of their own; with some a store \
-                      seldom waits for a compaction",
-            source: "SkyByte section III-B has none; its artifact's log is empty as soon as its \
-                     compaction begins",
-        }
         index_latency: Ps {
             key: "write_log.index_latency",
             default: "72ns",
@@ -76,7 +67,7 @@ choices! {
 pub struct WriteLogSettings {
     /// As it was given.
     pub given: WriteLogParams,
-    /// Buffers that take turns, those of the backlog too.
+    /// Buffers that take turns.
     pub buffers: u32,
     /// Lines that a buffer takes before it is compacted.
     pub lines_per_buffer: u32,
@@ -112,7 +103,7 @@ impl WriteLogSettings {
             }
         }
         Ok(Some(WriteLogSettings {
-            buffers: (given.buffers + given.backlog) as u32,
+            buffers: given.buffers as u32,
             lines_per_buffer: lines_per_buffer(raw, capacity, given.buffers)?,
             given,
         }))

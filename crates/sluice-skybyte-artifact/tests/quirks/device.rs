@@ -1,7 +1,9 @@
-//! A device that programs what was not written, and answers stores before they are indexed.
+//! A device that programs what was not written, answers stores before they are indexed, and has more
+//! buffers.
 
 use crate::artifact;
 use sluice_host::{AstriFlash, Memory, Migration, NoArtifact};
+use sluice_model::{Device, Op, Request};
 use sluice_skybyte_artifact::SkyByte;
 use sluice_testkit::host_rig::{device, host};
 use sluice_units::Ps;
@@ -67,4 +69,26 @@ fn a_store_is_answered_before_it_is_indexed() {
     assert_eq!(real.write(US, 0), behind.write(US, 0) + index);
     let later = US * 10;
     assert_eq!(real.read(later, 0, false), behind.read(later, 0, false));
+}
+
+/// Two lines fill both buffers of a log of 128 B, so that the third store waits for a compaction.
+#[test]
+fn a_backlog_takes_stores_that_would_wait() {
+    let given = [("write_log.capacity", "128B")];
+    let waits = |backlog: &str| {
+        let plain = device(&given).config().clone();
+        let departs = artifact(&[("host.device_backlog", backlog), ("os.resume", "wait")]);
+        let config = departs.expect("a departure").device(plain);
+        let mut device = Device::new(&config, 1).expect("a device");
+        for page in 0..4 {
+            let addr = page * PAGE;
+            let request = Request {
+                addr,
+                op: Op::Write,
+            };
+            device.access(US, request, &mut ());
+        }
+        device.stats().write_log.stalls
+    };
+    assert_eq!((waits("0"), waits("2")), (2, 0));
 }
