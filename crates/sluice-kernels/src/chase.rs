@@ -183,9 +183,11 @@ impl Kernel for Chase {
             let due: Vec<u32> = due.collect();
             if due != walk.at {
                 let [is, due] = [&walk.at, &due].map(|at| digest(at.iter().map(|a| (*a).into())));
-                return Err(Mismatch(format!(
-                    "thread {thread} is at {is:x}, expected {due:x}"
-                )));
+                return Err(Mismatch::new(
+                    format!("where thread {thread} stands"),
+                    format!("{is:x}"),
+                    format!("{due:x}"),
+                ));
             }
         }
         Ok(())

@@ -39,11 +39,30 @@ pub use spec::{KernelSpec, WorkloadError, parse_kernel, parse_stream};
 
 use sluice_host::Program;
 use sluice_params::{Param, RawConfig};
+use std::fmt::Display;
 
-/// What a program computed otherwise than a plain computation: the first difference, in one line.
+/// What a program computed otherwise than a plain computation: the first difference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Mismatch(pub String);
+#[error("{what} is {found}, expected {expected}")]
+pub struct Mismatch {
+    /// A value that the program computed.
+    pub what: String,
+    /// What it computed.
+    pub found: String,
+    /// What it must be.
+    pub expected: String,
+}
+
+impl Mismatch {
+    /// A value, what it is and what it must be.
+    pub fn new(what: impl Into<String>, found: impl Display, expected: impl Display) -> Mismatch {
+        Mismatch {
+            what: what.into(),
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+}
 
 /// A program that can tell whether what it computed is right.
 pub trait Kernel: Program + Send {

@@ -281,7 +281,7 @@ impl Kernel for Linear {
         let largest = weights.iter().fold(1.0_f64, |most, w| most.max(w.abs()));
         for (feature, (due, is)) in weights.iter().zip(&self.weights).enumerate() {
             if (due - is).abs() > 1e-9 * largest {
-                return Err(Mismatch(format!("weight {feature}: {is}, expected {due}")));
+                return Err(Mismatch::new(format!("weight {feature}"), is, due));
             }
         }
         let half_square = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>() / 2.0;
@@ -293,9 +293,7 @@ impl Kernel for Linear {
             .sum();
         let objective = half_square(&self.weights) + LAMBDA * half_square(&self.duals) - gained;
         if self.series.done() > 0 && objective >= 0.0 {
-            return Err(Mismatch(format!(
-                "the dual objective is {objective}, which is no descent"
-            )));
+            return Err(Mismatch::new("the dual objective", objective, "below 0"));
         }
         Ok(())
     }

@@ -345,7 +345,7 @@ impl Kernel for Redis {
         self.series.rounds()
     }
 
-    /// The same requests to the standard library's map.
+    /// Sends the requests to the standard library's map instead.
     fn check(&self) -> Result<(), Mismatch> {
         let mut map: BTreeMap<u64, u64> =
             (0..self.series.loaded(self.len)).map(|k| (k, 0)).collect();
@@ -359,26 +359,30 @@ impl Kernel for Redis {
             }
         }
         if self.entries.len() != map.len() {
-            return Err(Mismatch(format!(
-                "{} entries, expected {}",
+            return Err(Mismatch::new(
+                "the number of entries",
                 self.entries.len(),
-                map.len()
-            )));
+                map.len(),
+            ));
         }
         for (key, due) in &map {
             let found = self.find(&mut Recorder::new(&mut Vec::new()), *key);
             let is = found.map(|(at, _)| self.values[self.entries[at as usize].value as usize]);
             if is != Some(*due) {
-                return Err(Mismatch(format!(
-                    "key {key}: last written by {is:?}, expected {due}"
-                )));
+                return Err(Mismatch::new(
+                    format!("the last write of key {key}"),
+                    format!("{is:?}"),
+                    due,
+                ));
             }
         }
         if read != self.read {
             let is = self.read;
-            return Err(Mismatch(format!(
-                "digest of the values read: {is:x}, expected {read:x}"
-            )));
+            return Err(Mismatch::new(
+                "the digest of the values read",
+                format!("{is:x}"),
+                format!("{read:x}"),
+            ));
         }
         Ok(())
     }

@@ -224,7 +224,9 @@ pub fn compare(what: &str, rounds: u64, ours: u64, plain: u64) -> Result<(), Mis
     if ours == plain {
         return Ok(());
     }
-    Err(Mismatch(format!(
-        "{what} after round {rounds}: digest {ours:016x}, sequential computation {plain:016x}"
-    )))
+    Err(Mismatch::new(
+        format!("the digest of {what} after round {rounds}"),
+        format!("{ours:016x}"),
+        format!("{plain:016x}, that of a computation in one sequence"),
+    ))
 }

@@ -115,7 +115,7 @@ struct Silo {
     /// What the transactions leave if they run one after the other, in the order of their commits.
     serial: Vec<u64>,
     /// The first read that such an execution would not have made.
-    wrong: Option<String>,
+    wrong: Option<Mismatch>,
     footprint: Bytes,
 }
 
@@ -252,9 +252,11 @@ impl Silo {
         for read in &transaction.reads {
             let due = &mut self.serial[read.record as usize];
             if read.was.value != *due && self.wrong.is_none() {
-                self.wrong = Some(format!(
-                    "transaction {} read {:x} in record {}, which has {due:x} in serial order",
-                    transaction.number, read.was.value, read.record
+                let number = transaction.number;
+                self.wrong = Some(Mismatch::new(
+                    format!("what transaction {number} read in record {}", read.record),
+                    format!("{:x}", read.was.value),
+                    format!("{due:x}, by the serial order"),
                 ));
             }
             if read.is_written {
@@ -318,13 +320,15 @@ impl Kernel for Silo {
     /// Every transaction read, and all left behind, what they would one after the other.
     fn check(&self) -> Result<(), Mismatch> {
         if let Some(wrong) = &self.wrong {
-            return Err(Mismatch(wrong.clone()));
+            return Err(wrong.clone());
         }
         let mut pairs = self.records.iter().zip(&self.serial);
         match pairs.position(|(record, due)| record.value != *due) {
-            Some(record) => Err(Mismatch(format!(
-                "record {record} is not what its writers leave"
-            ))),
+            Some(record) => Err(Mismatch::new(
+                format!("record {record}"),
+                format!("{:x}", self.records[record].value),
+                format!("{:x}, by its writers", self.serial[record]),
+            )),
             None => Ok(()),
         }
     }

@@ -300,7 +300,7 @@ impl Kernel for XsBench {
         self.series.rounds()
     }
 
-    /// The same with a bisection of each nuclide's own grid and no unionized one.
+    /// Bisects each nuclide's own grid, and needs no unionized one for that.
     fn check(&self) -> Result<(), Mismatch> {
         let mut due = 0;
         for number in 0..self.series.done() {
@@ -316,9 +316,7 @@ impl Kernel for XsBench {
         }
         if due != self.verified {
             let is = self.verified;
-            return Err(Mismatch(format!(
-                "sum of the largest channels: {is}, expected {due}"
-            )));
+            return Err(Mismatch::new("the sum of the largest channels", is, due));
         }
         Ok(())
     }

@@ -253,15 +253,19 @@ impl Kernel for Ycsb {
         }
         if let Some(key) = (0..tuples.len()).find(|key| tuples[*key] != self.written[*key]) {
             let (due, is) = (tuples[key], self.written[key]);
-            return Err(Mismatch(format!(
-                "key {key}: last written {is:?}, expected {due:?}"
-            )));
+            return Err(Mismatch::new(
+                format!("the last write of key {key}"),
+                format!("{is:?}"),
+                format!("{due:?}"),
+            ));
         }
         if sum != self.digest {
             let is = self.digest;
-            return Err(Mismatch(format!(
-                "sum of the digests read: {is:x}, expected {sum:x}"
-            )));
+            return Err(Mismatch::new(
+                "the sum of the digests read",
+                format!("{is:x}"),
+                format!("{sum:x}"),
+            ));
         }
         Ok(())
     }

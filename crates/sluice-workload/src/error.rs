@@ -22,8 +22,18 @@ pub enum Error {
     #[error("{0}")]
     Server(String),
     /// Memory or a server gave back something other than what was put there.
-    #[error("{0}")]
-    Mismatch(String),
+    #[error("{wrong}{}", lines(examples))]
+    Mismatch {
+        /// What is wrong, and how much of it.
+        wrong: String,
+        /// The first cases in words; none where there is one case, and `wrong` says it.
+        examples: Vec<String>,
+    },
+}
+
+/// Each on a line of its own.
+fn lines(examples: &[String]) -> String {
+    examples.iter().flat_map(|line| ["\n", line]).collect()
 }
 
 impl Error {
@@ -48,7 +58,7 @@ impl Error {
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
-            Error::Mismatch(_) | Error::Server(_) => 1,
+            Error::Mismatch { .. } | Error::Server(_) => 1,
             Error::Bad(_) | Error::System { .. } => 2,
         }
     }

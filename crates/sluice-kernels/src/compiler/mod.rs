@@ -234,9 +234,7 @@ impl Kernel for Compiler {
                 let due = source::evaluate(seed, &function, arguments);
                 let is = emit::run(&self.compiled, number, arguments);
                 if is != due {
-                    return Err(Mismatch(format!(
-                        "f{number}{arguments:?} is {is}, expected {due}"
-                    )));
+                    return Err(Mismatch::new(format!("f{number}{arguments:?}"), is, due));
                 }
             }
         }

@@ -45,7 +45,7 @@ const BLOCK: u64 = 128;
 const PARTS: u64 = 8;
 /// Inputs of the top's hidden layer whose weights are updated together.
 const INPUTS: usize = 16;
-/// Learning rate.
+/// Learning rate: so large a part of the gradient changes a weight.
 const RATE: f32 = 0.5;
 
 /// A row looked up: read its number, scale, add, prefetch, loop.
@@ -386,23 +386,27 @@ impl Kernel for Dlrm {
             loss = tapes.iter().map(|t| t.loss).sum::<f32>() / self.batch as f32;
         }
         if self.phase == Phase::Samples && net != self.net {
-            return Err(Mismatch(format!(
-                "weights of the networks after batch {}",
-                self.done
-            )));
+            return Err(Mismatch::new(
+                format!("a weight of the networks after batch {}", self.done),
+                "another",
+                "that of a computation in one sequence",
+            ));
         }
         if loss != self.loss {
-            return Err(Mismatch(format!(
-                "mean loss: {}, expected {loss}",
-                self.loss
-            )));
+            return Err(Mismatch::new("the mean loss", self.loss, loss));
         }
         // In the middle of an update some rows are ahead.
         let wrong = tables.iter().find(|((table, row), due)| {
             self.phase == Phase::Samples && self.tables[self.at(*table, *row)] != **due
         });
-        wrong.map_or(Ok(()), |((table, row), _)| {
-            Err(Mismatch(format!("row {row} of table {table}")))
+        wrong.map_or(Ok(()), |((table, row), due)| {
+            let is = self.tables[self.at(*table, *row)];
+            let [is, due] = [is, *due].map(|row| format!("{row:?}"));
+            Err(Mismatch::new(
+                format!("row {row} of table {table}"),
+                is,
+                due,
+            ))
         })
     }
 }
@@ -486,6 +490,6 @@ mod tests {
         run(&mut kernel, 1);
         let touched = kernel.tables.iter().position(|row| *row != [0.0; DIM]);
         kernel.tables[touched.expect("rows are updated")][3] = 0.0;
-        assert!(kernel.check().is_err_and(|e| e.0.starts_with("row")));
+        assert!(kernel.check().is_err_and(|e| e.what.starts_with("row")));
     }
 }

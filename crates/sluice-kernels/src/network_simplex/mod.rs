@@ -431,20 +431,22 @@ impl Kernel for Simplex {
         let mut balance: Vec<i64> = self.nodes.iter().map(|node| node.supply).collect();
         for (number, arc) in self.arcs.iter().enumerate() {
             if arc.flow < 0 || arc.flow > arc.capacity {
-                return Err(Mismatch(format!(
-                    "arc {number}: flow {} of {}",
-                    arc.flow, arc.capacity
-                )));
+                return Err(Mismatch::new(
+                    format!("the flow of arc {number}"),
+                    arc.flow,
+                    format!("from 0 to {}", arc.capacity),
+                ));
             }
             balance[arc.ends[0] as usize] -= arc.flow;
             balance[arc.ends[1] as usize] += arc.flow;
         }
         let began = !matches!(self.phase, Phase::Begin(_));
         if let Some(node) = balance.iter().position(|over| *over != 0).filter(|_| began) {
-            return Err(Mismatch(format!(
-                "node {node} is left with {}",
-                balance[node]
-            )));
+            return Err(Mismatch::new(
+                format!("the balance of node {node}"),
+                balance[node],
+                0,
+            ));
         }
         if !self.ended {
             return Ok(());
@@ -452,13 +454,19 @@ impl Kernel for Simplex {
         for (number, arc) in self.arcs[..self.real].iter().enumerate() {
             let reduced = self.reduced(arc);
             if reduced < 0 && arc.flow < arc.capacity || reduced > 0 && arc.flow > 0 {
-                return Err(Mismatch(format!(
-                    "arc {number}: reduced cost {reduced} with {arc:?}"
-                )));
+                return Err(Mismatch::new(
+                    format!("the reduced cost of arc {number}"),
+                    reduced,
+                    format!("that of an optimum, with {arc:?}"),
+                ));
             }
         }
         match self.arcs[self.real..].iter().position(|arc| arc.flow != 0) {
-            Some(node) => Err(Mismatch(format!("node {node} still has flow to the root"))),
+            Some(node) => {
+                let flow = self.arcs[self.real + node].flow;
+                let what = format!("the flow of node {node} to the root");
+                Err(Mismatch::new(what, flow, 0))
+            }
             None => Ok(()),
         }
     }

@@ -16,7 +16,7 @@ fn same<T: PartialEq + Debug>(
     if is == due {
         return Ok(());
     }
-    Err(Mismatch(format!("{}: {is:?}, expected {due:?}", what())))
+    Err(Mismatch::new(what(), format!("{is:?}"), format!("{due:?}")))
 }
 
 impl Tpcc {

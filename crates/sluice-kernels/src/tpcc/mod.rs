@@ -350,8 +350,8 @@ mod tests {
             }),
             ("condition 12:", |d| d.customers[5].balance += 1),
             ("S_YTD", |d| d.stocks[2].ytd += 1),
-            ("condition 2:", |d| d.districts[0].next += 1),
-            ("condition 3:", |d| d.districts[0].undelivered -= 1),
+            ("condition 2", |d| d.districts[0].next += 1),
+            ("condition 3", |d| d.districts[0].undelivered -= 1),
         ];
         for (due, break_it) in breaks {
             let mut kernel = Tpcc::new(&options(1, 8192, 1));
@@ -359,7 +359,7 @@ mod tests {
             (0..200).for_each(|_| kernel.transaction(&mut Recorder::new(&mut out), 0));
             break_it(&mut kernel.data);
             let error = kernel.check().expect_err(due);
-            assert!(error.0.starts_with(due), "{error}");
+            assert!(error.what.starts_with(due), "{error}");
         }
     }
 }

@@ -80,7 +80,7 @@ impl Index {
         }
     }
 
-    /// Empties it.
+    /// Forgets every key, for the next round.
     pub fn clear(&mut self) {
         for segment in &mut self.segments {
             segment.entries.fill(Entry::default());

@@ -37,7 +37,7 @@ const STRETCH: u64 = 8;
 const CHUNK: u64 = 64;
 /// Taking a page's lock by compare and swap.
 const LOCK: u32 = 4;
-/// YCSB's skew.
+/// The skew of YCSB's popular keys.
 const THETA: f64 = 0.99;
 
 const NAMES: [&str; 5] = ["write", "insert", "query", "update", "delete"];

@@ -57,9 +57,10 @@ impl From<Damage> for Error {
             }
             Wrong::Pass { pass } => format!("pass {pass} visited other nodes than pass 1"),
         };
-        Error::Mismatch(format!(
-            "chase: thread {thread}, offset {offset:#x}: {what}"
-        ))
+        Error::Mismatch {
+            wrong: format!("chase: thread {thread}, offset {offset:#x}: {what}"),
+            examples: Vec::new(),
+        }
     }
 }
 

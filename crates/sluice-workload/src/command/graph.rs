@@ -112,10 +112,10 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     sink.write(&report, &heading, &footer(&report.extra))?;
     match measured.wrong.len() {
         0 => Ok(()),
-        count => {
-            let told = measured.wrong.join("\n");
-            Err(Error::Mismatch(format!("{count} answers wrong\n{told}")))
-        }
+        count => Err(Error::Mismatch {
+            wrong: format!("{count} answers wrong"),
+            examples: measured.wrong,
+        }),
     }
 }
 

@@ -55,11 +55,10 @@ pub fn verdict(mismatches: u64, told: &[Mismatch]) -> Result<(), Error> {
     if mismatches == 0 {
         return Ok(());
     }
-    let lines: Vec<String> = told.iter().map(Mismatch::to_string).collect();
-    Err(Error::Mismatch(format!(
-        "{mismatches} values wrong\n{}",
-        lines.join("\n")
-    )))
+    Err(Error::Mismatch {
+        wrong: format!("{mismatches} values wrong"),
+        examples: told.iter().map(Mismatch::to_string).collect(),
+    })
 }
 
 /// A size that a value can have.

@@ -99,8 +99,10 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         format!("{words_written} words written, {words_checked} checked, {mismatches} wrong");
     sink.write(&report, &heading, &footer)?;
     if mismatches > 0 {
-        let told = found.told.join("\n");
-        return Err(Error::Mismatch(format!("{mismatches} words wrong\n{told}")));
+        return Err(Error::Mismatch {
+            wrong: format!("{mismatches} words wrong"),
+            examples: found.told,
+        });
     }
     Ok(())
 }
