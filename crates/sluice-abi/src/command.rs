@@ -26,7 +26,7 @@ macro_rules! codes {
                 $name::ALL.iter().copied().find(|one| *one as u32 == code)
             }
 
-            /// In words.
+            /// What it means, in the words of a message.
             pub fn text(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }
@@ -112,7 +112,7 @@ impl core::fmt::Debug for Text {
 }
 
 impl Text {
-    /// Nothing.
+    /// A text of no bytes, which a slot has before anybody wrote one.
     pub const EMPTY: Text = Text {
         bytes: [0; TEXT_BYTES],
         len: 0,

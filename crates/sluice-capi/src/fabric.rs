@@ -52,7 +52,7 @@ pub enum SendError {
         addr: u64,
         /// Who was to send it.
         requester: String,
-        /// Why not.
+        /// What the fabric has against the request.
         #[source]
         refusal: Refusal,
     },

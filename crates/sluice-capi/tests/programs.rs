@@ -90,7 +90,7 @@ count = 4
 ways = 4
 ";
 
-/// The same load from outside and from the fabric's own requesters: the same bandwidth.
+/// A load from outside and from the fabric's own requesters has one bandwidth.
 #[test]
 fn a_program_in_cpp_loads_a_fabric_as_its_own_requesters_do() {
     let folder = tempfile::tempdir().unwrap();

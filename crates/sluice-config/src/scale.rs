@@ -21,7 +21,7 @@ const SCALE: &str = "system.scale";
 const GC_BLOCKS_MIN: u64 = 2;
 
 impl System {
-    /// The same system for a program of which the memory is divided by `scale`.
+    /// This system for a program of which the memory is divided by `scale`.
     ///
     /// Capacities are divided, and so the blocks of a die; times, cores, MSHRs, the L1 and the
     /// TLB stay. Two floors hold: an L2 is twice its L1, and the L3 as large as all L2 together.
@@ -33,9 +33,9 @@ impl System {
         self.scaled_with(scale, 0)
     }
 
-    /// The same for a program of which each thread uses so many bytes all the time that the scale
-    /// does not divide: an L2 has room for them beside its part of the memory that is divided. The
-    /// L3, which need not have what an L2 has, holds memory that is divided.
+    /// As [`System::scaled`], for a program of which each thread uses so many bytes all the time
+    /// that the scale does not divide: an L2 has room for them beside its part of the memory that
+    /// is divided. The L3, which need not have what an L2 has, holds memory that is divided.
     ///
     /// # Errors
     /// As [`System::scaled`].

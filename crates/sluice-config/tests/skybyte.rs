@@ -51,7 +51,7 @@ fn the_log_is_part_of_the_same_dram() {
     assert_eq!(log.index_latency, Ps::from_ns(72));
 }
 
-/// Table IV.
+/// SkyByte's Table IV: the four kinds of flash.
 #[test]
 fn the_kinds_of_flash_are_those_of_table_4() {
     for (preset, read, program, erase) in [

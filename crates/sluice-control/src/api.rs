@@ -131,7 +131,7 @@ pub unsafe extern "C" fn sluice_ctl_command(
     unsafe { command(ctl, operation, at, len as u64, result) }
 }
 
-/// The same for a range of bytes of the device.
+/// Sends a command as `sluice_ctl_command` does, for a range of bytes of the device.
 ///
 /// # Safety
 /// As for `sluice_ctl_command`.

@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    /// The same of a process that need not have a ring: its statistics are there.
+    /// The device of a process that need not have a ring: its statistics are there.
     ///
     /// # Errors
     /// Why it has none.

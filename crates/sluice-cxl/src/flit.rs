@@ -21,7 +21,7 @@ choices! {
 }
 
 impl FlitMode {
-    /// Its messages.
+    /// How messages are laid out in its slots.
     pub const fn layout(self) -> Layout {
         match self {
             FlitMode::B68 => Layout::B68,
@@ -38,7 +38,7 @@ impl FlitMode {
         }
     }
 
-    /// Its slots.
+    /// How many slots of 16 bytes it has.
     pub const fn slots(self) -> usize {
         match self {
             FlitMode::B68 => 4,

@@ -262,7 +262,7 @@ impl Message {
         }
     }
 
-    /// Its data.
+    /// The line that it carries, if it carries one.
     pub const fn data(&self) -> Option<&Line> {
         match self {
             Message::RwD(message) => Some(&message.data),

@@ -91,7 +91,7 @@ macro_rules! encoded {
             /// Every one, by encoding.
             pub const ALL: &[$name] = &[$($name::$case,)+];
 
-            /// The encoding.
+            /// The bits that stand for it in a message.
             pub const fn bits(self) -> u8 {
                 self as u8
             }

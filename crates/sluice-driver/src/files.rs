@@ -1,4 +1,4 @@
-//! The same data reached as a file: through the page cache of an operating system (`mmap`), through
+//! Data reached as a file: through the page cache of an operating system (`mmap`), through
 //! a cache of blocks in host memory, or through neither. The device is an SSD then, asked for whole
 //! pages by its block door; or it is memory that a file system copies from and to.
 //!
@@ -180,7 +180,7 @@ impl<'a> Host<'a> {
         for (number, reader) in self.readers.iter_mut().enumerate() {
             reader.order = (0..requests).collect();
             if self.given.random {
-                // The same order in each pass, as FIO's.
+                // FIO's order does not change from pass to pass.
                 let mut rng = Rng::stream(self.given.seed + number as u64, "files.order");
                 for last in (1..requests as usize).rev() {
                     reader.order.swap(last, rng.below(last as u64 + 1) as usize);

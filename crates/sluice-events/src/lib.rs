@@ -10,7 +10,7 @@ const SLOTS: usize = 1 << BITS;
 /// Levels that tell all 64 bits apart.
 const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
 
-/// No entry.
+/// Ends a list of entries.
 const NONE: u32 = u32::MAX;
 
 /// Slots of so many events are sorted instead of being told apart further.

@@ -18,7 +18,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Empty caches.
+    /// Caches of these sizes, before the first access.
     pub fn new(levels: &[CacheSize]) -> Caches {
         let levels = levels
             .iter()

@@ -217,7 +217,7 @@ pub struct Link {
     pub line: Ps,
 }
 
-/// A host.
+/// A host's checked values: what it is built from.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
     /// Processor.

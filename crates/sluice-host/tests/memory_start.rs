@@ -54,7 +54,7 @@ fn adaptive() -> Migration {
     })
 }
 
-/// The same in sets of two: none of them is kept free.
+/// Host memory in sets of two, where no frame is kept free.
 fn in_sets() -> Migration {
     match adaptive() {
         Migration::Adaptive(given) => Migration::Adaptive(Adaptive { ways: 2, ..given }),

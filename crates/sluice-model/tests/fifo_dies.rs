@@ -92,7 +92,7 @@ fn by_events(mut accesses: VecDeque<(u64, Op)>, store: Store) -> Vec<Ps> {
     latencies
 }
 
-/// The same on the device, whose accesses all go past its cache.
+/// When the accesses are done on the device, where all go past its cache.
 fn on_device(mut accesses: VecDeque<(u64, Op)>, pairs: &[(&str, &str)]) -> Vec<Ps> {
     let base = [
         ("device.capacity", "1GiB"),

@@ -67,7 +67,7 @@ pub struct Library {
 /// What is behind an endpoint's controller.
 #[derive(Clone, Debug)]
 pub enum MemorySettings {
-    /// The same time for each access, any number at once.
+    /// One time for every access, any number of them at once.
     Fixed {
         /// Time of a read.
         read: Ps,
@@ -241,7 +241,7 @@ impl Endpoint {
         self.controller
     }
 
-    /// Counts anew.
+    /// The measured part begins: what was counted before is dropped.
     pub fn begin(&mut self) {
         self.accesses.fill(0);
         self.before = self.device().map(|device| Box::new(*device.stats()));

@@ -98,7 +98,7 @@ impl Graph {
         &self.names[node.index()]
     }
 
-    /// A link.
+    /// A link's two ends and what was given of it.
     pub fn link(&self, link: LinkId) -> &Link {
         &self.links[link.index()]
     }

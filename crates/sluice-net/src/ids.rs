@@ -26,7 +26,7 @@ index_type! {
 pub struct PortId(pub u16);
 
 impl PortId {
-    /// Its node.
+    /// The node that has this port.
     #[inline]
     pub fn node(self) -> NodeId {
         NodeId(u32::from(self.0))
@@ -59,7 +59,7 @@ impl LinkId {
 }
 
 impl DirectionId {
-    /// Its link.
+    /// The link of which this is one direction.
     #[inline]
     pub fn link(self) -> LinkId {
         LinkId(self.0 / 2)

@@ -47,7 +47,7 @@ impl Sizes {
     }
 }
 
-/// No packet.
+/// Ends a queue of packets.
 const NO_PACKET: PacketId = PacketId(u32::MAX);
 
 /// No direction, of whose credits a packet would hold one.

@@ -77,7 +77,7 @@ impl Part {
 pub struct Parts([Ps; PARTS]);
 
 impl Parts {
-    /// The sum.
+    /// The time of the access, to which its parts add up.
     pub fn total(&self) -> Ps {
         self.0.into_iter().sum()
     }

@@ -2,7 +2,7 @@
 
 use crate::kind::Kind;
 
-/// One parameter.
+/// A parameter as it was declared: what parsers, help and reference are made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// The key: a table and a name, such as `nand.read`.

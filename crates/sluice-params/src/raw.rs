@@ -15,7 +15,7 @@ pub struct RawConfig {
 }
 
 impl PartialEq for RawConfig {
-    /// The same values of the same list of parameters.
+    /// Equal values of one list of parameters: lists of equal keys are still two lists.
     fn eq(&self, other: &RawConfig) -> bool {
         std::ptr::eq(self.params, other.params) && self.values == other.values
     }

@@ -11,7 +11,7 @@ pub trait Typed: Sized {
 
 /// A type that says which kind of value its parameters take.
 pub trait Declared: Typed {
-    /// The kind.
+    /// Which texts are a value of this type.
     const KIND: Kind;
 }
 

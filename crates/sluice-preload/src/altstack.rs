@@ -267,7 +267,7 @@ pub unsafe extern "C" fn makecontext() {
     );
 }
 
-/// The same.
+/// `makecontext` of the C library, before which its stack is noted; see the other architecture.
 ///
 /// # Safety
 /// As above.

@@ -1,4 +1,4 @@
-//! Fabrics.
+//! Fabrics for Python: conversions to and from what it has.
 
 use crate::errors;
 use crate::python::{Progress, detached, texts};

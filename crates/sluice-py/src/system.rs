@@ -1,4 +1,4 @@
-//! Simulated hosts.
+//! Simulated hosts for Python: conversions to and from what it has.
 
 use crate::errors;
 use crate::python::{Progress, detached, texts};

@@ -39,7 +39,7 @@ impl What {
         What(1 << shift.min(15) | stores | loads)
     }
 
-    /// Bytes.
+    /// How many bytes the access reads or writes.
     pub fn size(self) -> u16 {
         self.0 as u16
     }

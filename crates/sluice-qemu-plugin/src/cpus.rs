@@ -15,7 +15,7 @@ pub struct Cpus<T> {
 }
 
 impl<T> Cpus<T> {
-    /// None yet.
+    /// Room for what each CPU has, before QEMU has started one.
     pub const fn new() -> Cpus<T> {
         Cpus {
             slots: [const { AtomicPtr::new(ptr::null_mut()) }; CPUS_MAX],

@@ -141,7 +141,7 @@ impl Mapping {
         }
     }
 
-    /// First address.
+    /// Where the mapping begins.
     pub fn addr(&self) -> usize {
         self.addr
     }

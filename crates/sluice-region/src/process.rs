@@ -1,4 +1,4 @@
-//! Other processes.
+//! What can be known of other processes: whether they live, and since when.
 
 /// Whether a process runs. One that has ended and that nobody has waited for does not.
 pub fn is_running(pid: u32) -> bool {

@@ -195,7 +195,7 @@ pub unsafe extern "C" fn call_on_stack(
     );
 }
 
-/// The same.
+/// Calls `function(argument)` on the stack that ends at `top`, and comes back to this one.
 ///
 /// # Safety
 /// As above.

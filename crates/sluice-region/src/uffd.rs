@@ -124,7 +124,7 @@ impl Uffd {
         }
     }
 
-    /// The same kernel answers once: a forked child has no time to ask again.
+    /// Asks the kernel once, whose answer does not change: a forked child has no time to ask again.
     fn offered_once() -> Result<Features, OpenError> {
         static OFFERED: AtomicU64 = AtomicU64::new(0);
         match OFFERED.load(Relaxed) {
@@ -306,7 +306,7 @@ impl Uffd {
         Ok(self)
     }
 
-    /// The same number in another table of descriptors, where it is the same file.
+    /// The descriptor of this number in another table of descriptors, where it is the same file.
     pub fn same_elsewhere(&self) -> Uffd {
         Uffd {
             fd: self.fd,

@@ -39,7 +39,7 @@ fn program(touch: [u8; 4]) -> Vec<u8> {
 struct Device {
     uffd: Uffd,
     trapped: Mapping,
-    /// The same file, never trapped.
+    /// Another mapping of the file, never trapped.
     plain: Mapping,
     /// Held while a fault is answered, so that who goes on after a fault finds it counted.
     faults: Mutex<Faults>,

@@ -28,7 +28,8 @@ pub struct Cache {
     pub optimum_misses: Option<u64>,
     /// hits ÷ (hits + misses), of those that the device knows.
     pub hit_ratio: Option<f64>,
-    /// The same without `first_misses`, which no larger cache and no other policy avoids.
+    /// hits ÷ (hits + misses) without `first_misses`, which no larger cache and no other policy
+    /// avoids.
     pub reuse_hit_ratio: Option<f64>,
     /// The hit ratio by sampling (`sluice run --sample-hits`). `null` without samples, and in a
     /// simulation, which has no need of them.
@@ -70,7 +71,7 @@ impl Cache {
 pub struct Sampled {
     /// Of the distinct pages used within a window, the share that was cached.
     pub hit_ratio: Option<f64>,
-    /// The same without first misses of a page.
+    /// That share without first misses of a page.
     pub reuse_hit_ratio: Option<f64>,
     /// Mean window, s.
     pub window_s: f64,

@@ -71,7 +71,7 @@ impl Latencies {
 }
 
 impl Process {
-    /// A counter.
+    /// What a counter stood at when the process was read.
     pub fn get(&self, counter: Counter) -> u64 {
         self.counters[counter as usize]
     }

@@ -12,7 +12,7 @@ pub struct Spare {
 }
 
 impl Spare {
-    /// Nothing.
+    /// No spare page, as at the start.
     pub const fn new() -> Spare {
         Spare {
             runs: [(0, 0); RUNS],

@@ -85,7 +85,7 @@ impl Watched {
         self.waiting.remove(at)
     }
 
-    /// It was.
+    /// Counts a page that was taken from the program, and whether it had been written.
     pub fn took(&mut self, written: bool) {
         self.taken += 1;
         self.written += u64::from(written);

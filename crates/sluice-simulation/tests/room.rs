@@ -12,7 +12,7 @@ fn the_smaller_of_host_memory_and_device_bounds_a_program_that_is_all_in_the_hos
     let capacity: Bytes = given.unwrap().parse().unwrap();
     for (memory, key) in [
         (capacity.0 / 2, "host.memory"),
-        // The same bound: the device's key is named.
+        // One bound for both: the device is the one that is named.
         (capacity.0, "device.capacity"),
         (capacity.0 * 2, "device.capacity"),
     ] {

@@ -102,7 +102,7 @@ impl Plan {
         Ok(Self { parameters, nodes })
     }
 
-    /// The parameters.
+    /// What the plan was made from.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters

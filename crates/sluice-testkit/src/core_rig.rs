@@ -93,7 +93,7 @@ pub fn expander() -> Device {
     Device::new(&config(&settings), 1).expect("a device")
 }
 
-/// The same list of instructions for every thread, over and over, each round `stride` further.
+/// One list of instructions for every thread, over and over, each round `stride` further.
 pub struct Loop {
     /// Threads, each in a part of the memory of its own.
     pub threads: u32,
@@ -171,7 +171,7 @@ pub fn store(addr: u64, work: u16) -> Instr {
     }
 }
 
-/// Computes.
+/// Computes so many instructions without memory.
 pub fn work(count: u16) -> Instr {
     Instr {
         addr: 0,

@@ -1,4 +1,4 @@
-//! Sizes.
+//! Sizes in bytes, and their text with binary units.
 
 use std::fmt;
 use std::ops::{Add, Sub};

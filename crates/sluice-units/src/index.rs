@@ -11,7 +11,7 @@ pub trait IndexType: Copy + Eq {
     /// The thing with this number.
     fn new(number: u32) -> Self;
 
-    /// Its number.
+    /// Which one it is, counted from 0.
     fn number(self) -> u32;
 
     /// Its place in memory that has an element for each.
@@ -110,7 +110,7 @@ impl<I: IndexType, T> Table<I, T> {
         self.values.get_mut(at.index())
     }
 
-    /// Every index.
+    /// The index of every value, in order.
     pub fn indices(
         &self,
     ) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + Clone + use<I, T> {

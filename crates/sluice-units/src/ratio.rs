@@ -16,7 +16,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Nothing.
+    /// A share of nothing.
     pub const ZERO: Ratio = Ratio { num: 0, den: 1 };
 
     /// `num / den` in lowest terms, or `None` if `den` is zero.

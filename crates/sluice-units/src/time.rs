@@ -1,4 +1,4 @@
-//! Model time.
+//! Model time: whole picoseconds, so that sums are exact.
 
 use std::fmt;
 use std::iter::Sum;
@@ -25,7 +25,7 @@ const UNITS: &[Unit] = &[
 pub struct Ps(pub u64);
 
 impl Ps {
-    /// No time.
+    /// No time at all; also when everything begins.
     pub const ZERO: Ps = Ps(0);
     /// The end of time.
     pub const MAX: Ps = Ps(u64::MAX);

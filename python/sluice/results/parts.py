@@ -56,7 +56,8 @@ class Cache:
     """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
     `prefetch.sample` is seen, and tells of the others."""
     reuse_hit_ratio: float | None
-    """The same without `first_misses`, which no larger cache and no other policy avoids."""
+    """hits ÷ (hits + misses) without `first_misses`, which no larger cache and no other policy
+    avoids."""
     sampled: Sampled | None
     """The hit ratio by sampling (`sluice run --sample-hits`). `null` without samples, and in a
     simulation, which has no need of them."""
@@ -191,7 +192,7 @@ class Sampled:
     pages: int
     """Cached pages that were taken away to see whether they are used."""
     reuse_hit_ratio: float | None
-    """The same without first misses of a page."""
+    """That share without first misses of a page."""
     touched: int
     """Of the pages taken away, those that were touched within their window."""
     window_s: float

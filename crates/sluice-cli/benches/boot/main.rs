@@ -27,7 +27,7 @@ const WAYS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// One boot.
+/// What was measured of one boot.
 struct Boot {
     cpu_s: f64,
     /// Accesses and instructions that were simulated; none without.

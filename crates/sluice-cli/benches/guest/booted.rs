@@ -13,7 +13,7 @@ use std::time::Duration;
 pub enum Guest {
     /// QEMU alone, the device an NVDIMM.
     Plain,
-    /// The same with Sluice.
+    /// QEMU with Sluice.
     Sluice,
     /// QEMU alone, the device its `cxl-type3`.
     Cxl,

@@ -43,7 +43,7 @@ const SLOW_EVERY: usize = 6;
 struct Found {
     /// By chase: ours to QEMU alone, medians of passes.
     passes: [Vec<Vec<f64>>; HITS.len()],
-    /// The same, shortest passes.
+    /// Their shortest passes, which nothing else has disturbed.
     shortest: [Vec<Vec<f64>>; HITS.len()],
     /// `cxl-type3` to ours.
     cxl: [Vec<Vec<f64>>; HITS.len()],

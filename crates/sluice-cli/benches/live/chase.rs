@@ -1,4 +1,4 @@
-//! The same pages through the whole of Sluice: the pointer chase under `sluice run`.
+//! The pages of `bare` through the whole of Sluice: the pointer chase under `sluice run`.
 
 use crate::bare::Backing;
 use serde_json::Value;

@@ -43,7 +43,7 @@ fn live(trap: &str, sets: &[&str], chase: &[&str]) -> (Value, Value) {
     (last.clone(), read_json(&out.join("stats.json")))
 }
 
-/// The same accesses, simulated: the share that found its page there, p50 and p90 of all.
+/// The run's accesses, simulated: the share that found its page there, p50 and p90 of all.
 fn simulated(sets: &[&str], mib: usize) -> (f64, f64, f64) {
     let mut sim = sluice();
     sim.args(["sim", "--json", "--hits", "all", "--workload"]);

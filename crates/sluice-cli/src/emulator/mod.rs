@@ -113,7 +113,7 @@ pub fn start(
 }
 
 impl Started {
-    /// Its process.
+    /// QEMU's process, to wait for or to end.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }

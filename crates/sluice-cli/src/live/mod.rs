@@ -50,7 +50,7 @@ pub type Look<'a> = dyn FnMut(f64) -> bool + 'a;
 pub struct Live<'a> {
     /// What it was told on the command line.
     pub args: &'a LiveArgs,
-    /// The device.
+    /// The device that the program has, as it was checked.
     pub config: DeviceConfig,
     /// How faults reach the runtime.
     pub trap: TrapArg,
@@ -88,7 +88,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its process.
+    /// The program's process, to wait for or to end.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }

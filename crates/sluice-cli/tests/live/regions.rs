@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Built once.
+/// The program, built by the first test that asks.
 fn program() -> &'static str {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let source = "crates/sluice-cli/tests/programs/regions.c";

@@ -56,7 +56,7 @@ impl Sluice {
         self
     }
 
-    /// Cache size.
+    /// With a device cache of this size.
     pub fn cache(self, size: &str) -> Sluice {
         self.set("cache.capacity", size)
     }

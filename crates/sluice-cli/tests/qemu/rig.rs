@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The plugin.
+/// Where the plugin is that was built with these tests.
 pub fn plugin() -> &'static Path {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     let command = env!("CARGO_BIN_EXE_sluice");

@@ -1,4 +1,4 @@
-//! Ctrl-C.
+//! What Ctrl-C leaves of a simulation.
 
 use crate::command::sluice;
 use std::io::{BufRead, BufReader, Read};

@@ -325,7 +325,7 @@ mod tests {
         idle: bool,
     }
 
-    /// The same by looking at everything: the first line that leaves and how many do.
+    /// The victim by looking at everything: the first line that leaves and how many do.
     fn naive(
         held: &[Held],
         counts: &[u32],

@@ -277,7 +277,7 @@ fn up_the_wire(sent: M2s) -> M2s {
     Message { data, ..read }
 }
 
-/// The same for a host's; runs of lines that CXL cannot name pass by.
+/// A message as the host reads it in CXL's bits; runs of lines that CXL cannot name pass by.
 fn down_the_wire(sent: S2m) -> S2m {
     let Some(wire) = sent.to_wire(0) else {
         let run = |lines| lines > 1 && (lines == 3 || !sent.line.is_multiple_of(u64::from(lines)));

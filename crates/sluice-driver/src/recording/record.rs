@@ -1,4 +1,4 @@
-//! Recording.
+//! Writes a recording of the accesses that a simulation makes.
 
 use sluice_host::{CacheSize, Caches, Instr, MemOp, Program, Step};
 use sluice_net::Access;

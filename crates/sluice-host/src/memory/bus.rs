@@ -168,7 +168,7 @@ impl<A: Artifact> Bus<A> {
         let config = self.device.config();
         let (room, logs) = (u64::from(config.cache.pages), config.write_log.is_some());
         let first = pages.start.max(pages.end.saturating_sub(room * spread));
-        // The same pages whatever the seed, as they have nothing to do with the program.
+        // Drawn without the seed, as these pages have nothing to do with the program.
         let mut rng = Rng::stream(0, "others");
         let mut wanted = room.min(pages.end - first);
         let mut at = Ps::ZERO;

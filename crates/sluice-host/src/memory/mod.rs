@@ -301,7 +301,7 @@ impl<A: Artifact> Memory<A> {
         self.bus.stats = MemoryStats::default();
     }
 
-    /// The device.
+    /// The device behind this memory, to be looked at.
     pub fn device(&self) -> &Device {
         &self.bus.device
     }

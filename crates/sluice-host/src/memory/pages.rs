@@ -251,7 +251,7 @@ impl Tiers {
         bus.host_read(now, place, away)
     }
 
-    /// Writes it.
+    /// Writes a line of a page in host memory, whose copy on the device is stale from now on.
     pub fn write(
         &mut self,
         bus: &mut Bus<impl Artifact>,

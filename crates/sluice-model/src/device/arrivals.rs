@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 const GROUPS: usize = 256;
 /// Pages on their way at most; more are left for their accesses.
 const ON_THEIR_WAY_MAX: usize = 4096;
-/// No page.
+/// Ends a list of pages.
 const NONE: u32 = u32::MAX;
 
 /// A page that has arrived.

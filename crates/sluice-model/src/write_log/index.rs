@@ -68,7 +68,7 @@ impl Index {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets every line, when the buffer is compacted and takes its turn again.
     pub fn reset(&mut self) {
         self.used = 0;
         self.slots = 0;

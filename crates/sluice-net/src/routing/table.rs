@@ -5,7 +5,7 @@ use crate::ids::{DirectionId, NodeId, PortId};
 use sluice_units::{IndexType, Table};
 use std::collections::BTreeMap;
 
-/// No way.
+/// Stands where no way leads to the destination.
 const NO_WAY: DirectionId = DirectionId(u32::MAX);
 
 /// Numbers from this one on, but for [`NO_WAY`], stand for sets of directions.

@@ -56,7 +56,7 @@ fn rows_stay_open_or_are_closed() {
             ("endpoint.type", "dram"),
             ("endpoint.dram_rows", rows),
         ]));
-        // The same row twice.
+        // One row twice, so that the second access finds it open.
         [0, 0].map(|addr| {
             let at = fabric.now() + Ps::from_us(1);
             let access = Access {

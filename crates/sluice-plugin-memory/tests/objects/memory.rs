@@ -52,7 +52,7 @@ fn library(path: &str, argument: &str) -> Option<Library> {
     })
 }
 
-/// The same fabric with the built-in memory and with the one in C.
+/// A fabric with the built-in memory, and beside it one with that in C.
 fn both(define: &str, depth: &[(&str, &str)], read: u64, write: u64) -> [Fabric; 2] {
     let folder = tempfile::tempdir().unwrap();
     let source = root().join("examples/memory-c/fixed.c");

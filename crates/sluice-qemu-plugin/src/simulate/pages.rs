@@ -81,7 +81,7 @@ impl Pages {
 pub struct Near(Box<[(u64, u64)]>);
 
 impl Near {
-    /// Nothing yet.
+    /// A list that remembers no page yet.
     pub fn new() -> Near {
         Near(vec![(0, 0); NEAR].into_boxed_slice())
     }
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(at(0x7000_1234), Ok(0x234));
         assert_eq!(at(0x9_0000_0008), Ok(0x1008));
         assert_eq!(at(0x7000_1fff), Ok(0xfff));
-        // The same place of the list as the first page.
+        // It falls into the first page's place of the list, and must not be taken for it.
         let other = 0x7000_1000 + NEAR as u64 * PAGE_BYTES;
         assert_eq!(at(other), Ok(0x2000));
         assert_eq!(at(0x7000_1000), Ok(0));

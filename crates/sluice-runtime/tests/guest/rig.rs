@@ -90,7 +90,7 @@ impl Rig {
         }
     }
 
-    /// The same as what it should be.
+    /// The guest's memory as the ring that it should be.
     pub fn ring(&self) -> &Ring {
         // SAFETY: as above; a ring is atomics only.
         unsafe { &*(self.memory.addr() as *const Ring) }

@@ -137,7 +137,7 @@ impl Uses {
             rng: Rng::stream(given.seed, "cache.eviction"),
         };
         let all = (policy.misses)(&space, &self.pages);
-        // The same caches, until counting began.
+        // What these caches missed before counting began is not counted.
         let before = match self.before {
             0 => 0,
             before => (policy.misses)(&space, &self.pages[..before]),

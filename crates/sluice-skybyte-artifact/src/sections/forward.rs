@@ -47,7 +47,7 @@ struct Places {
     footprint: Bytes,
 }
 
-/// A thread.
+/// What a thread has of its section: its lists, and how far it is in them.
 struct Lane {
     lists: Vec<List>,
     /// Which list it is in, and with which item that begins.

@@ -1,5 +1,5 @@
-//! A device that programs what was not written, answers stores before they are indexed, and has more
-//! buffers.
+//! A device that programs what was not written, answers stores before they are indexed, and has
+//! more buffers.
 
 use crate::artifact;
 use sluice_host::{AstriFlash, Memory, Migration, NoArtifact};

@@ -42,7 +42,7 @@ fn written(accesses: &[Access]) -> Result<Vec<u8>, Error> {
     Ok(out.into_inner())
 }
 
-/// The same, and where its first block begins.
+/// A file of several blocks, and where its first block begins.
 fn file(accesses: &[Access]) -> (Vec<u8>, usize) {
     let bytes = written(accesses).unwrap();
     let text = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;

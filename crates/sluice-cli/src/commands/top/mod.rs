@@ -25,7 +25,7 @@ pub struct TopArgs {
     /// Print the rates of one interval and end
     #[arg(long)]
     pub once: bool,
-    /// The same as one JSON object
+    /// Print what is shown as one JSON object
     #[arg(long)]
     pub json: bool,
     /// Time from one look to the next

@@ -31,7 +31,7 @@ pub struct VmArgs {
     /// The QEMU to run, by name or path
     #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-x86_64")]
     pub qemu: String,
-    /// The same machine and memory without Sluice, to compare with: nothing is trapped. With
+    /// Boot without Sluice, machine and memory as ever, to compare: nothing is trapped. With
     /// --attach cxl the guest meets QEMU's own device model alone
     #[arg(long, conflicts_with_all = ["simulate", "record", "sample_hits", "record_traps"])]
     pub baseline: bool,

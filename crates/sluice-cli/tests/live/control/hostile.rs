@@ -80,7 +80,7 @@ fn a_setting_out_of_proportion_is_refused_and_the_program_can_be_ended() {
     assert_eq!(status.signal(), Some(libc::SIGTERM), "{status}");
 }
 
-/// The same at the start is one line.
+/// What a running device refuses is refused at the start by one line.
 #[test]
 fn a_device_out_of_proportion_is_refused_at_the_start() {
     let mut command = crate::sluice::Sluice::command();

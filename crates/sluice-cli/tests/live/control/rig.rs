@@ -30,7 +30,7 @@ impl Rig {
         Rig::start_by(trap, settings, |command| command)
     }
 
-    /// The same with the command changed before it starts.
+    /// Starts the program with its command changed first.
     pub fn start_by(
         trap: &str,
         settings: &[(&str, &str)],
@@ -74,12 +74,12 @@ impl Rig {
         self.hear(what);
     }
 
-    /// The same without waiting for its answer.
+    /// Tells the program something, and does not wait for its answer.
     pub fn say(&mut self, what: &str) {
         writeln!(self.input, "{what}").expect("a program that listens");
     }
 
-    /// Its answer.
+    /// Waits for the program's answer to `what`, which must be that all is right.
     pub fn hear(&mut self, what: &str) {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("an answer");

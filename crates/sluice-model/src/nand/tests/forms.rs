@@ -342,7 +342,7 @@ fn planes_read_together_what_is_asked_for_before_the_first_begins() {
             2 * READ + BUS
         };
         assert_eq!(rig.at(later).done(other), expected, "{rule} {page} {later}");
-        // The same plane again never shares.
+        // A plane is busy with its own read, and never shares that.
         let after = if shared {
             2 * READ + BUS
         } else {

@@ -171,7 +171,7 @@ proptest! {
         }
     }
 
-    /// The same where requests come from a moment that is still ahead, and go back from there.
+    /// Requests come from a moment that is still ahead, and go back from there.
     #[test]
     fn the_parts_of_a_read_add_up_whenever_it_is_asked_for(
         choices in choices(),
