@@ -227,6 +227,18 @@ def test_a_picture_has_three_axes_at_most(lab: Lab) -> None:
     assert names == ["load", "speed", "work", "a_depth", "b_depth"]
 
 
+def test_a_picture_has_as_many_panels_as_can_be_told_apart(lab: Lab) -> None:
+    for works, drawn in (("1..24", 1), ("1..25", 0)):
+        more = ["--over", "device.speed=1,2", "--over", f"work={works}", "--over", "load=1us,2us"]
+        assert sweep(lab, *more, "--", "sim") == 0
+        page = (lab.out / "index.html").read_text()
+        assert page.count("<svg") == drawn
+        assert ("No pictures: work has more values" in page) != bool(drawn)
+    # The last axis of numbers is drawn along, whatever its length.
+    assert sweep(lab, "--over", "load=1us,2us", "--over", "work=1..60", "--", "sim") == 0
+    assert (lab.out / "index.html").read_text().count("<svg") == 1
+
+
 def test_the_sweep_of_another_command_stays(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep(lab, *LOADS, *COMMAND) == 0
     before = (lab.out / "results.json").read_bytes()

@@ -189,6 +189,44 @@ def test_a_lost_worker_and_a_lost_coordinator_cost_unfinished_points_only(
     assert 36 <= len(lab.calls()) - before <= 36 + 6
 
 
+class Future:
+    """A run of a cluster whose states are known: each look at it is at the next one."""
+
+    def __init__(self, key: str, states: list[str]) -> None:
+        self.key = key
+        self._states = states
+
+    @property
+    def status(self) -> str:
+        return self._states.pop(0) if len(self._states) > 1 else self._states[0]
+
+    def add_done_callback(self, told: object) -> None:
+        told(self)
+
+    def exception(self) -> None:
+        return None
+
+    def result(self) -> object:
+        from sluice.reproduce.engines import Outcome
+
+        return Outcome({"of": self.key}, "", 0.0)
+
+
+def test_a_run_that_had_ended_on_a_lost_worker_is_waited_for_again(lab: Lab) -> None:
+    """Of 2,000 points four failed: their worker was lost between their end and the look at it."""
+    from types import SimpleNamespace
+
+    from sluice.reproduce.engines import Program
+    from sluice.reproduce.engines import cluster as engine
+
+    states = [["lost", "pending", "finished"], ["finished"]]
+    client = SimpleNamespace(
+        submit=lambda *_, key, **__: Future(key, states.pop(0)), cancel=lambda _: None)
+    found = dict(engine.Cluster(client, "dask", 60).outcomes(
+        Program(lab.sluice), [("sim", "1"), ("sim", "2")], alone=False))
+    assert [found[arguments].problem for arguments in (("sim", "1"), ("sim", "2"))] == ["", ""]
+
+
 def test_a_worker_with_another_program_is_told(lab: Lab, tmp_path: Path) -> None:
     from sluice.reproduce.engines import cluster as engine
 

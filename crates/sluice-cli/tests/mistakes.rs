@@ -218,6 +218,34 @@ fn each_is_told_in_one_line() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// `cargo install` has the command alone: it simulates, and says what a live run lacks.
+#[test]
+fn a_command_without_its_libraries_says_what_has_them() {
+    let folder = tempfile::tempdir().expect("room");
+    let alone = folder.path().join("sluice");
+    std::fs::copy(env!("CARGO_BIN_EXE_sluice"), &alone).expect("room");
+    let run = |words: &str| {
+        let mut command = Command::new(&alone);
+        command.args(words.split_whitespace());
+        command.env_remove("SLUICE_PRELOAD");
+        let out = command.output().expect("the command starts");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (out.status.code(), text(out.stdout), text(out.stderr))
+    };
+    let (status, told, _) = run("sim --json --workload stream:size=64KiB");
+    assert!(status == Some(0) && told.contains("\"accesses\""), "{told}");
+    let (status, told, said) = run("run -- ls");
+    assert_eq!((status, told.as_str()), (Some(2), ""));
+    let beside = folder.path().join("libsluice_preload.so");
+    let expected = format!(
+        "sluice: {}: missing, and what is live needs it; the wheel has it (`pip install .` in the \
+         checkout), or `cargo build --release --workspace` makes it; SLUICE_PRELOAD names it \
+         elsewhere\n",
+        beside.display()
+    );
+    assert_eq!(said, expected);
+}
+
 /// What a command line is told, if that is not what it must be.
 fn differs(folder: &Path, words: &str, told: &str) -> Option<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));

@@ -24,6 +24,8 @@ from sluice.sweep.results import Means
 
 _DRAWN = 3
 """Axes of a picture: along it, by colour, and a panel each."""
+_SERIES, _PANELS = 40, 24
+"""Labels that are told apart by colour and hatch, and that have a panel each, at most."""
 _LOG = 8
 """From this ratio of its largest to its least number on, an axis is logarithmic."""
 
@@ -34,7 +36,8 @@ def render(one: Evaluated, means: Means | None, best: Frontier | None,
     axes = [axis for axis in one.experiment.axes if not means or axis.name != means.axis]
     pictures = {}
     lists = [axis.name for axis in axes if axis.keys]
-    if 0 < len(axes) <= _DRAWN and not lists:
+    crowded = _crowded(axes) if 0 < len(axes) <= _DRAWN and not lists else ""
+    if 0 < len(axes) <= _DRAWN and not lists and not crowded:
         pictures = {name: Markup(draw.draw(one, _figure(one, means, axes, name), f"sweep-{index}"))
                     for index, name in enumerate(one.experiment.derived, start=1)
                     if _is_drawn(one, name)}
@@ -46,6 +49,7 @@ def render(one: Evaluated, means: Means | None, best: Frontier | None,
     return template.render(style=style(), version=version, document=document,
                            frontier=frontier, pictures=pictures,
                            command=" ".join(one.experiment.command),
+                           crowded=crowded,
                            too_many=len(axes) if len(axes) > _DRAWN else 0, lists=lists,
                            labels=len(results.heads(one, means)), rows=results.table(one, means),
                            note=results.note(one, means) if means else "")
@@ -81,10 +85,23 @@ def _is_drawn(one: Evaluated, measure: str) -> bool:
         isinstance(value, int | float) and math.isfinite(value) for value in grid.cells.values())
 
 
-def _figure(one: Evaluated, means: Means | None, axes: Sequence[Axis], measure: str) -> Figure:
-    """Lines along the last axis of numbers, or bars along the first."""
+def _along(axes: Sequence[Axis]) -> Axis:
+    """Lines go along the last axis of numbers, bars along the first of all."""
     lines = [axis for axis in axes if _numbers(axis)]
-    along = lines[-1] if lines else axes[0]
+    return lines[-1] if lines else axes[0]
+
+
+def _crowded(axes: Sequence[Axis]) -> str:
+    """The axis of which a picture has more labels than it can show; empty if there is none."""
+    others = [axis for axis in axes if axis is not _along(axes)]
+    return next((axis.title for axis, most in zip(others, (_SERIES, _PANELS), strict=False)
+                 if len(axis.labels) > most), "")
+
+
+def _figure(one: Evaluated, means: Means | None, axes: Sequence[Axis], measure: str) -> Figure:
+    """Lines along an axis of numbers, or bars."""
+    lines = [axis for axis in axes if _numbers(axis)]
+    along = _along(axes)
     others = [axis.name for axis in axes if axis is not along] + ["", ""]
     values = _numbers(along)
     part = Part("", Formula(one.experiment.derived[measure].text), None)

@@ -36,10 +36,12 @@ pub fn library(name: &str, variable: &str) -> Result<PathBuf, Error> {
         .flatten()
         .find(|p| p.is_file())
         .ok_or_else(|| {
-            Error::unfit(
-                beside.display(),
-                "missing; `cargo build --release` makes it",
-            )
+            let why = format!(
+                "missing, and what is live needs it; the wheel has it (`pip install .` in the \
+                 checkout), or `cargo build --release --workspace` makes it; {variable} names it \
+                 elsewhere"
+            );
+            Error::unfit(beside.display(), why)
         })
 }
 

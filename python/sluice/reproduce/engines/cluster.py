@@ -21,6 +21,8 @@ REACH_S = 20
 LOST_S = 60
 """How long there may be no worker, where nobody submits one."""
 _LOOK_S = 2.0
+_NO_END = ("lost", "pending")
+"""What a run is whose outcome is not there, or not there any more."""
 _DEATHS = 3
 """Workers that may be lost during one and the same run."""
 
@@ -88,9 +90,15 @@ class Cluster:
         try:
             while futures:
                 done = self._next(ended)
-                if done.key in futures:
-                    future, arguments = futures.pop(done.key)
-                    yield arguments, _outcome(future)
+                if done.key not in futures:
+                    continue
+                future, arguments = futures[done.key]
+                if future.status in _NO_END:
+                    # It had ended, and the worker that had its outcome is lost: it runs again.
+                    future.add_done_callback(ended.put)
+                    continue
+                del futures[done.key]
+                yield arguments, _outcome(future)
         finally:
             self._client.cancel([future for future, _ in futures.values()])
 
