@@ -119,6 +119,22 @@ class Control:
         """Take pages out of the cache, programming those that were written."""
         return self._ask("evict", *ranges)
 
+    def cold(self, *ranges: str) -> Result:
+        """Let cached pages be the next to leave."""
+        return self._ask("cold", *ranges)
+
+    def sequential(self, *ranges: str) -> Result:
+        """Pages that will be accessed in order: the next come ahead, those passed are cold."""
+        return self._ask("sequential", *ranges)
+
+    def random(self, *ranges: str) -> Result:
+        """Pages that will be accessed in no order: accesses to them bring no other in."""
+        return self._ask("random", *ranges)
+
+    def normal(self, *ranges: str) -> Result:
+        """Pages of which nothing is said any more."""
+        return self._ask("normal", *ranges)
+
     def policy(self, name: str) -> Result:
         """Change the eviction policy; the cache keeps its pages."""
         return self._ask("policy", name)

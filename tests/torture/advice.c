@@ -1,5 +1,7 @@
 /* madvise, mlock and msync. */
 #include "torture.h"
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 static const struct {
     int advice;
@@ -129,11 +131,18 @@ static void step_wipe(void) { fork_with_advice(MADV_WIPEONFORK, MADV_KEEPONFORK)
 
 static void step_dontfork(void) { fork_with_advice(MADV_DONTFORK, MADV_DOFORK); }
 
+/* Locks what a device may have no room for; then nothing is locked. */
+static int lock_some(void *base, size_t bytes, int how) {
+    int failed = how ? mlock2(base, bytes, MLOCK_ONFAULT) : mlock(base, bytes);
+    MUST(failed == 0 || errno == ENOMEM || errno == EPERM);
+    return failed;
+}
+
 static void step_lock(void) {
     struct region *region = whole_region(16);
     unsigned char there[REGION_PAGES];
     size_t bytes = region->pages * PAGE;
-    tell_call("mlock", mlock(region->base, bytes));
+    lock_some(region->base, bytes, below(2));
     check_region(region, 0, region->pages);
     tell_call("mincore", mincore(region->base, bytes, there));
     tell_call("munlock", munlock(region->base, bytes));
@@ -143,10 +152,75 @@ static void step_lock(void) {
     check_region(region, 0, region->pages);
 }
 
+/* A few locked pages: what the kernel refuses for them, and what it does. They need not begin or end
+ * with a page. */
+static void step_lock_few(void) {
+    struct region *region = whole_region(16);
+    unsigned from = below(region->pages - 4), count = 1 + below(4);
+    char *first = at(region, from);
+    if (lock_some(first + below(100), count * PAGE - 200, below(2)))
+        return;
+    write_pages(region, from, from + count);
+    static const int refused[] = {MADV_COLD, MADV_PAGEOUT, MADV_DONTNEED, MADV_FREE};
+    MUST(madvise(first, PAGE, refused[below(4)]) == -1 && errno == EINVAL);
+    check_region(region, from, from + count);
+    MUST(madvise(first, count * PAGE, 24 /* DONTNEED_LOCKED */) == 0);
+    for (unsigned n = from; n < from + count; n++)
+        region->page[n].version = 0;
+    check_region(region, from, from + count);
+    write_pages(region, from, from + count);
+    switch (below(3)) {
+    case 0: MUST(munlock(first, count * PAGE) == 0); break;
+    case 1: MUST(munlockall() == 0); break;
+    default: MUST(syscall(SYS_munlock, first + 7, count * PAGE - 8) == 0);
+    }
+    MUST(madvise(first, count * PAGE, MADV_COLD) == 0);
+    region->pieced = 1;
+    check_region(region, 0, region->pages);
+}
+
+/* Several ranges of several regions at once. */
+static void step_on_itself(void) {
+    static const int advices[] = {MADV_WILLNEED, MADV_COLD, MADV_PAGEOUT};
+    struct iovec ranges[8];
+    struct region *of[8];
+    unsigned count = 1 + below(8);
+    for (unsigned n = 0; n < count; n++) {
+        unsigned from, to;
+        of[n] = part(&from, &to);
+        ranges[n] = (struct iovec){at(of[n], from), (to - from) * PAGE};
+    }
+    int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    MUST(self >= 0);
+    int advice = advices[below(3)];
+    long done = syscall(SYS_process_madvise, self, ranges, count, advice, 0);
+    tell("process_madvise: %ld", done);
+    MUST(close(self) == 0);
+    for (unsigned n = 0; n < count; n++)
+        check_region(of[n], 0, of[n]->pages);
+}
+
+/* A pass that says what it will need and what it has done with. */
+static void step_told_pass(void) {
+    struct region *region = any_region();
+    unsigned ahead = 1 + below(32);
+    for (unsigned n = 0; n < region->pages; n++) {
+        if (n % ahead == 0) {
+            unsigned to = n + 2 * ahead < region->pages ? n + 2 * ahead : region->pages;
+            MUST(madvise(at(region, n), (to - n) * PAGE, MADV_WILLNEED) == 0);
+        }
+        check_region(region, n, n + 1);
+        if (n % ahead == ahead - 1)
+            MUST(madvise(at(region, n + 1 - ahead), ahead * PAGE, MADV_COLD) == 0);
+    }
+}
+
 const struct step advice_steps[] = {
     {"advise", step_harmless, 6, 0},      {"dontneed", step_dontneed, 6, 0},
     {"free-pages", step_free, 4, 0},      {"populate", step_populate, 2, 0},
     {"over-hole", step_over_hole, 2, 1},  {"wipe-on-fork", step_wipe, 1, 1},
     {"dont-fork", step_dontfork, 1, 1},
-    {"lock", step_lock, 2, 0},            {0},
+    {"lock", step_lock, 2, 0},            {"lock-few", step_lock_few, 4, 0},
+    {"on-itself", step_on_itself, 4, 0},  {"told-pass", step_told_pass, 3, 0},
+    {0},
 };

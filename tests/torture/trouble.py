@@ -36,12 +36,14 @@ class Ring(threading.Thread):
         pages = f"{start}KiB..{start + self.random.choice([4, 64, 1024])}KiB"
         setting = self.random.choice(
             ["prefetch.policy=nextn", "prefetch.policy=none", "prefetch.policy=stride",
+             "prefetch.sequential=8", "prefetch.sequential=64", "cache.pin_max=0%", "cache.pin_max=50%",
              "nand.read=20us", "nand.read=5us"]
         )
         return self.random.choice([
             ["pin", pages], ["unpin", "all"], ["prefetch", pages], ["evict", pages],
             ["evict", "all"], ["flush", "all"], ["policy", self.random.choice(self.policies)],
-            ["set", setting], ["stats"], ["map"],
+            ["cold", pages], ["cold", "all"], ["pageout", pages], ["sequential", pages],
+            ["random", pages], ["normal", "all"], ["set", setting], ["stats"], ["map"],
         ])
 
     def send(self, words: list[str]) -> None:

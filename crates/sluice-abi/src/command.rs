@@ -51,6 +51,14 @@ codes! {
         Set = 6, "set";
         /// Bring the statistics up to date.
         Stats = 7, "stats";
+        /// Let those that are cached be the next to leave.
+        Cold = 8, "cold";
+        /// They will be accessed in no foreseeable way, as at the start.
+        Normal = 9, "normal";
+        /// They will be accessed in no order: accesses to them send for no other page.
+        Random = 10, "random";
+        /// They will be accessed in order: those next in line are sent for, those passed go cold.
+        Sequential = 11, "sequential";
     }
 }
 
@@ -171,7 +179,7 @@ pub struct Range {
 /// A well-formed submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// `Pin` to `Flush`.
+    /// `Pin` to `Flush`, and `Cold` to `Sequential`.
     Pages(Operation, Range),
     /// `Set`.
     Set(Text),

@@ -76,16 +76,36 @@ macro_rules! flash_counters {
     } };
 }
 
-/// What commands of the control ring made the device do. The model counts these.
+/// What commands of the control ring, and hints of the program, made the device do. The model
+/// counts these.
 #[macro_export]
 macro_rules! commanded_counters {
     ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
-        /// Pages that evict commands took out of the cache.
+        /// Pages that evict commands, or hints, took out of the cache.
         CommandEvictions: command_evictions as evicted;
-        /// NAND programs because of flush and evict commands.
+        /// NAND programs because of flush and evict commands, or of hints.
         Flushes: flushes as flushed;
-        /// Pages that were pinned, each time one was.
+        /// Pages that were pinned, each time one was, also because they were locked.
         Pins: pins as pinned;
+    } };
+}
+
+/// What hints of the program, or of others by the control ring, did to the cache. The model counts
+/// these.
+#[macro_export]
+macro_rules! hinted_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Cached pages that went cold: told so, or passed by accesses in order.
+        Cooled: cooled as cooled;
+        /// Of the evictions, those of cold pages, before any that the policy would have chosen.
+        ColdEvictions: cold_evictions as cold_evicted;
+        /// Pages sent for ahead of accesses to a range that is accessed in order. They are also
+        /// `prefetch_issued`.
+        SequentialPrefetches: sequential_prefetches as sequential_prefetched;
+        /// Of the pages that went cold, those that accesses in order had passed.
+        SequentialPassed: sequential_passed as sequential_passed;
+        /// Accesses that the prefetcher was not shown, because their range is accessed in no order.
+        RandomQuiet: random_quiet as random_quiet;
     } };
 }
 
@@ -136,6 +156,39 @@ macro_rules! command_counters {
         CommandPrefetches: command_prefetches as prefetched;
         /// Times that parameters were changed. `config` has those of the start.
         Tunes: tunes as settings_changed;
+    } };
+}
+
+/// What hints of the program did (`madvise`, `mlock` and their like). Pages, each time one was
+/// concerned.
+#[macro_export]
+macro_rules! hint_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Pages that `MADV_WILLNEED` sent for.
+        HintsWillneed: hints_willneed as willneed;
+        /// Cached pages that `MADV_COLD` made the next to leave.
+        HintsCold: hints_cold as cold;
+        /// Pages that `MADV_PAGEOUT` took out of the cache.
+        HintsPageout: hints_pageout as pageout;
+        /// Pages whose contents went by `MADV_FREE`.
+        HintsFree: hints_free as free;
+        /// Pages whose contents went by `MADV_DONTNEED` or `MADV_DONTNEED_LOCKED`.
+        HintsDontneed: hints_dontneed as dontneed;
+        /// Pages of which `MADV_SEQUENTIAL` was said.
+        HintsSequential: hints_sequential as sequential;
+        /// Pages of which `MADV_RANDOM` was said.
+        HintsRandom: hints_random as random;
+        /// Pages of which `MADV_NORMAL` was said.
+        HintsNormal: hints_normal as normal;
+        /// Pages that were pinned because they were locked (`mlock`, `mlock2`, `mlockall`).
+        HintsLocked: hints_locked as mlock;
+        /// Locked pages that came without being pinned, since as many of their set are as
+        /// `cache.pin_max` allows.
+        HintsLockRefused: hints_lock_refused as mlock_refused;
+        /// Pages that were locked no longer (`munlock`, `munlockall`, `munmap`).
+        HintsUnlocked: hints_unlocked as munlock;
+        /// Calls whose advice means nothing here: `MADV_HUGEPAGE` and `MADV_NOHUGEPAGE`.
+        HintsIgnored: hints_ignored as ignored;
     } };
 }
 
@@ -236,8 +289,8 @@ macro_rules! part_counters {
 macro_rules! device_counters {
     ([$($then:path),+] $($with:tt)*) => {
         $crate::cache_counters! {
-            [$crate::flash_counters, $crate::commanded_counters, $crate::other_device_counters,
-             $($then),+] $($with)*
+            [$crate::flash_counters, $crate::commanded_counters, $crate::hinted_counters,
+             $crate::other_device_counters, $($then),+] $($with)*
         }
     };
 }
@@ -247,8 +300,8 @@ macro_rules! device_counters {
 macro_rules! run_counters {
     ([$($then:path),+] $($with:tt)*) => {
         $crate::trap_counters! {
-            [$crate::late_counters, $crate::command_counters, $crate::memory_counters,
-             $crate::host_counters, $crate::other_run_counters, $($then),+] $($with)*
+            [$crate::late_counters, $crate::command_counters, $crate::hint_counters,
+             $crate::memory_counters, $crate::host_counters, $crate::other_run_counters, $($then),+] $($with)*
         }
     };
 }

@@ -100,6 +100,26 @@
 #define SLUICE_CTL_FLUSH 5
 
 /**
+ * Let those that are cached be the next to leave.
+ */
+#define SLUICE_CTL_COLD 8
+
+/**
+ * Nothing is said of them any more.
+ */
+#define SLUICE_CTL_NORMAL 9
+
+/**
+ * They will be accessed in no order: accesses to them bring no other page in.
+ */
+#define SLUICE_CTL_RANDOM 10
+
+/**
+ * They will be accessed in order: the next are brought in, those passed are cold.
+ */
+#define SLUICE_CTL_SEQUENTIAL 11
+
+/**
  * The page is in the device's cache, or on its way there.
  */
 #define SLUICE_CTL_CACHED 1
@@ -174,9 +194,9 @@ struct sluice_ctl *sluice_ctl_open(int32_t *error);
 void sluice_ctl_close(struct sluice_ctl *ctl);
 
 /**
- * Sends a command, one of `SLUICE_CTL_PIN` to `SLUICE_CTL_FLUSH`, for the pages that a range of
- * this program's memory touches, and waits for its end. In a guest a page must have been touched
- * before.
+ * Sends a command, one of `SLUICE_CTL_PIN` to `SLUICE_CTL_SEQUENTIAL`, for the pages that a range
+ * of this program's memory touches, and waits for its end. In a guest a page must have been
+ * touched before.
  */
 int32_t sluice_ctl_command(const struct sluice_ctl *ctl,
                            uint32_t operation,

@@ -47,6 +47,14 @@ pub const SLUICE_CTL_PREFETCH: u32 = 3;
 pub const SLUICE_CTL_EVICT: u32 = 4;
 /// Program the pages that were written; they stay cached.
 pub const SLUICE_CTL_FLUSH: u32 = 5;
+/// Let those that are cached be the next to leave.
+pub const SLUICE_CTL_COLD: u32 = 8;
+/// Nothing is said of them any more.
+pub const SLUICE_CTL_NORMAL: u32 = 9;
+/// They will be accessed in no order: accesses to them bring no other page in.
+pub const SLUICE_CTL_RANDOM: u32 = 10;
+/// They will be accessed in order: the next are brought in, those passed are cold.
+pub const SLUICE_CTL_SEQUENTIAL: u32 = 11;
 
 /// The page is in the device's cache, or on its way there.
 pub const SLUICE_CTL_CACHED: u8 = 1;
@@ -112,9 +120,9 @@ pub unsafe extern "C" fn sluice_ctl_close(ctl: *mut Ctl) {
     }
 }
 
-/// Sends a command, one of `SLUICE_CTL_PIN` to `SLUICE_CTL_FLUSH`, for the pages that a range of
-/// this program's memory touches, and waits for its end. In a guest a page must have been touched
-/// before.
+/// Sends a command, one of `SLUICE_CTL_PIN` to `SLUICE_CTL_SEQUENTIAL`, for the pages that a range
+/// of this program's memory touches, and waits for its end. In a guest a page must have been
+/// touched before.
 ///
 /// # Safety
 /// The device is open; `result` is null or can be written. The range is not read.

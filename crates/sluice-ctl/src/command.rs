@@ -21,9 +21,18 @@ pub enum CtlCommand {
     /// Bring pages in, and map them when they are there
     Prefetch(Ranges),
     /// Take pages out of the cache, programming those that were written
+    #[command(visible_alias = "pageout")]
     Evict(Ranges),
     /// Program the pages that were written; they stay cached
     Flush(Ranges),
+    /// Let cached pages be the next to leave, whatever the policy says
+    Cold(Ranges),
+    /// Pages that will be accessed in order: the next are brought in, those passed are cold
+    Sequential(Ranges),
+    /// Pages that will be accessed in no order: accesses to them bring no other in
+    Random(Ranges),
+    /// Pages of which nothing is said any more
+    Normal(Ranges),
     /// Change the eviction policy; the cache keeps its pages
     Policy {
         /// A name of `sluice policy list`
@@ -96,6 +105,10 @@ pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<Outcome, CtlErro
         CtlCommand::Prefetch(ranges) => pages(to, Operation::Prefetch, ranges),
         CtlCommand::Evict(ranges) => pages(to, Operation::Evict, ranges),
         CtlCommand::Flush(ranges) => pages(to, Operation::Flush, ranges),
+        CtlCommand::Cold(ranges) => pages(to, Operation::Cold, ranges),
+        CtlCommand::Sequential(ranges) => pages(to, Operation::Sequential, ranges),
+        CtlCommand::Random(ranges) => pages(to, Operation::Random, ranges),
+        CtlCommand::Normal(ranges) => pages(to, Operation::Normal, ranges),
         CtlCommand::Policy { name, json } => {
             let pair = format!("cache.policy={name}");
             check(std::slice::from_ref(&pair))?;

@@ -109,6 +109,8 @@ fn already(operation: Operation) -> &'static str {
         Operation::Unpin => "not pinned",
         Operation::Prefetch => "cached already",
         Operation::Evict => "not cached",
+        Operation::Cold => "cold already, or not cached",
+        Operation::Normal | Operation::Random | Operation::Sequential => "told so already",
         _ => "with nothing to program",
     }
 }

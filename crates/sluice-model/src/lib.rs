@@ -34,7 +34,7 @@ pub use config::{
 };
 pub use device::{
     BlockCompletion, BlockOp, BlockRequest, Command, Device, DeviceError, Done, Imbalance, LineUse,
-    Promoted, Refused, is_tunable, tunable,
+    Pattern, Promoted, Refused, is_tunable, tunable,
 };
 pub use ftl::{Placement, WearReport};
 pub use lane::Lane;

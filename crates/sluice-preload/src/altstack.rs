@@ -4,8 +4,8 @@
 //! interrupts. That stack may be too small, or lie on the device itself. So each thread has an
 //! alternate stack: ours, unless it sets one of its own. To the program ours does not exist.
 
+use crate::answers::status;
 use crate::buffers::{set_errno, signal_engine};
-use crate::change::status;
 use crate::internal::Internal;
 use crate::next;
 use crate::next::Next;

@@ -1,9 +1,9 @@
-//! What a program does to memory that it has mapped: giving it back, advice, protection, growth.
+//! What a program does to memory that it has mapped: giving it back, protection, growth.
 //!
 //! What lies in the arena is ours, the rest is the kernel's, and so is every answer to a range that
 //! cannot be.
 
-use crate::buffers::set_errno;
+use crate::answers::status;
 use crate::device::engine;
 use crate::heap::{
     claim, close, closed_in, empty, give, grow_in_place, in_use_from, is_in_use, open, take,
@@ -12,27 +12,11 @@ use crate::map::{READ_WRITE, mmap, pointer};
 use crate::parts::{Part, of_arena, whole};
 use crate::wishes;
 use libc::{c_int, c_void, size_t};
-use sluice_region::{PAGE, raw_madvise, raw_mprotect, raw_munmap, sys};
+use sluice_region::{PAGE, raw_mprotect, raw_munmap, sys};
 use sluice_runtime::{Engine, Place};
-
-/// Advice newer than the binding to the C library.
-const MADV_DONTNEED_LOCKED: c_int = 24;
-const MADV_GUARD_INSTALL: c_int = 102;
-const MADV_GUARD_REMOVE: c_int = 103;
 
 /// Behind this nothing is a program's, and the kernel unmaps nothing of a range that goes there.
 const USER_END: usize = 1 << 47;
-
-/// What the C library returns for success or an error.
-pub fn status(result: Result<(), i32>) -> c_int {
-    match result {
-        Ok(()) => 0,
-        Err(errno) => {
-            set_errno(errno);
-            -1
-        }
-    }
-}
 
 /// # Safety
 /// C contract of `munmap`.
@@ -71,61 +55,6 @@ pub fn mapped(engine: &Engine, addr: usize, len: usize) -> Option<Result<Part, i
     } else {
         Err(libc::ENOMEM)
     })
-}
-
-/// # Safety
-/// C contract of `madvise`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) -> c_int {
-    // SAFETY: the program's own request.
-    let pass = || unsafe { raw_madvise(addr as usize, len, advice) };
-    let inside = engine().and_then(|e| Some((e, mapped(e, addr as usize, len)?)));
-    status(match inside {
-        Some((engine, Ok(part))) => advise_in_arena(engine, part, advice, pass),
-        // The kernel drops what is mapped of a range with holes, and says that there are some.
-        Some((engine, Err(errno))) if matches!(advice, libc::MADV_DONTNEED) => {
-            if let Some(part) = of_arena(engine, addr as usize, len) {
-                engine.discard(part.addr, part.len);
-            }
-            Err(errno)
-        }
-        Some((_, Err(errno))) => Err(errno),
-        None => pass(),
-    })
-}
-
-fn advise_in_arena(
-    engine: &Engine,
-    part: Part,
-    advice: c_int,
-    pass: impl Fn() -> Result<(), i32>,
-) -> Result<(), i32> {
-    match advice {
-        libc::MADV_DONTNEED | MADV_DONTNEED_LOCKED => {
-            engine.discard(part.addr, part.len);
-            Ok(())
-        }
-        // Allowed to do nothing: contents may go later or never, and pages stay small.
-        libc::MADV_FREE
-        | libc::MADV_HUGEPAGE
-        | libc::MADV_NOHUGEPAGE
-        | libc::MADV_WILLNEED
-        | libc::MADV_COLD
-        | libc::MADV_PAGEOUT => Ok(()),
-        libc::MADV_DONTFORK => engine.withhold(part.addr, part.len),
-        libc::MADV_DOFORK => {
-            engine.withhold_no_more(part.addr, part.len);
-            Ok(())
-        }
-        // A child finds zeros there. That is the kernel's doing, for memory off the device.
-        libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK => {
-            engine.leave_device(part.addr, part.len);
-            pass()
-        }
-        // These would change pages behind the device's back. A kernel without them says this.
-        libc::MADV_MERGEABLE | MADV_GUARD_INSTALL | MADV_GUARD_REMOVE => Err(libc::EINVAL),
-        _ => pass(),
-    }
 }
 
 /// # Safety
@@ -243,6 +172,7 @@ fn remap_in_arena(
     if let Some(to) = to {
         return move_to(engine, old, new, to, stays);
     }
+    let all = addr..addr + len;
     if stays {
         let to = take_for(engine, old, new)?;
         move_contents(engine, old, to, len);
@@ -256,12 +186,18 @@ fn remap_in_arena(
         return Ok(addr);
     }
     if grow_in_place(addr + len, new - len) {
-        return Ok(addr);
+        return engine
+            .hand_hints_on(all, addr, new)
+            .map(|()| addr)
+            .inspect_err(|_| give(addr + len, new - len));
     }
     if !may_move {
         return Err(libc::ENOMEM);
     }
     let to = take_for(engine, old, new)?;
+    engine
+        .hand_hints_on(all, to, new)
+        .inspect_err(|_| give(to, new))?;
     move_contents(engine, old, to, len);
     give(addr, len);
     Ok(to)
@@ -302,9 +238,10 @@ fn move_to(engine: &Engine, old: Part, new: usize, to: usize, stays: bool) -> Re
     if made == libc::MAP_FAILED {
         return Err(sluice_region::errno());
     }
+    engine.hand_hints_on(addr..addr + len, to, new)?;
     move_contents(engine, old, to, len.min(new));
     match stays {
-        true => engine.discard(addr, len),
+        true => _ = engine.discard(addr, len),
         false => give(addr, len),
     }
     Ok(to)

@@ -3,8 +3,8 @@
 //! In signal mode some numbers of its table are the runtime's. To the program they are closed: no
 //! call closes them, and one that wants such a number gets it, for ours goes elsewhere.
 
+use crate::answers::status;
 use crate::buffers::{set_errno, signal_engine};
-use crate::change::status;
 use crate::next;
 use libc::{c_int, c_uint};
 use sluice_region::sys;

@@ -1,6 +1,7 @@
 //! The program's heap: pages of the arena, cut by dlmalloc.
 
 use crate::device::engine;
+use core::ops::Range;
 use core::ptr::null_mut;
 use dlmalloc::{Allocator, Dlmalloc};
 use sluice_abi::Counter;
@@ -25,6 +26,17 @@ pub fn take(len: usize) -> Option<usize> {
         }
         first.map(|first| engine.arena().0 + first * PAGE)
     })
+}
+
+/// Whether a piece that was just taken may be the program's, which may want all its memory locked;
+/// if not, it is given back.
+pub fn is_lockable(addr: usize, len: usize) -> bool {
+    let may_have =
+        engine().is_none_or(|engine| engine.lock_if_wanted(addr, len.next_multiple_of(PAGE)));
+    if !may_have {
+        give(addr, len);
+    }
+    may_have
 }
 
 /// Takes the pages that follow a piece of the program's, if nobody has them.
@@ -68,6 +80,7 @@ pub fn empty(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
     } else {
         open(engine, addr, len)?;
     }
+    engine.forget_hints(addr, len);
     engine.discard(addr, len);
     Ok(())
 }
@@ -95,6 +108,7 @@ pub fn open(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
 fn note_open(engine: &Engine, addr: usize, len: usize) {
     let (first, count) = pages(engine, addr, len);
     with_space(engine, |space| space.open(first, count));
+    engine.opened(addr, len);
 }
 
 /// Takes the program's access to a range; contents stay.
@@ -130,6 +144,17 @@ pub fn is_in_use(engine: &Engine, addr: usize, len: usize) -> bool {
         space
             .as_ref()
             .is_some_and(|space| space.used_in(first, count) == count)
+    })
+}
+
+/// The first piece of a range of the arena that is the program's, as addresses.
+pub fn next_run(engine: &Engine, start: usize, end: usize) -> Option<Range<usize>> {
+    let base = engine.arena().0;
+    let (first, count) = pages(engine, start, end.saturating_sub(start));
+    calm(|| {
+        let space = SPACE.lock();
+        let run = space.as_ref()?.run(first, first + count)?;
+        Some(base + run.start * PAGE..base + run.end * PAGE)
     })
 }
 
@@ -169,13 +194,17 @@ fn with_space<T>(engine: &Engine, change: impl FnOnce(&mut Space) -> T) -> Optio
 unsafe impl Allocator for Arena {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let size = size.next_multiple_of(PAGE);
-        take(size).map_or((null_mut(), 0, 0), |addr| (addr as *mut u8, size, 0))
+        let taken = take(size).filter(|addr| is_lockable(*addr, size));
+        taken.map_or((null_mut(), 0, 0), |addr| (addr as *mut u8, size, 0))
     }
     fn remap(&self, start: *mut u8, old: usize, new: usize, _: bool) -> *mut u8 {
         if new < old {
             give(start as usize + new, old - new);
-        } else if new > old && !grow_in_place(start as usize + old, new - old) {
-            return null_mut();
+        } else if new > old {
+            let (end, more) = (start as usize + old, new - old);
+            if !grow_in_place(end, more) || !is_lockable(end, more) {
+                return null_mut();
+            }
         }
         start
     }

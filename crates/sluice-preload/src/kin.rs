@@ -4,16 +4,19 @@
 //! A child that is made past the C library cannot be seen. It finds no memory where the device was,
 //! rather than memory with wrong contents, and its first call of a hook ends it with a message.
 
+use crate::advice::madvise;
 use crate::altstack::sigaltstack;
-use crate::buffers::set_errno;
-use crate::change::{madvise, mprotect, mremap, munmap};
+use crate::answers::answer;
+use crate::change::{mprotect, mremap, munmap};
 use crate::descriptors::{close, close_range, dup2, dup3};
 use crate::device::engine;
 use crate::fork::{child, parent, prepare, touch_pages};
+use crate::locked::{mlock, mlock2, mlockall, munlock, munlockall};
 use crate::map::mmap;
 use crate::mask::by_number;
 use crate::namespaces::{chroot, seccomp, setns, unshare};
 use crate::next;
+use crate::process_advice::process_madvise;
 use core::cell::UnsafeCell;
 use libc::{c_int, c_long, c_void, pid_t};
 use sluice_region::PAGE;
@@ -96,17 +99,6 @@ pub unsafe extern "C" fn clone(
     }
 }
 
-/// The C library's answer to a system call.
-fn answer(result: Result<usize, i32>) -> c_long {
-    match result {
-        Ok(value) => value as c_long,
-        Err(errno) => {
-            set_errno(errno);
-            -1
-        }
-    }
-}
-
 /// Whether a call by its number makes a child with a memory of its own, which goes on where its
 /// parent is.
 unsafe fn forks(number: c_long, args: &[usize; 6]) -> bool {
@@ -168,6 +160,14 @@ pub unsafe extern "C" fn syscall(
             )),
             libc::SYS_munmap => munmap(at, b).into(),
             libc::SYS_madvise => madvise(at, b, c as c_int).into(),
+            libc::SYS_process_madvise => {
+                process_madvise(a as c_int, b as *const _, c, d as c_int, e as u32) as c_long
+            }
+            libc::SYS_mlock => mlock(at, b).into(),
+            libc::SYS_mlock2 => mlock2(at, b, c as u32).into(),
+            libc::SYS_munlock => munlock(at, b).into(),
+            libc::SYS_mlockall => mlockall(a as c_int).into(),
+            libc::SYS_munlockall => munlockall().into(),
             libc::SYS_mprotect => mprotect(at, b, c as c_int).into(),
             libc::SYS_mremap => address(mremap(at, b, c, d as c_int, e as *mut c_void)),
             libc::SYS_sigaltstack => sigaltstack(at.cast_const().cast(), b as *mut _).into(),

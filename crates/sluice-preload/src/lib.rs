@@ -3,8 +3,10 @@
 //! Loaded by `LD_PRELOAD` (see `sluice run`). Without a session in the environment it does nothing.
 //! Hooks allocate nothing and print nothing; what they need is resolved in the constructor.
 
+mod advice;
 mod affinity;
 mod altstack;
+mod answers;
 mod bounce;
 mod buffers;
 mod calls;
@@ -30,6 +32,7 @@ mod old_signals;
 mod own_threads;
 mod own_uffd;
 mod parts;
+mod process_advice;
 mod shared;
 mod streams;
 mod system;

@@ -6,7 +6,7 @@
 
 use crate::buffers::set_errno;
 use crate::device::engine;
-use crate::heap::{claim, close, empty, reserve, take};
+use crate::heap::{claim, close, empty, is_lockable, reserve, take};
 use crate::parts::{Part, of_arena};
 use crate::{shared, wishes};
 use libc::{c_int, c_void, off_t, size_t};
@@ -103,14 +103,19 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
         return wanted.pass();
     };
     if wanted.is_heap(engine) && wanted.prot == READ_WRITE {
-        return take(wanted.len).ok_or(libc::ENOMEM);
+        let addr = take(wanted.len).ok_or(libc::ENOMEM)?;
+        return is_lockable(addr, wanted.len)
+            .then_some(addr)
+            .ok_or(libc::EAGAIN);
     }
     if wanted.is_reservation(engine)
         && !wishes::must_be(wanted.addr)
         && let Some(addr) = reserve(wanted.len)
     {
         wishes::passed_over(wanted.addr, addr, wanted.len.next_multiple_of(PAGE));
-        return Ok(addr);
+        return is_lockable(addr, wanted.len)
+            .then_some(addr)
+            .ok_or(libc::EAGAIN);
     }
     if wanted.is_fixed()
         && let Some(part) = of_arena(engine, wanted.addr, wanted.len)

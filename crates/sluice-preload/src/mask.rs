@@ -1,7 +1,7 @@
 //! Signals. In signal mode SIGBUS is the runtime's: the program's handler is kept and called for
 //! faults outside the device, and no thread may block it.
 
-use crate::change::status;
+use crate::answers::status;
 use crate::next;
 use libc::{c_int, c_long, sighandler_t, sigset_t};
 use sluice_region::sys;

@@ -39,7 +39,7 @@ pub use map::{raw_madvise, raw_mmap, raw_mprotect, raw_munmap};
 pub use pagemap::Pagemap;
 pub use paging::{lock_limit, major_faults};
 pub use probe::{Check, Need, Probe, probe};
-pub use process::{is_running, is_stopped, started_at, user_of};
+pub use process::{is_own_process, is_running, is_stopped, started_at, user_of};
 pub use task::{
     Descriptors, Main, Room, call_on_stack, close_all, end_thread, name_thread, own_nothing,
 };

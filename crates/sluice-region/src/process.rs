@@ -1,4 +1,7 @@
-//! What can be known of other processes: whether they live, and since when.
+//! What can be known of other processes: whether they live, since when, and whether one is this.
+
+use crate::sys;
+use std::io::Write;
 
 /// Whether a process runs. One that has ended and that nobody has waited for does not.
 pub fn is_running(pid: u32) -> bool {
@@ -40,6 +43,46 @@ fn state_of(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
+/// Whether a descriptor of a process (`pidfd_open`) stands for the calling one. Without `/proc`
+/// nobody can tell, and it does not. Allocates nothing.
+pub fn is_own_process(descriptor: i32) -> bool {
+    /// What stands for the calling thread, and for its process, without a descriptor.
+    const OWN: [i32; 2] = [-10_000, -10_001];
+    OWN.contains(&descriptor)
+        || (described_pid(descriptor)).is_some_and(|pid| own_pid() == Some(pid))
+}
+
+/// The process that `/proc` calls this one: it may be of another namespace than ours.
+fn own_pid() -> Option<u32> {
+    let mut text = [0u8; 16];
+    let (path, to) = (c"/proc/self".as_ptr(), text.as_mut_ptr());
+    // SAFETY: a terminated name, and room for what is read.
+    let len = unsafe { sys!(libc::SYS_readlinkat, libc::AT_FDCWD, path, to, text.len()) }.ok()?;
+    number(&text[..len])
+}
+
+/// The process of which `/proc` says that a descriptor stands for it.
+fn described_pid(descriptor: i32) -> Option<u32> {
+    let mut path = [0u8; 40];
+    let mut rest = &mut path[..];
+    write!(rest, "/proc/self/fdinfo/{descriptor}\0").ok()?;
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    let mut text = [0u8; 512];
+    // SAFETY: a terminated name, room for what is read, and a descriptor of our own.
+    let len = unsafe {
+        let fd = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags).ok()?;
+        let read = sys!(libc::SYS_read, fd, text.as_mut_ptr(), text.len());
+        let _ = sys!(libc::SYS_close, fd);
+        read.ok()?
+    };
+    let mut lines = text[..len].split(|byte| *byte == b'\n');
+    number(lines.find_map(|line| line.strip_prefix(b"Pid:\t"))?)
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    core::str::from_utf8(digits).ok()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +121,28 @@ mod tests {
         child.kill().expect("our own child");
         child.wait().expect("our own child");
         assert!(stopped);
+    }
+
+    #[test]
+    fn a_descriptor_of_this_process_is_known_as_such() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a child");
+        let open = |pid: u32| {
+            // SAFETY: no memory is touched.
+            let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
+            assert!(fd >= 0);
+            fd
+        };
+        let (own, other) = (open(std::process::id()), open(child.id()));
+        assert!(is_own_process(own) && !is_own_process(other));
+        // A file, and none.
+        assert!(!is_own_process(0) && !is_own_process(987_654));
+        assert!(is_own_process(-10_000) && is_own_process(-10_001) && !is_own_process(-1));
+        // SAFETY: our own descriptors.
+        unsafe { (libc::close(own), libc::close(other)) };
+        child.kill().expect("our own child");
+        child.wait().expect("our own child");
     }
 }

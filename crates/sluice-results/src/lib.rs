@@ -14,6 +14,7 @@ mod files;
 mod flash;
 mod folder;
 mod guest;
+mod hints;
 mod hits;
 mod latency;
 mod live;
@@ -40,6 +41,10 @@ pub use files::{FilesResult, FilesSchema, FilesTraffic};
 pub use flash::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
 pub use folder::{Folder, write_config, write_system};
 pub use guest::{Guest, Machine, SimulatedMachine};
+pub use hints::{
+    ColdHints, DontneedHints, FreeHints, Hints, IgnoredHints, MlockHints, MunlockHints,
+    NormalHints, PageoutHints, RandomHints, SequentialHints, WillneedHints,
+};
 pub use hits::{HitTimes, NotApplied};
 pub use latency::{AccessLatency, DeviceParts, Distribution, MissLatency};
 pub use live::{

@@ -2,7 +2,7 @@
 
 use crate::counts::{counts, of_process};
 use crate::{
-    Cache, Counted, DeviceParts, Flash, Guest, HitTimes, Machine, MissLatency, NotApplied,
+    Cache, Counted, DeviceParts, Flash, Guest, Hints, HitTimes, Machine, MissLatency, NotApplied,
     ProcessResult, Region, Schema, Settings,
 };
 use schemars::JsonSchema;
@@ -78,6 +78,8 @@ pub struct LiveRun {
     pub not_applied: Vec<NotApplied>,
     /// What commands of the [control ring](../control-ring.md) did.
     pub commands: Commands,
+    /// What hints of the program did.
+    pub hints: Hints,
     /// What the program did with device memory.
     pub memory: Memory,
     /// What the host did for the program.

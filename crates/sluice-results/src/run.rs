@@ -5,7 +5,7 @@ use crate::live::{HostCounts, LateCounts};
 use crate::process::Process;
 use crate::{
     Cache, CacheCounts, CommandCounts, CommandedCounts, Commands, Counted, DeviceParts, Exit,
-    Figures, Flash, FlashCounts, HitTimes, HostFigures, Late, LiveKind, LiveRun, Memory,
+    Figures, Flash, FlashCounts, Hints, HitTimes, HostFigures, Late, LiveKind, LiveRun, Memory,
     MemoryCounts, Sampled, Schema, TrapKinds, settings, version,
 };
 use sluice_abi::Counter;
@@ -100,6 +100,7 @@ impl Run<'_> {
                 served: CommandCounts::of(get),
                 done: CommandedCounts::of(get),
             },
+            hints: Hints::of(get),
             memory: Memory {
                 counts: MemoryCounts::of(get),
                 trims: get(Counter::Trims),

@@ -195,6 +195,8 @@ impl Core {
         self.plug_holes();
         self.keep_from_children();
         self.use_descriptor(engine, uffd)?;
+        engine.lock_what_comes(false);
+        self.forget_hints_of_parent();
         self.inherited = *self.device.stats();
         self.recorder = None;
         let identity = files::Identity {

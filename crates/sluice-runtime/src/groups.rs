@@ -42,6 +42,12 @@ impl Groups {
         })
     }
 
+    /// The first page from `page` on whose group is used; the end of all if there is none.
+    pub fn next_used(&self, page: usize) -> usize {
+        let group = self.next(page.min(self.pages) / GROUP, true);
+        group.map_or(self.pages, |group| page.max(group * GROUP))
+    }
+
     /// The first group from `from` on that is used, or is not.
     fn next(&self, from: usize, is_used: bool) -> Option<usize> {
         let groups = self.pages.div_ceil(GROUP);
@@ -81,7 +87,11 @@ mod tests {
             }
             let all: Vec<usize> = runs.into_iter().flatten().collect();
             let expected: Vec<usize> = (0..pages).filter(|page| naive[page / GROUP]).collect();
-            prop_assert_eq!(all, expected);
+            prop_assert_eq!(&all, &expected);
+            for page in (0..pages).step_by(97) {
+                let next = all.iter().copied().find(|used| *used >= page).unwrap_or(pages);
+                prop_assert_eq!(groups.next_used(page), next);
+            }
         }
     }
 }

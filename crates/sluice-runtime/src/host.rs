@@ -6,6 +6,7 @@ mod obstacle;
 
 pub use obstacle::Obstacle;
 
+use crate::bits::Bits;
 use crate::clock::now_ns;
 use crate::groups::Groups;
 use crate::private::{Leaving, PrivateBacking};
@@ -65,6 +66,9 @@ pub struct Host {
     pub state: Box<[u8]>,
     /// Pages from this one up have never been in the cache.
     pub top: u64,
+    /// Pages to which the program has no access. None is mapped there: the kernel would move none of
+    /// them out again.
+    pub closed: Bits,
     /// Where pages have been in the cache, or have left the device.
     pub used: Groups,
     /// Which evictions have to wait.
@@ -116,6 +120,7 @@ impl Host {
             backing,
             state: vec![0; pages as usize].into(),
             top: 0,
+            closed: Bits::new(pages as usize),
             used: Groups::new(pages as usize),
             progress: Progress::new(),
             mapped: 0,

@@ -7,6 +7,7 @@
 
 mod active;
 mod affinity;
+mod bits;
 mod calibrate;
 mod calm;
 mod clock;
@@ -20,11 +21,13 @@ mod files;
 mod fork;
 mod groups;
 mod handler;
+mod hints;
 mod hit;
 mod hold;
 mod host;
 mod leader;
 mod lock;
+mod locked;
 mod marks;
 mod pace;
 mod private;
@@ -46,6 +49,8 @@ mod spare;
 mod state;
 mod stats;
 mod thread;
+mod told;
+mod turn;
 mod watch;
 
 pub use affinity::choose as choose_cpus;
@@ -64,3 +69,4 @@ pub use space::Space;
 pub use spare::Spare;
 pub use state::{Plan, Wait};
 pub use thread::{prepare as prepare_threads, running as running_threads, start_service};
+pub use told::Hint;

@@ -8,35 +8,61 @@ use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTE
 use crate::private::keep_from_children;
 use crate::session::Place;
 use crate::thread::in_service;
+use crate::turn::give_way;
 use sluice_abi::Counter;
 use sluice_region::PAGE;
 use sluice_units::Lpn;
 
+/// Pages whose contents are dropped under one hold of the lock.
+const DROPPED_TOGETHER: usize = 256;
+
 impl Engine {
     /// Drops the contents of pages the program gave back. The range is whole pages of the arena.
-    pub fn discard(&self, start: usize, len: usize) {
-        calm(|| self.discard_now(start, len));
+    /// Says how many had any, or a place in the cache.
+    pub fn discard(&self, start: usize, len: usize) -> u64 {
+        calm(|| {
+            let (mut next, end, mut dropped) = (start, start + len, 0);
+            while next < end {
+                dropped += self.discard_some(&mut next, end);
+            }
+            dropped
+        })
     }
 
-    fn discard_now(&self, start: usize, len: usize) {
+    /// Drops the contents of the first pages of a range, with gaps for faults between one call and
+    /// the next.
+    fn discard_some(&self, start: &mut usize, end: usize) -> u64 {
         let now = self.device_time(now_ns());
-        let mut core = self.core.lock();
-        let Some(first) = core.host.lpn(start) else {
-            return;
+        let mut guard = self.core.lock();
+        let core = &mut *guard;
+        let first = core.host.lpn(*start);
+        let Some(first) = first.filter(|_| matches!(core.host.backing, Backing::Private(_))) else {
+            *start = end;
+            return 0;
         };
-        let pages = len / PAGE;
-        for lpn in first..first + pages as u64 {
+        // What was never used is dropped with what comes before it: the kernel has nothing there.
+        let all = (end - *start) / PAGE;
+        let next_used = core.host.used.next_used(first as usize + DROPPED_TOGETHER);
+        let pages = all.min(next_used - first as usize);
+        let mut dropped = 0;
+        for lpn in first..first + pages.min(DROPPED_TOGETHER) as u64 {
             let state = core.host.state[lpn as usize];
             if state & (MAPPED | STASHED | WRITTEN | SAMPLED) != 0 {
                 core.host.reset(lpn, PENDING | OFF_DEVICE, 0);
                 core.device.discard(now, Lpn::of(lpn));
                 core.show(lpn);
+                dropped += 1;
             }
         }
         if let Backing::Private(b) = &core.host.backing {
             b.drop_range(first, pages);
         }
         core.publish();
+        *start += pages * PAGE;
+        if *start < end {
+            give_way(guard);
+        }
+        dropped
     }
 
     /// Takes the program's access to a range. Contents stay on the device and pages in its cache,
@@ -55,8 +81,19 @@ impl Engine {
                 core.show(lpn);
             }
         }
+        core.host.closed.mark(first as usize, len / PAGE, true);
         // SAFETY: a range of the arena, on behalf of the program that it belongs to.
         unsafe { sluice_region::raw_mprotect(start, len, libc::PROT_NONE) }
+    }
+
+    /// The program has access to a range again.
+    pub fn opened(&self, start: usize, len: usize) {
+        calm(|| {
+            let mut core = self.core.lock();
+            if let Some(first) = core.host.lpn(start) {
+                core.host.closed.mark(first as usize, len / PAGE, false);
+            }
+        });
     }
 
     /// Takes pages off the device, contents and all, because their protection is to change.

@@ -3,6 +3,9 @@
 //!
 //! Fixed tables, because a hook must not allocate.
 
+use crate::bits::Bits;
+use core::ops::Range;
+
 /// Free and used pages of an address range.
 #[derive(Debug)]
 pub struct Space {
@@ -26,7 +29,7 @@ impl Space {
 
     /// Takes `count` pages in a row, the lowest behind the last taken, or else the lowest.
     pub fn take(&mut self, count: usize) -> Option<usize> {
-        if count == 0 || count > self.pages - self.used.count {
+        if count == 0 || count > self.pages - self.used.count() {
             return None;
         }
         let found = self.find(self.hint, self.pages, count).or_else(|| {
@@ -50,7 +53,7 @@ impl Space {
     /// Takes pages that cannot be accessed yet, if half of all stay free: a program reserves more
     /// than it will use, and must not find the device full of that.
     pub fn reserve(&mut self, count: usize) -> Option<usize> {
-        if count > (self.pages / 2).saturating_sub(self.used.count) {
+        if count > (self.pages / 2).saturating_sub(self.used.count()) {
             return None;
         }
         let first = self.take(count)?;
@@ -60,11 +63,11 @@ impl Space {
 
     /// Gives back the pages in use of a range; returns how many there were.
     pub fn give(&mut self, first: usize, count: usize) -> usize {
-        let before = self.used.count;
+        let before = self.used.count();
         self.open(first, count);
         self.used.mark(first, count, false);
         self.hint = self.hint.min(first);
-        before - self.used.count
+        before - self.used.count()
     }
 
     /// Marks a range as used, for a mapping the program put there itself.
@@ -97,21 +100,28 @@ impl Space {
         self.used.count_in(page, 1) == 1 && self.closed.count_in(page, 1) == 0
     }
 
+    /// The first pages in use without a gap, of those from `first` on and before `end`.
+    pub fn run(&self, first: usize, end: usize) -> Option<Range<usize>> {
+        let from = self.used.next(first, true).filter(|from| *from < end)?;
+        let to = self.used.next(from, false).unwrap_or(self.pages);
+        Some(from..to.min(end))
+    }
+
     /// Pages in use.
     pub fn in_use(&self) -> usize {
-        self.used.count
+        self.used.count()
     }
 
     /// Pages in use that are closed.
     pub fn closed(&self) -> usize {
-        self.closed.count
+        self.closed.count()
     }
 
     fn find(&self, from: usize, to: usize, count: usize) -> Option<usize> {
         let mut run = 0;
         let mut page = from;
         while page < to {
-            let word = self.used.words[page / 64];
+            let word = self.used.word(page / 64);
             if page.is_multiple_of(64) && page + 64 <= to && (word == 0 || word == u64::MAX) {
                 run = if word == 0 { run + 64 } else { 0 };
                 page += 64;
@@ -125,51 +135,6 @@ impl Space {
             }
         }
         None
-    }
-}
-
-#[derive(Debug)]
-struct Bits {
-    words: Box<[u64]>,
-    len: usize,
-    /// Bits that are set.
-    count: usize,
-}
-
-impl Bits {
-    fn new(len: usize) -> Bits {
-        Bits {
-            words: vec![0; len.div_ceil(64)].into(),
-            len,
-            count: 0,
-        }
-    }
-
-    /// The words of a range, as far as there are any, each with the bits that belong to it.
-    fn parts(&self, first: usize, count: usize) -> impl Iterator<Item = (usize, u64)> + use<> {
-        let end = first.saturating_add(count).min(self.len);
-        let mut at = first;
-        std::iter::from_fn(move || {
-            let bits = (64 - at % 64).min(end.checked_sub(at).filter(|&left| left > 0)?);
-            let part = (at / 64, (u64::MAX >> (64 - bits)) << (at % 64));
-            at += bits;
-            Some(part)
-        })
-    }
-
-    fn mark(&mut self, first: usize, count: usize, is_set: bool) {
-        for (at, mask) in self.parts(first, count) {
-            let word = &mut self.words[at];
-            let before = word.count_ones() as usize;
-            *word = if is_set { *word | mask } else { *word & !mask };
-            self.count = self.count + word.count_ones() as usize - before;
-        }
-    }
-
-    fn count_in(&self, first: usize, count: usize) -> usize {
-        let parts = self.parts(first, count);
-        let ones = parts.map(|(at, mask)| (self.words[at] & mask).count_ones() as usize);
-        ones.sum()
     }
 }
 
@@ -196,6 +161,18 @@ mod tests {
         assert_eq!(space.reserve(30), Some(20));
         assert_eq!(space.reserve(1), None);
         assert_eq!(space.take(50), Some(50));
+    }
+
+    fn runs_of(space: &Space, first: usize, end: usize) -> Vec<Range<usize>> {
+        let mut from = first;
+        let runs: Vec<_> = core::iter::from_fn(|| {
+            let run = space.run(from, end)?;
+            from = run.end;
+            Some(run)
+        })
+        .collect();
+        assert!(runs.windows(2).all(|pair| pair[0].end < pair[1].start));
+        runs
     }
 
     proptest! {
@@ -244,6 +221,11 @@ mod tests {
                     prop_assert_eq!(space.give(first, count), there);
                     naive[first..end].fill(false);
                 }
+                let runs = runs_of(&space, first, first + count);
+                let all: Vec<usize> = runs.into_iter().flatten().collect();
+                let end = (first + count).min(300);
+                let expected: Vec<usize> = (first..end).filter(|page| naive[*page]).collect();
+                prop_assert_eq!(all, expected);
                 prop_assert_eq!(space.in_use(), naive.iter().filter(|u| **u).count());
             }
         }

@@ -1,5 +1,6 @@
 //! What the engine's lock protects: the device model, the pages, and how a trap changes both.
 
+use crate::hints::Hints;
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
 use crate::lock::Guard;
 use crate::record::Recorder;
@@ -7,7 +8,7 @@ use crate::rings::ControlRing;
 use crate::session::Trap;
 use crate::stats::Live;
 use sluice_abi::{CACHED, Counter, PINNED};
-use sluice_model::{Completion, Device, Hint, Op, Request, ServedBy, Stats};
+use sluice_model::{Command, Completion, Device, Done, Hint, Op, Request, ServedBy, Stats};
 use sluice_region::PAGE;
 use sluice_units::{Lpn, Ps};
 
@@ -132,6 +133,8 @@ pub struct Core {
     pub(crate) waiting: u32,
     /// When the page mapped last arrived, as the model says, ns.
     pub(crate) arrived_ns: u64,
+    /// What the program has said of its memory.
+    pub(crate) hints: Hints,
 }
 
 impl Core {
@@ -167,8 +170,9 @@ impl Core {
             1,
         );
         block.set(Counter::LastTrapNs, access.since_start_ns);
-        self.publish();
         drop(block);
+        self.follow_hints(now, lpn);
+        self.publish();
         Plan::Wait(self.wait_for(access, &completion))
     }
 
@@ -211,6 +215,34 @@ impl Core {
         }
     }
 
+    /// Does what the program has said before of the page of a fault, and of others: it stays if it
+    /// is to, and what was wished for is sent for.
+    fn follow_hints(&mut self, now: Ps, lpn: u64) {
+        if self.hints.is_to_stay(lpn, &self.device) {
+            self.lock_page(now, lpn);
+        }
+        let sent = self
+            .hints
+            .go_on_beside(now, &mut self.device, &mut self.host);
+        if sent > 0 {
+            self.live.change().add(Counter::HintsWillneed, sent);
+        }
+    }
+
+    /// Keeps a page of which the program has said so. Says when it is there; `None` if as many of
+    /// its set stay as can.
+    pub(crate) fn lock_page(&mut self, now: Ps, lpn: u64) -> Option<Ps> {
+        let command = Command::Pin(Lpn::of(lpn));
+        let pinned = self.device.command(now, command, &mut self.host);
+        let counter = match pinned {
+            Ok(Done { changed: false, .. }) => return pinned.ok().map(|done| done.at),
+            Ok(_) => Counter::HintsLocked,
+            Err(_) => Counter::HintsLockRefused,
+        };
+        self.live.change().add(counter, 1);
+        pinned.ok().map(|done| done.at)
+    }
+
     /// Unmaps what the model has evicted. Writes that nobody knew of then are told late.
     pub(crate) fn carry_out(&mut self, now: Ps) {
         let device = &mut self.device;
@@ -220,6 +252,7 @@ impl Core {
 
     /// Maps the prefetched pages that have arrived by then.
     pub(crate) fn map_arrived(&mut self, by: Ps) {
+        self.hints.map_arrived(by, &mut self.device, &mut self.host);
         let _ = self.device.map_arrived(by, &mut self.host);
         if self.host.coming.is_empty() {
             return;

@@ -2,6 +2,7 @@
 
 mod chase;
 mod graph;
+mod hints;
 mod kv;
 mod ops;
 mod pattern;
@@ -21,6 +22,8 @@ pub enum WorkloadCommand {
     Chase(chase::Args),
     /// Search a Kronecker graph breadth-first, rank its vertices, and check both
     Graph(graph::Args),
+    /// Read memory as programs do that know what they need next, told or not told
+    Hints(hints::Args),
     /// Run YCSB on a hash table in memory and check every value read
     Kv(kv::Args),
     /// Run YCSB on a Redis server and check every value read
@@ -40,6 +43,7 @@ pub fn run(command: &WorkloadCommand) -> ExitCode {
     let (name, result) = match command {
         WorkloadCommand::Chase(args) => ("chase", chase::run(args)),
         WorkloadCommand::Graph(args) => ("graph", graph::run(args)),
+        WorkloadCommand::Hints(args) => ("hints", hints::run(args)),
         WorkloadCommand::Kv(args) => ("kv", kv::run(args)),
         WorkloadCommand::Redis(args) => ("redis", redis::run(args)),
         WorkloadCommand::Pattern(args) => ("pattern", pattern::run(args)),

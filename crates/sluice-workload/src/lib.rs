@@ -21,6 +21,7 @@
 //!   `records_at_end`; redis: `bgsave` (`at_request`, `requests_meanwhile`, `seconds`,
 //!   `status`, or `null`);
 //! - pattern: `words_checked`, `words_written`;
+//! - hints: passes `fill` and `read`, an access a page;
 //! - traffic: `bytes_per_s` (64 bytes for each access); latencies are those of the dependent loads;
 //! - graph: `vertices`, `edges`, `memory_bytes` (all arrays), `validated` (whether the answers were
 //!   checked against the edges drawn again), `bfs` (`searches[]` with `source`, `reached`, `depth`,
@@ -33,6 +34,7 @@ mod chase;
 mod command;
 mod error;
 mod graph;
+mod hints;
 mod hist;
 mod kv;
 mod memory;

@@ -124,6 +124,41 @@ impl Buffer {
         Some(unsafe { AtomicU64::from_ptr(word) })
     }
 
+    /// Says how a range of bytes will be used.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    ///
+    /// # Panics
+    /// If the range is not in the buffer.
+    pub fn advise(&self, offset: usize, len: usize, advice: i32) -> io::Result<()> {
+        assert!(offset + len <= self.len);
+        let start = self.base.as_ptr().wrapping_add(offset);
+        // SAFETY: a range of our own mapping, and advice that changes no content.
+        let rc = unsafe { libc::madvise(start.cast(), len, advice) };
+        match rc {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Keeps a range of bytes in memory until the buffer is dropped.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    ///
+    /// # Panics
+    /// If the range is not in the buffer.
+    pub fn lock(&self, offset: usize, len: usize) -> io::Result<()> {
+        assert!(offset + len <= self.len);
+        let start = self.base.as_ptr().wrapping_add(offset);
+        // SAFETY: a range of our own mapping.
+        match unsafe { libc::mlock(start.cast(), len) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Asks the kernel for base pages only, so that a run is comparable with one whose memory
     /// is managed page by page.
     ///

@@ -16,16 +16,27 @@ from sluice.results.parts import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ColdHints:
+    """`MADV_COLD`."""
+    cooled: int
+    """All that became so: told by the program or by the ring, or passed in order."""
+    evicted: int
+    """Evictions that took such a page, before any that the policy would have chosen."""
+    pages: int
+    """Cached pages that became the next to leave because the program said so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
     """What commands of the control ring did."""
     answered: int
     """Commands of the control ring that were answered."""
     evicted: int
-    """Pages that evict commands took out of the cache."""
+    """Pages that evict commands, or hints, took out of the cache."""
     flushed: int
-    """NAND programs because of flush and evict commands."""
+    """NAND programs because of flush and evict commands, or of hints."""
     pinned: int
-    """Pages that were pinned, each time one was."""
+    """Pages that were pinned, each time one was, also because they were locked."""
     prefetched: int
     """Pages that prefetch commands brought in."""
     refused: int
@@ -45,6 +56,48 @@ class Counted:
     counts."""
     wall_s: float
     """The time that counts, s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DontneedHints:
+    """`MADV_DONTNEED` and `MADV_DONTNEED_LOCKED`."""
+    pages: int
+    """Pages whose contents went. They are also `memory.trims`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreeHints:
+    """`MADV_FREE`."""
+    pages: int
+    """Pages whose contents went. They are also `memory.trims`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What [hints](../hints.md) of the program did (`madvise`, `mlock` and their like), and what
+    came of them and of those by the control ring. Pages, each time one was concerned."""
+    cold: ColdHints
+    """`MADV_COLD`."""
+    dontneed: DontneedHints
+    """`MADV_DONTNEED` and `MADV_DONTNEED_LOCKED`."""
+    free: FreeHints
+    """`MADV_FREE`."""
+    ignored: IgnoredHints
+    """Advice that means nothing here (`MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`)."""
+    mlock: MlockHints
+    """`mlock`, `mlock2` and `mlockall`."""
+    munlock: MunlockHints
+    """`munlock`, `munlockall`, and locked memory that was unmapped."""
+    normal: NormalHints
+    """`MADV_NORMAL`."""
+    pageout: PageoutHints
+    """`MADV_PAGEOUT`."""
+    random: RandomHints
+    """`MADV_RANDOM`."""
+    sequential: SequentialHints
+    """`MADV_SEQUENTIAL`."""
+    willneed: WillneedHints
+    """`MADV_WILLNEED`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +135,13 @@ class HostFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoredHints:
+    """Advice that means nothing here (`MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`)."""
+    calls: int
+    """Calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
     """Misses that the runtime could not serve in time."""
     count: int
@@ -116,6 +176,8 @@ class LiveRun:
     """What the flash did."""
     guest: Guest | None = None
     """What the guest said. Only with `sluice vm --demo`."""
+    hints: Hints
+    """What hints of the program did."""
     hit_times: HitTimes
     """What a hit takes, on the device and on this host."""
     hits_visible: str
@@ -221,6 +283,30 @@ class MissLatency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MlockHints:
+    """`mlock`, `mlock2` and `mlockall`."""
+    pages: int
+    """Pages that were pinned. They are also `commands.pinned`."""
+    refused: int
+    """Locked pages that came without being pinned, since as many of their set were as
+    `cache.pin_max` allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MunlockHints:
+    """`munlock`, `munlockall`, and locked memory that was unmapped."""
+    pages: int
+    """Pages that were locked no longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalHints:
+    """`MADV_NORMAL`."""
+    pages: int
+    """Pages of which it was said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotApplied:
     """A parameter that a live run cannot apply to hits."""
     because: str
@@ -229,6 +315,13 @@ class NotApplied:
     """The parameter."""
     value: str
     """Its value, as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageoutHints:
+    """`MADV_PAGEOUT`."""
+    pages: int
+    """Pages that left the cache. They are also `commands.evicted`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +356,15 @@ class ProcessResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RandomHints:
+    """`MADV_RANDOM`."""
+    pages: int
+    """Pages of which it was said."""
+    quiet: int
+    """Accesses that the prefetcher was not shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
     """The figures of a part of a run."""
     cache: Cache
@@ -285,6 +387,17 @@ class Region:
     """Faults on pages of the device, of every kind."""
     wall_s: float
     """How long it took, s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialHints:
+    """`MADV_SEQUENTIAL`."""
+    pages: int
+    """Pages of which it was said."""
+    passed: int
+    """Pages that accesses in order had passed, and that became the next to leave."""
+    prefetched: int
+    """Pages sent for ahead of accesses in order. They are also `cache.prefetch_issued`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +428,13 @@ class TrapKinds:
     """Traps on a page in the cache: prefetched, sampled, or in flight for another thread."""
     spurious: int
     """Faults on a page that was mapped by the time they were looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WillneedHints:
+    """`MADV_WILLNEED`."""
+    pages: int
+    """Pages that were sent for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

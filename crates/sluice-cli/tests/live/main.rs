@@ -8,6 +8,7 @@ mod cpus;
 mod exec;
 mod fork;
 mod graph;
+mod hints;
 mod kept;
 mod lossless;
 mod memory;

@@ -2,6 +2,7 @@
 //!
 //! [`Eviction`] is the seam: one file in `policy/` plus one line in `policy/mod.rs` is a policy.
 
+mod cold;
 mod policy;
 mod replay;
 mod set_index;
@@ -13,6 +14,7 @@ pub use policy::{
 };
 
 use crate::index::PageIndex;
+use cold::Cold;
 pub use set_index::SetIndex;
 use slots::Slots;
 use sluice_units::{IndexType, Lpn, Ps, Table, index_type};
@@ -30,6 +32,8 @@ pub(crate) struct Cache {
     lookup: PageIndex<Slot>,
     slots: Slots,
     policy: AnyEviction,
+    /// Pages that leave before those that the policy would name. It holds them all the same.
+    cold: Cold,
     /// Wrong answers of external policies before the one in force.
     refused_before: u64,
     /// Per set: [slots never used yet, first free slot + 1].
@@ -53,6 +57,8 @@ pub(crate) struct Evicted {
     /// Brought in by a prefetch and never accessed.
     pub unused: bool,
     pub pinned: bool,
+    /// It left because the host had said that it would not need it.
+    pub cold: bool,
 }
 
 /// What an access found in the cache.
@@ -82,6 +88,7 @@ impl Cache {
             lookup: PageIndex::new(space.pages, space.slots()),
             slots: Slots::new(space.slots()),
             policy,
+            cold: Cold::new(space.sets, space.slots()),
             refused_before: 0,
             free: Table::filled(space.sets, [0; 2]),
             pinned: Table::filled(space.sets, 0),
@@ -122,8 +129,8 @@ impl Cache {
     #[inline]
     pub fn access(&mut self, lpn: Lpn, write: bool) -> Option<Found> {
         let slot = self.slot_of(lpn)?;
-        let (first_use, is_pinned) = self.slots.touch(slot, write);
-        let surplus = match is_pinned {
+        let (first_use, is_special) = self.slots.touch(slot, write);
+        let surplus = match is_special && self.is_held_or_warmed(lpn, slot) {
             true => 0,
             false => {
                 let set = self.set_of(lpn);
@@ -136,6 +143,36 @@ impl Cache {
             ready_at: self.slots.ready_at(slot),
             first_use,
         })
+    }
+
+    /// Whether a page is pinned. If it is not, it is cold, and is so no longer.
+    #[cold]
+    fn is_held_or_warmed(&mut self, lpn: Lpn, slot: Slot) -> bool {
+        self.warm(self.set_of(lpn), slot);
+        self.slots.is_pinned(slot)
+    }
+
+    /// Lets a page be the next of its set to leave, behind those that are to leave already. Says
+    /// whether it is in the cache at `at`, not pinned, and was not so before.
+    pub fn cool(&mut self, lpn: Lpn, at: Ps) -> bool {
+        let Some(slot) = self.slot_of(lpn) else {
+            return false;
+        };
+        let slots = &mut self.slots;
+        if slots.is_pinned(slot) || slots.is_cold(slot) || slots.ready_at(slot) > at {
+            return false;
+        }
+        slots.set_cold(slot, true);
+        self.cold.add(self.set_of(lpn), slot);
+        true
+    }
+
+    /// A page is no colder than any other.
+    fn warm(&mut self, set: Set, slot: Slot) {
+        if self.slots.is_cold(slot) {
+            self.slots.set_cold(slot, false);
+            self.cold.remove(set, slot);
+        }
     }
 
     /// Looks the page up without an access.
@@ -160,7 +197,7 @@ impl Cache {
     /// A prefetched page counts as any other from now on.
     pub fn forget_prefetch(&mut self, lpn: Lpn) {
         if let Some(slot) = self.slot_of(lpn) {
-            self.slots.touch(slot, false);
+            self.slots.set_used(slot);
         }
     }
 
@@ -198,6 +235,7 @@ impl Cache {
     /// Takes a cached page that is not pinned out of the policy's hands.
     pub fn pin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
+        self.warm(set, slot);
         self.policy.remove(set, slot);
         self.slots.set_pinned(slot, true);
         self.pinned[set] += 1;
@@ -246,7 +284,13 @@ impl Cache {
         let set = self.set_of(lpn);
         let slots = &self.slots;
         let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
-        let slot = self.policy.victim(set, evictable)?;
+        let slot = match self.cold.next(set, evictable) {
+            Some(cold) => {
+                self.policy.remove(set, cold);
+                cold
+            }
+            None => self.policy.victim(set, evictable)?,
+        };
         Some(self.push_out(set, slot))
     }
 
@@ -274,18 +318,20 @@ impl Cache {
             "a policy chose a slot of another set"
         );
         debug_assert!(!self.slots.is_pinned(slot), "a policy chose a pinned page");
-        self.leave(slot)
+        self.leave(set, slot)
     }
 
     /// Takes the page of a slot out of the lookup.
-    fn leave(&mut self, slot: Slot) -> Evicted {
+    fn leave(&mut self, set: Set, slot: Slot) -> Evicted {
         let evicted = Evicted {
             slot,
             lpn: self.slots.lpn(slot),
             dirty: self.slots.is_dirty(slot),
             unused: self.slots.is_unused(slot),
             pinned: self.slots.is_pinned(slot),
+            cold: self.slots.is_cold(slot),
         };
+        self.warm(set, slot);
         self.lookup.clear(evicted.lpn);
         self.held -= 1;
         evicted
@@ -323,7 +369,7 @@ impl Cache {
     /// Takes a page out, whatever state it is in, if it is cached.
     pub fn take_out(&mut self, lpn: Lpn) -> Option<Evicted> {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn)?);
-        let left = self.leave(slot);
+        let left = self.leave(set, slot);
         if left.pinned {
             self.forget_pin(set, slot);
         } else {

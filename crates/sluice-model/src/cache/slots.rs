@@ -6,6 +6,8 @@ use sluice_units::{Lpn, Ps, Table};
 const DIRTY: u64 = 1 << 32;
 const UNUSED: u64 = 1 << 33;
 const PINNED: u64 = 1 << 34;
+/// The page is to leave before those of the policy.
+const COLD: u64 = 1 << 35;
 const LPN: u64 = 0xffff_ffff;
 
 /// Per slot: [LPN and flags, when the page's fill ends]. A free slot's first word is the next
@@ -52,16 +54,30 @@ impl Slots {
         *word = if dirty { *word | DIRTY } else { *word & !DIRTY };
     }
 
+    pub fn is_cold(&self, slot: Slot) -> bool {
+        self.0[slot][0] & COLD != 0
+    }
+
+    pub fn set_cold(&mut self, slot: Slot, cold: bool) {
+        let word = &mut self.0[slot][0];
+        *word = if cold { *word | COLD } else { *word & !COLD };
+    }
+
     /// Notes an access. Says whether it is the first to a prefetched page, and whether the page
-    /// is pinned.
+    /// is pinned or cold.
     pub fn touch(&mut self, slot: Slot, write: bool) -> (bool, bool) {
         let word = &mut self.0[slot][0];
-        let found = (*word & UNUSED != 0, *word & PINNED != 0);
+        let found = (*word & UNUSED != 0, *word & (PINNED | COLD) != 0);
         let changed = (*word & !UNUSED) | if write { DIRTY } else { 0 };
         if changed != *word {
             *word = changed;
         }
         found
+    }
+
+    /// A prefetched page counts as any other.
+    pub fn set_used(&mut self, slot: Slot) {
+        self.0[slot][0] &= !UNUSED;
     }
 
     pub fn fill(&mut self, slot: Slot, lpn: Lpn, ready_at: Ps, fill: Fill) {

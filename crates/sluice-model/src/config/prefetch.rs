@@ -34,6 +34,16 @@ sluice_params::params! {
             meaning: "streams that the stride and stream prefetchers follow at once",
             source: "assumed: more than a few threads have",
         }
+        sequential: u32 {
+            key: "prefetch.sequential",
+            kind: Kind::Count { min: 0, max: PICKS_MAX as u64 },
+            default: "64",
+            meaning: "pages ahead of an access that are on their way where the host has said that \
+                      it accesses a range in order (madvise SEQUENTIAL), at most a quarter of the \
+                      cache; whatever prefetch.policy is",
+            source: "assumed: twice prefetch.sample, so that half of them are there when the next \
+                     access is seen",
+        }
         throttle: ThrottleRule {
             key: "prefetch.throttle",
             default: "none",

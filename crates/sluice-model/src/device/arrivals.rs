@@ -43,7 +43,7 @@ impl Arrivals {
     /// `None` if every page is left for its first access.
     pub fn new(settings: &PrefetchSettings) -> Option<Arrivals> {
         let sample = settings.sample as usize;
-        if settings.map == MapRule::Touch || settings.degree == 0 || sample == 1 {
+        if settings.map == MapRule::Touch || sample == 1 {
             return None;
         }
         // A group is not known by a new name before its last page has arrived.

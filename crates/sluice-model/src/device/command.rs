@@ -21,6 +21,10 @@ pub enum Command {
     Evict(Lpn),
     /// Program the page if it was written. It stays cached.
     Flush(Lpn),
+    /// Let the page be the next of its set to leave, behind those told before it, whatever the
+    /// policy says. An access that is seen, or a pin, takes that back. A page on its way stays as
+    /// it is.
+    Cold(Lpn),
 }
 
 impl Command {
@@ -30,7 +34,8 @@ impl Command {
         | Command::Unpin(lpn)
         | Command::Prefetch(lpn)
         | Command::Evict(lpn)
-        | Command::Flush(lpn)) = *self;
+        | Command::Flush(lpn)
+        | Command::Cold(lpn)) = *self;
         lpn
     }
 }
@@ -126,6 +131,7 @@ pub(super) fn carry_out<O: Observer, E: Effects>(
             Command::Prefetch(_) => prefetch(pipeline, lpn, effects),
             Command::Evict(_) => evict(&mut pipeline.storage, lpn, effects),
             Command::Flush(_) => flush(&mut pipeline.storage, lpn, effects),
+            Command::Cold(_) => cold(&mut pipeline.storage, lpn),
         }
     };
     pipeline.storage.stats.refused += u64::from(result.is_err());
@@ -206,6 +212,17 @@ fn evict<O: Observer, E: Effects>(
     storage.stats.command_evictions += 1;
     storage.stats.flushes += u64::from(storage.leave(now, &left, effects));
     Ok(Done::at(now))
+}
+
+fn cold<O: Observer>(storage: &mut Storage<O>, lpn: Lpn) -> Result<Done, Refused> {
+    let now = storage.now();
+    match storage.cache.peek(lpn) {
+        None => Err(Refused::NotCached(lpn)),
+        Some(found) if found.is_pinned => Err(Refused::Pinned(lpn)),
+        Some(found) if found.ready_at > now => Err(Refused::InFlight(lpn, found.ready_at)),
+        Some(_) if storage.cool(lpn) => Ok(Done::at(now)),
+        Some(_) => Ok(Done::already(now)),
+    }
 }
 
 /// The host loses its mapping, as with an eviction, so that it sees the next store.

@@ -189,6 +189,11 @@ impl DataCache {
         self.cache.unpin(lpn);
     }
 
+    /// Lets a page that is there at `at` be the next to leave. Says whether it was not so already.
+    pub fn cool(&mut self, lpn: Lpn, at: Ps) -> bool {
+        self.cache.cool(lpn, at)
+    }
+
     /// How many pages of a set can be pinned from now on.
     pub fn limit_pins(&mut self, per_set: u32) {
         self.pins_per_set = per_set;

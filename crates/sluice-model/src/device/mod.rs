@@ -3,6 +3,7 @@
 //! An access meets the [`front`], then the [`pipeline`] takes it through the [`storage`]: write
 //! log, cache and flash, or to an [`expander`]'s memory. Each of those has state of its own.
 
+mod advice;
 mod around;
 mod arrivals;
 mod back;
@@ -32,6 +33,7 @@ use pipeline::Pipeline;
 use sluice_units::{Lpn, Ps};
 use tune::Change;
 
+pub use advice::Pattern;
 pub use balance::Imbalance;
 pub use block::{BlockCompletion, BlockOp, BlockRequest};
 pub use command::{Command, Done, Refused};
@@ -158,6 +160,33 @@ impl Device {
         effects: &mut E,
     ) -> Result<Done, Refused> {
         command::carry_out(&mut self.pipeline, now, command, effects)
+    }
+
+    /// Notes how the host will access `count` pages from `first` on, as far as the device has
+    /// them. It holds until something else is said, whatever becomes of the pages.
+    ///
+    /// With [`Pattern::Random`] no access to them sends for another page. With
+    /// [`Pattern::Sequential`] each that the prefetcher would see sends for the
+    /// `prefetch.sequential` pages behind it, as far as the same was said of them, and those that
+    /// it has passed go cold ([`Command::Cold`]), but for the one that it has just left.
+    pub fn advise(&mut self, first: Lpn, count: u64, pattern: Pattern) {
+        self.pipeline.advice.note(first, count, pattern);
+    }
+
+    /// How the host will access a page, as it has said.
+    pub fn advice(&self, lpn: Lpn) -> Pattern {
+        self.pipeline.advice.of(lpn)
+    }
+
+    /// How many pages can be pinned in all sets together.
+    pub fn pins_max(&self) -> u64 {
+        match self.pipeline.expander {
+            Some(_) => 0,
+            None => {
+                let cache = &self.config.cache;
+                u64::from(cache.pages / cache.ways) * u64::from(cache.pins_per_set)
+            }
+        }
     }
 
     /// Serves a block request at `now`.

@@ -1,5 +1,6 @@
 //! What happens at an access, in order: front, log, cache, flash.
 
+use super::advice::Advice;
 use super::arrivals::Arrivals;
 use super::data_cache::Room;
 use super::expander::Expander;
@@ -22,6 +23,8 @@ pub(super) struct Pipeline<O> {
     pub prefetch: Prefetcher,
     /// Prefetched pages that the host maps when they arrive.
     pub arrivals: Option<Arrivals>,
+    /// What the host has said of its accesses.
+    pub advice: Advice,
     store_miss: StoreMiss,
     /// Whether a store waits for its program.
     pub awaits_programs: bool,
@@ -50,6 +53,7 @@ impl<O: Observer> Pipeline<O> {
             expander: Expander::new(config),
             prefetch: prefetcher(config),
             arrivals: Arrivals::new(&config.prefetch),
+            advice: Advice::new(config),
             store_miss: config.cache.store_miss,
             awaits_programs: config.cache.awaits_programs,
             loads_around: config.cache.loads_around,
@@ -85,6 +89,7 @@ impl<O: Observer> Pipeline<O> {
     pub fn change_prefetcher(&mut self, config: &DeviceConfig) {
         self.prefetch.changed_to(prefetcher(config));
         self.arrivals = Arrivals::new(&config.prefetch);
+        self.advice.retune(config);
     }
 
     /// Takes the time of a request about a page, and lets what was due before happen first.

@@ -1,5 +1,6 @@
 //! Prefetches of a device: what the prefetcher sees, what it brings in, and what the host maps.
 
+use super::advice::Pattern;
 use super::observer::Observer;
 use super::pipeline::Pipeline;
 use crate::cache::{Fill, Peek};
@@ -49,8 +50,16 @@ impl<O: Observer> Pipeline<O> {
     ) {
         self.storage.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
         self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
-        if !self.prefetch.is_on() {
-            return;
+        match self.advice.of(lpn) {
+            Pattern::Normal if self.prefetch.is_on() => {}
+            Pattern::Normal => return,
+            Pattern::Random => {
+                self.storage.stats.random_quiet += u64::from(self.prefetch.is_on());
+                return;
+            }
+            // Pages that one tells of are not looked at one by one: it is ahead of them.
+            Pattern::Sequential if lpn != keep => return,
+            Pattern::Sequential => return self.follow_line(at, lpn, effects),
         }
         let mut picks = Picks::new();
         self.prefetch.access(at, lpn, outcome, &mut picks);

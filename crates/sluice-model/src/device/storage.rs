@@ -266,6 +266,7 @@ impl<O: Observer> Storage<O> {
     /// Counts a page that the policy chose to leave.
     pub fn evicted<E: Effects>(&mut self, at: Ps, victim: &Evicted, effects: &mut E) {
         self.stats.evictions += 1;
+        self.stats.cold_evictions += u64::from(victim.cold);
         self.stats.dirty_evictions += u64::from(self.leave(at, victim, effects));
     }
 
@@ -335,6 +336,13 @@ impl<O: Observer> Storage<O> {
         // The whole page went, with what the host may have reported late.
         self.cache.mark_clean(lpn);
         served
+    }
+
+    /// Lets a page be the next to leave. Says whether it is there, and was not so already.
+    pub fn cool(&mut self, lpn: Lpn) -> bool {
+        let is_new = self.cache.cool(lpn, self.now);
+        self.stats.cooled += u64::from(is_new);
+        is_new
     }
 
     /// The host no longer wants the page's contents.

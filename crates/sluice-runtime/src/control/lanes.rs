@@ -1,10 +1,11 @@
 //! The channels of one ring: from an entry to a piece of work at a time, and to its answer.
 
 use super::earlier;
-use super::pages::{Arrivals, Job, give_way};
+use super::pages::{Arrivals, Job};
 use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::rings::own_pid;
+use crate::turn::give_way;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use sluice_abi::{
     CHANNELS, Completion, Counter, Found, Request, Ring, Server, Status, Submission, Words,

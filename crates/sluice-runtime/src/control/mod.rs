@@ -107,6 +107,7 @@ impl Control {
             }
             next = earlier(next, guests_next);
         }
+        next = earlier(next, self.host.engine.serve_wishes());
         match next {
             None if thread::is_leaving() => return true,
             None => self.wait(rung),

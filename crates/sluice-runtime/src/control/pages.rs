@@ -1,27 +1,21 @@
 //! Commands for ranges of pages: a few pages at a time, so that faults get in between.
 
-use crate::clock::{now_ns, sleep_until};
+use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::host::{MAPPED, OFF_DEVICE, PENDING, SAMPLED};
-use crate::lock::Guard;
 use crate::state::Core;
+use crate::turn::{HOLD_NS, Unasked};
 use core::cmp::Reverse;
-use core::ops::{Deref, DerefMut};
+use core::sync::atomic::Ordering::Release;
 use sluice_abi::{CHANNELS, Completion, Counter, Operation, Reason, Status};
-use sluice_model::{Command, Done, Refused};
+use sluice_model::{Command, Done, Pattern, Refused};
 use sluice_region::PAGE;
 use sluice_units::{Lpn, Ps};
 use std::collections::BinaryHeap;
 
-/// The engine's lock is held this long at a time, and for one page more.
-const HOLD_NS: u64 = 15_000;
 /// Pages that may be on their way at once for all commands of a ring; they wait before they send
 /// for more.
 const ARRIVALS_MAX: usize = 1024;
-/// A fault that sleeps meanwhile gets this long to take the lock.
-const GIVE_WAY_NS: u64 = 50_000;
-/// And one that spins for it this long, a microsecond or two.
-const GAP_SPINS: u32 = 64;
 /// A page that cannot be had yet is tried again after this.
 const AGAIN_NS: u64 = 20_000;
 /// And given up after so long without any of the command's pages getting anywhere.
@@ -79,41 +73,6 @@ enum Step {
     Refused(Reason),
     /// It cannot be done before this time.
     NotBefore(u64),
-}
-
-/// The core while no fault is being served.
-struct Unasked<'a>(Guard<'a, Core>);
-
-impl<'a> Unasked<'a> {
-    fn new(engine: &'a Engine) -> Unasked<'a> {
-        let mut core = engine.core();
-        core.host.alone = false;
-        Unasked(core)
-    }
-}
-
-impl Deref for Unasked<'_> {
-    type Target = Core;
-    fn deref(&self) -> &Core {
-        &self.0
-    }
-}
-
-impl DerefMut for Unasked<'_> {
-    fn deref_mut(&mut self) -> &mut Core {
-        &mut self.0
-    }
-}
-
-/// Lets go of the core. Faults that wait for it get it: one that sleeps needs a moment to wake up,
-/// one that spins needs none.
-pub(super) fn give_way(core: Guard<'_, Core>) {
-    let is_waited_for = core.is_waited_for();
-    drop(core);
-    match is_waited_for {
-        true => sleep_until(now_ns() + GIVE_WAY_NS),
-        false => (0..GAP_SPINS).for_each(|_| core::hint::spin_loop()),
-    }
 }
 
 /// A command on its way through its range.
@@ -199,7 +158,7 @@ impl Job {
             self.count(&step);
         }
         core.publish();
-        give_way(core.0);
+        core.give_way();
     }
 
     fn step(&self, engine: &Engine, arrivals: &Arrivals, core: &mut Core, now_ns: u64) -> Step {
@@ -211,6 +170,9 @@ impl Job {
         if brings_in && arrivals.is_full() {
             return Step::NotBefore(arrivals.next_ns().unwrap_or(now_ns));
         }
+        if let Some(pattern) = pattern_of(self.operation) {
+            return core.take_advice(engine, lpn, pattern);
+        }
         let now = engine.device_time(now_ns);
         let step = match self.operation {
             Operation::Pin => core.obey(now, Command::Pin(Lpn::of(lpn))),
@@ -218,6 +180,7 @@ impl Job {
             Operation::Unpin => core.obey(now, Command::Unpin(Lpn::of(lpn))),
             Operation::Prefetch => core.prefetch(now, lpn, self),
             _ if !core.device.is_cached(Lpn::of(lpn)) => return Step::Already,
+            Operation::Cold => core.obey(now, Command::Cold(Lpn::of(lpn))),
             // A thread is about to get the page.
             _ if core.host.state[lpn as usize] & PENDING != 0 => Outcome::NotBefore(now),
             Operation::Evict => core.evict(now, lpn),
@@ -269,7 +232,26 @@ enum Outcome {
     NotBefore(Ps),
 }
 
+/// What an operation says of accesses to come.
+fn pattern_of(operation: Operation) -> Option<Pattern> {
+    Some(match operation {
+        Operation::Normal => Pattern::Normal,
+        Operation::Random => Pattern::Random,
+        Operation::Sequential => Pattern::Sequential,
+        _ => return None,
+    })
+}
+
 impl Core {
+    fn take_advice(&mut self, engine: &Engine, lpn: u64, pattern: Pattern) -> Step {
+        if self.device.advice(Lpn::of(lpn)) == pattern {
+            return Step::Already;
+        }
+        engine.is_hinted.store(true, Release);
+        self.device.advise(Lpn::of(lpn), 1, pattern);
+        Step::Changed(None)
+    }
+
     fn obey(&mut self, now: Ps, command: Command) -> Outcome {
         let answer = self.device.command(now, command, &mut self.host);
         self.carry_out(now);
@@ -332,7 +314,12 @@ impl Core {
             .cached_at(Lpn::of(lpn))
             .is_some_and(|at| at <= now);
         let busy = MAPPED | PENDING | OFF_DEVICE | SAMPLED;
-        if is_there && self.host.state[lpn as usize] & busy == 0 && self.host.map_unasked(lpn) {
+        let is_open = !self.host.closed.has(lpn as usize);
+        if is_there
+            && is_open
+            && self.host.state[lpn as usize] & busy == 0
+            && self.host.map_unasked(lpn)
+        {
             self.host.adopt(lpn);
             self.host.arrived(lpn);
             self.device.expose(Lpn::of(lpn));

@@ -11,14 +11,15 @@ impl Host {
     ///
     /// Only what has contents is. A page of the heap that holds nothing may lie where the program
     /// has no access yet, from where it could not be moved again.
-    pub(super) fn will_map(&mut self, lpn: u64) -> bool {
+    pub fn will_map(&mut self, lpn: u64) -> bool {
         const BUSY: u8 = MAPPED | PENDING | OFF_DEVICE | ORPHAN | SAMPLED;
         let state = self.state[lpn as usize];
         let has_contents = match self.backing {
             Backing::Private(_) => state & STASHED != 0,
             Backing::Shared(_) => true,
         };
-        let is_free = state & BUSY == 0 && has_contents && self.coming.len() < MAX;
+        let is_open = !self.closed.has(lpn as usize);
+        let is_free = state & BUSY == 0 && has_contents && is_open && self.coming.len() < MAX;
         if is_free {
             self.coming.push(lpn);
         }

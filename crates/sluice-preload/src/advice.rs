@@ -1,0 +1,205 @@
+//! What a program says of how it will use its memory: `madvise` and its like.
+//!
+//! Of the device's memory a hint is carried out on the device, or answered as the kernel does. What
+//! a range has besides is the kernel's.
+
+use crate::answers::status;
+use crate::device::engine;
+use crate::heap::next_run;
+use crate::parts::{Part, of_arena, whole};
+use libc::{c_int, c_void, size_t};
+use sluice_abi::Counter;
+use sluice_model::Pattern;
+use sluice_region::raw_madvise;
+use sluice_runtime::{Engine, Hint, Place};
+
+/// Advice newer than the binding to the C library.
+const MADV_DONTNEED_LOCKED: c_int = 24;
+const MADV_GUARD_INSTALL: c_int = 102;
+const MADV_GUARD_REMOVE: c_int = 103;
+
+/// # Safety
+/// C contract of `madvise`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn madvise(addr: *mut c_void, len: size_t, advice: c_int) -> c_int {
+    // SAFETY: the program's own request.
+    let pass = || unsafe { raw_madvise(addr as usize, len, advice) };
+    status(match engine() {
+        Some(engine) => advise(engine, addr as usize, len, advice).unwrap_or_else(pass),
+        None => pass(),
+    })
+}
+
+/// The C library's own goes past the hook of `madvise`.
+///
+/// # Safety
+/// C contract of `posix_madvise`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_madvise(addr: *mut c_void, len: size_t, advice: c_int) -> c_int {
+    // As in the C library: this one may lose contents by no other name.
+    if advice == libc::POSIX_MADV_DONTNEED {
+        return 0;
+    }
+    // SAFETY: the program's own request.
+    let pass = || unsafe { raw_madvise(addr as usize, len, advice) };
+    let answer = match engine() {
+        Some(engine) => advise(engine, addr as usize, len, advice).unwrap_or_else(pass),
+        None => pass(),
+    };
+    answer.err().unwrap_or(0)
+}
+
+/// The answer to advice for a range of which some is on the device; `None` if all is the kernel's
+/// affair.
+pub fn advise(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Option<Result<(), i32>> {
+    if let Place::Dax(_) = engine.session.place {
+        return advise_window(engine, addr, len, advice);
+    }
+    let part = of_arena(engine, addr, len)?;
+    Some(advise_part(engine, part, advice))
+}
+
+/// Advice for what is the program's of a part of the arena, in order. Of holes the kernel tells when
+/// it is through, and beyond the arena there is nothing of the program's.
+fn advise_part(engine: &Engine, part: Part, advice: c_int) -> Result<(), i32> {
+    // What is no advice is none anywhere.
+    // SAFETY: of no memory at all.
+    unsafe { raw_madvise(part.addr, 0, advice)? };
+    let end = part.addr + part.len;
+    let (mut at, mut has_holes) = (part.addr, !part.is_whole);
+    while let Some(run) = next_run(engine, at, end) {
+        has_holes |= run.start > at;
+        at = run.end;
+        advise_run(engine, run.start, run.len(), advice)?;
+    }
+    match has_holes || at < end {
+        true => Err(libc::ENOMEM),
+        false => Ok(()),
+    }
+}
+
+/// Advice for memory of the arena that is the program's.
+fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result<(), i32> {
+    if may_not_be_locked(advice) {
+        let free = engine.unlocked_from(addr, len);
+        if free < len {
+            if free > 0 {
+                advise_run(engine, addr, free, advice)?;
+            }
+            return Err(libc::EINVAL);
+        }
+    }
+    // SAFETY: the program's own request, for memory of its own.
+    let pass = || unsafe { raw_madvise(addr, len, advice) };
+    match advice {
+        libc::MADV_DONTNEED | MADV_DONTNEED_LOCKED => {
+            let dropped = engine.discard(addr, len);
+            engine.count(Counter::HintsDontneed, dropped);
+        }
+        // The kernel may drop the contents any time from now on, and so does the device: now.
+        libc::MADV_FREE => {
+            let dropped = engine.discard(addr, len);
+            engine.count(Counter::HintsFree, dropped);
+        }
+        // Pages stay small, as they may.
+        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => engine.count(Counter::HintsIgnored, 1),
+        libc::MADV_DONTFORK => return engine.withhold(addr, len),
+        libc::MADV_DOFORK => engine.withhold_no_more(addr, len),
+        // A child finds zeros there. That is the kernel's doing, for memory off the device.
+        libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK => {
+            engine.leave_device(addr, len);
+            return pass();
+        }
+        // These would change pages behind the device's back. A kernel without them says this.
+        libc::MADV_MERGEABLE | MADV_GUARD_INSTALL | MADV_GUARD_REMOVE => return Err(libc::EINVAL),
+        _ => match hint_of(advice) {
+            Some(hint) => return hint_run(engine, hint, addr, len, advice),
+            None => return pass(),
+        },
+    }
+    Ok(())
+}
+
+/// Whether the kernel refuses such advice for locked memory.
+fn may_not_be_locked(advice: c_int) -> bool {
+    const THESE: [c_int; 4] = [
+        libc::MADV_DONTNEED,
+        libc::MADV_FREE,
+        libc::MADV_COLD,
+        libc::MADV_PAGEOUT,
+    ];
+    THESE.contains(&advice)
+}
+
+/// What the device makes of advice.
+fn hint_of(advice: c_int) -> Option<Hint> {
+    Some(match advice {
+        libc::MADV_WILLNEED => Hint::WillNeed,
+        libc::MADV_COLD => Hint::Cold,
+        libc::MADV_PAGEOUT => Hint::PageOut,
+        libc::MADV_NORMAL => Hint::Access(Pattern::Normal),
+        libc::MADV_RANDOM => Hint::Access(Pattern::Random),
+        libc::MADV_SEQUENTIAL => Hint::Access(Pattern::Sequential),
+        _ => return None,
+    })
+}
+
+/// A hint for memory of the arena, of which parts may have left the device.
+fn hint_run(
+    engine: &Engine,
+    hint: Hint,
+    addr: usize,
+    len: usize,
+    advice: c_int,
+) -> Result<(), i32> {
+    each_alike(engine, addr, len, |at, bytes, is_off_device| {
+        if is_off_device {
+            // SAFETY: the program's own request, for memory that is the kernel's.
+            return unsafe { raw_madvise(at, bytes, advice) };
+        }
+        engine.hint(hint, at, bytes);
+        Ok(())
+    })
+}
+
+/// Calls with each part of a run that is on the device, or off it, as a whole.
+pub fn each_alike(
+    engine: &Engine,
+    addr: usize,
+    len: usize,
+    mut each: impl FnMut(usize, usize, bool) -> Result<(), i32>,
+) -> Result<(), i32> {
+    let (mut at, end) = (addr, addr + len);
+    while at < end {
+        let (mut to, is_off_device) = engine.alike_from(at, end);
+        while to < end {
+            let (next, other) = engine.alike_from(to, end);
+            if other != is_off_device {
+                break;
+            }
+            to = next;
+        }
+        each(at, to - at, is_off_device)?;
+        at = to;
+    }
+    Ok(())
+}
+
+/// Advice for a range within a window of the device file.
+fn advise_window(
+    engine: &Engine,
+    addr: usize,
+    len: usize,
+    advice: c_int,
+) -> Option<Result<(), i32>> {
+    let range = whole(addr, len)?;
+    let hint = hint_of(advice);
+    if hint.is_none() && !may_not_be_locked(advice) || !engine.is_one_piece(addr, range.len()) {
+        return None;
+    }
+    if may_not_be_locked(advice) && engine.locked_in(addr, range.len()) > 0 {
+        return Some(Err(libc::EINVAL));
+    }
+    engine.hint(hint?, addr, range.len());
+    Some(Ok(()))
+}
