@@ -87,6 +87,11 @@ impl Hints {
         }
     }
 
+    /// Whether any wish waits.
+    pub fn has_wishes(&self) -> bool {
+        !self.wishes.is_empty()
+    }
+
     /// Whether there is room for another wish.
     pub fn has_room(&self) -> bool {
         self.wishes.len() < WISHES_MAX

@@ -1,9 +1,9 @@
 //! Hints of the program's for ranges of its memory, carried out by the thread that gives them: a few
 //! pages at a time, so that faults get in between.
 //!
-//! What a hint wants at once is done at once. Only pages to be brought in for which no MSHR entry is
-//! free wait: they are sent for beside later faults, and by the thread of the control ring where
-//! there is one.
+//! What a hint wants at once is done at once. Only pages to be brought in wait, if no MSHR entry is
+//! free for them, or in event mode, where another thread has the descriptors anyway: they are sent
+//! for by the thread of the control ring where there is one, and beside later faults.
 
 use crate::calm::calm;
 use crate::clock::{now_ns, sleep_until};
@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::hints::Wish;
 use crate::host::{MAPPED, OFF_DEVICE, PENDING};
 use crate::state::Core;
-use crate::thread::in_service;
+use crate::thread::{has_service, in_service};
 use crate::turn::{HOLD_NS, Unasked};
 use core::ops::Range;
 use core::sync::atomic::Ordering::*;
@@ -67,14 +67,44 @@ impl Engine {
             end: all.end,
             room,
         };
+        if hint == Hint::WillNeed && self.leave_to_ring(left) {
+            return true;
+        }
         while !left.is_done() {
-            let (got, room) = in_service(|| self.lent(hint, left));
+            let lent = || self.lent(hint, left);
+            // Only what takes pages out of memory needs the runtime's descriptors.
+            let (got, room) = match hint {
+                Hint::WillNeed | Hint::PageOut => in_service(lent),
+                Hint::Cold | Hint::Access(_) => calm(lent),
+            };
             (left.next, left.room) = (got.next, room);
             if got.not_before_ns > 0 {
                 calm(|| sleep_until(got.not_before_ns));
             }
         }
         true
+    }
+
+    /// Leaves it to the thread of the ring to send for pages, if there is one and the caller would
+    /// have to wait for another thread anyway.
+    fn leave_to_ring(&self, wish: Wish) -> bool {
+        if !self.session.ring || !has_service() {
+            return false;
+        }
+        calm(|| {
+            let mut core = self.core();
+            if !core.hints.has_room() {
+                return false;
+            }
+            let is_first = !core.hints.has_wishes();
+            core.hints.keep(wish);
+            self.has_wishes.store(true, Release);
+            drop(core);
+            if is_first {
+                rouse(self);
+            }
+            true
+        })
     }
 
     /// Pages of a range of addresses that is on the device as a whole, in one piece.
