@@ -20,14 +20,18 @@ class CounterValues:
     clean_write_backs: int
     """Pages that cost a NAND program when they left although nothing was written to them
     (`host.device_write_back = all`)."""
+    cold_evictions: int
+    """Of the evictions, those of cold pages, before any that the policy would have chosen."""
     command_evictions: int
-    """Pages that evict commands took out of the cache."""
+    """Pages that evict commands, or hints, took out of the cache."""
     command_prefetches: int
     """Pages that prefetch commands brought in."""
     commands: int
     """Commands of the control ring that were answered."""
     commands_refused: int
     """Of the commands answered, those that were malformed or refused as a whole."""
+    cooled: int
+    """Cached pages that went cold: told so, or passed by accesses in order."""
     device_full: int
     """Mappings refused because the device was full."""
     dirty_evictions: int
@@ -48,13 +52,38 @@ class CounterValues:
     flash_reads: int
     """NAND pages read, those of garbage collection included."""
     flushes: int
-    """NAND programs because of flush and evict commands."""
+    """NAND programs because of flush and evict commands, or of hints."""
     forced_writes: int
     """Posted operations that went before later reads because the queue of their die was full."""
     forks: int
     """Forks of the program."""
     gc_moves: int
     """Valid pages that garbage collection moved."""
+    hints_cold: int
+    """Cached pages that `MADV_COLD` made the next to leave."""
+    hints_dontneed: int
+    """Pages whose contents went by `MADV_DONTNEED` or `MADV_DONTNEED_LOCKED`."""
+    hints_free: int
+    """Pages whose contents went by `MADV_FREE`."""
+    hints_ignored: int
+    """Calls whose advice means nothing here: `MADV_HUGEPAGE` and `MADV_NOHUGEPAGE`."""
+    hints_lock_refused: int
+    """Locked pages that came without being pinned, since as many of their set are as
+    `cache.pin_max` allows."""
+    hints_locked: int
+    """Pages that were pinned because they were locked (`mlock`, `mlock2`, `mlockall`)."""
+    hints_normal: int
+    """Pages of which `MADV_NORMAL` was said."""
+    hints_pageout: int
+    """Pages that `MADV_PAGEOUT` took out of the cache."""
+    hints_random: int
+    """Pages of which `MADV_RANDOM` was said."""
+    hints_sequential: int
+    """Pages of which `MADV_SEQUENTIAL` was said."""
+    hints_unlocked: int
+    """Pages that were locked no longer (`munlock`, `munlockall`, `munmap`)."""
+    hints_willneed: int
+    """Pages that `MADV_WILLNEED` sent for."""
     hit_ns: int
     """Time of a load of a mapped page that no processor's cache has, ns, likewise; 0 where that
     cannot be measured."""
@@ -99,7 +128,7 @@ class CounterValues:
     pinned_pages: int
     """Pages that are pinned."""
     pins: int
-    """Pages that were pinned, each time one was."""
+    """Pages that were pinned, each time one was, also because they were locked."""
     placed_bytes: int
     """Bytes of device memory that the program had mapped, at its end."""
     policy_refused: int
@@ -120,6 +149,8 @@ class CounterValues:
     `prefetch.sample` is seen, and tells of the others."""
     private_dax: int
     """Private mappings of the DAX file, which stay outside the device."""
+    random_quiet: int
+    """Accesses that the prefetcher was not shown, because their range is accessed in no order."""
     read_retries: int
     """Senses of NAND pages that were repeated because the data was not right."""
     reserved_bytes: int
@@ -132,6 +163,11 @@ class CounterValues:
     """Sampled pages that the program touched within their window."""
     sampled_window_ns: int
     """Sum of the windows of sampled pages, ns."""
+    sequential_passed: int
+    """Of the pages that went cold, those that accesses in order had passed."""
+    sequential_prefetches: int
+    """Pages sent for ahead of accesses to a range that is accessed in order. They are also
+    `prefetch_issued`."""
     shared_bytes: int
     """Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min` at
     least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM."""
