@@ -152,8 +152,8 @@ static void step_lock(void) {
     check_region(region, 0, region->pages);
 }
 
-/* A few locked pages: what the kernel refuses for them, and what it does. They need not begin or end
- * with a page. */
+/* A few locked pages: what the kernel refuses for them, and what it does. They need not begin or
+ * end with a page. */
 static void step_lock_few(void) {
     struct region *region = whole_region(16);
     unsigned from = below(region->pages - 4), count = 1 + below(4);

@@ -36,8 +36,8 @@ class Ring(threading.Thread):
         pages = f"{start}KiB..{start + self.random.choice([4, 64, 1024])}KiB"
         setting = self.random.choice(
             ["prefetch.policy=nextn", "prefetch.policy=none", "prefetch.policy=stride",
-             "prefetch.sequential=8", "prefetch.sequential=64", "cache.pin_max=0%", "cache.pin_max=50%",
-             "nand.read=20us", "nand.read=5us"]
+             "prefetch.sequential=8", "prefetch.sequential=64", "cache.pin_max=0%",
+             "cache.pin_max=50%", "nand.read=20us", "nand.read=5us"]
         )
         return self.random.choice([
             ["pin", pages], ["unpin", "all"], ["prefetch", pages], ["evict", pages],

@@ -301,7 +301,8 @@ macro_rules! run_counters {
     ([$($then:path),+] $($with:tt)*) => {
         $crate::trap_counters! {
             [$crate::late_counters, $crate::command_counters, $crate::hint_counters,
-             $crate::memory_counters, $crate::host_counters, $crate::other_run_counters, $($then),+] $($with)*
+             $crate::memory_counters, $crate::host_counters, $crate::other_run_counters,
+             $($then),+] $($with)*
         }
     };
 }

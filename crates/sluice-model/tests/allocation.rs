@@ -185,8 +185,8 @@ fn read_first_scheduling_and_wear_allocate_nothing_either() {
     );
 }
 
-/// The maps of a terabyte are gigabytes of zeroes that nobody has touched yet, and come to 3.2
-/// GiB at most when all of it is: more only under policies that keep more than that for their pages.
+/// The maps of a terabyte are gigabytes of zeroes that nobody has touched yet, and come to 3.2 GiB
+/// at most when all of it is: more only under policies that keep more than that for their pages.
 #[test]
 fn a_terabyte_is_made_without_touching_it() {
     for entry in EVICTIONS {

@@ -166,8 +166,8 @@ fn each_run(
     Ok(())
 }
 
-/// All memory is the device's and that of its emulation, which is much more. So the program's memory
-/// on the device is locked, and nothing else: that is in DRAM anyway.
+/// All memory is the device's and that of its emulation, which is much more. So the program's
+/// memory on the device is locked, and nothing else: that is in DRAM anyway.
 fn lock_all(engine: &Engine, flags: c_int) -> Result<(), i32> {
     let on_fault = if flags & libc::MCL_ONFAULT != 0 {
         ON_FAULT

@@ -6,7 +6,7 @@ use crate::clock::now_ns;
 use crate::descriptors::{forget, guard};
 use crate::error::{StartError, os};
 use crate::files;
-use crate::hints::Hints;
+use crate::hints::{Hints, Said};
 use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
 use crate::private::PrivateBacking;
@@ -17,7 +17,7 @@ use crate::state::{Access, Core, Entry, Plan, Wait};
 use crate::thread;
 use crate::watch::Watched;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use sluice_abi::{Counter, StatsBlock};
 use sluice_model::{Device, Stats};
 use sluice_region::{EventSource, LibraryCount, PAGE, Uffd, UffdKind};
@@ -43,12 +43,8 @@ pub struct Engine {
     pub(crate) arena: (usize, usize),
     /// Thread that holds the lock over a fork; 0 for none.
     pub(crate) forking: AtomicU32,
-    /// Whether the program, or somebody else for it, has ever given a hint that lasts.
-    pub(crate) is_hinted: AtomicBool,
-    /// Whether pages that the program takes are to be locked.
-    pub(crate) locks_what_comes: AtomicBool,
-    /// Whether hints have pages that are to be sent for, or to be mapped.
-    pub(crate) has_wishes: AtomicBool,
+    /// What of hints must be known without the lock.
+    pub(crate) said: Said,
     /// Statistics of this process, which live as long as it.
     block: AtomicPtr<StatsBlock>,
 }
@@ -142,9 +138,7 @@ impl Engine {
                 arrived_ns: 0,
                 hints: Hints::new(pages as usize),
             }),
-            is_hinted: AtomicBool::new(false),
-            locks_what_comes: AtomicBool::new(false),
-            has_wishes: AtomicBool::new(false),
+            said: Said::default(),
             events,
             calibration,
             entry_ns: AtomicU64::new(0),

@@ -1,11 +1,12 @@
-//! What the program has said of its memory and is not done with: pages that are to be sent for, that
-//! are to be mapped when they are there, and that are to stay.
+//! What the program has said of its memory and is not done with: pages that are to be sent for,
+//! that are to be mapped when they are there, and that are to stay.
 //!
 //! Under the engine's lock, also on the path of a fault. Nothing in here allocates after the start.
 
 use crate::bits::Bits;
 use crate::host::{Host, OFF_DEVICE};
 use core::cmp::Reverse;
+use core::sync::atomic::AtomicBool;
 use sluice_model::{Command, Device, Done, Refused};
 use sluice_units::{Lpn, Ps};
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,6 +17,17 @@ const WISHES_MAX: usize = 64;
 const COMING_MAX: usize = 4096;
 /// Pages that one fault sends for at most besides its own.
 const BESIDE_A_FAULT: u64 = 16;
+
+/// What of hints must be known without the lock.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// Whether the program, or somebody else for it, has ever given a hint that lasts.
+    pub is_hinted: AtomicBool,
+    /// Whether pages that the program takes are to be locked.
+    pub locks_what_comes: AtomicBool,
+    /// Whether there may be pages that are to be sent for, or to be mapped.
+    pub has_wishes: AtomicBool,
+}
 
 /// Pages that are to be brought in, as soon as the device can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

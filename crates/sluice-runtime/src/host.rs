@@ -66,8 +66,8 @@ pub struct Host {
     pub state: Box<[u8]>,
     /// Pages from this one up have never been in the cache.
     pub top: u64,
-    /// Pages to which the program has no access. None is mapped there: the kernel would move none of
-    /// them out again.
+    /// Pages to which the program has no access. None is mapped there: the kernel would move none
+    /// of them out again.
     pub closed: Bits,
     /// Where pages have been in the cache, or have left the device.
     pub used: Groups,

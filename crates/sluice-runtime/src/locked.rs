@@ -71,7 +71,7 @@ impl Engine {
             return Err(libc::ENOMEM);
         }
         core.hints.locked.mark(first, count, true);
-        self.is_hinted.store(true, Release);
+        self.said.is_hinted.store(true, Release);
         Ok(())
     }
 
@@ -139,13 +139,13 @@ impl Engine {
 
     /// The pages of a range, if anything that lasts has ever been said of any.
     fn hinted_span(&self, start: usize, len: usize) -> Option<Range<u64>> {
-        let is_hinted = self.is_hinted.load(Acquire);
+        let is_hinted = self.said.is_hinted.load(Acquire);
         is_hinted.then(|| self.span(start, len)).flatten()
     }
 
     /// Lets all locked pages leave again.
     pub fn unlock_all(&self) {
-        if self.is_hinted.load(Acquire) {
+        if self.said.is_hinted.load(Acquire) {
             calm(|| {
                 let pages = self.core().device.pages();
                 self.unlock(0..pages);
@@ -155,13 +155,13 @@ impl Engine {
 
     /// Whether pages that the program takes from now on are locked when they come (`MCL_FUTURE`).
     pub fn lock_what_comes(&self, is_so: bool) {
-        self.locks_what_comes.store(is_so, Release);
+        self.said.locks_what_comes.store(is_so, Release);
     }
 
     /// Locks whole pages that the program has just taken, if it wants all that comes locked. False
     /// if that would be more than can be.
     pub fn lock_if_wanted(&self, start: usize, len: usize) -> bool {
-        !self.locks_what_comes.load(Acquire) || self.lock_pages(start, len, true).is_ok()
+        !self.said.locks_what_comes.load(Acquire) || self.lock_pages(start, len, true).is_ok()
     }
 
     /// What was said of pages holds for others, to which the program moves them or by which it

@@ -1,5 +1,5 @@
-//! Hints of the program's for ranges of its memory, carried out by the thread that gives them: a few
-//! pages at a time, so that faults get in between.
+//! Hints of the program's for ranges of its memory, carried out by the thread that gives them: a
+//! few pages at a time, so that faults get in between.
 //!
 //! What a hint wants at once is done at once. Only pages to be brought in wait, if no MSHR entry is
 //! free for them, or in event mode, where another thread has the descriptors anyway: they are sent
@@ -98,7 +98,7 @@ impl Engine {
             }
             let is_first = !core.hints.has_wishes();
             core.hints.keep(wish);
-            self.has_wishes.store(true, Release);
+            self.said.has_wishes.store(true, Release);
             drop(core);
             if is_first {
                 rouse(self);
@@ -149,7 +149,7 @@ impl Engine {
             core.give_way();
         }
         // Once it is roused it looks by itself until all has arrived.
-        let is_new = hint == Hint::WillNeed && !self.has_wishes.swap(true, AcqRel);
+        let is_new = hint == Hint::WillNeed && !self.said.has_wishes.swap(true, AcqRel);
         if is_new && self.session.ring {
             rouse(self);
         }
@@ -209,7 +209,7 @@ impl Engine {
         };
         core.live.change().add(counter, count);
         if pattern != Pattern::Normal {
-            self.is_hinted.store(true, Release);
+            self.said.is_hinted.store(true, Release);
         }
         left.next + count
     }
@@ -263,14 +263,14 @@ impl Engine {
     /// Goes on with what hints want, for a moment: by the thread of the ring. Says when there is
     /// more to do.
     pub(crate) fn serve_wishes(&self) -> Option<u64> {
-        if !self.has_wishes.load(Acquire) {
+        if !self.said.has_wishes.load(Acquire) {
             return None;
         }
         let mut core = Unasked::new(self);
         let now = self.device_time(now_ns());
         let next = core.go_on_with_wishes(now);
         // Under the lock: who has a wish notes it under the lock as well, and rouses after that.
-        self.has_wishes.store(next.is_some(), Release);
+        self.said.has_wishes.store(next.is_some(), Release);
         core.publish();
         core.give_way();
         Some(self.wall_ns(next?).max(now_ns() + REST_NS))

@@ -27,7 +27,7 @@ const KEPT_READS: u64 = 4;
 pub enum Case {
     /// Read the table in order. Told: `MADV_SEQUENTIAL`
     Scan,
-    /// Look rows of the table up at random, 32 together. Told: `MADV_WILLNEED` for those that follow
+    /// Look rows of the table up at random, 32 together. Told: `MADV_WILLNEED` for the next 32
     Join,
     /// Read the table in order, and for each page four of an index. Told: `mlock` of the index
     Index,

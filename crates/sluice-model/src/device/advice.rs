@@ -1,12 +1,8 @@
-//! What the host says of how it will access ranges of pages, and what the prefetcher makes of it.
+//! What the host says of how it will access ranges of pages.
 
-use super::observer::Observer;
-use super::pipeline::Pipeline;
-use super::prefetching::Cause;
 use crate::config::Settings;
-use crate::request::Effects;
 use sluice_params::choices;
-use sluice_units::{Lpn, Ps};
+use sluice_units::Lpn;
 
 choices! {
     /// How a range of pages will be accessed, as far as the host says.
@@ -18,10 +14,6 @@ choices! {
     }
 }
 
-/// A page that was passed goes cold when the one behind it has been passed as well: an access may
-/// lie across the end of a page.
-const STILL_NEEDED: u32 = 2;
-
 /// No more pages are on their way ahead than this part of the cache has, or they would push each
 /// other out.
 const SHARE_AHEAD: u32 = 4;
@@ -31,9 +23,9 @@ const SHARE_AHEAD: u32 = 4;
 pub(super) struct Advice {
     random: Box<[u64]>,
     sequential: Box<[u64]>,
-    pages: u64,
+    pub pages: u64,
     /// Pages in line that a range accessed in order has on their way.
-    ahead: u32,
+    pub ahead: u32,
 }
 
 impl Advice {
@@ -85,39 +77,4 @@ impl Advice {
 
 fn put(word: &mut u64, mask: u64, is_set: bool) {
     *word = if is_set { *word | mask } else { *word & !mask };
-}
-
-impl<O: Observer> Pipeline<O> {
-    /// Follows the access that is being served, to a range that is accessed in order: what is next
-    /// in line is sent for, and what was passed goes cold.
-    pub fn follow_line<E: Effects>(&mut self, at: Ps, lpn: Lpn, effects: &mut E) {
-        // First, so that the pages passed make room.
-        self.cool_passed(lpn);
-        let last = u64::from(lpn) + u64::from(self.advice.ahead);
-        let end = last.min(self.advice.pages - 1) as u32;
-        for next in (lpn.0 + 1..=end).map(Lpn) {
-            if self.advice.of(next) != Pattern::Sequential {
-                return;
-            }
-            if self.storage.cache.contains(next) {
-                continue;
-            }
-            if !self.prefetch_one(at, next, Some(Cause { lpn, keep: lpn }), effects) {
-                return;
-            }
-            self.storage.stats.sequential_prefetches += 1;
-        }
-    }
-
-    /// The pages of the line before this one go cold, the latest first, up to one that has gone.
-    fn cool_passed(&mut self, lpn: Lpn) {
-        let most = 2 * self.advice.ahead;
-        let passed = (STILL_NEEDED..STILL_NEEDED + most).map_while(|back| lpn.0.checked_sub(back));
-        for page in passed.map(Lpn) {
-            if self.advice.of(page) != Pattern::Sequential || !self.storage.cool(page) {
-                return;
-            }
-            self.storage.stats.sequential_passed += 1;
-        }
-    }
 }

@@ -15,6 +15,7 @@ mod dram;
 mod error;
 mod expander;
 mod front;
+mod in_line;
 mod line_use;
 mod migration;
 mod observer;

@@ -247,7 +247,7 @@ impl Core {
         if self.device.advice(Lpn::of(lpn)) == pattern {
             return Step::Already;
         }
-        engine.is_hinted.store(true, Release);
+        engine.said.is_hinted.store(true, Release);
         self.device.advise(Lpn::of(lpn), 1, pattern);
         Step::Changed(None)
     }
