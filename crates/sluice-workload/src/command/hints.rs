@@ -90,7 +90,10 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     sink.write(&report, &heading.to_lowercase(), &footer)?;
     match mismatches {
         0 => Ok(()),
-        _ => Err(Error::Mismatch(footer)),
+        _ => Err(Error::Mismatch {
+            wrong: footer,
+            examples: Vec::new(),
+        }),
     }
 }
 
