@@ -41,6 +41,7 @@ WORKLOADS = [
     "graph --scale 8 --sources 2 --iterations 2", "graph --scale 8 --sources 0 --iterations 0",
     "kv --records 200 --ops 300 --mix F --sweep", "pattern --size 1MiB --seconds 0 --threads 2",
     "traffic --size 64KiB --chase 64KiB --threads 2",
+    "hints scan --size 64KiB --index 16KiB",
 ]
 
 
@@ -122,8 +123,10 @@ def test_what_commands_for_a_running_device_print_is_of_their_schemas(tmp_path: 
         assert child.stdout.readline() == "ready\n"
         ctl = [SLUICE, "ctl", str(child.pid)]
         for words in (["prefetch", "0..64KiB", "1MiB+4KiB"], ["pin", "0..16KiB"], ["unpin", "all"],
-                      ["evict", "0..64KiB"], ["flush", "all"], ["policy", "lru"], ["policy", "lru"],
-                      ["set", "nand.read=20us"], ["stats"], ["stats", "--as-is"], ["map"]):
+                      ["evict", "0..64KiB"], ["flush", "all"], ["cold", "0..64KiB"],
+                      ["sequential", "0..1MiB"], ["random", "all"], ["normal", "all"],
+                      ["policy", "lru"], ["policy", "lru"], ["set", "nand.read=20us"],
+                      ["stats"], ["stats", "--as-is"], ["map"]):
             told = last([*ctl, *words, "--json"], tmp_path)
             check("ctl", told)
             assert told["command"] == {"policy": "set"}.get(words[0], words[0])
