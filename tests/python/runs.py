@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
+import types
+import typing
 from pathlib import Path
 from typing import Any
+
+from sluice.results import KINDS
 
 CONFIG = {
     "cache.capacity": "16MiB",
@@ -15,12 +20,43 @@ CONFIG = {
 }
 
 
+def whole(of: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The object of a class with these fields, and the least that the class allows for others."""
+    hints = typing.get_type_hints(of)
+    needed = {one.name for one in dataclasses.fields(of) if one.default is dataclasses.MISSING}
+    made = {name: _least(hints[name]) for name in needed if name not in given}
+    for name, value in given.items():
+        made[name] = _filled(hints.get(name), value)
+    return made
+
+
+def _filled(hint: Any, value: Any) -> Any:
+    for kind in typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,):
+        if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+            return whole(kind, value)
+        if typing.get_origin(kind) is list and isinstance(value, list):
+            return [_filled(typing.get_args(kind)[0], one) for one in value]
+    return value
+
+
+def _least(hint: Any) -> Any:
+    if isinstance(hint, types.UnionType):
+        kinds = typing.get_args(hint)
+        return None if types.NoneType in kinds else _least(kinds[0])
+    if dataclasses.is_dataclass(hint):
+        return whole(hint, {})
+    return (typing.get_origin(hint) or hint)()
+
+
 def percentiles(samples: list[float]) -> dict[str, float]:
     """Nearest-rank percentiles, straight from the sorted samples."""
     ordered = sorted(samples)
-    at = lambda share: ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
+
+    def at(share: float) -> int:
+        return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))])
+
     return {"count": len(ordered), "mean": sum(ordered) / len(ordered), "p50": at(0.5),
-            "p90": at(0.9), "p99": at(0.99), "p999": at(0.999), "max": ordered[-1]}
+            "p90": at(0.9), "p99": at(0.99), "p999": at(0.999), "max": round(ordered[-1])}
 
 
 def buckets(samples: list[float]) -> dict[int, int]:
@@ -84,7 +120,7 @@ def run(folder: Path, read_ns: float = 40_000, late: float = 0.004, soft: int = 
         "wall_s": 4.0, "processes": [{"pid": 4711, "command": ["chase"], "traps": traps}],
         **changes,
     }
-    (folder / "stats.json").write_text(json.dumps(stats))
+    (folder / "stats.json").write_text(json.dumps(whole(KINDS["run"], stats)))
     (folder / "config.toml").write_text("")
     timeline(folder, traps, misses, soft, late)
     return folder

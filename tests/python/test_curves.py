@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import runs
+
 from sluice.report import write_report
+from sluice.results import SCHEMAS
 
 
 def _load(pace: float, rate: float, latency: float | None) -> dict[str, object]:
@@ -18,7 +21,8 @@ def _folder(at: Path, **changed: object) -> Path:
         "loads": [_load(1000, 0.5e9, 600), _load(100, 5e9, 620), _load(0, 24.7e9, 9000)],
     }
     at.mkdir()
-    (at / "stats.json").write_text(json.dumps(curve | changed), encoding="utf-8")
+    made = runs.whole(SCHEMAS["curve"], curve | changed)
+    (at / "stats.json").write_text(json.dumps(made), encoding="utf-8")
     return at
 
 

@@ -18,6 +18,7 @@ from sluice.report import main
 from sluice.report.charts import charts, requests_without_miss
 from sluice.report.folder import load_runs
 from sluice.report.histogram import Histogram
+from sluice.results import KINDS
 
 
 class Metrics(HTMLParser):
@@ -67,7 +68,7 @@ def report(*folders: Path, **changes: str) -> Metrics:
 
 
 def test_headline_says_what_stats_say(tmp_path: Path) -> None:
-    latency = {"modelled": {"count": 20_000, "p50": 40_700, "p99": 52_000.0},
+    latency = {"modelled": {"count": 20_000, "p50": 40_700, "p99": 52_000},
                "achieved": {"count": 20_000, "p50": 40_904, "p99": 1_234_567}}
     page = report(runs.run(tmp_path / "a", latency_ns=latency))
     assert page.cards["a", "traps"] == "20,000"
@@ -88,7 +89,7 @@ def test_tables_hold_every_run_in_its_column(tmp_path: Path) -> None:
     assert page.rows["hit-ratio"] == [["2.50 %", "0.00 %"]]
     assert page.rows["flash-reads"] == [["19,500", "5"]]
     assert page.rows["write-amplification"] == [["1.00", "1.75"]]
-    assert page.rows["flash-programs"] == [["321", "–"]]
+    assert page.rows["flash-programs"] == [["321", "0"]]
     assert len(page.rows["modelled"]) == len(page.rows["achieved"]) == 2
 
 
@@ -194,6 +195,15 @@ def test_a_run_without_traps_still_has_a_page(tmp_path: Path) -> None:
     assert page.cards["a", "p50"] == "–"
 
 
+def test_a_field_that_no_result_has_cannot_be_asked_for(tmp_path: Path) -> None:
+    stats = load_runs([runs.run(tmp_path / "a")])[0].stats
+    assert stats.number("late", "ratio") == 0.004
+    with pytest.raises(KeyError, match="no result has a field late.ration"):
+        stats.number("late", "ration")
+    with pytest.raises(KeyError, match="no result has a field soft"):
+        stats.tables("processes")[0].number("soft")
+
+
 def test_a_failed_program_is_told(tmp_path: Path) -> None:
     assert "exit code 3" in report(runs.run(tmp_path / "a", exit={"code": 3})).text
     assert "signal 9" in report(runs.run(tmp_path / "b", exit={"signal": 9})).text
@@ -203,10 +213,9 @@ def test_a_simulation_has_a_page(tmp_path: Path) -> None:
     folder = tmp_path / "sim"
     folder.mkdir()
     stats = {"schema": "sluice.run/1", "kind": "sim", "device": "cylon", "config": runs.CONFIG,
-             "seed": 1, "hits_visible": "all", "traps": 10,
-             "cache": {"hits": 30, "misses": 10, "hit_ratio": 0.75},
-             "latency_ns": {"modelled": {"count": 40, "p50": 700}}}
-    (folder / "stats.json").write_text(json.dumps(stats))
+             "seed": 1, "hits_visible": "all",
+             "cache": {"hits": 30, "misses": 10, "hit_ratio": 0.75}}
+    (folder / "stats.json").write_text(json.dumps(runs.whole(KINDS["sim"], stats)))
     page = report(folder)
     assert "1 simulated run" in page.text
     assert page.cards["sim", "hit-ratio"] == "75.0 %"
@@ -227,9 +236,10 @@ BREAK = {
     "deep": (lambda f: (f / "stats.json").write_text("[" * 100_000), "not valid JSON"),
     "schema": (lambda f: edit(f, schema="sluice.run/9"), 'expected "sluice.run/1"'),
     "no schema": (lambda f: edit(f, schema=None), "schema is null"),
-    "a word for a number": (lambda f: edit(f, traps="many"), 'traps is "many", expected a number'),
+    "a word for a number": (lambda f: edit(f, traps="many"), 'traps is "many", expected a whole'),
+    "no count of traps": (lambda f: edit(f, traps=...), "stats.json: the result lacks traps"),
     "a list for a table": (lambda f: edit(f, cache=[1]), "cache is [1], expected an object"),
-    "a number in a command": (lambda f: edit(f, command=[1]), "expected an array of strings"),
+    "a number in a command": (lambda f: edit(f, command=[1]), "command[0] is 1, expected a text"),
     "latency cell": (lambda f: cell(f, "latency.csv", "x"), 'latency.csv:2: "x" is not a row'),
     "negative count": (lambda f: cell(f, "latency.csv", "1,-1,0"), "latency.csv:2"),
     "infinite count": (lambda f: cell(f, "latency.csv", "1,inf,0"), "latency.csv:2"),
@@ -246,7 +256,8 @@ BREAK = {
 
 def edit(folder: Path, **changes: object) -> None:
     path = folder / "stats.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    stats = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({name: is_ for name, is_ in stats.items() if is_ is not ...}))
 
 
 def cell(folder: Path, name: str, row: str) -> None:

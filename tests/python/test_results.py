@@ -62,7 +62,7 @@ def test_a_wrong_name_fails() -> None:
         results.read(_without(told, "cache", "misses"))
     with pytest.raises(sluice.ResultError, match="the result has no field extra"):
         results.read(told | {"extra": 1})
-    with pytest.raises(sluice.ResultError, match="seed is one, expected"):
+    with pytest.raises(sluice.ResultError, match="seed is \"one\", expected"):
         results.read(told | {"seed": "one"})
     with pytest.raises(sluice.ResultError, match="kind is 'sums', expected one of"):
         results.read(told | {"kind": "sums"})

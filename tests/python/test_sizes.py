@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import runs
+
 from sluice.report import main
+from sluice.results import SCHEMAS
 
 MIB = 1 << 20
 
@@ -29,7 +32,8 @@ def result(**more: Any) -> dict[str, Any]:
 
 def page(folder: Path, one: dict[str, Any]) -> str:
     folder.mkdir()
-    (folder / "stats.json").write_text(json.dumps(one), encoding="utf-8")
+    made = runs.whole(SCHEMAS["size"], one)
+    (folder / "stats.json").write_text(json.dumps(made), encoding="utf-8")
     assert main([str(folder)]) == 0
     return (folder / "report.html").read_text(encoding="utf-8")
 

@@ -110,7 +110,7 @@ impl Simulation {
         status
     }
 
-    fn tell(&self, completed: &Completed) {
+    fn report(&self, completed: &Completed) {
         let Some((on_done, context)) = self.on_done.get() else {
             return;
         };
@@ -422,7 +422,7 @@ pub unsafe extern "C" fn sluice_next_event(simulation: *const Simulation) -> u64
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sluice_advance(simulation: *mut Simulation, until: u64) -> i32 {
     let advance = |simulation: &Simulation| {
-        let tell = |completed: &Completed| simulation.tell(completed);
+        let tell = |completed: &Completed| simulation.report(completed);
         simulation.status(simulation.fabric.advance(Ps(until), tell))
     };
     // SAFETY: the caller's promise.

@@ -224,7 +224,7 @@ pub unsafe extern "C" fn sluice_ctl_end(
     };
     match ctl.0.end(number, wait) {
         // SAFETY: the caller's promise.
-        Ok(Some(answer)) => unsafe { tell(&answer, result) },
+        Ok(Some(answer)) => unsafe { write_answer(&answer, result) },
         Ok(None) => SLUICE_CTL_PENDING,
         Err(why) => code_of(&why),
     }
@@ -395,7 +395,7 @@ unsafe fn command(
     };
     match ctl.0.command(operation, at, len) {
         // SAFETY: the caller's promise.
-        Ok(answer) => unsafe { tell(&answer, result) },
+        Ok(answer) => unsafe { write_answer(&answer, result) },
         Err(why) => code_of(&why),
     }
 }
@@ -406,7 +406,7 @@ fn pages_operation(code: u32) -> Option<Operation> {
 
 /// # Safety
 /// `result` is null or can be written.
-unsafe fn tell(answer: &Completion, result: *mut CtlResult) -> i32 {
+unsafe fn write_answer(answer: &Completion, result: *mut CtlResult) -> i32 {
     let told = CtlResult {
         pages: answer.pages,
         changed: answer.changed,

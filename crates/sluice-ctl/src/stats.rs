@@ -50,7 +50,7 @@ impl Snapshot {
     /// As text: a line for each subject of which there is something to tell.
     pub fn text(&self) -> String {
         use Counter::*;
-        let mut lines = Lines::default();
+        let mut lines = Rows::default();
         let traps = self.get(Misses) + self.get(SoftTraps);
         lines.counts(self, "traps", Traps, &[Misses, SoftTraps, Spurious]);
         lines.ratio("hit ratio of traps", self.get(SoftTraps), traps);
@@ -108,7 +108,7 @@ impl Snapshot {
     }
 
     /// What a trap's modelled time is made of.
-    fn mean_trap(&self, lines: &mut Lines, traps: u64) {
+    fn mean_trap(&self, lines: &mut Rows, traps: u64) {
         let us = |ps: u64| share(ps, traps).map(|ps| ps / 1e6);
         let parts = Counter::PARTS.map(|(name, counter)| (name, self.get(counter)));
         let Some(all) = us(parts.iter().map(|(_, ps)| ps).sum()) else {
@@ -121,7 +121,7 @@ impl Snapshot {
     }
 
     /// The ratio of hits on mapped pages, if it is sampled.
-    fn sampled(&self, lines: &mut Lines) {
+    fn sampled(&self, lines: &mut Rows) {
         let (touched, pages) = (Counter::SampledTouched, Counter::SampledPages);
         lines.counts(self, "sampled pages", pages, &[touched]);
     }
@@ -129,9 +129,9 @@ impl Snapshot {
 
 /// Rows of a name, a number and more.
 #[derive(Default)]
-struct Lines(String);
+struct Rows(String);
 
-impl Lines {
+impl Rows {
     fn put(&mut self, name: &str, value: impl Display, rest: &str) {
         let _ = writeln!(
             self.0,

@@ -104,7 +104,7 @@ pub(super) struct Core<A> {
     pub(super) flushing: u32,
     pub(super) flushed: u64,
     /// Slots that have been given a result and whose waiters have not been told.
-    told: Vec<u16>,
+    known: Vec<u16>,
 }
 
 impl<A: Artifact> Core<A> {
@@ -145,7 +145,7 @@ impl<A: Artifact> Core<A> {
             sends: false,
             flushing: 0,
             flushed: 0,
-            told: Vec::with_capacity(SLOTS as usize),
+            known: Vec::with_capacity(SLOTS as usize),
         }
     }
 
@@ -413,15 +413,15 @@ impl<A: Artifact> Core<A> {
             let slot = &mut self.slots[place as usize];
             let next = std::mem::replace(&mut slot.next, NOBODY);
             self.finish(place, at);
-            self.told.push(place);
+            self.known.push(place);
             place = next;
         }
-        self.tell(now, memory);
+        self.wake(now, memory);
     }
 
     /// Executes what needed the results that are now known.
-    fn tell(&mut self, now: Ps, memory: &mut Memory<A>) {
-        while let Some(place) = self.told.pop() {
+    fn wake(&mut self, now: Ps, memory: &mut Memory<A>) {
+        while let Some(place) = self.known.pop() {
             let done = self.slots[place as usize].done;
             let mut waiter = std::mem::replace(&mut self.slots[place as usize].waiters, NOBODY);
             while waiter != NOBODY {
@@ -430,7 +430,7 @@ impl<A: Artifact> Core<A> {
                 let next = std::mem::replace(&mut slot.next, NOBODY);
                 self.execute(now, waiter, memory);
                 if self.slots[waiter as usize].done != UNKNOWN {
-                    self.told.push(waiter);
+                    self.known.push(waiter);
                 }
                 waiter = next;
             }

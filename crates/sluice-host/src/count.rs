@@ -76,7 +76,7 @@ impl<A: Artifact> Host<'_, A> {
         }
     }
 
-    pub(super) fn tell(&self) -> HostStats {
+    pub(super) fn results(&self) -> HostStats {
         let time = self.now.saturating_sub(self.began);
         let sum = |of: fn(&Core<A>) -> u64| self.cores.iter().map(of).sum();
         let mut levels = [LevelStats::default(), LevelStats::default(), self.l3.stats];

@@ -131,7 +131,7 @@ pub fn simulate_artifact<A: Artifact>(
     host.reset();
     let end = length.warmup.saturating_add(length.measured);
     host.run(end, length.sample_every, watch);
-    let stats = host.tell();
+    let stats = host.results();
     (stats, host.memory.into_device())
 }
 

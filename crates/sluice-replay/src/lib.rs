@@ -154,8 +154,8 @@ impl Replay {
         failure.take()
     }
 
-    fn lines(&self, cpu: &Cpu) -> Result<Lines, Error> {
-        Ok(Lines {
+    fn lines(&self, cpu: &Cpu) -> Result<LinesOfCpu, Error> {
+        Ok(LinesOfCpu {
             reader: Reader::open(&self.path)?,
             cpu: cpu.number,
             left: cpu.accesses,
@@ -178,7 +178,7 @@ struct Line {
 }
 
 /// The lines that one CPU touches.
-struct Lines {
+struct LinesOfCpu {
     reader: Reader<BufReader<File>>,
     cpu: u32,
     /// Its accesses that were not read yet.
@@ -191,7 +191,7 @@ struct Lines {
     failure: Arc<Mutex<Option<Error>>>,
 }
 
-impl Lines {
+impl LinesOfCpu {
     fn place(&mut self, page: u64) -> u64 {
         match self.last {
             Some((known, place)) if known == page => place,
@@ -223,7 +223,7 @@ impl Lines {
     }
 }
 
-impl Iterator for Lines {
+impl Iterator for LinesOfCpu {
     type Item = Line;
 
     fn next(&mut self) -> Option<Line> {

@@ -1,6 +1,6 @@
 //! A trace as a program of a simulated host.
 
-use super::{Line, Lines};
+use super::{Line, LinesOfCpu};
 use sluice_host::{Instr, MemOp, Program, Step};
 use sluice_units::Bytes;
 
@@ -18,7 +18,7 @@ pub struct TraceProgram {
 }
 
 struct Thread {
-    lines: Lines,
+    lines: LinesOfCpu,
     /// Instructions to its end.
     instructions: u64,
     /// Instructions given out.
@@ -28,7 +28,11 @@ struct Thread {
 }
 
 impl TraceProgram {
-    pub(super) fn new(footprint: Bytes, threads: u32, cpus: Vec<(Lines, u64)>) -> TraceProgram {
+    pub(super) fn new(
+        footprint: Bytes,
+        threads: u32,
+        cpus: Vec<(LinesOfCpu, u64)>,
+    ) -> TraceProgram {
         let thread = |(lines, instructions)| Thread {
             lines,
             instructions,

@@ -120,7 +120,7 @@ impl Session {
             });
         }
         let mut raw = DeviceConfig::builder();
-        let mut live = Lines::default();
+        let mut live = Parsed::default();
         for line in text.lines().filter(|l| !l.is_empty()) {
             let pair = line.split_once('=');
             let (key, value) = pair.ok_or_else(|| SessionError::NoValue(line.to_owned()))?;
@@ -232,7 +232,7 @@ fn cannot(what: &'static str, path: &Path, source: std::io::Error) -> SessionErr
 }
 
 #[derive(Default)]
-struct Lines {
+struct Parsed {
     seed: u64,
     trap: Option<Trap>,
     place: Option<Place>,
@@ -245,7 +245,7 @@ struct Lines {
     ring_poll_ns: u64,
 }
 
-impl Lines {
+impl Parsed {
     fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
         let bad = || SessionError::BadValue {
             key: key.to_owned(),

@@ -40,7 +40,7 @@ impl FilesPlan<'_> {
             config: settings(self.config.raw().to_pairs()),
             seed: self.files.seed,
             version: version(),
-            files: told(&self.files),
+            files: traffic_of(&self.files),
             bytes_per_s: (run.accesses * LINE_BYTES) as f64 / seconds,
             requests: run.latency.count(),
             time_s: seconds,
@@ -54,7 +54,7 @@ impl FilesPlan<'_> {
     }
 }
 
-fn told(given: &FileTraffic) -> FilesTraffic {
+fn traffic_of(given: &FileTraffic) -> FilesTraffic {
     let ns = |time: Ps| time.0 as f64 / PS_PER_NS;
     let host = &given.host;
     FilesTraffic {

@@ -416,16 +416,16 @@ impl<'a> Bench<'a> {
 
     fn wrong(&self, mismatch: Mismatch) {
         self.mismatches.fetch_add(1, Relaxed);
-        tell(&self.told, mismatch);
+        remember(&self.told, mismatch);
     }
 
     fn failed(&self, error: String) {
         self.errors.fetch_add(1, Relaxed);
-        tell(&self.errors_told, error);
+        remember(&self.errors_told, error);
     }
 }
 
-fn tell<T>(told: &Mutex<Vec<T>>, what: T) {
+fn remember<T>(told: &Mutex<Vec<T>>, what: T) {
     let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
     if told.len() < TOLD_MAX {
         told.push(what);

@@ -111,13 +111,18 @@ def _tiles(run: Run) -> list[Tile]:
 
 
 def _latency_tile(stats: Table, name: str, label: str) -> Tile:
-    modelled = stats.number("latency_ns", "modelled", name)
-    achieved = stats.number("latency_ns", "achieved", name)
+    modelled, achieved = (_latency(stats, kind, name) for kind in ("modelled", "achieved"))
     if achieved is None:
         return Tile(name, label, units.duration(modelled), ("modelled",), note="latency")
     detail: tuple[str, ...] = (f"modelled {units.duration(modelled)},",
                                units.change(modelled, achieved))
     return Tile(name, label, units.duration(achieved), detail, note="latency")
+
+
+def _latency(stats: Table, kind: str, name: str) -> float | None:
+    """A latency of misses; ``None`` where there was none."""
+    counted = stats.number("latency_ns", kind, "count")
+    return stats.number("latency_ns", kind, name) if counted else None
 
 
 def _hit_tiles(run: Run) -> list[Tile]:
@@ -164,8 +169,7 @@ def latency_grid(runs: list[Run]) -> Grid | None:
     rows = []
     for run in runs:
         for kind in ("modelled", "achieved"):
-            numbers = run.stats.mapping("latency_ns", kind)
-            if numbers:
+            if run.stats.number("latency_ns", kind, "count"):
                 rows.append(Row(f"{kind}", [run.label, kind],
                                 _latency_cells(run.stats, "latency_ns", kind)))
     if not rows:
@@ -302,19 +306,17 @@ def process_grid(runs: list[Run]) -> Grid | None:
     """The processes that ran on each device."""
     rows, extra = [], []
     processes = [(run, one) for run in runs for one in run.stats.tables("processes")]
-    for name in ("misses", "soft", "late", "wall_s"):
+    for name in ("misses", "late"):
         if any(one.number(name) is not None for _, one in processes):
             extra.append(name)
     for run, one in processes:
         cells = [units.count(one.number("traps"))]
-        cells += [(units.seconds if name == "wall_s" else units.count)(one.number(name))
-                  for name in extra]
+        cells += [units.count(one.number(name)) for name in extra]
         rows.append(Row("process", [run.label, _plain(one.number("pid")), one.words("command")],
                         cells))
     if not rows:
         return None
-    heads = ["wall time" if name == "wall_s" else name for name in extra]
-    return Grid("processes", "Processes", "", ["run", "pid", "command"], ["traps", *heads], rows)
+    return Grid("processes", "Processes", "", ["run", "pid", "command"], ["traps", *extra], rows)
 
 
 def _plain(value: float | None) -> str:

@@ -12,11 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from sluice.errors import RunFolderError
+from sluice.errors import ResultError, RunFolderError
 from sluice.report.histogram import Histogram
+from sluice.results import KINDS, SCHEMAS, field_kinds, read_as
 
 RUN_SCHEMA = "sluice.run/1"
 PROGRAM_SCHEMA = "sluice.workload/1"
+# What the object of a schema can be. Programs under test say of themselves what they like.
+_KINDS: dict[str, tuple[Any, ...]] = {
+    RUN_SCHEMA: (SCHEMAS["run"], SCHEMAS["sim"]),
+    "sluice.curve/1": (SCHEMAS["curve"],),
+    "sluice.size/1": (SCHEMAS["size"],),
+}
 # No run counts so far. Larger numbers are damage, and some cannot be computed with.
 LARGEST = 1e30
 MAX_DIGITS = 32
@@ -24,11 +31,16 @@ TIMELINE_REQUIRED = ("t_s", "traps", "misses", "soft")
 
 
 class Table:
-    """A JSON object whose fields are checked as they are read; absent fields are ``None``."""
+    """A JSON object whose fields are checked as they are read; absent fields are ``None``.
 
-    def __init__(self, where: str, fields: dict[str, Any]) -> None:
+    ``kinds`` are the classes of :mod:`sluice.results` that it can be. A field that none of them has
+    is a mistake in the code that asks: a ``KeyError``. Without any, every name can be asked for.
+    """
+
+    def __init__(self, where: str, fields: dict[str, Any], kinds: tuple[Any, ...] = ()) -> None:
         self.where = where
         self.fields = fields
+        self.kinds = kinds
 
     def number(self, *path: str) -> float | None:
         """The number at ``path``; integers stay integers."""
@@ -59,7 +71,7 @@ class Table:
         for index, item in enumerate(self._array(path)):
             if not isinstance(item, dict):
                 raise self._wrong((*path, str(index)), item, "an object")
-            items.append(Table(f"{self.where}: {'.'.join(path)}.{index}", item))
+            items.append(Table(f"{self.where}: {'.'.join(path)}.{index}", item, self._kinds(path)))
         return items
 
     def words(self, *path: str) -> str:
@@ -87,7 +99,16 @@ class Table:
             raise self._wrong(path, value, "an array")
         return value or []
 
+    def _kinds(self, path: tuple[str, ...]) -> tuple[Any, ...]:
+        """What can stand at ``path``; of an array, what can be in it."""
+        kinds = self.kinds
+        for name in path:
+            if kinds and not (kinds := field_kinds(kinds, name)):
+                raise KeyError(f"no result has a field {'.'.join(path)}")
+        return kinds
+
     def _at(self, path: tuple[str, ...]) -> Any:
+        self._kinds(path)
         here: Any = self.fields
         for depth, name in enumerate(path):
             if here is None:
@@ -224,7 +245,21 @@ def read_object(path: Path, schema: str) -> Table:
     found = value.get("schema")
     if found != schema:
         raise RunFolderError(f"{path}: schema is {json.dumps(found)}, expected \"{schema}\"")
-    return Table(str(path), value)
+    kinds = _KINDS.get(schema, ())
+    if kinds:
+        _check(path, value, kinds)
+    return Table(str(path), value, kinds)
+
+
+def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
+    """Every field that a result of this schema has must be there."""
+    try:
+        if schema_kinds := [kind for kind in kinds if KINDS.get(value.get("kind")) is kind]:
+            read_as(schema_kinds[0], value)
+        else:
+            read_as(kinds[0], value)
+    except ResultError as error:
+        raise RunFolderError(f"{path}: {error}") from error
 
 
 def schema_of(folder: Path) -> str | None:

@@ -6,6 +6,7 @@ misspelt is an ``AttributeError``. The classes are made from the schemas in docs
 
 from __future__ import annotations
 
+import json
 import keyword
 import types
 import typing
@@ -15,7 +16,10 @@ from typing import Any
 from sluice.errors import ResultError
 from sluice.results.kinds import KINDS, SCHEMAS
 
-__all__ = ["KINDS", "SCHEMAS", "paths", "read", "read_as"]
+__all__ = ["KINDS", "SCHEMAS", "field_kinds", "paths", "read", "read_as"]
+
+_WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false",
+          list: "an array", tuple: "an array"}
 
 
 def read(result: dict[str, Any]) -> Any:
@@ -42,7 +46,8 @@ def read_as(of: Any, value: Any, at: str = "") -> Any:
         return value
     if hasattr(of, "__dataclass_fields__") and isinstance(value, dict):
         return _object(of, value, at)
-    raise ResultError(f"{at or 'the result'} is {str(value)[:40]}, expected {of}")
+    shown, expected = json.dumps(value, default=str)[:40], _WORDS.get(origin, "an object")
+    raise ResultError(f"{at or 'the result'} is {shown}, expected {expected}")
 
 
 def _one_of(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
@@ -81,3 +86,23 @@ def paths(of: Any) -> set[tuple[str, ...]]:
         for name, hint in typing.get_type_hints(kind).items():
             found |= {(name,)} | {(name, *path) for path in paths(hint)}
     return found
+
+
+def field_kinds(kinds: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+    """The types that the field ``name`` has in values of these types, those in its lists too."""
+    found: list[Any] = []
+    for kind in kinds:
+        if hasattr(kind, "__dataclass_fields__"):
+            hints = typing.get_type_hints(kind)
+            found += _plain_kinds(hints.get(f"{name}_" if keyword.iskeyword(name) else name))
+        elif typing.get_origin(kind) is dict:
+            found += _plain_kinds(typing.get_args(kind)[1])
+    return tuple(found)
+
+
+def _plain_kinds(hint: Any) -> list[Any]:
+    if isinstance(hint, types.UnionType):
+        return [plain for one in typing.get_args(hint) for plain in _plain_kinds(one)]
+    if typing.get_origin(hint) is list:
+        return _plain_kinds(typing.get_args(hint)[0])
+    return [] if hint in (None, types.NoneType) else [hint]

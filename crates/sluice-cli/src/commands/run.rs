@@ -90,7 +90,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
 
 /// Runs the program, and tells what the simulated host and device did.
 fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
-    let command = program::told(&args.program);
+    let command = program::words_of(&args.program);
     let ready = Simulation {
         device: &args.live.device,
         args: &args.in_line,

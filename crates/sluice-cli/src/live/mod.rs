@@ -249,7 +249,7 @@ impl Ready<'_> {
             device: &live.args.device.device,
             config: &live.config,
             seed: live.args.device.seed,
-            command: &program::told(&live.command),
+            command: &program::words_of(&live.command),
             trap_mode: match live.trap {
                 TrapArg::Event => "event",
                 TrapArg::Signal => "signal",

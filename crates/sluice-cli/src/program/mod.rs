@@ -82,7 +82,7 @@ fn is_path(name: &OsStr) -> bool {
 }
 
 /// A command line as results tell it.
-pub fn told(words: &[OsString]) -> Vec<String> {
+pub fn words_of(words: &[OsString]) -> Vec<String> {
     let told = words.iter().map(|word| word.to_string_lossy().into_owned());
     told.collect()
 }

@@ -245,7 +245,7 @@ impl<A: Artifact> Bus<A> {
         let (completion, parts) = self.device_access(at, addr, Op::Read);
         let hit = self.count_read(completion.served_by, parts);
         let answer = if may_delay && completion.hint == Hint::LongDelay {
-            self.told_of_delay(now, completion.done_at, parts)
+            self.long_delay(now, completion.done_at, parts)
         } else {
             let done_at = self.line_arrives(now, completion.done_at);
             self.count_device(now, done_at, parts);
@@ -255,7 +255,7 @@ impl<A: Artifact> Bus<A> {
     }
 
     /// The device's message about an access that it will be done with at `done_at`.
-    fn told_of_delay(&mut self, now: Ps, done_at: Ps, parts: Parts) -> Answer {
+    fn long_delay(&mut self, now: Ps, done_at: Ps, parts: Parts) -> Answer {
         let begun = done_at - parts.total();
         let message = begun + parts.protocol + parts.indexing;
         let arrives = self.link.from_device.peek(now, message);
@@ -292,7 +292,7 @@ impl<A: Artifact> Bus<A> {
         let (completion, parts) = self.device_access(at, addr, Op::Write);
         self.stats.requests.device_writes += 1;
         let answer = if may_delay && completion.hint == Hint::LongDelay {
-            self.told_of_delay(now, completion.done_at, parts)
+            self.long_delay(now, completion.done_at, parts)
         } else {
             self.count_device(now, completion.done_at, parts);
             Answer::data(completion.done_at)

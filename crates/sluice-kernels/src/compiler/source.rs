@@ -36,7 +36,7 @@ impl Op {
     ];
 
     /// Its text, and how tightly it binds.
-    fn told(self) -> (&'static str, u8) {
+    fn text(self) -> (&'static str, u8) {
         let (_, text, binds) = Op::ALL[self as usize];
         (text, binds)
     }
@@ -221,7 +221,7 @@ fn print_expr(out: &mut String, expr: &Expr, binds: u8) {
         Expr::Number(value) => *out += &value.to_string(),
         Expr::Variable(variable) => *out += &name(*variable),
         Expr::Binary(op, a, b) => {
-            let (text, own) = op.told();
+            let (text, own) = op.text();
             let is_apart = own < binds;
             *out += if is_apart { "(" } else { "" };
             print_expr(out, a, own);

@@ -3,7 +3,7 @@
 //!
 //! Until their time has come they hold neither die nor channel, and what comes earlier goes first.
 
-use super::posted::Order;
+use super::posted::PostedOp;
 use sluice_units::Ps;
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ const WAITING_MAX: usize = 4_096;
 /// An operation, from its `ready_at` on.
 #[derive(Clone, Copy)]
 pub(super) struct Dated {
-    pub order: Order,
+    pub asked: PostedOp,
     /// The die that is at work first.
     pub die: u32,
     /// The page that is programmed in the end.
@@ -46,8 +46,8 @@ impl Ahead {
     }
 
     pub fn insert(&mut self, dated: Dated) {
-        let at = dated.order.ready_at;
-        let place = self.waiting.partition_point(|one| one.order.ready_at <= at);
+        let at = dated.asked.ready_at;
+        let place = self.waiting.partition_point(|one| one.asked.ready_at <= at);
         self.waiting.insert(place, dated);
     }
 
@@ -55,7 +55,7 @@ impl Ahead {
     #[inline]
     pub fn take_first(&mut self, now: Ps) -> Option<Dated> {
         let first = self.waiting.front()?;
-        if first.order.ready_at > now {
+        if first.asked.ready_at > now {
             return None;
         }
         self.waiting.pop_front()
@@ -63,7 +63,7 @@ impl Ahead {
 
     /// Takes the earliest of a die whose time has come at `now`.
     pub fn take_of_die(&mut self, now: Ps, die: u32) -> Option<Dated> {
-        let due = |one: &Dated| one.die == die && one.order.ready_at <= now;
+        let due = |one: &Dated| one.die == die && one.asked.ready_at <= now;
         self.waiting
             .iter()
             .position(due)
@@ -74,9 +74,9 @@ impl Ahead {
     /// at `now`, and the page's own program with all that is before that.
     pub fn take_before_read(&mut self, now: Ps, die: u32, ppn: u32) -> Option<Dated> {
         let own = self.program_of(ppn);
-        let until = own.map_or(now, |own| now.max(own.order.ready_at));
+        let until = own.map_or(now, |own| now.max(own.asked.ready_at));
         let goes_first = |one: &Dated| {
-            one.programs == Some(ppn) || one.die == die && one.order.ready_at <= until
+            one.programs == Some(ppn) || one.die == die && one.asked.ready_at <= until
         };
         self.waiting
             .iter()
@@ -93,7 +93,7 @@ impl Ahead {
     pub fn idle_at(&self, die: u32, idle_at: Ps) -> Ps {
         let mine = self.waiting.iter().filter(|one| one.die == die);
         mine.fold(idle_at, |idle_at, one| {
-            idle_at.max(one.order.ready_at) + one.order.op.time
+            idle_at.max(one.asked.ready_at) + one.asked.op.time
         })
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use flash::Flash;
 pub(crate) use flash::Outlook;
 pub use flash::{BadBlock, Origin, ProgramEnd, Served};
 use op::{Op, Verb};
-use posted::{Order, Posted};
+use posted::{Posted, PostedOp};
 use queues::Queues;
 use sluice_units::Ps;
 
@@ -156,8 +156,8 @@ impl Nand {
         while let Some(dated) = self.ahead.take_of_die(now, die) {
             self.start(&dated);
         }
-        if let Some(Dated { order, .. }) = self.ahead.program_of(ppn) {
-            return ProgramEnd::NotBefore(order.ready_at + order.op.time);
+        if let Some(Dated { asked, .. }) = self.ahead.program_of(ppn) {
+            return ProgramEnd::NotBefore(asked.ready_at + asked.op.time);
         }
         if let Some(posted) = &mut self.posted {
             return posted.program_end(now, die, ppn, &mut self.array);
@@ -191,13 +191,13 @@ impl Nand {
     /// Has something done that nobody waits for, at `at` or later. `programs`: the page, if it is a
     /// program; `held`: the controller has its data.
     fn post(&mut self, at: Ps, op: Op, programs: Option<u32>, held: bool) {
-        let order = Order {
+        let asked = PostedOp {
             op,
             ready_at: at,
             held: programs.filter(|_| held),
         };
         self.ask(Dated {
-            order,
+            asked,
             die: op.die,
             programs,
             source: None,
@@ -216,29 +216,29 @@ impl Nand {
 
     /// Lets an operation come to its die, now that its time has come.
     fn start(&mut self, dated: &Dated) {
-        let Dated { order, .. } = *dated;
-        let at = order.ready_at;
+        let Dated { asked, .. } = *dated;
+        let at = asked.ready_at;
         if let Some(source) = dated.source {
-            let read = self.read_fully(at, source, order.op.origin);
+            let read = self.read_fully(at, source, asked.op.origin);
             return self.ahead.insert(Dated {
-                order: Order {
+                asked: PostedOp {
                     ready_at: read.done_at,
-                    ..order
+                    ..asked
                 },
-                die: order.op.die,
+                die: asked.op.die,
                 source: None,
                 ..*dated
             });
         }
         if let Some(posted) = &mut self.posted {
-            posted.play(at, order.op.die, &mut self.array);
-            return posted.post(at, &order, &mut self.array);
+            posted.play(at, asked.op.die, &mut self.array);
+            return posted.post(at, &asked, &mut self.array);
         }
-        let (start, run) = self.array.append(at, at, &order.op);
-        match (dated.programs, order.op.origin) {
+        let (start, run) = self.array.append(at, at, &asked.op);
+        match (dated.programs, asked.op.origin) {
             (Some(ppn), Origin::Log) => self.log_programs.push((ppn, run.end)),
             (Some(_), Origin::Store) => {
-                self.stored = Some(self.waited(at, start, run.end, &order.op))
+                self.stored = Some(self.waited(at, start, run.end, &asked.op))
             }
             _ => {}
         }
@@ -338,13 +338,13 @@ impl Flash for Nand {
             self.post(now, read, None, false);
             self.post(now, program, Some(to), false);
         } else {
-            let order = Order {
+            let asked = PostedOp {
                 op: program,
                 ready_at: now,
                 held: None,
             };
             self.ask(Dated {
-                order,
+                asked,
                 die,
                 programs: Some(to),
                 source: Some(from),

@@ -82,7 +82,7 @@ struct Current {
 
 /// What a die is asked to do later.
 #[derive(Clone, Copy)]
-pub(super) struct Order {
+pub(super) struct PostedOp {
     pub op: Op,
     /// When it can begin at the earliest.
     pub ready_at: Ps,
@@ -138,18 +138,18 @@ impl Posted {
         }
     }
 
-    /// Takes an order over. If the queue is full, the oldest waiting one goes before all reads
+    /// Takes an operation over. If the queue is full, the oldest waiting one goes before all reads
     /// that are asked for later.
-    pub fn post(&mut self, now: Ps, order: &Order, array: &mut Array) {
-        let die = order.op.die;
+    pub fn post(&mut self, now: Ps, asked: &PostedOp, array: &mut Array) {
+        let die = asked.op.die;
         if self.dies[die as usize].len == self.rules.queue_max {
             self.force(now, die, array);
         }
         let state = &self.dies[die as usize];
         let place = self.place(die, state.running + state.len);
-        self.waiting[place] = order.pack();
-        self.counts[order.op.channel as usize][order.op.verb as usize] += 1;
-        if let Some(ppn) = order.held {
+        self.waiting[place] = asked.pack();
+        self.counts[asked.op.channel as usize][asked.op.verb as usize] += 1;
+        if let Some(ppn) = asked.held {
             self.held[(ppn / self.pages_per_block) as usize] += 1;
         }
         self.dies[die as usize].len += 1;
@@ -210,10 +210,10 @@ impl Posted {
                 ProgramEnd::NotBefore(state.current.end)
             }
             Some(index) if index >= state.running => {
-                let order = self.peek(die, index);
+                let asked = self.peek(die, index);
                 let before = self.least_time(die, state.running..index, array);
-                let begins = (self.begins_at(die, array) + before).max(order.ready_at);
-                ProgramEnd::NotBefore((begins + order.op.time).max(now + Ps(1)))
+                let begins = (self.begins_at(die, array) + before).max(asked.ready_at);
+                ProgramEnd::NotBefore((begins + asked.op.time).max(now + Ps(1)))
             }
             _ => ProgramEnd::At(state.forced_until.max(now)),
         }
@@ -309,11 +309,11 @@ impl Posted {
         let mut group = Group::new(&first);
         let mut count = 1;
         while count < self.dies[die as usize].len {
-            let order = self.peek(die, count);
-            if order.ready_at > at || !group.join(&order.op, array.multi_plane()) {
+            let asked = self.peek(die, count);
+            if asked.ready_at > at || !group.join(&asked.op, array.multi_plane()) {
                 break;
             }
-            run = array.widen(run, &order.op);
+            run = array.widen(run, &asked.op);
             count += 1;
         }
         let state = &mut self.dies[die as usize];
@@ -347,15 +347,15 @@ impl Posted {
     }
 
     /// An operation by its place, those that began last included.
-    fn peek(&self, die: u32, index: u32) -> Order {
+    fn peek(&self, die: u32, index: u32) -> PostedOp {
         let channel = self.channel_of(die) as u32;
-        Order::unpack(self.waiting[self.place(die, index)], channel, die)
+        PostedOp::unpack(self.waiting[self.place(die, index)], channel, die)
     }
 
     /// Which operation of a die holds the data of a page. They stay packed: of a long queue each is
     /// looked at.
     fn find(&self, die: u32, mut places: Range<u32>, ppn: u32) -> Option<u32> {
-        let wanted = Order::pack_held(ppn);
+        let wanted = PostedOp::pack_held(ppn);
         places.find(|index| self.waiting[self.place(die, *index)][2] & HELD == wanted)
     }
 
@@ -418,23 +418,23 @@ impl Current {
 const ORIGINS: [Origin; 4] = [Origin::Host, Origin::Gc, Origin::Log, Origin::Store];
 const VERBS: [Verb; 3] = [Verb::Read, Verb::Program, Verb::Erase];
 
-/// The part of an order that says which page's data it holds.
+/// The part of an operation that says which page's data it holds.
 const HELD: u64 = u64::MAX << 31;
 
-impl Order {
+impl PostedOp {
     fn pack_held(ppn: u32) -> u64 {
         u64::from(ppn) << 32 | 1 << 31
     }
 
     fn pack(&self) -> Packed {
         let op = &self.op;
-        let held = self.held.map_or(0, Order::pack_held);
+        let held = self.held.map_or(0, PostedOp::pack_held);
         let small = u64::from(op.offset) << 12 | u64::from(op.plane) << 4;
         let kind = (op.origin as u64) << 2 | op.verb as u64;
         [self.ready_at.0, op.time.0, held | small | kind]
     }
 
-    fn unpack([ready_at, time, word]: Packed, channel: u32, die: u32) -> Order {
+    fn unpack([ready_at, time, word]: Packed, channel: u32, die: u32) -> PostedOp {
         let op = Op {
             verb: VERBS[(word & 3) as usize],
             origin: ORIGINS[(word >> 2 & 3) as usize],
@@ -444,7 +444,7 @@ impl Order {
             offset: (word >> 12 & 0xffff) as u32,
             time: Ps(time),
         };
-        Order {
+        PostedOp {
             op,
             ready_at: Ps(ready_at),
             held: (word >> 31 & 1 == 1).then_some((word >> 32) as u32),

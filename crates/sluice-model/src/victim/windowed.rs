@@ -12,6 +12,16 @@ pub struct Windowed {
 }
 
 impl Windowed {
+    /// A window of so many lines.
+    pub(super) fn new(space: &GcSpace, window: u32) -> Windowed {
+        Windowed {
+            lines_per_pool: space.lines_per_pool,
+            line_pages: space.line_pages,
+            window,
+            filled: Lists::new(space.pools, space.pools * space.lines_per_pool),
+        }
+    }
+
     /// The best line of the window, the oldest among equals, or `None` if all are valid.
     fn best(&self, pool: u32, valid: &[u32]) -> Option<u32> {
         let mut best = None;
@@ -38,12 +48,7 @@ impl GcVictim for Windowed {
     };
 
     fn build(space: &GcSpace) -> Windowed {
-        Windowed {
-            lines_per_pool: space.lines_per_pool,
-            line_pages: space.line_pages,
-            window: space.window,
-            filled: Lists::new(space.pools, space.pools * space.lines_per_pool),
-        }
+        Windowed::new(space, space.window)
     }
 
     fn close(&mut self, line: u32, _stale: u32, _now: u64) {

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 /// Prints both on standard output.
 pub fn print(result: &CurveResult) -> Result<(), Error> {
-    text(told(result))
+    text(table_of(result))
 }
 
-fn told(result: &CurveResult) -> String {
+fn table_of(result: &CurveResult) -> String {
     let of = match (result.on, &result.device) {
         (CurveOn::Simulated, Some(device)) => format!("{device}, simulated"),
         (CurveOn::Live, Some(device)) => format!("{device}, live"),

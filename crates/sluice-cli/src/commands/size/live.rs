@@ -1,6 +1,6 @@
 //! Of a program: one run, live, that tells of some of its accesses.
 
-use super::{Seen, SizeArgs, tell};
+use super::{Seen, SizeArgs, answer};
 use crate::child::leave;
 use crate::error::Error;
 use crate::live::args::{ControlArg, LiveArgs};
@@ -32,7 +32,7 @@ pub fn run(
     folder: Option<&Folder>,
 ) -> Result<ExitCode, Error> {
     let prog = program::check(&args.program[0])?;
-    let command = program::told(&args.program);
+    let command = program::words_of(&args.program);
     let live_args = live_args(args);
     let live = Live {
         args: &live_args,
@@ -91,7 +91,7 @@ pub fn run(
         _ => Timing::Unknown,
     };
     warn(&profile);
-    tell(args, config, &seen, &timing, folder)?;
+    answer(args, config, &seen, &timing, folder)?;
     Ok(leave(ended.exit))
 }
 

@@ -130,7 +130,7 @@ pub fn run(args: &SizeArgs) -> Result<ExitCode, Error> {
 }
 
 /// Computes and prints.
-fn tell(
+fn answer(
     args: &SizeArgs,
     config: &DeviceConfig,
     seen: &Seen<'_>,

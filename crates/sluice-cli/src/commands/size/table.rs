@@ -7,10 +7,10 @@ use sluice_units::round_bytes;
 
 /// Prints both on standard output.
 pub fn print(result: &SizeResult) -> Result<(), Error> {
-    text(told(result))
+    text(table_of(result))
 }
 
-fn told(result: &SizeResult) -> String {
+fn table_of(result: &SizeResult) -> String {
     let mut told = format!("{}\n", sentence(result));
     told += &format!(
         "{} accesses and {} first ones, to {}; {}\n",

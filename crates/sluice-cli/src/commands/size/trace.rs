@@ -1,6 +1,6 @@
 //! Of a trace: every access is known.
 
-use super::{Seen, SizeArgs, tell};
+use super::{Seen, SizeArgs, answer};
 use crate::error::Error;
 use crate::traces::{at, name_of, open, open_replay};
 use sluice_model::DeviceConfig;
@@ -52,6 +52,6 @@ pub fn run(
         uses,
         profile: None,
     };
-    tell(args, config, &seen, &Timing::Trace(&replay), folder)?;
+    answer(args, config, &seen, &Timing::Trace(&replay), folder)?;
     Ok(ExitCode::SUCCESS)
 }

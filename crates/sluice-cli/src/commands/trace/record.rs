@@ -40,7 +40,7 @@ pub struct RecordArgs {
 
 /// Records, and tells how much.
 pub fn run(args: &RecordArgs) -> Result<ExitCode, Error> {
-    let command = program::told(&args.program);
+    let command = program::words_of(&args.program);
     let recording = Recording {
         file: &args.output,
         filter: &args.filter,

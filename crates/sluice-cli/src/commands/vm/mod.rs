@@ -52,7 +52,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     check_live(&args.live.device, &config)?;
     let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
     if args.dry_run {
-        outln!("{}", shown(&program::told(&vm.live.command)))?;
+        outln!("{}", shown(&program::words_of(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let terminal = Terminal::keep();

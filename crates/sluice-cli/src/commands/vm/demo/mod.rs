@@ -81,7 +81,7 @@ pub fn run(
     let guest = Guest::prepare(args, given, || chase(args, &config))?;
     let vm = Vm::new(args, config, &guest.given, qemu, accelerator)?;
     if args.dry_run {
-        outln!("{}", super::shown(&program::told(&vm.live.command)))?;
+        outln!("{}", super::shown(&program::words_of(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let about = vm.about();
