@@ -19,7 +19,7 @@ class Limit(NamedTuple):
 
 
 SIGNAL = ("signal",)
-HEAP = ("heap",)
+HEAP = ("heap", "stored")
 
 LIMITS = [
     Limit("futex", SIGNAL, HEAP, "signal mode: the kernel does not wait on a page that is missing"),
@@ -66,6 +66,6 @@ def prefetcher(seed: int) -> dict[str, str]:
 
 def explain() -> str:
     """The table, for people."""
-    lines = [f"{limit.step:12} {'/'.join(limit.traps):13} {'/'.join(limit.places):9} {limit.reason}"
+    lines = [f"{limit.step:12} {'/'.join(limit.traps):13} {'/'.join(limit.places):11} {limit.reason}"
              for limit in LIMITS]
     return "\n".join(lines)

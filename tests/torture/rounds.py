@@ -125,6 +125,8 @@ def _device(chosen: Round, tools: Tools, file: str) -> list[str]:
         words += ["--set", f"{key}={value}"]
     if chosen.place == "dax":
         words += ["--place", f"dax:{file}"]
+    if chosen.place == "stored":
+        words += ["--store", f"file:{tempfile.gettempdir()}"]
     return [*words, "--"]
 
 

@@ -216,6 +216,26 @@ macro_rules! memory_counters {
     } };
 }
 
+/// What the file did that has evicted pages (`--store file:`).
+#[macro_export]
+macro_rules! store_counters {
+    ([$then:path $(, $rest:path)*] $($with:tt)*) => { $then! { [$($rest),*] $($with)*
+        /// Pages read from the file.
+        StoreReads: store_reads as reads;
+        /// Pages written to it.
+        StoreWrites: store_writes as writes;
+        /// Times that a page was needed before the file had given it, or a buffer before the file
+        /// had taken its page.
+        StoreWaits: store_waits as waits;
+        /// How long these took together, ns.
+        StoreWaitNs: store_wait_ns as wait_ns;
+        /// 1 if requests are queued (io_uring); 0 if each is a call that waits for its answer.
+        StoreQueued: store_queued as queued;
+        /// 1 if the file is read and written past the kernel's page cache (`O_DIRECT`).
+        StoreDirect: store_direct as direct;
+    } };
+}
+
 /// What the host did for the program.
 #[macro_export]
 macro_rules! host_counters {
@@ -301,8 +321,8 @@ macro_rules! run_counters {
     ([$($then:path),+] $($with:tt)*) => {
         $crate::trap_counters! {
             [$crate::late_counters, $crate::command_counters, $crate::hint_counters,
-             $crate::memory_counters, $crate::host_counters, $crate::other_run_counters,
-             $($then),+] $($with)*
+             $crate::memory_counters, $crate::store_counters, $crate::host_counters,
+             $crate::other_run_counters, $($then),+] $($with)*
         }
     };
 }

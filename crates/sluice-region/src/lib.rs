@@ -17,6 +17,7 @@ mod sys;
 mod task;
 mod tls;
 mod uffd;
+mod uring;
 mod valgrind;
 
 pub use call::call;
@@ -45,6 +46,7 @@ pub use task::{
 };
 pub use tls::{Modules, Storage};
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
+pub use uring::{Transfer, Uring};
 pub use valgrind::is_valgrind;
 
 /// Bytes in a page; the only page size the runtime maps.

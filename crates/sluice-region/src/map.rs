@@ -113,17 +113,22 @@ impl Mapping {
 
     /// A shared mapping of a file from its start.
     pub fn shared(fd: i32, len: usize) -> Result<Mapping, i32> {
-        Mapping::of_file(fd, len, libc::PROT_READ | libc::PROT_WRITE)
+        Mapping::shared_from(fd, 0, len)
+    }
+
+    /// A shared mapping of a file from an offset.
+    pub fn shared_from(fd: i32, offset: i64, len: usize) -> Result<Mapping, i32> {
+        Mapping::of_file(fd, offset, len, libc::PROT_READ | libc::PROT_WRITE)
     }
 
     /// A shared mapping of a file from its start, which can only be read.
     pub fn shared_read_only(fd: i32, len: usize) -> Result<Mapping, i32> {
-        Mapping::of_file(fd, len, libc::PROT_READ)
+        Mapping::of_file(fd, 0, len, libc::PROT_READ)
     }
 
-    fn of_file(fd: i32, len: usize, prot: i32) -> Result<Mapping, i32> {
+    fn of_file(fd: i32, offset: i64, len: usize, prot: i32) -> Result<Mapping, i32> {
         // SAFETY: a fresh mapping at an address of the kernel's choice.
-        let addr = unsafe { raw_mmap(0, len, prot, libc::MAP_SHARED, fd, 0)? };
+        let addr = unsafe { raw_mmap(0, len, prot, libc::MAP_SHARED, fd, offset)? };
         Ok(Mapping { addr, len })
     }
 

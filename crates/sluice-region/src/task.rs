@@ -131,20 +131,23 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, pointer: usize) -> isize 
 ///
 /// # Errors
 /// The kernel's.
-pub fn own_nothing(kept: Option<u32>) -> Result<(), i32> {
+pub fn own_nothing(kept: &[u32]) -> Result<(), i32> {
     const CLOSE_RANGE_UNSHARE: usize = 2;
-    // SAFETY: no pointers but a static path. The descriptors are this thread's copies.
+    let close = |from: u32, to: u32| {
+        // SAFETY: no pointers. The descriptors are this thread's copies.
+        unsafe { sys!(libc::SYS_close_range, from, to, CLOSE_RANGE_UNSHARE) }
+    };
+    // SAFETY: no pointers but a static path.
     unsafe {
-        if let Some(kept) = kept {
-            sys!(
-                libc::SYS_close_range,
-                kept + 1,
-                u32::MAX,
-                CLOSE_RANGE_UNSHARE
-            )?;
+        // From above: what is closed first makes the table small before it is copied.
+        let mut end = u32::MAX;
+        for number in kept.iter().rev() {
+            if *number < end {
+                close(number + 1, end)?;
+            }
+            end = number - 1;
         }
-        let last = kept.map_or(u32::MAX, |kept| kept - 1);
-        sys!(libc::SYS_close_range, 0, last, CLOSE_RANGE_UNSHARE)?;
+        close(0, end)?;
         for _ in 0..3 {
             sys!(
                 libc::SYS_eventfd2,

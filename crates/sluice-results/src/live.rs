@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sluice_abi::{
     command_counters, commanded_counters, host_counters, late_counters, memory_counters,
-    trap_counters,
+    store_counters, trap_counters,
 };
 
 /// The kind of a live run.
@@ -82,6 +82,8 @@ pub struct LiveRun {
     pub hints: Hints,
     /// What the program did with device memory.
     pub memory: Memory,
+    /// Where the heap's evicted pages were (`--store`).
+    pub store: StoreFigures,
     /// What the host did for the program.
     pub host: HostFigures,
     /// From the start of the program to its end, s.
@@ -186,6 +188,22 @@ pub struct Memory {
     pub counts: MemoryCounts,
     /// Pages that the program gave back (`munmap`, `MADV_DONTNEED`).
     pub trims: u64,
+}
+
+store_counters! { [counts] {
+    /// What the file did that has evicted pages.
+    StoreCounts
+} }
+store_counters! { [of_process] StoreCounts; }
+
+/// Where the heap's evicted pages were, and what that took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoreFigures {
+    /// `dram`, or `file:FOLDER`.
+    pub place: String,
+    /// Counters; all 0 in DRAM.
+    #[serde(flatten)]
+    pub counts: StoreCounts,
 }
 
 host_counters! { [counts] {

@@ -1,7 +1,7 @@
 //! What is known of a live run, and its result.
 
 use crate::hits::not_applied;
-use crate::live::{HostCounts, LateCounts};
+use crate::live::{HostCounts, LateCounts, StoreCounts, StoreFigures};
 use crate::process::Process;
 use crate::{
     Cache, CacheCounts, CommandCounts, CommandedCounts, Commands, Counted, DeviceParts, Exit,
@@ -32,6 +32,8 @@ pub struct Run<'a> {
     pub trap_mode: &'a str,
     /// `heap` or `dax:PATH`.
     pub place: &'a str,
+    /// `dram` or `file:FOLDER`.
+    pub store: &'a str,
     /// How it ended.
     pub exit: Exit,
     /// Wall time, s.
@@ -104,6 +106,10 @@ impl Run<'_> {
             memory: Memory {
                 counts: MemoryCounts::of(get),
                 trims: get(Counter::Trims),
+            },
+            store: StoreFigures {
+                place: self.store.to_owned(),
+                counts: StoreCounts::of(get),
             },
             host: HostFigures {
                 counts: HostCounts::of(get),

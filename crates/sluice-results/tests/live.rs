@@ -123,6 +123,7 @@ fn object(dir: &Path, pid: u64) -> Value {
         command: &[],
         trap_mode: "event",
         place: "heap",
+        store: "dram",
         exit: Exit::Code(0),
         wall_s: 1.0,
         pid,

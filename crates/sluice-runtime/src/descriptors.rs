@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicI32, Ordering::*};
 use sluice_region::sys;
 
 /// How many there can be.
-const MOST: usize = 8;
+const MOST: usize = 48;
 /// Numbers are sought from here on, or a little below the program's limit if that is lower.
 const FROM: u64 = 4_096;
 /// Room for them below a limit that cannot be raised.
-const ROOM: u64 = 16;
+const ROOM: u64 = 64;
 
 static GUARDED: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
 

@@ -11,9 +11,10 @@ use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
 use crate::private::PrivateBacking;
 use crate::sample::Sampler;
-use crate::session::{Place, Session, Trap};
+use crate::session::{Place, Session, Store, Trap};
 use crate::shared::SharedBacking;
 use crate::state::{Access, Core, Entry, Plan, Wait};
+use crate::store::{Error, FileStore, Stash};
 use crate::thread;
 use crate::watch::Watched;
 use core::cell::UnsafeCell;
@@ -89,7 +90,9 @@ impl Engine {
         let mut arena = (0, 0);
         let backing = match &session.place {
             Place::Heap => {
-                let mut b = PrivateBacking::new(pages as usize).map_err(StartError::NoRoom)?;
+                let stash = stash(&session, pages as usize)?;
+                let b = PrivateBacking::new(pages as usize, stash);
+                let mut b = b.map_err(StartError::NoRoom)?;
                 b.register(&uffd).map_err(os("registering the heap"))?;
                 b.keep_from_children().map_err(os("the heap"))?;
                 arena = (b.arena().addr(), b.arena().len());
@@ -448,6 +451,23 @@ impl Engine {
             Place::Dax(_) => calm(|| self.core.lock().host.lpn(addr).is_some()),
         }
     }
+}
+
+/// A place for the pages that are evicted.
+fn stash(session: &Session, pages: usize) -> Result<Stash, StartError> {
+    let Store::File(folder) = &session.store else {
+        return Stash::in_memory(pages).map_err(StartError::NoRoom);
+    };
+    let cached = session.device.cache.pages as usize;
+    let file = FileStore::new(folder, pages, cached, session.io());
+    let file = file.map_err(|error| match error {
+        Error::TooLarge => StartError::StoreTooLarge,
+        Error::System(errno) => StartError::Store {
+            folder: folder.clone(),
+            errno,
+        },
+    })?;
+    Ok(Stash::File(Box::new(file)))
 }
 
 fn dax_identity(path: &std::path::Path) -> Result<(u64, u64), StartError> {

@@ -92,6 +92,22 @@ pub enum StartError {
         /// Bytes that are left.
         free: u64,
     },
+    /// The folder of the store takes no file.
+    #[error(
+        "--store file:{}: cannot make a file without a name there: {}{}",
+        folder.display(),
+        Told::number(*errno),
+        store_advice(*errno)
+    )]
+    Store {
+        /// The folder that was named.
+        folder: PathBuf,
+        /// The system's error.
+        errno: i32,
+    },
+    /// A file cannot have as many pages as the device.
+    #[error("--store file: holds at most 1 TiB; lower device.capacity")]
+    StoreTooLarge,
     /// The file that is to be the device cannot be looked at.
     #[error("{}: {source}", path.display())]
     DeviceFile {
@@ -144,6 +160,14 @@ fn advice(error: &OpenError) -> &'static str {
 fn room_advice(errno: i32) -> &'static str {
     match errno {
         libc::ENOMEM => "; raise `ulimit -v`, or lower device.capacity",
+        _ => "",
+    }
+}
+
+fn store_advice(errno: i32) -> &'static str {
+    match errno {
+        libc::EOPNOTSUPP => "; its file system has none (ext4, xfs, btrfs and tmpfs have)",
+        libc::EMLINK => ": forks within forks are deeper than 15",
         _ => "",
     }
 }

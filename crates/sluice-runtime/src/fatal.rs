@@ -14,10 +14,16 @@ pub fn on_panic() {
 
 /// Ends the program because nothing is left of the memory set aside for this library.
 pub fn no_memory(bytes: usize) -> ! {
-    end(format_args!(
+    let why = format_args!(
         "no memory for {bytes} bytes of its own; raise `ulimit -v`, or lower device.capacity and \
          cache.capacity"
-    ))
+    );
+    end(why, libc::SIGABRT)
+}
+
+/// Ends the program by SIGBUS because contents of its memory cannot be read or kept.
+pub fn lost_page(why: core::fmt::Arguments<'_>) -> ! {
+    end(why, libc::SIGBUS)
 }
 
 fn panicked(info: &PanicHookInfo<'_>) {
@@ -25,17 +31,17 @@ fn panicked(info: &PanicHookInfo<'_>) {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("no reason given");
+    let report = "internal error, please report it";
     match info.location() {
-        Some(at) => end(format_args!(
-            "internal error, please report it: {}:{}: {text}",
-            at.file(),
-            at.line()
-        )),
-        None => end(format_args!("internal error, please report it: {text}")),
+        Some(at) => end(
+            format_args!("{report}: {}:{}: {text}", at.file(), at.line()),
+            libc::SIGABRT,
+        ),
+        None => end(format_args!("{report}: {text}"), libc::SIGABRT),
     }
 }
 
-fn end(why: core::fmt::Arguments<'_>) -> ! {
+fn end(why: core::fmt::Arguments<'_>, signal: i32) -> ! {
     sluice_region::say(why);
     // SAFETY: live buffers. Zeros are the kernel's way to write SIG_DFL, and an empty set of 8
     // bytes.
@@ -44,12 +50,12 @@ fn end(why: core::fmt::Arguments<'_>) -> ! {
         let _ = sys!(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0);
         let (default, none) = ([0u64; 4], 0u64);
         let (action, mask) = (&raw const default, &raw const none);
-        let _ = sys!(libc::SYS_rt_sigaction, libc::SIGABRT, action, 0, 8);
+        let _ = sys!(libc::SYS_rt_sigaction, signal, action, 0, 8);
         let _ = sys!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, mask, 0, 8);
         let process = sys!(libc::SYS_getpid).unwrap_or(0);
-        let _ = sys!(libc::SYS_tgkill, process, thread_id(), libc::SIGABRT);
+        let _ = sys!(libc::SYS_tgkill, process, thread_id(), signal);
         // Never reached, unless somebody keeps signals away from us.
-        let _ = sys!(libc::SYS_exit_group, 128 + libc::SIGABRT);
+        let _ = sys!(libc::SYS_exit_group, 128 + signal);
     }
     unreachable!("exit_group does not return")
 }

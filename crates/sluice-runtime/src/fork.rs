@@ -15,7 +15,7 @@ use crate::handler::start as start_handlers;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
 use crate::private::keep_from_children;
 use crate::rings::ControlRing;
-use crate::session::Trap;
+use crate::session::{Session, Store, Trap};
 use crate::state::Core;
 use crate::stats::Live;
 use crate::{root, thread};
@@ -51,6 +51,12 @@ impl Engine {
                 )),
             }
         }
+        if let Some(file) = core.host.file() {
+            file.before_fork(match thread::has_service() {
+                true => thread::service_thread(),
+                false => own,
+            });
+        }
         for range in &core.host.withheld {
             // What cannot be kept from a child was not there.
             let _ = keep_from_children(range.start, range.len());
@@ -60,7 +66,11 @@ impl Engine {
     /// In the parent: goes on.
     pub fn after_fork_in_parent(&self) {
         // SAFETY: as in `before_fork`.
-        unsafe { self.core.get_held() }.keep_from_children();
+        let core = unsafe { self.core.get_held() };
+        core.keep_from_children();
+        if let Some(file) = core.host.file() {
+            file.after_fork_in_parent();
+        }
         self.core.release();
         self.forking.store(0, Release);
         thread::after_fork_in_parent();
@@ -76,7 +86,14 @@ impl Engine {
         with_all_numbers(|| match self.session.trap {
             // The service thread is at the old root.
             Trap::Event => {
-                let begun = thread::start_service_for(None, || self.begin_in_child(cpu));
+                // SAFETY: the forking thread holds the lock.
+                let file = unsafe { self.core.get_held() }.host.file();
+                let opened = file.map(|file| file.opened());
+                let kept = opened.as_ref().map_or(&[][..], |opened| opened.numbers());
+                let begun = thread::start_service_for(kept, || self.begin_in_child(cpu));
+                if let Some(opened) = opened {
+                    opened.close();
+                }
                 begun.map_err(os("starting the service thread"))?
             }
             Trap::Signal => calm::calm(|| root::visit(|| self.begin_in_child(cpu))),
@@ -150,6 +167,9 @@ impl Core {
     /// gone for a moment.
     pub fn resume(&mut self, engine: &Engine, uffd: Uffd) -> Result<(), StartError> {
         self.register(engine, &uffd)?;
+        if let Some(file) = self.host.file() {
+            file.after_move(engine.session.io());
+        }
         self.use_descriptor(engine, uffd)?;
         engine.session.hold.renew(&engine.session.dir)
     }
@@ -194,6 +214,7 @@ impl Core {
         self.register(engine, &uffd)?;
         self.plug_holes();
         self.keep_from_children();
+        self.take_up_file(session)?;
         self.use_descriptor(engine, uffd)?;
         engine.lock_what_comes(false);
         self.forget_hints_of_parent();
@@ -219,6 +240,19 @@ impl Core {
         block.set(Counter::ExitNs, engine.exit_ns());
         block.set(Counter::HitNs, hit_ns);
         Ok(())
+    }
+
+    /// Reads evicted pages from the parent's files, and keeps its own in another.
+    fn take_up_file(&mut self, session: &Session) -> Result<(), StartError> {
+        let (Some(file), Store::File(folder)) = (self.host.file(), &session.store) else {
+            return Ok(());
+        };
+        let has_parents = session.trap == Trap::Signal;
+        file.go_on_in_child(session.io(), has_parents)
+            .map_err(|errno| StartError::Store {
+                folder: folder.clone(),
+                errno,
+            })
     }
 
     /// Puts new files where the parent's were. Elsewhere they might lie where the program has kept

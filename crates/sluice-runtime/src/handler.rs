@@ -138,6 +138,10 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
     while !handler.leaves || handler.count > 0 {
         handler.turn();
     }
+    // The last handler to leave is the last who asks the store for something.
+    if let Some(file) = handler.engine.core().host.file() {
+        file.wait_until_idle();
+    }
     drop(handler);
     thread::leave()
 }

@@ -3,6 +3,7 @@
 mod coming;
 mod leaving;
 mod obstacle;
+mod stored;
 
 pub use obstacle::Obstacle;
 
@@ -169,7 +170,9 @@ impl Host {
     ) -> Result<(), i32> {
         each(self.uffd.descriptor())?;
         each(self.pagemap.descriptor())?;
-        each(self.threads.descriptor())
+        each(self.threads.descriptor())?;
+        self.file()
+            .map_or(Ok(()), |file| file.each_descriptor(each))
     }
 
     /// Page number of an address on the device.
@@ -203,7 +206,7 @@ impl Host {
     /// whether the page is there. Until it has [`arrived`](Host::arrived) it cannot leave.
     pub fn map_ahead(&mut self, lpn: u64, addr: usize) -> bool {
         let is_first = self.state[lpn as usize] & (PENDING | MAPPED | OFF_DEVICE) == PENDING;
-        let is_there = is_first && self.put(lpn, addr, false).is_ok();
+        let is_there = is_first && self.is_at_hand(lpn) && self.put(lpn, addr, false).is_ok();
         if is_there {
             self.state[lpn as usize] |= MAPPED;
             self.mapped += 1;
@@ -231,13 +234,13 @@ impl Host {
         is_mapped
     }
 
-    fn put(&self, lpn: u64, addr: usize, wake: bool) -> Result<(), i32> {
+    fn put(&mut self, lpn: u64, addr: usize, wake: bool) -> Result<(), i32> {
         let state = self.state[lpn as usize];
         let fill = Fill {
             protect: state & WRITTEN == 0,
             wake,
         };
-        match &self.backing {
+        match &mut self.backing {
             Backing::Private(b) => b.map(&self.uffd, lpn, state & STASHED != 0, fill),
             Backing::Shared(b) => b.map(&self.uffd, addr & !(PAGE - 1), fill),
         }
@@ -423,6 +426,7 @@ impl Host {
     pub fn copy_counters(&self, block: &Change<'_>) {
         block.set(Counter::Pinned, self.pinned);
         block.set(Counter::PinnedErrno, self.pinned_errno as u64);
+        self.copy_store_counters(block);
     }
 }
 
@@ -433,6 +437,7 @@ impl Effects for Host {
         self.top = self.top.max(u64::from(lpn) + 1);
         self.used.mark(lpn.index());
         self.residency.set(lpn.into(), sluice_abi::CACHED);
+        self.send_for(lpn.into());
     }
 
     fn unmap(&mut self, lpn: Lpn) -> bool {

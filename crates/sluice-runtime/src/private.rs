@@ -6,6 +6,7 @@
 //! stash if they changed. Copying in is cheaper than moving in (no second call to protect, no page
 //! table walk in the source), and after a fork it works on shared pages, which a move refuses.
 
+use crate::store::{Stash, same_page};
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write, raw_madvise};
 
 /// Limbo pages are freed in batches: a call per page would cost as much as the move. This many at
@@ -54,7 +55,8 @@ pub struct Leaving {
 #[derive(Debug)]
 pub struct PrivateBacking {
     arena: Mapping,
-    stash: Mapping,
+    /// Contents of pages that are not mapped.
+    pub stash: Stash,
     limbo: Mapping,
     limbo_next: usize,
     zeros: Mapping,
@@ -62,14 +64,10 @@ pub struct PrivateBacking {
 
 impl PrivateBacking {
     /// Reserves room for `pages` pages; memory is used only as pages are.
-    pub fn new(pages: usize) -> Result<PrivateBacking, i32> {
+    pub fn new(pages: usize, stash: Stash) -> Result<PrivateBacking, i32> {
         let arena = Mapping::anonymous(pages * PAGE)?;
         arena.fence();
-        let stash = Mapping::anonymous(pages * PAGE)?;
         let limbo = Mapping::anonymous(LIMBO_PAGES * PAGE)?;
-        // What a core file has of the arena is what was in the cache. As much again would be of no
-        // use to a debugger, which does not know that it belongs there.
-        stash.keep_from_core_files();
         limbo.keep_from_core_files();
         Ok(PrivateBacking {
             arena,
@@ -128,26 +126,35 @@ impl PrivateBacking {
     /// # Errors
     /// How many were mapped before the one that could not be, and why.
     pub fn map_run(
-        &self,
+        &mut self,
         uffd: &Uffd,
         first: u64,
         pages: usize,
         fill: Fill,
     ) -> Result<(), (usize, i32)> {
-        uffd.copy_pages(self.page(first), self.source(first, true), pages, fill)
-    }
-
-    fn source(&self, lpn: u64, stashed: bool) -> usize {
-        if stashed {
-            self.stash.addr() + lpn as usize * PAGE
-        } else {
-            self.zeros.addr()
+        if let Stash::Memory(_) = self.stash {
+            let source = self.stash.source(first);
+            return uffd.copy_pages(self.page(first), source, pages, fill);
         }
+        // Frames are no neighbours.
+        for at in 0..pages {
+            let mapped = self.map(uffd, first + at as u64, true, fill);
+            mapped.map_err(|errno| (at, errno))?;
+        }
+        Ok(())
     }
 
     /// Maps a page; `EEXIST` means that it is mapped.
-    pub fn map(&self, uffd: &Uffd, lpn: u64, stashed: bool, fill: Fill) -> Result<(), i32> {
-        uffd.copy_page(self.page(lpn), self.source(lpn, stashed), fill)
+    pub fn map(&mut self, uffd: &Uffd, lpn: u64, stashed: bool, fill: Fill) -> Result<(), i32> {
+        let source = match stashed {
+            true => self.stash.source(lpn),
+            false => self.zeros.addr(),
+        };
+        uffd.copy_page(self.page(lpn), source, fill)?;
+        if stashed {
+            self.stash.mapped(lpn);
+        }
+        Ok(())
     }
 
     /// Whether an address is one of limbo, where nothing is but in the midst of an eviction.
@@ -185,7 +192,10 @@ impl PrivateBacking {
         let limbo = self.limbo.addr() + self.limbo_next * PAGE;
         match move_out(uffd, pagemap, limbo, self.page(page.lpn)) {
             Ok(()) => self.stash_moved(page, alone),
-            Err(libc::ENOENT) => Left::Absent,
+            Err(libc::ENOENT) => {
+                self.stash.unmapped(page.lpn);
+                Left::Absent
+            }
             Err(errno) => Left::Pinned(errno),
         }
     }
@@ -226,16 +236,23 @@ impl PrivateBacking {
         let limbo = self.limbo.addr() + self.limbo_next * PAGE;
         // A store by another thread between the question and the move shows in the contents.
         let is_told = alone && page.notes == Notes::Kept;
-        let source = self.source(page.lpn, page.stashed);
-        let changed = page.written || !is_told && !same_page(limbo, source);
+        let changed = page.written || !is_told && !self.is_same(page, limbo);
+        self.stash.unmapped(page.lpn);
         if changed {
-            copy_page(self.stash.addr() + page.lpn as usize * PAGE, limbo);
+            self.stash.save(page.lpn, limbo);
         }
         self.limbo_next += 1;
         if self.limbo_next == LIMBO_PAGES {
             self.free_limbo();
         }
         if changed { Left::Written } else { Left::Clean }
+    }
+
+    fn is_same(&mut self, page: Leaving, limbo: usize) -> bool {
+        match page.stashed {
+            true => self.stash.is_same(page.lpn, limbo),
+            false => same_page(limbo, self.zeros.addr()),
+        }
     }
 
     /// Frees limbo pages if a batch has come together.
@@ -258,13 +275,11 @@ impl PrivateBacking {
     }
 
     /// Drops the contents of a range, arena and stash.
-    pub fn drop_range(&self, first: u64, pages: usize) {
-        let (start, len) = (first as usize * PAGE, pages * PAGE);
-        // SAFETY: the program gave the range up; both mappings are ours.
-        unsafe {
-            let _ = dont_need(self.arena.addr() + start, len);
-            let _ = dont_need(self.stash.addr() + start, len);
-        }
+    pub fn drop_range(&mut self, first: u64, pages: usize) {
+        let start = self.page(first);
+        // SAFETY: the program gave the range up, and the mapping is ours.
+        let _ = unsafe { dont_need(start, pages * PAGE) };
+        self.stash.drop_range(first, pages);
     }
 }
 
@@ -306,23 +321,6 @@ fn move_out(uffd: &Uffd, pagemap: &Pagemap, limbo: usize, page: usize) -> Result
     }
 }
 
-/// Compares two pages by machine words; neither is reachable by the program.
-fn same_page(a: usize, b: usize) -> bool {
-    let (a, b) = (a as *const u64, b as *const u64);
-    // SAFETY: both are whole, aligned, readable pages of the runtime.
-    (0..PAGE / 64).all(|line| unsafe {
-        (0..8).fold(0, |differ, word| {
-            let at = line * 8 + word;
-            differ | (*a.add(at) ^ *b.add(at))
-        }) == 0
-    })
-}
-
-fn copy_page(to: usize, from: usize) {
-    // SAFETY: both are whole pages of the runtime, and they are distinct.
-    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, PAGE) };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,7 +330,8 @@ mod tests {
 
     fn world() -> (Uffd, Pagemap, PrivateBacking) {
         let uffd = Uffd::open(UffdKind::Signal).unwrap();
-        let mut backing = PrivateBacking::new(PAGES).unwrap();
+        let stash = Stash::in_memory(PAGES).unwrap();
+        let mut backing = PrivateBacking::new(PAGES, stash).unwrap();
         backing.register(&uffd).unwrap();
         backing.keep_from_children().unwrap();
         (uffd, Pagemap::open().unwrap(), backing)
@@ -361,13 +360,13 @@ mod tests {
     }
 
     /// Maps page 1 and stores a value there.
-    fn store(uffd: &Uffd, backing: &PrivateBacking, value: u64) {
+    fn store(uffd: &Uffd, backing: &mut PrivateBacking, value: u64) {
         backing.map(uffd, 1, false, Fill::NOTICED).unwrap();
         // SAFETY: mapped just now.
         unsafe { word(backing.page(1)).write_volatile(value) };
     }
 
-    fn load_back(uffd: &Uffd, backing: &PrivateBacking) -> u64 {
+    fn load_back(uffd: &Uffd, backing: &mut PrivateBacking) -> u64 {
         backing.map(uffd, 1, true, Fill::NOTICED).unwrap();
         // SAFETY: mapped just now.
         unsafe { word(backing.page(1)).read_volatile() }
@@ -376,28 +375,28 @@ mod tests {
     #[test]
     fn a_written_page_comes_back_and_a_clean_one_leaves_clean() {
         let (uffd, pagemap, mut backing) = world();
-        store(&uffd, &backing, 7);
+        store(&uffd, &mut backing, 7);
         assert_eq!(
             unmap(&mut backing, &uffd, &pagemap, false, Notes::Kept, true),
             Left::Written
         );
-        assert_eq!(load_back(&uffd, &backing), 7);
+        assert_eq!(load_back(&uffd, &mut backing), 7);
         assert_eq!(
             unmap(&mut backing, &uffd, &pagemap, true, Notes::Kept, true),
             Left::Clean
         );
-        assert_eq!(load_back(&uffd, &backing), 7);
+        assert_eq!(load_back(&uffd, &mut backing), 7);
     }
 
     #[test]
     fn a_store_after_the_question_is_seen_in_the_contents() {
         let (uffd, pagemap, mut backing) = world();
-        store(&uffd, &backing, 7);
+        store(&uffd, &mut backing, 7);
         assert_eq!(
             unmap(&mut backing, &uffd, &pagemap, false, Notes::Kept, true),
             Left::Written
         );
-        load_back(&uffd, &backing);
+        load_back(&uffd, &mut backing);
         // SAFETY: mapped by `load_back`; protecting again hides the store from the kernel's notes.
         unsafe { word(backing.page(1)).write_volatile(8) };
         uffd.write_protect(backing.page(1), PAGE).unwrap();
@@ -405,26 +404,26 @@ mod tests {
             unmap(&mut backing, &uffd, &pagemap, true, Notes::Kept, false),
             Left::Written
         );
-        assert_eq!(load_back(&uffd, &backing), 8);
+        assert_eq!(load_back(&uffd, &mut backing), 8);
     }
 
     #[test]
     fn a_page_that_moved_in_spite_of_an_error_is_not_lost() {
         let (uffd, pagemap, mut backing) = world();
-        store(&uffd, &backing, 9);
+        store(&uffd, &mut backing, 9);
         let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
         uffd.move_page(limbo, backing.page(1)).unwrap();
         assert_eq!(
             unmap(&mut backing, &uffd, &pagemap, false, Notes::Written, true),
             Left::Written
         );
-        assert_eq!(load_back(&uffd, &backing), 9);
+        assert_eq!(load_back(&uffd, &mut backing), 9);
     }
 
     #[test]
     fn an_occupied_limbo_page_is_cleared() {
         let (uffd, pagemap, mut backing) = world();
-        store(&uffd, &backing, 11);
+        store(&uffd, &mut backing, 11);
         let limbo = backing.limbo.addr() + backing.limbo_next * PAGE;
         uffd.copy_page(limbo, backing.zeros.addr(), Fill::NOTICED)
             .unwrap();
@@ -432,7 +431,7 @@ mod tests {
             unmap(&mut backing, &uffd, &pagemap, false, Notes::Written, true),
             Left::Written
         );
-        assert_eq!(load_back(&uffd, &backing), 11);
+        assert_eq!(load_back(&uffd, &mut backing), 11);
     }
 
     #[test]
@@ -448,7 +447,7 @@ mod tests {
     #[test]
     fn a_page_that_a_child_shares_leaves_all_the_same() {
         let (uffd, pagemap, mut backing) = world();
-        store(&uffd, &backing, 13);
+        store(&uffd, &mut backing, 13);
         backing.give_to_children().unwrap();
         // SAFETY: the child makes system calls alone, until it is ended.
         let child = unsafe { libc::fork() };
@@ -469,6 +468,6 @@ mod tests {
         }
         assert_eq!(refused, Err(libc::EBUSY), "or this shows nothing");
         assert_eq!(left, Left::Written);
-        assert_eq!(load_back(&uffd, &backing), 13);
+        assert_eq!(load_back(&uffd, &mut backing), 13);
     }
 }

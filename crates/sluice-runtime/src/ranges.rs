@@ -6,7 +6,7 @@ use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
 use crate::private::keep_from_children;
-use crate::session::Place;
+use crate::session::{Place, Store};
 use crate::thread::in_service;
 use crate::turn::give_way;
 use sluice_abi::Counter;
@@ -20,13 +20,18 @@ impl Engine {
     /// Drops the contents of pages the program gave back. The range is whole pages of the arena.
     /// Says how many had any, or a place in the cache.
     pub fn discard(&self, start: usize, len: usize) -> u64 {
-        calm(|| {
+        let all = || {
             let (mut next, end, mut dropped) = (start, start + len, 0);
             while next < end {
                 dropped += self.discard_some(&mut next, end);
             }
             dropped
-        })
+        };
+        match self.session.store {
+            Store::Memory => calm(all),
+            // Its descriptor is the service thread's.
+            Store::File(_) => in_service(all),
+        }
     }
 
     /// Drops the contents of the first pages of a range, with gaps for faults between one call and
@@ -54,7 +59,7 @@ impl Engine {
                 dropped += 1;
             }
         }
-        if let Backing::Private(b) = &core.host.backing {
+        if let Backing::Private(b) = &mut core.host.backing {
             b.drop_range(first, pages);
         }
         core.publish();
@@ -115,6 +120,9 @@ impl Engine {
                 if state & (MAPPED | STASHED) == STASHED {
                     // EEXIST cannot be: the page is not mapped. Other failures leave zeros.
                     let _ = core.host.map(lpn, start + at * PAGE);
+                }
+                if let Some(file) = core.host.file() {
+                    file.unmapped(lpn);
                 }
                 core.device.discard(now, Lpn::of(lpn));
                 core.host.reset(lpn, PENDING, OFF_DEVICE);

@@ -1,7 +1,7 @@
 //! An engine in the tests' own process, whose faults a test takes and answers itself.
 
 use crate::engine::Engine;
-use crate::session::{Place, Session, Trap};
+use crate::session::{Place, Session, Store, Trap};
 use crate::state::{Plan, Wait};
 use sluice_abi::{LOCK_FILE, SESSION_MARK};
 use sluice_model::DeviceConfig;
@@ -25,6 +25,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         seed: 1,
         trap: Trap::Signal,
         place: Place::Heap,
+        store: Store::Memory,
         mmap_min: 0,
         record: 0,
         sample_ns: 0,

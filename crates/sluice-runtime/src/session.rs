@@ -2,6 +2,7 @@
 
 use crate::error::SessionError;
 use crate::hold::Hold;
+use crate::store::Io;
 use sluice_model::DeviceConfig;
 use sluice_region::{check_trusted, create_private, open_folder, open_regular};
 use std::ffi::OsStr;
@@ -31,6 +32,15 @@ pub enum Place {
     Dax(PathBuf),
 }
 
+/// Where evicted pages of the heap are kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Store {
+    /// In memory.
+    Memory,
+    /// In files without a name, one for each process, in this folder.
+    File(PathBuf),
+}
+
 /// The checked contents of a session file.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -42,6 +52,8 @@ pub struct Session {
     pub trap: Trap,
     /// What is placed.
     pub place: Place,
+    /// Where evicted pages are.
+    pub store: Store,
     /// Anonymous mappings from this many bytes up are placed.
     pub mmap_min: usize,
     /// Traps to keep in the record; 0 keeps none.
@@ -72,6 +84,15 @@ impl Session {
             Trap::Signal => 0,
         };
         handlers + usize::from(self.ring)
+    }
+
+    /// How pages go to the store's file. A queue is the handlers': a thread of the program's, which
+    /// serves its own faults in signal mode, would be interrupted by the answers.
+    pub(crate) fn io(&self) -> Io {
+        match self.trap {
+            Trap::Event => Io::queue(),
+            Trap::Signal => Io::calls(),
+        }
     }
 
     /// Reads the session file of a directory. It names code that is loaded into this process, so
@@ -128,6 +149,7 @@ impl Session {
             let value = String::from_utf8_lossy(&bytes);
             match key.strip_prefix("live.") {
                 Some("place") => live.place = Some(place(&bytes)?),
+                Some("store") => live.store = Some(store(&bytes)?),
                 Some(key) => live.set(key, &value)?,
                 None => raw.set(key, &value)?,
             }
@@ -138,6 +160,7 @@ impl Session {
             seed: live.seed,
             trap: live.trap.unwrap_or(Trap::Event),
             place: live.place.unwrap_or(Place::Heap),
+            store: live.store.unwrap_or(Store::Memory),
             mmap_min: live.mmap_min,
             record: live.record,
             sample_ns: live.sample_ns,
@@ -161,8 +184,13 @@ impl Session {
             Place::Heap => "heap".to_string(),
             Place::Dax(path) => format!("{DAX}{}", encode(path.as_os_str().as_bytes())),
         };
+        let store = match &self.store {
+            Store::Memory => MEMORY.to_string(),
+            Store::File(path) => format!("{FILE}{}", encode(path.as_os_str().as_bytes())),
+        };
         let mut text = format!(
             "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\nlive.place={place}\n\
+             live.store={store}\n\
              live.mmap_min={}\nlive.record={}\nlive.sample_ns={}\nlive.watch={}\n\
              live.handlers={}\nlive.ring={}\n\
              live.ring_poll_ns={}\n",
@@ -184,6 +212,9 @@ impl Session {
 
 /// What stands before the path of a file that is placed.
 const DAX: &str = "dax:";
+/// Names of [`Store`].
+const MEMORY: &str = "dram";
+const FILE: &str = "file:";
 
 /// A value as it stands in a line: what is not a printable ASCII character, and the percent sign
 /// itself, as its number. A path may have a line break in it, and need not be UTF-8.
@@ -226,6 +257,17 @@ fn place(value: &[u8]) -> Result<Place, SessionError> {
     }
 }
 
+fn store(value: &[u8]) -> Result<Store, SessionError> {
+    match value.strip_prefix(FILE.as_bytes()) {
+        _ if value == MEMORY.as_bytes() => Ok(Store::Memory),
+        Some(path) => Ok(Store::File(OsStr::from_bytes(path).into())),
+        None => Err(SessionError::BadValue {
+            key: "store".to_owned(),
+            value: encode(value),
+        }),
+    }
+}
+
 fn cannot(what: &'static str, path: &Path, source: std::io::Error) -> SessionError {
     let path = path.to_owned();
     SessionError::File { what, path, source }
@@ -236,6 +278,7 @@ struct Parsed {
     seed: u64,
     trap: Option<Trap>,
     place: Option<Place>,
+    store: Option<Store>,
     mmap_min: usize,
     record: u64,
     sample_ns: u64,
@@ -303,13 +346,15 @@ mod tests {
             "/ä b\r=".as_bytes(),
         ] {
             session.place = Place::Dax(OsStr::from_bytes(path).into());
+            session.store = Store::File(OsStr::from_bytes(path).into());
             let pairs = [("cache.policy", "./a\nlive.seed=8%".to_owned())];
             let text = session.to_text(&pairs);
-            assert_eq!(text.lines().count(), 12, "{text}");
+            assert_eq!(text.lines().count(), 13, "{text}");
             assert!(text.chars().all(|c| c == '\n' || (' '..='~').contains(&c)));
             let text = session.to_text(&device.raw().to_pairs());
             let back = Session::parse(Path::new("/"), &text).expect("a session");
             assert_eq!((back.place, back.seed), (session.place.clone(), 0));
+            assert_eq!(back.store, session.store);
         }
         assert_eq!(
             decode(&encode(b"./a\nlive.seed=8%41")),

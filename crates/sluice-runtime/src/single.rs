@@ -11,6 +11,7 @@ use crate::engine::{Engine, kind};
 use crate::error::{StartError, os};
 use crate::hold::Hold;
 use crate::session::Trap;
+use crate::store::Opened;
 use crate::thread;
 use sluice_region::{Uffd, cpu_now, fatal, threads_of_process};
 
@@ -28,6 +29,8 @@ const LOOKS_MAX: u32 = 500_000;
 struct Meanwhile {
     uffd: Uffd,
     hold: Hold,
+    /// The store's files.
+    opened: Opened,
 }
 
 impl Meanwhile {
@@ -36,7 +39,17 @@ impl Meanwhile {
         let uffd = uffd.moved_up(LOWEST_NUMBER).ok()?;
         let hold = Hold::default();
         hold.take(&engine.session.dir).ok()?;
-        Some(Meanwhile { uffd, hold })
+        let mut core = engine.core();
+        let opened = match core.host.file() {
+            Some(file) => {
+                if !file.before_move(thread::service_thread()) {
+                    return None;
+                }
+                file.opened()
+            }
+            None => Opened::default(),
+        };
+        Some(Meanwhile { uffd, hold, opened })
     }
 }
 
@@ -101,13 +114,20 @@ impl Engine {
         meanwhile: Option<Meanwhile>,
         cpu: usize,
     ) -> Result<(), StartError> {
-        if let Some(Meanwhile { mut uffd, hold }) = meanwhile {
-            let number = *uffd.descriptor();
+        if let Some(Meanwhile {
+            mut uffd,
+            hold,
+            opened,
+        }) = meanwhile
+        {
+            let number = *uffd.descriptor() as u32;
             // The service thread has the same file under the same number, in its own table.
             let theirs = uffd.same_elsewhere();
             let resume = || self.core().resume(self, theirs);
-            let resumed = thread::start_service_for(Some(number as u32), resume);
+            let kept = opened.with(number);
+            let resumed = thread::start_service_for(kept.numbers(), resume);
             resumed.map_err(os("starting the service thread"))??;
+            opened.close();
             hold.give_up();
         }
         self.start_threads(cpu)

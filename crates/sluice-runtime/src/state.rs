@@ -201,6 +201,9 @@ impl Core {
             true => completion.done_at,
             false => now,
         });
+        if let Some(file) = self.host.file() {
+            file.submit();
+        }
         Wait {
             addr,
             lpn,

@@ -135,6 +135,9 @@ struct Service {
     state: AtomicU32,
 }
 
+/// Number of the service thread.
+static THREAD: AtomicU32 = AtomicU32::new(0);
+
 const ABSENT: u32 = 0;
 const READY: u32 = 1;
 /// An error number is told above this.
@@ -150,12 +153,13 @@ static SERVICE: Service = Service {
 
 /// Starts the service thread and waits until it has its own descriptors.
 pub fn start_service() -> Result<(), i32> {
-    start_service_for(None, || ())
+    start_service_for(&[], || ())
 }
 
 /// Starts the service thread with a piece of work, as [`in_service`] hands it over, and waits for
-/// its result. The work may have one of the caller's descriptors, under its number, above 2.
-pub fn start_service_for<F: FnOnce() -> R, R>(kept: Option<u32>, function: F) -> Result<R, i32> {
+/// its result. The work may have some of the caller's descriptors, under their numbers, which are
+/// above 2 and rise.
+pub fn start_service_for<F: FnOnce() -> R, R>(kept: &[u32], function: F) -> Result<R, i32> {
     set_own_descriptors(has_own_descriptors);
     crate::leader::note();
     calm(move || {
@@ -163,8 +167,8 @@ pub fn start_service_for<F: FnOnce() -> R, R>(kept: Option<u32>, function: F) ->
         let mut job = call.job();
         let done = SERVICE.done.load(Acquire);
         SERVICE.job.store(&raw mut job, Release);
-        let kept = core::ptr::without_provenance_mut(kept.unwrap_or(0) as usize);
-        // SAFETY: the argument is a number.
+        let kept = (&raw const kept).cast_mut().cast();
+        // SAFETY: the list is not looked at after the work is done, for which this waits.
         let spawned = unsafe { spawn(serve, kept, Descriptors::Copied) };
         if let Err(errno) = spawned {
             SERVICE.job.store(core::ptr::null_mut(), Release);
@@ -177,6 +181,11 @@ pub fn start_service_for<F: FnOnce() -> R, R>(kept: Option<u32>, function: F) ->
             .take()
             .ok_or_else(|| state.saturating_sub(FAILED) as i32)
     })
+}
+
+/// The service thread's number, by which its descriptors can be found.
+pub fn service_thread() -> u32 {
+    THREAD.load(Acquire)
 }
 
 /// Whether there is a service thread, so that the runtime's descriptors are not the program's.
@@ -284,7 +293,9 @@ extern "C" fn perform<F: FnOnce() -> R, R>(call: *mut c_void) {
 extern "C" fn serve(kept: *mut c_void) -> ! {
     name_thread(c"sluice-service");
     crate::root::go_back();
-    let kept = Some(kept.addr() as u32).filter(|&number| number > 0);
+    // SAFETY: `start_service_for` waits until the first piece of work is done.
+    let kept = unsafe { *kept.cast::<&[u32]>() };
+    THREAD.store(sluice_region::thread_id(), Release);
     let state = match own_nothing(kept) {
         Ok(()) => READY,
         Err(errno) => FAILED + errno as u32,

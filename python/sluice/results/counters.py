@@ -175,6 +175,19 @@ class CounterValues:
     """Traps on a page in the cache: prefetched, sampled, or in flight for another thread."""
     spurious: int
     """Faults on a page that was mapped by the time they were looked at."""
+    store_direct: int
+    """1 if the file is read and written past the kernel's page cache (`O_DIRECT`)."""
+    store_queued: int
+    """1 if requests are queued (io_uring); 0 if each is a call that waits for its answer."""
+    store_reads: int
+    """Pages read from the file."""
+    store_wait_ns: int
+    """How long these took together, ns."""
+    store_waits: int
+    """Times that a page was needed before the file had given it, or a buffer before the file had
+    taken its page."""
+    store_writes: int
+    """Pages written to it."""
     suspensions: int
     """Programs and erases that were suspended for a read, each time they were."""
     traps: int

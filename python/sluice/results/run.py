@@ -209,6 +209,8 @@ class LiveRun:
     """Version of the fields."""
     seed: int
     """Seed of every random stream."""
+    store: StoreFigures
+    """Where the heap's evicted pages were (`--store`)."""
     trap_kinds: TrapKinds
     """Traps by kind."""
     trap_mode: str

@@ -11,7 +11,7 @@ use crate::live::{Live, fitness::check_live};
 use crate::{program, settings, signals};
 use clap::Args;
 use rustix::fs::statfs;
-use sluice_runtime::Place;
+use sluice_runtime::{Place, Store};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,6 +37,15 @@ pub struct RunArgs {
         value_name = "heap|dax:PATH"
     )]
     pub place: String,
+    /// Where evicted pages of the heap are kept: `dram`, or `file:FOLDER`. In a folder each process
+    /// has a file without a name, and its memory is no larger than the device's cache
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        default_value = "dram",
+        value_name = "dram|file:FOLDER"
+    )]
+    pub store: String,
     /// Place anonymous mappings from this size up
     #[arg(
         long,
@@ -69,6 +78,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let config = settings::resolve(&args.live.device)?;
     check_live(&args.live.device, &config)?;
     let place = parse_place(&args.place)?;
+    let store = parse_store(&args.store, &place)?;
     let prog = program::check(&args.program[0])?;
     let live = Live {
         args: &args.live,
@@ -76,6 +86,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         trap: args.trap,
         place,
         place_name: args.place.clone(),
+        store,
+        store_name: args.store.clone(),
         mmap_min: args.mmap_min.0 as usize,
         command: args.program.clone(),
         poll: None,
@@ -127,6 +139,35 @@ fn parse_place(text: &str) -> Result<Place, Error> {
     path.canonicalize()
         .map(Place::Dax)
         .map_err(Error::system(path.display()))
+}
+
+/// What `--store` names, checked.
+fn parse_store(text: &str, place: &Place) -> Result<Store, Error> {
+    if text == "dram" {
+        return Ok(Store::Memory);
+    }
+    let bad = |why: &str| Error::value("--store", text, why);
+    let path = text
+        .strip_prefix("file:")
+        .ok_or_else(|| bad("expected dram or file:FOLDER"))?;
+    if matches!(place, Place::Dax(_)) {
+        return Err(bad(
+            "with --place dax: the device's file is its store already; a store in files is the \
+             heap's",
+        ));
+    }
+    let path = PathBuf::from(path);
+    if !path.is_dir() {
+        return Err(bad(
+            "expected a folder that exists: each process has a file without a name in it, which \
+             goes with the process",
+        ));
+    }
+    let path = path.canonicalize().map_err(Error::system(path.display()))?;
+    // Tried here, where nothing has been started yet.
+    let file = tempfile::tempfile_in(&path).map_err(Error::system(path.display()))?;
+    drop(file);
+    Ok(Store::File(path))
 }
 
 fn on_tmpfs(path: &Path) -> bool {

@@ -25,7 +25,7 @@ use sluice_region::{UffdKind, probe};
 use sluice_results::{
     Exit, Folder, Latencies, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
 };
-use sluice_runtime::{Place, Session, Trap};
+use sluice_runtime::{Place, Session, Store, Trap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -58,6 +58,10 @@ pub struct Live<'a> {
     pub place: Place,
     /// `place` as the result names it.
     pub place_name: String,
+    /// Where evicted pages are kept.
+    pub store: Store,
+    /// `store` as the result names it.
+    pub store_name: String,
     /// Anonymous mappings from this many bytes up are placed.
     pub mmap_min: usize,
     /// The program's command line.
@@ -151,6 +155,7 @@ impl<'a> Live<'a> {
                 TrapArg::Signal => Trap::Signal,
             },
             place: self.place.clone(),
+            store: self.store.clone(),
             mmap_min: self.mmap_min,
             record: self.args.record_traps,
             sample_ns: self.args.sample_hits.map_or(0, |window| window.as_ns()),
@@ -255,6 +260,7 @@ impl Ready<'_> {
                 TrapArg::Signal => "signal",
             },
             place: &live.place_name,
+            store: &live.store_name,
             exit,
             wall_s: ended.wall_s,
             pid,

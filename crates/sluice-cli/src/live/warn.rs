@@ -125,9 +125,12 @@ pub fn of_late(result: &LiveRun) {
     let (asked, got) = (figures.latency_ns.modelled, figures.latency_ns.achieved);
     let floor_ns = result.host.counts.entry_ns + result.host.counts.exit_ns;
     let is_slow = asked.p50 < 2 * floor_ns;
-    let why = match is_slow {
-        true => "the device is about as fast as the trap itself",
-        false => "threads that miss at once wait for each other, or the host is busy",
+    let store = &result.store.counts;
+    let is_store = store.waits > figures.late.counts.count / 2;
+    let why = match (is_slow, is_store) {
+        (_, true) => "most of the late ones waited for --store",
+        (true, _) => "the device is about as fast as the trap itself",
+        _ => "threads that miss at once wait for each other, or the host is busy",
     };
     let is_event = result.trap_mode == "event";
     let signal = if is_event && result.kind == LiveKind::Run {
@@ -136,10 +139,11 @@ pub fn of_late(result: &LiveRun) {
         ""
     };
     let threads = if is_slow { "" } else { "fewer threads, " };
+    let other = if is_store { "a faster store, " } else { "" };
     errln!(
         "sluice: warning: {:.1} % of misses were late: p50 {:.1} us for {:.1}, p99 {:.1} for \
          {:.1}; a trap alone takes this host {:.1} us in {} mode, and {why}; what helps: \
-         {signal}{threads}slower flash (nand.read)",
+         {other}{signal}{threads}slower flash (nand.read)",
         ratio * 100.0,
         us(got.p50),
         us(asked.p50),

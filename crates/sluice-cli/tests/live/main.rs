@@ -25,5 +25,6 @@ mod sessions;
 mod signals;
 mod size;
 mod sluice;
+mod store;
 mod table3;
 mod vm;

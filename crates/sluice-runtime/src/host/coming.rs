@@ -54,7 +54,7 @@ impl Host {
     fn map_run(&mut self, run: &[u64]) {
         let mut rest = run;
         while let Some((&first, others)) = rest.split_first() {
-            let done = match &self.backing {
+            let done = match &mut self.backing {
                 Backing::Private(b) => {
                     let fill = Fill {
                         protect: self.state[first as usize] & WRITTEN == 0,

@@ -1,12 +1,14 @@
 use super::*;
 use crate::stats::Live;
+use crate::store::Stash;
 use sluice_region::{Mapping, UffdKind};
 
 const PAGES: u64 = 200;
 
 fn host() -> Host {
     let uffd = Uffd::open(UffdKind::Signal).unwrap();
-    let mut backing = PrivateBacking::new(PAGES as usize).unwrap();
+    let stash = Stash::in_memory(PAGES as usize).unwrap();
+    let mut backing = PrivateBacking::new(PAGES as usize, stash).unwrap();
     backing.register(&uffd).unwrap();
     let view = Mapping::anonymous(sluice_abi::view_bytes(PAGES)).unwrap();
     let live = Box::leak(Box::new(Live::new(view, PAGES, 0, 0, false)));

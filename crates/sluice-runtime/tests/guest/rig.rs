@@ -39,6 +39,7 @@ impl Rig {
             dir: folder.path().to_path_buf(),
             seed: 1,
             trap: Trap::Signal,
+            store: sluice_runtime::Store::Memory,
             place: Place::Heap,
             mmap_min: 0,
             record: 0,

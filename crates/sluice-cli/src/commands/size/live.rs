@@ -11,7 +11,7 @@ use crate::{program, signals};
 use sluice_abi::{Counter, RECORD_MAGIC, RecordHeader, is_watched};
 use sluice_model::DeviceConfig;
 use sluice_results::{Folder, ProcessMark, SizeMethod, SizeProfile, read_marks};
-use sluice_runtime::Place;
+use sluice_runtime::{Place, Store};
 use sluice_simulation::{Timing, Uses};
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
 use std::collections::HashSet;
@@ -40,6 +40,8 @@ pub fn run(
         trap: args.trap,
         place: Place::Heap,
         place_name: "heap".to_owned(),
+        store: Store::Memory,
+        store_name: "dram".to_owned(),
         mmap_min: MMAP_MIN,
         command: args.program.clone(),
         poll: None,

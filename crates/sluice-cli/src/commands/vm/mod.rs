@@ -27,7 +27,7 @@ use memory_file::MemoryFile;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use sluice_model::DeviceConfig;
 use sluice_results::LiveKind;
-use sluice_runtime::Place;
+use sluice_runtime::{Place, Store};
 use sluice_units::Bytes;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
@@ -110,6 +110,8 @@ impl<'a> Vm<'a> {
             trap: TrapArg::Event,
             place: Place::Dax(memory.path().into()),
             place_name: format!("guest:{}", machine.attach_name()),
+            store: Store::Memory,
+            store_name: "dram".to_owned(),
             mmap_min: 0,
             command: command.into_iter().map(Into::into).collect(),
             poll: Some(machine::RING_POLL),
