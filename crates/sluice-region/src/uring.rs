@@ -306,7 +306,9 @@ impl Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileExt;
 
     fn wait_for(ring: &mut Uring, count: usize) -> Vec<(u64, i32)> {
         let mut all = Vec::new();
@@ -321,36 +323,48 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_every_request_is_answered_once() {
-        let file = tempfile::tempfile().expect("room");
+    fn every_request_is_answered_once_with_its_own_part_of_the_file() {
+        let mut file = tempfile::tempfile().expect("room");
+        let parts: Vec<u8> = (0..4 * 512).map(|at| (at / 512) as u8 + 1).collect();
+        file.write_all(&parts).expect("room");
         let mut ring = Uring::open(4).expect("a kernel with io_uring");
         let fd = file.as_raw_fd();
-        let pages: Vec<[u8; 512]> = (0..4u8).map(|n| [n + 1; 512]).collect();
-        for (n, page) in pages.iter().enumerate() {
-            let memory = (page.as_ptr() as usize, 512);
-            // SAFETY: the pages live until the answers have come.
-            assert!(unsafe { ring.push(Transfer::Write, fd, memory, n as u64 * 512, n as u64) });
+        let mut back = [[0u8; 512]; 4];
+        for (n, part) in back.iter_mut().enumerate() {
+            let memory = (part.as_mut_ptr() as usize, 512);
+            // SAFETY: the buffers live until the answers have come.
+            assert!(unsafe { ring.push(Transfer::Read, fd, memory, n as u64 * 512, n as u64) });
         }
         // SAFETY: nothing is queued.
-        let fits = unsafe { ring.push(Transfer::Write, fd, (0, 0), 0, 9) };
+        let fits = unsafe { ring.push(Transfer::Read, fd, (0, 0), 0, 9) };
         assert!(!fits, "it is full");
         assert_eq!(ring.open_requests(), 4);
         let answers = wait_for(&mut ring, 4);
         assert_eq!(answers, [(0, 512), (1, 512), (2, 512), (3, 512)]);
         assert_eq!((ring.open_requests(), ring.answer()), (0, None));
-        let mut back = [0u8; 512];
-        // SAFETY: the buffer lives until the answer has come.
-        assert!(unsafe {
-            ring.push(
-                Transfer::Read,
-                fd,
-                (back.as_mut_ptr() as usize, 512),
-                1024,
-                7,
-            )
-        });
-        assert_eq!(wait_for(&mut ring, 1), [(7, 512)]);
-        assert_eq!(back, [3; 512]);
+        assert_eq!(back, [[1; 512], [2; 512], [3; 512], [4; 512]]);
+    }
+
+    #[test]
+    fn a_write_is_done_or_says_that_it_would_wait() {
+        let mut file = tempfile::tempfile().expect("room");
+        file.write_all(&[1; 512]).expect("room");
+        let mut ring = Uring::open(1).expect("a kernel with io_uring");
+        let page = [7u8; 512];
+        let memory = (page.as_ptr() as usize, 512);
+        // SAFETY: the page lives until the answer has come.
+        assert!(unsafe { ring.push(Transfer::Write, file.as_raw_fd(), memory, 0, 3) });
+        let answers = wait_for(&mut ring, 1);
+        let mut found = [0u8; 512];
+        file.read_exact_at(&mut found, 0).expect("a file");
+        match answers[0] {
+            (3, 512) => assert_eq!(found, page),
+            (3, told) => {
+                assert!([-libc::EAGAIN, -libc::EOPNOTSUPP].contains(&told), "{told}");
+                assert_eq!(found, [1; 512]);
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
