@@ -403,6 +403,26 @@ class SequentialHints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFigures:
+    """Where the heap's evicted pages were, and what that took."""
+    direct: int
+    """1 if the file is read and written past the kernel's page cache (`O_DIRECT`)."""
+    place: str
+    """`dram`, or `file:FOLDER`."""
+    queued: int
+    """1 if requests are queued (io_uring); 0 if each is a call that waits for its answer."""
+    reads: int
+    """Pages read from the file."""
+    wait_ns: int
+    """How long these took together, ns."""
+    waits: int
+    """Times that a page was needed before the file had given it, or a buffer before the file had
+    taken its page."""
+    writes: int
+    """Pages written to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOfUint64:
     """Figures of a distribution, ns."""
     count: int
