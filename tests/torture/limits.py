@@ -66,6 +66,8 @@ def prefetcher(seed: int) -> dict[str, str]:
 
 def explain() -> str:
     """The table, for people."""
-    lines = [f"{limit.step:12} {'/'.join(limit.traps):13} {'/'.join(limit.places):11} {limit.reason}"
-             for limit in LIMITS]
-    return "\n".join(lines)
+    def line(limit: Limit) -> str:
+        traps, places = "/".join(limit.traps), "/".join(limit.places)
+        return f"{limit.step:12} {traps:13} {places:11} {limit.reason}"
+
+    return "\n".join(map(line, LIMITS))

@@ -90,13 +90,9 @@ impl Engine {
         let mut arena = (0, 0);
         let backing = match &session.place {
             Place::Heap => {
-                let stash = stash(&session, pages as usize)?;
-                let b = PrivateBacking::new(pages as usize, stash);
-                let mut b = b.map_err(StartError::NoRoom)?;
-                b.register(&uffd).map_err(os("registering the heap"))?;
-                b.keep_from_children().map_err(os("the heap"))?;
-                arena = (b.arena().addr(), b.arena().len());
-                Backing::Private(b)
+                let heap = heap(&session, &uffd, pages as usize)?;
+                arena = (heap.arena().addr(), heap.arena().len());
+                Backing::Private(heap)
             }
             Place::Dax(path) => {
                 let identity = dax_identity(path)?;
@@ -451,6 +447,15 @@ impl Engine {
             Place::Dax(_) => calm(|| self.core.lock().host.lpn(addr).is_some()),
         }
     }
+}
+
+/// The heap, whose faults come to a descriptor.
+fn heap(session: &Session, uffd: &Uffd, pages: usize) -> Result<PrivateBacking, StartError> {
+    let heap = PrivateBacking::new(pages, stash(session, pages)?);
+    let mut heap = heap.map_err(StartError::NoRoom)?;
+    heap.register(uffd).map_err(os("registering the heap"))?;
+    heap.keep_from_children().map_err(os("the heap"))?;
+    Ok(heap)
 }
 
 /// A place for the pages that are evicted.
