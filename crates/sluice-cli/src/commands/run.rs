@@ -38,7 +38,7 @@ pub struct RunArgs {
     )]
     pub place: String,
     /// Where evicted pages of the heap are kept: `dram`, or `file:FOLDER`. In a folder each process
-    /// has a file without a name, and its memory is no larger than the device's cache
+    /// has a file without a name, and then takes little more memory than the device's cache
     #[arg(
         long,
         conflicts_with = "simulate",

@@ -133,7 +133,7 @@ pub fn of_late(result: &LiveRun) {
         _ => "threads that miss at once wait for each other, or the host is busy",
     };
     let is_event = result.trap_mode == "event";
-    let signal = if is_event && result.kind == LiveKind::Run {
+    let signal = if is_event && !is_store && result.kind == LiveKind::Run {
         "`--trap signal`, "
     } else {
         ""

@@ -276,10 +276,12 @@ impl FileStore {
             addr: self.frames.addr(frame),
             token: frame as u64,
         };
+        let began_ns = (!self.io.is_queue()).then(crate::clock::now_ns);
         // SAFETY: a frame's memory stays as it is until its answer has come.
         while !unsafe { self.io.begin(request) } {
             self.wait_for_answer();
         }
+        self.count_wait(began_ns);
     }
 
     fn wait_until(&mut self, is_so: impl Fn(&Frames) -> bool) {
