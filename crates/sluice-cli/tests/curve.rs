@@ -121,6 +121,7 @@ fn mistakes_are_named() {
         ("curve --size 100GiB", "device"),
         ("curve --on host --start cold", "no flash behind it"),
         ("curve --on host --set nand.read=1us", "no settings"),
+        ("curve --on host --device cmm-h", "leave --device out"),
         ("curve --on live --depth 4", "the processor decides"),
         ("curve --on host --ahead 64KiB", "helpers"),
         ("files --through mmap --io 8KiB", "a fault is of a page"),

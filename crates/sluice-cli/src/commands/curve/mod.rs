@@ -175,6 +175,11 @@ fn fits(args: &CurveArgs) -> Result<(), Error> {
         let why = "the host's own memory has no settings; choose --on simulated or live";
         return Err(Error::unfit("--set", why));
     }
+    if args.on == OnArg::Host && args.device.device != sluice_config::DEFAULT {
+        let what = format!("--device {}", args.device.device);
+        let why = "--on host measures this host's own memory and no device; leave --device out";
+        return Err(Error::unfit(what, why));
+    }
     Ok(())
 }
 
