@@ -205,7 +205,7 @@ int32_t sluice_ctl_command(const struct sluice_ctl *ctl,
                            struct sluice_ctl_result *result);
 
 /**
- * The same for a range of bytes of the device.
+ * Sends a command as `sluice_ctl_command` does, for a range of bytes of the device.
  */
 int32_t sluice_ctl_command_bytes(const struct sluice_ctl *ctl,
                                  uint32_t operation,
