@@ -130,7 +130,7 @@ impl FileStore {
     /// Has the kernel begin what is asked for.
     pub fn submit(&mut self) {
         if let Err(errno) = self.io.submit() {
-            self.fail("the queue", 0, errno);
+            self.fail(format_args!("the queue of requests fails"), errno);
         }
     }
 
@@ -152,7 +152,7 @@ impl FileStore {
             None => {
                 let frame = self.frame_for(page, State::Reading);
                 let Some(place) = self.slots.of(lpn as usize) else {
-                    self.fail("a page that was never written", lpn, libc::EINVAL);
+                    self.fail(format_args!("page {lpn} was never written"), libc::EINVAL);
                 };
                 self.begin(frame, place, Transfer::Read);
                 frame
@@ -205,7 +205,10 @@ impl FileStore {
                 self.make_room(place.slot + 1);
                 self.begin(frame, place, Transfer::Write);
             }
-            None => self.fail("the file has no slot left for", page.into(), libc::EFBIG),
+            None => self.fail(
+                format_args!("no place is left for page {page}"),
+                libc::EFBIG,
+            ),
         }
     }
 
@@ -304,7 +307,7 @@ impl FileStore {
 
     fn wait_for_answer(&mut self) {
         if let Err(errno) = self.io.wait() {
-            self.fail("the queue", 0, errno);
+            self.fail(format_args!("the queue of requests fails"), errno);
         }
         self.take_answers();
     }
@@ -323,8 +326,12 @@ impl FileStore {
                     Transfer::Read => self.frames.set(frame, State::Ready),
                     Transfer::Write => self.frames.free(frame),
                 },
-                (errno, Transfer::Read) => self.fail("cannot read", page.into(), errno),
-                (errno, Transfer::Write) => self.fail("cannot write", page.into(), errno),
+                (errno, Transfer::Read) => {
+                    self.fail(format_args!("cannot read page {page}"), errno)
+                }
+                (errno, Transfer::Write) => {
+                    self.fail(format_args!("cannot write page {page}"), errno)
+                }
             }
         }
     }
@@ -347,12 +354,12 @@ impl FileStore {
     }
 
     /// Ends the program: its memory would be wrong from now on.
-    fn fail(&self, what: &str, lpn: u64, errno: i32) -> ! {
+    fn fail(&self, what: core::fmt::Arguments<'_>, errno: i32) -> ! {
         let folder = self.folder.to_string_lossy();
-        let short = Told::number(if errno > 0 { errno } else { libc::EIO });
+        // A count of bytes that is no error is a part of a page.
+        let why = Told::number(if errno > 0 { errno } else { libc::EIO });
         lost_page(format_args!(
-            "--store file:{folder}: {what} page {lpn} of the device: {short}; the program ends, \
-             since its memory would be wrong"
+            "--store file:{folder}: {what}: {why}; the program ends, since its memory would be wrong"
         ))
     }
 }
