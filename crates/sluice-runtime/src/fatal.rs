@@ -43,13 +43,13 @@ fn panicked(info: &PanicHookInfo<'_>) {
 
 fn end(why: core::fmt::Arguments<'_>, signal: i32) -> ! {
     sluice_region::say(why);
-    // SAFETY: live buffers. Zeros are the kernel's way to write SIG_DFL, and an empty set of 8
-    // bytes.
+    // SAFETY: live buffers. Zeros are the kernel's way to write SIG_DFL; a set is 8 bytes. Another
+    // signal that waits, such as SIGXFSZ, must not come first.
     unsafe {
         // The memory of a device is terabytes perhaps: nobody wants that in a file.
         let _ = sys!(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0);
-        let (default, none) = ([0u64; 4], 0u64);
-        let (action, mask) = (&raw const default, &raw const none);
+        let (default, others) = ([0u64; 4], !(1u64 << (signal - 1)));
+        let (action, mask) = (&raw const default, &raw const others);
         let _ = sys!(libc::SYS_rt_sigaction, signal, action, 0, 8);
         let _ = sys!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, mask, 0, 8);
         let process = sys!(libc::SYS_getpid).unwrap_or(0);

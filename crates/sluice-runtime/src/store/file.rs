@@ -215,7 +215,7 @@ impl FileStore {
     /// Has the file have blocks for so many slots, and some more: a write then needs no thread that
     /// waits for them. Whether there is room on the disk shows when it is written.
     fn make_room(&mut self, slots: u64) {
-        if slots > self.slots_there {
+        if self.io.is_queue() && slots > self.slots_there {
             let more = (self.slots_there / 4).clamp(LEAST_MORE, MOST_MORE);
             let (from, len) = (self.slots_there, slots - self.slots_there + more);
             let own = self.files[self.slots.own()];
@@ -359,7 +359,8 @@ impl FileStore {
         // A count of bytes that is no error is a part of a page.
         let why = Told::number(if errno > 0 { errno } else { libc::EIO });
         lost_page(format_args!(
-            "--store file:{folder}: {what}: {why}; the program ends, since its memory would be wrong"
+            "--store file:{folder}: {what}: {why}; the program ends, since its memory would be \
+             wrong"
         ))
     }
 }
