@@ -175,6 +175,20 @@ fn a_full_store_ends_the_program_by_sigbus_and_says_which_page() {
     }
 }
 
+/// Where calls wrote, the error was looked at one miss later, and SIGXFSZ ended the program before.
+#[test]
+fn a_limit_of_file_sizes_ends_the_program_in_the_same_way() {
+    let script = format!("ulimit -f 2000; exec {} once 32", path(helper!("stored.c")));
+    for trap in TRAPS {
+        let folder = folder_on_disk();
+        let sluice = stored(trap, folder.path()).cache("1MiB");
+        let out = sluice.program(["sh", "-c", &script]);
+        assert_eq!(out.signal(), Some(libc::SIGBUS), "{trap}: {out:#?}");
+        assert!(out.stderr.contains("cannot write page"), "{trap}: {out:#?}");
+        assert!(out.stderr.contains("File too large"), "{trap}: {out:#?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_a_store_is_refused_before_anything_starts() {
     let refused = |args: &[&str], words: &[&str]| {

@@ -284,7 +284,11 @@ impl FileStore {
         while !unsafe { self.io.begin(request) } {
             self.wait_for_answer();
         }
-        self.count_wait(began_ns);
+        if began_ns.is_some() {
+            // A call that failed is told of before the program goes on.
+            self.take_answers();
+            self.count_wait(began_ns);
+        }
     }
 
     fn wait_until(&mut self, is_so: impl Fn(&Frames) -> bool) {
