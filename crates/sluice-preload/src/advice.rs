@@ -93,14 +93,10 @@ fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result
     let pass = || unsafe { raw_madvise(addr, len, advice) };
     match advice {
         libc::MADV_DONTNEED | MADV_DONTNEED_LOCKED => {
-            let dropped = engine.discard(addr, len);
-            engine.count(Counter::HintsDontneed, dropped);
+            return drop_run(engine, addr, len, advice, Counter::HintsDontneed);
         }
         // The kernel may drop the contents any time from now on, and so does the device: now.
-        libc::MADV_FREE => {
-            let dropped = engine.discard(addr, len);
-            engine.count(Counter::HintsFree, dropped);
-        }
+        libc::MADV_FREE => return drop_run(engine, addr, len, advice, Counter::HintsFree),
         // Pages stay small, as they may.
         libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => engine.count(Counter::HintsIgnored, 1),
         libc::MADV_DONTFORK => return engine.withhold(addr, len),
@@ -118,6 +114,25 @@ fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result
         },
     }
     Ok(())
+}
+
+/// Drops contents. Of memory that has left the device the kernel is asked: it may be locked there.
+fn drop_run(
+    engine: &Engine,
+    addr: usize,
+    len: usize,
+    advice: c_int,
+    counter: Counter,
+) -> Result<(), i32> {
+    each_alike(engine, addr, len, |at, bytes, is_off_device| {
+        if is_off_device {
+            // SAFETY: the program's own request, for memory that is the kernel's.
+            return unsafe { raw_madvise(at, bytes, advice) };
+        }
+        let dropped = engine.discard(at, bytes);
+        engine.count(counter, dropped);
+        Ok(())
+    })
 }
 
 /// Whether the kernel refuses such advice for locked memory.
