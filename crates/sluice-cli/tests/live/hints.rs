@@ -42,6 +42,21 @@ fn every_hint_for_every_range_is_answered_as_by_the_kernel() {
     }
 }
 
+/// `MADV_DONTNEED_LOCKED` answered success and left the contents of pages that were locked off the
+/// device.
+#[test]
+fn locked_memory_that_has_left_the_device_is_the_kernels() {
+    let path = helper!("lockedoff.c").to_str().expect("plain letters");
+    let natively = Command::new(path).output().expect("a program");
+    let natively = String::from_utf8(natively.stdout).expect("text");
+    assert!(natively.contains("24: 0 0: 7 7 0 0 0 0 7 7"), "{natively}");
+    for trap in TRAPS {
+        let out = Sluice::run(trap).cache("1MiB").program([path]).well();
+        assert_eq!(out.own_stdout(), natively, "{trap}");
+        assert!(out.number("/memory/host_pages") > 0, "{trap}");
+    }
+}
+
 /// A table of 2,048 pages and an index of 64, behind a cache of 256.
 fn workload(trap: &str, case: &str) -> Outcome {
     let out = Sluice::run(trap)
