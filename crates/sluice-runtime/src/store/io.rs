@@ -46,7 +46,7 @@ impl Io {
         Io::Calls(None)
     }
 
-    /// What it is called in results.
+    /// Whether the kernel takes requests and answers later.
     pub fn is_queue(&self) -> bool {
         matches!(self, Io::Queue(_))
     }

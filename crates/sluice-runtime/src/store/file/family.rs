@@ -22,7 +22,8 @@ impl FileStore {
         self.open_again(holder, libc::O_RDONLY, own);
     }
 
-    /// Opens all files again, the own one in this way, for another table of descriptors.
+    /// Opens all files again for another table of descriptors. `way` says whether the process's own
+    /// is only read there; its parents' always are.
     fn open_again(&mut self, holder: u32, way: i32, own: usize) {
         descriptors::with_all_numbers(|| {
             root::visit(|| {
