@@ -84,8 +84,8 @@ pub fn is_missing(at: usize) -> bool {
     read == Err(libc::EFAULT)
 }
 
-/// Whether the program could read at an address. A call that failed may have been given any.
-fn is_readable(engine: &Engine, at: usize) -> bool {
+/// Whether the program could read at an address. A call may have been given any.
+pub fn is_readable(engine: &Engine, at: usize) -> bool {
     at != 0 && (on_device(engine, at) || !is_missing(at))
 }
 

@@ -34,6 +34,7 @@ mod own_uffd;
 mod parts;
 mod process_advice;
 mod shared;
+mod spawn;
 mod streams;
 mod system;
 mod waits;

@@ -5,9 +5,9 @@
 //! stops at a missing page and goes on behind what it has done; see [`crate::buffers`].
 
 use crate::buffers::{MAX_TRIES, Text, bring, on_device, set_errno, signal_engine, with_pages};
-use crate::exec::{bring_for_shell, started};
 use crate::next;
 use crate::own_threads::leave_out_own_threads;
+use crate::spawn::{started, with_command};
 use crate::system::in_signal_mode;
 use libc::{DIR, FILE, c_char, c_int, c_void, size_t};
 use sluice_region::errno;
@@ -273,9 +273,10 @@ next!(next_popen: c"popen"(command: *const c_char, mode: *const c_char) -> *mut 
 /// C contract of `popen`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
-    bring_for_shell(command);
-    // SAFETY: passed on.
-    let stream = in_signal_mode(|| unsafe { next_popen(command, mode) });
+    let stream = with_command(command, |command| {
+        // SAFETY: passed on, or a copy of it.
+        in_signal_mode(|| unsafe { next_popen(command, mode) })
+    });
     if !stream.is_null() {
         started();
     }

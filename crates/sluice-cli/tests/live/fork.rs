@@ -108,3 +108,18 @@ fn exec_vfork_posix_spawn_system_and_popen() {
         assert_eq!(with_device.count(), 4, "{trap}: {json:#}");
     }
 }
+
+/// The child of `posix_spawn` has all signals blocked: in signal mode a missing page ends it.
+#[test]
+fn what_the_child_of_posix_spawn_reads_stays() {
+    for trap in TRAPS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().to_str().expect("plain letters");
+        let program = [helper!("spawns.c").to_str().expect("plain letters"), folder];
+        let run = Sluice::run(trap)
+            .cache("1MiB")
+            .set("cache.policy", "s3fifo");
+        let out = run.program(program).evicted();
+        assert!(out.own_stdout().ends_with("well\n"), "{out:#?}");
+    }
+}

@@ -1,0 +1,296 @@
+//! Programs that the C library starts for the program: `posix_spawn` and its kin.
+//!
+//! Their child shares the memory and has all signals blocked, so that in signal mode a trap ends
+//! it. What it reads is therefore copied to memory that never leaves, for as long as the call
+//! takes: a page that is touched before the call may have left again for those touched after it.
+
+use crate::buffers::{Buffers, Texts, is_readable, on_device, set_errno, signal_engine};
+use crate::device::engine;
+use crate::next;
+use core::ptr::null;
+use libc::{c_char, c_int, c_void};
+use sluice_region::{Mapping, PAGE, errno};
+use sluice_runtime::Engine;
+
+unsafe extern "C" {
+    #[link_name = "environ"]
+    static ENVIRONMENT: *const *const c_char;
+}
+
+/// Notes a child that is another program.
+pub fn started() {
+    if let Some(engine) = engine() {
+        engine.started_program();
+    }
+}
+
+/// Brings the strings that a program started without a list of its own inherits, and among which
+/// the child looks for its `PATH`.
+pub fn bring_environment(engine: &Engine) -> bool {
+    // SAFETY: the C library's own list.
+    Texts(unsafe { ENVIRONMENT }).touch(engine)
+}
+
+/// Room for copies, which are measured first: without memory nothing is written.
+struct Room<'a> {
+    engine: &'a Engine,
+    memory: Option<Mapping>,
+    bytes: usize,
+    used: usize,
+}
+
+impl<'a> Room<'a> {
+    /// Copies what `lay_out` asks for, and keeps the copies with its result. The error is one of
+    /// `posix_spawn`.
+    fn with<T>(engine: &'a Engine, lay_out: impl Fn(&mut Room<'a>) -> T) -> Result<(Self, T), i32> {
+        let mut room = Room {
+            engine,
+            memory: None,
+            bytes: usize::MAX,
+            used: 0,
+        };
+        let laid = lay_out(&mut room);
+        if room.used == 0 {
+            return Ok((room, laid));
+        }
+        let bytes = room.used.next_multiple_of(PAGE);
+        let mut room = Room {
+            memory: Some(Mapping::anonymous(bytes)?),
+            bytes,
+            used: 0,
+            ..room
+        };
+        let laid = lay_out(&mut room);
+        Ok((room, laid))
+    }
+
+    /// Where so many bytes of a buffer are copied to; the buffer itself if they find no room,
+    /// since another thread has made it longer.
+    fn copy<T>(&mut self, from: *const T, bytes: usize) -> *const T {
+        let end = self.used.saturating_add(bytes.next_multiple_of(8));
+        if end > self.bytes {
+            return from;
+        }
+        let at = core::mem::replace(&mut self.used, end);
+        let Some(memory) = &self.memory else {
+            return from;
+        };
+        let to = (memory.addr() + at) as *mut u8;
+        // SAFETY: the room has so many bytes there, which nobody else uses; the program's buffer
+        // has them, too.
+        unsafe { core::ptr::copy_nonoverlapping(from.cast::<u8>(), to, bytes) };
+        to.cast_const().cast::<T>()
+    }
+
+    fn copy_if_placed<T>(&mut self, from: *const T, bytes: usize) -> *const T {
+        match on_device(self.engine, from as usize) {
+            true => self.copy(from, bytes),
+            false => from,
+        }
+    }
+
+    /// A string, null or live.
+    fn text(&mut self, text: *const c_char) -> *const c_char {
+        if !on_device(self.engine, text as usize) {
+            return text;
+        }
+        // SAFETY: the program's string.
+        let bytes = unsafe { libc::strlen(text) } + 1;
+        self.copy(text, bytes)
+    }
+
+    /// Strings, and the list of them that ends with a null pointer; null or live.
+    fn texts(&mut self, list: *const *const c_char) -> *const *const c_char {
+        if !is_readable(self.engine, list as usize) {
+            return list;
+        }
+        let mut count = 0;
+        let mut is_placed = on_device(self.engine, list as usize);
+        // SAFETY: the program's list, to its end.
+        unsafe {
+            while !(*list.add(count)).is_null() {
+                is_placed |= on_device(self.engine, *list.add(count) as usize);
+                count += 1;
+            }
+        }
+        if !is_placed {
+            return list;
+        }
+        let copied = self.copy(list, (count + 1) * size_of::<*const c_char>());
+        for at in 0..count {
+            // SAFETY: one of the list's strings, and its place in the copy.
+            unsafe {
+                let text = self.text(*list.add(at));
+                if copied != list {
+                    copied.add(at).cast_mut().write(text);
+                }
+            }
+        }
+        copied
+    }
+
+    /// File actions, with the strings that they name.
+    fn actions(&mut self, actions: *const Actions) -> *const Actions {
+        if actions.is_null() {
+            return actions;
+        }
+        // SAFETY: the program's actions.
+        let (used, list) = unsafe { ((*actions).used.max(0) as usize, (*actions).list) };
+        if used == 0 {
+            return self.copy_if_placed(actions, ACTIONS_BYTES);
+        }
+        let copied = self.copy(actions, ACTIONS_BYTES);
+        let copied_list = self.copy(list, used * size_of::<Action>());
+        for at in 0..used {
+            // SAFETY: one of the program's actions, and its place in the copy.
+            unsafe {
+                let action = &*list.add(at);
+                let Some(slot) = action.slot_of_path() else {
+                    continue;
+                };
+                let path = self.text(action.words[slot] as *const c_char);
+                if copied_list != list {
+                    (*copied_list.add(at).cast_mut()).words[slot] = path as u64;
+                }
+            }
+        }
+        if copied != actions {
+            // SAFETY: the copy, which nobody else has.
+            unsafe { (*copied.cast_mut()).list = copied_list };
+        }
+        copied
+    }
+}
+
+/// The C library's file actions, as its binary interface has them.
+#[repr(C)]
+struct Actions {
+    allocated: c_int,
+    used: c_int,
+    list: *const Action,
+}
+
+/// The whole of them, with what is reserved.
+const ACTIONS_BYTES: usize = size_of::<libc::posix_spawn_file_actions_t>();
+
+/// One of them: what is to be done, and three words for it.
+#[repr(C)]
+struct Action {
+    tag: c_int,
+    words: [u64; 3],
+}
+
+impl Action {
+    /// Which of the words is a path.
+    fn slot_of_path(&self) -> Option<usize> {
+        const OPEN: c_int = 2;
+        const CHANGE_FOLDER: c_int = 3;
+        match self.tag {
+            OPEN => Some(1),
+            CHANGE_FOLDER => Some(0),
+            _ => None,
+        }
+    }
+}
+
+/// What `posix_spawn` is given.
+#[derive(Clone, Copy)]
+struct Given {
+    path: *const c_char,
+    actions: *const Actions,
+    attributes: *const libc::posix_spawnattr_t,
+    args: *const *const c_char,
+    env: *const *const c_char,
+}
+
+impl Given {
+    /// Makes the call with copies of what lies on the device. The answer is its error, or 0.
+    fn call(self, call: impl FnOnce(Given) -> c_int) -> c_int {
+        let Some(engine) = signal_engine() else {
+            return call(self);
+        };
+        let copies = Room::with(engine, |room| Given {
+            path: room.text(self.path),
+            actions: room.actions(self.actions),
+            attributes: room.copy_if_placed(self.attributes, size_of::<libc::posix_spawnattr_t>()),
+            args: room.texts(self.args),
+            env: room.texts(self.env),
+        });
+        match copies {
+            Ok((_copies, given)) => {
+                bring_environment(engine);
+                call(given)
+            }
+            Err(error) => error,
+        }
+    }
+}
+
+macro_rules! spawns {
+    ($($symbol:literal $name:ident = $next:ident;)+) => {$(
+        next!($next: $symbol(pid: *mut c_int, path: *const c_char, actions: *const c_void,
+            attributes: *const c_void, args: *const *const c_char, env: *const *const c_char
+        ) -> c_int);
+
+        /// # Safety
+        /// C contract of the function of this name, which returns its error.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            pid: *mut c_int,
+            path: *const c_char,
+            actions: *const c_void,
+            attributes: *const c_void,
+            args: *const *const c_char,
+            env: *const *const c_char,
+        ) -> c_int {
+            let before = errno();
+            let (actions, attributes) = (actions.cast(), attributes.cast());
+            let given = Given { path, actions, attributes, args, env };
+            let error = given.call(|given| {
+                let (actions, attributes) = (given.actions.cast(), given.attributes.cast());
+                // SAFETY: what the program gave, or copies of it.
+                unsafe { $next(pid, given.path, actions, attributes, given.args, given.env) }
+            });
+            if error == 0 {
+                started();
+            }
+            set_errno(before);
+            error
+        }
+    )+};
+}
+
+spawns! {
+    c"posix_spawn" posix_spawn = next_posix_spawn;
+    c"posix_spawnp" posix_spawnp = next_posix_spawnp;
+}
+
+/// Calls with a command for the shell, which the C library's own `posix_spawn` is to read. It does
+/// not say that it met a missing page.
+pub fn with_command<R>(command: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
+    let Some(engine) = signal_engine() else {
+        return call(command);
+    };
+    let copied = Room::with(engine, |room| room.text(command));
+    bring_environment(engine);
+    match copied {
+        Ok((_copy, copied)) => call(copied),
+        // Without memory for a copy, the shell will find none either.
+        Err(_) => call(command),
+    }
+}
+
+next!(next_system: c"system"(command: *const c_char) -> c_int);
+
+/// # Safety
+/// C contract of `system`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    if command == null() {
+        // SAFETY: passed on; it asks whether there is a shell.
+        return unsafe { next_system(command) };
+    }
+    started();
+    // SAFETY: passed on, or a copy of it.
+    with_command(command, |command| unsafe { next_system(command) })
+}
