@@ -152,6 +152,54 @@ pub fn unlock_byte(fd: i32, at: u64) {
     let _ = set_lock(fd, at, libc::F_UNLCK);
 }
 
+/// Locks all of an open file for this process, until it closes any descriptor of the file. `None`
+/// if that is done; otherwise the process that has it, or 0 for one that is not visible.
+///
+/// # Errors
+/// If the file system has no such locks.
+pub fn lock_for_process(fd: i32) -> Result<Option<i32>> {
+    loop {
+        let mut lock = whole(libc::F_WRLCK);
+        // SAFETY: a live request; a number that is no descriptor is told.
+        let locked = unsafe { libc::fcntl(fd, libc::F_SETLK, &raw mut lock) };
+        match Error::last_os_error() {
+            _ if locked == 0 => return Ok(None),
+            e if ![libc::EAGAIN, libc::EACCES].contains(&e.raw_os_error().unwrap_or(0)) => {
+                return Err(e);
+            }
+            _ => {}
+        }
+        // Who had it may have ended meanwhile.
+        if let Some(pid) = holder(fd)? {
+            return Ok(Some(pid));
+        }
+    }
+}
+
+/// The process that has locked an open file by [`lock_for_process`], or 0 for one that is not
+/// visible; `None` if nobody has.
+///
+/// # Errors
+/// If the file system has no such locks.
+pub fn holder(fd: i32) -> Result<Option<i32>> {
+    let mut lock = whole(libc::F_RDLCK);
+    // SAFETY: a live request; a number that is no descriptor is told.
+    match unsafe { libc::fcntl(fd, libc::F_GETLK, &raw mut lock) } {
+        0 if lock.l_type == libc::F_UNLCK as libc::c_short => Ok(None),
+        0 => Ok(Some(lock.l_pid.max(0))),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// A request for all of a file.
+fn whole(kind: i32) -> libc::flock {
+    // SAFETY: plain data, for which zeros are valid. A length of 0 reaches to the end.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock
+}
+
 fn set_lock(fd: i32, at: u64, kind: i32) -> Result<()> {
     // SAFETY: plain data, for which zeros are valid.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };

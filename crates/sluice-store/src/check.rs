@@ -1,0 +1,229 @@
+//! Is a store whole? All contents are read.
+
+use crate::error::Error;
+use crate::format::{
+    BOTH_BYTES, ENTRY_BYTES, Entry, MARK_AT, Misread, SECTOR, SLOTS, Shape, checksum, mark_of_bytes,
+};
+use crate::medium::Medium;
+use crate::{NAME_BYTES, PAGE};
+
+/// Damaged pages of which a report tells more than their number.
+const TOLD: usize = 1_000;
+/// Pages whose entries are read together.
+const TOGETHER: u64 = 1_024;
+
+/// What was found in a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What it is of.
+    pub shape: Shape,
+    /// Pages that have contents.
+    pub stored: u64,
+    /// Pages whose last write was cut off before it was flushed. Each has what it had before.
+    pub torn: u64,
+    /// Pages whose contents are lost.
+    pub damaged: u64,
+    /// The first of these with what is wrong.
+    pub first_damaged: Vec<(u64, &'static str)>,
+    /// The last write.
+    pub writes: u64,
+    /// The last one that was flushed.
+    pub flushed: u64,
+}
+
+/// What became of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// No contents: zeros.
+    Nothing,
+    /// The contents of a slot.
+    Slot(usize, Entry),
+    /// None that can be used.
+    Damage(&'static str),
+}
+
+/// A page with the slot, if there is one, whose write was cut off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judged {
+    pub page: u64,
+    pub found: Found,
+    pub torn: Option<usize>,
+    /// The greater number of its entries.
+    pub number: u64,
+}
+
+/// What a store is of, by its header alone.
+///
+/// # Errors
+/// Why it is none.
+pub fn shape_of(medium: &impl Medium) -> Result<Shape, Error> {
+    let mut bytes = [0; SECTOR];
+    let read = medium.read(&mut bytes, 0);
+    read.map_err(Error::system("reading the store"))?;
+    let shape = Shape::of_bytes(&bytes)?;
+    let found = medium.bytes().map_err(Error::system("the store's size"))?;
+    let wanted = shape.bytes();
+    match found == wanted {
+        true => Ok(shape),
+        false => Err(Error::Length { found, wanted }),
+    }
+}
+
+/// Reads all of a store. A report with damaged pages is no error.
+///
+/// # Errors
+/// If nothing can be said of its pages.
+pub fn check(medium: &impl Medium) -> Result<Report, Error> {
+    let shape = shape_of(medium)?;
+    let mut report = Report {
+        stored: 0,
+        torn: 0,
+        damaged: 0,
+        first_damaged: Vec::new(),
+        writes: 0,
+        flushed: mark(medium, &shape)?,
+        shape: shape.clone(),
+    };
+    each_page(medium, &shape, report.flushed, |judged| {
+        report.torn += u64::from(judged.torn.is_some());
+        report.writes = report.writes.max(judged.number);
+        match judged.found {
+            Found::Nothing => {}
+            Found::Slot(..) => report.stored += 1,
+            Found::Damage(why) => {
+                report.damaged += 1;
+                if report.first_damaged.len() < TOLD {
+                    report.first_damaged.push((judged.page, why));
+                }
+            }
+        }
+    })?;
+    Ok(report)
+}
+
+impl Report {
+    /// Why a device cannot go on with this store.
+    ///
+    /// # Errors
+    /// If it is of something else, or damaged.
+    pub fn is_fit_for(&self, pages: u64, device: &str) -> Result<(), Error> {
+        let page = PAGE as u64;
+        if self.shape.pages != pages {
+            let (found, wanted) = (self.shape.pages * page, pages * page);
+            return Err(Error::Capacity { found, wanted });
+        }
+        let wanted = cut(device).to_owned();
+        if self.shape.device != wanted {
+            let found = self.shape.device.clone();
+            return Err(Error::Device { found, wanted });
+        }
+        match self.first_damaged.first() {
+            Some((first, _)) => Err(Error::Damaged {
+                count: self.damaged,
+                first: *first,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// As much of a device's name as a store has room for.
+pub(crate) fn cut(name: &str) -> &str {
+    let mut len = name.len().min(NAME_BYTES);
+    while !name.is_char_boundary(len) {
+        len -= 1;
+    }
+    &name[..len]
+}
+
+/// Up to which write all is durable.
+pub(crate) fn mark(medium: &impl Medium, shape: &Shape) -> Result<u64, Error> {
+    let mut bytes = [0; 16];
+    let read = medium.read(&mut bytes, MARK_AT);
+    read.map_err(Error::system("reading the store"))?;
+    mark_of_bytes(shape.identity, &bytes).ok_or(Error::Header)
+}
+
+/// Calls with each page that has an entry, judged.
+pub(crate) fn each_page(
+    medium: &impl Medium,
+    shape: &Shape,
+    mark: u64,
+    mut each: impl FnMut(Judged),
+) -> Result<(), Error> {
+    let failed = || Error::system("reading the store");
+    let mut entries = vec![0; (TOGETHER * BOTH_BYTES) as usize];
+    let mut next = 0;
+    while next < shape.pages {
+        let data = medium.next_data(shape.entry_at(next, 0));
+        let data = data.map_err(failed())?;
+        let Some(first) = data.and_then(|at| shape.page_of(at)) else {
+            break;
+        };
+        let first = first.max(next);
+        let count = TOGETHER.min(shape.pages - first);
+        let part = &mut entries[..(count * BOTH_BYTES) as usize];
+        let read = medium.read(part, shape.entry_at(first, 0));
+        read.map_err(failed())?;
+        for (page, both) in (first..).zip(part.chunks_exact(BOTH_BYTES as usize)) {
+            if both.iter().any(|byte| *byte != 0) {
+                each(judge(medium, shape, mark, page, both)?);
+            }
+        }
+        next = first + count;
+    }
+    Ok(())
+}
+
+/// What a page's entries and contents come to.
+///
+/// The later write counts if its contents are whole. If they are not, and it was not flushed, it
+/// was cut off, and the one before counts. What was flushed and is not whole is damage.
+fn judge(
+    medium: &impl Medium,
+    shape: &Shape,
+    mark: u64,
+    page: u64,
+    both: &[u8],
+) -> Result<Judged, Error> {
+    let mut judged = Judged {
+        page,
+        found: Found::Nothing,
+        torn: None,
+        number: 0,
+    };
+    let mut written = Vec::with_capacity(SLOTS);
+    for (slot, bytes) in both.chunks_exact(ENTRY_BYTES).enumerate() {
+        match Entry::of_bytes(bytes, shape.identity, page, slot) {
+            Ok(None) => {}
+            Ok(Some(entry)) => written.push((slot, entry)),
+            Err(Misread::Checksum) => judged.found = Found::Damage("the checksum of an entry"),
+            Err(Misread::Misplaced) => judged.found = Found::Damage("an entry of another page"),
+        }
+    }
+    written.sort_by_key(|(_, entry)| core::cmp::Reverse(entry.number));
+    judged.number = written.first().map_or(0, |(_, entry)| entry.number);
+    if let [(_, a), (_, b)] = written[..]
+        && a.number == b.number
+    {
+        judged.found = Found::Damage("two slots with the same write");
+    }
+    if judged.found != Found::Nothing {
+        return Ok(judged);
+    }
+    let mut contents = vec![0; PAGE];
+    for (slot, entry) in written {
+        let read = medium.read(&mut contents, shape.slot_at(page, slot));
+        read.map_err(Error::system("reading the store"))?;
+        if checksum(shape.identity, &contents) == entry.sum {
+            judged.found = Found::Slot(slot, entry);
+            return Ok(judged);
+        }
+        if entry.number <= mark || judged.torn.is_some() {
+            judged.found = Found::Damage("the checksum of its contents");
+            return Ok(judged);
+        }
+        judged.torn = Some(slot);
+    }
+    Ok(judged)
+}

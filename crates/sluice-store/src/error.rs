@@ -1,0 +1,83 @@
+//! Why a store cannot be used.
+
+use crate::format::VERSION;
+use std::io;
+
+/// Why a store cannot be used. The message does not name the file.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is another file.
+    #[error(
+        "not a store of Sluice: it does not begin as one; name a file that is not there yet, and \
+         a store is made"
+    )]
+    NoStore,
+    /// It is of another version.
+    #[error("a store of version {0}; this Sluice reads and writes version {VERSION}")]
+    Version(u32),
+    /// It begins as a store, and goes on otherwise.
+    #[error("the store's header is damaged: its checksum or its sizes are wrong")]
+    Header,
+    /// It is of a device of another size.
+    #[error(
+        "a store of a device of {found} bytes, and device.capacity is {wanted}; run with `--set \
+         device.capacity={found}`, or name another store"
+    )]
+    Capacity {
+        /// Of the store.
+        found: u64,
+        /// Of the device.
+        wanted: u64,
+    },
+    /// It is of another device.
+    #[error(
+        "a store of device \"{found}\", and this one is \"{wanted}\"; run with `--device {found}`, \
+         or name another store"
+    )]
+    Device {
+        /// Of the store.
+        found: String,
+        /// What is run.
+        wanted: String,
+    },
+    /// Bytes are missing, or there are too many.
+    #[error("the store has {found} bytes and should have {wanted}: it was cut, or added to")]
+    Length {
+        /// Of the file.
+        found: u64,
+        /// By its header.
+        wanted: u64,
+    },
+    /// Contents are lost.
+    #[error(
+        "{count} pages of the store are damaged, the first is page {first}; `sluice store check` \
+         lists them"
+    )]
+    Damaged {
+        /// How many.
+        count: u64,
+        /// The first.
+        first: u64,
+    },
+    /// Somebody has it.
+    #[error("in use by process {0}")]
+    Held(i32),
+    /// Somebody has it of whom nothing is known.
+    #[error("in use by a process that is not visible from here, as in another container")]
+    HeldByUnknown,
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The system's error at an attempt.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::System { what, source }
+    }
+}

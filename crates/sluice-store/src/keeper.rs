@@ -1,0 +1,116 @@
+//! What keeps a device's memory in its store.
+//!
+//! The memory is a file that programs have mapped. What is to be kept is told by contents: a page
+//! whose memory differs from what the store has is written, whoever changed it.
+
+use crate::PAGE;
+use crate::medium::Medium;
+use crate::store::Store;
+use core::ops::Range;
+use std::io::Result;
+
+/// A device's memory with its store.
+#[derive(Debug)]
+pub struct Keeper<M, S> {
+    memory: M,
+    store: Store<S>,
+}
+
+/// Which pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pages(pub Range<u64>);
+
+/// What became of pages that were to be kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Pages that were written.
+    pub written: u64,
+    /// Pages that differ and were not, because there was no energy for them.
+    pub lost: Vec<u64>,
+}
+
+impl<M: Medium, S: Medium> Keeper<M, S> {
+    /// Of these two, which are of the same size.
+    pub fn new(memory: M, store: Store<S>) -> Keeper<M, S> {
+        Keeper { memory, store }
+    }
+
+    /// All pages.
+    pub fn all(&self) -> Pages {
+        Pages(0..self.store.shape().pages)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store<S> {
+        &self.store
+    }
+
+    /// Makes the memory what the store has.
+    ///
+    /// # Errors
+    /// What the system says, or that the store is damaged; the memory may be half done.
+    pub fn load(&mut self) -> Result<u64> {
+        let bytes = self.store.shape().pages * PAGE as u64;
+        self.memory.punch(0, bytes)?;
+        let (mut contents, mut next, mut loaded) = ([0; PAGE], 0, 0);
+        while let Some(page) = self.store.next_page(next) {
+            self.store.get(page, &mut contents)?;
+            self.memory.write(&contents, page * PAGE as u64)?;
+            loaded += 1;
+            next = page + 1;
+        }
+        Ok(loaded)
+    }
+
+    /// Writes a page to the store if its memory is other than what the store has. Says whether it
+    /// was.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep_page(&mut self, page: u64) -> Result<bool> {
+        let contents = self.contents(page)?;
+        self.store.put(page, &contents)
+    }
+
+    /// Writes all of some pages that differ, in rising order, but no more than so many.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep(&mut self, pages: &Pages, most: u64) -> Result<Kept> {
+        let mut kept = Kept::default();
+        let mut next = pages.0.start;
+        while let Some(page) = self.next_used(next).filter(|page| *page < pages.0.end) {
+            next = page + 1;
+            let contents = self.contents(page)?;
+            if kept.written < most {
+                kept.written += u64::from(self.store.put(page, &contents)?);
+            } else if self.store.differs(page, &contents) {
+                kept.lost.push(page);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Makes all that was written durable.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn flush(&mut self) -> Result<()> {
+        self.store.flush()
+    }
+
+    fn contents(&self, page: u64) -> Result<[u8; PAGE]> {
+        let mut contents = [0; PAGE];
+        self.memory.read(&mut contents, page * PAGE as u64)?;
+        Ok(contents)
+    }
+
+    /// The first page from this one on of which the memory or the store has anything.
+    fn next_used(&self, from: u64) -> Option<u64> {
+        let bytes = from * PAGE as u64;
+        let in_memory = self.memory.next_data(bytes).ok().flatten();
+        let in_memory = in_memory.map(|at| at / PAGE as u64);
+        let in_store = self.store.next_page(from);
+        in_memory.into_iter().chain(in_store).min()
+    }
+}
