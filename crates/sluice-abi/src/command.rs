@@ -103,6 +103,8 @@ codes! {
         Held = 5, "the kernel holds it in place";
         /// The device is one that has no cache.
         NoCache = 6, "the device has no cache";
+        /// The persistent store cannot keep it.
+        Store = 7, "its store cannot keep it: the command that runs the program says why";
     }
 }
 

@@ -11,6 +11,7 @@
 mod command;
 #[macro_use]
 mod counters;
+mod desk;
 mod hist;
 mod marks;
 mod memory;
@@ -21,6 +22,10 @@ mod ring;
 mod stats;
 
 pub use command::{Completion, Operation, Range, Reason, Request, Status, Submission, Text};
+pub use desk::{
+    ASKS, Answer, Ask, DESK_FILE, DESK_MAGIC, Desk, DeskState, PROGRAMMED_AT, Progress, Ticket,
+    Wanted, desk_bytes, desk_words, lost_at,
+};
 pub use hist::{BUCKETS, Hist};
 pub use marks::{
     MARK_DONE, MARK_FAILED, MARK_INVALID, MARK_NAME_MAX, MARK_NOT_HERE, MARK_RESET, MARKS_MAX,

@@ -32,6 +32,7 @@ mod old_signals;
 mod own_threads;
 mod own_uffd;
 mod parts;
+mod persist;
 mod process_advice;
 mod shared;
 mod spawn;

@@ -4,6 +4,7 @@ use crate::calibrate::Calibration;
 use crate::calm::calm;
 use crate::clock::now_ns;
 use crate::descriptors::{forget, guard};
+use crate::desk::StoreDesk;
 use crate::error::{StartError, os};
 use crate::files;
 use crate::hints::{Hints, Said};
@@ -46,6 +47,8 @@ pub struct Engine {
     pub(crate) forking: AtomicU32,
     /// What of hints must be known without the lock.
     pub(crate) said: Said,
+    /// Where a persistent store is asked for.
+    pub(crate) desk: Option<&'static StoreDesk>,
     /// Statistics of this process, which live as long as it.
     block: AtomicPtr<StatsBlock>,
 }
@@ -113,6 +116,11 @@ impl Engine {
         let mut host = threads
             .and_then(|threads| Host::new(uffd, backing, pages, threads, live.residency()))
             .map_err(os("opening /proc/self"))?;
+        let desk = match session.device.persistent {
+            true => Some(StoreDesk::open(&session.dir, pages)?),
+            false => None,
+        };
+        host.desk = desk;
         host.threads.set_own(session.threads() as u64);
         host.can_be_interrupted = session.trap == Trap::Event;
         if session.sample_ns > 0 {
@@ -138,6 +146,7 @@ impl Engine {
                 hints: Hints::new(pages as usize),
             }),
             said: Said::default(),
+            desk,
             events,
             calibration,
             entry_ns: AtomicU64::new(0),

@@ -9,6 +9,7 @@ pub use obstacle::Obstacle;
 
 use crate::bits::Bits;
 use crate::clock::now_ns;
+use crate::desk::StoreDesk;
 use crate::groups::Groups;
 use crate::private::{Leaving, PrivateBacking};
 use crate::progress::Progress;
@@ -101,6 +102,8 @@ pub struct Host {
     leaving: Vec<Leaving>,
     /// The first of 64 pages whose writes were asked for together, and the answer.
     asked: Option<(u64, u64)>,
+    /// Who is told of programmed pages, if they are to be kept.
+    pub desk: Option<&'static StoreDesk>,
     /// Prefetched pages that have arrived, and are mapped together. As many at most.
     pub coming: Vec<u64>,
 }
@@ -137,6 +140,7 @@ impl Host {
             unmappable: 0,
             leaving: Vec::with_capacity(leaving::MAX),
             asked: None,
+            desk: None,
             coming: Vec::with_capacity(coming::MAX),
             withheld: Vec::new(),
         })
@@ -358,6 +362,13 @@ impl Host {
         Some(lpn)
     }
 
+    /// A page that was written has left, or is programmed and stays.
+    pub fn programmed(&self, lpn: u64) {
+        if let Some(desk) = self.desk {
+            desk.programmed(lpn);
+        }
+    }
+
     /// Pages that are mapped.
     pub fn mapped(&self) -> u64 {
         self.mapped
@@ -443,6 +454,9 @@ impl Effects for Host {
     fn unmap(&mut self, lpn: Lpn) -> bool {
         let lpn = u64::from(lpn);
         let written = self.give_up(lpn);
+        if written {
+            self.programmed(lpn);
+        }
         let is_mapped = self.state[lpn as usize] & MAPPED != 0;
         self.residency
             .set(lpn, if is_mapped { sluice_abi::MAPPED } else { 0 });

@@ -14,6 +14,8 @@ mod clock;
 mod control;
 mod costs;
 mod descriptors;
+mod desk;
+mod durable;
 mod engine;
 mod error;
 pub mod fatal;

@@ -4,6 +4,7 @@
 //! are there, and evicted by dropping them in all mappings.
 
 use crate::private::{Left, zero_page};
+use core::ops::Range;
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, sys};
 
 /// Mappings of the file that may exist at once.
@@ -173,6 +174,20 @@ impl SharedBacking {
             first_lpn: of.first_lpn + ((start - of.start) / PAGE) as u64,
         });
         Ok(())
+    }
+
+    /// The pages of the mappings that a range of addresses touches, into `to`. Says how many parts.
+    pub fn parts(&self, start: usize, len: usize, to: &mut [Range<u64>; MAX_MAPPINGS]) -> usize {
+        let mut count = 0;
+        for w in &self.windows {
+            let (low, high) = (start.max(w.start), (start + len).min(w.start + w.len));
+            if low < high {
+                let page = |addr: usize| w.first_lpn + (addr / PAGE) as u64;
+                to[count] = page(low - w.start)..page(high - w.start + PAGE - 1);
+                count += 1;
+            }
+        }
+        count
     }
 
     /// Page number of an address in one of the mappings.

@@ -286,6 +286,7 @@ impl Core {
     pub(crate) fn sweep_orphans(&mut self, now: Ps) {
         while let Some((lpn, written)) = self.host.next_orphan() {
             if written {
+                self.host.programmed(lpn);
                 self.device.write_back(now, Lpn::of(lpn));
             }
         }

@@ -7,10 +7,12 @@ use crate::emulator::{
 use crate::error::Error;
 use crate::live::args::{LiveArgs, TrapArg};
 use crate::live::count::CountAfter;
+use crate::live::persist::Persistence;
 use crate::live::{Live, fitness::check_live};
 use crate::{program, settings, signals};
 use clap::Args;
 use rustix::fs::statfs;
+use sluice_model::DeviceConfig;
 use sluice_runtime::{Place, Store};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,12 +40,13 @@ pub struct RunArgs {
     )]
     pub place: String,
     /// Where evicted pages of the heap are kept: `dram`, or `file:FOLDER`. In a folder each process
-    /// has a file without a name, and then takes little more memory than the device's cache
+    /// has a file without a name, and then takes little more memory than the device's cache. With
+    /// device.persistent=yes the file that keeps what is on the device, `file:STORE`
     #[arg(
         long,
         conflicts_with = "simulate",
         default_value = "dram",
-        value_name = "dram|file:FOLDER"
+        value_name = "dram|file:PATH"
     )]
     pub store: String,
     /// Place anonymous mappings from this size up
@@ -78,7 +81,12 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let config = settings::resolve(&args.live.device)?;
     check_live(&args.live.device, &config)?;
     let place = parse_place(&args.place)?;
-    let store = parse_store(&args.store, &place)?;
+    let persistence = persistence(args, &config, &place)?;
+    let store = match persistence {
+        // The runtime keeps nothing: this command does.
+        Some(_) => Store::Memory,
+        None => parse_store(&args.store, &place)?,
+    };
     let prog = program::check(&args.program[0])?;
     let live = Live {
         args: &args.live,
@@ -88,6 +96,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         place_name: args.place.clone(),
         store,
         store_name: args.store.clone(),
+        persistence,
         mmap_min: args.mmap_min.0 as usize,
         command: args.program.clone(),
         poll: None,
@@ -141,6 +150,46 @@ fn parse_place(text: &str) -> Result<Place, Error> {
         .map_err(Error::system(path.display()))
 }
 
+/// What a persistent device is to be kept in; nothing for another one.
+fn persistence(
+    args: &RunArgs,
+    config: &DeviceConfig,
+    place: &Place,
+) -> Result<Option<Persistence>, Error> {
+    if !config.persistent {
+        return Ok(None);
+    }
+    let Place::Dax(memory) = place else {
+        return Err(Error::value(
+            "`device.persistent`",
+            "yes",
+            "a heap cannot be opened again, for the next run has other addresses in it; expected \
+             no, or `--place dax:PATH` besides",
+        ));
+    };
+    let bad = |why: &str| Error::value("--store", &args.store, why);
+    let path = args.store.strip_prefix("file:").filter(|p| !p.is_empty());
+    let store = PathBuf::from(path.ok_or_else(|| {
+        bad("with device.persistent=yes expected file:STORE, the file that keeps the device")
+    })?);
+    if store.is_dir() {
+        return Err(bad(
+            "it is a folder; with device.persistent=yes expected the file that keeps the device, \
+             which is made if it is not there",
+        ));
+    }
+    if store.canonicalize().is_ok_and(|store| store == *memory) {
+        return Err(bad("it is the device's memory; expected another file"));
+    }
+    Ok(Some(Persistence {
+        store,
+        memory: memory.clone(),
+        device: args.live.device.device.clone(),
+        pages: config.pages.into(),
+        program_energy: config.program_energy,
+    }))
+}
+
 /// What `--store` names, checked.
 fn parse_store(text: &str, place: &Place) -> Result<Store, Error> {
     if text == "dram" {
@@ -153,7 +202,7 @@ fn parse_store(text: &str, place: &Place) -> Result<Store, Error> {
     if matches!(place, Place::Dax(_)) {
         return Err(bad(
             "with --place dax: the device's file is its store already; a store in files is the \
-             heap's",
+             heap's, or with `--set device.persistent=yes` what the device has for its next run",
         ));
     }
     let path = PathBuf::from(path);

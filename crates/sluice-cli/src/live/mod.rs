@@ -3,6 +3,8 @@
 pub mod args;
 pub mod count;
 pub mod fitness;
+mod kin;
+pub mod persist;
 mod summary;
 mod warn;
 
@@ -14,6 +16,7 @@ use crate::session::SessionDir;
 use crate::signals;
 use args::{LiveArgs, TrapArg};
 use count::{CountAfter, Counting, now_ns};
+use persist::{Persistence, Persistent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -62,6 +65,8 @@ pub struct Live<'a> {
     pub store: Store,
     /// `store` as the result names it.
     pub store_name: String,
+    /// What a persistent device is kept in.
+    pub persistence: Option<Persistence>,
     /// Anonymous mappings from this many bytes up are placed.
     pub mmap_min: usize,
     /// The program's command line.
@@ -82,6 +87,7 @@ pub struct Ready<'a> {
     library: Option<PathBuf>,
     folder: Option<Folder>,
     session: SessionDir,
+    persistent: Option<Persistent>,
 }
 
 /// A program that was started.
@@ -124,6 +130,10 @@ impl Ended {
 impl<'a> Live<'a> {
     /// Makes what the program needs at its start.
     pub fn prepare(self) -> Result<Ready<'a>, Error> {
+        if self.config.persistent && self.persistence.is_none() {
+            let why = "only `sluice run --place dax:PATH --store file:STORE` keeps a device";
+            return Err(Error::value("`device.persistent`", "yes", why));
+        }
         let library = match self.is_emulated {
             true => {
                 check_host(self.trap)?;
@@ -137,7 +147,10 @@ impl<'a> Live<'a> {
             .save()
             .map_err(Error::Session)?;
         let library = library.map(|path| session.preload(&path)).transpose()?;
+        let start = |kept: &Persistence| kept.start(session.path(), session.keeper());
+        let persistent = self.persistence.as_ref().map(start).transpose()?;
         Ok(Ready {
+            persistent,
             live: self,
             library,
             folder,
@@ -175,7 +188,11 @@ impl<'a> Live<'a> {
     /// What the files of the program's first process may take.
     fn session_bytes(&self) -> u64 {
         let record = self.args.record_traps.saturating_mul(8);
-        let fixed = view_bytes(self.config.pages.into()) + RING_BYTES;
+        let desk = match self.persistence {
+            Some(_) => sluice_abi::desk_bytes(self.config.pages.into()),
+            None => 0,
+        };
+        let fixed = view_bytes(self.config.pages.into()) + RING_BYTES + desk;
         record.saturating_add(fixed as u64)
     }
 }
@@ -298,6 +315,9 @@ impl Ready<'_> {
         let wall_s = running.started.elapsed().as_secs_f64();
         self.session.dismiss_keeper();
         await_the_rest(exit);
+        if let Some(persistent) = self.persistent.take() {
+            persistent.finish()?;
+        }
         let processes = read_run(self.session.path(), running.pid());
         if processes.is_empty() && self.session.is_refused() {
             return Ok(None);
@@ -334,6 +354,9 @@ impl Ready<'_> {
             command
                 .env("LD_PRELOAD", preload)
                 .env(sluice_abi::SESSION_VAR, self.session.path());
+        }
+        if self.persistent.is_some() {
+            persist::end_with_us(&mut command);
         }
         adjust(&mut command);
         command.spawn().map_err(Error::system(prog.display()))

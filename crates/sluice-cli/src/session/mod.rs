@@ -107,6 +107,11 @@ impl SessionDir {
         is_full(&self.path)
     }
 
+    /// The keeper's process; 0 without one.
+    pub fn keeper(&self) -> u32 {
+        self.keeper.as_ref().map_or(0, Child::id)
+    }
+
     /// Ends the keeper, which is a child of this process: whoever waits for all others finds none.
     pub fn dismiss_keeper(&mut self) {
         if let Some(mut keeper) = self.keeper.take() {

@@ -55,6 +55,22 @@ sluice_params::params! {
                       power of two",
             source: "Cylon section 2: 4 KB in the CMM-H, which it emulates",
         }
+        persistent: bool {
+            key: "device.persistent",
+            kind: Kind::NO_YES,
+            default: "no",
+            meaning: "live, with --place dax: what the device holds is in its --store for the next \
+                      run",
+            source: "assumed: no; the CMM-H's case study, section 2, has a mode for yes",
+        }
+        program_energy: u64 {
+            key: "device.program_energy",
+            kind: Kind::Count { min: 1, max: 1_000_000_000 },
+            default: "50000",
+            meaning: "nanojoules for the program of a page when the power is gone: an energy \
+                      divided by it is how many pages `sluice ctl PID powercut` can keep",
+            source: "assumed: 25 mA at 3.3 V for 600 us",
+        }
         protocol_latency: Ps {
             key: "device.protocol_latency",
             default: "0ns",

@@ -20,6 +20,9 @@ const REST_SHARE: u64 = 8;
 /// .. but no longer than this.
 const REST_MAX_NS: u64 = 500_000_000;
 
+/// What a persistent store is asked for is looked after this often.
+const STORE_NS: u64 = 1_000_000;
+
 /// A ring as its server sees it.
 pub(super) struct Lanes {
     pub engine: &'static Engine,
@@ -67,12 +70,17 @@ impl Lanes {
             if job.next_ns(&self.arrivals) <= now_ns() {
                 job.some_pages(self.engine, &mut self.arrivals, at);
             }
-            if job.is_done(self.arrivals.of(at)) {
+            let is_done = job.is_done(self.arrivals.of(at));
+            if is_done && job.is_kept(self.engine) {
                 self.complete(at, tag, job.finish());
                 next = Some(0);
                 continue;
             }
-            next = earlier(next, Some(job.next_ns(&self.arrivals)));
+            let again_ns = match is_done {
+                true => now_ns() + STORE_NS,
+                false => job.next_ns(&self.arrivals),
+            };
+            next = earlier(next, Some(again_ns));
             self.jobs[at] = Some((tag, job));
         }
         next

@@ -1,11 +1,13 @@
 //! Commands for ranges of pages: a few pages at a time, so that faults get in between.
 
 use crate::clock::now_ns;
+use crate::desk::Asked;
 use crate::engine::Engine;
 use crate::host::{MAPPED, OFF_DEVICE, PENDING, SAMPLED};
 use crate::state::Core;
 use crate::turn::{HOLD_NS, Unasked};
 use core::cmp::Reverse;
+use core::ops::Range;
 use core::sync::atomic::Ordering::Release;
 use sluice_abi::{CHANNELS, Completion, Counter, Operation, Reason, Status};
 use sluice_model::{Command, Done, Pattern, Refused};
@@ -87,6 +89,9 @@ pub(super) struct Job {
     until_ns: u64,
     /// Since when no page got anywhere.
     stuck_ns: Option<u64>,
+    /// All pages, of which a persistent store is asked at the end.
+    all: Range<u64>,
+    asked: Option<Asked>,
 }
 
 impl Job {
@@ -103,6 +108,31 @@ impl Job {
             },
             until_ns: 0,
             stuck_ns: None,
+            all: first..first + pages,
+            asked: None,
+        }
+    }
+
+    /// Whether the store of a persistent device has what was flushed. Asked again and again.
+    pub fn is_kept(&mut self, engine: &Engine) -> bool {
+        let Some(desk) = engine.desk.filter(|_| self.operation == Operation::Flush) else {
+            return true;
+        };
+        match &mut self.asked {
+            None => {
+                self.asked = desk.ask(&self.all);
+                false
+            }
+            Some(asked) => match desk.look(asked) {
+                None => false,
+                Some(Ok(())) => true,
+                Some(Err(_)) => {
+                    let a = &mut self.answer;
+                    (a.changed, a.already, a.refused) = (0, 0, a.pages);
+                    (a.reason, a.first_refused) = (Reason::Store, self.all.start * PAGE as u64);
+                    true
+                }
+            },
         }
     }
 
@@ -293,6 +323,12 @@ impl Core {
             Outcome::Done(_) if is_held => Outcome::Refused(Reason::Held),
             outcome => outcome,
         }
+    }
+
+    /// Has the model program a page, if it was written. It stays cached.
+    pub(crate) fn program(&mut self, now: Ps, lpn: u64) {
+        // A page that cannot be had just now is written by nobody.
+        let _ = self.flush(now, lpn);
     }
 
     /// The model has the page unmapped to learn whether it was written; the program gets it back.

@@ -41,6 +41,7 @@ pub fn run(
         place: Place::Heap,
         place_name: "heap".to_owned(),
         store: Store::Memory,
+        persistence: None,
         store_name: "dram".to_owned(),
         mmap_min: MMAP_MIN,
         command: args.program.clone(),

@@ -111,6 +111,7 @@ impl<'a> Vm<'a> {
             place: Place::Dax(memory.path().into()),
             place_name: format!("guest:{}", machine.attach_name()),
             store: Store::Memory,
+            persistence: None,
             store_name: "dram".to_owned(),
             mmap_min: 0,
             command: command.into_iter().map(Into::into).collect(),

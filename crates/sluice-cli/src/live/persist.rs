@@ -1,0 +1,363 @@
+//! The store of a persistent device while its program runs.
+//!
+//! This command keeps the store. Before the program starts it has the device's memory be what the
+//! store holds. A thread then writes pages that the device has programmed, and those that somebody
+//! wants to be durable; at the end, all that differ. The programs ask for that at a desk.
+
+use super::kin;
+use crate::error::Error;
+use rustix::rand::{GetRandomFlags, getrandom};
+use sluice_abi::{
+    Answer, DESK_FILE, DESK_MAGIC, Desk, DeskState, PROGRAMMED_AT, Ticket, Wanted, desk_bytes,
+    desk_words, lost_at,
+};
+use sluice_region::{Mapping, create_private, futex_wait, futex_wake};
+use sluice_store::{Error as StoreError, Keeper, Kept, PAGE, Pages, Shape, Store};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The thread that writes looks this often for what was programmed.
+const LOOK_NS: u64 = 20_000_000;
+/// Those who wait see this often that this command lives.
+const BEAT: Duration = Duration::from_millis(100);
+/// An answer that nobody has fetched for so long is that of somebody who has ended.
+const FETCHED_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a persistent device is to be kept in.
+#[derive(Clone, Debug)]
+pub struct Persistence {
+    /// Its store.
+    pub store: PathBuf,
+    /// Its memory.
+    pub memory: PathBuf,
+    /// Its name.
+    pub device: String,
+    /// Its pages.
+    pub pages: u64,
+    /// Nanojoules for the program of a page.
+    pub program_energy: u64,
+}
+
+/// A store that is being kept.
+pub struct Persistent {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    path: PathBuf,
+    pages: u64,
+    desk: Mapping,
+    keeper: Mutex<Keeper<File, File>>,
+    is_over: AtomicBool,
+    /// What a power cut has left.
+    cut: Mutex<Option<Kept>>,
+    /// A process of ours that has nothing to do with the device.
+    spared: u32,
+}
+
+impl Persistence {
+    fn failed(&self) -> impl Fn(StoreError) -> Error {
+        let path = self.store.clone();
+        move |why| Error::unfit(path.display(), &why.to_string())
+    }
+
+    /// Has the device's memory be what its store holds, and keeps it there from now on. `spared` is
+    /// no process of the program.
+    pub fn start(&self, session: &Path, spared: u32) -> Result<Persistent, Error> {
+        let in_memory = Error::system(self.memory.display());
+        let memory = File::options().read(true).write(true).open(&self.memory);
+        let memory = memory.map_err(in_memory)?;
+        sluice_store::lock(&memory)
+            .map_err(|why| Error::unfit(self.memory.display(), &why.to_string()))?;
+        let failed = self.failed();
+        let (store, is_new) = match self.store.try_exists() {
+            Ok(false) => (sluice_store::create(&self.store, self.shape()?), true),
+            _ => {
+                let opened = sluice_store::open(&self.store, self.pages, &self.device);
+                (opened.map(|(store, _)| store), false)
+            }
+        };
+        let mut keeper = Keeper::new(memory, store.map_err(&failed)?);
+        let done = match is_new {
+            // A new store begins with what the device's memory has.
+            true => keeper
+                .keep(&keeper.all(), u64::MAX)
+                .and_then(|_| keeper.flush()),
+            false => keeper.load().map(drop),
+        };
+        done.map_err(Error::system(self.store.display()))?;
+        let shared = Arc::new(Shared {
+            path: self.store.clone(),
+            pages: self.pages,
+            desk: self.desk(&session.join(DESK_FILE))?,
+            keeper: Mutex::new(keeper),
+            is_over: AtomicBool::new(false),
+            cut: Mutex::new(None),
+            spared,
+        });
+        let thread = |run: fn(&Shared)| {
+            let shared = shared.clone();
+            let builder = std::thread::Builder::new().name("sluice-store".to_owned());
+            builder.spawn(move || run(&shared))
+        };
+        let threads = [thread(Shared::serve), thread(Shared::beat)];
+        let threads: Result<Vec<_>, _> = threads.into_iter().collect();
+        let threads = threads.map_err(Error::system("a thread for the store"))?;
+        Ok(Persistent { shared, threads })
+    }
+
+    fn shape(&self) -> Result<Shape, Error> {
+        let mut identity = [0; 8];
+        let got = getrandom(&mut identity, GetRandomFlags::empty());
+        got.map_err(|e| Error::system("a random number")(e.into()))?;
+        Ok(Shape {
+            pages: self.pages,
+            device: Store::<File>::name_of(&self.device).to_owned(),
+            identity: u64::from_ne_bytes(identity),
+        })
+    }
+
+    fn desk(&self, path: &Path) -> Result<Mapping, Error> {
+        let bytes = desk_bytes(self.pages);
+        let file = create_private(path).and_then(|file| {
+            file.set_len(bytes as u64)?;
+            // Who sets a bit later cannot be told that there is no room.
+            sluice_region::reserve(&file, 0, bytes as u64)?;
+            Ok(file)
+        });
+        let file = file.map_err(Error::system(path.display()))?;
+        let map = Mapping::shared(file.as_raw_fd(), bytes).map_err(|errno| {
+            Error::system(path.display())(std::io::Error::from_raw_os_error(errno))
+        })?;
+        let desk = desk_of(&map);
+        desk.pages.store(self.pages, Relaxed);
+        desk.program_energy.store(self.program_energy, Relaxed);
+        desk.magic.store(DESK_MAGIC, Release);
+        Ok(map)
+    }
+}
+
+fn desk_of(map: &Mapping) -> &Desk {
+    // SAFETY: page-aligned and long enough; all fields are atomics.
+    unsafe { &*(map.addr() as *const Desk) }
+}
+
+impl Shared {
+    fn desk(&self) -> &Desk {
+        desk_of(&self.desk)
+    }
+
+    /// The words of bits from a place in the desk on.
+    fn words(&self, at: usize) -> &[AtomicU64] {
+        let first = (self.desk.addr() + at) as *const AtomicU64;
+        // SAFETY: within the mapping, whose length was computed from the pages.
+        unsafe { core::slice::from_raw_parts(first, desk_words(self.pages)) }
+    }
+
+    fn keeper(&self) -> MutexGuard<'_, Keeper<File, File>> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn beat(&self) {
+        while !self.is_over.load(Acquire) {
+            self.desk().beats.fetch_add(1, AcqRel);
+            std::thread::sleep(BEAT);
+        }
+    }
+
+    fn serve(&self) {
+        let desk = self.desk();
+        let (mut seen, mut held) = (0, (Instant::now(), desk.held()));
+        while !self.is_over.load(Acquire) {
+            let rung = desk.bell.load(Acquire);
+            if let Some((ticket, wanted)) = desk.next() {
+                match wanted {
+                    Wanted::Flush { first, count } => self.flush(ticket, first, count),
+                    Wanted::PowerCut { most } => return self.cut_power(ticket, most),
+                }
+                continue;
+            }
+            if held.0.elapsed() > FETCHED_WITHIN {
+                desk.give_up(&held.1);
+                held = (Instant::now(), desk.held());
+            }
+            let programmed = desk.programmed.load(Acquire);
+            if programmed != seen {
+                let written = self.write_back(|| desk.next().is_some());
+                match written {
+                    Ok(true) => seen = programmed,
+                    Ok(false) => continue,
+                    Err(why) => {
+                        // All of it is written at the end, or it is said that it is not.
+                        errln!("sluice: warning: the store {}: {why}", self.path.display());
+                        seen = u64::MAX;
+                    }
+                }
+            }
+            futex_wait(&desk.bell, rung, Some(LOOK_NS));
+        }
+    }
+
+    /// Writes the pages that the device has programmed. False if it left off, as it was told to.
+    fn write_back(&self, is_to_stop: impl Fn() -> bool) -> std::io::Result<bool> {
+        for (at, word) in self.words(PROGRAMMED_AT).iter().enumerate() {
+            if word.load(Relaxed) == 0 {
+                continue;
+            }
+            let mut bits = word.swap(0, AcqRel);
+            let mut keeper = self.keeper();
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                let page = at as u64 * 64 + u64::from(bit);
+                if page < self.pages
+                    && let Err(why) = keeper.keep_page(page)
+                {
+                    word.fetch_or(bits, AcqRel);
+                    return Err(why);
+                }
+                bits &= bits - 1;
+            }
+            drop(keeper);
+            if is_to_stop() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn answer(&self, ticket: Ticket, answer: Answer) {
+        self.desk().answer(ticket, answer);
+        futex_wake(&self.desk().answered);
+    }
+
+    fn flush(&self, ticket: Ticket, first: u64, count: u64) {
+        let end = first.saturating_add(count).min(self.pages);
+        let mut keeper = self.keeper();
+        let kept = keeper.keep(&Pages(first.min(end)..end), u64::MAX);
+        let flushed = kept.and_then(|kept| keeper.flush().map(|()| kept.written));
+        drop(keeper);
+        let answer = match flushed {
+            Ok(written) => Answer {
+                written,
+                ..Answer::default()
+            },
+            Err(why) => self.errno_of(&why),
+        };
+        self.answer(ticket, answer);
+    }
+
+    fn errno_of(&self, why: &std::io::Error) -> Answer {
+        errln!("sluice: the store {}: {why}", self.path.display());
+        Answer {
+            errno: why.raw_os_error().unwrap_or(libc::EIO) as u32,
+            ..Answer::default()
+        }
+    }
+
+    /// The power is gone. No thread of the program stores anything more. What the device has
+    /// programmed is there; of what only its cache has it programs as many pages as it can, in
+    /// rising order, and the others are lost.
+    fn cut_power(&self, ticket: Ticket, most: u64) {
+        self.desk().set_state(DeskState::PowerOff);
+        kin::end_all(self.spared);
+        let written = self.write_back(|| false);
+        let mut keeper = self.keeper();
+        let all = keeper.all();
+        let kept = written.and_then(|_| keeper.keep(&all, most));
+        let kept = kept.and_then(|kept| keeper.flush().map(|()| kept));
+        drop(keeper);
+        let answer = match kept {
+            Ok(kept) => {
+                let lost = self.words(lost_at(self.pages));
+                for page in &kept.lost {
+                    lost[*page as usize / 64].fetch_or(1 << (page % 64), AcqRel);
+                }
+                let answer = Answer {
+                    errno: 0,
+                    written: kept.written,
+                    lost: kept.lost.len() as u64,
+                };
+                *self.cut.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+                answer
+            }
+            Err(why) => self.errno_of(&why),
+        };
+        self.answer(ticket, answer);
+    }
+}
+
+impl Persistent {
+    /// After the program: all that differs is written and made durable, unless the power was cut.
+    pub fn finish(self) -> Result<(), Error> {
+        let shared = &self.shared;
+        shared.is_over.store(true, Release);
+        shared.desk().bell.fetch_add(1, AcqRel);
+        futex_wake(&shared.desk().bell);
+        for thread in self.threads {
+            if thread.join().is_err() {
+                return Err(Error::unfit(shared.path.display(), "its thread has failed"));
+            }
+        }
+        let path = shared.path.display();
+        if shared.desk().state() == DeskState::PowerOff {
+            let cut = shared.cut.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(kept) = cut.as_ref() else {
+                let why = "the power was cut, and what the device had left could not be kept";
+                return Err(Error::unfit(path, why));
+            };
+            let (written, lost) = (kept.written, kept.lost.len());
+            errln!(
+                "sluice: the power was cut: {written} written pages of the cache were programmed, \
+                 {lost} were lost{}",
+                of_pages(&kept.lost)
+            );
+            return Ok(());
+        }
+        shared.desk().set_state(DeskState::Closed);
+        let mut keeper = shared.keeper();
+        let all = keeper.all();
+        let kept = keeper.keep(&all, u64::MAX);
+        kept.and_then(|_| keeper.flush())
+            .map_err(Error::system(format!(
+                "{path}: not all of the device was kept"
+            )))
+    }
+}
+
+/// Lost pages as ranges of bytes.
+fn of_pages(pages: &[u64]) -> String {
+    let mut text = String::new();
+    for run in pages.chunk_by(|a, b| a + 1 == *b) {
+        let (first, end) = (run[0] * PAGE as u64, (run[run.len() - 1] + 1) * PAGE as u64);
+        text += &format!(
+            "{} {first:#x}..{end:#x}",
+            if text.is_empty() { ":" } else { "," }
+        );
+    }
+    text
+}
+
+/// Has the program end when this command is killed: the device and its memory are gone with it, and
+/// nobody would keep what is stored after that.
+pub fn end_with_us(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    let own = std::process::id();
+    let ask = move || {
+        // SAFETY: no pointers.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // Killed in between.
+        // SAFETY: no arguments.
+        match unsafe { libc::getppid() } as u32 == own {
+            true => Ok(()),
+            false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
+        }
+    };
+    // SAFETY: system calls alone, between fork and exec.
+    unsafe { command.pre_exec(ask) };
+}

@@ -1,0 +1,62 @@
+//! Calls by which a program makes its data durable. On a persistent device an answer of success
+//! means that the device's store has it.
+//!
+//! What the kernel has to say comes first: of ranges that are not mapped, and of descriptors that
+//! are none.
+
+use crate::answers::status;
+use crate::device::engine;
+use crate::next;
+use libc::{c_int, c_void, size_t};
+use sluice_region::{errno, file_identity};
+use sluice_runtime::Engine;
+
+next!(next_msync: c"msync"(addr: *mut c_void, len: size_t, flags: c_int) -> c_int);
+next!(next_fsync: c"fsync"(fd: c_int) -> c_int);
+next!(next_fdatasync: c"fdatasync"(fd: c_int) -> c_int);
+
+fn persistent() -> Option<&'static Engine> {
+    engine().filter(|engine| engine.is_persistent())
+}
+
+/// # Safety
+/// C contract of `msync`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn msync(addr: *mut c_void, len: size_t, flags: c_int) -> c_int {
+    // SAFETY: passed on.
+    let answer = unsafe { next_msync(addr, len, flags) };
+    match persistent().filter(|_| answer == 0 && flags & libc::MS_SYNC != 0) {
+        Some(engine) => status(engine.flush_range(addr as usize, len)),
+        None => answer,
+    }
+}
+
+/// # Safety
+/// C contract of `fsync`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    // SAFETY: passed on.
+    after(fd, unsafe { next_fsync(fd) })
+}
+
+/// # Safety
+/// C contract of `fdatasync`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+    // SAFETY: passed on.
+    after(fd, unsafe { next_fdatasync(fd) })
+}
+
+/// What was written to the device's file by whatever way is in its store.
+fn after(fd: c_int, answer: c_int) -> c_int {
+    let Some(engine) = persistent().filter(|_| answer == 0) else {
+        return answer;
+    };
+    let before = errno();
+    let is_device = file_identity(fd) == engine.dax_identity();
+    crate::buffers::set_errno(before);
+    match is_device {
+        true => status(engine.flush_all()),
+        false => answer,
+    }
+}

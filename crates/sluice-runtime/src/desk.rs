@@ -1,0 +1,123 @@
+//! The programs' side of a persistent store: what the device has programmed is told to the command
+//! that keeps the store, and who wants pages to be durable asks it.
+//!
+//! Nothing here opens a file later on: the desk is mapped at the start, and children of forks have
+//! the same mapping.
+
+use crate::clock::now_ns;
+use crate::error::{StartError, failed};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use sluice_abi::{
+    DESK_FILE, DESK_MAGIC, Desk, DeskState, PROGRAMMED_AT, Progress, Ticket, Wanted, desk_bytes,
+};
+use sluice_region::{Mapping, futex_wait, futex_wake, open_regular};
+use std::io::Error;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// A server that shows no life for so long is taken for dead.
+const DEAD_AFTER_NS: u64 = 10_000_000_000;
+/// Who waits looks this often for that.
+const LOOK_NS: u64 = 50_000_000;
+
+/// The mapped desk.
+#[derive(Debug)]
+pub struct StoreDesk {
+    map: Mapping,
+    pages: u64,
+}
+
+/// A request, and since when the server has shown no life.
+#[derive(Debug)]
+pub struct Asked {
+    ticket: Ticket,
+    beats: u32,
+    since_ns: u64,
+}
+
+impl StoreDesk {
+    /// Maps the desk of a session for a device of so many pages.
+    pub fn open(dir: &Path, pages: u64) -> Result<&'static StoreDesk, StartError> {
+        let path = dir.join(DESK_FILE);
+        let file = open_regular(&path, true, None).map_err(|e| failed(&path, e))?;
+        let map = Mapping::shared(file.as_raw_fd(), desk_bytes(pages));
+        let map = map.map_err(|errno| failed(&path, Error::from_raw_os_error(errno)))?;
+        let desk = Box::leak(Box::new(StoreDesk { map, pages }));
+        let is_it = desk.desk().magic.load(Acquire) == DESK_MAGIC;
+        match is_it && desk.desk().pages.load(Relaxed) == pages {
+            true => Ok(desk),
+            false => Err(failed(&path, Error::other("not the desk of this device"))),
+        }
+    }
+
+    fn desk(&self) -> &Desk {
+        // SAFETY: page-aligned and long enough; all fields are atomics.
+        unsafe { &*(self.map.addr() as *const Desk) }
+    }
+
+    /// The device has programmed a page: the store is to have it soon.
+    pub fn programmed(&self, lpn: u64) {
+        if lpn < self.pages {
+            let at = self.map.addr() + PROGRAMMED_AT + lpn as usize / 64 * 8;
+            // SAFETY: within the mapping, whose length was computed from the pages.
+            let word = unsafe { &*(at as *const AtomicU64) };
+            let bit = 1 << (lpn % 64);
+            if word.fetch_or(bit, AcqRel) & bit == 0 {
+                self.desk().programmed.fetch_add(1, Release);
+            }
+        }
+    }
+
+    /// Asks for pages to be made durable. `None` if too many others ask.
+    pub fn ask(&self, pages: &Range<u64>) -> Option<Asked> {
+        let (first, count) = (pages.start, pages.end - pages.start);
+        let ticket = self.desk().post(Wanted::Flush { first, count })?;
+        self.desk().bell.fetch_add(1, AcqRel);
+        futex_wake(&self.desk().bell);
+        Some(Asked {
+            ticket,
+            beats: self.desk().beats.load(Acquire),
+            since_ns: now_ns(),
+        })
+    }
+
+    /// What became of a request; `None` while it waits.
+    pub fn look(&self, asked: &mut Asked) -> Option<Result<(), i32>> {
+        match self.desk().look(asked.ticket) {
+            Progress::Done(answer) if answer.errno == 0 => return Some(Ok(())),
+            Progress::Done(answer) => return Some(Err(answer.errno as i32)),
+            Progress::GivenUp => return Some(Err(libc::EIO)),
+            Progress::Waits => {}
+        }
+        let beats = self.desk().beats.load(Acquire);
+        if beats != asked.beats {
+            (asked.beats, asked.since_ns) = (beats, now_ns());
+        }
+        let is_served = self.desk().state() == DeskState::Open;
+        let is_alive = now_ns() < asked.since_ns + DEAD_AFTER_NS;
+        (!is_served || !is_alive).then_some(Err(libc::EIO))
+    }
+
+    /// Waits until pages are durable.
+    pub fn flush(&self, pages: &Range<u64>) -> Result<(), i32> {
+        let began_ns = now_ns();
+        let mut asked = loop {
+            let answered = self.desk().answered.load(Acquire);
+            if let Some(asked) = self.ask(pages) {
+                break asked;
+            }
+            if now_ns() > began_ns + DEAD_AFTER_NS || self.desk().state() != DeskState::Open {
+                return Err(libc::EIO);
+            }
+            futex_wait(&self.desk().answered, answered, Some(LOOK_NS));
+        };
+        loop {
+            let answered = self.desk().answered.load(Acquire);
+            if let Some(result) = self.look(&mut asked) {
+                return result;
+            }
+            futex_wait(&self.desk().answered, answered, Some(LOOK_NS));
+        }
+    }
+}
