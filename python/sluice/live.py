@@ -119,6 +119,21 @@ class Control:
         """Take pages out of the cache, programming those that were written."""
         return self._ask("evict", *ranges)
 
+    def flush(self, *ranges: str) -> Result:
+        """Programs the pages that were written; a persistent device's store has them then. Without
+        a range all pages are meant."""
+        return self._ask("flush", *(ranges or ("all",)))
+
+    def powercut(self, *, pages: int | None = None, joules: str | None = None) -> Result:
+        """Cuts the power of a persistent device, which kills its program: of what only the cache
+        has, it keeps so many pages, or as many as so many joules (`"0.25"`) can program, and loses
+        the others. They are `lost_ranges` of the result."""
+        if pages is not None and joules is not None:
+            raise ValueError("pages and joules are two ways to say the same; expected one of them")
+        budget = [] if joules is None else ["--energy", joules]
+        budget += [] if pages is None else ["--pages", str(pages)]
+        return self._ask("powercut", *budget)
+
     def cold(self, *ranges: str) -> Result:
         """Let cached pages be the next to leave."""
         return self._ask("cold", *ranges)

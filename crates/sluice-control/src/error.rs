@@ -29,6 +29,15 @@ pub enum Error {
     /// The process has no ring.
     #[error("process {0} has no control ring; start it with `sluice run --control on`")]
     NoRing(u32),
+    /// The device keeps nothing.
+    #[error(
+        "the device of process {0} is not persistent; start it with `sluice run --place dax:PATH \
+         --store file:STORE --set device.persistent=yes`"
+    )]
+    NotPersistent(u32),
+    /// Only the command on the host has the store.
+    #[error("the power of a device is cut on the host, by `sluice ctl PID powercut`")]
+    PowerInGuest,
     /// Neither a process under Sluice nor a guest of it.
     #[error("this program is not under Sluice, and no guest with a control ring")]
     NotHere,

@@ -13,6 +13,7 @@ mod handle;
 pub mod home;
 mod marks;
 mod place;
+mod powercut;
 mod view;
 
 pub use connection::{Connection, Pending};
@@ -20,4 +21,5 @@ pub use error::Error;
 pub use guest::{Memory, Piece};
 pub use marks::mark;
 pub use place::{Place, Side};
+pub use powercut::{Budget, PowerCut, power_cut};
 pub use view::View;

@@ -3,6 +3,7 @@
 use crate::error::CtlError;
 use crate::map;
 use crate::outcome::{Outcome, object, outcome, range_line, range_object, status_name};
+use crate::powercut::{PowerCutArgs, power_cut};
 use crate::range::{Span, parse_span};
 use crate::stats::Snapshot;
 use clap::{Args, Subcommand};
@@ -23,8 +24,13 @@ pub enum CtlCommand {
     /// Take pages out of the cache, programming those that were written
     #[command(visible_alias = "pageout")]
     Evict(Ranges),
-    /// Program the pages that were written; they stay cached
-    Flush(Ranges),
+    /// Program the pages that were written; they stay cached. On a persistent device they are in its
+    /// store then. Without a range all pages are meant
+    Flush(FlushArgs),
+    /// Cut the power of a persistent device: its program is killed, and what was written and does
+    /// not fit the energy that is left is lost
+    #[command(name = "powercut")]
+    PowerCut(PowerCutArgs),
     /// Let cached pages be the next to leave, whatever the policy says
     Cold(Ranges),
     /// Pages that will be accessed in order: the next are brought in, those passed are cold
@@ -83,6 +89,23 @@ pub struct Ranges {
     json: bool,
 }
 
+/// Ranges of pages, or all.
+#[derive(Debug, Args)]
+pub struct FlushArgs {
+    /// As of the other commands
+    #[arg(default_value = "all", value_name = "RANGE", value_parser = parse_span)]
+    ranges: Vec<Span>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Ranges {
+    fn both(&self) -> (&[Span], bool) {
+        (&self.ranges, self.json)
+    }
+}
+
 impl CtlCommand {
     /// The mark that the command sets. It needs no ring.
     pub fn mark(&self) -> Option<&str> {
@@ -100,15 +123,18 @@ impl CtlCommand {
 /// If it could not be sent, or no answer came.
 pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<Outcome, CtlError> {
     match command {
-        CtlCommand::Pin(ranges) => pages(to, Operation::Pin, ranges),
-        CtlCommand::Unpin(ranges) => pages(to, Operation::Unpin, ranges),
-        CtlCommand::Prefetch(ranges) => pages(to, Operation::Prefetch, ranges),
-        CtlCommand::Evict(ranges) => pages(to, Operation::Evict, ranges),
-        CtlCommand::Flush(ranges) => pages(to, Operation::Flush, ranges),
-        CtlCommand::Cold(ranges) => pages(to, Operation::Cold, ranges),
-        CtlCommand::Sequential(ranges) => pages(to, Operation::Sequential, ranges),
-        CtlCommand::Random(ranges) => pages(to, Operation::Random, ranges),
-        CtlCommand::Normal(ranges) => pages(to, Operation::Normal, ranges),
+        CtlCommand::Flush(FlushArgs { ranges, json }) => {
+            pages(to, Operation::Flush, (ranges, *json))
+        }
+        CtlCommand::PowerCut(args) => power_cut(to.place(), args),
+        CtlCommand::Pin(ranges) => pages(to, Operation::Pin, ranges.both()),
+        CtlCommand::Unpin(ranges) => pages(to, Operation::Unpin, ranges.both()),
+        CtlCommand::Prefetch(ranges) => pages(to, Operation::Prefetch, ranges.both()),
+        CtlCommand::Evict(ranges) => pages(to, Operation::Evict, ranges.both()),
+        CtlCommand::Cold(ranges) => pages(to, Operation::Cold, ranges.both()),
+        CtlCommand::Sequential(ranges) => pages(to, Operation::Sequential, ranges.both()),
+        CtlCommand::Random(ranges) => pages(to, Operation::Random, ranges.both()),
+        CtlCommand::Normal(ranges) => pages(to, Operation::Normal, ranges.both()),
         CtlCommand::Policy { name, json } => {
             let pair = format!("cache.policy={name}");
             check(std::slice::from_ref(&pair))?;
@@ -127,18 +153,22 @@ pub fn run(to: &mut Connection, command: &CtlCommand) -> Result<Outcome, CtlErro
     }
 }
 
-fn pages(to: &mut Connection, operation: Operation, args: &Ranges) -> Result<Outcome, CtlError> {
+fn pages(
+    to: &mut Connection,
+    operation: Operation,
+    (ranges, json): (&[Span], bool),
+) -> Result<Outcome, CtlError> {
     let mut answers = Vec::new();
     let is_guest = to.place().side == Side::Guest;
-    if let Some(span) = args.ranges.iter().find(|span| is_guest && span.is_address) {
+    if let Some(span) = ranges.iter().find(|span| is_guest && span.is_address) {
         return Err(CtlError::Address(span.start));
     }
-    for span in &args.ranges {
+    for span in ranges {
         let range = span.within(to.view().pages());
         let answer = to.call(Request::Pages(operation, range))?;
         answers.push((range, answer));
     }
-    let text = if args.json {
+    let text = if json {
         let ranges: Vec<Value> = answers.iter().map(range_object).collect();
         format!(
             "{}\n",

@@ -4,9 +4,11 @@ mod command;
 mod error;
 mod map;
 mod outcome;
+mod powercut;
 mod range;
 mod stats;
 
 pub use command::{CtlCommand, run};
 pub use error::CtlError;
 pub use outcome::Outcome;
+pub use powercut::{PowerCutArgs, power_cut};

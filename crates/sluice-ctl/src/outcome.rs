@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 /// Version of what `--json` prints.
-const SCHEMA: &str = "sluice.ctl/1";
+pub const SCHEMA: &str = "sluice.ctl/1";
 
 /// What became of a command.
 #[derive(Debug)]

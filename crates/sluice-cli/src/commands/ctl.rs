@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::output;
 use clap::Args;
 use sluice_control::{Connection, Place};
+use sluice_ctl::CtlCommand;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ pub struct CtlArgs {
     #[arg(value_name = "PID")]
     pub pid: u32,
     #[command(subcommand)]
-    pub command: sluice_ctl::CtlCommand,
+    pub command: CtlCommand,
 }
 
 /// Sends one command and tells what became of it.
@@ -25,6 +26,11 @@ pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
     if let Some(name) = args.command.mark() {
         sluice_control::mark(&Place::with_view(args.pid)?, name)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let CtlCommand::PowerCut(cut) = &args.command {
+        let outcome = sluice_ctl::power_cut(&Place::with_view(args.pid)?, cut)?;
+        output::text(&outcome.text)?;
+        return Ok(outcome.status());
     }
     let mut connection = Connection::open(Place::of_process(args.pid)?)?;
     let outcome = sluice_ctl::run(&mut connection, &args.command)?;

@@ -15,6 +15,7 @@ mod run;
 mod shell;
 mod sim;
 mod size;
+mod store;
 mod system;
 mod top;
 mod trace;
@@ -76,6 +77,9 @@ pub enum Command {
     /// Record, convert and look into traces of memory accesses
     #[command(subcommand)]
     Trace(trace::TraceCommand),
+    /// Check the stores of persistent devices
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// List eviction and prefetch policies
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
@@ -117,6 +121,7 @@ impl Command {
             Command::System(command) => system::run(command),
             Command::Fabric(command) => fabric::run(command),
             Command::Trace(command) => trace::run(command),
+            Command::Store(command) => store::run(command),
             Command::Policy(command) => policy::run(command),
             Command::Report(args) => external::run("sluice-report", args),
             Command::Sweep(args) => external::run("sluice-sweep", args),

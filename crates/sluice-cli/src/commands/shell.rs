@@ -22,7 +22,10 @@ const TASKS: &[(&str, &[&str])] = &[
         "Many runs, and what came out",
         &["sweep", "recipe", "reproduce", "report"],
     ),
-    ("What there is", &["device", "system", "policy", "workload"]),
+    (
+        "What there is",
+        &["device", "store", "system", "policy", "workload"],
+    ),
     ("Shells", &["completions", "man"]),
 ];
 

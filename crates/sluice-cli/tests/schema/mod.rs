@@ -7,8 +7,9 @@ use std::path::Path;
 /// What has no schema: it is no result.
 const UNPUBLISHED: &str = "sluice.doctor/1";
 /// What a program says of itself, and what became of a command: their schemas are beside them.
-const OWN: [(&str, &str); 2] = [
+const OWN: [(&str, &str); 3] = [
     ("sluice.workload/1", "../sluice-workload/result.schema.json"),
+    ("sluice.store-check/1", "../sluice-store/result.schema.json"),
     ("sluice.ctl/1", "../sluice-ctl/result.schema.json"),
 ];
 

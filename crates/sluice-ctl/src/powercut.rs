@@ -1,0 +1,123 @@
+//! `powercut`: the power of a persistent device goes.
+
+use crate::error::CtlError;
+use crate::outcome::{Outcome, SCHEMA};
+use clap::Args;
+use serde_json::{Value, json};
+use sluice_control::{Budget, Place, PowerCut, power_cut as cut};
+use sluice_units::PAGE_BYTES;
+use std::fmt::Write;
+
+/// What the device can still program.
+#[derive(Debug, Args)]
+pub struct PowerCutArgs {
+    /// Joules that it has left; device.program_energy says how many a page takes. Without this and
+    /// --pages it has none
+    #[arg(long, value_name = "JOULES", conflicts_with = "pages", value_parser = nanojoules)]
+    energy: Option<u64>,
+    /// Pages that it can still program
+    #[arg(long, value_name = "N")]
+    pages: Option<u64>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Joules with up to nine digits behind the point, as nanojoules.
+fn nanojoules(text: &str) -> Result<u64, String> {
+    let expected = || "expected joules, such as 0.25, of at most 1000000000".to_owned();
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_well = is_number(whole) && is_number(rest) && !whole.is_empty() && rest.len() <= 9;
+    if !is_well {
+        return Err(expected());
+    }
+    let whole: u64 = whole.parse().map_err(|_| expected())?;
+    let rest: u64 = format!("{rest:0<9}").parse().map_err(|_| expected())?;
+    match whole {
+        0..=1_000_000_000 => Ok(whole * 1_000_000_000 + rest),
+        _ => Err(expected()),
+    }
+}
+
+/// Cuts the power, and tells what was lost.
+///
+/// # Errors
+/// If the device is not persistent, or its command does not answer.
+pub fn power_cut(place: &Place, args: &PowerCutArgs) -> Result<Outcome, CtlError> {
+    let budget = match (args.energy, args.pages) {
+        (Some(energy), _) => Budget::Nanojoules(energy),
+        (None, pages) => Budget::Pages(pages.unwrap_or(0)),
+    };
+    let found = cut(place, budget)?;
+    let text = match args.json {
+        true => format!("{}\n", object(place, &found)),
+        false => lines(&found),
+    };
+    let is_done = true;
+    Ok(Outcome { text, is_done })
+}
+
+fn runs(pages: &[u64]) -> impl Iterator<Item = (u64, u64)> {
+    let runs = pages.chunk_by(|a, b| a + 1 == *b);
+    runs.map(|run| (run[0] * PAGE_BYTES, run.len() as u64 * PAGE_BYTES))
+}
+
+fn lines(found: &PowerCut) -> String {
+    let mut text = format!(
+        "the power is cut: {} written pages of the cache were programmed, {} were lost\n",
+        found.written,
+        found.lost.len()
+    );
+    for (start, len) in runs(&found.lost) {
+        let _ = writeln!(text, "{start:#x}..{:#x} lost", start + len);
+    }
+    text
+}
+
+fn object(place: &Place, found: &PowerCut) -> Value {
+    let ranges = runs(&found.lost);
+    let ranges: Vec<Value> = ranges
+        .map(|(start, len)| json!({ "start": start, "length": len }))
+        .collect();
+    json!({
+        "schema": SCHEMA,
+        "command": "powercut",
+        "pid": place.pid,
+        "pages": found.pages,
+        "most": found.most,
+        "written": found.written,
+        "lost": found.lost.len(),
+        "lost_ranges": ranges,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nanojoules;
+
+    #[test]
+    fn joules_are_exact() {
+        for (text, expected) in [
+            ("0", 0),
+            ("1", 1_000_000_000),
+            ("0.00005", 50_000),
+            ("2.5", 2_500_000_000),
+            ("1000000000.0", 1_000_000_000_000_000_000),
+        ] {
+            assert_eq!(nanojoules(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "-1",
+            "1e3",
+            "0.0000000001",
+            "1000000001",
+            ".5",
+            "1,5",
+            "ä",
+        ] {
+            assert!(nanojoules(text).is_err(), "{text}");
+        }
+    }
+}
