@@ -182,6 +182,7 @@ pub fn keep(dir: &Path) -> ExitCode {
     }
     drop((lock, ended));
     loop {
+        sweep::end_persistent(dir);
         // A program that is just being started has no lock yet.
         std::thread::sleep(LOOK);
         match remove(dir) {

@@ -3,9 +3,10 @@
 //! A folder is removed only if it is a session's (its lock file says so), this user's, and nobody
 //! holds its lock; of its files only those are removed that a session has.
 
+use rustix::process::{Pid, Signal, kill_process};
 use sluice_abi::{
-    COSTS_FILE, GUEST_RING_LINK, LOCK_FILE, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE, SESSION_FILE,
-    SESSION_MARK, VIEW_LINK,
+    COSTS_FILE, DESK_FILE, GUEST_RING_LINK, LOCK_FILE, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE,
+    SESSION_FILE, SESSION_MARK, VIEW_LINK,
 };
 use sluice_control::home::{Home, is_session_name, session_of_process};
 use sluice_region::{is_running, open_folder, open_regular, own_user};
@@ -100,21 +101,43 @@ fn is_marked(lock: &File) -> bool {
 /// Whether a process of the session is becoming another image: between the two it holds no lock.
 fn is_being_entered(dir: &Path) -> bool {
     let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut pids = files.filter_map(|file| {
+    processes(files, dir).next().is_some()
+}
+
+/// Processes of a session that run, of those that have files there.
+fn processes(
+    files: impl Iterator<Item = std::fs::DirEntry>,
+    dir: &Path,
+) -> impl Iterator<Item = u32> {
+    let pids = files.filter_map(|file| {
         let name = file.file_name();
         let rest = name.to_str()?.strip_prefix("proc-")?;
         rest.split('-').next()?.parse().ok()
     });
-    pids.any(|pid| {
-        let session = session_of_process(pid);
-        is_running(pid) && session.is_ok_and(|session| session.as_deref() == Some(dir))
+    pids.filter(move |pid| {
+        let session = session_of_process(*pid);
+        is_running(*pid) && session.is_ok_and(|session| session.as_deref() == Some(dir))
     })
+}
+
+/// Kills what runs in a session whose command is gone, if that kept a persistent device. The next
+/// command fills the device's memory anew, and nobody else may write to it then.
+pub fn end_persistent(dir: &Path) {
+    if !dir.join(DESK_FILE).exists() {
+        return;
+    }
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    for pid in processes(files, dir).filter_map(|pid| Pid::from_raw(pid as i32)) {
+        // It may have ended meanwhile.
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 /// Whether a name is that of a session's file.
 fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         COSTS_FILE,
+        DESK_FILE,
         LOCK_FILE,
         OWNER_FILE,
         PRELOAD_LINK,

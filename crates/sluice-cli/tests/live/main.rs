@@ -15,6 +15,7 @@ mod memory;
 mod output;
 mod outside;
 mod parity;
+mod persist;
 mod prefetch;
 mod real_programs;
 mod regions;

@@ -5,9 +5,9 @@
 //   persist PATH check PAGES GENERATION       all pages are of this generation
 //   persist PATH rounds PAGES LOG             generation after generation; LOG gets each that
 //                                             msync says is durable
-//   persist PATH since PAGES GENERATION       each page is of this generation or of a later one,
-//                                             and as a whole
-//   persist PATH hold PAGES GENERATION        writes, says "ready" and waits for a line
+//   persist PATH since PAGES GENERATION       each page is of this generation or of a later one
+//   persist PATH hold PAGES GENERATION FILE   writes, makes FILE and waits for a signal
+//   persist PATH keep PAGES GENERATION FILE HOW   the same, and flushes before
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,15 +29,27 @@ static void fill(uint64_t *memory, uint64_t page, uint64_t generation)
         memory[page * WORDS + at] = word(page, generation);
 }
 
-// The generation of a page, or -1 if it is none.
-static int64_t generation_of(const uint64_t *memory, uint64_t page)
+// The generation of a word, or -1 if it is of another page.
+static int64_t of_word(uint64_t page, uint64_t found)
+{
+    if (found == 0)
+        return 0;
+    return found >> 32 == page ? (int64_t)(found & 0xffffffff) : -1;
+}
+
+// The generations at the start and the end of a page. A program that is killed may have stored the
+// first words of the next one. False if it is anything else.
+static int look(const uint64_t *memory, uint64_t page, int64_t *first, int64_t *last)
 {
     const uint64_t *words = memory + page * WORDS;
-    for (int at = 1; at < WORDS; at++)
-        if (words[at] != words[0])
-            return -1;
-    uint64_t generation = words[0] & 0xffffffff;
-    return words[0] == word(page, generation) ? (int64_t)generation : -1;
+    *first = of_word(page, words[0]);
+    *last = of_word(page, words[WORDS - 1]);
+    int is_well = *last >= 0 && (*first == *last || *first == *last + 1);
+    for (int at = 1; at < WORDS; at++) {
+        int64_t before = of_word(page, words[at - 1]), now = of_word(page, words[at]);
+        is_well &= now == before || (before == *first && now == *last);
+    }
+    return is_well;
 }
 
 static int kept(int fd, void *memory, size_t bytes, const char *how)
@@ -66,13 +78,19 @@ int main(int count, char **args)
         return 1;
     }
     uint64_t generation = strtoull(args[4], NULL, 10);
-    if (!strcmp(args[2], "write") || !strcmp(args[2], "hold")) {
+    if (!strcmp(args[2], "write") || !strcmp(args[2], "hold") || !strcmp(args[2], "keep")) {
         for (uint64_t page = 0; page < pages; page++)
             fill(memory, page, generation);
-        if (!strcmp(args[2], "hold")) {
-            puts("ready");
-            fflush(stdout);
-            return getchar() == EOF;
+        if (strcmp(args[2], "write")) {
+            // "ctl" is asked from outside, once the file is there.
+            if (!strcmp(args[2], "keep") && kept(fd, memory, bytes, args[6]) != 0) {
+                perror(args[6]);
+                return 1;
+            }
+            FILE *ready = fopen(args[5], "w");
+            fprintf(ready, "%d\n", (int)getpid());
+            fclose(ready);
+            pause();
         }
         if (kept(fd, memory, bytes, args[5]) != 0) {
             perror(args[5]);
@@ -85,8 +103,12 @@ int main(int count, char **args)
     }
     if (!strcmp(args[2], "rounds")) {
         int log = open(args[4], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-        int64_t first = generation_of(memory, 0);
-        for (uint64_t now = (first > 0 ? first : 0) + 1;; now++) {
+        int64_t first, last;
+        look(memory, 0, &first, &last);
+        // Each page ends one generation before it begins the next.
+        for (uint64_t page = 0; page < pages; page++)
+            fill(memory, page, last);
+        for (uint64_t now = last + 1;; now++) {
             for (uint64_t page = 0; page < pages; page++)
                 fill(memory, page, now);
             if (msync(memory, bytes, MS_SYNC) != 0) {
@@ -98,12 +120,12 @@ int main(int count, char **args)
     }
     int is_since = !strcmp(args[2], "since");
     for (uint64_t page = 0; page < pages; page++) {
-        int64_t found = generation_of(memory, page);
-        int is_well = is_since ? found >= (int64_t)generation || (found < 0 && 0)
-                               : found == (int64_t)generation;
+        int64_t first, last, wanted = (int64_t)generation;
+        int is_well = look(memory, page, &first, &last);
+        is_well &= is_since ? last >= wanted : first == wanted && last == wanted;
         if (!is_well) {
-            printf("page %llu is of generation %lld\n", (unsigned long long)page,
-                   (long long)found);
+            printf("page %llu is of generations %lld to %lld\n", (unsigned long long)page,
+                   (long long)first, (long long)last);
             return 1;
         }
     }

@@ -1,0 +1,275 @@
+//! `device.persistent=yes`: what a device holds is there for its next run.
+
+mod kills;
+mod power;
+mod refused;
+
+use crate::build::helper;
+use crate::sluice::{Outcome, Running, Sluice, TRAPS, finish};
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Pages of the program, of which the cache has an eighth.
+const PAGES: u64 = 512;
+const PAGE: u64 = 4096;
+
+/// A device's memory, its store and a log, in a folder in memory.
+struct Rig {
+    folder: TempDir,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("room");
+        let rig = Rig { folder };
+        rig.forget();
+        rig
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The memory is empty: what is there next comes from the store.
+    fn forget(&self) {
+        let memory = File::create(self.path("memory")).expect("room");
+        memory.set_len(PAGES * PAGE).expect("room");
+    }
+
+    fn run(&self, trap: &str) -> Sluice {
+        self.run_with(trap, &self.path("store"))
+    }
+
+    fn run_with(&self, trap: &str, store: &Path) -> Sluice {
+        let place = format!("dax:{}", self.path("memory").display());
+        let store = format!("file:{}", store.display());
+        Sluice::run(trap)
+            .args(["--place", &place, "--store", &store])
+            .set("device.persistent", "yes")
+            .set("device.capacity", "4MiB")
+            .cache("256KiB")
+    }
+
+    /// The program with its arguments, after the path of the memory.
+    fn program(&self, words: &str) -> Vec<String> {
+        let memory = self.path("memory").display().to_string();
+        let program = helper!("persist.c").display().to_string();
+        let words = words.split_whitespace().map(ToOwned::to_owned);
+        [program, memory].into_iter().chain(words).collect()
+    }
+
+    fn does(&self, trap: &str, words: &str) -> Outcome {
+        self.run(trap).program(self.program(words)).well()
+    }
+
+    fn check(&self) -> Outcome {
+        check(&self.path("store"))
+    }
+}
+
+fn check(store: &Path) -> Outcome {
+    let mut command = Sluice::command();
+    finish(command.args(["store", "check", "--json"]).arg(store))
+}
+
+/// Whether a store is whole; what the command prints is valid by its schema.
+fn is_whole(outcome: &Outcome) -> Value {
+    assert!(outcome.status.success(), "{outcome:#?}");
+    let found = outcome.json();
+    assert_eq!(found["whole"], true);
+    found
+}
+
+fn await_it(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// `sluice ctl PID` with some words.
+fn ctl(pid: i32, words: &str) -> Outcome {
+    let mut command = Sluice::command();
+    let command = command.arg("ctl").arg(pid.to_string());
+    finish(command.args(words.split_whitespace()))
+}
+
+/// A program that has written a generation and waits.
+fn holding(rig: &Rig, trap: &str, generation: u64) -> Running {
+    let run = rig.run(trap).args(["--control", "on"]);
+    let words = format!("hold {PAGES} {generation} {}", rig.path("ready").display());
+    let running = Running::start(&mut run.prepare(rig.program(&words)));
+    await_it("it does not begin", || rig.path("ready").exists());
+    running
+}
+
+#[test]
+fn what_was_written_is_there_for_the_next_run() {
+    for trap in TRAPS {
+        let rig = Rig::new();
+        for (generation, how) in [(1, "none"), (2, "msync"), (3, "fsync"), (4, "async")] {
+            rig.does(trap, &format!("write {PAGES} {generation} {how}"));
+            let found = is_whole(&rig.check());
+            assert_eq!(found["stored"], PAGES, "{trap} {how}");
+            rig.forget();
+            rig.does(trap, &format!("check {PAGES} {generation}"));
+        }
+        // Nothing was written: nothing is.
+        let before = is_whole(&rig.check())["writes"].clone();
+        rig.does(trap, &format!("check {PAGES} 4"));
+        assert_eq!(is_whole(&rig.check())["writes"], before, "{trap}");
+    }
+}
+
+/// The device has its power when a program is killed.
+#[test]
+fn a_killed_program_loses_nothing() {
+    for trap in TRAPS {
+        let rig = Rig::new();
+        let running = holding(&rig, trap, 5);
+        let program = std::fs::read_to_string(rig.path("ready")).expect("its number");
+        // SAFETY: no pointers; started by this test.
+        unsafe { libc::kill(program.trim().parse().expect("a number"), libc::SIGKILL) };
+        assert_eq!(running.finish().signal(), Some(libc::SIGKILL), "{trap}");
+        rig.forget();
+        rig.does(trap, &format!("check {PAGES} 5"));
+    }
+}
+
+/// What was flushed is there although the command was killed, and nothing was kept at its end.
+#[test]
+fn every_way_to_flush_makes_it_durable() {
+    for trap in TRAPS {
+        for (generation, how) in [(1, "msync"), (2, "fsync"), (3, "fdatasync"), (4, "ctl")] {
+            let rig = Rig::new();
+            let run = rig.run(trap).args(["--control", "on"]);
+            let ready = rig.path("ready");
+            let words = format!("keep {PAGES} {generation} {} {how}", ready.display());
+            let running = Running::start(&mut run.prepare(rig.program(&words)));
+            await_it("it does not flush", || ready.exists());
+            if how == "ctl" {
+                let out = ctl(running.id(), "flush --json");
+                assert!(out.status.success(), "{out:#?}");
+                assert_eq!(out.json()["ranges"][0]["status"], "done");
+            }
+            running.signal_group(libc::SIGKILL);
+            running.finish();
+            rig.forget();
+            is_whole(&rig.check());
+            rig.does(trap, &format!("check {PAGES} {generation}"));
+        }
+    }
+}
+
+/// A child of a fork writes and flushes; its parent's device and its own have one store.
+#[test]
+fn processes_share_a_store() {
+    for trap in TRAPS {
+        let rig = Rig::new();
+        let program = rig.program("");
+        let script = format!(
+            "{0} {1} write 512 6 msync && {0} {1} check 512 6 && {0} {1} write 512 7 none & \
+             {0} {1} write 512 6 fsync; wait; {0} {1} write 512 8 fdatasync",
+            program[0], program[1]
+        );
+        let out = rig.run(trap).program(["sh", "-c", &script]);
+        assert!(out.status.success(), "{out:#?}");
+        rig.forget();
+        rig.does(trap, &format!("check {PAGES} 8"));
+    }
+}
+
+/// The command is killed: nobody keeps the store, and nobody may go on to write to the memory that
+/// the next command fills. The grandchild did.
+#[test]
+fn all_of_the_program_ends_with_its_command() {
+    let rig = Rig::new();
+    let words = rig.program(&format!("hold {PAGES} 5 {}", rig.path("ready").display()));
+    let script = format!("{} & wait", words.join(" "));
+    let running = Running::start(&mut rig.run("event").prepare(["sh", "-c", &script]));
+    await_it("it does not begin", || rig.path("ready").exists());
+    let pid = std::fs::read_to_string(rig.path("ready")).expect("its number");
+    // SAFETY: no pointers; started by this test.
+    unsafe { libc::kill(running.id(), libc::SIGKILL) };
+    await_it("it goes on", || {
+        !Path::new(&format!("/proc/{}", pid.trim())).exists()
+    });
+    running.finish();
+}
+
+/// A device without the setting does to its file what it did before, and needs no store.
+#[test]
+fn a_new_store_begins_with_what_the_memory_has() {
+    let rig = Rig::new();
+    let place = format!("dax:{}", rig.path("memory").display());
+    let plain = Sluice::run("event").args(["--place", &place]);
+    plain.program(rig.program("write 512 9 msync")).well();
+    assert!(!rig.path("store").exists());
+    rig.does("event", "check 512 9");
+    rig.forget();
+    rig.does("event", "check 512 9");
+}
+
+/// Somebody else has the store, and is named.
+#[test]
+fn a_store_is_one_commands_at_a_time() {
+    let rig = Rig::new();
+    let running = holding(&rig, "event", 5);
+    let holder = format!("in use by process {}", running.id());
+    let second = rig.run("event").program(rig.program("check 512 5"));
+    assert_eq!(second.status.code(), Some(2), "{second:#?}");
+    assert!(second.stderr.contains(&holder), "{second:#?}");
+    let looked = rig.check();
+    assert_eq!(looked.status.code(), Some(2), "{looked:#?}");
+    assert!(looked.stderr.contains(&holder), "{looked:#?}");
+    running.signal_group(libc::SIGTERM);
+    running.finish();
+    rig.does("event", "check 512 5");
+}
+
+/// A file system for the store that is full: the flush says so, and the run's end; what was flushed
+/// before is there.
+#[test]
+fn a_full_store_is_said_and_keeps_what_it_had() {
+    let rig = Rig::new();
+    let folder = rig.path("small");
+    std::fs::create_dir(&folder).expect("room");
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=3M", "none"]);
+    if !mount
+        .arg(&folder)
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        println!("unchecked: this user may not mount a file system of 3 MiB");
+        return;
+    }
+    let store = folder.join("store");
+    let run = |words: &str| rig.run_with("event", &store).program(rig.program(words));
+    let outcomes = [
+        run("write 512 1 msync"),
+        run("write 512 2 msync"),
+        run("since 512 1"),
+    ];
+    let whole = check(&store);
+    let unmounted = Command::new("umount").arg(&folder).status();
+    assert!(unmounted.is_ok_and(|status| status.success()), "in use");
+    let [first, second, third] = outcomes;
+    first.well();
+    assert_eq!(second.status.code(), Some(2), "{second:#?}");
+    assert!(
+        second.stderr.contains("msync: No space left"),
+        "{second:#?}"
+    );
+    assert!(
+        second.stderr.contains("not all of the device was kept"),
+        "{second:#?}"
+    );
+    third.well();
+    is_whole(&whole);
+}
