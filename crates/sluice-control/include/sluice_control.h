@@ -251,6 +251,14 @@ int32_t sluice_ctl_set(const struct sluice_ctl *ctl,
                        uintptr_t room);
 
 /**
+ * Cuts the power of this program's persistent device, which can still program so many pages of
+ * those that only its cache has. That kills this program and all others of the session: there is
+ * an answer only if it cannot be done.
+ */
+int32_t sluice_ctl_power_cut(const struct sluice_ctl *ctl,
+                             uint64_t pages);
+
+/**
  * A counter by its name in docs/reference/formats.md, such as `misses`, after the device has
  * brought all of them up to date if `fresh`; otherwise without asking it.
  */

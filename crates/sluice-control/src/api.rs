@@ -2,8 +2,10 @@
 //!
 //! None of them unwinds, and all can be called from any thread.
 
+use crate::connection::Connection;
 use crate::error::Error;
 use crate::handle::{Handle, Where};
+use crate::powercut::{Budget, power_cut};
 use core::ffi::{CStr, c_char, c_void};
 use sluice_abi::{Completion, Counter, Operation, Reason, Request, Status, Text};
 use std::ptr::null_mut;
@@ -258,6 +260,25 @@ pub unsafe extern "C" fn sluice_ctl_set(
             code_of_status(answer.status)
         }
         Err(error) => code_of(&error),
+    }
+}
+
+/// Cuts the power of this program's persistent device, which can still program so many pages of
+/// those that only its cache has. That kills this program and all others of the session: there is
+/// an answer only if it cannot be done.
+///
+/// # Safety
+/// The device is open, or a null pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_ctl_power_cut(ctl: *const Ctl, pages: u64) -> i32 {
+    // SAFETY: the caller's promise.
+    let Some(ctl) = (unsafe { ctl.as_ref() }) else {
+        return SLUICE_CTL_INVALID;
+    };
+    let cut = |connection: &mut Connection| power_cut(connection.place(), Budget::Pages(pages));
+    match ctl.0.with(cut) {
+        Ok(_) => SLUICE_CTL_DONE,
+        Err(why) => code_of(&why),
     }
 }
 
