@@ -24,8 +24,8 @@ pub enum CtlCommand {
     /// Take pages out of the cache, programming those that were written
     #[command(visible_alias = "pageout")]
     Evict(Ranges),
-    /// Program the pages that were written; they stay cached. On a persistent device they are in its
-    /// store then. Without a range all pages are meant
+    /// Program the pages that were written; they stay cached. A persistent device's store has them
+    /// then. Without a range all pages are meant
     Flush(FlushArgs),
     /// Cut the power of a persistent device: its program is killed, and what was written and does
     /// not fit the energy that is left is lost

@@ -6,6 +6,7 @@
 
 use crate::clock::now_ns;
 use crate::error::{StartError, failed};
+use crate::session::Session;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use sluice_abi::{
@@ -37,8 +38,13 @@ pub struct Asked {
 }
 
 impl StoreDesk {
-    /// Maps the desk of a session for a device of so many pages.
-    pub fn open(dir: &Path, pages: u64) -> Result<&'static StoreDesk, StartError> {
+    /// Maps the desk of a session, if its device is persistent.
+    pub fn of(session: &Session) -> Result<Option<&'static StoreDesk>, StartError> {
+        let open = || StoreDesk::open(&session.dir, session.device.pages.into());
+        session.device.persistent.then(open).transpose()
+    }
+
+    fn open(dir: &Path, pages: u64) -> Result<&'static StoreDesk, StartError> {
         let path = dir.join(DESK_FILE);
         let file = open_regular(&path, true, None).map_err(|e| failed(&path, e))?;
         let map = Mapping::shared(file.as_raw_fd(), desk_bytes(pages));

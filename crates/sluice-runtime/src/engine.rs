@@ -116,10 +116,7 @@ impl Engine {
         let mut host = threads
             .and_then(|threads| Host::new(uffd, backing, pages, threads, live.residency()))
             .map_err(os("opening /proc/self"))?;
-        let desk = match session.device.persistent {
-            true => Some(StoreDesk::open(&session.dir, pages)?),
-            false => None,
-        };
+        let desk = StoreDesk::of(&session)?;
         host.desk = desk;
         host.threads.set_own(session.threads() as u64);
         host.can_be_interrupted = session.trap == Trap::Event;
@@ -129,7 +126,6 @@ impl Engine {
         if session.watch > 0 {
             host.watched = Some(Watched::new(session.watch));
         }
-        let inherited = Stats::default();
         let block = AtomicPtr::new(core::ptr::from_ref(live.block()).cast_mut());
         Ok(Engine {
             block,
@@ -140,7 +136,7 @@ impl Engine {
                 live,
                 ring,
                 recorder,
-                inherited,
+                inherited: Stats::default(),
                 waiting: 0,
                 arrived_ns: 0,
                 hints: Hints::new(pages as usize),

@@ -61,7 +61,7 @@ impl Medium for File {
     }
 
     fn next_data(&self, from: u64) -> Result<Option<u64>> {
-        match seek(&*self, SeekFrom::Data(from)) {
+        match seek(self, SeekFrom::Data(from)) {
             Ok(at) => Ok(Some(at)),
             // Nothing but a hole from there on.
             Err(Errno::NXIO) => Ok(None),

@@ -64,7 +64,7 @@ struct Shared {
 impl Persistence {
     fn failed(&self) -> impl Fn(StoreError) -> Error {
         let path = self.store.clone();
-        move |why| Error::unfit(path.display(), &why.to_string())
+        move |why| Error::unfit(path.display(), why)
     }
 
     /// Has the device's memory be what its store holds, and keeps it there from now on. `spared` is
@@ -73,8 +73,7 @@ impl Persistence {
         let in_memory = Error::system(self.memory.display());
         let memory = File::options().read(true).write(true).open(&self.memory);
         let memory = memory.map_err(in_memory)?;
-        sluice_store::lock(&memory)
-            .map_err(|why| Error::unfit(self.memory.display(), &why.to_string()))?;
+        sluice_store::lock(&memory).map_err(|why| Error::unfit(self.memory.display(), why))?;
         let failed = self.failed();
         let (store, is_new) = match self.store.try_exists() {
             Ok(false) => (sluice_store::create(&self.store, self.shape()?), true),

@@ -61,11 +61,10 @@ pub fn run(
     let Some(ended) = ready.await_end(running, Some(&mut look))? else {
         return Ok(ExitCode::from(2));
     };
-    let own = ready.runtime_threads();
     let marks = ended
         .main(pid)
         .map(|main| read_marks(ready.session(), main));
-    let record = Record::read(&ready.record_of(pid));
+    let (own, record) = (ready.runtime_threads(), Record::read(&ready.record_of(pid)));
     // Its files are in memory.
     drop(ready);
     let Some(record) = record.filter(|record| !record.pages.is_empty()) else {

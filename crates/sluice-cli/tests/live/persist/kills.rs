@@ -85,8 +85,8 @@ fn what_was_flushed_is_there_after_any_kill() {
         !sessions().iter().any(|session| is_ours(&session.path))
     });
     println!(
-        "{rounds} rounds: {during} after a flush of theirs, generation {} at the end, {cut_off} writes \
-         were cut off",
+        "{rounds} rounds: {during} after a flush of theirs, generation {} at the end, {cut_off} \
+         writes were cut off",
         flushed(&rig)
     );
 }
