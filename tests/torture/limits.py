@@ -64,6 +64,11 @@ def prefetcher(seed: int) -> dict[str, str]:
     }
 
 
+def inactive(seed: int) -> dict[str, str]:
+    """Whether the cache of a round with this seed has inactive pages."""
+    return {} if seed // len(PREFETCHERS) % 3 else {"cache.inactive": "30%"}
+
+
 def explain() -> str:
     """The table, for people."""
     def line(limit: Limit) -> str:

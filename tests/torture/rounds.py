@@ -118,7 +118,7 @@ def _program(chosen: Round, tools: Tools, folder: Path, name: str, file: str) ->
 def _device(chosen: Round, tools: Tools, file: str) -> list[str]:
     settings = limits.DEVICE | {
         "cache.capacity": chosen.cache, "cache.policy": chosen.policy, "nand.read": chosen.read,
-        **limits.prefetcher(chosen.seed),
+        **limits.prefetcher(chosen.seed), **limits.inactive(chosen.seed),
     }
     words = [tools.sluice, "run", "--trap", chosen.trap, "--control", "on"]
     for key, value in settings.items():

@@ -24,6 +24,11 @@ macro_rules! cache_counters {
         Evictions: evictions as evictions;
         /// Of the evictions, those of pages that had been written; each costs a NAND program.
         DirtyEvictions: dirty_evictions as dirty_evictions;
+        /// Pages that the policy let go and that stayed, out of the program's sight; see
+        /// `cache.inactive`.
+        Deactivated: deactivated as deactivated;
+        /// Of these, those that were accessed before they left, so that the policy had them back.
+        Reactivated: reactivated as reactivated;
         /// Pages that cost a NAND program when they left although nothing was written to them
         /// (`host.device_write_back = all`).
         CleanWriteBacks: clean_write_backs as clean_write_backs;
@@ -269,7 +274,7 @@ macro_rules! other_run_counters {
         SampledTouched: sampled_touched as sampled_touched;
         /// Sum of the windows of sampled pages, ns.
         SampledWindowNs: sampled_window_ns as sampled_window_ns;
-        /// Sum of the mapped pages at the end of each window.
+        /// Sum of the pages that were mapped or taken away at the end of each window.
         SampledMapped: sampled_mapped as sampled_mapped;
         /// Nanoseconds since the start of the runtime at the last trap.
         LastTrapNs: last_trap_ns as last_trap_ns;

@@ -20,7 +20,15 @@ pub struct DeviceArgs {
 
 /// The device that was asked for, with its changed settings, checked.
 pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
+    resolve_over(args, &[])
+}
+
+/// The same, with other values for what the command line does not set.
+pub fn resolve_over(args: &DeviceArgs, unless_set: &[(&str, &str)]) -> Result<DeviceConfig, Error> {
     let mut raw = sluice_config::load(&args.device)?;
+    for (key, value) in unless_set {
+        raw.set(key, value)?;
+    }
     for pair in &args.set {
         let (key, value) = key_and_value(pair)?;
         raw.set(key, value)?;

@@ -50,6 +50,10 @@ impl Effects for Mmu {
         true
     }
 
+    fn set_aside(&mut self, lpn: Lpn) -> bool {
+        self.unmap(lpn)
+    }
+
     fn unmap(&mut self, lpn: Lpn) -> bool {
         let (word, bit) = Mmu::bit(lpn);
         let written = self.written[word] & bit != 0;

@@ -66,6 +66,13 @@ pub trait Effects {
     /// a page that the host has not mapped yet. It must then not be mapped any more.
     fn unmap(&mut self, lpn: Lpn) -> bool;
 
+    /// The page stays in the cache, but the device wants to see the next access to it: a host that
+    /// maps pages unmaps it, unless it cannot. Says whether it saw the page written since it was
+    /// mapped. See `cache.inactive`.
+    fn set_aside(&mut self, _lpn: Lpn) -> bool {
+        false
+    }
+
     /// The page is in the cache from now on, or on its way there. Nothing is asked for.
     #[inline]
     fn cached(&mut self, _lpn: Lpn) {}

@@ -79,7 +79,8 @@ pub struct Sampled {
     pub pages: u64,
     /// Of the pages taken away, those that were touched within their window.
     pub touched: u64,
-    /// Estimate of the cached pages used within a window: share touched × mapped pages.
+    /// Estimate of the cached pages used within a window: share touched × mapped pages, and the
+    /// inactive pages that were used.
     pub cached_pages_used_per_window: f64,
     /// Misses in as long a time as a window. `null` before the first trap.
     pub misses_per_window: Option<f64>,

@@ -166,8 +166,10 @@ fn sampled(of: &Process) -> Option<Sampled> {
     }
     let mean = |sum: Counter| of.get(sum) as f64 / pages as f64;
     let window_ns = mean(Counter::SampledWindowNs);
-    let used = mean(Counter::SampledTouched) * mean(Counter::SampledMapped);
     let windows = of.get(Counter::LastTrapNs) as f64 / window_ns;
+    // Inactive pages are not mapped, so that none is taken as a sample; each of their uses is seen.
+    let inactive_used = of.get(Counter::Reactivated) as f64 / windows;
+    let used = mean(Counter::SampledTouched) * mean(Counter::SampledMapped) + inactive_used;
     let missed = of.get(Counter::Misses) as f64 / windows;
     let first = of.get(Counter::FirstMisses) as f64 / windows;
     Some(Sampled {

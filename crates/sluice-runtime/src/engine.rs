@@ -161,9 +161,7 @@ impl Engine {
         self.exit_ns.store(exit_ns, Relaxed);
         calm(|| {
             let mut core = self.core.lock();
-            if let Some(sampler) = &mut core.host.sampler {
-                sampler.set_trap_cost(entry_ns + exit_ns);
-            }
+            core.host.set_trap_cost(entry_ns + exit_ns);
             let block = core.live.change();
             block.set(Counter::EntryNs, entry_ns);
             block.set(Counter::ExitNs, exit_ns);

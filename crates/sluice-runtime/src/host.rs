@@ -7,6 +7,7 @@ mod stored;
 
 pub use obstacle::Obstacle;
 
+use crate::allowance::Allowance;
 use crate::bits::Bits;
 use crate::clock::now_ns;
 use crate::desk::StoreDesk;
@@ -40,6 +41,12 @@ pub const SAMPLED: u8 = 64;
 /// The page was mapped when this process was forked, since when the kernel's notes say nothing of
 /// it: whether it was written shows in its contents.
 pub const UNSURE: u8 = 128;
+
+/// Of all time, one part in so many is for uses of pages that were put aside, but for those that
+/// are put aside before their uses are counted.
+const ASIDES_ONE_IN: u64 = 50;
+/// What the runtime itself takes for a use of such a page, ns.
+const ASIDE_NS: u64 = 2_000;
 
 /// Orphans that may exist at once: one for every thread that waits.
 const MAX_ORPHANS: usize = 4096;
@@ -86,6 +93,8 @@ pub struct Host {
     pub residency: Residency,
     /// Takes cached pages away to see whether they are used.
     pub sampler: Option<Sampler>,
+    /// What uses of pages may take that were put aside for the policy, and what one takes, ns.
+    asides: (Allowance, u64),
     /// Has every use of some pages trap.
     pub watched: Option<Watched>,
     /// Pages mapped although the model has evicted them.
@@ -132,6 +141,7 @@ impl Host {
             can_be_interrupted: false,
             residency,
             sampler: None,
+            asides: (Allowance::new(ASIDES_ONE_IN), 0),
             watched: None,
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
@@ -306,14 +316,24 @@ impl Host {
         room
     }
 
+    /// Learns what a trap costs on this host, before the first page is put aside.
+    pub fn set_trap_cost(&mut self, trap_ns: u64) {
+        self.asides.1 = trap_ns + ASIDE_NS;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.set_trap_cost(trap_ns);
+        }
+    }
+
     /// The model has the page, by an access: an eviction not yet carried out is void, and a
     /// sampled page was used.
     pub fn adopt(&mut self, lpn: u64) {
         let state = &mut self.state[lpn as usize];
-        if *state & SAMPLED != 0
-            && let Some(sampler) = &mut self.sampler
-        {
-            sampler.touched(lpn);
+        if *state & SAMPLED != 0 {
+            let sampler = self.sampler.as_mut();
+            let is_sample = sampler.is_some_and(|sampler| sampler.touched(lpn));
+            if !is_sample {
+                self.asides.0.spend(self.asides.1);
+            }
         }
         if let Some(watched) = &mut self.watched {
             watched.used(lpn, *state & SAMPLED == 0);
@@ -461,6 +481,10 @@ impl Effects for Host {
         self.residency
             .set(lpn, if is_mapped { sluice_abi::MAPPED } else { 0 });
         written
+    }
+
+    fn set_aside(&mut self, lpn: Lpn) -> bool {
+        self.put_aside_with_others(lpn.into())
     }
 
     fn map(&mut self, lpn: Lpn) -> bool {

@@ -7,6 +7,7 @@
 
 mod active;
 mod affinity;
+mod allowance;
 mod bits;
 mod calibrate;
 mod calm;

@@ -114,11 +114,16 @@ impl Sampler {
         (verdict, found)
     }
 
-    /// The program touched a page that was away.
-    pub fn touched(&mut self, lpn: u64) {
-        if let Some(slot) = self.slots.iter_mut().find(|s| s.used && s.lpn == lpn) {
-            slot.touched = true;
-        }
+    /// Pages that are away.
+    pub fn away(&self) -> u64 {
+        let away = self.slots.iter().filter(|slot| slot.used && !slot.touched);
+        away.count() as u64
+    }
+
+    /// The program touched a page that was away. Says whether it was because of the sampler.
+    pub fn touched(&mut self, lpn: u64) -> bool {
+        let slot = self.slots.iter_mut().find(|s| s.used && s.lpn == lpn);
+        slot.map(|slot| slot.touched = true).is_some()
     }
 
     /// The page left the cache or was given back: its window says nothing.

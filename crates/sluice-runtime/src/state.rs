@@ -5,6 +5,7 @@ use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, PENDING, STASHED, WRITTEN};
 use crate::lock::Guard;
 use crate::record::Recorder;
 use crate::rings::ControlRing;
+use crate::sample::Sampler;
 use crate::session::Trap;
 use crate::stats::Live;
 use sluice_abi::{CACHED, Counter, PINNED};
@@ -301,11 +302,12 @@ impl Core {
             self.show(lpn);
         }
         if let Some(verdict) = verdict {
+            let away = self.host.sampler.as_ref().map_or(0, Sampler::away);
             let block = self.live.change();
             block.add(Counter::SampledPages, 1);
             block.add(Counter::SampledTouched, u64::from(verdict.touched));
             block.add(Counter::SampledWindowNs, verdict.window_ns);
-            block.add(Counter::SampledMapped, self.host.mapped());
+            block.add(Counter::SampledMapped, self.host.mapped() + away);
         }
     }
 

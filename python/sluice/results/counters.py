@@ -32,6 +32,9 @@ class CounterValues:
     """Of the commands answered, those that were malformed or refused as a whole."""
     cooled: int
     """Cached pages that went cold: told so, or passed by accesses in order."""
+    deactivated: int
+    """Pages that the policy let go and that stayed, out of the program's sight; see
+    `cache.inactive`."""
     device_full: int
     """Mappings refused because the device was full."""
     dirty_evictions: int
@@ -151,12 +154,14 @@ class CounterValues:
     """Private mappings of the DAX file, which stay outside the device."""
     random_quiet: int
     """Accesses that the prefetcher was not shown, because their range is accessed in no order."""
+    reactivated: int
+    """Of these, those that were accessed before they left, so that the policy had them back."""
     read_retries: int
     """Senses of NAND pages that were repeated because the data was not right."""
     reserved_bytes: int
     """Bytes of the device that the program held without access to them, at its end."""
     sampled_mapped: int
-    """Sum of the mapped pages at the end of each window."""
+    """Sum of the pages that were mapped or taken away at the end of each window."""
     sampled_pages: int
     """Sampled pages whose window is over."""
     sampled_touched: int

@@ -18,6 +18,9 @@ class CacheCounts:
     clean_write_backs: int
     """Pages that cost a NAND program when they left although nothing was written to them
     (`host.device_write_back = all`)."""
+    deactivated: int
+    """Pages that the policy let go and that stayed, out of the program's sight; see
+    `cache.inactive`."""
     dirty_evictions: int
     """Of the evictions, those of pages that had been written; each costs a NAND program."""
     evictions: int
@@ -41,6 +44,8 @@ class CacheCounts:
     prefetch_used: int
     """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
     `prefetch.sample` is seen, and tells of the others."""
+    reactivated: int
+    """Of these, those that were accessed before they left, so that the policy had them back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

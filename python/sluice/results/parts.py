@@ -15,6 +15,9 @@ class Cache:
     clean_write_backs: int
     """Pages that cost a NAND program when they left although nothing was written to them
     (`host.device_write_back = all`)."""
+    deactivated: int
+    """Pages that the policy let go and that stayed, out of the program's sight; see
+    `cache.inactive`."""
     dirty_evictions: int
     """Of the evictions, those of pages that had been written; each costs a NAND program."""
     evictions: int
@@ -55,6 +58,8 @@ class Cache:
     prefetch_used: int
     """Prefetched pages that were accessed before they left. Of those mapped on arrival one in
     `prefetch.sample` is seen, and tells of the others."""
+    reactivated: int
+    """Of these, those that were accessed before they left, so that the policy had them back."""
     reuse_hit_ratio: float | None
     """hits ÷ (hits + misses) without `first_misses`, which no larger cache and no other policy
     avoids."""
@@ -184,7 +189,8 @@ class Sampled:
     """The hit ratio by sampling: of the distinct pages that a program uses within a window, the
     share that was in the cache."""
     cached_pages_used_per_window: float
-    """Estimate of the cached pages used within a window: share touched × mapped pages."""
+    """Estimate of the cached pages used within a window: share touched × mapped pages, and the
+    inactive pages that were used."""
     hit_ratio: float | None
     """Of the distinct pages used within a window, the share that was cached."""
     misses_per_window: float | None

@@ -9,7 +9,7 @@ use crate::live::args::{LiveArgs, TrapArg};
 use crate::live::count::CountAfter;
 use crate::live::persist::Persistence;
 use crate::live::{Live, fitness::check_live};
-use crate::{program, settings, signals};
+use crate::{program, signals};
 use clap::Args;
 use rustix::fs::statfs;
 use sluice_model::DeviceConfig;
@@ -78,7 +78,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if args.in_line.simulate {
         return simulate(args);
     }
-    let config = settings::resolve(&args.live.device)?;
+    let config = args.live.config()?;
     check_live(&args.live.device, &config)?;
     let place = parse_place(&args.place)?;
     let persistence = persistence(args, &config, &place)?;

@@ -20,6 +20,7 @@ mod prefetch;
 mod real_programs;
 mod regions;
 mod results;
+mod sampling;
 #[path = "../schema/mod.rs"]
 mod schema;
 mod sessions;

@@ -3,6 +3,7 @@
 //! [`Eviction`] is the seam: one file in `policy/` plus one line in `policy/mod.rs` is a policy.
 
 mod cold;
+mod inactive;
 mod policy;
 mod replay;
 mod set_index;
@@ -15,6 +16,7 @@ pub use policy::{
 
 use crate::index::PageIndex;
 use cold::Cold;
+use inactive::Inactive;
 pub use set_index::SetIndex;
 use slots::Slots;
 use sluice_units::{IndexType, Lpn, Ps, Table, index_type};
@@ -26,6 +28,10 @@ index_type! {
     pub struct Set;
 }
 
+/// Pages that are taken for used in a row until the search for one to let go is given up, so that
+/// an access has a bounded time.
+const TRUSTED_MAX: u32 = 8;
+
 /// The pages in DRAM.
 pub(crate) struct Cache {
     /// The slot of each cached page.
@@ -34,6 +40,8 @@ pub(crate) struct Cache {
     policy: AnyEviction,
     /// Pages that leave before those that the policy would name. It holds them all the same.
     cold: Cold,
+    /// Pages that the policy has let go and no longer holds.
+    inactive: Inactive,
     /// Wrong answers of external policies before the one in force.
     refused_before: u64,
     /// Per set: [slots never used yet, first free slot + 1].
@@ -70,6 +78,19 @@ pub(crate) struct Found {
     pub ready_at: Ps,
     /// Whether this is the first access since a prefetch brought the page in.
     pub first_use: bool,
+    /// Whether the policy had let the page go, and has it back.
+    pub reactivated: bool,
+}
+
+/// What an access to a page is that is pinned, cold or inactive.
+#[derive(PartialEq, Eq)]
+enum Special {
+    /// As to any other.
+    Plain,
+    /// Nothing of the policy's business.
+    Pinned,
+    /// What brings it back into the policy's hands.
+    Reactivated,
 }
 
 impl Cache {
@@ -79,6 +100,7 @@ impl Cache {
         eviction: &EvictionEntry,
         own: Option<Box<dyn External>>,
         pins_per_set: u32,
+        inactive_per_set: u32,
     ) -> Cache {
         let policy = match own {
             Some(own) => AnyEviction::External(Watched::new(own, space.sets, space.ways)),
@@ -89,6 +111,7 @@ impl Cache {
             slots: Slots::new(space.slots()),
             policy,
             cold: Cold::new(space.sets, space.slots()),
+            inactive: Inactive::new(space.sets, space.slots(), inactive_per_set),
             refused_before: 0,
             free: Table::filled(space.sets, [0; 2]),
             pinned: Table::filled(space.sets, 0),
@@ -130,26 +153,107 @@ impl Cache {
     pub fn access(&mut self, lpn: Lpn, write: bool) -> Option<Found> {
         let slot = self.slot_of(lpn)?;
         let (first_use, is_special) = self.slots.touch(slot, write);
-        let surplus = match is_special && self.is_held_or_warmed(lpn, slot) {
-            true => 0,
-            false => {
-                let set = self.set_of(lpn);
-                self.policy.hit(set, slot)
-            }
+        let set = self.set_of(lpn);
+        let special = match is_special {
+            true => self.access_special(lpn, set, slot),
+            false => Special::Plain,
+        };
+        let surplus = match special {
+            Special::Plain | Special::Reactivated => self.policy.hit(set, slot),
+            Special::Pinned => 0,
         };
         Some(Found {
             slot,
             surplus,
+            reactivated: special == Special::Reactivated,
             ready_at: self.slots.ready_at(slot),
             first_use,
         })
     }
 
-    /// Whether a page is pinned. If it is not, it is cold, and is so no longer.
+    /// Does what the access to a page asks for that is pinned, cold or inactive.
     #[cold]
-    fn is_held_or_warmed(&mut self, lpn: Lpn, slot: Slot) -> bool {
-        self.warm(self.set_of(lpn), slot);
-        self.slots.is_pinned(slot)
+    fn access_special(&mut self, lpn: Lpn, set: Set, slot: Slot) -> Special {
+        self.warm(set, slot);
+        if self.activate(lpn, set, slot) {
+            return Special::Reactivated;
+        }
+        match self.slots.is_pinned(slot) {
+            true => Special::Pinned,
+            false => Special::Plain,
+        }
+    }
+
+    /// Gives the policy a page back that it had let go. Says whether it had.
+    fn activate(&mut self, lpn: Lpn, set: Set, slot: Slot) -> bool {
+        let was_inactive = self.slots.is_inactive(slot);
+        if was_inactive {
+            self.take_back(set, slot);
+            self.slots.trust_more(slot);
+            self.give_back(lpn, set, slot);
+        }
+        was_inactive
+    }
+
+    /// Gives the policy a page as a newcomer that is cached already.
+    fn give_back(&mut self, lpn: Lpn, set: Set, slot: Slot) {
+        self.policy.miss(set, lpn);
+        self.policy.insert(set, slot, lpn);
+    }
+
+    /// A page that the policy had let go is no longer among those.
+    fn take_back(&mut self, set: Set, slot: Slot) {
+        self.slots.set_inactive(slot, false);
+        self.inactive.remove(set, slot);
+    }
+
+    /// Takes a page out of the hands of the policy, or from among those that it had let go.
+    fn take_from_policy(&mut self, set: Set, slot: Slot) {
+        match self.slots.is_inactive(slot) {
+            true => self.take_back(set, slot),
+            false => self.policy.remove(set, slot),
+        }
+    }
+
+    /// Has the policy let another page of the set of `lpn` go, if one can be inactive, and if it
+    /// has one but those that [`Cache::evict`] leaves alone. The host is to unmap it.
+    pub fn deactivate(&mut self, lpn: Lpn, now: Ps, keep: Option<Lpn>) -> Option<Lpn> {
+        let set = self.set_of(lpn);
+        if !self.inactive.has_room(set) {
+            return None;
+        }
+        for _ in 0..=TRUSTED_MAX {
+            let slots = &self.slots;
+            let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
+            let slot = self.policy.victim(set, evictable)?;
+            let page = self.slots.lpn(slot);
+            if !self.slots.take_trust(slot) {
+                self.let_go(set, slot);
+                return Some(page);
+            }
+            self.give_back(page, set, slot);
+            let surplus = self.policy.hit(set, slot);
+            self.let_surplus_go(set, slot, surplus, now);
+        }
+        None
+    }
+
+    /// A page is inactive from now on.
+    fn let_go(&mut self, set: Set, slot: Slot) {
+        self.slots.set_inactive(slot, true);
+        self.inactive.add(set, slot);
+    }
+
+    /// The pages become inactive that are too many in a part of the policy because of a hit on the
+    /// one in `hit`. The host keeps them mapped.
+    fn let_surplus_go(&mut self, set: Set, hit: Slot, surplus: u32, now: Ps) {
+        for _ in 0..surplus {
+            let slots = &self.slots;
+            let evictable = |slot| slots.ready_at(slot) <= now && slot != hit;
+            if let Some(slot) = self.policy.victim(set, evictable) {
+                self.let_go(set, slot);
+            }
+        }
     }
 
     /// Lets a page be the next of its set to leave, behind those that are to leave already. Says
@@ -236,7 +340,7 @@ impl Cache {
     pub fn pin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
         self.warm(set, slot);
-        self.policy.remove(set, slot);
+        self.take_from_policy(set, slot);
         self.slots.set_pinned(slot, true);
         self.pinned[set] += 1;
         self.pins += 1;
@@ -246,8 +350,7 @@ impl Cache {
     pub fn unpin(&mut self, lpn: Lpn) {
         let (set, slot) = (self.set_of(lpn), self.slot_of(lpn).expect("a cached page"));
         self.forget_pin(set, slot);
-        self.policy.miss(set, lpn);
-        self.policy.insert(set, slot, lpn);
+        self.give_back(lpn, set, slot);
     }
 
     fn forget_pin(&mut self, set: Set, slot: Slot) {
@@ -284,12 +387,21 @@ impl Cache {
         let set = self.set_of(lpn);
         let slots = &self.slots;
         let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
-        let slot = match self.cold.next(set, evictable) {
-            Some(cold) => {
-                self.policy.remove(set, cold);
-                cold
-            }
-            None => self.policy.victim(set, evictable)?,
+        let is_full = self.inactive.is_full(set);
+        let slot = if let Some(cold) = self.cold.next(set, evictable) {
+            self.take_from_policy(set, cold);
+            cold
+        } else if let Some(slot) = (!is_full)
+            .then(|| self.policy.victim(set, evictable))
+            .flatten()
+        {
+            slot
+        } else if let Some(slot) = self.inactive.next(set, evictable) {
+            self.take_back(set, slot);
+            slot
+        } else {
+            // All that are inactive have to stay.
+            self.policy.victim(set, evictable)?
         };
         Some(self.push_out(set, slot))
     }
@@ -373,17 +485,18 @@ impl Cache {
         if left.pinned {
             self.forget_pin(set, slot);
         } else {
-            self.policy.remove(set, slot);
+            self.take_from_policy(set, slot);
         }
         self.free_slot(set, slot);
         Some(left)
     }
 
     /// The state, for the message of a failed test: per set with pages, the pages that the policy
-    /// holds in its own order, the next victim last.
+    /// holds in its own order, and those that it has let go, the next to leave last.
     pub fn dump(&self, out: &mut String) {
         for set in Set::range(0..self.sets) {
-            let held = self.policy.dump(set);
+            let mut held = self.policy.dump(set);
+            held.extend(self.inactive.of(set));
             let pins = self.pinned[set];
             if held.is_empty() && pins == 0 {
                 continue;

@@ -8,6 +8,15 @@ const UNUSED: u64 = 1 << 33;
 const PINNED: u64 = 1 << 34;
 /// The page is to leave before those of the policy.
 const COLD: u64 = 1 << 35;
+/// The policy has let the page go.
+const INACTIVE: u64 = 1 << 36;
+/// How often in a row the page was used after the policy had let it go, up to `LEVELS`.
+const LEVEL_AT: u32 = 37;
+const LEVEL_MASK: u64 = 3 << LEVEL_AT;
+const LEVELS: u64 = 2;
+/// How often the page is taken for used from now on.
+const TRUST_AT: u32 = 39;
+const TRUST_MASK: u64 = 7 << TRUST_AT;
 const LPN: u64 = 0xffff_ffff;
 
 /// Per slot: [LPN and flags, when the page's fill ends]. A free slot's first word is the next
@@ -63,11 +72,43 @@ impl Slots {
         *word = if cold { *word | COLD } else { *word & !COLD };
     }
 
+    pub fn is_inactive(&self, slot: Slot) -> bool {
+        self.0[slot][0] & INACTIVE != 0
+    }
+
+    pub fn set_inactive(&mut self, slot: Slot, inactive: bool) {
+        let word = &mut self.0[slot][0];
+        *word = if inactive {
+            *word | INACTIVE
+        } else {
+            *word & !INACTIVE
+        };
+    }
+
+    /// Notes that the policy has the page back because it was used; see [`Slots::take_trust`].
+    pub fn trust_more(&mut self, slot: Slot) {
+        let word = &mut self.0[slot][0];
+        let level = ((*word >> LEVEL_AT & 3) + 1).min(LEVELS);
+        let trust = (1 << level) - 1;
+        *word = *word & !(TRUST_MASK | LEVEL_MASK) | level << LEVEL_AT | trust << TRUST_AT;
+    }
+
+    /// Whether the page was used so often after the policy let it go that it is taken for used this
+    /// time.
+    pub fn take_trust(&mut self, slot: Slot) -> bool {
+        let word = &mut self.0[slot][0];
+        let is_trusted = *word & TRUST_MASK != 0;
+        if is_trusted {
+            *word -= 1 << TRUST_AT;
+        }
+        is_trusted
+    }
+
     /// Notes an access. Says whether it is the first to a prefetched page, and whether the page
-    /// is pinned or cold.
+    /// is pinned, cold or inactive.
     pub fn touch(&mut self, slot: Slot, write: bool) -> (bool, bool) {
         let word = &mut self.0[slot][0];
-        let found = (*word & UNUSED != 0, *word & (PINNED | COLD) != 0);
+        let found = (*word & UNUSED != 0, *word & (PINNED | COLD | INACTIVE) != 0);
         let changed = (*word & !UNUSED) | if write { DIRTY } else { 0 };
         if changed != *word {
             *word = changed;

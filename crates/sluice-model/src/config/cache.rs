@@ -95,6 +95,16 @@ sluice_params::params! {
                       leaves",
             source: "SkyByte Figures 5 and 6 show what it counts",
         }
+        inactive: Option<Ratio> {
+            key: "cache.inactive",
+            kind: Kind::Or("none", &Kind::Share { max_percent: 50 }),
+            default: "none",
+            meaning: "the share of a set for pages that the policy has let go and that stay \
+                      unmapped until as many others were let go; the device sees an access to \
+                      such a page, and the policy has it back; rounded down",
+            source: "Turner and Levy, Segmented FIFO Page Replacement (SIGMETRICS 1981); assumed: \
+                     none, as no paper has it",
+        }
         pin_max: Ratio {
             key: "cache.pin_max",
             kind: Kind::Share { max_percent: 90 },
@@ -162,6 +172,8 @@ pub struct CacheSettings {
     pub hit_latency: Ps,
     /// Pages of a set that can be pinned. Less than `ways`.
     pub pins_per_set: u32,
+    /// Pages of a set that can be inactive. At most half of `ways`.
+    pub inactive_per_set: u32,
     page_bytes: u64,
 }
 
@@ -234,6 +246,9 @@ impl CacheSettings {
             eviction,
             plugin,
             hit_latency: dram.map_or(given.hit_latency, DramLayout::idle_read),
+            inactive_per_set: given
+                .inactive
+                .map_or(0, |share| share.floor_of(u64::from(ways)) as u32),
             pins_per_set: given.pin_max.floor_of(u64::from(ways)) as u32,
             page_bytes,
             given,

@@ -32,6 +32,7 @@ impl DataCache {
                 cache.eviction,
                 policy,
                 cache.pins_per_set,
+                cache.inactive_per_set,
             ),
             line_use: cache.track_lines.then(|| LineUse::new(config)),
             marks_dirty: cache.write == WritePolicy::Back,
@@ -135,6 +136,11 @@ impl DataCache {
             Some(slot) => Some(Room::Free(slot)),
             None => self.cache.evict(lpn, at, keep).map(Room::Evicted),
         }
+    }
+
+    /// Has the policy let another page of the set of `lpn` go, which stays; see `cache.inactive`.
+    pub fn deactivate(&mut self, at: Ps, lpn: Lpn, keep: Option<Lpn>) -> Option<Lpn> {
+        self.cache.deactivate(lpn, at, keep)
     }
 
     /// When the first page of the set arrives that can then make room for `lpn`.

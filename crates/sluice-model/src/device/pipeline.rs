@@ -128,7 +128,7 @@ impl<O: Observer> Pipeline<O> {
         if found.ready_at > at {
             return self.merge(at, lpn, req, found, effects);
         }
-        if found.first_use || found.surplus > 0 || self.watches_hits {
+        if found.first_use | found.reactivated || found.surplus > 0 || self.watches_hits {
             return self.watched_hit(at, lpn, req, found, effects);
         }
         self.storage.stats.hits += 1;
@@ -219,6 +219,7 @@ impl<O: Observer> Pipeline<O> {
             self.use_line(at, found.slot, lpn, req);
         }
         self.evict_surplus(at, lpn, found.surplus, effects);
+        self.storage.stats.reactivated += u64::from(found.reactivated);
         if found.first_use {
             self.prefetch_after(at, lpn, Outcome::of_use(found.ready_at > at), effects);
         }
@@ -297,6 +298,7 @@ impl<O: Observer> Pipeline<O> {
         }
         self.storage.back.observer().stored(lpn);
         self.evict_surplus(at, lpn, found.surplus, effects);
+        self.storage.stats.reactivated += u64::from(found.reactivated);
         if found.first_use {
             self.prefetch_after(at, lpn, Outcome::of_use(is_arriving), effects);
         }

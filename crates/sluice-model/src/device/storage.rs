@@ -259,8 +259,20 @@ impl<O: Observer> Storage<O> {
         self.stats.policy_refused = self.cache.refused();
         if let Some(Room::Evicted(victim)) = &room {
             self.evicted(at, victim, effects);
+            self.deactivate(at, lpn, keep, effects);
         }
         room
+    }
+
+    /// Has the policy let a page go for the one that has left; the host unmaps it.
+    fn deactivate<E: Effects>(&mut self, at: Ps, lpn: Lpn, keep: Option<Lpn>, effects: &mut E) {
+        let Some(page) = self.cache.deactivate(at, lpn, keep) else {
+            return;
+        };
+        self.stats.deactivated += 1;
+        if effects.set_aside(page) {
+            self.cache.mark_dirty(page);
+        }
     }
 
     /// Counts a page that the policy chose to leave.

@@ -1,6 +1,9 @@
 //! Pages that leave: one by one, or all that an access evicts together.
 
-use super::{Backing, Host, MAPPED, ORPHAN, PENDING, SAMPLED, STASHED, UNSURE, WRITTEN};
+use super::{
+    Backing, Host, MAPPED, OFF_DEVICE, ORPHAN, PENDING, SAMPLED, STASHED, UNSURE, WRITTEN,
+};
+use crate::clock::now_ns;
 use crate::private::{Leaving, Left, Notes};
 
 /// Pages that may wait to leave together.
@@ -50,6 +53,11 @@ impl Host {
     pub(super) fn give_up(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let mapped = state & (MAPPED | PENDING) == MAPPED;
+        if mapped && state & SAMPLED != 0 && self.leaving.iter().any(|page| page.lpn == lpn) {
+            // This access has put it aside already, and the model knows whether it was written.
+            self.state[lpn as usize] &= !SAMPLED;
+            return false;
+        }
         if mapped && !(self.progress.holds(lpn) && self.keep_orphan(lpn)) {
             return self.leave_with_others(lpn);
         }
@@ -62,6 +70,22 @@ impl Host {
             self.reset(lpn, !(SAMPLED | WRITTEN), 0);
         }
         is_aside && state & WRITTEN != 0
+    }
+
+    /// Unmaps a page that stays in the cache, with those that leave, so that its next use traps. One
+    /// that is needed for a moment longer stays mapped, and its use is not seen. True when it was
+    /// written, as far as is known.
+    pub(super) fn put_aside_with_others(&mut self, lpn: u64) -> bool {
+        let state = self.state[lpn as usize];
+        let is_there = state & (MAPPED | PENDING | ORPHAN | OFF_DEVICE | SAMPLED) == MAPPED;
+        let may_trap = self.asides.0.has_any(now_ns());
+        if !is_there || !may_trap || self.progress.holds(lpn) {
+            return false;
+        }
+        let written = self.leave_with_others(lpn);
+        self.state[lpn as usize] |= SAMPLED;
+        self.residency.set(lpn, sluice_abi::CACHED);
+        written
     }
 
     /// Has a page leave at the next [`carry_out`](Host::carry_out), or now if that cannot be.

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::live::args::TrapArg;
 use crate::live::{Live, fitness::check_live};
 use crate::program;
-use crate::{settings, signals};
+use crate::signals;
 use args::AccelArg;
 use given::Given;
 use machine::Machine;
@@ -48,7 +48,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     if args.demo {
         return demo::run(args, &given, &qemu, accelerator);
     }
-    let config = settings::resolve(&args.live.device)?;
+    let config = args.live.config()?;
     check_live(&args.live.device, &config)?;
     let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
     if args.dry_run {
