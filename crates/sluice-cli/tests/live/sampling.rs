@@ -1,4 +1,4 @@
-//! Policies that see hits live: pages that they let go are unmapped, and come back if they are used.
+//! Policies that see hits live: pages that they let go are unmapped, and come back if used.
 
 use crate::build::helper;
 use crate::sluice::{Outcome, Sluice, TRAPS};

@@ -9,8 +9,13 @@
 //! the next time, without a look, and after that three times for each look: most traps would be
 //! those of the few pages that are always in use.
 
-use super::{Set, Slot};
+use super::{Cache, Set, Slot};
 use sluice_lists::Lists;
+use sluice_units::{Lpn, Ps};
+
+/// Pages that are taken for used in a row until the search for one to let go is given up, so that
+/// an access has a bounded time.
+const TRUSTED_MAX: u32 = 8;
 
 /// Per set the inactive pages, those let go first at the back.
 pub(super) struct Inactive {
@@ -63,6 +68,74 @@ impl Inactive {
         match self.most {
             0 => Vec::new(),
             _ => self.lists.iter(set).collect(),
+        }
+    }
+}
+
+impl Cache {
+    /// Has the policy let another page of the set of `lpn` go, if one can be inactive, and if it
+    /// has one but those that [`Cache::evict`] leaves alone. The host is to unmap it.
+    pub fn deactivate(&mut self, lpn: Lpn, now: Ps, keep: Option<Lpn>) -> Option<Lpn> {
+        let set = self.set_of(lpn);
+        if !self.inactive.has_room(set) {
+            return None;
+        }
+        for _ in 0..=TRUSTED_MAX {
+            let slots = &self.slots;
+            let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
+            let slot = self.policy.victim(set, evictable)?;
+            let page = self.slots.lpn(slot);
+            if !self.slots.take_trust(slot) {
+                self.let_go(set, slot);
+                return Some(page);
+            }
+            self.give_back(page, set, slot);
+            let surplus = self.policy.hit(set, slot);
+            self.let_surplus_go(set, slot, surplus, now);
+        }
+        None
+    }
+
+    /// A page is inactive from now on.
+    fn let_go(&mut self, set: Set, slot: Slot) {
+        self.slots.set_inactive(slot, true);
+        self.inactive.add(set, slot);
+    }
+
+    /// The pages become inactive that are too many in a part of the policy because of a hit on the
+    /// one in `hit`. The host keeps them mapped.
+    fn let_surplus_go(&mut self, set: Set, hit: Slot, surplus: u32, now: Ps) {
+        for _ in 0..surplus {
+            let slots = &self.slots;
+            let evictable = |slot| slots.ready_at(slot) <= now && slot != hit;
+            if let Some(slot) = self.policy.victim(set, evictable) {
+                self.let_go(set, slot);
+            }
+        }
+    }
+
+    /// Gives the policy a page back that it had let go. Says whether it had.
+    pub(super) fn activate(&mut self, lpn: Lpn, set: Set, slot: Slot) -> bool {
+        let was_inactive = self.slots.is_inactive(slot);
+        if was_inactive {
+            self.take_back(set, slot);
+            self.slots.trust_more(slot);
+            self.give_back(lpn, set, slot);
+        }
+        was_inactive
+    }
+
+    /// A page that the policy had let go is no longer among those.
+    pub(super) fn take_back(&mut self, set: Set, slot: Slot) {
+        self.slots.set_inactive(slot, false);
+        self.inactive.remove(set, slot);
+    }
+
+    /// Takes a page out of the hands of the policy, or from among those that it had let go.
+    pub(super) fn take_from_policy(&mut self, set: Set, slot: Slot) {
+        match self.slots.is_inactive(slot) {
+            true => self.take_back(set, slot),
+            false => self.policy.remove(set, slot),
         }
     }
 }

@@ -28,10 +28,6 @@ index_type! {
     pub struct Set;
 }
 
-/// Pages that are taken for used in a row until the search for one to let go is given up, so that
-/// an access has a bounded time.
-const TRUSTED_MAX: u32 = 8;
-
 /// The pages in DRAM.
 pub(crate) struct Cache {
     /// The slot of each cached page.
@@ -184,76 +180,10 @@ impl Cache {
         }
     }
 
-    /// Gives the policy a page back that it had let go. Says whether it had.
-    fn activate(&mut self, lpn: Lpn, set: Set, slot: Slot) -> bool {
-        let was_inactive = self.slots.is_inactive(slot);
-        if was_inactive {
-            self.take_back(set, slot);
-            self.slots.trust_more(slot);
-            self.give_back(lpn, set, slot);
-        }
-        was_inactive
-    }
-
     /// Gives the policy a page as a newcomer that is cached already.
     fn give_back(&mut self, lpn: Lpn, set: Set, slot: Slot) {
         self.policy.miss(set, lpn);
         self.policy.insert(set, slot, lpn);
-    }
-
-    /// A page that the policy had let go is no longer among those.
-    fn take_back(&mut self, set: Set, slot: Slot) {
-        self.slots.set_inactive(slot, false);
-        self.inactive.remove(set, slot);
-    }
-
-    /// Takes a page out of the hands of the policy, or from among those that it had let go.
-    fn take_from_policy(&mut self, set: Set, slot: Slot) {
-        match self.slots.is_inactive(slot) {
-            true => self.take_back(set, slot),
-            false => self.policy.remove(set, slot),
-        }
-    }
-
-    /// Has the policy let another page of the set of `lpn` go, if one can be inactive, and if it
-    /// has one but those that [`Cache::evict`] leaves alone. The host is to unmap it.
-    pub fn deactivate(&mut self, lpn: Lpn, now: Ps, keep: Option<Lpn>) -> Option<Lpn> {
-        let set = self.set_of(lpn);
-        if !self.inactive.has_room(set) {
-            return None;
-        }
-        for _ in 0..=TRUSTED_MAX {
-            let slots = &self.slots;
-            let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
-            let slot = self.policy.victim(set, evictable)?;
-            let page = self.slots.lpn(slot);
-            if !self.slots.take_trust(slot) {
-                self.let_go(set, slot);
-                return Some(page);
-            }
-            self.give_back(page, set, slot);
-            let surplus = self.policy.hit(set, slot);
-            self.let_surplus_go(set, slot, surplus, now);
-        }
-        None
-    }
-
-    /// A page is inactive from now on.
-    fn let_go(&mut self, set: Set, slot: Slot) {
-        self.slots.set_inactive(slot, true);
-        self.inactive.add(set, slot);
-    }
-
-    /// The pages become inactive that are too many in a part of the policy because of a hit on the
-    /// one in `hit`. The host keeps them mapped.
-    fn let_surplus_go(&mut self, set: Set, hit: Slot, surplus: u32, now: Ps) {
-        for _ in 0..surplus {
-            let slots = &self.slots;
-            let evictable = |slot| slots.ready_at(slot) <= now && slot != hit;
-            if let Some(slot) = self.policy.victim(set, evictable) {
-                self.let_go(set, slot);
-            }
-        }
     }
 
     /// Lets a page be the next of its set to leave, behind those that are to leave already. Says

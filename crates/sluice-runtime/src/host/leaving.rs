@@ -72,9 +72,11 @@ impl Host {
         is_aside && state & WRITTEN != 0
     }
 
-    /// Unmaps a page that stays in the cache, with those that leave, so that its next use traps. One
-    /// that is needed for a moment longer stays mapped, and its use is not seen. True when it was
-    /// written, as far as is known.
+    /// Unmaps a page that stays in the cache, with those that leave, so that its next use traps.
+    /// True when it was written, as far as is known.
+    ///
+    /// One that is needed for a moment longer stays mapped, and so does one if such uses have
+    /// taken their share of the time. Its use is then not seen.
     pub(super) fn put_aside_with_others(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let is_there = state & (MAPPED | PENDING | ORPHAN | OFF_DEVICE | SAMPLED) == MAPPED;

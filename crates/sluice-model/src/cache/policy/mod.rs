@@ -86,10 +86,10 @@ choices! {
 ///   that it does;
 /// - `miss` comes once before each `insert`, and before the `victim` calls that make room for it;
 /// - `victim` is called only when every slot of the set is held, but for those of pinned and of
-///   inactive pages, or after a `hit` that asked for it. Pinning a page is a `remove`, and unpinning
-///   it a `miss` and an `insert`. A page becomes inactive by `victim`, and if it is used after all
-///   it comes back by a `miss`, an `insert` and a `hit`. `victim` may be called again with a later time if it found nothing, and a page
-///   that missed may still not be inserted.
+///   inactive pages, or after a `hit` that asked for it. Pinning a page is a `remove`, and
+///   unpinning it a `miss` and an `insert`. A page becomes inactive by `victim`, and if it is used
+///   after all it comes back by a `miss`, an `insert` and a `hit`. `victim` may be called again
+///   with a later time if it found nothing, and a page that missed may still not be inserted.
 ///
 /// An implementor must:
 /// - allocate only in `build`;

@@ -104,9 +104,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
         ("device.protocol_latency", &["0ns", "40ns"]),
         ("cache.policy", &policies),
         ("cache.slru_variant", &["paper", "libcachesim"]),
-        ("cache.twoq_variant", &["paper", "libcachesim"]),
         ("cache.wtinylfu_variant", &["paper", "libcachesim"]),
-        ("cache.lirs_variant", &["paper", "libcachesim"]),
         ("cache.ways", &["1", "2", "4", "8", "full"]),
         ("cache.index_latency", &["0ns", "49ns"]),
         ("cache.write", &["back", "through"]),
@@ -166,8 +164,7 @@ fn config(seed: u64, log: Option<&str>) -> Option<DeviceConfig> {
 /// Answers for the stores that the device has not seen.
 struct Host {
     written: BTreeSet<Lpn>,
-    /// Pages that it reported when they were set aside. What was written through since then was
-    /// programmed already, which it does not know.
+    /// Pages reported when they were set aside. What was written through since is in flash.
     reported: BTreeSet<Lpn>,
     /// Whether it has clean pages programmed and stores answered before they are indexed.
     departs: bool,
@@ -179,10 +176,8 @@ impl Effects for Host {
     }
 
     fn set_aside(&mut self, lpn: Lpn) -> bool {
-        let written = self.written.remove(&lpn);
-        if written {
-            self.reported.insert(lpn);
-        }
+        let written = self.unmap(lpn);
+        self.reported.extend(written.then_some(lpn));
         written
     }
 
