@@ -317,22 +317,23 @@ impl Cache {
         let set = self.set_of(lpn);
         let slots = &self.slots;
         let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
-        let is_full = self.inactive.is_full(set);
-        let slot = if let Some(cold) = self.cold.next(set, evictable) {
-            self.take_from_policy(set, cold);
-            cold
-        } else if let Some(slot) = (!is_full)
-            .then(|| self.policy.victim(set, evictable))
-            .flatten()
-        {
-            slot
-        } else if let Some(slot) = self.inactive.next(set, evictable) {
-            self.take_back(set, slot);
-            slot
-        } else {
-            // All that are inactive have to stay.
-            self.policy.victim(set, evictable)?
+        if let Some(slot) = self.cold.next(set, evictable) {
+            self.take_from_policy(set, slot);
+            return Some(self.push_out(set, slot));
+        }
+        let slot = match self.inactive.is_full(set) {
+            true => match self.inactive.next(set, evictable) {
+                Some(slot) => slot,
+                None => self.policy.victim(set, evictable)?,
+            },
+            false => match self.policy.victim(set, evictable) {
+                Some(slot) => slot,
+                None => self.inactive.next(set, evictable)?,
+            },
         };
+        if self.slots.is_inactive(slot) {
+            self.take_back(set, slot);
+        }
         Some(self.push_out(set, slot))
     }
 
