@@ -477,7 +477,7 @@ impl Effects for Host {
         if written {
             self.programmed(lpn);
         }
-        let is_mapped = self.state[lpn as usize] & MAPPED != 0;
+        let is_mapped = self.state[lpn as usize] & MAPPED != 0 && !self.is_leaving(lpn);
         self.residency
             .set(lpn, if is_mapped { sluice_abi::MAPPED } else { 0 });
         written

@@ -53,7 +53,7 @@ impl Host {
     pub(super) fn give_up(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let mapped = state & (MAPPED | PENDING) == MAPPED;
-        if mapped && state & SAMPLED != 0 && self.leaving.iter().any(|page| page.lpn == lpn) {
+        if mapped && state & SAMPLED != 0 && self.is_leaving(lpn) {
             // This access has put it aside already, and the model knows whether it was written.
             self.state[lpn as usize] &= !SAMPLED;
             return false;
@@ -88,6 +88,12 @@ impl Host {
         self.state[lpn as usize] |= SAMPLED;
         self.residency.set(lpn, sluice_abi::CACHED);
         written
+    }
+
+    /// Whether a page leaves at the next [`carry_out`](Host::carry_out). Most often the last one is
+    /// asked about.
+    pub(super) fn is_leaving(&self, lpn: u64) -> bool {
+        self.leaving.iter().rev().any(|page| page.lpn == lpn)
     }
 
     /// Has a page leave at the next [`carry_out`](Host::carry_out), or now if that cannot be.

@@ -32,6 +32,23 @@ fn what_was_prefetched_is_hit() {
     }
 }
 
+/// Evicted pages were shown as mapped.
+#[test]
+fn the_map_shows_no_page_as_mapped_that_has_left() {
+    for trap in TRAPS {
+        for settings in [&[][..], &[("cache.inactive", "20%")]] {
+            let mut rig = Rig::start(trap, settings);
+            rig.tell(&format!("write 0 {PAGES}"));
+            let map = rig.ctl(&["map", "all"]);
+            let pages = |key: &str| map[key].as_u64().expect("a number");
+            assert_eq!(pages("cached"), CACHE, "{trap} {map}");
+            let mapped = pages("mapped");
+            assert!(mapped <= CACHE && mapped > CACHE / 2, "{trap} {map}");
+            rig.quit();
+        }
+    }
+}
+
 #[test]
 fn what_is_pinned_stays_and_what_is_unpinned_leaves() {
     for trap in TRAPS {
