@@ -150,6 +150,12 @@ torture: build ## Random programs natively and on the device must agree; MINUTES
 	$(say) "$(MINUTES) minutes of rounds; SEED=$(SEED) draws the same again"
 	@python3 tests/torture/run.py --minutes $(MINUTES) --seed $(SEED)
 
+.PHONY: soak
+soak: build ## Memory stays right and flat under commands from outside; MINUTES=30 for long
+	$(say) "$(MINUTES) minutes, in both modes, with both stores"
+	@SLUICE_SOAK_SECONDS=$$(($(MINUTES) * 15)) \
+		cargo test --release --locked -p sluice-cli --test live -- soak --nocapture
+
 # Names of suites, such as ONLY=sqlite,node; all of them take hours.
 ONLY ?=
 

@@ -27,6 +27,7 @@ mod sessions;
 mod signals;
 mod size;
 mod sluice;
+mod soak;
 mod store;
 mod table3;
 mod vm;
