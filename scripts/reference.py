@@ -190,9 +190,13 @@ def parameters(sluice: Path) -> str:
         values = [code(rows[index]["value"]) for rows in shown.values()]
         rows.append([code(param["key"]), param["meaning"], param["expected"],
                      code(param["default"]), *values, param["default_source"]])
+    live = [[code(param["key"]), param["meaning"], param["expected"], code(param["default"]),
+             param["default_source"]] for param in ask(sluice, "device", "live")]
     return text + "\n## Keys\n\n" + table(heads, rows) + (
         "\nSource is that of the default. The preset files give a source for each of their"
-        " values.\n")
+        " values.\n\n## Keys of live runs\n\n"
+        "Of `sluice run` and `sluice vm`, by `--set` alone.\n\n"
+        + table(["key", "meaning", "accepts", "default", "source"], live))
 
 
 def systems(sluice: Path) -> str:

@@ -3,6 +3,8 @@
 use crate::error::Error;
 use clap::Args;
 use sluice_model::DeviceConfig;
+use sluice_params::RawConfig;
+use sluice_runtime::LiveSettings;
 
 /// A device, and settings of it that differ.
 #[derive(Debug, Args)]
@@ -20,18 +22,46 @@ pub struct DeviceArgs {
 
 /// The device that was asked for, with its changed settings, checked.
 pub fn resolve(args: &DeviceArgs) -> Result<DeviceConfig, Error> {
-    resolve_over(args, &[])
+    with(args, &[], |_, _| Ok(false))
 }
 
-/// The same, with other values for what the command line does not set.
-pub fn resolve_over(args: &DeviceArgs, unless_set: &[(&str, &str)]) -> Result<DeviceConfig, Error> {
+/// The same, with other values for what the command line does not set, and what is set of a live
+/// run beside it.
+pub fn resolve_live(
+    args: &DeviceArgs,
+    unless_set: &[(&str, &str)],
+) -> Result<(DeviceConfig, LiveSettings), Error> {
+    let mut live = RawConfig::of(LiveSettings::PARAMS);
+    let device = with(args, unless_set, |key, value| {
+        if key == "device.hint_threshold" {
+            let why = "live, the host says what a long delay is; set host.switch_threshold";
+            return Err(Error::value("`device.hint_threshold`", value, why));
+        }
+        // No device has a table of that name.
+        let is_live = LiveSettings::has(key) || key.starts_with("host.");
+        if is_live {
+            live.set(key, value)?;
+        }
+        Ok(is_live)
+    })?;
+    Ok((device, LiveSettings::new(live)))
+}
+
+/// The device, without the pairs that something else takes.
+fn with(
+    args: &DeviceArgs,
+    unless_set: &[(&str, &str)],
+    mut takes: impl FnMut(&str, &str) -> Result<bool, Error>,
+) -> Result<DeviceConfig, Error> {
     let mut raw = sluice_config::load(&args.device)?;
     for (key, value) in unless_set {
         raw.set(key, value)?;
     }
     for pair in &args.set {
         let (key, value) = key_and_value(pair)?;
-        raw.set(key, value)?;
+        if !takes(key, value)? {
+            raw.set(key, value)?;
+        }
     }
     sluice_plugin::make_absolute(&mut raw)?;
     let config = DeviceConfig::new(&raw)?;

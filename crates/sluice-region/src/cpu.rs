@@ -86,6 +86,29 @@ pub fn raise_priority() {
     let _ = unsafe { sys!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -19i32) };
 }
 
+/// How nice a thread is that the kernel gives as much time as so many of the priority `base`: each
+/// step is a quarter more.
+pub fn nice_of(threads: usize, base: i32) -> i32 {
+    const STEPS: [usize; 19] = [
+        2, 2, 2, 3, 3, 4, 5, 6, 7, 9, 11, 14, 17, 21, 26, 32, 40, 50, 62,
+    ];
+    base - STEPS.iter().filter(|least| **least <= threads).count() as i32
+}
+
+/// How nice the first thread of the process is.
+pub fn niceness() -> i32 {
+    let process = std::process::id();
+    // SAFETY: no pointers.
+    let raw = unsafe { sys!(libc::SYS_getpriority, libc::PRIO_PROCESS, process) };
+    raw.map_or(0, |raw| 20 - raw as i32)
+}
+
+/// Makes the calling thread so nice, where the system lets it.
+pub fn be_nice(nice: i32) {
+    // SAFETY: no pointers.
+    let _ = unsafe { sys!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, nice) };
+}
+
 /// The C library's words that tell how many threads it has made.
 #[derive(Clone, Copy, Debug)]
 pub struct LibraryCount {

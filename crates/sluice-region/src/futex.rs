@@ -46,6 +46,19 @@ pub fn futex_wake(word: &AtomicU32) {
     let _ = unsafe { sys!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
+/// Calls a function in which the calling thread's sleeps end when they should. The thread may be
+/// the program's, whose own sleeps stay as they were.
+pub fn with_exact_sleep(function: impl FnOnce()) {
+    // SAFETY: no pointers.
+    let before = unsafe { sys!(libc::SYS_prctl, libc::PR_GET_TIMERSLACK) };
+    sleep_exactly();
+    function();
+    if let Ok(before) = before {
+        // SAFETY: no pointers.
+        let _ = unsafe { sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, before) };
+    }
+}
+
 /// From now on the calling thread's sleeps end when they should, and not up to 50 us later.
 pub fn sleep_exactly() {
     // SAFETY: no pointers.

@@ -22,12 +22,12 @@ mod valgrind;
 
 pub use call::call;
 pub use cpu::{
-    CpuSet, LibraryCount, ThreadCount, cpu_now, raise_priority, stat, thread_id,
-    threads_of_process, yield_cpu,
+    CpuSet, LibraryCount, ThreadCount, be_nice, cpu_now, nice_of, niceness, raise_priority, stat,
+    thread_id, threads_of_process, yield_cpu,
 };
 pub(crate) use fatal::Lost;
 pub use fatal::{Told, fatal, say, set_own_descriptors, text_of};
-pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly};
+pub use futex::{futex_wait, futex_wait_either, futex_wake, sleep_exactly, with_exact_sleep};
 pub use guard::{
     FileRoom, check_trusted, create_private, holder, lock_byte, lock_for_process, open_folder,
     open_regular, own_user, punch, reserve, room, unlock_byte, write_numbered,

@@ -47,6 +47,8 @@ pub struct LiveRun {
     pub device: String,
     /// Every parameter of the device as resolved, by key, as text.
     pub config: Settings,
+    /// What is set of the run beside the device (`host.on_long_delay` and others), by key.
+    pub live_config: Settings,
     /// Seed of every random stream.
     pub seed: u64,
     /// Version of Sluice.

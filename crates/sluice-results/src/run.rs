@@ -24,6 +24,8 @@ pub struct Run<'a> {
     pub device: &'a str,
     /// Its settings.
     pub config: &'a DeviceConfig,
+    /// What was set of the run beside it.
+    pub live_config: &'a [(&'static str, String)],
     /// Seed.
     pub seed: u64,
     /// Command line of the program.
@@ -81,6 +83,7 @@ impl Run<'_> {
             kind: LiveKind::Run,
             device: self.device.to_owned(),
             config: settings(self.config.raw().to_pairs()),
+            live_config: settings(self.live_config.to_vec()),
             seed: self.seed,
             version: version(),
             kernel: kernel(),

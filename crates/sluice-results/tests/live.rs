@@ -124,6 +124,7 @@ fn object(dir: &Path, pid: u64) -> Value {
         trap_mode: "event",
         place: "heap",
         store: "dram",
+        live_config: &[],
         exit: Exit::Code(0),
         wall_s: 1.0,
         pid,

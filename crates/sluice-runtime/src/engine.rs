@@ -70,7 +70,9 @@ impl Engine {
     /// By a thread of the program's: libraries of policies are loaded. What the kernel gives is
     /// opened by the service thread, if there is one.
     pub fn start(session: Session) -> Result<&'static Engine, StartError> {
-        let device = sluice_plugin::device(&session.device, session.seed)?;
+        let device = session.settings.of_device(&session.device);
+        let device = device.expect("only a threshold that fits any device was changed");
+        let device = sluice_plugin::device(&device, session.seed)?;
         let library = LibraryCount::find();
         let device = Box::new(device);
         let open = || Engine::open(session, device, library).map(Box::new);
@@ -127,6 +129,7 @@ impl Engine {
             host.watched = Some(Watched::new(session.watch));
         }
         let block = AtomicPtr::new(core::ptr::from_ref(live.block()).cast_mut());
+        let gives_away = [false, true].map(|is_long| session.settings.gives_away(is_long));
         Ok(Engine {
             block,
             session,
@@ -140,6 +143,7 @@ impl Engine {
                 waiting: 0,
                 arrived_ns: 0,
                 hints: Hints::new(pages as usize),
+                gives_away,
             }),
             said: Said::default(),
             desk,

@@ -7,16 +7,20 @@
 //! Where several threads miss, one that goes on needs that CPU while the pages of others are still
 //! on their way. So the handler gives way to it, and has the CPU back when that thread faults or
 //! ends. To a thread that computes for longer it does not give way again for a while.
+//!
+//! While all waits are such as give the CPU away (`host.on_long_delay`) it sleeps. With `spin` it
+//! never does, gives no way, and has as much of the CPU as the threads that it stands for would.
 
 use crate::active;
 use crate::affinity::{Held, hold, reset};
 use crate::clock::{now_ns, sleep_until};
 use crate::engine::{Engine, FORK_LOOK_NS};
-use crate::pace::wait_until;
+use crate::pace::{sleep_end, slept_until, wait_until};
 use crate::state::{Plan, Wait};
 use crate::thread;
 use sluice_region::{
-    CpuSet, Descriptors, Event, EventSource, name_thread, raise_priority, sleep_exactly, yield_cpu,
+    CpuSet, Descriptors, Event, EventSource, be_nice, name_thread, nice_of, niceness,
+    raise_priority, sleep_exactly, yield_cpu,
 };
 
 /// Waiting faults a handler keeps; more stay in the kernel until one is done.
@@ -49,6 +53,10 @@ struct Handler {
     gives_way: bool,
     /// Until when nobody is given way.
     keeps_until_ns: u64,
+    /// Waits that give the CPU away.
+    switching: usize,
+    /// How nice the program's threads are, if the CPU is never given away: and how nice this is.
+    spins: Option<(i32, i32)>,
     /// Whether the descriptor is one that never waits by itself.
     polls: bool,
     /// When no fault was left unread.
@@ -116,7 +124,12 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
     // SAFETY: made by `spawn` for this thread alone.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     CpuSet::one(start.cpu).bind(0);
-    raise_priority();
+    let nice = niceness();
+    let spins = start.engine.session.settings.spins();
+    match spins {
+        true => be_nice(nice),
+        false => raise_priority(),
+    }
     sleep_exactly();
     let mut handler = Handler {
         engine: start.engine,
@@ -125,6 +138,8 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
         active: 0,
         gives_way: false,
         keeps_until_ns: 0,
+        switching: 0,
+        spins: spins.then_some((nice, nice)),
         polls: false,
         looked_ns: 0,
         was_woken: false,
@@ -144,6 +159,13 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
     }
     drop(handler);
     thread::leave()
+}
+
+/// Waits a little, at most until there is something to do; other threads may fault meanwhile, so the
+/// descriptor is looked at again soon.
+fn linger(next_ns: u64) {
+    const LOOK_AGAIN_NS: u64 = 4_000;
+    wait_until(next_ns.min(now_ns() + LOOK_AGAIN_NS), false);
 }
 
 /// How many events may be read: each may have to be deferred again, or becomes a wait.
@@ -176,10 +198,11 @@ impl Handler {
         }
         match self.next() {
             Some((at, next_ns)) if next_ns <= now_ns() => self.advance(at),
+            Some((_, next_ns)) if self.switches(next_ns) => self.switch_until(next_ns),
             Some(_) if self.gives_way && self.keeps_until_ns < now => self.give_way(now),
             Some((_, next_ns)) if self.may_sleep_until(next_ns, now) => self.sleep_until(next_ns),
             // Nothing else waits and none has come: spin without asking the kernel again.
-            Some((at, next_ns)) if self.count == 1 => self.linger(at, next_ns),
+            Some((_, next_ns)) if self.count == 1 => linger(next_ns),
             None if deferred > 0 => sleep_until(now_ns() + FORK_LOOK_NS),
             _ => core::hint::spin_loop(),
         }
@@ -204,6 +227,29 @@ impl Handler {
             self.events.stop_waiting();
             self.polls = true;
         }
+        if let Some((threads, own)) = &mut self.spins {
+            let nice = nice_of(self.active, *threads);
+            if core::mem::replace(own, nice) != nice {
+                be_nice(nice);
+            }
+        }
+    }
+
+    /// Whether all waits give the CPU away, and there is time for it.
+    fn switches(&self, next_ns: u64) -> bool {
+        self.switching == self.count && sleep_end(now_ns(), next_ns).is_some()
+    }
+
+    /// Gives the CPU away until shortly before there is something to do, or until the next fault.
+    fn switch_until(&mut self, next_ns: u64) {
+        self.gives_way = false;
+        let Some(end_ns) = sleep_end(now_ns(), next_ns) else {
+            return;
+        };
+        self.was_woken = self.events.wait(end_ns.saturating_sub(now_ns()).max(1));
+        if !self.was_woken {
+            slept_until(end_ns);
+        }
     }
 
     /// Lets the thread run that was woken on this CPU, which soon misses again or ends. If one goes
@@ -219,27 +265,14 @@ impl Handler {
 
     /// Whether the program's threads may use this CPU until then.
     fn may_sleep_until(&self, next_ns: u64, now: u64) -> bool {
-        self.active > self.count.max(1) && next_ns > now + TIMER_NS + SLEEP_MIN_NS
+        let others = self.spins.is_none() && self.active > self.count.max(1);
+        others && next_ns > now + TIMER_NS + SLEEP_MIN_NS
     }
 
     /// Sleeps until shortly before there is something to do, or until the next fault.
     fn sleep_until(&mut self, next_ns: u64) {
         let limit_ns = next_ns.saturating_sub(now_ns() + TIMER_NS);
         self.was_woken = self.events.wait(limit_ns.max(1));
-    }
-
-    /// Waits a little, at most until there is something to do; other threads may fault meanwhile,
-    /// so the descriptor is looked at again soon.
-    fn linger(&self, at: usize, next_ns: u64) {
-        const LOOK_AGAIN_NS: u64 = 4_000;
-        const MAY_SLEEP_NS: u64 = 500_000;
-        let now = now_ns();
-        let may_sleep = self.waiting[at].is_some_and(|p| p.wait.may_sleep);
-        if may_sleep && next_ns > now + MAY_SLEEP_NS {
-            wait_until(now + MAY_SLEEP_NS / 2, true);
-        } else {
-            wait_until(next_ns.min(now + LOOK_AGAIN_NS), false);
-        }
     }
 
     /// Events put off while a thread forked.
@@ -274,6 +307,7 @@ impl Handler {
                     None => self.waiting.push(Some(pending)),
                 }
                 self.count += 1;
+                self.switching += usize::from(wait.may_sleep);
             }
             Some(Plan::Done | Plan::Outside) => {}
         }
@@ -306,7 +340,8 @@ impl Handler {
         if self.engine.fill(&p.wait, now, || p.thread) {
             self.waiting[at] = None;
             self.count -= 1;
-            self.gives_way = self.active > 1;
+            self.switching -= usize::from(p.wait.may_sleep);
+            self.gives_way = self.active > 1 && self.spins.is_none();
             if let Stage::Ready(Some(held)) = p.stage {
                 held.let_go();
             }

@@ -3,13 +3,19 @@
 use crate::active;
 use crate::clock::{now_ns, sleep_until};
 use core::sync::atomic::{AtomicU64, Ordering::*};
-use sluice_region::{CpuSet, thread_id, yield_cpu};
+use sluice_region::{CpuSet, thread_id, with_exact_sleep, yield_cpu};
 
-/// A sleeper is awake this long before its deadline and spins the rest.
-const WAKE_EARLY_NS: u64 = 120_000;
-/// Waits longer than this are slept even without a long-delay hint: nobody stalls a CPU for a
-/// millisecond of emulated erase when the wait is as exact either way.
-const SPIN_AT_MOST_NS: u64 = 400_000;
+/// A sleeper is awake so long before its deadline, at most, and spins the rest.
+const EARLY_MAX_NS: u64 = 120_000;
+/// And so long at least.
+const EARLY_MIN_NS: u64 = 8_000;
+/// A sleep shorter than this is none.
+const SLEEP_MIN_NS: u64 = 8_000;
+/// A sleep that is to end so soon is made exact. Others leave the time that timers may be late.
+const EXACT_BELOW_NS: u64 = 2 * EARLY_MAX_NS;
+/// By how much sleeps ended late of late: 5 µs on a CPU that others use, 60 µs and more on one that
+/// a virtual machine has given back to its host.
+static LATE_NS: AtomicU64 = AtomicU64::new(EARLY_MAX_NS);
 
 /// Who gives way is away for the time of some misses of others, not for longer than this ..
 const AWAY_MAX_NS: u64 = 2_000_000;
@@ -25,10 +31,16 @@ pub fn wait_until(deadline_ns: u64, may_sleep: bool) -> u64 {
         if now >= deadline_ns {
             return now;
         }
-        if worth_sleeping(deadline_ns - now, may_sleep) {
-            sleep_until(deadline_ns - WAKE_EARLY_NS);
-        } else {
-            core::hint::spin_loop();
+        match may_sleep.then(|| sleep_end(now, deadline_ns)).flatten() {
+            Some(end_ns) if deadline_ns - now < EXACT_BELOW_NS => {
+                with_exact_sleep(|| sleep_until(end_ns));
+                slept_until(end_ns);
+            }
+            Some(end_ns) => {
+                sleep_until(end_ns);
+                slept_until(end_ns);
+            }
+            None => core::hint::spin_loop(),
         }
     }
 }
@@ -71,8 +83,23 @@ fn give_way(now: u64) -> u64 {
     back_ns
 }
 
-fn worth_sleeping(left_ns: u64, may_sleep: bool) -> bool {
-    left_ns > SPIN_AT_MOST_NS || (may_sleep && left_ns > 2 * WAKE_EARLY_NS)
+/// When a sleep is to end that is to be over by then, as late as sleeps are. It takes half of the
+/// time that is left at least. `None` if that is too little to sleep at all.
+pub fn sleep_end(now: u64, deadline_ns: u64) -> Option<u64> {
+    let left_ns = deadline_ns.saturating_sub(now);
+    let early_ns = LATE_NS.load(Relaxed).max(EARLY_MIN_NS).min(left_ns / 2);
+    (left_ns - early_ns >= SLEEP_MIN_NS).then_some(deadline_ns - early_ns)
+}
+
+/// Learns from a sleep that was to end at `end_ns` and has ended now.
+pub fn slept_until(end_ns: u64) {
+    let late_ns = now_ns().saturating_sub(end_ns);
+    LATE_NS.store(learnt(LATE_NS.load(Relaxed), late_ns), Relaxed);
+}
+
+/// Longer at once, shorter by and by.
+fn learnt(before_ns: u64, late_ns: u64) -> u64 {
+    late_ns.max(before_ns - before_ns / 8).min(EARLY_MAX_NS)
 }
 
 #[cfg(test)]
@@ -107,10 +134,23 @@ mod tests {
     }
 
     #[test]
-    fn only_long_waits_give_the_cpu_away() {
-        assert!(!worth_sleeping(40_000, true));
-        assert!(!worth_sleeping(300_000, false));
-        assert!(worth_sleeping(300_000, true));
-        assert!(worth_sleeping(2_000_000, false));
+    fn a_sleep_leaves_as_much_as_sleeps_are_late_and_at_most_half() {
+        for (left, late) in [(1_000_000, EARLY_MAX_NS), (40_000, 20_000)] {
+            LATE_NS.store(EARLY_MAX_NS, Relaxed);
+            assert_eq!(sleep_end(7, 7 + left), Some(7 + left - late));
+        }
+        assert_eq!(sleep_end(7, 7 + SLEEP_MIN_NS), None);
+        assert_eq!(sleep_end(7, 0), None);
+        LATE_NS.store(EARLY_MAX_NS, Relaxed);
+    }
+
+    #[test]
+    fn how_late_sleeps_are_is_learnt_and_forgotten() {
+        let mut late = EARLY_MAX_NS;
+        (0..100).for_each(|_| late = learnt(late, 3_000));
+        assert!(late < EARLY_MIN_NS, "{late}");
+        late = learnt(late, 50_000);
+        assert_eq!(late, 50_000);
+        assert_eq!(learnt(late, 1 << 40), EARLY_MAX_NS);
     }
 }

@@ -33,6 +33,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         handlers: 1,
         ring: false,
         ring_poll_ns: 0,
+        settings: Default::default(),
         device: DeviceConfig::new(&raw).expect("a device"),
     };
     Engine::start(session).expect("a device")

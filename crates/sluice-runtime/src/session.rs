@@ -2,8 +2,10 @@
 
 use crate::error::SessionError;
 use crate::hold::Hold;
+use crate::settings::LiveSettings;
 use crate::store::Io;
 use sluice_model::DeviceConfig;
+use sluice_params::RawConfig;
 use sluice_region::{check_trusted, create_private, open_folder, open_regular};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -71,6 +73,8 @@ pub struct Session {
     pub ring_poll_ns: u64,
     /// The device.
     pub device: DeviceConfig,
+    /// What is set of a live run beside the device.
+    pub settings: LiveSettings,
     /// This process's lock on the directory, once it has files there.
     pub hold: Hold,
 }
@@ -141,6 +145,7 @@ impl Session {
             });
         }
         let mut raw = DeviceConfig::builder();
+        let mut settings = RawConfig::of(LiveSettings::PARAMS);
         let mut live = Parsed::default();
         for line in text.lines().filter(|l| !l.is_empty()) {
             let pair = line.split_once('=');
@@ -151,6 +156,7 @@ impl Session {
                 Some("place") => live.place = Some(place(&bytes)?),
                 Some("store") => live.store = Some(store(&bytes)?),
                 Some(key) => live.set(key, &value)?,
+                None if LiveSettings::has(key) => settings.set(key, &value)?,
                 None => raw.set(key, &value)?,
             }
         }
@@ -169,6 +175,7 @@ impl Session {
             ring: live.ring,
             ring_poll_ns: live.ring_poll_ns,
             device,
+            settings: LiveSettings::new(settings),
             hold: Hold::default(),
         })
     }
@@ -203,7 +210,8 @@ impl Session {
             u8::from(self.ring),
             self.ring_poll_ns
         );
-        for (key, value) in device {
+        let settings = self.settings.to_pairs();
+        for (key, value) in device.iter().chain(&settings) {
             text.push_str(&format!("{key}={}\n", encode(value.as_bytes())));
         }
         text
@@ -349,7 +357,11 @@ mod tests {
             session.store = Store::File(OsStr::from_bytes(path).into());
             let pairs = [("cache.policy", "./a\nlive.seed=8%".to_owned())];
             let text = session.to_text(&pairs);
-            assert_eq!(text.lines().count(), 13, "{text}");
+            assert_eq!(
+                text.lines().count(),
+                13 + LiveSettings::PARAMS.len(),
+                "{text}"
+            );
             assert!(text.chars().all(|c| c == '\n' || (' '..='~').contains(&c)));
             let text = session.to_text(&device.raw().to_pairs());
             let back = Session::parse(Path::new("/"), &text).expect("a session");

@@ -107,7 +107,8 @@ fn serve(info: *mut siginfo_t, context: *mut c_void, seen_ns: u64) -> bool {
         Plan::Done => {}
         Plan::Wait(mut wait) => {
             // Among many, nobody has a CPU to itself to be ahead of its moment.
-            let has_waited = wait.is_among && wait_among(wait.act_ns);
+            let may_yield = wait.is_among && !wait.may_sleep && !engine.session.settings.spins();
+            let has_waited = may_yield && wait_among(wait.act_ns);
             if !has_waited && !wait.is_there {
                 wait_until(wait.bring_ns, wait.may_sleep);
                 engine.bring(&mut wait, thread);

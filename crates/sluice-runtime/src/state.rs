@@ -67,7 +67,7 @@ pub struct Wait {
     pub act_ns: u64,
     /// The page is mapped: its thread need only go on.
     pub is_there: bool,
-    /// The model says the delay is long: the CPU may be given away meanwhile.
+    /// The CPU is given away meanwhile (`host.on_long_delay`).
     pub may_sleep: bool,
     /// Other threads of the program may run or wait meanwhile.
     pub is_among: bool,
@@ -136,6 +136,8 @@ pub struct Core {
     pub(crate) arrived_ns: u64,
     /// What the program has said of its memory.
     pub(crate) hints: Hints,
+    /// Whether a wait gives the CPU away: one that is not long, and a long one.
+    pub(crate) gives_away: [bool; 2],
 }
 
 impl Core {
@@ -191,6 +193,7 @@ impl Core {
             false => BRING_AHEAD_NS,
         };
         let bring_ns = act_ns.saturating_sub(ahead_ns);
+        let is_long = completion.hint == Hint::LongDelay;
         // One call maps a page and wakes its thread, if there is nothing to be ahead of.
         let is_due = act_ns <= access.seen_ns && access.trap == Trap::Event;
         let is_ahead = bring_ns <= access.seen_ns && !is_due;
@@ -213,7 +216,7 @@ impl Core {
             bring_ns,
             act_ns,
             is_there,
-            may_sleep: completion.hint == Hint::LongDelay,
+            may_sleep: self.gives_away[usize::from(is_long)],
             is_among: !self.host.alone,
             is_miss: completion.served_by != ServedBy::CacheHit || self.host.watched.is_some(),
         }

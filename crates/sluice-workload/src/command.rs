@@ -4,6 +4,7 @@ mod chase;
 mod graph;
 mod hints;
 mod kv;
+mod mixed;
 mod ops;
 mod pattern;
 mod redis;
@@ -26,6 +27,8 @@ pub enum WorkloadCommand {
     Hints(hints::Args),
     /// Run YCSB on a hash table in memory and check every value read
     Kv(kv::Args),
+    /// Compute in some threads while others miss, and tell how much of a CPU each had
+    Mixed(mixed::Args),
     /// Run YCSB on a Redis server and check every value read
     Redis(redis::Args),
     /// Write a pattern over memory from many threads and check it again
@@ -45,6 +48,7 @@ pub fn run(command: &WorkloadCommand) -> ExitCode {
         WorkloadCommand::Graph(args) => ("graph", graph::run(args)),
         WorkloadCommand::Hints(args) => ("hints", hints::run(args)),
         WorkloadCommand::Kv(args) => ("kv", kv::run(args)),
+        WorkloadCommand::Mixed(args) => ("mixed", mixed::run(args)),
         WorkloadCommand::Redis(args) => ("redis", redis::run(args)),
         WorkloadCommand::Pattern(args) => ("pattern", pattern::run(args)),
         WorkloadCommand::Traffic(args) => ("traffic", traffic::run(args)),

@@ -194,6 +194,8 @@ class LiveRun:
     """Latencies of misses, ns."""
     latency_parts_ns: DeviceParts
     """The modelled time of a trap, by cause, on average, ns."""
+    live_config: dict[str, str]
+    """What is set of the run beside the device (`host.on_long_delay` and others), by key."""
     memory: Memory
     """What the program did with device memory."""
     not_applied: list[NotApplied]

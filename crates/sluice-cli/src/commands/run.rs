@@ -78,7 +78,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if args.in_line.simulate {
         return simulate(args);
     }
-    let config = args.live.config()?;
+    let (config, live_settings) = args.live.config()?;
     check_live(&args.live.device, &config)?;
     let place = parse_place(&args.place)?;
     let persistence = persistence(args, &config, &place)?;
@@ -91,6 +91,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let live = Live {
         args: &args.live,
         config,
+        settings: live_settings,
         trap: args.trap,
         place,
         place_name: args.place.clone(),

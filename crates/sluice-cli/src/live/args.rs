@@ -5,6 +5,7 @@ use crate::result_args::ResultArgs;
 use crate::settings::{self, DeviceArgs};
 use clap::{Args, ValueEnum};
 use sluice_model::DeviceConfig;
+use sluice_runtime::LiveSettings;
 use sluice_units::Ps;
 
 /// A time of a nanosecond or more.
@@ -56,10 +57,10 @@ pub struct LiveArgs {
 const INACTIVE: (&str, &str) = ("cache.inactive", "10%");
 
 impl LiveArgs {
-    /// The device that was asked for, checked.
-    pub fn config(&self) -> Result<DeviceConfig, Error> {
+    /// The device that was asked for, checked, and what is set of the run beside it.
+    pub fn config(&self) -> Result<(DeviceConfig, LiveSettings), Error> {
         let unless_set = self.sample_hits.map(|_| INACTIVE);
-        settings::resolve_over(&self.device, unless_set.as_slice())
+        settings::resolve_live(&self.device, unless_set.as_slice())
     }
 }
 

@@ -28,7 +28,7 @@ use sluice_region::{UffdKind, probe};
 use sluice_results::{
     Exit, Folder, Latencies, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
 };
-use sluice_runtime::{Place, Session, Store, Trap};
+use sluice_runtime::{LiveSettings, Place, Session, Store, Trap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -55,6 +55,8 @@ pub struct Live<'a> {
     pub args: &'a LiveArgs,
     /// The device that the program has, as it was checked.
     pub config: DeviceConfig,
+    /// What is set of the run beside it.
+    pub settings: LiveSettings,
     /// How faults reach the runtime.
     pub trap: TrapArg,
     /// What is placed.
@@ -181,6 +183,7 @@ impl<'a> Live<'a> {
                 .or(self.poll)
                 .map_or(0, |period| period.as_ns()),
             device: self.config.clone(),
+            settings: self.settings.clone(),
             hold: Default::default(),
         }
     }
@@ -270,6 +273,7 @@ impl Ready<'_> {
         let run = Run {
             device: &live.args.device.device,
             config: &live.config,
+            live_config: &live.settings.to_pairs(),
             seed: live.args.device.seed,
             command: &program::words_of(&live.command),
             trap_mode: match live.trap {

@@ -29,5 +29,6 @@ mod size;
 mod sluice;
 mod soak;
 mod store;
+mod switch;
 mod table3;
 mod vm;

@@ -48,6 +48,7 @@ impl Rig {
             handlers: 1,
             ring: true,
             ring_poll_ns: POLL_NS,
+            settings: Default::default(),
             device: DeviceConfig::new(&raw).expect("a device"),
         };
         // One server for each test, and each stays.

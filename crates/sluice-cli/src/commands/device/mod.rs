@@ -9,6 +9,7 @@ use crate::live::fitness::{nearest, obstacles};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use sluice_model::{DeviceConfig, PARAMS};
+use sluice_runtime::LiveSettings;
 use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
@@ -28,6 +29,12 @@ pub enum DeviceCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show every setting of a live run that is none of the device's
+    Live {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Check a device file: what it leaves open, and whether live can keep up on this host
     Check {
         /// Preset, or path to a device file
@@ -41,6 +48,7 @@ pub fn run(command: &DeviceCommand) -> Result<ExitCode, Error> {
     match command {
         DeviceCommand::List { json } => list(*json)?,
         DeviceCommand::Show { device, json } => show(device, *json)?,
+        DeviceCommand::Live { json } => show_live(*json)?,
         DeviceCommand::Check { device } => check::run(device)?,
         DeviceCommand::New(args) => new::run(args)?,
     }
@@ -70,6 +78,16 @@ fn list(as_json: bool) -> Result<(), Error> {
         let live = if of.is_empty() { "live" } else { "simulated" };
         outln!("{:<width$} {live:<9} {}", preset.name, preset.meaning)
     })
+}
+
+fn show_live(as_json: bool) -> Result<(), Error> {
+    let params = LiveSettings::PARAMS;
+    let values = LiveSettings::default().to_pairs();
+    let source = |key: &str| {
+        let param = params.iter().find(|param| param.key == key);
+        param.map_or(String::new(), |param| format!("default: {}", param.source))
+    };
+    show_values(&values, params.iter(), source, as_json)
 }
 
 fn show(device: &str, as_json: bool) -> Result<(), Error> {

@@ -37,6 +37,7 @@ pub fn run(
     let live = Live {
         args: &live_args,
         config: profile(args, config)?,
+        settings: Default::default(),
         trap: args.trap,
         place: Place::Heap,
         place_name: "heap".to_owned(),

@@ -27,7 +27,7 @@ use memory_file::MemoryFile;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use sluice_model::DeviceConfig;
 use sluice_results::LiveKind;
-use sluice_runtime::{Place, Store};
+use sluice_runtime::{LiveSettings, Place, Store};
 use sluice_units::Bytes;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
@@ -48,9 +48,9 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Error> {
     if args.demo {
         return demo::run(args, &given, &qemu, accelerator);
     }
-    let config = args.live.config()?;
-    check_live(&args.live.device, &config)?;
-    let vm = Vm::new(args, config, &given, &qemu, accelerator)?;
+    let device = args.live.config()?;
+    check_live(&args.live.device, &device.0)?;
+    let vm = Vm::new(args, device, &given, &qemu, accelerator)?;
     if args.dry_run {
         outln!("{}", shown(&program::words_of(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
@@ -83,7 +83,7 @@ struct Vm<'a> {
 impl<'a> Vm<'a> {
     fn new(
         args: &'a VmArgs,
-        config: DeviceConfig,
+        (config, settings): (DeviceConfig, LiveSettings),
         given: &Given,
         qemu: &'a Qemu,
         accelerator: &'static str,
@@ -107,6 +107,7 @@ impl<'a> Vm<'a> {
         let live = Live {
             args: &args.live,
             config,
+            settings,
             trap: TrapArg::Event,
             place: Place::Dax(memory.path().into()),
             place_name: format!("guest:{}", machine.attach_name()),

@@ -24,6 +24,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value};
 use sluice_model::DeviceConfig;
 use sluice_results::{Exit, Folder, LiveKind, Process, Run, WorkloadFigures, read_run};
+use sluice_runtime::LiveSettings;
 use sluice_units::Bytes;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Read, Write};
@@ -77,9 +78,9 @@ pub fn run(
     qemu: &Qemu,
     accelerator: &'static str,
 ) -> Result<ExitCode, Error> {
-    let config = device(args)?;
+    let (config, settings) = device(args)?;
     let guest = Guest::prepare(args, given, || chase(args, &config))?;
-    let vm = Vm::new(args, config, &guest.given, qemu, accelerator)?;
+    let vm = Vm::new(args, (config, settings), &guest.given, qemu, accelerator)?;
     if args.dry_run {
         outln!("{}", super::shown(&program::words_of(&vm.live.command)))?;
         return Ok(ExitCode::SUCCESS);
@@ -185,16 +186,17 @@ impl Booting {
 }
 
 /// The device that was asked for; small if nothing was.
-fn device(args: &VmArgs) -> Result<DeviceConfig, Error> {
+fn device(args: &VmArgs) -> Result<(DeviceConfig, LiveSettings), Error> {
     let small = DEVICE.map(str::to_owned);
     let asked = &args.live.device;
-    let config = settings::resolve(&DeviceArgs {
+    let wanted = DeviceArgs {
         device: asked.device.clone(),
         set: small.into_iter().chain(asked.set.iter().cloned()).collect(),
         seed: asked.seed,
-    })?;
-    check_live(asked, &config)?;
-    Ok(config)
+    };
+    let device = settings::resolve_live(&wanted, &[])?;
+    check_live(asked, &device.0)?;
+    Ok(device)
 }
 
 /// What the guest runs: a chase over twice the cache, with four accesses of each page.

@@ -1,0 +1,132 @@
+//! Settings of live runs that are none of the device's, each declared once.
+
+use sluice_model::DeviceConfig;
+use sluice_params::{ConfigError, Param, RawConfig, choices};
+use sluice_units::Ps;
+
+choices! {
+    /// What the CPU of a thread that misses does until its page is there.
+    pub enum OnLongDelay {
+        Spin = "spin": "it stays busy, as a core that stalls on a load: nobody gets it but by the \
+                        scheduler's own slices",
+        Switch = "switch": "it is given away at every wait",
+        Threshold = "threshold": "it is given away if the device says that the wait is longer than \
+                                  host.switch_threshold",
+    }
+}
+
+sluice_params::params! {
+    /// The host of a live run.
+    pub struct LiveParams {
+        on_long_delay: OnLongDelay {
+            key: "host.on_long_delay",
+            default: "threshold",
+            meaning: "what the CPU of a thread that misses does meanwhile",
+            source: "SkyByte section III-A: a switch above a threshold",
+        }
+        switch_threshold: Ps {
+            key: "host.switch_threshold",
+            default: "240us",
+            meaning: "threshold: a wait that the device (device.hint) announces as longer than \
+                      this gives the CPU away. Live, it takes the place of device.hint_threshold",
+            source: "measured: twice 120 us, by which a sleep in a virtual machine may end late; \
+                     SkyByte section III-A sets it by what a switch costs, 2 us on its host",
+        }
+    }
+}
+
+/// The threshold as the device has it.
+const HINT_THRESHOLD: &str = "device.hint_threshold";
+
+/// Checked settings of a live run.
+#[derive(Clone, Debug)]
+pub struct LiveSettings {
+    raw: RawConfig,
+    /// Their values.
+    pub params: LiveParams,
+}
+
+impl Default for LiveSettings {
+    fn default() -> LiveSettings {
+        LiveSettings::new(RawConfig::of(LiveParams::PARAMS))
+    }
+}
+
+impl LiveSettings {
+    /// Every parameter.
+    pub const PARAMS: &[Param] = LiveParams::PARAMS;
+
+    /// Reads values that were given.
+    pub fn new(raw: RawConfig) -> LiveSettings {
+        let params = LiveParams::new(&raw);
+        LiveSettings { raw, params }
+    }
+
+    /// Whether a key is one of theirs.
+    pub fn has(key: &str) -> bool {
+        LiveParams::PARAMS.iter().any(|param| param.key == key)
+    }
+
+    /// Every key with its value.
+    pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
+        self.raw.to_pairs()
+    }
+
+    /// The device that announces as long what this host takes for long.
+    ///
+    /// # Errors
+    /// If the device cannot be.
+    pub fn of_device(&self, device: &DeviceConfig) -> Result<DeviceConfig, ConfigError> {
+        let mut raw = device.raw().clone();
+        raw.set(HINT_THRESHOLD, &self.params.switch_threshold.to_string())?;
+        DeviceConfig::new(&raw)
+    }
+
+    /// Whether the device says that a wait is long; what then becomes of the CPU.
+    pub fn gives_away(&self, is_long: bool) -> bool {
+        match self.params.on_long_delay {
+            OnLongDelay::Spin => false,
+            OnLongDelay::Switch => true,
+            OnLongDelay::Threshold => is_long,
+        }
+    }
+
+    /// Whether the CPU is never given away.
+    pub fn spins(&self) -> bool {
+        self.params.on_long_delay == OnLongDelay::Spin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> LiveSettings {
+        let mut raw = RawConfig::of(LiveSettings::PARAMS);
+        for (key, value) in pairs {
+            raw.set(key, value).expect("a value of its kind");
+        }
+        LiveSettings::new(raw)
+    }
+
+    #[test]
+    fn the_threshold_decides_only_where_it_is_asked_for() {
+        let gives = |rule| {
+            let settings = settings(&[("host.on_long_delay", rule)]);
+            [false, true].map(|is_long| settings.gives_away(is_long))
+        };
+        assert_eq!(gives("spin"), [false, false]);
+        assert_eq!(gives("switch"), [true, true]);
+        assert_eq!(gives("threshold"), [false, true]);
+        let default = LiveSettings::default();
+        assert_eq!(default.params.on_long_delay, OnLongDelay::Threshold);
+    }
+
+    #[test]
+    fn the_device_announces_what_the_host_takes_for_long() {
+        let device = DeviceConfig::new(&DeviceConfig::builder()).expect("defaults");
+        let told = settings(&[("host.switch_threshold", "37us")]);
+        let device = told.of_device(&device).expect("a device");
+        assert_eq!(device.raw().get(HINT_THRESHOLD).as_deref(), Some("37us"));
+    }
+}
