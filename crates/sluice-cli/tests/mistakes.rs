@@ -191,7 +191,7 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "workload chas",
         "unrecognized subcommand 'chas'; tip: a similar subcommand exists: 'chase'; expected one \
-         of chase, graph, hints, kv, redis, pattern, traffic",
+         of chase, graph, hints, kv, mixed, redis, pattern, traffic",
     ),
     (
         "policy show lru",

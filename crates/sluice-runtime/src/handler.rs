@@ -161,8 +161,8 @@ extern "C" fn main(start: *mut libc::c_void) -> ! {
     thread::leave()
 }
 
-/// Waits a little, at most until there is something to do; other threads may fault meanwhile, so the
-/// descriptor is looked at again soon.
+/// Waits a little, at most until there is something to do; other threads may fault meanwhile, so
+/// the descriptor is looked at again soon.
 fn linger(next_ns: u64) {
     const LOOK_AGAIN_NS: u64 = 4_000;
     wait_until(next_ns.min(now_ns() + LOOK_AGAIN_NS), false);

@@ -22,8 +22,9 @@
 //!   `status`, or `null`);
 //! - pattern: `words_checked`, `words_written`;
 //! - hints: passes `fill` and `read`, an access a page;
-//! - mixed: passes `fill` and `read`, an access a page; `cpu_share` (how much of a CPU each computing
-//!   thread had, 0 to 1), `cpu_of_process` (theirs, as a share of the process's CPU time) and `steps` (of all of them);
+//! - mixed: passes `fill` and `read`, an access a page; `cpu_share` (how much of a CPU each
+//!   computing thread had, 0 to 1), `cpu_of_process` (theirs, as a share of the process's CPU time)
+//!   and `steps` (of all of them);
 //! - traffic: `bytes_per_s` (64 bytes for each access); latencies are those of the dependent loads;
 //! - graph: `vertices`, `edges`, `memory_bytes` (all arrays), `validated` (whether the answers were
 //!   checked against the edges drawn again), `bfs` (`searches[]` with `source`, `reached`, `depth`,

@@ -62,9 +62,8 @@ pub fn run(
     let Some(ended) = ready.await_end(running, Some(&mut look))? else {
         return Ok(ExitCode::from(2));
     };
-    let marks = ended
-        .main(pid)
-        .map(|main| read_marks(ready.session(), main));
+    let main = ended.main(pid);
+    let marks = main.map(|main| read_marks(ready.session(), main));
     let (own, record) = (ready.runtime_threads(), Record::read(&ready.record_of(pid)));
     // Its files are in memory.
     drop(ready);
