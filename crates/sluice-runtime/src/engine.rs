@@ -129,7 +129,6 @@ impl Engine {
             host.watched = Some(Watched::new(session.watch));
         }
         let block = AtomicPtr::new(core::ptr::from_ref(live.block()).cast_mut());
-        let gives_away = [false, true].map(|is_long| session.settings.gives_away(is_long));
         Ok(Engine {
             block,
             session,
@@ -143,7 +142,6 @@ impl Engine {
                 waiting: 0,
                 arrived_ns: 0,
                 hints: Hints::new(pages as usize),
-                gives_away,
             }),
             said: Said::default(),
             desk,
@@ -267,6 +265,7 @@ impl Engine {
             seen_ns: access_ns + self.entry_ns(),
             exit_ns: self.exit_ns(),
             trap: self.session.trap,
+            on_long_delay: self.session.settings.params.on_long_delay,
         };
         core.request(&access)
     }

@@ -15,6 +15,17 @@ choices! {
     }
 }
 
+impl OnLongDelay {
+    /// Whether a wait gives the CPU away, of which the device says whether it is a long one.
+    pub fn gives_away(self, is_long: bool) -> bool {
+        match self {
+            OnLongDelay::Spin => false,
+            OnLongDelay::Switch => true,
+            OnLongDelay::Threshold => is_long,
+        }
+    }
+}
+
 sluice_params::params! {
     /// The host of a live run.
     pub struct LiveParams {
@@ -82,15 +93,6 @@ impl LiveSettings {
         DeviceConfig::new(&raw)
     }
 
-    /// Whether the device says that a wait is long; what then becomes of the CPU.
-    pub fn gives_away(&self, is_long: bool) -> bool {
-        match self.params.on_long_delay {
-            OnLongDelay::Spin => false,
-            OnLongDelay::Switch => true,
-            OnLongDelay::Threshold => is_long,
-        }
-    }
-
     /// Whether the CPU is never given away.
     pub fn spins(&self) -> bool {
         self.params.on_long_delay == OnLongDelay::Spin
@@ -113,7 +115,8 @@ mod tests {
     fn the_threshold_decides_only_where_it_is_asked_for() {
         let gives = |rule| {
             let settings = settings(&[("host.on_long_delay", rule)]);
-            [false, true].map(|is_long| settings.gives_away(is_long))
+            let rule = settings.params.on_long_delay;
+            [false, true].map(|is_long| rule.gives_away(is_long))
         };
         assert_eq!(gives("spin"), [false, false]);
         assert_eq!(gives("switch"), [true, true]);

@@ -7,6 +7,7 @@ use crate::record::Recorder;
 use crate::rings::ControlRing;
 use crate::sample::Sampler;
 use crate::session::Trap;
+use crate::settings::OnLongDelay;
 use crate::stats::Live;
 use sluice_abi::{CACHED, Counter, PINNED};
 use sluice_model::{Command, Completion, Device, Done, Hint, Op, Request, ServedBy, Stats};
@@ -49,6 +50,8 @@ pub(crate) struct Access {
     /// From the runtime's last act to the program's next instruction, ns.
     pub exit_ns: u64,
     pub trap: Trap,
+    /// What becomes of the CPU while it waits.
+    pub on_long_delay: OnLongDelay,
 }
 
 /// A page on its way.
@@ -136,8 +139,6 @@ pub struct Core {
     pub(crate) arrived_ns: u64,
     /// What the program has said of its memory.
     pub(crate) hints: Hints,
-    /// Whether a wait gives the CPU away: one that is not long, and a long one.
-    pub(crate) gives_away: [bool; 2],
 }
 
 impl Core {
@@ -216,7 +217,7 @@ impl Core {
             bring_ns,
             act_ns,
             is_there,
-            may_sleep: self.gives_away[usize::from(is_long)],
+            may_sleep: access.on_long_delay.gives_away(is_long),
             is_among: !self.host.alone,
             is_miss: completion.served_by != ServedBy::CacheHit || self.host.watched.is_some(),
         }
