@@ -9,6 +9,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,32 @@ def test_failures_are_of_their_kinds() -> None:
         sluice.run(["true"], overrides={"cache.polcy": "lru"}, capture=True)
     with pytest.raises(sluice.ControlError):
         sluice.attach(os.getpid())
+
+
+def test_a_persistent_device_is_flushed_and_loses_its_power(tmp_path: Path) -> None:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as memory:
+        memory.truncate(1 << 20)
+        program = ("import mmap, sys; file = open(sys.argv[1], 'r+b'); "
+                   "device = mmap.mmap(file.fileno(), 0); "
+                   "device[:] = b'1' * len(device); print('ready', flush=True); sys.stdin.read()")
+        words = ["--place", f"dax:{memory.name}", "--store", f"file:{tmp_path / 'store'}",
+                 "--set", "device.persistent=yes", "--set", "device.capacity=4MiB",
+                 "--set", "cache.capacity=128KiB"]
+        for is_flushed, lost in [(True, 0), (False, 22)]:
+            text = program if is_flushed else program.replace("b'1'", "b'2'")
+            with subprocess.Popen([SLUICE, "run", *words, "--", sys.executable, "-c", text,
+                                   memory.name], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout.readline() == "ready\n"
+                control = sluice.attach(child.pid)
+                if is_flushed:
+                    assert control.flush().ranges[0]["status"] == "done"
+                with pytest.raises(ValueError, match="expected one of them"):
+                    control.powercut(pages=1, joules="1")
+                cut = control.powercut(joules="0.0005")
+                assert (cut.most, cut.lost) == (10, lost)
+                assert sum(one["length"] for one in cut.lost_ranges) == lost * 4096
+            assert child.returncode == -9
 
 
 def test_a_running_program_is_commanded() -> None:

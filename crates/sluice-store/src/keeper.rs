@@ -9,6 +9,9 @@ use crate::store::Store;
 use core::ops::Range;
 use std::io::Result;
 
+/// Pages that are read together.
+const TOGETHER: usize = 64;
+
 /// A device's memory with its store.
 #[derive(Debug)]
 pub struct Keeper<M, S> {
@@ -78,14 +81,19 @@ impl<M: Medium, S: Medium> Keeper<M, S> {
     /// What the system says.
     pub fn keep(&mut self, pages: &Pages, most: u64) -> Result<Kept> {
         let mut kept = Kept::default();
+        let mut contents = vec![0; TOGETHER * PAGE];
         let mut next = pages.0.start;
-        while let Some(page) = self.next_used(next).filter(|page| *page < pages.0.end) {
-            next = page + 1;
-            let contents = self.contents(page)?;
-            if kept.written < most {
-                kept.written += u64::from(self.store.put(page, &contents)?);
-            } else if self.store.differs(page, &contents) {
-                kept.lost.push(page);
+        while let Some(first) = self.next_used(next).filter(|page| *page < pages.0.end) {
+            let count = (pages.0.end - first).min(TOGETHER as u64);
+            let contents = &mut contents[..count as usize * PAGE];
+            self.memory.read(contents, first * PAGE as u64)?;
+            next = first + count;
+            for (page, contents) in (first..).zip(contents.as_chunks().0) {
+                if kept.written < most {
+                    kept.written += u64::from(self.store.put(page, contents)?);
+                } else if self.store.differs(page, contents) {
+                    kept.lost.push(page);
+                }
             }
         }
         Ok(kept)

@@ -3,7 +3,7 @@
 //! The medium loses at a power cut any of the sectors that were written since the last flush, as
 //! disks do. Every call at which that can be is tried.
 
-use sluice_store::{Medium, PAGE, Shape, Store, check};
+use sluice_store::{Keeper, Medium, PAGE, Shape, Store, check};
 use sluice_units::Rng;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -263,6 +263,42 @@ fn an_opening_that_is_cut_off_loses_nothing() {
         }
     }
     assert!(mended > 20, "{mended} openings had something to mend");
+}
+
+/// Write-back of a device's memory: the power goes at every call of it, to memory or store.
+#[test]
+fn a_write_back_that_is_cut_off_loses_nothing_that_was_flushed() {
+    let memory = |word: u64| {
+        let pages = (0..PAGES).flat_map(|page| contents(word * PAGES + page));
+        pages.collect::<Vec<u8>>()
+    };
+    for at in 1.. {
+        let bytes = vec![0; Store::<Disk>::bytes_of(&shape()) as usize];
+        let disk = Disk::new(bytes, None, at);
+        let store = Store::create(disk.clone(), shape()).expect("a store");
+        let host = Disk::new(memory(1), None, 0);
+        let mut keeper = Keeper::new(host.clone(), store);
+        keeper.keep(&keeper.all(), u64::MAX).expect("room");
+        keeper.flush().expect("room");
+        host.0.borrow_mut().seen = memory(2);
+        disk.0.borrow_mut().fault = Some((disk.calls() + at, Fault::PowerCut));
+        let done = keeper.keep(&keeper.all(), u64::MAX);
+        let is_flushed = done.and_then(|_| keeper.flush()).is_ok();
+        let left = Disk::new(disk.after_power_cut(), None, 0);
+        let (store, _) = Store::open(left, PAGES, DEVICE).expect("whole");
+        let again = Disk::new(vec![7; PAGES as usize * PAGE], None, 0);
+        Keeper::new(again.clone(), store).load().expect("whole");
+        let found = again.0.borrow().seen.clone();
+        let (old, new) = (memory(1), memory(2));
+        for (at, page) in found.chunks_exact(PAGE).enumerate() {
+            let of = |memory: &[u8]| memory[at * PAGE..(at + 1) * PAGE] == *page;
+            assert!(of(&new) || !is_flushed && of(&old), "page {at}");
+        }
+        if is_flushed {
+            assert!(at > 2 * PAGES, "{at} calls");
+            return;
+        }
+    }
 }
 
 /// Every byte that means something, changed: nothing of it is returned as data.
