@@ -23,6 +23,7 @@ from sluice.errors import (
     UnknownKeyError,
     WorkloadError,
 )
+from sluice.explicit import alloc
 from sluice.live import Control, attach, run
 from sluice.marks import mark
 from sluice.model import (
@@ -72,6 +73,7 @@ __all__ = [
     "UnknownDeviceError",
     "UnknownKeyError",
     "WorkloadError",
+    "alloc",
     "attach",
     "fabric_params",
     "fabrics",

@@ -208,6 +208,17 @@ macro_rules! memory_counters {
         /// Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min`
         /// at least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM.
         SharedBytes: shared_bytes as shared_bytes;
+        /// Bytes of files that the program mapped and that were placed, all together.
+        FileBytes: file_bytes as file_bytes;
+        /// Bytes of files that `--place files` names and the program mapped to be shared and
+        /// written, which stay in DRAM.
+        FilesWritable: files_writable as files_writable_bytes;
+        /// Bytes of files that `--place files` names and that stay in DRAM because others may
+        /// change them: shared mappings for which there was no lease.
+        FilesUnleased: files_unleased as files_unleased_bytes;
+        /// Bytes of files that `--place files` names and that stay in DRAM for other reasons:
+        /// executable, locked or reserved, at a fixed address, or of a file system in user space.
+        FilesOther: files_other as files_other_bytes;
         /// Evictions that the kernel refused because it had pinned the page.
         Pinned: pinned as pinned;
         /// The kernel's error at the last such refusal; 0 when there was none.

@@ -73,7 +73,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run --place disk -- ls",
-        "bad value for --place: \"disk\"; expected heap or dax:PATH",
+        "bad value for --place: \"disk\"; expected heap, files, files:GLOB, explicit or dax:PATH",
     ),
     (
         "run --handlers 0 -- ls",

@@ -224,6 +224,21 @@ int32_t sluice_ctl_send(const struct sluice_ctl *ctl,
                         uint64_t *number);
 
 /**
+ * Takes memory of the device, of whole pages of zeros, whatever else `sluice run --place` places.
+ * To be given back by `sluice_free`. NULL with `errno`: `ENODEV` if the program is not under
+ * `sluice run`, where this is another function of the same name; `ENOTSUP` if the device is a
+ * file (`--place dax:`); `ENOMEM` if it is full; `EINVAL` for no bytes.
+ */
+void *sluice_alloc(uintptr_t bytes);
+
+/**
+ * Gives back what `sluice_alloc` gave for so many bytes; null is nothing. -1 with `errno` `EINVAL`
+ * if that is no memory of the device.
+ */
+int32_t sluice_free(void *memory,
+                    uintptr_t bytes);
+
+/**
  * Marks this moment by a name of up to 64 letters, digits, `-`, `_` and `.`: the result of `sluice
  * run` has the figures from each mark to the next. Needs no control ring. `SLUICE_CTL_NOT_HERE`
  * if the program is not under `sluice run`, where this is another function of the same name;

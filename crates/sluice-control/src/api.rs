@@ -190,6 +190,34 @@ pub unsafe extern "C" fn sluice_ctl_send(
     }
 }
 
+/// Takes memory of the device, of whole pages of zeros, whatever else `sluice run --place` places.
+/// To be given back by `sluice_free`. NULL with `errno`: `ENODEV` if the program is not under
+/// `sluice run`, where this is another function of the same name; `ENOTSUP` if the device is a
+/// file (`--place dax:`); `ENOMEM` if it is full; `EINVAL` for no bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn sluice_alloc(bytes: usize) -> *mut c_void {
+    let _ = bytes;
+    // SAFETY: this thread's own.
+    unsafe { *libc::__errno_location() = libc::ENODEV };
+    null_mut()
+}
+
+/// Gives back what `sluice_alloc` gave for so many bytes; null is nothing. -1 with `errno` `EINVAL`
+/// if that is no memory of the device.
+///
+/// # Safety
+/// Nothing uses the memory any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sluice_free(memory: *mut c_void, bytes: usize) -> i32 {
+    let _ = bytes;
+    if memory.is_null() {
+        return 0;
+    }
+    // SAFETY: this thread's own.
+    unsafe { *libc::__errno_location() = libc::EINVAL };
+    -1
+}
+
 /// Marks this moment by a name of up to 64 letters, digits, `-`, `_` and `.`: the result of `sluice
 /// run` has the figures from each mark to the next. Needs no control ring. `SLUICE_CTL_NOT_HERE`
 /// if the program is not under `sluice run`, where this is another function of the same name;

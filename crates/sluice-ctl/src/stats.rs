@@ -92,6 +92,10 @@ impl Snapshot {
         ];
         lines.counts(self, "commands", Commands, &commands);
         let memory = [
+            FileBytes,
+            FilesWritable,
+            FilesUnleased,
+            FilesOther,
             SharedBytes,
             Trims,
             HostPages,

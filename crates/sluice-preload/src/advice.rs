@@ -70,7 +70,7 @@ fn advise_part(engine: &Engine, part: Part, advice: c_int) -> Result<(), i32> {
     while let Some(run) = next_run(engine, at, end) {
         has_holes |= run.start > at;
         at = run.end;
-        advise_run(engine, run.start, run.len(), advice)?;
+        advise_run_by_kind(engine, run.start, run.end, advice)?;
     }
     match has_holes || at < end {
         true => Err(libc::ENOMEM),
@@ -78,7 +78,24 @@ fn advise_part(engine: &Engine, part: Part, advice: c_int) -> Result<(), i32> {
     }
 }
 
-/// Advice for memory of the arena that is the program's.
+/// Advice for memory of the arena that is the program's, of which some may begin as a file's.
+fn advise_run_by_kind(engine: &Engine, start: usize, end: usize, advice: c_int) -> Result<(), i32> {
+    let mut at = start;
+    while at < end {
+        let (to, kind) = engine.file_from(at, end);
+        match (kind, advice) {
+            // The kernel's answers for memory with a file behind it.
+            (Some(_), libc::MADV_FREE | libc::MADV_WIPEONFORK) => return Err(libc::EINVAL),
+            (Some(_), libc::MADV_REMOVE) => return Err(libc::EACCES),
+            (Some(_), libc::MADV_KEEPONFORK) => {}
+            _ => advise_run(engine, at, to - at, advice)?,
+        }
+        at = to;
+    }
+    Ok(())
+}
+
+/// Advice for memory of the arena that is the program's, and all of one kind.
 fn advise_run(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Result<(), i32> {
     if may_not_be_locked(advice) {
         let free = engine.unlocked_from(addr, len);
@@ -129,7 +146,10 @@ fn drop_run(
             // SAFETY: the program's own request, for memory that is the kernel's.
             return unsafe { raw_madvise(at, bytes, advice) };
         }
-        let dropped = engine.discard(at, bytes);
+        let dropped = match engine.has_file(at, bytes) {
+            true => engine.drop_written(at, bytes),
+            false => engine.discard(at, bytes),
+        };
         engine.count(counter, dropped);
         Ok(())
     })

@@ -3,20 +3,20 @@
 //! What lies in the arena is ours, the rest is the kernel's, and so is every answer to a range that
 //! cannot be.
 
+use crate::advice::each_alike;
 use crate::answers::status;
 use crate::device::engine;
 use crate::heap::{
-    claim, close, closed_in, empty, give, grow_in_place, in_use_from, is_in_use, open, take,
+    claim, close, closed_in, empty, give, grow_in_place, in_use_from, is_in_use, note_open, open,
+    take,
 };
-use crate::map::{READ_WRITE, mmap, pointer};
-use crate::parts::{Part, of_arena, whole};
-use crate::wishes;
+use crate::map::{mmap, pointer};
+use crate::parts::{Part, USER_END, of_arena, whole};
+use crate::wanted::READ_WRITE;
+use crate::{moved, wishes};
 use libc::{c_int, c_void, size_t};
 use sluice_region::{PAGE, raw_mprotect, raw_munmap, sys};
-use sluice_runtime::{Engine, Place};
-
-/// Behind this nothing is a program's, and the kernel unmaps nothing of a range that goes there.
-const USER_END: usize = 1 << 47;
+use sluice_runtime::{Engine, FileKind, Place};
 
 /// # Safety
 /// C contract of `munmap`.
@@ -79,8 +79,52 @@ pub unsafe extern "C" fn mprotect(addr: *mut c_void, len: size_t, prot: c_int) -
     })
 }
 
-/// Memory that can be read and written, or not be accessed at all, stays on the device.
+/// Changes the protection of what is alike in turn.
 fn protect_in_arena(engine: &Engine, addr: usize, len: usize, prot: c_int) -> Result<(), i32> {
+    let (mut at, end) = (addr, addr + len);
+    while at < end {
+        let (to, kind) = engine.file_from(at, end);
+        match kind {
+            None => protect_memory(engine, at, to - at, prot)?,
+            Some(kind) => each_alike(engine, at, to - at, |at, bytes, is_off_device| {
+                match is_off_device {
+                    // SAFETY: the program's own request, for memory that is the kernel's.
+                    true => unsafe { raw_mprotect(at, bytes, prot) },
+                    false => protect_file(engine, at, bytes, prot, kind),
+                }
+            })?,
+        }
+        at = to;
+    }
+    Ok(())
+}
+
+/// Memory that begins as a file's stays on the device, but where it becomes executable, or can be
+/// written and is shared, which the kernel refuses.
+fn protect_file(
+    engine: &Engine,
+    addr: usize,
+    len: usize,
+    prot: c_int,
+    kind: FileKind,
+) -> Result<(), i32> {
+    match (prot, kind) {
+        (libc::PROT_NONE, _) => close(engine, addr, len),
+        (libc::PROT_READ, _) | (READ_WRITE, FileKind::Private) => {
+            engine.seal(addr, len, prot == libc::PROT_READ)?;
+            note_open(engine, addr, len);
+            Ok(())
+        }
+        _ => {
+            engine.leave_device(addr, len);
+            // SAFETY: the program's own request.
+            unsafe { raw_mprotect(addr, len, prot) }
+        }
+    }
+}
+
+/// Memory that can be read and written, or not be accessed at all, stays on the device.
+fn protect_memory(engine: &Engine, addr: usize, len: usize, prot: c_int) -> Result<(), i32> {
     let all_on_device = !engine.any_off_device(addr, len);
     match prot {
         READ_WRITE if all_on_device => return open(engine, addr, len),
@@ -169,6 +213,14 @@ fn remap_in_arena(
     if is_refused {
         return Err(libc::EINVAL);
     }
+    let is_file = engine.has_file(addr, len);
+    if (to.is_some() || stays || new > len) && (is_file || is_off_device(engine, old)) {
+        if !may_move {
+            return Err(libc::ENOMEM);
+        }
+        engine.leave_device(addr, len);
+        return moved::remap(engine, old, new, flags, to);
+    }
     if let Some(to) = to {
         return move_to(engine, old, new, to, stays);
     }
@@ -201,6 +253,12 @@ fn remap_in_arena(
     move_contents(engine, old, to, len);
     give(addr, len);
     Ok(to)
+}
+
+/// Whether all of a piece is the kernel's.
+fn is_off_device(engine: &Engine, part: Part) -> bool {
+    let end = part.addr + part.len;
+    engine.alike_from(part.addr, end) == (end, true)
 }
 
 /// Pages for a piece that moves. What is closed cannot be read, so it does not move.

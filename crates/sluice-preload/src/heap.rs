@@ -74,6 +74,7 @@ pub fn give(addr: usize, len: usize) {
 
 /// Makes a range of the arena what it was at the start: on the device, open, and empty.
 pub fn empty(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
+    engine.cut_files(addr, len)?;
     if engine.any_off_device(addr, len) {
         map_afresh(engine, addr, len)?;
         note_open(engine, addr, len);
@@ -105,7 +106,8 @@ pub fn open(engine: &Engine, addr: usize, len: usize) -> Result<(), i32> {
     Ok(())
 }
 
-fn note_open(engine: &Engine, addr: usize, len: usize) {
+/// Notes that the program has access to a range.
+pub fn note_open(engine: &Engine, addr: usize, len: usize) {
     let (first, count) = pages(engine, addr, len);
     with_space(engine, |space| space.open(first, count));
     engine.opened(addr, len);

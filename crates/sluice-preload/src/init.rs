@@ -56,7 +56,7 @@ fn own_path() -> String {
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
     let session = Session::load(dir)?;
-    let place = session.place.clone();
+    let has_heap = session.place == Place::Heap && session.kinds.heap;
     let trap = session.trap;
     let os = |what| move |errno| StartError::System { what, errno };
     if sluice_region::is_valgrind() {
@@ -92,7 +92,7 @@ fn start(dir: &Path) -> Result<Heap, StartError> {
     let own_allocator = !malloc::next_is_libc();
     *SPACE.lock() = Some(Space::new(engine.arena().1 / sluice_region::PAGE));
     publish(engine);
-    if place != Place::Heap || own_allocator {
+    if !has_heap || own_allocator {
         return Ok(Heap::Next);
     }
     move_break();

@@ -14,6 +14,8 @@ mod change;
 mod descriptors;
 mod device;
 mod exec;
+mod explicit;
+mod files;
 mod fork;
 mod heap;
 mod init;
@@ -26,6 +28,7 @@ mod malloc;
 mod map;
 mod marks;
 mod mask;
+mod moved;
 mod namespaces;
 mod next;
 mod old_signals;
@@ -39,6 +42,7 @@ mod spawn;
 mod streams;
 mod system;
 mod waits;
+mod wanted;
 mod wishes;
 
 #[global_allocator]

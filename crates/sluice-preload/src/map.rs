@@ -8,17 +8,12 @@ use crate::buffers::set_errno;
 use crate::device::engine;
 use crate::heap::{claim, close, empty, is_lockable, reserve, take};
 use crate::parts::{Part, of_arena};
-use crate::{shared, wishes};
+use crate::wanted::{READ_WRITE, Wanted};
+use crate::{files, wishes};
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
-use sluice_region::{PAGE, file_identity, raw_mmap, raw_munmap};
-use sluice_runtime::{Engine, Place, Trap};
-
-/// Protection of memory on the device.
-pub const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
-/// Kinds of mapping that stay where they are: stacks, huge pages, pages that must not move.
-const NOT_PLACED: c_int =
-    libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB | libc::MAP_32BIT | libc::MAP_LOCKED;
+use sluice_region::{PAGE, file_identity, raw_munmap};
+use sluice_runtime::{Engine, Place};
 
 /// What the C library returns for an address.
 pub fn pointer(result: Result<usize, i32>) -> *mut c_void {
@@ -28,73 +23,6 @@ pub fn pointer(result: Result<usize, i32>) -> *mut c_void {
             set_errno(errno);
             libc::MAP_FAILED
         }
-    }
-}
-
-/// The part of a request that says what kind of mapping it is.
-#[derive(Clone, Copy)]
-struct Wanted {
-    addr: usize,
-    len: usize,
-    prot: c_int,
-    flags: c_int,
-    fd: c_int,
-    offset: off_t,
-}
-
-impl Wanted {
-    fn has(&self, flag: c_int) -> bool {
-        self.flags & flag == flag
-    }
-
-    fn is_fixed(&self) -> bool {
-        self.has(libc::MAP_FIXED) || self.has(libc::MAP_FIXED_NOREPLACE)
-    }
-
-    /// Memory of the program's own, whatever access it has.
-    fn is_memory(&self) -> bool {
-        self.has(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) && self.flags & NOT_PLACED == 0
-    }
-
-    /// Whether it may be anywhere, and be placed on the device.
-    fn is_heap(&self, engine: &Engine) -> bool {
-        engine.arena().1 > 0
-            && self.is_memory()
-            && !self.is_fixed()
-            && self.len >= engine.session.mmap_min
-    }
-
-    /// Whether it is address space to be opened later.
-    ///
-    /// It may be a stack that the program makes for itself. In signal mode a trap needs the stack
-    /// of its thread, so there it must be said that most will not be used, which nobody says of a
-    /// stack.
-    fn is_reservation(&self, engine: &Engine) -> bool {
-        let is_no_stack = engine.session.trap == Trap::Event || self.has(libc::MAP_NORESERVE);
-        self.is_heap(engine) && self.prot == libc::PROT_NONE && is_no_stack
-    }
-
-    fn pass(&self) -> Result<usize, i32> {
-        // SAFETY: what the program asked for.
-        let addr = unsafe {
-            raw_mmap(
-                self.addr,
-                self.len,
-                self.prot,
-                self.flags,
-                self.fd,
-                self.offset,
-            )?
-        };
-        if self.has(libc::MAP_SHARED) && self.prot & libc::PROT_WRITE != 0 {
-            let fd = if self.has(libc::MAP_ANONYMOUS) {
-                -1
-            } else {
-                self.fd
-            };
-            shared::mapped(self.len, fd);
-        }
-        Ok(addr)
     }
 }
 
@@ -125,12 +53,12 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     if wanted.fd >= 0 && matches!(engine.session.place, Place::Dax(_)) {
         return map_file(engine, wanted);
     }
-    wanted.pass()
+    files::map(engine, &wanted).unwrap_or_else(|| wanted.pass())
 }
 
 /// A fixed mapping on device memory: memory that can be read and written, or not at all, stays on
 /// the device, empty; anything else takes its range off the device.
-fn map_over_arena(engine: &Engine, wanted: Wanted, part: Part) -> Result<usize, i32> {
+fn map_over_arena(engine: &'static Engine, wanted: Wanted, part: Part) -> Result<usize, i32> {
     if wanted.has(libc::MAP_FIXED_NOREPLACE) {
         return Err(libc::EEXIST);
     }
@@ -147,10 +75,10 @@ fn map_over_arena(engine: &Engine, wanted: Wanted, part: Part) -> Result<usize, 
             close(engine, addr, len)?;
             Ok(addr)
         }
-        _ => {
+        _ => files::map_over(engine, &wanted, addr, len).unwrap_or_else(|| {
             engine.leave_device(addr, len);
             wanted.pass()
-        }
+        }),
     }
 }
 

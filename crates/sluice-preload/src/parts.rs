@@ -7,6 +7,9 @@ use core::ops::Range;
 use sluice_region::PAGE;
 use sluice_runtime::Engine;
 
+/// Behind this nothing is a program's, and the kernel unmaps nothing of a range that goes there.
+pub const USER_END: usize = 1 << 47;
+
 /// Whole pages of the arena.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {

@@ -19,6 +19,7 @@ mod tls;
 mod uffd;
 mod uring;
 mod valgrind;
+mod view;
 
 pub use call::call;
 pub use cpu::{
@@ -48,6 +49,9 @@ pub use tls::{Modules, Storage};
 pub use uffd::{Event, EventSource, Features, Fill, OpenError, Uffd, UffdKind};
 pub use uring::{Transfer, Uring};
 pub use valgrind::is_valgrind;
+pub use view::{
+    Lease, hand_over_view, is_plain_file, map_view, read_ahead, read_page, unmap_view, write_page,
+};
 
 /// Bytes in a page; the only page size the runtime maps.
 pub const PAGE: usize = 4096;

@@ -271,9 +271,13 @@ impl Engine {
     }
 
     /// A fault on a page that cannot be there: the program gets its SIGBUS, as without a device.
-    fn stopped_by(&self, obstacle: Obstacle, core: &Core, addr: usize) -> Plan {
+    fn stopped_by(&self, obstacle: Obstacle, core: &mut Core, addr: usize) -> Plan {
         match (self.session.trap, obstacle) {
             (Trap::Signal, _) => return Plan::Outside,
+            (Trap::Event, Obstacle::End) if self.in_arena(addr) => {
+                core.hand_over_page(self.device_time(now_ns()), addr);
+                core.host.wake(addr);
+            }
             // The kernel looks for the end before it asks anybody.
             (Trap::Event, Obstacle::End) => core.host.wake(addr),
             (Trap::Event, Obstacle::Full) => core.host.leave_to_kernel(addr),

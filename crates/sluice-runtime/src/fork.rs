@@ -171,6 +171,8 @@ impl Core {
             file.after_move(engine.session.io());
         }
         self.use_descriptor(engine, uffd)?;
+        // Descriptors were closed, and with them the leases.
+        self.give_leased_back(engine);
         engine.session.hold.renew(&engine.session.dir)
     }
 
@@ -233,6 +235,8 @@ impl Core {
         let hit_ns = engine.block().get(Counter::HitNs);
         engine.set_block(self.live.block());
         self.host.residency = self.live.residency();
+        // A lease is the parent's. Until the program goes on in the child, nobody reads its memory.
+        self.give_leased_back(engine);
         let used = self.host.used.runs().flatten();
         used.for_each(|lpn| self.show(lpn as u64));
         let block = self.live.change();
@@ -240,6 +244,14 @@ impl Core {
         block.set(Counter::ExitNs, engine.exit_ns());
         block.set(Counter::HitNs, hit_ns);
         Ok(())
+    }
+
+    /// Files whose leases are gone are the kernel's from now on.
+    fn give_leased_back(&mut self, engine: &Engine) {
+        if let Some(sources) = self.host.sources() {
+            sources.forget_leases();
+        }
+        self.hand_over_leased(engine.device_time(now_ns()));
     }
 
     /// Reads evicted pages from the parent's files, and keeps its own in another.
@@ -282,16 +294,23 @@ impl Core {
     /// Until now nothing served this process's faults. Who looked at a missing page meanwhile, a
     /// tracer or another process, has put zeros there, which are not the page.
     fn drop_what_nobody_brought(&self, base: usize) {
-        if let Backing::Shared(_) = self.host.backing {
-            return;
-        }
         let host = &self.host;
+        let Backing::Private(backing) = &host.backing else {
+            return;
+        };
+        let is_file = |page| {
+            let view = backing
+                .lpn(page)
+                .and_then(|lpn| backing.sources.view_of(lpn));
+            view.is_some()
+        };
         for run in host.used.runs() {
             let (from, to) = (base + run.start * PAGE, base + run.end * PAGE);
             host.pagemap.each_present(from, to, |page| {
                 let state = host.state[(page - base) / PAGE];
-                if state & (MAPPED | OFF_DEVICE | STASHED) == STASHED {
-                    // SAFETY: the page's contents are in the stash.
+                let is_elsewhere = state & STASHED != 0 || is_file(page);
+                if state & (MAPPED | OFF_DEVICE) == 0 && is_elsewhere {
+                    // SAFETY: the page's contents are in the stash, or in its file.
                     let _ = unsafe { dont_need(page, PAGE) };
                 }
             });

@@ -25,16 +25,21 @@ pub fn note() {
     WORD.store(word, Release);
 }
 
-/// Waits while `bell` has a value; ends the process when only `own` threads are left of it besides
-/// its first one, which has ended.
-pub fn wait(bell: &AtomicU32, value: u32, own: u64) {
+/// Waits while `bell` has a value, and no longer than a limit, if there is one; ends the process
+/// when only `own` threads are left of it besides its first one, which has ended.
+pub fn wait(bell: &AtomicU32, value: u32, own: u64, limit_ns: Option<u64>) {
     // SAFETY: null, or a word of the C library's record of a thread, which the kernel uses as well.
     let word = unsafe { WORD.load(Acquire).as_ref() };
     let Some(word) = word else {
-        sluice_region::futex_wait(bell, value, Some(LOOK_WITHOUT_WORD_NS));
+        let limit_ns = limit_ns.unwrap_or(LOOK_WITHOUT_WORD_NS);
+        sluice_region::futex_wait(bell, value, Some(limit_ns));
         return end_if_alone(own);
     };
     let running = word.load(Acquire);
+    if let Some(limit_ns) = limit_ns.filter(|_| running != 0) {
+        sluice_region::futex_wait(bell, value, Some(limit_ns));
+        return;
+    }
     if running != 0 {
         futex_wait_either([(bell, value), (word, running)]);
         if word.load(Acquire) == 0 {

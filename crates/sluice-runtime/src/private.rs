@@ -6,7 +6,8 @@
 //! stash if they changed. Copying in is cheaper than moving in (no second call to protect, no page
 //! table walk in the source), and after a fork it works on shared pages, which a move refuses.
 
-use crate::store::{Stash, same_page};
+use crate::sources::Sources;
+use crate::store::Stash;
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd, dont_need, populate_write, raw_madvise};
 
 /// Limbo pages are freed in batches: a call per page would cost as much as the move. This many at
@@ -57,6 +58,8 @@ pub struct PrivateBacking {
     arena: Mapping,
     /// Contents of pages that are not mapped.
     pub stash: Stash,
+    /// Contents of pages that begin as a file's.
+    pub sources: Sources,
     limbo: Mapping,
     limbo_next: usize,
     zeros: Mapping,
@@ -72,6 +75,7 @@ impl PrivateBacking {
         Ok(PrivateBacking {
             arena,
             stash,
+            sources: Sources::new(pages)?,
             limbo,
             limbo_next: 0,
             zeros: zero_page()?,
@@ -148,7 +152,7 @@ impl PrivateBacking {
     pub fn map(&mut self, uffd: &Uffd, lpn: u64, stashed: bool, fill: Fill) -> Result<(), i32> {
         let source = match stashed {
             true => self.stash.source(lpn),
-            false => self.zeros.addr(),
+            false => self.fresh(lpn),
         };
         uffd.copy_page(self.page(lpn), source, fill)?;
         if stashed {
@@ -160,6 +164,11 @@ impl PrivateBacking {
     /// Whether an address is one of limbo, where nothing is but in the midst of an eviction.
     pub fn is_limbo(&self, addr: usize) -> bool {
         self.limbo.contains(addr)
+    }
+
+    /// A page of zeros.
+    pub fn zeros(&self) -> usize {
+        self.zeros.addr()
     }
 
     /// Maps a page of zeros anywhere where faults are served.
@@ -189,6 +198,9 @@ impl PrivateBacking {
     /// Unmaps a page and brings the stash up to date. `alone` says that no thread of the program
     /// can run meanwhile.
     pub fn unmap(&mut self, uffd: &Uffd, pagemap: &Pagemap, page: Leaving, alone: bool) -> Left {
+        if self.sources.sealed.has(page.lpn as usize) {
+            return self.drop_sealed(&page);
+        }
         let limbo = self.limbo.addr() + self.limbo_next * PAGE;
         match move_out(uffd, pagemap, limbo, self.page(page.lpn)) {
             Ok(()) => self.stash_moved(page, alone),
@@ -211,9 +223,14 @@ impl PrivateBacking {
         mut each: impl FnMut(&Leaving, Left),
     ) {
         while let Some(first) = run.first() {
-            let count = run.len().min(LIMBO_PAGES - self.limbo_next);
+            let sealed = &self.sources.sealed;
+            let open = run.iter().take_while(|page| !sealed.has(page.lpn as usize));
+            let count = open.count().min(LIMBO_PAGES - self.limbo_next);
             let limbo = self.limbo.addr() + self.limbo_next * PAGE;
-            let moved = uffd.move_pages(limbo, self.page(first.lpn), count);
+            let moved = match count {
+                0 => Err((0, libc::EINVAL)),
+                _ => uffd.move_pages(limbo, self.page(first.lpn), count),
+            };
             let done = moved.map_or_else(|(done, _)| done, |()| count);
             for page in &run[..done] {
                 let left = self.stash_moved(*page, alone);
@@ -251,7 +268,7 @@ impl PrivateBacking {
     fn is_same(&mut self, page: Leaving, limbo: usize) -> bool {
         match page.stashed {
             true => self.stash.is_same(page.lpn, limbo),
-            false => same_page(limbo, self.zeros.addr()),
+            false => self.is_fresh(page.lpn, limbo),
         }
     }
 

@@ -107,6 +107,22 @@ impl Engine {
     }
 
     fn leave_device_now(&self, start: usize, len: usize) {
+        if let Err(errno) = self.hand_over_files(start, len) {
+            sluice_region::fatal(format_args!("files cannot be given back: errno {errno}"));
+        }
+        let (mut at, end) = (start, start + len);
+        while at < end {
+            // What has left before is not registered, and may be anything.
+            let (to, is_off) = self.alike_from(at, end);
+            if !is_off {
+                self.leave_device_alike(at, to - at);
+            }
+            at = to;
+        }
+    }
+
+    /// Takes memory off the device of which no page has left it, and no page is a file's.
+    fn leave_device_alike(&self, start: usize, len: usize) {
         let now = self.device_time(now_ns());
         let mut core = self.core.lock();
         let Some(first) = core.host.lpn(start) else {

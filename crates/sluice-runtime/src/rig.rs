@@ -25,6 +25,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         seed: 1,
         trap: Trap::Signal,
         place: Place::Heap,
+        kinds: Default::default(),
         store: Store::Memory,
         mmap_min: 0,
         record: 0,

@@ -2,6 +2,7 @@
 
 use crate::error::SessionError;
 use crate::hold::Hold;
+use crate::kinds::Kinds;
 use crate::settings::LiveSettings;
 use crate::store::Io;
 use sluice_model::DeviceConfig;
@@ -28,7 +29,7 @@ pub enum Trap {
 /// What lives on the device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The malloc family and large anonymous mappings.
+    /// Memory of the program's own, of the session's kinds.
     Heap,
     /// Every shared mapping of this file.
     Dax(PathBuf),
@@ -54,6 +55,8 @@ pub struct Session {
     pub trap: Trap,
     /// What is placed.
     pub place: Place,
+    /// What of the program's own memory is placed.
+    pub kinds: Kinds,
     /// Where evicted pages are.
     pub store: Store,
     /// Anonymous mappings from this many bytes up are placed.
@@ -153,7 +156,7 @@ impl Session {
             let bytes = decode(value);
             let value = String::from_utf8_lossy(&bytes);
             match key.strip_prefix("live.") {
-                Some("place") => live.place = Some(place(&bytes)?),
+                Some("place") => live.place(&bytes)?,
                 Some("store") => live.store = Some(store(&bytes)?),
                 Some(key) => live.set(key, &value)?,
                 None if LiveSettings::has(key) => settings.set(key, &value)?,
@@ -165,6 +168,11 @@ impl Session {
             dir: dir.to_path_buf(),
             seed: live.seed,
             trap: live.trap.unwrap_or(Trap::Event),
+            // With a device file nothing of the program's own is placed, whatever is said of it.
+            kinds: match live.place {
+                Some(Place::Dax(_)) => Kinds::default(),
+                _ => live.kinds.unwrap_or_default(),
+            },
             place: live.place.unwrap_or(Place::Heap),
             store: live.store.unwrap_or(Store::Memory),
             mmap_min: live.mmap_min,
@@ -187,16 +195,22 @@ impl Session {
         } else {
             "signal"
         };
-        let place = match &self.place {
-            Place::Heap => "heap".to_string(),
-            Place::Dax(path) => format!("{DAX}{}", encode(path.as_os_str().as_bytes())),
+        let places = match &self.place {
+            // A line with no kind says that there is none.
+            Place::Heap => std::iter::once("explicit".into())
+                .chain(self.kinds.names())
+                .map(|name| format!("live.place={}\n", encode(name.as_bytes())))
+                .collect(),
+            Place::Dax(path) => {
+                format!("live.place={DAX}{}\n", encode(path.as_os_str().as_bytes()))
+            }
         };
         let store = match &self.store {
             Store::Memory => MEMORY.to_string(),
             Store::File(path) => format!("{FILE}{}", encode(path.as_os_str().as_bytes())),
         };
         let mut text = format!(
-            "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\nlive.place={place}\n\
+            "live.build={BUILD}\nlive.seed={}\nlive.trap={trap}\n{places}\
              live.store={store}\n\
              live.mmap_min={}\nlive.record={}\nlive.sample_ns={}\nlive.watch={}\n\
              live.handlers={}\nlive.ring={}\n\
@@ -254,17 +268,6 @@ fn decode(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn place(value: &[u8]) -> Result<Place, SessionError> {
-    match value.strip_prefix(DAX.as_bytes()) {
-        _ if value == b"heap" => Ok(Place::Heap),
-        Some(path) => Ok(Place::Dax(OsStr::from_bytes(path).into())),
-        None => Err(SessionError::BadValue {
-            key: "place".to_owned(),
-            value: encode(value),
-        }),
-    }
-}
-
 fn store(value: &[u8]) -> Result<Store, SessionError> {
     match value.strip_prefix(FILE.as_bytes()) {
         _ if value == MEMORY.as_bytes() => Ok(Store::Memory),
@@ -286,6 +289,7 @@ struct Parsed {
     seed: u64,
     trap: Option<Trap>,
     place: Option<Place>,
+    kinds: Option<Kinds>,
     store: Option<Store>,
     mmap_min: usize,
     record: u64,
@@ -297,6 +301,21 @@ struct Parsed {
 }
 
 impl Parsed {
+    /// A line says what is placed, besides what others say.
+    fn place(&mut self, value: &[u8]) -> Result<(), SessionError> {
+        if let Some(path) = value.strip_prefix(DAX.as_bytes()) {
+            self.place = Some(Place::Dax(OsStr::from_bytes(path).into()));
+            return Ok(());
+        }
+        let kinds = self.kinds.get_or_insert_with(Kinds::none);
+        kinds
+            .add(OsStr::from_bytes(value))
+            .map_err(|_| SessionError::BadValue {
+                key: "place".to_owned(),
+                value: encode(value),
+            })
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
         let bad = || SessionError::BadValue {
             key: key.to_owned(),

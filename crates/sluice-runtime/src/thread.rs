@@ -62,6 +62,7 @@ pub fn running() -> usize {
 /// In the child of a fork: none of them exists there.
 pub fn after_fork_in_child() {
     RUNNING.store(0, Release);
+    end_watch();
     SERVICE.after_fork_in_child();
 }
 
@@ -133,6 +134,28 @@ struct Service {
     done: AtomicU32,
     /// Whether it runs; or the error that kept it from running, negative.
     state: AtomicU32,
+}
+
+/// What the service thread does now and then, if anything.
+static WATCH: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+/// How often it does so.
+const WATCH_NS: u64 = 5_000_000;
+
+/// Has the service thread call a function now and then. It may touch what the service thread may.
+pub fn set_watch(watch: fn()) {
+    WATCH.store(watch as *mut (), Release);
+}
+
+/// Ends what [`set_watch`] began.
+pub fn end_watch() {
+    WATCH.store(core::ptr::null_mut(), Release);
+}
+
+/// The function, if there is one.
+fn watch() -> Option<fn()> {
+    let watch = WATCH.load(Acquire);
+    // SAFETY: only functions of this type are stored.
+    (!watch.is_null()).then(|| unsafe { core::mem::transmute::<*mut (), fn()>(watch) })
 }
 
 /// Number of the service thread.
@@ -316,7 +339,12 @@ extern "C" fn serve(kept: *mut c_void) -> ! {
             SERVICE.state.store(ABSENT, Release);
             leave();
         }
-        crate::leader::wait(&SERVICE.bell, rung, running() as u64);
+        let watch = watch();
+        let limit_ns = watch.map(|_| WATCH_NS);
+        crate::leader::wait(&SERVICE.bell, rung, running() as u64, limit_ns);
+        if let Some(watch) = watch {
+            watch();
+        }
         rung = SERVICE.bell.load(Acquire);
     }
 }

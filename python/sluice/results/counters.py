@@ -47,6 +47,17 @@ class CounterValues:
     """Pages that left the cache to make room."""
     exit_ns: int
     """Cost from the runtime's last act to the program's next instruction, ns, likewise."""
+    file_bytes: int
+    """Bytes of files that the program mapped and that were placed, all together."""
+    files_other: int
+    """Bytes of files that `--place files` names and that stay in DRAM for other reasons:
+    executable, locked or reserved, at a fixed address, or of a file system in user space."""
+    files_unleased: int
+    """Bytes of files that `--place files` names and that stay in DRAM because others may change
+    them: shared mappings for which there was no lease."""
+    files_writable: int
+    """Bytes of files that `--place files` names and the program mapped to be shared and written,
+    which stay in DRAM."""
     first_misses: int
     """Misses on a page that never missed before: no cache could have had it, and prefetching
     alone avoids them."""

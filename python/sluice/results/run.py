@@ -257,6 +257,17 @@ class Memory:
     """What the program did with device memory."""
     device_full: int
     """Mappings refused because the device was full."""
+    file_bytes: int
+    """Bytes of files that the program mapped and that were placed, all together."""
+    files_other_bytes: int
+    """Bytes of files that `--place files` names and that stay in DRAM for other reasons:
+    executable, locked or reserved, at a fixed address, or of a file system in user space."""
+    files_unleased_bytes: int
+    """Bytes of files that `--place files` names and that stay in DRAM because others may change
+    them: shared mappings for which there was no lease."""
+    files_writable_bytes: int
+    """Bytes of files that `--place files` names and the program mapped to be shared and written,
+    which stay in DRAM."""
     host_pages: int
     """Pages that left the device because their protection was changed."""
     pinned: int

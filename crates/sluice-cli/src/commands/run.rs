@@ -13,8 +13,8 @@ use crate::{program, signals};
 use clap::Args;
 use rustix::fs::statfs;
 use sluice_model::DeviceConfig;
-use sluice_runtime::{Place, Store};
-use std::ffi::OsString;
+use sluice_runtime::{Kinds, Place, Store};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -30,15 +30,17 @@ pub struct RunArgs {
     /// that keep system calls off device memory
     #[arg(long, conflicts_with = "simulate", value_enum, default_value_t = TrapArg::Event)]
     pub trap: TrapArg,
-    /// What lives on the device: `heap` (malloc and large anonymous mappings), or `dax:PATH`
-    /// (every shared mapping of a file in /dev/shm)
+    /// What lives on the device: `heap` (malloc and large anonymous mappings), `files:GLOB` (files
+    /// that the program maps and does not change, by name or whole path), `explicit` (what it takes
+    /// by `sluice_alloc` or `sluice.alloc`, and nothing else), or `dax:PATH` (every shared mapping
+    /// of a file in /dev/shm). Give it again for more kinds: `--place heap --place 'files:*.gguf'`
     #[arg(
         long,
         conflicts_with = "simulate",
         default_value = "heap",
-        value_name = "heap|dax:PATH"
+        value_name = "heap|files[:GLOB]|explicit|dax:PATH"
     )]
-    pub place: String,
+    pub place: Vec<String>,
     /// Where evicted pages of the heap are kept: `dram`, or `file:FOLDER`. In a folder each process
     /// has a file without a name, and then takes little more memory than the device's cache. With
     /// device.persistent=yes the file that keeps what is on the device, `file:STORE`
@@ -80,7 +82,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     }
     let (config, live_settings) = args.live.config()?;
     check_live(&args.live.device, &config)?;
-    let place = parse_place(&args.place)?;
+    let (place, kinds) = parse_places(&args.place)?;
     let persistence = persistence(args, &config, &place)?;
     let store = match persistence {
         // The runtime keeps nothing: this command does.
@@ -94,7 +96,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         settings: live_settings,
         trap: args.trap,
         place,
-        place_name: args.place.clone(),
+        kinds,
+        place_name: args.place.join(","),
         store,
         store_name: args.store.clone(),
         persistence,
@@ -125,15 +128,29 @@ fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
     ready.finish(emulated, |_| ())
 }
 
-/// What `--place` names, checked.
-fn parse_place(text: &str) -> Result<Place, Error> {
-    if text == "heap" {
-        return Ok(Place::Heap);
+/// What all of `--place` name, checked.
+fn parse_places(texts: &[String]) -> Result<(Place, Kinds), Error> {
+    let mut kinds = Kinds::none();
+    for text in texts {
+        let bad = |why: &str| Error::value("--place", text, why);
+        if let Some(path) = text.strip_prefix("dax:") {
+            return match texts {
+                [_] => Ok((parse_dax(text, path)?, Kinds::default())),
+                _ => Err(bad(
+                    "a device in a file has nothing beside it; leave out the other --place",
+                )),
+            };
+        }
+        kinds
+            .add(OsStr::new(text))
+            .map_err(|why| bad(&why.to_string()))?;
     }
+    Ok((Place::Heap, kinds))
+}
+
+/// A file of the device, checked.
+fn parse_dax(text: &str, path: &str) -> Result<Place, Error> {
     let bad = |why: &str| Error::value("--place", text, why);
-    let path = text
-        .strip_prefix("dax:")
-        .ok_or_else(|| bad("expected heap or dax:PATH"))?;
     let path = PathBuf::from(path);
     if !path.is_file() {
         return Err(bad(

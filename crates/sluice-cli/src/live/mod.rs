@@ -28,7 +28,7 @@ use sluice_region::{UffdKind, probe};
 use sluice_results::{
     Exit, Folder, Latencies, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
 };
-use sluice_runtime::{LiveSettings, Place, Session, Store, Trap};
+use sluice_runtime::{Kinds, LiveSettings, Place, Session, Store, Trap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -61,6 +61,8 @@ pub struct Live<'a> {
     pub trap: TrapArg,
     /// What is placed.
     pub place: Place,
+    /// What of the program's own memory is placed.
+    pub kinds: Kinds,
     /// `place` as the result names it.
     pub place_name: String,
     /// Where evicted pages are kept.
@@ -170,6 +172,7 @@ impl<'a> Live<'a> {
                 TrapArg::Signal => Trap::Signal,
             },
             place: self.place.clone(),
+            kinds: self.kinds.clone(),
             store: self.store.clone(),
             mmap_min: self.mmap_min,
             record: self.args.record_traps,

@@ -52,6 +52,11 @@ pub fn of_run(result: &Run<'_>) {
     of_refusals(count(Counter::PolicyRefused));
     of_wear(count(Counter::WritesRefused));
     of_sharing(count(Counter::SharedBytes));
+    of_files(
+        count(Counter::FilesWritable),
+        count(Counter::FilesUnleased),
+        count(Counter::FilesOther),
+    );
     if is_full {
         errln!(
             "sluice: warning: the device was full {} times, and refused as many mappings (raise \
@@ -104,6 +109,29 @@ fn of_sharing(bytes: u64) {
             bytes as f64 / f64::from(1 << 20)
         );
     }
+}
+
+/// Files that `--place files` names, and that stay with the kernel all the same.
+fn of_files(writable: u64, unleased: u64, other: u64) {
+    let of = |bytes: u64, why: &str| {
+        if bytes > 0 {
+            errln!(
+                "sluice: warning: {:.1} MiB of files that --place files names stay in DRAM: {why}",
+                bytes as f64 / f64::from(1 << 20)
+            );
+        }
+    };
+    of(writable, "their mappings are shared and can be written");
+    of(
+        unleased,
+        "their mappings are shared, and others may change the files (open for writing, another \
+         user's, of a file system without leases, or `--trap signal`)",
+    );
+    of(
+        other,
+        "their mappings are executable, locked, reserved without access, at a fixed address, or \
+         of a file system in user space",
+    );
 }
 
 /// A share of late misses above this is told of ..

@@ -161,8 +161,16 @@ fn a_cache_larger_than_this_hosts_memory() {
 
 #[test]
 fn places_and_folders() {
-    let cases: [(&[&str], &[&str]); 6] = [
+    let cases: [(&[&str], &[&str]); 8] = [
         (&["--place", "stack"], &["--place", "stack", "dax:PATH"]),
+        (
+            &["--place", "files:[a"],
+            &["--place", "files:[a", "pattern"],
+        ),
+        (
+            &["--place", "heap", "--place", "dax:/dev/shm/any"],
+            &["--place", "dax:/dev/shm/any", "leave out"],
+        ),
         (
             &["--place", "dax:/dev/shm/no-such-file"],
             &["/dev/shm/no-such-file"],

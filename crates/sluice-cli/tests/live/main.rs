@@ -6,6 +6,8 @@ mod build;
 mod control;
 mod cpus;
 mod exec;
+mod explicit;
+mod files;
 mod fork;
 mod graph;
 mod hints;

@@ -330,6 +330,11 @@ impl Device {
         Ok(is_one)
     }
 
+    /// Whether flash has the page. A device without flash has all.
+    pub fn is_in_flash(&self, lpn: Lpn) -> bool {
+        self.pipeline.expander.is_some() || self.pipeline.storage.is_in_flash(lpn)
+    }
+
     /// Whether the page is in the cache or on its way there.
     pub fn is_cached(&self, lpn: Lpn) -> bool {
         let is_memory = self.pipeline.expander.is_some();

@@ -357,6 +357,11 @@ impl<O: Observer> Storage<O> {
         is_new
     }
 
+    /// Whether the page has a place in flash.
+    pub fn is_in_flash(&self, lpn: Lpn) -> bool {
+        self.back.ppn_of(lpn).is_some()
+    }
+
     /// The host no longer wants the page's contents.
     pub fn discard(&mut self, lpn: Lpn) {
         self.stats.trims += 1;

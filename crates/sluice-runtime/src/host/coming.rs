@@ -14,8 +14,8 @@ impl Host {
     pub fn will_map(&mut self, lpn: u64) -> bool {
         const BUSY: u8 = MAPPED | PENDING | OFF_DEVICE | ORPHAN | SAMPLED;
         let state = self.state[lpn as usize];
-        let has_contents = match self.backing {
-            Backing::Private(_) => state & STASHED != 0,
+        let has_contents = match &self.backing {
+            Backing::Private(b) => state & STASHED != 0 || b.sources.view_of(lpn).is_some(),
             Backing::Shared(_) => true,
         };
         let is_open = !self.closed.has(lpn as usize);
@@ -48,13 +48,15 @@ impl Host {
 
     /// Whether one call can map both.
     fn are_alike(&self, a: u64, b: u64) -> bool {
-        (self.state[a as usize] ^ self.state[b as usize]) & WRITTEN == 0
+        (self.state[a as usize] ^ self.state[b as usize]) & (WRITTEN | STASHED) == 0
     }
 
     fn map_run(&mut self, run: &[u64]) {
         let mut rest = run;
         while let Some((&first, others)) = rest.split_first() {
             let done = match &mut self.backing {
+                // Of a file each page comes from a place of its own.
+                Backing::Private(_) if self.state[first as usize] & STASHED == 0 => 0,
                 Backing::Private(b) => {
                     let fill = Fill {
                         protect: self.state[first as usize] & WRITTEN == 0,

@@ -34,10 +34,15 @@ impl Host {
             return None;
         }
         self.unmappable = 0;
-        let Backing::Shared(b) = &self.backing else {
-            return None;
+        let mapped = match &self.backing {
+            Backing::Shared(b) => b.map(&self.uffd, page, Fill::NOTICED),
+            // Memory of the program's own has no end; only files have one.
+            Backing::Private(b) => {
+                let view = b.sources.view_of(b.lpn(page)?)?;
+                self.uffd.copy_page(page, view, Fill::NOTICED)
+            }
         };
-        match b.map(&self.uffd, page, Fill::NOTICED) {
+        match mapped {
             Err(libc::EFAULT | libc::EINVAL) => Some(Obstacle::End),
             Err(libc::ENOMEM | libc::ENOSPC) => Some(Obstacle::Full),
             _ => None,

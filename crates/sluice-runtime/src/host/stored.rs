@@ -1,4 +1,4 @@
-//! The heap's file (`--store file:`), where there is one.
+//! Files that pages come from: the heap's own (`--store file:`), and those that the program maps.
 
 use super::{Backing, Host, MAPPED, STASHED};
 use crate::store::{FileStore, Stash};
@@ -15,6 +15,11 @@ impl Host {
 
     /// A page is in the cache from now on, and will be mapped: its contents are sent for.
     pub(super) fn send_for(&mut self, lpn: u64) {
+        if let Backing::Private(b) = &self.backing
+            && self.state[lpn as usize] & (MAPPED | STASHED) == 0
+        {
+            b.sources.send_for(lpn);
+        }
         if self.state[lpn as usize] & (MAPPED | STASHED) == STASHED
             && let Some(file) = self.file()
         {

@@ -41,6 +41,7 @@ impl Rig {
             trap: Trap::Signal,
             store: sluice_runtime::Store::Memory,
             place: Place::Heap,
+            kinds: Default::default(),
             mmap_min: 0,
             record: 0,
             sample_ns: 0,

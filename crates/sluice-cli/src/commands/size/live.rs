@@ -40,6 +40,7 @@ pub fn run(
         settings: Default::default(),
         trap: args.trap,
         place: Place::Heap,
+        kinds: Default::default(),
         place_name: "heap".to_owned(),
         store: Store::Memory,
         persistence: None,

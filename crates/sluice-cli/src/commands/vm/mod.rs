@@ -110,6 +110,7 @@ impl<'a> Vm<'a> {
             settings,
             trap: TrapArg::Event,
             place: Place::Dax(memory.path().into()),
+            kinds: Default::default(),
             place_name: format!("guest:{}", machine.attach_name()),
             store: Store::Memory,
             persistence: None,

@@ -1,0 +1,70 @@
+//! Mappings in the arena that are the kernel's, which moves them itself.
+//!
+//! Between a move away and the arena's own memory in its place somebody else could be given the
+//! addresses. So the kernel leaves an empty mapping there each time, which the arena then replaces.
+
+use crate::heap::{claim, empty, give};
+use crate::parts::{Part, USER_END, of_arena};
+use libc::c_int;
+use sluice_region::{PAGE, sys};
+use sluice_runtime::Engine;
+
+/// Moves or lengthens a mapping that has left the device, and may be moved.
+pub fn remap(
+    engine: &Engine,
+    old: Part,
+    new: usize,
+    flags: c_int,
+    to: Option<usize>,
+) -> Result<usize, i32> {
+    let Part { addr, len, .. } = old;
+    if let Some(to) = to {
+        make_way(engine, old, new, to)?;
+    }
+    let target = to.unwrap_or(0);
+    if flags & libc::MREMAP_DONTUNMAP != 0 {
+        return raw(addr, len, new, flags, target);
+    }
+    let kept = len.min(new);
+    if kept < len {
+        give(addr + kept, len - kept);
+    }
+    let how = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
+    let aside = raw(addr, kept, kept, how, 0)?;
+    match raw(aside, kept, new, flags, target) {
+        Ok(at) => {
+            give(addr, kept);
+            Ok(at)
+        }
+        Err(errno) => {
+            // Where it was there is an empty mapping, which nobody else can have been given.
+            let back = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            raw(aside, kept, kept, back, addr)?;
+            Err(errno)
+        }
+    }
+}
+
+/// Takes what is the arena's of a place off the device.
+fn make_way(engine: &Engine, old: Part, new: usize, to: usize) -> Result<(), i32> {
+    let overlaps = to < old.addr + old.len && old.addr < to.saturating_add(new);
+    let is_beyond = to.checked_add(new).is_none_or(|end| end > USER_END);
+    if !to.is_multiple_of(PAGE) || overlaps || is_beyond {
+        return Err(libc::EINVAL);
+    }
+    let Some(part) = of_arena(engine, to, new) else {
+        return Ok(());
+    };
+    if !part.is_whole {
+        return Err(libc::ENOMEM);
+    }
+    claim(engine, part.addr, part.len);
+    empty(engine, part.addr, part.len)?;
+    engine.leave_device(part.addr, part.len);
+    Ok(())
+}
+
+fn raw(addr: usize, old: usize, new: usize, flags: c_int, to: usize) -> Result<usize, i32> {
+    // SAFETY: the program's own request, for memory of its own.
+    unsafe { sys!(libc::SYS_mremap, addr, old, new, flags, to) }
+}
