@@ -5,6 +5,7 @@
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::handle::{Handle, Where};
+use crate::outputs::{put, put_text};
 use crate::powercut::{Budget, power_cut};
 use core::ffi::{CStr, c_char, c_void};
 use sluice_abi::{Completion, Counter, Operation, Reason, Request, Status, Text};
@@ -469,29 +470,6 @@ unsafe fn write_answer(answer: &Completion, result: *mut CtlResult) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { put(result, told) };
     code_of_status(answer.status)
-}
-
-/// # Safety
-/// `to` is null or can be written.
-unsafe fn put<T>(to: *mut T, value: T) {
-    if !to.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { to.write(value) };
-    }
-}
-
-/// # Safety
-/// `to` is null or of `room` bytes.
-unsafe fn put_text(text: &str, to: *mut c_char, room: usize) {
-    if to.is_null() || room == 0 {
-        return;
-    }
-    let len = text.len().min(room - 1);
-    // SAFETY: the caller's promise; `len` and the zero fit.
-    unsafe {
-        core::ptr::copy_nonoverlapping(text.as_ptr().cast(), to, len);
-        to.add(len).write(0);
-    }
 }
 
 fn code_of_status(status: Status) -> i32 {

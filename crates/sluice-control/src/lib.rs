@@ -12,6 +12,7 @@ mod guest;
 mod handle;
 pub mod home;
 mod marks;
+mod outputs;
 mod place;
 mod powercut;
 mod view;

@@ -79,10 +79,9 @@ pub fn run(
     let profile = record.profile(&ended, pid, threads, computed);
     let seen = Seen {
         workload: &command.join(" "),
-        method: match args.filter {
-            Some(_) => SizeMethod::Filtered,
-            None => SizeMethod::Sampled,
-        },
+        method: args
+            .filter
+            .map_or(SizeMethod::Sampled, |_| SizeMethod::Filtered),
         uses: record.uses(args.filter, &part),
         profile: Some(profile),
     };
