@@ -6,6 +6,7 @@ mod hints;
 mod kv;
 mod mixed;
 mod ops;
+mod pages;
 mod pattern;
 mod redis;
 mod traffic;

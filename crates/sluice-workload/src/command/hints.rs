@@ -7,11 +7,12 @@ use sluice_streams::size;
 use sluice_units::{Bytes, PAGE_BYTES};
 
 use super::mapping;
+use super::pages::{all_right, untimed, whole_pages};
 use crate::error::Error;
 use crate::hints::{self, Case, Load};
 use crate::hist::Histogram;
 use crate::memory::Buffer;
-use crate::report::{Output, Pass, Report, Sink};
+use crate::report::{Output, Report, Sink};
 
 /// Flags of the hints.
 #[derive(Debug, clap::Args)]
@@ -67,12 +68,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         seed: args.seed,
     };
     let found = hints::run(&load, &memory)?;
-    let untimed = Histogram::new();
-    let pass = |n, (pages, wall_ns)| Pass::new(n, pages, wall_ns, &untimed);
-    let passes = vec![
-        pass(1, found.filled).named("fill"),
-        pass(2, found.read).named("read"),
-    ];
+    let passes = untimed([("fill", found.filled), ("read", found.read)]);
     let params = Params {
         case: args.case,
         told: args.told,
@@ -82,27 +78,23 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         seed: args.seed,
     };
     let mismatches = found.mismatches;
-    let report = Report::new("hints", params, passes, &untimed, Extra { mismatches });
+    let report = Report::new(
+        "hints",
+        params,
+        passes,
+        &Histogram::new(),
+        Extra { mismatches },
+    );
     let said = if args.told { "told" } else { "not told" };
     let (case, table, index) = (args.case, Bytes(args.size), Bytes(args.index));
     let heading = format!("hints: {case:?}, {said}, table of {table}, index of {index}");
     let footer = format!("{mismatches} pages wrong");
     sink.write(&report, &heading.to_lowercase(), &footer)?;
-    match mismatches {
-        0 => Ok(()),
-        _ => Err(Error::Mismatch {
-            wrong: footer,
-            examples: Vec::new(),
-        }),
-    }
+    all_right(mismatches, footer)
 }
 
 fn check(args: &Args) -> Result<(), BadValue> {
-    for (flag, value) in [("--size", args.size), ("--index", args.index)] {
-        if value == 0 || !value.is_multiple_of(PAGE_BYTES) || value > 1 << 46 {
-            let expected = format!("whole pages of {}, at most 64TiB", Bytes(PAGE_BYTES));
-            return Err(BadValue::new(flag, Bytes(value), expected));
-        }
-    }
+    whole_pages("--size", args.size)?;
+    whole_pages("--index", args.index)?;
     within("--rows", args.rows, 1 << 40)
 }

@@ -6,14 +6,15 @@ use serde::Serialize;
 use sluice_streams::BadValue;
 use sluice_streams::plan::within;
 use sluice_streams::size;
-use sluice_units::{Bytes, PAGE_BYTES};
+use sluice_units::Bytes;
 
 use super::mapping;
+use super::pages::{all_right, untimed, whole_pages};
 use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::Buffer;
 use crate::mixed::{self, Load};
-use crate::report::{Output, Pass, Report, Sink};
+use crate::report::{Output, Report, Sink};
 
 const THREADS_MAX: u64 = 1024;
 
@@ -67,12 +68,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         seed: args.seed,
     };
     let found = mixed::run(&load, &memory);
-    let untimed = Histogram::new();
-    let pass = |n, (pages, wall_ns)| Pass::new(n, pages, wall_ns, &untimed);
-    let passes = vec![
-        pass(1, found.filled).named("fill"),
-        pass(2, found.read).named("read"),
-    ];
+    let passes = untimed([("fill", found.filled), ("read", found.read)]);
     let params = Params {
         computing: args.computing,
         loading: args.loading,
@@ -88,7 +84,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         steps: found.steps,
         mismatches,
     };
-    let report = Report::new("mixed", params, passes, &untimed, extra);
+    let report = Report::new("mixed", params, passes, &Histogram::new(), extra);
     let (computing, loading, size) = (args.computing, args.loading, Bytes(args.size));
     let heading = format!("mixed: {computing} threads compute, {loading} load from {size}");
     let wrong = format!("{mismatches} loads wrong");
@@ -98,13 +94,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         shares.join(", ")
     );
     sink.write(&report, &heading, &footer)?;
-    match mismatches {
-        0 => Ok(()),
-        _ => Err(Error::Mismatch {
-            wrong,
-            examples: Vec::new(),
-        }),
-    }
+    all_right(mismatches, wrong)
 }
 
 fn percent(share: &f64) -> String {
@@ -115,9 +105,5 @@ fn check(args: &Args) -> Result<(), BadValue> {
     within("--computing", args.computing, THREADS_MAX)?;
     within("--loading", args.loading, THREADS_MAX)?;
     within("--seconds", args.seconds, 1 << 20)?;
-    if args.size == 0 || !args.size.is_multiple_of(PAGE_BYTES) || args.size > 1 << 46 {
-        let expected = format!("whole pages of {}, at most 64TiB", Bytes(PAGE_BYTES));
-        return Err(BadValue::new("--size", Bytes(args.size), expected));
-    }
-    Ok(())
+    whole_pages("--size", args.size)
 }
