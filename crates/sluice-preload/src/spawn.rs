@@ -7,7 +7,6 @@
 use crate::buffers::{Buffers, Texts, is_readable, on_device, set_errno, signal_engine};
 use crate::device::engine;
 use crate::next;
-use core::ptr::null;
 use libc::{c_char, c_int, c_void};
 use sluice_region::{Mapping, PAGE, errno};
 use sluice_runtime::Engine;
@@ -286,7 +285,7 @@ next!(next_system: c"system"(command: *const c_char) -> c_int);
 /// C contract of `system`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
-    if command == null() {
+    if command.is_null() {
         // SAFETY: passed on; it asks whether there is a shell.
         return unsafe { next_system(command) };
     }
