@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::hist::Histogram;
 use crate::report::Pass;
 
-/// Passes whose accesses are not timed one by one: the name of each, its accesses, and its time, ns.
+/// Passes whose accesses are not timed one by one: of each its name, its accesses and its time, ns.
 pub fn untimed(passes: [(&'static str, (u64, u64)); 2]) -> Vec<Pass> {
     let none = Histogram::new();
     let pass =
