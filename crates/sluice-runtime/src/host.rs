@@ -473,8 +473,10 @@ impl Effects for Host {
 
     fn unmap(&mut self, lpn: Lpn) -> bool {
         let lpn = u64::from(lpn);
+        // The model knows already whether a page that it had put aside was written.
+        let is_aside = self.state[lpn as usize] & (MAPPED | SAMPLED) == SAMPLED;
         let written = self.give_up(lpn);
-        if written {
+        if written || is_aside {
             self.programmed(lpn);
         }
         let is_mapped = self.state[lpn as usize] & MAPPED != 0 && !self.is_leaving(lpn);

@@ -39,9 +39,10 @@ fn a_program_cannot_tell_the_device_from_the_kernel() {
     let plain = finish(Command::new(helper!("mapped.c")).arg(&file).args(all));
     assert_eq!(plain.stdout, "well\n", "without Sluice: {plain:#?}");
     for trap in TRAPS {
-        for cache in ["1MiB", "64KiB"] {
-            let what = format!("{trap} {cache}");
-            let out = mapped(files(trap).cache(cache), folder.path(), &all).evicted();
+        for (cache, inactive) in [("1MiB", "none"), ("64KiB", "none"), ("256KiB", "30%")] {
+            let what = format!("{trap} {cache} {inactive}");
+            let sluice = files(trap).cache(cache).set("cache.inactive", inactive);
+            let out = mapped(sluice, folder.path(), &all).evicted();
             is_well(&out, &what);
             assert!(out.number("/memory/file_bytes") >= 4 << 20, "{what}");
             assert_eq!(out.number("/memory/pinned"), 0, "{what}");

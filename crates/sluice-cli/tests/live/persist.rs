@@ -101,7 +101,12 @@ fn ctl(pid: i32, words: &str) -> Outcome {
 
 /// A program that has written a generation and waits.
 fn holding(rig: &Rig, trap: &str, generation: u64) -> Running {
-    let run = rig.run(trap).args(["--control", "on"]);
+    holding_under(rig, rig.run(trap), generation)
+}
+
+/// The same under a command with more settings.
+fn holding_under(rig: &Rig, run: Sluice, generation: u64) -> Running {
+    let run = run.args(["--control", "on"]);
     let words = format!("hold {PAGES} {generation} {}", rig.path("ready").display());
     let running = Running::start(&mut run.prepare(rig.program(&words)));
     await_it("it does not begin", || rig.path("ready").exists());

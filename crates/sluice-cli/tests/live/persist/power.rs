@@ -1,6 +1,6 @@
 //! Power cuts: what fits the energy is kept, and the rest is told page by page.
 
-use super::{PAGE, PAGES, Rig, ctl, holding, is_whole};
+use super::{PAGE, PAGES, Rig, ctl, holding, holding_under, is_whole};
 use crate::sluice::TRAPS;
 use serde_json::Value;
 
@@ -51,6 +51,25 @@ fn what_fits_the_energy_is_kept_and_the_rest_is_lost_and_listed() {
                 rig.has(page, generation);
             }
             rig.does(trap, &format!("since {PAGES} 1"));
+        }
+    }
+}
+
+/// The model hears that a page was written when that becomes inactive, and programs it later.
+#[test]
+fn what_was_inactive_and_left_is_kept() {
+    for trap in TRAPS {
+        let rig = Rig::new();
+        rig.does(trap, &format!("write {PAGES} 1 none"));
+        let inactive = rig.run(trap).set("cache.inactive", "25%");
+        let running = holding_under(&rig, inactive, 2);
+        let answer = ctl(running.id(), "powercut --json").json();
+        running.finish();
+        let lost = lost(&answer);
+        assert_eq!(lost.len() as u64, CACHED, "{trap}: {answer}");
+        is_whole(&rig.check());
+        for page in 0..PAGES {
+            rig.has(page, 2 - u64::from(lost.contains(&page)));
         }
     }
 }
