@@ -23,15 +23,18 @@ pub fn remap(
     }
     let target = to.unwrap_or(0);
     if flags & libc::MREMAP_DONTUNMAP != 0 {
-        return raw(addr, len, new, flags, target);
+        return engine.move_away(addr..addr + len, new, || raw(addr, len, new, flags, target));
     }
     let kept = len.min(new);
     if kept < len {
         give(addr + kept, len - kept);
     }
     let how = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-    let aside = raw(addr, kept, kept, how, 0)?;
-    match raw(aside, kept, new, flags, target) {
+    let aside = engine.move_away(addr..addr + kept, kept, || raw(addr, kept, kept, how, 0))?;
+    let moved = engine.move_away(addr..addr + kept, new, || {
+        raw(aside, kept, new, flags, target)
+    });
+    match moved {
         Ok(at) => {
             give(addr, kept);
             Ok(at)

@@ -9,8 +9,9 @@ use crate::private::keep_from_children;
 use crate::session::{Place, Store};
 use crate::thread::in_service;
 use crate::turn::give_way;
+use core::ops::Range;
 use sluice_abi::Counter;
-use sluice_region::PAGE;
+use sluice_region::{PAGE, raw_madvise};
 use sluice_units::Lpn;
 
 /// Pages whose contents are dropped under one hold of the lock.
@@ -159,6 +160,39 @@ impl Engine {
             self.core.lock().host.withheld.push(start..start + len);
         });
         Ok(())
+    }
+
+    /// Has the kernel move memory that has left the device, from `old`, and says where to. Outside
+    /// of the arena children have it, but for what the program keeps from them. No fork comes
+    /// between.
+    pub fn move_away(
+        &self,
+        old: Range<usize>,
+        new_len: usize,
+        call: impl FnOnce() -> Result<usize, i32>,
+    ) -> Result<usize, i32> {
+        calm(|| {
+            let core = self.core.lock();
+            let at = call()?;
+            if self.in_arena(at) {
+                return Ok(at);
+            }
+            // SAFETY: the program's own memory, whose contents stay.
+            let mut told = unsafe { raw_madvise(at, new_len, libc::MADV_DOFORK) };
+            for range in &core.host.withheld {
+                let (from, to) = (range.start.max(old.start), range.end.min(old.end));
+                if from < to {
+                    let kept = keep_from_children(at + (from - old.start), to - from);
+                    told = told.and(kept);
+                }
+            }
+            if let Err(errno) = told {
+                sluice_region::fatal(format_args!(
+                    "what children of forks are to have of memory that moved: errno {errno}"
+                ));
+            }
+            Ok(at)
+        })
     }
 
     /// Lets children have a range again.

@@ -109,6 +109,19 @@ fn exec_vfork_posix_spawn_system_and_popen() {
     }
 }
 
+/// What the kernel moved out of the device's addresses was not there in a child.
+#[test]
+fn children_have_memory_that_left_the_device_and_moved() {
+    let natively = std::process::Command::new(program()).arg("moved").output();
+    assert_eq!(natively.expect("a program").stdout, b"well\n");
+    for trap in TRAPS {
+        let program = [program().to_str().expect("plain letters"), "moved"];
+        let out = Sluice::run(trap).cache("1MiB").program(program).well();
+        assert_eq!(out.own_stdout(), "well\n", "{trap}: {out:#?}");
+        assert!(out.number("/memory/host_pages") > 0, "{trap}");
+    }
+}
+
 /// The child of `posix_spawn` has all signals blocked: in signal mode a missing page ends it.
 #[test]
 fn what_the_child_of_posix_spawn_reads_stays() {

@@ -260,6 +260,34 @@ static void small(void) {
     _exit(0);
 }
 
+/* Memory that leaves the device, because it can only be read, and is moved by the kernel. A child
+ * has it, unless the program keeps it from its children. */
+static void moved(void) {
+    const size_t bytes = 4u << 20;
+    for (int withholds = 0; withholds < 2; withholds++) {
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        uint64_t *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+        CHECK(words != MAP_FAILED);
+        fill(words, bytes / 8, 5);
+        CHECK(mprotect(words, bytes, PROT_READ) == 0);
+        CHECK(!withholds || madvise(words, bytes, MADV_DONTFORK) == 0);
+        words = mremap(words, bytes, 2 * bytes, MREMAP_MAYMOVE);
+        CHECK(words != MAP_FAILED);
+        CHECK(wrong_words(words, bytes / 8, 5) == 0);
+        int ends[2];
+        CHECK(pipe(ends) == 0);
+        pid_t child = fork();
+        if (child == 0) {
+            CHECK(write(ends[1], words, 1) == (withholds ? -1 : 1));
+            CHECK(withholds || wrong_words(words, bytes / 8, 5) == 0);
+            _exit(0);
+        }
+        ended_well(child);
+        CHECK(munmap(words, 2 * bytes) == 0);
+        CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+    }
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
     if (strcmp(what, "snapshot") == 0)
@@ -274,6 +302,8 @@ int main(int count, char **arguments) {
         system_data();
     else if (strcmp(what, "streams") == 0 && count > 2)
         streams(arguments[2]);
+    else if (strcmp(what, "moved") == 0)
+        moved();
     else if (strcmp(what, "spawn") == 0)
         spawn(arguments[0]);
     else
