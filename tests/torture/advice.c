@@ -158,11 +158,12 @@ static void step_lock_few(void) {
     struct region *region = whole_region(16);
     unsigned from = below(region->pages - 4), count = 1 + below(4);
     char *first = at(region, from);
-    if (lock_some(first + below(100), count * PAGE - 200, below(2)))
-        return;
+    int is_locked = lock_some(first + below(100), count * PAGE - 200, below(2)) == 0;
     write_pages(region, from, from + count);
     static const int refused[] = {MADV_COLD, MADV_PAGEOUT, MADV_DONTNEED, MADV_FREE};
-    MUST(madvise(first, PAGE, refused[below(4)]) == -1 && errno == EINVAL);
+    int advice = refused[below(4)];
+    /* Without room for the lock all goes on, so that the steps to come are the same. */
+    MUST(!is_locked || (madvise(first, PAGE, advice) == -1 && errno == EINVAL));
     check_region(region, from, from + count);
     MUST(madvise(first, count * PAGE, 24 /* DONTNEED_LOCKED */) == 0);
     for (unsigned n = from; n < from + count; n++)
