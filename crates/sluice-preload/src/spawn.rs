@@ -30,37 +30,40 @@ pub fn bring_environment(engine: &Engine) -> bool {
     Texts(unsafe { ENVIRONMENT }).touch(engine)
 }
 
-/// Room for copies, which are measured first: without memory nothing is written.
-struct Room<'a> {
+/// Copies of what lies on the device. They are measured first: without memory nothing is written.
+struct Copies<'a> {
     engine: &'a Engine,
     memory: Option<Mapping>,
     bytes: usize,
     used: usize,
 }
 
-impl<'a> Room<'a> {
+impl<'a> Copies<'a> {
     /// Copies what `lay_out` asks for, and keeps the copies with its result. The error is one of
     /// `posix_spawn`.
-    fn with<T>(engine: &'a Engine, lay_out: impl Fn(&mut Room<'a>) -> T) -> Result<(Self, T), i32> {
-        let mut room = Room {
+    fn with<T>(
+        engine: &'a Engine,
+        lay_out: impl Fn(&mut Copies<'a>) -> T,
+    ) -> Result<(Self, T), i32> {
+        let mut copies = Copies {
             engine,
             memory: None,
             bytes: usize::MAX,
             used: 0,
         };
-        let laid = lay_out(&mut room);
-        if room.used == 0 {
-            return Ok((room, laid));
+        let laid = lay_out(&mut copies);
+        if copies.used == 0 {
+            return Ok((copies, laid));
         }
-        let bytes = room.used.next_multiple_of(PAGE);
-        let mut room = Room {
+        let bytes = copies.used.next_multiple_of(PAGE);
+        let mut copies = Copies {
             memory: Some(Mapping::anonymous(bytes)?),
             bytes,
             used: 0,
-            ..room
+            ..copies
         };
-        let laid = lay_out(&mut room);
-        Ok((room, laid))
+        let laid = lay_out(&mut copies);
+        Ok((copies, laid))
     }
 
     /// Where so many bytes of a buffer are copied to; the buffer itself if they find no room,
@@ -75,7 +78,7 @@ impl<'a> Room<'a> {
             return from;
         };
         let to = (memory.addr() + at) as *mut u8;
-        // SAFETY: the room has so many bytes there, which nobody else uses; the program's buffer
+        // SAFETY: the memory has so many bytes there, which nobody else uses; the program's buffer
         // has them, too.
         unsafe { core::ptr::copy_nonoverlapping(from.cast::<u8>(), to, bytes) };
         to.cast_const().cast::<T>()
@@ -208,14 +211,15 @@ impl Given {
         let Some(engine) = signal_engine() else {
             return call(self);
         };
-        let copies = Room::with(engine, |room| Given {
-            path: room.text(self.path),
-            actions: room.actions(self.actions),
-            attributes: room.copy_if_placed(self.attributes, size_of::<libc::posix_spawnattr_t>()),
-            args: room.texts(self.args),
-            env: room.texts(self.env),
+        let copied = Copies::with(engine, |copies| Given {
+            path: copies.text(self.path),
+            actions: copies.actions(self.actions),
+            attributes: copies
+                .copy_if_placed(self.attributes, size_of::<libc::posix_spawnattr_t>()),
+            args: copies.texts(self.args),
+            env: copies.texts(self.env),
         });
-        match copies {
+        match copied {
             Ok((_copies, given)) => {
                 bring_environment(engine);
                 call(given)
@@ -270,7 +274,7 @@ pub fn with_command<R>(command: *const c_char, call: impl FnOnce(*const c_char) 
     let Some(engine) = signal_engine() else {
         return call(command);
     };
-    let copied = Room::with(engine, |room| room.text(command));
+    let copied = Copies::with(engine, |copies| copies.text(command));
     bring_environment(engine);
     match copied {
         Ok((_copy, copied)) => call(copied),

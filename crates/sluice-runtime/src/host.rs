@@ -42,10 +42,9 @@ pub const SAMPLED: u8 = 64;
 /// it: whether it was written shows in its contents.
 pub const UNSURE: u8 = 128;
 
-/// Of all time, one part in so many is for uses of pages that were put aside, but for those that
-/// are put aside before their uses are counted.
+/// Uses of pages that were put aside may take one part in so many of the time.
 const ASIDES_ONE_IN: u64 = 50;
-/// What the runtime itself takes for a use of such a page, ns.
+/// What the runtime itself takes for such a use, ns.
 const ASIDE_NS: u64 = 2_000;
 
 /// Orphans that may exist at once: one for every thread that waits.
@@ -93,8 +92,10 @@ pub struct Host {
     pub residency: Residency,
     /// Takes cached pages away to see whether they are used.
     pub sampler: Option<Sampler>,
-    /// What uses of pages may take that were put aside for the policy, and what one takes, ns.
-    asides: (Allowance, u64),
+    /// The time that uses of pages may take that were put aside for the policy.
+    aside_time: Allowance,
+    /// What such a use takes, ns.
+    aside_ns: u64,
     /// Has every use of some pages trap.
     pub watched: Option<Watched>,
     /// Pages mapped although the model has evicted them.
@@ -141,7 +142,8 @@ impl Host {
             can_be_interrupted: false,
             residency,
             sampler: None,
-            asides: (Allowance::new(ASIDES_ONE_IN), 0),
+            aside_time: Allowance::new(ASIDES_ONE_IN),
+            aside_ns: 0,
             watched: None,
             orphans: vec![0; MAX_ORPHANS].into(),
             orphan_count: 0,
@@ -318,7 +320,7 @@ impl Host {
 
     /// Learns what a trap costs on this host, before the first page is put aside.
     pub fn set_trap_cost(&mut self, trap_ns: u64) {
-        self.asides.1 = trap_ns + ASIDE_NS;
+        self.aside_ns = trap_ns + ASIDE_NS;
         if let Some(sampler) = &mut self.sampler {
             sampler.set_trap_cost(trap_ns);
         }
@@ -332,7 +334,7 @@ impl Host {
             let sampler = self.sampler.as_mut();
             let is_sample = sampler.is_some_and(|sampler| sampler.touched(lpn));
             if !is_sample {
-                self.asides.0.spend(self.asides.1);
+                self.aside_time.spend(self.aside_ns);
             }
         }
         if let Some(watched) = &mut self.watched {

@@ -246,12 +246,13 @@ impl Shared {
                 written,
                 ..Answer::default()
             },
-            Err(why) => self.errno_of(&why),
+            Err(why) => self.failed(&why),
         };
         self.answer(ticket, answer);
     }
 
-    fn errno_of(&self, why: &std::io::Error) -> Answer {
+    /// Says what has failed, and answers that it has.
+    fn failed(&self, why: &std::io::Error) -> Answer {
         errln!("sluice: the store {}: {why}", self.path.display());
         Answer {
             errno: why.raw_os_error().unwrap_or(libc::EIO) as u32,
@@ -264,7 +265,11 @@ impl Shared {
     /// rising order, and the others are lost.
     fn cut_power(&self, ticket: Ticket, most: u64) {
         self.desk().set_state(DeskState::PowerOff);
-        kin::end_all(self.spared);
+        if !kin::end_all(self.spared) {
+            // What one still stores would be taken for stored before the cut.
+            let why = std::io::Error::other("a process of the program could not be killed");
+            return self.answer(ticket, self.failed(&why));
+        }
         let written = self.write_back(|| false);
         let mut keeper = self.keeper();
         let all = keeper.all();
@@ -285,7 +290,7 @@ impl Shared {
                 *self.cut.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
                 answer
             }
-            Err(why) => self.errno_of(&why),
+            Err(why) => self.failed(&why),
         };
         self.answer(ticket, answer);
     }

@@ -80,7 +80,7 @@ impl Host {
     pub(super) fn put_aside_with_others(&mut self, lpn: u64) -> bool {
         let state = self.state[lpn as usize];
         let is_there = state & (MAPPED | PENDING | ORPHAN | OFF_DEVICE | SAMPLED) == MAPPED;
-        let may_trap = self.asides.0.has_any(now_ns());
+        let may_trap = self.aside_time.has_any(now_ns());
         if !is_there || !may_trap || self.progress.holds(lpn) {
             return false;
         }
