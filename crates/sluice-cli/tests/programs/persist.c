@@ -65,6 +65,19 @@ static int kept(int fd, void *memory, size_t bytes, const char *how)
     return 0;
 }
 
+// Makes a file with this process's number. The file appears whole: who waits for it may read it.
+static void tell(const char *path)
+{
+    char part[4096];
+    snprintf(part, sizeof part, "%s.part", path);
+    FILE *file = fopen(part, "w");
+    if (file == NULL || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0 ||
+        rename(part, path) != 0) {
+        perror(path);
+        _exit(1);
+    }
+}
+
 int main(int count, char **args)
 {
     if (count < 5)
@@ -87,9 +100,7 @@ int main(int count, char **args)
                 perror(args[6]);
                 return 1;
             }
-            FILE *ready = fopen(args[5], "w");
-            fprintf(ready, "%d\n", (int)getpid());
-            fclose(ready);
+            tell(args[5]);
             pause();
         }
         if (kept(fd, memory, bytes, args[5]) != 0) {
