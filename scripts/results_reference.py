@@ -63,12 +63,21 @@ that QEMU executed.
     ("trace-record", "Recordings", ""),
     ("trace-convert", "Conversions", ""),
     ("top", "Rates", ""),
+    ("doctor", "What a host can do", ""),
+    ("devices", "Lists of devices", ""),
+    ("presets", "Lists of systems and fabrics", ""),
+    ("parameters", "Parameters", ""),
+    ("policies", "Lists of policies", ""),
+    ("fabric-choices", "What a fabric file can name", ""),
+    ("command", "Commands of output folders", ""),
     ("counters", "Counters", """
 They count from the start of a process. Those without a unit in their name are numbers of events.
 """),
     ("replay", "Replays in Python", ""),
     ("policy-misses", "Policies alone, in Python", ""),
 )
+# Schemas that lie beside what prints them: a class each, and no section of the page.
+OWN = {"workload": "crates/sluice-workload/result.schema.json"}
 MADE = "Made by `make docs` from the schemas of docs/reference/schema; do not edit."
 # The module of what several kinds have.
 SHARED = "parts"
@@ -79,6 +88,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args()
     schemas = load(PAGES / "schema")
+    schemas |= {name: read(ROOT / path) for name, path in OWN.items()}
     package = ROOT / "python" / "sluice" / "results"
     modules = {package / f"{name}.py": text for name, text in types(schemas).items()}
     return publish({PAGES / "output.md": page(schemas), **modules}, options.check)
@@ -86,8 +96,12 @@ def main() -> int:
 
 def load(folder: Path) -> dict[str, Schema]:
     """The schemas by name."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8"))
-            for path in sorted(folder.glob("*.json"))}
+    return {path.stem: read(path) for path in sorted(folder.glob("*.json"))}
+
+
+def read(path: Path) -> Schema:
+    """A schema."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def page(schemas: dict[str, Schema]) -> str:
@@ -99,9 +113,17 @@ def page(schemas: dict[str, Schema]) -> str:
         text += f"\n## {title}\n\n{schema['description']}\n\n"
         text += f"Schema: [{name}.json](schema/{name}.json).\n"
         text += notes + "\n"
-        rows = [[f"`{path}`", kind, meaning] for path, kind, meaning in _rows(schema, schema, "")]
+        rows = [[f"`{path}`", kind, meaning] for path, kind, meaning in _all_rows(schema)]
         text += table(["field", "type", "meaning"], rows)
     return text
+
+
+def _all_rows(root: Schema) -> Iterator[tuple[str, str, str]]:
+    """Of an object its fields; of a list those of what is in it."""
+    if "properties" in root:
+        yield from _rows(root, root, "")
+    for suffix, inner in _inner(root, {"items": root.get("items")}):
+        yield from _rows(root, inner, f"{suffix}.")
 
 
 def _rows(root: Schema, schema: Schema, at: str) -> Iterator[tuple[str, str, str]]:
@@ -118,7 +140,7 @@ def _rows(root: Schema, schema: Schema, at: str) -> Iterator[tuple[str, str, str
 def _without_known(root: Schema, inner: Schema) -> Schema:
     """An object without the fields that it has in common with the whole result, if those are all
     that it has: they are listed there."""
-    known, own = root["properties"], inner["properties"]
+    known, own = root.get("properties", {}), inner["properties"]
     if not set(own) <= set(known) or len(own) < 3:
         return inner
     return {"properties": {name: of for name, of in own.items() if of != known[name]}}
@@ -200,7 +222,7 @@ def types(schemas: dict[str, Schema]) -> dict[str, str]:
     shapes: dict[str, Schema] = {}
     for kind, schema in schemas.items():
         for name, part in {**schema.get("$defs", {}), schema["title"]: schema}.items():
-            if "properties" not in part:
+            if "properties" not in part and part is not schema:
                 continue
             shape = {key: part.get(key) for key in ("properties", "required")}
             assert shapes.setdefault(name, shape) == shape, f"two classes {name}"
@@ -222,12 +244,22 @@ def types(schemas: dict[str, Schema]) -> dict[str, str]:
 def _module(root: Schema, module: str, names: list[str], home: dict[str, str]) -> str:
     about = "Parts that several kinds of results have." if module == SHARED else (
         " ".join(root["description"].split("\n\n")[0].split()))
-    text = _doc(about)[4:].rstrip()[:-3] + f"\n\n{MADE}\n\"\"\"\n"
+    made = MADE.replace("the schemas of docs/reference/schema", OWN.get(module, "")) \
+        if module in OWN else MADE
+    text = _doc(about)[4:].rstrip()[:-3] + f"\n\n{made}\n\"\"\"\n"
     parts = {**root.get("$defs", {}), root.get("title", ""): root}
-    classes = "".join(f"\n{_class(root, _class_name(name), parts[name])}" for name in names)
-    text += "\nfrom __future__ import annotations\n\nfrom dataclasses import dataclass\n"
-    if "Any]" in classes:
-        text += "from typing import Any\n"
+    classes = "".join(f"\n{_class(root, _class_name(name), parts[name])}" for name in names
+                      if "properties" in parts[name])
+    # Names of lists and of choices stand for what is above them.
+    for name in names:
+        if "properties" not in parts[name]:
+            alias = _alias(_class_name(name), _type(root, parts[name]))
+            classes += ("\n\n" if classes else "\n") + alias + "\n"
+            classes += _doc(" ".join(parts[name]["description"].split()))[4:]
+    text += "\nfrom __future__ import annotations\n"
+    imports = ["dataclasses import dataclass"] if "@dataclass" in classes else []
+    imports += ["typing import Any"] if "Any]" in classes else []
+    text += "".join(f"{'' if at else chr(10)}from {one}\n" for at, one in enumerate(imports))
     shared = sorted(_class_name(name) for name in home if home[name] == SHARED)
     used = [name for name in shared if module != SHARED and _uses(classes, name)]
     if used:
@@ -236,9 +268,16 @@ def _module(root: Schema, module: str, names: list[str], home: dict[str, str]) -
     return text + classes
 
 
+def _alias(name: str, of: str) -> str:
+    line = f"{name} = {of}"
+    if len(line) <= 100:
+        return line
+    return f"{name} = (\n    " + of.replace(" | ", "\n    | ") + "\n)"
+
+
 def _uses(classes: str, name: str) -> bool:
     """Whether the type of a field names a class."""
-    return re.search(rf"^    \w+: .*\b{name}\b", classes, re.MULTILINE) is not None
+    return re.search(rf"^(    \w+: |\w+ = ).*\b{name}\b", classes, re.MULTILINE) is not None
 
 
 def _kind_module(schemas: dict[str, Schema]) -> str:
@@ -248,10 +287,11 @@ def _kind_module(schemas: dict[str, Schema]) -> str:
                       for name in sorted(titles, key=lambda name: name.replace("-", "_")))
     kinds = "".join(f'    "{kind}": {title},\n' for kind, title in sorted(rows.items()))
     all_of = "".join(f'    "{name}": {title},\n' for name, title in sorted(titles.items()))
-    return (f'"""The classes of all results.\n\n{MADE}\n"""\n\n{imports}\n'
+    return (f'"""The classes of all results.\n\n{MADE}\n"""\n\n'
+            f'from typing import Any\n\n{imports}\n'
             f"KINDS: dict[str, type] = {{\n{kinds}}}\n"
             '"""By the `kind` of a result."""\n\n'
-            f"SCHEMAS: dict[str, type] = {{\n{all_of}}}\n"
+            f"SCHEMAS: dict[str, Any] = {{\n{all_of}}}\n"
             '"""By the name of the schema."""\n')
 
 
@@ -273,7 +313,9 @@ def _class(root: Schema, title: str, schema: Schema) -> str:
         default = "" if field in needed else " = None"
         name = f"{field}_" if keyword.iskeyword(field) else field
         text += f"    {name}: {_type(root, of)}{default}\n"
-        text += _doc(" ".join(of.get("description", "").split()))
+        # Some names say it all.
+        if meaning := " ".join(of.get("description", "").split()):
+            text += _doc(meaning)
     return text
 
 

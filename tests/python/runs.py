@@ -10,7 +10,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from sluice.results import KINDS
+from sluice.results import KINDS, SCHEMAS
 
 CONFIG = {
     "cache.capacity": "16MiB",
@@ -82,10 +82,12 @@ def program(folder: Path, workload: str = "chase", hits: float = 0.75, suffix: s
         done.append({"pass": number, "accesses": 4000, "wall_s": 0.1,
                      "latency_ns": percentiles(samples),
                      "histogram": list(buckets(samples).items())})
-    document = {"schema": "sluice.workload/1", "workload": workload, "params": {"size": "64MiB"},
-                "passes": done, "latency_ns": percentiles(all_samples),
+    document = {"schema": "sluice.workload/1", "workload": workload, "passes": done,
+                "latency_ns": percentiles(all_samples),
                 "histogram": list(buckets(all_samples).items()), **more}
-    (folder / f"program{suffix}.json").write_text(json.dumps(document))
+    kind = next(kind for kind in typing.get_args(SCHEMAS["workload"])
+                if kind.__name__ == f"Workload{workload.title()}")
+    (folder / f"program{suffix}.json").write_text(json.dumps(whole(kind, document)))
 
 
 def run(folder: Path, read_ns: float = 40_000, late: float = 0.004, soft: int = 500,

@@ -41,7 +41,8 @@ def test_a_recipe_answers_its_question(name: str, tmp_path: Path) -> None:
     small, large = (row["misses"] for row in told["rows"])
     assert small > large > 0, "a smaller cache misses more"
     page = (tmp_path / name / "index.html").read_text()
-    assert page.count("<svg") == 1 and told["question"] in page and told["answer"] in page
+    assert page.count("<svg") == 2 * (1 + len(told["draw"])), "each for two widths"
+    assert told["question"] in page and told["answer"] in page
 
 
 def test_a_wrong_answer_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,9 +79,11 @@ def test_the_classes_are_those_of_the_schemas() -> None:
     assert made.returncode == 0, made.stderr
 
 
-def test_schemas_are_json_schemas_of_objects() -> None:
+def test_schemas_are_json_schemas_of_objects_and_of_lists_of_them() -> None:
     found = sorted((ROOT / "docs" / "reference" / "schema").glob("*.json"))
-    assert len(found) == 14
+    assert len(found) == 21
     for path in found:
         schema = json.loads(path.read_text(encoding="utf-8"))
-        assert schema["type"] == "object" and not schema["additionalProperties"], path.name
+        rows = schema["items"]["$ref"] if schema["type"] == "array" else None
+        of = schema["$defs"][rows.removeprefix("#/$defs/")] if rows else schema
+        assert of["type"] == "object" and not of["additionalProperties"], path.name

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 import sluice
+from sluice.results import SCHEMAS, read_as
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "reference" / "schema"
@@ -31,6 +32,12 @@ COMMANDS = {
     "size": ["size", "--json", "--trace", "x.trace", *SMALL],
     "trace-convert": ["trace", "convert", "--columns", "address,size", "x.csv",
                       "x.trace", "--json"],
+    "doctor": ["doctor", "--json"],
+    "devices": ["device", "list", "--json"],
+    "presets": ["system", "list", "--json"],
+    "parameters": ["device", "show", "--json"],
+    "policies": ["policy", "list", "--json"],
+    "fabric-choices": ["fabric", "choices", "--json"],
     "trace-info": ["trace", "info", "--reuse", "x.trace", "--json"],
 }
 
@@ -64,9 +71,11 @@ def check(name: str, value: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(of)
     jsonschema.Draft202012Validator(of).validate(value)
     # One field less or more must not pass: so none can have another name.
-    for field in value:
-        rest = {key: one for key, one in value.items() if key != field}
-        for wrong in (rest, {**value, f"{field}_": value[field]}):
+    row = value[0] if isinstance(value, list) else value
+    for field in row:
+        rest = {key: one for key, one in row.items() if key != field}
+        for wrong in (rest, {**row, f"{field}_": row[field]}):
+            wrong = [wrong] if isinstance(value, list) else wrong
             with pytest.raises(jsonschema.ValidationError):
                 jsonschema.Draft202012Validator(of).validate(wrong)
 
@@ -100,7 +109,9 @@ def test_what_a_recipe_prints_is_of_its_schema(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", WORKLOADS)
 def test_what_a_workload_prints_is_of_its_schema(command: str, tmp_path: Path) -> None:
-    check("workload", last([SLUICE, "workload", *command.split(), "--json"], tmp_path))
+    told = last([SLUICE, "workload", *command.split(), "--json"], tmp_path)
+    check("workload", told)
+    assert read_as(SCHEMAS["workload"], told).workload == command.split()[0]
 
 
 def test_what_a_workload_says_of_a_server_is_of_its_schema(tmp_path: Path) -> None:
@@ -140,6 +151,11 @@ def test_what_commands_for_a_running_device_print_is_of_their_schemas(tmp_path: 
         assert child.wait(60) == 0
 
 
+def test_what_a_folder_says_of_its_command_is_of_its_schema(tmp_path: Path) -> None:
+    last([SLUICE, *COMMANDS["sim"], "--out", "out"], tmp_path)
+    check("command", json.loads((tmp_path / "out" / "command.json").read_text()))
+
+
 def test_what_python_alone_tells_is_of_its_schema() -> None:
     device = {"device.capacity": "64MiB", "cache.capacity": "4MiB"}
     for name, told in (("replay", sluice.replay("cylon", device, range(100))),
@@ -155,7 +171,7 @@ def test_what_python_alone_tells_is_of_its_schema() -> None:
 
 def test_every_schema_is_held_to_an_output() -> None:
     """Those of recordings and counters are by the Rust tests, which have QEMU and the ring."""
-    here = {*COMMANDS, "top", "replay", "policy-misses"}
+    here = {*COMMANDS, "top", "replay", "policy-misses", "command"}
     assert {path.stem for path in PUBLISHED.glob("*.json")} == here | {"trace-record", "counters"}
 
 

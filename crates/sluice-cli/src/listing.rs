@@ -1,18 +1,19 @@
 //! What `list` and `show` print of presets and parameters.
 
 use crate::error::Error;
-use serde_json::{Value, json};
 use sluice_config::Preset;
 use sluice_model::Param;
+use sluice_results::{Named, Parameter, Parameters, Presets, to_json};
 
 /// Prints names and meanings.
 pub fn list_presets(presets: &[Preset], as_json: bool) -> Result<(), Error> {
     if as_json {
-        let all: Vec<Value> = presets
-            .iter()
-            .map(|p| json!({ "name": p.name, "meaning": p.meaning }))
-            .collect();
-        return outln!("{}", json!(all));
+        let row = |of: &Preset| Named {
+            name: of.name.to_owned(),
+            meaning: of.meaning.to_owned(),
+        };
+        let all = Presets(presets.iter().map(row).collect());
+        return outln!("{}", to_json(&all));
     }
     let width = presets.iter().map(|p| p.name.len()).max().unwrap_or(0);
     presets
@@ -35,16 +36,16 @@ pub fn show_values(
         (p, value)
     });
     if as_json {
-        let all: Vec<Value> = rows
-            .map(|(p, value)| {
-                json!({
-                    "key": p.key, "value": value, "default": p.default,
-                    "expected": p.kind.expected(), "meaning": p.explained(),
-                    "source": source_of(p.key), "default_source": p.source,
-                })
-            })
-            .collect();
-        return outln!("{}", json!(all));
+        let row = |(p, value): (&Param, &str)| Parameter {
+            key: p.key.to_owned(),
+            value: value.to_owned(),
+            default: p.default.to_owned(),
+            expected: p.kind.expected(),
+            meaning: p.explained(),
+            source: source_of(p.key),
+            default_source: p.source.to_owned(),
+        };
+        return outln!("{}", to_json(&Parameters(rows.map(row).collect())));
     }
     for (p, value) in rows {
         outln!("{:<24} {value:<12} {}", p.key, p.explained())?;

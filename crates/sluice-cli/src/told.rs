@@ -1,6 +1,6 @@
 //! The command line of a run and where it ran, in its output folder: what it takes to run it again.
 
-use serde::{Deserialize, Serialize};
+use sluice_results::{CommandSchema, KeptCommand};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,53 +23,27 @@ const VARIABLES: [&str; 12] = [
     "LANG",
 ];
 
-/// Version of the fields.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Schema {
-    #[default]
-    #[serde(rename = "sluice.command/1")]
-    Command1,
+/// The command that runs now. What is not UTF-8 is told with replacements.
+pub fn now() -> KeptCommand {
+    let plain = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    let directory = std::env::current_dir().unwrap_or_default();
+    let environment = std::env::vars_os()
+        .map(|(name, value)| (plain(name), plain(value)))
+        .filter(|(name, _)| is_told(name));
+    KeptCommand {
+        schema: CommandSchema::default(),
+        arguments: std::env::args_os().skip(1).map(plain).collect(),
+        directory: plain(directory.into_os_string()),
+        environment: environment.collect(),
+        version: sluice_results::version(),
+        host: host(),
+    }
 }
 
-/// A command and where it ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
-    schema: Schema,
-    /// Every argument, those of a program among them.
-    pub arguments: Vec<String>,
-    /// The folder that it was given in.
-    pub directory: String,
-    /// Variables by which it may differ.
-    pub environment: BTreeMap<String, String>,
-    /// Version of Sluice.
-    pub version: String,
-    /// What it ran on.
-    pub host: BTreeMap<String, String>,
-}
-
-impl Told {
-    /// The command that runs now. What is not UTF-8 is told with replacements.
-    pub fn now() -> Told {
-        let plain = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-        let directory = std::env::current_dir().unwrap_or_default();
-        let environment = std::env::vars_os()
-            .map(|(name, value)| (plain(name), plain(value)))
-            .filter(|(name, _)| is_told(name));
-        Told {
-            schema: Schema::default(),
-            arguments: std::env::args_os().skip(1).map(plain).collect(),
-            directory: plain(directory.into_os_string()),
-            environment: environment.collect(),
-            version: sluice_results::version(),
-            host: host(),
-        }
-    }
-
-    /// That of an output folder.
-    pub fn read(folder: &Path) -> std::io::Result<Told> {
-        let text = std::fs::read(folder.join(FILE))?;
-        Ok(serde_json::from_slice(&text)?)
-    }
+/// That of an output folder.
+pub fn read(folder: &Path) -> std::io::Result<KeptCommand> {
+    let text = std::fs::read(folder.join(FILE))?;
+    Ok(serde_json::from_slice(&text)?)
 }
 
 /// Whether a variable is one by which a run may differ. That of a session names what is gone.

@@ -7,8 +7,10 @@
 //! A field's name ends in its unit. [`Schema`] changes when a field changes its meaning.
 
 mod cache;
+mod command;
 mod counts;
 mod curve;
+mod doctor;
 mod fabric;
 mod files;
 mod flash;
@@ -17,6 +19,7 @@ mod guest;
 mod hints;
 mod hits;
 mod latency;
+mod listed;
 mod live;
 mod process;
 mod program;
@@ -32,7 +35,9 @@ mod top;
 mod trace;
 
 pub use cache::{Cache, CacheCounts, Sampled};
+pub use command::{CommandSchema, KeptCommand};
 pub use curve::{CurveLoad, CurveOn, CurveResult, CurveSchema, CurveTraffic};
+pub use doctor::{Doctor, DoctorCheck, DoctorModes, DoctorSchema};
 pub use fabric::{
     Bottleneck, Coherence, FabricFigures, FabricKind, FabricParts, FabricResult, HopGroup, Hops,
     LinkUse, Nodes, Recorded, RequesterUse, VcsUse, VppbUse, Windows,
@@ -47,6 +52,10 @@ pub use hints::{
 };
 pub use hits::{HitTimes, NotApplied};
 pub use latency::{AccessLatency, DeviceParts, Distribution, MissLatency};
+pub use listed::{
+    Devices, FabricChoices, Named, NamedDevice, NamedPolicy, Parameter, Parameters, Policies,
+    Presets,
+};
 pub use live::{
     CommandCounts, CommandedCounts, Commands, Exit, Figures, HostCounts, HostFigures, Late,
     LateCounts, LiveKind, LiveRun, Memory, MemoryCounts, TrapKinds, WorkloadFigures,

@@ -1,8 +1,9 @@
 //! The published schemas of the results.
 
 use crate::{
-    CurveResult, FabricResult, FilesResult, LiveRun, PolicyMisses, Replay, SimResult, SizeResult,
-    SystemResult, Top, TraceConvert, TraceInfo, TraceRecord,
+    CurveResult, Devices, Doctor, FabricChoices, FabricResult, FilesResult, KeptCommand, LiveRun,
+    Parameters, Policies, PolicyMisses, Presets, Replay, SimResult, SizeResult, SystemResult, Top,
+    TraceConvert, TraceInfo, TraceRecord,
 };
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -19,7 +20,7 @@ pub struct ResultKind {
 }
 
 /// Every kind of result.
-pub fn schemas() -> [ResultKind; 14] {
+pub fn schemas() -> [ResultKind; 21] {
     [
         kind::<LiveRun>("run"),
         kind::<SimResult>("sim"),
@@ -35,6 +36,13 @@ pub fn schemas() -> [ResultKind; 14] {
         kind::<CounterValues>("counters"),
         kind::<Replay>("replay"),
         kind::<PolicyMisses>("policy-misses"),
+        kind::<Doctor>("doctor"),
+        kind::<KeptCommand>("command"),
+        kind::<Presets>("presets"),
+        kind::<Devices>("devices"),
+        kind::<Parameters>("parameters"),
+        kind::<Policies>("policies"),
+        kind::<FabricChoices>("fabric-choices"),
     ]
 }
 

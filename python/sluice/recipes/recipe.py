@@ -23,6 +23,8 @@ class Recipe:
     program: tuple[str, ...]
     size: dict[str, str]
     footprint_mib: dict[str, str]
+    draw: tuple[str, ...] = ()
+    """What the program tells that has a picture of its own, before that of the time."""
     python: tuple[str, ...] = ()
     """Distributions of PyPI that it needs."""
     debian: dict[str, str] = field(default_factory=dict)
@@ -42,8 +44,8 @@ def load(root: Path, name: str) -> Recipe:
     table = section.read(root / name / FILE)
     one = Recipe(name, root / name, table.text("title"), table.text("question"),
                  tuple(table.texts("program")), table.settings("size"),
-                 table.settings("footprint_mib"), tuple(table.texts("python", [])),
-                 table.settings("debian"))
+                 table.settings("footprint_mib"), tuple(table.texts("draw", [])),
+                 tuple(table.texts("python", [])), table.settings("debian"))
     table.done()
     for key, values in (("size", one.size), ("footprint_mib", one.footprint_mib)):
         for size in SIZES:

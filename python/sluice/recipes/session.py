@@ -60,7 +60,8 @@ def run(one: Recipe, sluice: Path, size: str, out: Path) -> Found:
                 problems.append(f"cache of {cache} KiB, {policy}: {row['problem']}")
     document = {"schema": SCHEMA, "recipe": one.name, "title": one.title,
                 "question": one.question, "size": one.size[size], "footprint_mib": footprint,
-                "plain_s": seconds(plain[0]), "rows": rows}
+                "plain_s": seconds(plain[0]), "plain_told": plain[0].get("told", {}),
+                "draw": list(one.draw), "near": NEAR, "rows": rows}
     answer = _answer(document)
     document["answer"] = answer
     put(out / "result.json", (json.dumps(document, indent=1) + "\n").encode())

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,12 +18,15 @@ from sluice.results import KINDS, SCHEMAS, field_kinds, read_as
 
 RUN_SCHEMA = "sluice.run/1"
 PROGRAM_SCHEMA = "sluice.workload/1"
-# What the object of a schema can be. Programs under test say of themselves what they like.
+# What the object of a schema can be.
 _KINDS: dict[str, tuple[Any, ...]] = {
     RUN_SCHEMA: (SCHEMAS["run"], SCHEMAS["sim"]),
+    PROGRAM_SCHEMA: get_args(SCHEMAS["workload"]),
     "sluice.curve/1": (SCHEMAS["curve"],),
     "sluice.size/1": (SCHEMAS["size"],),
 }
+_WORKLOADS = {kind.__name__.removeprefix("Workload").lower(): kind
+              for kind in _KINDS[PROGRAM_SCHEMA]}
 # No run counts so far. Larger numbers are damage, and some cannot be computed with.
 LARGEST = 1e30
 MAX_DIGITS = 32
@@ -252,9 +255,13 @@ def read_object(path: Path, schema: str) -> Table:
 
 
 def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
-    """Every field that a result of this schema has must be there."""
+    """Every field that a result of this schema has must be there. Programs that are not ours say of
+    themselves what they like."""
     try:
-        if schema_kinds := [kind for kind in kinds if KINDS.get(value.get("kind")) is kind]:
+        if value["schema"] == PROGRAM_SCHEMA:
+            if ours := _WORKLOADS.get(str(value.get("workload"))):
+                read_as(ours, value)
+        elif schema_kinds := [kind for kind in kinds if KINDS.get(value.get("kind")) is kind]:
             read_as(schema_kinds[0], value)
         else:
             read_as(kinds[0], value)

@@ -185,6 +185,15 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What a name means."""
+    meaning: str
+    """What it is."""
+    name: str
+    """The name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
     """The hit ratio by sampling: of the distinct pages that a program uses within a window, the
     share that was in the cache."""

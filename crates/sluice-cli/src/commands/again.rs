@@ -1,7 +1,7 @@
 //! `sluice again`: a run once more, and what came out otherwise.
 
 use crate::error::Error;
-use crate::told::{FILE, Told, is_told};
+use crate::told::{self, FILE, is_told};
 use clap::Args;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ const SHOWN: usize = 30;
 
 pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
     let name = args.folder.display();
-    let told = Told::read(&args.folder).map_err(|e| match e.kind() {
+    let kept = told::read(&args.folder).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::unfit(
             &name,
             format!("no {FILE} is there; expected a folder that a command wrote by --out"),
@@ -45,15 +45,15 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
         None => free(&args.folder),
     })
     .map_err(Error::system(name.to_string()))?;
-    let arguments = with_out(&told.arguments, &out.to_string_lossy(), args.force);
+    let arguments = with_out(&kept.arguments, &out.to_string_lossy(), args.force);
     let arguments =
         arguments.ok_or_else(|| Error::unfit(&name, format!("its {FILE} names no --out")))?;
-    let now = Told::now();
-    differences("", &told.host, &now.host);
-    if told.version != now.version {
+    let now = told::now();
+    differences("", &kept.host, &now.host);
+    if kept.version != now.version {
         errln!(
             "sluice: version: {} then, {} now",
-            told.version,
+            kept.version,
             now.version
         );
     }
@@ -64,13 +64,13 @@ pub fn run(args: &AgainArgs) -> Result<ExitCode, Error> {
             command.env_remove(variable);
         }
     }
-    command.args(&arguments).envs(&told.environment);
+    command.args(&arguments).envs(&kept.environment);
     let status = command
-        .current_dir(&told.directory)
+        .current_dir(&kept.directory)
         .status()
         .map_err(Error::system(format!(
             "{}: running it again",
-            told.directory
+            kept.directory
         )))?;
     let [before, after] = [&args.folder, &out].map(|folder| result(folder));
     if let (Some(before), Some(after)) = (before, after) {

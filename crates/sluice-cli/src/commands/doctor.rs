@@ -5,8 +5,8 @@ use crate::emulator::{self, qemu};
 use crate::error::Error;
 use crate::program;
 use clap::Args;
-use serde_json::{Value, json};
 use sluice_region::{UffdKind, lock_limit, probe};
+use sluice_results::{Doctor, DoctorCheck, DoctorModes, DoctorSchema, to_json};
 use sluice_units::Bytes;
 use std::process::ExitCode;
 
@@ -45,7 +45,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
     let modes = [("event", UffdKind::Events), ("signal", UffdKind::Signal)]
         .map(|(name, kind)| (name, probe.blocker(kind).is_none()));
     if args.json {
-        print_json(&findings, &modes)?;
+        print_json(&findings, modes.map(|(_, ok)| ok))?;
     } else {
         print_text(&findings, &modes)?;
     }
@@ -56,24 +56,20 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Error> {
     })
 }
 
-fn print_json(findings: &[Finding], modes: &[(&str, bool)]) -> Result<(), Error> {
-    let checks: Vec<Value> = findings
-        .iter()
-        .map(|f| {
-            json!({
-                "name": f.name, "ok": f.mend.is_none(), "found": f.found, "mend": f.mend,
-                "needed_for": f.needed_for,
-            })
-        })
-        .collect();
-    let modes: serde_json::Map<String, Value> = modes
-        .iter()
-        .map(|(name, ok)| ((*name).to_string(), (*ok).into()))
-        .collect();
-    outln!(
-        "{}",
-        json!({ "schema": "sluice.doctor/1", "modes": modes, "checks": checks })
-    )
+fn print_json(findings: &[Finding], [event, signal]: [bool; 2]) -> Result<(), Error> {
+    let check = |of: &Finding| DoctorCheck {
+        name: of.name.clone(),
+        ok: of.mend.is_none(),
+        found: of.found.clone(),
+        mend: of.mend.clone(),
+        needed_for: of.needed_for.to_owned(),
+    };
+    let doctor = Doctor {
+        schema: DoctorSchema::default(),
+        modes: DoctorModes { event, signal },
+        checks: findings.iter().map(check).collect(),
+    };
+    outln!("{}", to_json(&doctor))
 }
 
 fn print_text(findings: &[Finding], modes: &[(&str, bool)]) -> Result<(), Error> {

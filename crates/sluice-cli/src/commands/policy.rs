@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use clap::Subcommand;
-use serde_json::{Value, json};
 use sluice_model::{EVICTIONS, GC_VICTIMS, PREFETCHES};
+use sluice_results::{NamedPolicy, Policies, to_json};
 use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
@@ -48,15 +48,14 @@ pub fn run(command: &PolicyCommand) -> Result<ExitCode, Error> {
     });
     let rows = evictions.chain(prefetches).chain(victims);
     if *json {
-        let all: Vec<Value> = rows
-            .map(|(kind, name, meaning, source, decides_by)| {
-                json!({
-                    "kind": kind, "name": name, "meaning": meaning, "source": source,
-                    "decides_by": decides_by,
-                })
-            })
-            .collect();
-        outln!("{}", json!(all))?;
+        let all = rows.map(|(kind, name, meaning, source, decides_by)| NamedPolicy {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            meaning: meaning.to_owned(),
+            source: source.to_owned(),
+            decides_by: decides_by.to_owned(),
+        });
+        outln!("{}", to_json(&Policies(all.collect())))?;
     } else {
         for (kind, name, meaning, source, by) in rows {
             outln!("{kind:<9} {name:<15} by {by:<11} {meaning}")?;

@@ -3,7 +3,7 @@
 pub mod entry;
 
 use crate::error::Error;
-use crate::told::{self, Told};
+use crate::told;
 use sluice_results::{Folder, to_json};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -92,7 +92,7 @@ pub fn words_of(words: &[OsString]) -> Vec<String> {
 pub fn out_folder(path: &Path, replaces: bool) -> Result<Folder, Error> {
     let what = format!("--out {}", path.display());
     let folder = Folder::create(path, replaces).map_err(Error::system(&what))?;
-    let told = format!("{:#}\n", to_json(&Told::now()));
+    let told = format!("{:#}\n", to_json(&told::now()));
     let written = folder.write(told::FILE, told);
     written.map_err(Error::system(what)).map(|()| folder)
 }

@@ -43,5 +43,5 @@ assert at == int(order[0]) * 512, "the chase ends where it began"
 for array, value in zip((a, b, c), expected, strict=True):
     assert (array == value).all(), "STREAM's check of the results"
 print(json.dumps({"seconds": seconds, "operations": 4 * rounds + pages,
-                  "answer": expected, "told": {"latency ns": latency, **{
-                      f"{name} MB/s": rate for name, rate in kernels.items()}}}))
+                  "answer": expected, "told": {"latency, ns": latency, **{
+                      f"{name}, MB/s": rate for name, rate in kernels.items()}}}))

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::listing::show_values;
 use crate::live::fitness::{nearest, obstacles};
 use clap::Subcommand;
-use serde_json::{Value, json};
 use sluice_model::{DeviceConfig, PARAMS};
+use sluice_results::{Devices, NamedDevice, to_json};
 use sluice_runtime::LiveSettings;
 use std::process::ExitCode;
 
@@ -64,14 +64,13 @@ fn list(as_json: bool) -> Result<(), Error> {
         rows.push((preset, obstacles(&config)));
     }
     if as_json {
-        let row = |(preset, of): &(&sluice_config::Preset, Vec<_>)| {
-            json!({
-                "name": preset.name, "meaning": preset.meaning, "live": of.is_empty(),
-                "live_instead": (!of.is_empty()).then(|| nearest(preset.name, of)),
-            })
+        let row = |(preset, of): &(&sluice_config::Preset, Vec<_>)| NamedDevice {
+            name: preset.name.to_owned(),
+            meaning: preset.meaning.to_owned(),
+            live: of.is_empty(),
+            live_instead: (!of.is_empty()).then(|| nearest(preset.name, of)),
         };
-        let all: Vec<Value> = rows.iter().map(row).collect();
-        return outln!("{}", json!(all));
+        return outln!("{}", to_json(&Devices(rows.iter().map(row).collect())));
     }
     let width = presets.iter().map(|p| p.name.len()).max().unwrap_or(0);
     rows.iter().try_for_each(|(preset, of)| {

@@ -10,13 +10,12 @@ use crate::result_args::{ResultArgs, keep};
 use crate::settings::key_and_value;
 use crate::signals;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use sluice_config::{describe_fabric, fabrics};
 use sluice_driver::recording::SPREADS;
 use sluice_net::{
     EndpointType, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
-use sluice_results::{FabricResult, VcsUse, to_json};
+use sluice_results::{FabricChoices, FabricResult, Named, VcsUse, to_json};
 use sluice_simulation::FabricPlan;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -125,40 +124,32 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
 
 /// Prints the registries.
 fn choices(as_json: bool) -> Result<(), Error> {
-    let topologies = TOPOLOGIES.iter().map(|one| (one.name, one.meaning));
-    let topologies = topologies.chain([("list", "switches and links as the file lists them")]);
-    let all: [(&str, Vec<(&str, &str)>); 5] = [
-        ("topologies", topologies.collect()),
-        (
-            "routings",
-            ROUTINGS.iter().map(|one| (one.name, one.meaning)).collect(),
-        ),
-        (
-            "patterns",
-            PATTERNS.iter().map(|one| (one.name, one.meaning)).collect(),
-        ),
-        (
-            "endpoints",
-            EndpointType::ALL
-                .iter()
-                .map(|one| (one.name(), one.meaning()))
-                .collect(),
-        ),
-        (
-            "spreads",
-            SPREADS.iter().map(|one| (one.name, one.meaning)).collect(),
-        ),
-    ];
+    let named = |name: &str, meaning: &str| Named {
+        name: name.to_owned(),
+        meaning: meaning.to_owned(),
+    };
+    let listed = named("list", "switches and links as the file lists them");
+    let topologies = TOPOLOGIES.iter().map(|one| named(one.name, one.meaning));
+    let endpoints = EndpointType::ALL.iter();
+    let all = FabricChoices {
+        topologies: topologies.chain([listed]).collect(),
+        routings: ROUTINGS.iter().map(|r| named(r.name, r.meaning)).collect(),
+        patterns: PATTERNS.iter().map(|p| named(p.name, p.meaning)).collect(),
+        endpoints: endpoints.map(|e| named(e.name(), e.meaning())).collect(),
+        spreads: SPREADS.iter().map(|s| named(s.name, s.meaning)).collect(),
+    };
     if as_json {
-        let one = |(name, meaning): &(&str, &str)| json!({ "name": name, "meaning": meaning });
-        let of = |(key, rows): &(&str, Vec<(&str, &str)>)| {
-            ((*key).to_owned(), rows.iter().map(one).collect::<Value>())
-        };
-        return outln!("{}", Value::Object(all.iter().map(of).collect()));
+        return outln!("{}", to_json(&all));
     }
-    for (key, rows) in all {
-        for (name, meaning) in rows {
-            outln!("{key:<11} {name:<16} {meaning}")?;
+    for (key, rows) in [
+        ("topologies", &all.topologies),
+        ("routings", &all.routings),
+        ("patterns", &all.patterns),
+        ("endpoints", &all.endpoints),
+        ("spreads", &all.spreads),
+    ] {
+        for of in rows {
+            outln!("{key:<11} {:<16} {}", of.name, of.meaning)?;
         }
     }
     Ok(())
