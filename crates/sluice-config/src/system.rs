@@ -98,6 +98,12 @@ impl System {
             HostConfig::new(&self.host, seed)?,
         );
         let artifact = SkyByte::new(&self.host)?;
+        if artifact.is_some() && host.link.messages.is_some() {
+            let message = "departures of SkyByte's artifact need link.model = constant; give each \
+                           its default";
+            let keys = [&["link.model"][..], &SkyByte::departures(&self.host)].concat();
+            return Err(self.host.impossible(&keys, message));
+        }
         if device.page_bytes() != PAGE_BYTES {
             let message = "a simulated host has pages of 4KiB; give the device the same";
             return Err(self.device.impossible(&["device.page"], message.to_owned()));

@@ -375,3 +375,16 @@ fn the_host_has_pages_of_4_kib() {
     let message = system.check(SEED).unwrap_err().to_string();
     assert!(message.contains("device.page = 16KiB: a simulated host has pages of 4KiB"));
 }
+
+#[test]
+fn departures_of_the_artifact_have_no_messages() {
+    let mut system = load_system("skybyte-c").unwrap();
+    system.set("link.model", "protocol").unwrap();
+    let message = system.check(SEED).unwrap_err().to_string();
+    for part in ["link.model", "host.rest", "give each its default"] {
+        assert!(message.contains(part), "{message} lacks {part}");
+    }
+    system.set("host.rest", "no").unwrap();
+    system.set("migration.counts", "all").unwrap();
+    assert!(system.check(SEED).unwrap().host.link.messages.is_some());
+}

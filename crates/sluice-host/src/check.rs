@@ -1,8 +1,8 @@
 //! The one constructor that turns a host's raw values into a configuration that can be.
 
 use super::config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration,
-    MigrationPolicy, Switching, Tlb, Tpp,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, LinkModel, Messages,
+    Migration, MigrationPolicy, Switching, Tlb, Tpp,
 };
 use super::params::{
     CpuParams, Inclusion, L1Params, L2Params, L3Params, LinkParams, Local, MemoryParams,
@@ -47,12 +47,31 @@ impl HostConfig {
             migration: migration(raw, memory.memory)?,
             is_checked: cfg!(debug_assertions),
             start: memory.start,
-            link: Link {
-                line: Ps((LINE_BYTES * 1_000_000).div_ceil(LinkParams::new(raw).bandwidth)),
-            },
+            link: link(raw)?,
             seed,
         })
     }
+}
+
+fn link(raw: &RawConfig) -> Result<Link, ConfigError> {
+    let given = LinkParams::new(raw);
+    let stays = matches!(
+        MigrationParams::new(raw).policy,
+        MigrationPolicy::None | MigrationPolicy::AllHost
+    );
+    let has_messages = given.model == LinkModel::Protocol;
+    if has_messages && !stays {
+        let message = "pages that move need link.model = constant; give migration.policy none or \
+                       host";
+        return Err(raw.impossible(&["link.model", "migration.policy"], message));
+    }
+    Ok(Link {
+        line: Ps((LINE_BYTES * 1_000_000).div_ceil(given.bandwidth)),
+        messages: has_messages.then_some(Messages {
+            bandwidth: given.bandwidth,
+            flits: given.flits,
+        }),
+    })
 }
 
 /// A time that must pass.

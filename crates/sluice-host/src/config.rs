@@ -1,6 +1,7 @@
 //! A host as it is built: processor, operating system, memory, link.
 
 use super::artifact::Before;
+use sluice_cxl::FlitMode;
 use sluice_model::dram::DramLayout;
 use sluice_params::choices;
 use sluice_units::Ps;
@@ -215,6 +216,27 @@ impl HostDram {
 pub struct Link {
     /// Time of a line of 64 bytes on it, in one direction.
     pub line: Ps,
+    /// Of a link with messages: what they are sent by. None if lines alone take time on it.
+    pub messages: Option<Messages>,
+}
+
+/// A link that carries every request and every answer as a message of CXL.mem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// MB/s (10^6 bytes) in each direction.
+    pub bandwidth: u64,
+    /// The flits that carry them.
+    pub flits: FlitMode,
+}
+
+choices! {
+    /// What takes time on the link to the device.
+    pub enum LinkModel {
+        Constant = "constant": "lines of 64 bytes; requests and messages without data pass beside \
+                                them",
+        Protocol = "protocol": "every message of CXL.mem, with its part of full flits, in the \
+                                order in which it is ready",
+    }
 }
 
 /// A host's checked values: what it is built from.

@@ -471,7 +471,7 @@ impl<A: Artifact> Core<A> {
         self.blocked = false;
         self.tail = self.head;
         self.misses.stop_waiting();
-        while let Some(miss) = self.misses.unsettled() {
+        while let Some(miss) = self.misses.unasked() {
             let Miss {
                 line, write_back, ..
             } = *self.misses.get(miss);

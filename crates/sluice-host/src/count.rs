@@ -5,11 +5,12 @@ use super::core::Core;
 use super::phase::Mark;
 use super::stats::{CoreTime, HostStats, LevelStats, Sample};
 use super::system::Host;
+use sluice_model::Stats;
 use sluice_units::Ps;
 
 impl<A: Artifact> Host<'_, A> {
     /// Counting begins here.
-    pub(super) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.began = self.now;
         for core in &mut self.cores {
             core.stats = Default::default();
@@ -25,7 +26,7 @@ impl<A: Artifact> Host<'_, A> {
         }
         self.l3.stats = LevelStats::default();
         self.memory.reset_stats();
-        self.device_began = *self.memory.device().stats();
+        self.device_began = self.device_stats();
         (self.switches, self.shootdowns) = (0, 0);
         self.sampled = self.totals();
         // In the midst of a phase unless nothing has happened yet.
@@ -40,18 +41,32 @@ impl<A: Artifact> Host<'_, A> {
 
     /// Counters that phases are measured by.
     fn mark(&self) -> Mark {
-        let device = self.memory.device().stats();
+        let [hits, misses] = match &self.port {
+            Some(port) => port.looked_up,
+            None => {
+                let device = self.memory.device().stats();
+                [device.hits, device.misses + device.mshr_merges]
+            }
+        };
         Mark {
             at: self.now,
             instructions: self.totals().instructions,
             requests: self.memory.stats().requests,
-            hits: device.hits,
-            misses: device.misses + device.mshr_merges,
+            hits,
+            misses,
         }
     }
 
-    /// Ends stretches of the timeline that are over.
-    pub(super) fn sample(&mut self, every: Ps) {
+    /// The device's counters; of one behind a port, its owner's business, nothing.
+    fn device_stats(&self) -> Stats {
+        match self.port {
+            Some(_) => Stats::default(),
+            None => *self.memory.device().stats(),
+        }
+    }
+
+    /// Ends stretches of the timeline of so much time that are over.
+    pub fn sample(&mut self, every: Ps) {
         while self.now.saturating_sub(self.sampled.at) >= every {
             let totals = Sample {
                 at: self.sampled.at + every,
@@ -72,11 +87,16 @@ impl<A: Artifact> Host<'_, A> {
             flash: requests.device_read_misses,
             switches: self.switches,
             promotions: self.memory.stats().migration.promotions,
-            programs: self.memory.device().stats().flash_programs,
+            programs: match &self.port {
+                Some(port) => port.programs,
+                None => self.memory.device().stats().flash_programs,
+            },
         }
     }
 
-    pub(super) fn results(&self) -> HostStats {
+    /// What was counted since counting began. The device's counters are none of a host's whose
+    /// device is behind a port.
+    pub fn results(&self) -> HostStats {
         let time = self.now.saturating_sub(self.began);
         let sum = |of: fn(&Core<A>) -> u64| self.cores.iter().map(of).sum();
         let mut levels = [LevelStats::default(), LevelStats::default(), self.l3.stats];
@@ -97,7 +117,7 @@ impl<A: Artifact> Host<'_, A> {
             switches: self.switches,
             squashed: sum(|core| core.stats.squashed),
             memory,
-            device: self.memory.device().stats().since(&self.device_began),
+            device: self.device_stats().since(&self.device_began),
             timeline: self.timeline.clone(),
             phases: self.phase.told.clone(),
             hash: self.hash.value(),

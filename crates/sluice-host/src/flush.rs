@@ -66,7 +66,7 @@ impl<A: Artifact> Core<A> {
     }
 
     /// Memory has a line at `at`.
-    fn arrived(&mut self, at: Ps) {
+    pub(super) fn arrived(&mut self, at: Ps) {
         self.flushing -= 1;
         self.flushed = self.flushed.max(self.ticks(at));
     }
@@ -77,8 +77,13 @@ impl<A: Artifact> Host<'_, A> {
     pub(super) fn flush(&mut self, number: usize, sent: Sent) {
         let at = self.now + self.l3_latency(number);
         let below = self.l3.clean(sent.line);
-        let done_at = match below || sent.dirty {
-            true => self.memory.write(at, u64::from(sent.line) * 64),
+        let addr = u64::from(sent.line) * 64;
+        let is_written = below || sent.dirty;
+        if is_written && self.is_outside(addr) {
+            return self.send(addr, at, Some(number as u32));
+        }
+        let done_at = match is_written {
+            true => self.memory.write(at, addr),
             false => at,
         };
         self.note(done_at.0);

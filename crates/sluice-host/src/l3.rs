@@ -20,6 +20,8 @@ pub(super) struct SharedCache {
     scarce: bool,
     /// When the lines come that are under way, if that matters.
     under_way: BinaryHeap<Reverse<Ps>>,
+    /// How many are under way through a port, if that matters.
+    asked: usize,
     /// By line: when the last one came or comes.
     ready: Box<[(u32, Ps); KNOWN]>,
     pub stats: LevelStats,
@@ -33,6 +35,8 @@ pub(super) enum Found {
     Nothing,
     /// Nothing, and no MSHR before this time.
     Busy(Ps),
+    /// Nothing, and no MSHR before an answer comes.
+    Full,
 }
 
 impl SharedCache {
@@ -46,6 +50,7 @@ impl SharedCache {
             mshrs: level.mshrs as usize,
             scarce: above > level.mshrs,
             under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
+            asked: 0,
             ready: Box::new([(u32::MAX, Ps::ZERO); KNOWN]),
             stats: LevelStats::default(),
         }
@@ -76,10 +81,11 @@ impl SharedCache {
             self.under_way.pop();
         }
         match self.under_way.peek() {
-            Some(Reverse(until)) if self.under_way.len() >= self.mshrs => {
+            Some(Reverse(until)) if self.under_way.len() + self.asked >= self.mshrs => {
                 self.stats.mshr_wait += until.saturating_sub(now);
                 Found::Busy(*until)
             }
+            None if self.asked >= self.mshrs => Found::Full,
             _ => {
                 self.stats.misses += 1;
                 Found::Nothing
@@ -92,6 +98,37 @@ impl SharedCache {
         if self.scarce {
             self.under_way.push(Reverse(until));
         }
+    }
+
+    /// An MSHR is taken until an answer comes.
+    pub fn ask(&mut self) {
+        self.asked += usize::from(self.scarce);
+    }
+
+    /// The answer has come.
+    pub fn answered(&mut self) {
+        self.asked -= usize::from(self.scarce);
+    }
+
+    /// Whether there is this cache.
+    pub fn is_there(&self) -> bool {
+        self.tags.is_some()
+    }
+
+    /// A miss for a line that is asked for already.
+    pub fn merge(&mut self) {
+        self.stats.hits += 1;
+        self.stats.merges += 1;
+    }
+
+    /// A line has come through a port. Returns the line that is written back for it.
+    pub fn arrive(&mut self, line: u32) -> Option<u32> {
+        let tags = self.tags.as_mut()?;
+        if tags.peek(line).is_some() {
+            return None;
+        }
+        let victim = tags.insert(line, 0);
+        self.written(victim)
     }
 
     /// A line that was not there comes at this time. Returns the line that is written back for

@@ -18,8 +18,11 @@ mod l3;
 mod length;
 mod memory;
 mod miss;
+mod mshrs;
+mod outside;
 mod params;
 mod phase;
+mod port;
 mod sched;
 mod stats;
 mod stores;
@@ -33,15 +36,16 @@ mod window;
 pub use artifact::{Artifact, Before, MissNumber, NoArtifact};
 pub use caches::{CacheSize, Caches};
 pub use config::{
-    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Migration,
+    Adaptive, AstriFlash, Cpu, HostBanks, HostConfig, HostDram, Level, Link, Messages, Migration,
     MigrationPolicy, Sampling, Scheduling, Start, Switching, Tlb, Tpp,
 };
 pub use length::RunLength;
 pub use memory::{Answer, Memory, Moved};
 pub use params::HOST_PARAMS;
+pub use port::{Ask, Reply};
 pub use stats::{
     AccessTime, CoreTime, HostStats, LevelStats, MemoryStats, MigrationStats, PhaseStats, Requests,
     Sample,
 };
 pub use stream::{Instr, MemOp, Program, Step};
-pub use system::{MEMORY_MAX, simulate, simulate_artifact};
+pub use system::{Host, MEMORY_MAX, simulate, simulate_artifact};

@@ -41,6 +41,10 @@ pub(super) struct Misses {
     first: usize,
     /// Those that have no MSHR yet, in order.
     waiting: VecDeque<u32>,
+    /// Since when they wait, if no MSHR has a time at which it is free.
+    pub stalled_since: Option<Ps>,
+    /// Those that were asked for through a port and have no answer yet.
+    asked: Vec<u32>,
 }
 
 impl Misses {
@@ -61,6 +65,8 @@ impl Misses {
             mshrs: vec![Ps::ZERO; mshrs as usize],
             first: 0,
             waiting: VecDeque::with_capacity(MISSES as usize),
+            stalled_since: None,
+            asked: Vec::new(),
         }
     }
 
@@ -114,7 +120,9 @@ impl Misses {
         let settled = &mut self.ring[miss as usize];
         settled.done = at;
         self.open -= 1;
-        std::mem::replace(&mut settled.waiters, NOBODY)
+        let first = std::mem::replace(&mut settled.waiters, NOBODY);
+        self.take_back(miss);
+        first
     }
 
     /// It was never asked for.
@@ -124,19 +132,37 @@ impl Misses {
         self.by_line[line % KNOWN] = NO_MISS;
     }
 
-    /// The oldest whose answer is not known.
-    pub fn unsettled(&mut self) -> Option<u32> {
-        if self.open == 0 {
-            self.oldest = self.next;
+    /// The oldest that nobody was asked for yet.
+    pub fn unasked(&mut self) -> Option<u32> {
+        if self.open == self.asked.len() as u32 {
+            self.oldest = if self.open == 0 {
+                self.next
+            } else {
+                self.oldest
+            };
             return None;
         }
+        let mut number = self.oldest;
         loop {
-            let place = (self.oldest % u64::from(MISSES)) as u32;
-            if self.is_open(place) {
+            let place = (number % u64::from(MISSES)) as u32;
+            if self.is_open(place) && !self.asked.contains(&place) {
                 return Some(place);
             }
-            self.oldest += 1;
+            number += 1;
+            if self.asked.is_empty() {
+                self.oldest = number;
+            }
         }
+    }
+
+    /// It was asked for through a port: its answer comes, whatever becomes of the core.
+    pub fn ask(&mut self, miss: u32) {
+        self.asked.push(miss);
+    }
+
+    /// It is no longer asked for.
+    pub fn take_back(&mut self, miss: u32) {
+        self.asked.retain(|asked| *asked != miss);
     }
 
     /// Whether its answer is not known.
@@ -169,6 +195,10 @@ impl Misses {
     /// Nobody waits any more.
     pub fn stop_waiting(&mut self) {
         self.waiting.clear();
+        self.stalled_since = None;
+        for miss in &self.asked {
+            self.ring[*miss as usize].waiters = NOBODY;
+        }
     }
 
     /// Takes an MSHR.
@@ -225,7 +255,7 @@ mod tests {
                 }
             }
             let mut left: Vec<u32> = open.iter().map(|(line, _)| *line).collect();
-            while let Some(place) = misses.unsettled() {
+            while let Some(place) = misses.unasked() {
                 let line = misses.get(place).line;
                 prop_assert!(left.contains(&line));
                 left.retain(|other| *other != line);

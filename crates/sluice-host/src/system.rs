@@ -1,12 +1,13 @@
 //! The event loop of a host.
 
-use super::artifact::{Artifact, NoArtifact};
+use super::artifact::{Artifact, Before, NoArtifact};
 use super::config::{HostConfig, Start};
 use super::core::{Core, Pause, Sent};
 use super::l3::{Found, SharedCache};
 use super::length::RunLength;
 use super::memory::Memory;
 use super::phase::Phase;
+use super::port::Port;
 use super::sched::Scheduler;
 use super::stats::{HostStats, Sample};
 use super::stream::{Program, Step};
@@ -52,31 +53,37 @@ pub(super) struct Spent {
     pub yields: bool,
 }
 
-pub(super) struct Host<'a, A> {
-    pub config: &'a HostConfig,
-    pub artifact: A,
-    pub program: &'a mut dyn Program,
-    pub now: Ps,
-    pub events: Wheel<Event>,
-    pub cores: Vec<Core<A>>,
-    pub spent: Vec<Spent>,
-    pub l3: SharedCache,
-    pub memory: Memory<A>,
-    pub sched: Scheduler,
+/// A host at work.
+///
+/// [`simulate`] runs one with its device. One whose memory is elsewhere is driven by
+/// [`Host::step`], [`Host::take_asks`] and [`Host::answer`].
+pub struct Host<'a, A = NoArtifact> {
+    pub(super) config: &'a HostConfig,
+    pub(super) artifact: A,
+    pub(super) program: &'a mut dyn Program,
+    pub(super) now: Ps,
+    pub(super) events: Wheel<Event>,
+    pub(super) cores: Vec<Core<A>>,
+    pub(super) spent: Vec<Spent>,
+    pub(super) l3: SharedCache,
+    pub(super) memory: Memory<A>,
+    pub(super) sched: Scheduler,
     /// Instructions retired since the beginning.
-    pub retired: u64,
+    pub(super) retired: u64,
     /// When counting began.
-    pub began: Ps,
+    pub(super) began: Ps,
     /// The device's counters then.
-    pub device_began: Stats,
-    pub switches: u64,
-    pub shootdowns: u64,
-    pub timeline: Vec<Sample>,
-    pub sampled: Sample,
-    pub hash: Fnv,
-    pub phase: Phase,
+    pub(super) device_began: Stats,
+    pub(super) switches: u64,
+    pub(super) shootdowns: u64,
+    pub(super) timeline: Vec<Sample>,
+    pub(super) sampled: Sample,
+    pub(super) hash: Fnv,
+    pub(super) phase: Phase,
     /// Lines on their way from an L2 to the L3.
-    pub write_backs: Vec<u32>,
+    pub(super) write_backs: Vec<u32>,
+    /// Where its requests leave it, if its memory is elsewhere.
+    pub(super) port: Option<Box<Port>>,
 }
 
 /// Runs a program on a host with a device that nobody has used.
@@ -115,13 +122,10 @@ pub fn simulate_artifact<A: Artifact>(
     assert!(footprint + others * PAGE_BYTES <= device.config().capacity().0);
     assert!(footprint <= MEMORY_MAX.0);
     assert_eq!(program.threads(), config.threads);
-    let mut host = Host::new(config, artifact, device, program);
+    let memory = Memory::with_artifact(config, artifact.clone(), device);
+    let mut host = Host::new(config, artifact, memory, program);
     host.memory.scan(footprint.div_ceil(PAGE_BYTES));
-    match config.start {
-        Start::Empty => {}
-        Start::Full => host.memory.fill(host.program, before.used),
-        Start::Others => host.memory.fill_with_others(others, &before),
-    }
+    host.fill(others, &before);
     host.start();
     if let Some(instructions) = host.artifact.rests_after(&length) {
         host.run(instructions, Ps::ZERO, watch);
@@ -136,14 +140,13 @@ pub fn simulate_artifact<A: Artifact>(
 }
 
 impl<'a, A: Artifact> Host<'a, A> {
-    fn new(
+    pub(super) fn new(
         config: &'a HostConfig,
         artifact: A,
-        device: Device,
+        mut memory: Memory<A>,
         program: &'a mut dyn Program,
     ) -> Host<'a, A> {
         let cores = 0..config.cpu.cores;
-        let mut memory = Memory::with_artifact(config, artifact.clone(), device);
         if config.local_in_host {
             memory.keep(program.local());
         }
@@ -171,10 +174,11 @@ impl<'a, A: Artifact> Host<'a, A> {
             hash: Fnv::default(),
             phase,
             write_backs: Vec::new(),
+            port: None,
         }
     }
 
-    fn start(&mut self) {
+    pub(super) fn start(&mut self) {
         for thread in 0..self.config.threads {
             if let Some(time) = self.program.sleeps_first(thread)
                 && self.sched.put_to_sleep(thread)
@@ -193,12 +197,9 @@ impl<'a, A: Artifact> Host<'a, A> {
     fn run(&mut self, end: u64, sample_every: Ps, watch: &mut dyn FnMut(u64) -> bool) {
         let mut count = 0u64;
         while self.retired < end {
-            let Some((at, event)) = self.events.pop() else {
+            if !self.step() {
                 break;
-            };
-            self.run_memory(at);
-            self.now = at;
-            self.handle(event);
+            }
             if sample_every > Ps::ZERO {
                 self.sample(sample_every);
             }
@@ -207,6 +208,27 @@ impl<'a, A: Artifact> Host<'a, A> {
                 break;
             }
         }
+    }
+
+    /// Fills host memory and the device's cache with what they have at the start.
+    pub(super) fn fill(&mut self, others: u64, before: &Before) {
+        match self.config.start {
+            Start::Empty => {}
+            Start::Full => self.memory.fill(self.program, before.used),
+            Start::Others => self.memory.fill_with_others(others, before),
+        }
+    }
+
+    /// Handles the next event; false if there is none.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        let Some((at, event)) = self.events.pop() else {
+            return false;
+        };
+        self.run_memory(at);
+        self.now = at;
+        self.handle(event);
+        true
     }
 
     /// What memory does on its own up to this time.
@@ -326,46 +348,12 @@ impl<'a, A: Artifact> Host<'a, A> {
         }
     }
 
-    /// A miss has left the L2, and takes an MSHR or waits for one.
-    fn access(&mut self, number: usize, miss: u32) {
-        let misses = &mut self.cores[number].misses;
-        let (mshr, free_at) = misses.first_mshr();
-        if misses.waits() || free_at > self.now {
-            if misses.wait_for_mshr(miss) {
-                self.retry_at(number, free_at);
-            }
-            return;
-        }
-        self.look_up(number, miss, mshr);
-    }
-
-    /// The first miss that waits takes an MSHR.
-    fn retry(&mut self, number: usize) {
-        let core = &mut self.cores[number];
-        let Some(miss) = core.misses.next_waiting() else {
-            return;
-        };
-        let (mshr, _) = core.misses.first_mshr();
-        self.look_up(number, miss, mshr);
-        let misses = &self.cores[number].misses;
-        if misses.waits() {
-            let (_, free_at) = misses.first_mshr();
-            self.retry_at(number, free_at);
-        }
-    }
-
-    fn retry_at(&mut self, number: usize, at: Ps) {
-        let core = &mut self.cores[number];
-        let wait = at.saturating_sub(self.now);
-        core.stats.levels[0].mshr_wait += wait;
-        let (core, epoch) = (number as u32, core.epoch);
-        self.events
-            .push(at.max(self.now), Event::Retry { core, epoch });
-    }
-
     /// A miss is at the L3.
-    fn look_up(&mut self, number: usize, miss: u32, mshr: usize) {
+    pub(super) fn look_up(&mut self, number: usize, miss: u32, mshr: usize) {
         let line = self.cores[number].misses.get(miss).line;
+        if self.joins(number, miss, mshr) {
+            return;
+        }
         let at = self.now + self.l3_latency(number);
         match self.l3.find(self.now, line, at) {
             Found::Busy(until) => {
@@ -380,8 +368,9 @@ impl<'a, A: Artifact> Host<'a, A> {
                 {
                     self.put(line, at);
                 }
-                self.answer(number, miss, ready, at);
+                self.get_line(number, miss, ready, at);
             }
+            Found::Full => self.wait_for_answer(number, miss),
             Found::Nothing => self.fetch(number, miss, mshr, at),
         }
     }
@@ -392,6 +381,9 @@ impl<'a, A: Artifact> Host<'a, A> {
         let (line, writes) = (core.misses.get(miss).line, core.artifact.writes(miss));
         let can_delay = self.config.coordinated && !self.is_patient(number);
         let addr = u64::from(line) * 64;
+        if self.is_outside(addr) {
+            return self.ask(number, miss, mshr, at);
+        }
         let answer = match writes {
             true => self.memory.store(at, addr, can_delay),
             false => self.memory.read(at, addr, can_delay),
@@ -406,7 +398,7 @@ impl<'a, A: Artifact> Host<'a, A> {
             self.leave(victim, at);
         }
         if !answer.delayed {
-            return self.answer(number, miss, answer.done_at, at);
+            return self.get_line(number, miss, answer.done_at, at);
         }
         let write_back = self.cores[number].misses.get(miss).write_back;
         self.cores[number].delay(miss, answer.done_at, answer.data_at);
@@ -415,7 +407,7 @@ impl<'a, A: Artifact> Host<'a, A> {
     }
 
     /// Whether a core's thread waits for its oldest instruction whatever comes.
-    fn is_patient(&self, number: usize) -> bool {
+    pub(super) fn is_patient(&self, number: usize) -> bool {
         let core = &self.cores[number];
         let thread = core
             .thread
@@ -424,7 +416,7 @@ impl<'a, A: Artifact> Host<'a, A> {
     }
 
     /// A core gets its line.
-    fn answer(&mut self, number: usize, miss: u32, ready: Ps, at: Ps) {
+    pub(super) fn get_line(&mut self, number: usize, miss: u32, ready: Ps, at: Ps) {
         let core = &mut self.cores[number];
         let write_back = core.misses.get(miss).write_back;
         core.resolve(self.now, miss, ready, &mut self.memory);
@@ -455,8 +447,12 @@ impl<'a, A: Artifact> Host<'a, A> {
     }
 
     /// A written line leaves the last cache.
-    fn leave(&mut self, victim: u32, at: Ps) {
-        self.memory.write(at, u64::from(victim) * 64);
+    pub(super) fn leave(&mut self, victim: u32, at: Ps) {
+        let addr = u64::from(victim) * 64;
+        if self.is_outside(addr) {
+            return self.send(addr, at, None);
+        }
+        self.memory.write(at, addr);
     }
 
     pub(super) fn wake(&mut self, number: usize) {

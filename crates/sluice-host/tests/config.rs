@@ -282,3 +282,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_link_has_messages_where_pages_stay() {
+    let host = HostConfig::new(&set(&[]), SEED).unwrap();
+    assert_eq!(host.link.messages, None, "the default is constant");
+    let host = HostConfig::new(&set(&[("link.model", "protocol")]), SEED).unwrap();
+    let messages = host.link.messages.unwrap();
+    assert_eq!(messages.bandwidth, 16_000);
+    assert_eq!(messages.flits.bytes(), 68);
+    for policy in ["adaptive", "tpp", "astriflash"] {
+        let message = refusal(&[("link.model", "protocol"), ("migration.policy", policy)]);
+        let said = format!("migration.policy = {policy}");
+        for part in [
+            "link.model = protocol",
+            &said,
+            "give migration.policy none or host",
+        ] {
+            assert!(message.contains(part), "{message} lacks {part}");
+        }
+    }
+}

@@ -3,8 +3,9 @@
 use super::ids::PacketId;
 use super::packet::Packet;
 use super::parts::Part;
+use sluice_host::Reply;
 use sluice_model::dram::{Dram, DramLayout, Scheduled};
-use sluice_model::{Device, DeviceConfig, DeviceError, Op, Request, Stats};
+use sluice_model::{Completion, Device, DeviceConfig, DeviceError, Hint, Op, Request, Stats};
 use sluice_params::choices;
 use sluice_units::{LINE_BYTES, Ps};
 
@@ -153,8 +154,44 @@ choices! {
 enum Memory {
     Fixed { read: Ps, write: Ps },
     Dram(Box<Dram>),
-    Device(Box<Device>),
+    Device(Box<AheadDevice>),
     External(Option<Box<dyn ExternalMemory>>),
+}
+
+/// A device whose time may be ahead of the fabric's.
+struct AheadDevice {
+    device: Device,
+    /// By how much, for what it did before the start.
+    ahead: Ps,
+}
+
+impl AheadDevice {
+    fn access(&mut self, now: Ps, addr: u64, op: Op) -> Completion {
+        let request = Request { addr, op };
+        let mut completion = self.device.access(now + self.ahead, request, &mut ());
+        completion.done_at = completion.done_at - self.ahead;
+        completion
+    }
+
+    /// Serves a host's request: when, and what the host is told.
+    fn serve(&mut self, now: Ps, packet: &mut Packet) -> (Ps, Reply) {
+        let op = if packet.is_write { Op::Write } else { Op::Read };
+        let before = self.device.stats().parts;
+        let completion = self.access(now, packet.addr, op);
+        let parts = self.device.stats().parts - before;
+        packet.is_delayed = packet.may_delay && completion.hint == Hint::LongDelay;
+        let reply = Reply {
+            delayed: packet.is_delayed,
+            served_by: completion.served_by,
+            parts,
+        };
+        let done_at = match packet.is_delayed {
+            // The message leaves when the device has looked for the page.
+            true => completion.done_at - parts.total() + parts.protocol + parts.indexing,
+            false => completion.done_at,
+        };
+        (done_at, reply)
+    }
 }
 
 /// An endpoint at work.
@@ -199,7 +236,10 @@ impl Endpoint {
                 Some(entries) => Memory::External(Some(Box::new(Scheduled::new(layout, *entries)))),
                 None => Memory::Dram(Box::new(Dram::new(layout))),
             },
-            MemorySettings::Device(config) => Memory::Device(Box::new(Device::new(config, seed)?)),
+            MemorySettings::Device(config) => Memory::Device(Box::new(AheadDevice {
+                device: Device::new(config, seed)?,
+                ahead: Ps::ZERO,
+            })),
             MemorySettings::External(_) => Memory::External(None),
         };
         Ok(Endpoint {
@@ -247,9 +287,36 @@ impl Endpoint {
         self.before = self.device().map(|device| Box::new(*device.stats()));
     }
 
-    fn device(&self) -> Option<&Device> {
+    /// Puts a device that was used before in the place of the one it has.
+    pub fn replace_device(&mut self, device: Device, ahead: Ps) {
+        self.memory = Memory::Device(Box::new(AheadDevice { device, ahead }));
+    }
+
+    /// Takes the device out: nothing is behind the controller then.
+    pub fn take_device(&mut self) -> Option<Device> {
+        match std::mem::replace(&mut self.memory, Memory::External(None)) {
+            Memory::Device(it) => Some(it.device),
+            other => {
+                self.memory = other;
+                None
+            }
+        }
+    }
+
+    /// Serves a host's request, if a device is there to say where its time went.
+    #[inline]
+    pub fn serve_host(&mut self, now: Ps, packet: &mut Packet) -> Option<(Ps, Reply)> {
+        let Memory::Device(device) = &mut self.memory else {
+            return None;
+        };
+        self.accesses[usize::from(packet.logical)] += 1;
+        Some(device.serve(now, packet))
+    }
+
+    /// The device, if there is one.
+    pub fn device(&self) -> Option<&Device> {
         match &self.memory {
-            Memory::Device(device) => Some(device),
+            Memory::Device(it) => Some(&it.device),
             _ => None,
         }
     }
@@ -347,10 +414,7 @@ impl Endpoint {
                 Answer::At(Ps(now.0 + time.0))
             }
             Memory::Dram(dram) => Answer::At(dram.access(now, request.addr, op).done_at),
-            Memory::Device(device) => {
-                let addr = request.addr;
-                Answer::At(device.access(now, Request { addr, op }, &mut ()).done_at)
-            }
+            Memory::Device(device) => Answer::At(device.access(now, request.addr, op).done_at),
             Memory::External(memory) => {
                 let memory = memory.as_mut().expect("an external memory is attached");
                 memory.request(now, request)

@@ -4,6 +4,7 @@
 //! Each says what follows from what it was told, and when; the engine brings it about in the order
 //! of time. A hop is one event, and two where links are contended (see [`crate::link`]).
 
+use super::answers::Answers;
 use super::coherence::{AccessId, Action, Coherence, Finished, Issue, RequesterSetup};
 use super::config::FabricConfig;
 use super::endpoint::{Endpoint, Served};
@@ -75,6 +76,8 @@ pub(super) struct Engine {
     pub stats: FabricStats,
     pub issued: u64,
     pub completed: u64,
+    /// Answers to hosts.
+    pub answers: Answers,
 }
 
 impl Engine {
@@ -84,7 +87,11 @@ impl Engine {
         let requesters = (0..).zip(&config.requesters).map(|(number, settings)| {
             let rng = Rng::stream(config.seed, &format!("requester {number}"));
             let pattern = config.pattern(RequesterId(number));
-            Requester::new(settings, (pattern.0.make)(&pattern.1, rng))
+            let source = match settings.is_host {
+                true => None,
+                false => (pattern.0.make)(&pattern.1, rng),
+            };
+            Requester::new(settings, source)
         });
         let endpoints = config.endpoints.iter().enumerate();
         let endpoints: Result<_, _> = endpoints
@@ -110,6 +117,7 @@ impl Engine {
             stats: FabricStats::default(),
             issued: 0,
             completed: 0,
+            answers: Answers::default(),
         };
         if engine.coherence.is_none() {
             engine.answer_at_once(config);
@@ -237,7 +245,7 @@ impl Engine {
 
     /// Sends a packet on from a node that it leaves at `ready`.
     #[inline]
-    fn forward(&mut self, ready: Ps, node: NodeId, packet: PacketId) {
+    pub fn forward(&mut self, ready: Ps, node: NodeId, packet: PacketId) {
         let it = &self.packets[packet];
         let direction = self.router.direction(node, it, &self.links, ready);
         match (self.links).offer(&mut self.packets, ready, direction, packet) {
@@ -306,8 +314,14 @@ impl Engine {
 
     /// A memory takes a request.
     fn serve(&mut self, at: Ps, packet: PacketId) {
-        let it = &self.packets[packet];
+        let it = &mut self.packets[packet];
         let endpoint = EndpointId(it.to.node().0 - self.requesters.count());
+        if it.is_host
+            && let Some((done_at, reply)) = self.endpoints[endpoint].serve_host(at, it)
+        {
+            self.answers.note(packet, reply);
+            return self.queue.push(done_at, Event::Served { packet });
+        }
         match self.endpoints[endpoint].serve(at, packet, it) {
             Served::AtOnce(done_at) => return self.respond(done_at, packet),
             Served::At(done_at) => self.queue.push(done_at, Event::Served { packet }),
@@ -410,7 +424,11 @@ impl Engine {
 
     /// A response has come to its requester.
     fn complete(&mut self, now: Ps, requester: RequesterId, packet: PacketId, done: Done) {
-        let packet = self.packets.remove(packet);
+        let id = packet;
+        let packet = self.packets.remove(id);
+        if packet.is_host {
+            self.answers.give(now, requester, id, packet);
+        }
         let completed = Completed {
             tag: packet.tag,
             requester,

@@ -13,6 +13,7 @@ use super::link::Links;
 use super::pattern::{Access, Source};
 use super::requester::Requester;
 use super::stats::{Completed, FabricStats, RequesterStats};
+use sluice_model::Device;
 use sluice_units::{Ps, Table};
 
 /// How long to run.
@@ -67,6 +68,30 @@ impl Fabric {
     /// If there is no such endpoint.
     pub fn attach(&mut self, endpoint: EndpointId, memory: Box<dyn ExternalMemory>) {
         self.engine.endpoints[endpoint].attach(memory);
+    }
+
+    /// Puts a device behind an endpoint that was used before: its time is `ahead` of the fabric's.
+    ///
+    /// # Panics
+    /// If there is no such endpoint.
+    pub fn put_device(&mut self, endpoint: EndpointId, device: Device, ahead: Ps) {
+        self.engine.endpoints[endpoint].replace_device(device, ahead);
+    }
+
+    /// The device behind an endpoint, if one is there.
+    ///
+    /// # Panics
+    /// If there is no such endpoint.
+    pub fn device(&self, endpoint: EndpointId) -> Option<&Device> {
+        self.engine.endpoints[endpoint].device()
+    }
+
+    /// Takes the device from behind an endpoint, which must not be used any more.
+    ///
+    /// # Panics
+    /// If there is no such endpoint.
+    pub fn take_device(&mut self, endpoint: EndpointId) -> Option<Device> {
+        self.engine.endpoints[endpoint].take_device()
     }
 
     /// Answers of memories from outside that could not be, such as a request that is done before
@@ -208,6 +233,21 @@ impl Fabric {
         Ok(())
     }
 
+    /// Handles the next event; false if there is none.
+    pub(super) fn step(&mut self, done: Done) -> Result<bool, Deadlock> {
+        if self.engine.step(done) {
+            return Ok(true);
+        }
+        match self.engine.under_way() {
+            0 => Ok(false),
+            _ => Err(self.deadlock()),
+        }
+    }
+
+    pub(super) fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
     /// Runs until so many requests have come back, or nobody has any more. `watch` is told now and
     /// then how many have, and says whether to go on.
     ///
@@ -251,11 +291,8 @@ impl Fabric {
     ) -> Result<bool, Deadlock> {
         let mut left = WATCH;
         while self.engine.completed < completed {
-            if !self.engine.step(done) {
-                return match self.engine.under_way() {
-                    0 => Ok(true),
-                    _ => Err(self.deadlock()),
-                };
+            if !self.step(done)? {
+                return Ok(true);
             }
             left -= 1;
             if left == 0 {

@@ -6,6 +6,7 @@
 //! counters against each other.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod bottleneck;
 mod check;
 mod coherence;
@@ -16,6 +17,7 @@ mod error;
 mod fabric;
 mod graph;
 mod hierarchy;
+mod hosts;
 mod ids;
 mod link;
 mod packet;
@@ -38,6 +40,7 @@ pub use error::{Deadlock, FabricError, Imbalance};
 pub use fabric::{Fabric, Length, Refusal};
 pub use graph::{Graph, HalfDuplex, Link, LinkSettings, NodeKind};
 pub use hierarchy::{Vcs, Vppb};
+pub use hosts::Hosts;
 pub use ids::{DirectionId, EndpointId, LinkId, NodeId, PacketId, PortId, RequesterId, SwitchId};
 pub use link::{Carried, Links};
 pub use packet::{CHANNELS, Sizes};

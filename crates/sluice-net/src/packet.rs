@@ -79,6 +79,12 @@ pub(super) struct Packet {
     /// The channel of the credit that it holds.
     credit_channel: Channel,
     pub is_write: bool,
+    /// Whether a host issued it, which wants to know where its time in the device went.
+    pub is_host: bool,
+    /// Whether it may be answered with a long-delay message.
+    pub may_delay: bool,
+    /// Whether it is.
+    pub is_delayed: bool,
     /// The LD-ID of its logical device.
     pub logical: u8,
     /// Switches that the request went through.
@@ -104,6 +110,9 @@ impl Packet {
             channel,
             credit_channel: channel,
             is_write: channel == Channel::RwD,
+            is_host: false,
+            may_delay: false,
+            is_delayed: false,
             logical: 0,
             hops: 0,
             cargo: NO_CARGO,
@@ -141,7 +150,7 @@ impl Packet {
     pub fn answer(&mut self, now: Ps) {
         self.parts[Part::Memory] = Ps(now.0 - self.ready.0);
         (self.from, self.to) = (self.to, self.from);
-        self.channel = if self.is_write {
+        self.channel = if self.is_write || self.is_delayed {
             Channel::Ndr
         } else {
             Channel::Drs

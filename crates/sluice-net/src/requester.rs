@@ -26,6 +26,8 @@ pub struct RequesterSettings {
     pub reads: Ratio,
     /// Coherent local cache.
     pub cache: Option<CacheSettings>,
+    /// Whether a simulated host is there, which has requests, caches and times of its own.
+    pub is_host: bool,
     /// Share of a skewed pattern's requests that are hot.
     pub hot_requests: Ratio,
     /// Share of its lines that are hot.

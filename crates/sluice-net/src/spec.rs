@@ -18,6 +18,8 @@ pub struct Group {
     pub device: Option<DeviceConfig>,
     /// The memory model of endpoints of type `external`.
     pub library: Option<Library>,
+    /// Whether simulated hosts are at its requesters.
+    pub is_host: bool,
 }
 
 /// A link of a topology that is a list, or changes of one that a topology makes.

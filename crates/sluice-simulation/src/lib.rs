@@ -5,6 +5,7 @@ mod device;
 mod error;
 mod fabric;
 mod files;
+mod messages;
 mod recorded;
 mod replay;
 mod simulation;

@@ -2,6 +2,7 @@
 
 use crate::SystemError;
 use crate::device::{flash, lines, served, write_log};
+use crate::messages;
 use crate::units::{PS_PER_NS, PS_PER_S};
 use sluice_config::System;
 use sluice_host::{
@@ -184,14 +185,11 @@ impl ReadySystem {
             stopped |= !watch(instructions);
             !stopped
         };
-        let (stats, device) = simulate(
-            &self.host,
-            self.artifact,
-            self.device,
-            program,
-            length,
-            &mut watch,
-        );
+        let (host, device, watch) = (&self.host, self.device, &mut watch);
+        let (stats, device) = match &host.link.messages {
+            Some(link) => messages::simulate(host, link, device, program, length, watch),
+            None => simulate(host, self.artifact, device, program, length, watch),
+        };
         if stopped {
             return None;
         }

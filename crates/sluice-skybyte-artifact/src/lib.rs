@@ -65,9 +65,7 @@ impl SkyByte {
     /// # Errors
     /// [`ConfigError::Impossible`] if departures contradict each other.
     pub fn new(raw: &RawConfig) -> Result<Option<SkyByte>, ConfigError> {
-        let defaults = RawConfig::of(PARAMS).to_pairs();
-        let is_off = |(key, value): &(&str, String)| raw.get(key).as_ref() == Some(value);
-        if defaults.iter().all(is_off) {
+        if SkyByte::departures(raw).is_empty() {
             return Ok(None);
         }
         Ok(Some(SkyByte {
@@ -79,6 +77,14 @@ impl SkyByte {
             pages: Pages::new(raw),
             device: OfDevice::new(raw),
         }))
+    }
+
+    /// The parameters that ask for departures.
+    pub fn departures(raw: &RawConfig) -> Vec<&'static str> {
+        let defaults = RawConfig::of(PARAMS).to_pairs();
+        let is_on = |(key, value): &(&str, String)| raw.get(key).as_ref() != Some(value);
+        let on = defaults.into_iter().filter(is_on);
+        on.map(|(key, _)| key).collect()
     }
 
     /// The device as the artifact has it.

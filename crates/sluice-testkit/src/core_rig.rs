@@ -60,7 +60,10 @@ pub fn host() -> HostConfig {
         migration: Migration::None,
         start: Start::Empty,
         is_checked: true,
-        link: Link { line: Ps(1) },
+        link: Link {
+            line: Ps(1),
+            messages: None,
+        },
         seed: 1,
     }
 }

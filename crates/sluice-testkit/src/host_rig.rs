@@ -82,7 +82,10 @@ pub fn host(migration: Migration) -> HostConfig {
         migration,
         start: Start::Empty,
         is_checked: true,
-        link: Link { line: LINE },
+        link: Link {
+            line: LINE,
+            messages: None,
+        },
         seed: 1,
     }
 }

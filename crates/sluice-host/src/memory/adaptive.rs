@@ -53,7 +53,7 @@ impl Adaptive {
         };
         Adaptive {
             tiers: Tiers::new(bus, &sizes),
-            counters: vec![Counter::default(); bus.device.pages() as usize],
+            counters: vec![Counter::default(); bus.device().pages() as usize],
             buffer: Buffer::new(given.buffer),
             threshold: u16::try_from(given.threshold).expect("a threshold below 65536"),
             interrupt: given.interrupt,
@@ -132,7 +132,7 @@ impl Adaptive {
     fn counts(&mut self, bus: &mut Bus<impl Artifact>, now: Ps, addr: u64, hit: bool) {
         self.forget(bus);
         let page = addr / PAGE_BYTES;
-        if hit && bus.device.is_cached(Lpn::of(page)) {
+        if hit && bus.device().is_cached(Lpn::of(page)) {
             self.count(bus, now, page);
         }
     }
@@ -153,7 +153,7 @@ impl Adaptive {
         counter.count = count.saturating_add(1);
         if counter.count >= self.threshold {
             counter.count = 0;
-            if !bus.device.is_pinned(Lpn::of(page)) {
+            if !bus.device().is_pinned(Lpn::of(page)) {
                 self.promote(bus, now, self.tiers.unit(page));
             }
         }

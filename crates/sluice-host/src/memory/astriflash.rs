@@ -44,7 +44,7 @@ impl AstriFlash {
     /// # Panics
     /// If the device's pages are not of 4 KiB, or the sets are not a power of two.
     pub fn new(bus: &Bus<impl Artifact>, given: &config::AstriFlash) -> AstriFlash {
-        let page_bytes = bus.device.config().page_bytes();
+        let page_bytes = bus.device().config().page_bytes();
         assert_eq!(page_bytes, PAGE_BYTES, "device.page, with a cache of pages");
         let sets = given.pages / given.ways;
         assert!(sets.is_power_of_two(), "{sets} sets of pages");

@@ -6,6 +6,7 @@ use super::writes::HeldWrites;
 use super::{Answer, Moved};
 use crate::artifact::Artifact;
 use crate::config::{HostConfig, HostDram, Migration};
+use crate::port::Reply;
 use crate::stats::MemoryStats;
 use sluice_model::dram::Dram;
 use sluice_model::{Completion, Device, Effects, Hint, Op, Parts, Request, ServedBy};
@@ -19,7 +20,8 @@ pub(super) struct Bus<A> {
     /// Finding out whether host memory has a page, if that is asked at every access.
     lookup: Ps,
     link: Link,
-    pub device: Device,
+    /// None if it is behind a port (see `outside`).
+    pub device: Option<Device>,
     /// How far the device's time is ahead of the host's, for which it did not matter.
     ahead: Ps,
     pub stats: MemoryStats,
@@ -139,12 +141,15 @@ pub(super) struct Fetched {
     parts: Parts,
 }
 
+/// A host whose device is behind a port neither fills, copies nor counts it.
+const HERE: &str = "the device is on this host's own link";
+
 fn is_hit(served_by: ServedBy) -> bool {
     matches!(served_by, ServedBy::CacheHit | ServedBy::WriteLog)
 }
 
 impl<A: Artifact> Bus<A> {
-    pub fn new(config: &HostConfig, artifact: A, device: Device) -> Bus<A> {
+    pub fn new(config: &HostConfig, artifact: A, device: Option<Device>) -> Bus<A> {
         Bus {
             artifact,
             dram: HostMemory::new(&config.dram),
@@ -162,10 +167,43 @@ impl<A: Artifact> Bus<A> {
         }
     }
 
+    /// The device, which is not behind a port.
+    pub fn device(&self) -> &Device {
+        self.device.as_ref().expect(HERE)
+    }
+
+    fn device_mut(&mut self) -> &mut Device {
+        self.device.as_mut().expect(HERE)
+    }
+
+    /// Takes the device out, with how far its time is ahead of the host's.
+    pub fn take_device(&mut self) -> (Device, Ps) {
+        (
+            self.device.take().expect(HERE),
+            std::mem::take(&mut self.ahead),
+        )
+    }
+
+    /// Counts a request that was answered through a port.
+    pub fn answered(&mut self, asked_at: Ps, now: Ps, is_write: bool, reply: &Reply) {
+        if is_write {
+            self.stats.requests.device_writes += 1;
+            self.stats.link_bytes[0] += LINE_BYTES;
+        } else {
+            self.count_read(reply.served_by, reply.parts);
+        }
+        if reply.delayed {
+            self.stats.long_delays += 1;
+            return;
+        }
+        self.stats.link_bytes[1] += if is_write { 0 } else { LINE_BYTES };
+        self.count_device(asked_at, now, reply.parts);
+    }
+
     /// Fills the device's cache with the last of these pages, or with as many drawn from the last
     /// `spread` times as many: written, if they are said to be and stores do not go to a log.
     pub fn fill(&mut self, pages: Range<u64>, spread: u64, is_written: &dyn Fn(u64) -> bool) {
-        let config = self.device.config();
+        let config = self.device().config();
         let (room, logs) = (u64::from(config.cache.pages), config.write_log.is_some());
         let first = pages.start.max(pages.end.saturating_sub(room * spread));
         // Drawn without the seed, as these pages have nothing to do with the program.
@@ -186,23 +224,23 @@ impl<A: Artifact> Bus<A> {
                 true => Op::Write,
                 false => Op::Read,
             };
-            at = self
-                .device
-                .access(at, Request { addr, op }, &mut watch)
-                .done_at;
+            let device = self.device.as_mut().expect(HERE);
+            at = device.access(at, Request { addr, op }, &mut watch).done_at;
         }
-        self.ahead = self.device.settle(at);
+        self.ahead = self.device_mut().settle(at);
     }
 
     /// Lets the device begin to compact its log.
     pub fn compact_log(&mut self, now: Ps) {
-        self.device.compact_log(now + self.ahead);
+        let at = now + self.ahead;
+        self.device_mut().compact_log(at);
     }
 
     /// Lets the device come to rest, in time that passes for nobody else.
     pub fn settle(&mut self, now: Ps) {
         let begun = now + self.ahead;
-        self.ahead += self.device.settle(begun) - begun;
+        let settled = self.device_mut().settle(begun);
+        self.ahead += settled - begun;
     }
 
     /// Reads a line of host memory. `away` is what the way to its node adds, or a wait for it.
@@ -353,7 +391,7 @@ impl<A: Artifact> Bus<A> {
     /// When the device can send the lines of a page. If its cache does not have it, the host's
     /// first read brings it in.
     pub fn page_ready(&mut self, now: Ps, page: u64) -> Ps {
-        match self.device.cached_at(Lpn::of(page)) {
+        match self.device().cached_at(Lpn::of(page)) {
             Some(at) => at.saturating_sub(self.ahead).max(now),
             None => {
                 let at = self.link.request(now);
@@ -365,15 +403,16 @@ impl<A: Artifact> Bus<A> {
     }
 
     fn device_access(&mut self, at: Ps, addr: u64, op: Op) -> (Completion, Parts) {
-        let before = self.device.stats().parts;
+        let device = self.device.as_mut().expect(HERE);
+        let before = device.stats().parts;
         let mut watch = Watch {
             evicted: &mut self.evicted,
             artifact: &self.artifact,
         };
         let request = Request { addr, op };
-        let mut completion = self.device.access(at + self.ahead, request, &mut watch);
+        let mut completion = device.access(at + self.ahead, request, &mut watch);
         completion.done_at = completion.done_at - self.ahead;
-        (completion, self.device.stats().parts - before)
+        (completion, device.stats().parts - before)
     }
 
     /// What the device does not account for is time on the link.
@@ -424,7 +463,8 @@ impl<A: Artifact> Bus<A> {
 
     /// Takes the contents of a page from the device. Says whether flash does not have them.
     pub fn promote(&mut self, now: Ps, page: u64) -> bool {
-        let dirty = self.device.promote(now + self.ahead, Lpn::of(page)).dirty;
+        let at = now + self.ahead;
+        let dirty = self.device_mut().promote(at, Lpn::of(page)).dirty;
         self.versions.taken(page, dirty);
         dirty
     }
@@ -436,14 +476,16 @@ impl<A: Artifact> Bus<A> {
             artifact: &self.artifact,
         };
         let at = now + self.ahead;
-        self.device.demote(at, Lpn::of(page), &mut watch);
+        let device = self.device.as_mut().expect(HERE);
+        device.demote(at, Lpn::of(page), &mut watch);
         self.versions.given(page, frame_page);
     }
 
     /// Gives the contents of a page back as an artifact does, without a word on the link.
     pub fn return_page(&mut self, now: Ps, page: u64, frame_page: u64) {
+        let device = self.device.as_mut().expect(HERE);
         self.artifact
-            .returns(&mut self.device, now + self.ahead, Lpn::of(page));
+            .returns(device, now + self.ahead, Lpn::of(page));
         self.versions.given(page, frame_page);
     }
 }

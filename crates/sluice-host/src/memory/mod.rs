@@ -15,6 +15,7 @@ mod writes;
 
 use super::artifact::{Artifact, Before, NoArtifact};
 use super::config::{HostConfig, Migration};
+use super::port::Reply;
 use super::stats::MemoryStats;
 use super::stream::Program;
 use adaptive::Adaptive;
@@ -126,7 +127,23 @@ impl<A: Artifact> Memory<A> {
     /// # Panics
     /// As [`Memory::new`].
     pub fn with_artifact(config: &HostConfig, artifact: A, device: Device) -> Memory<A> {
-        let mut bus = Bus::new(config, artifact, device);
+        Memory::on(config, Bus::new(config, artifact, Some(device)))
+    }
+
+    /// Memory whose device is reached through a port.
+    ///
+    /// # Panics
+    /// If pages move.
+    pub(super) fn behind_port(config: &HostConfig, artifact: A) -> Memory<A> {
+        let stays = matches!(config.migration, Migration::AllHost | Migration::None);
+        assert!(
+            stays,
+            "pages that move need the device on the host's own link"
+        );
+        Memory::on(config, Bus::new(config, artifact, None))
+    }
+
+    fn on(config: &HostConfig, mut bus: Bus<A>) -> Memory<A> {
         let placement = match &config.migration {
             Migration::AllHost => Placement::Host,
             Migration::None => Placement::Device,
@@ -172,7 +189,7 @@ impl<A: Artifact> Memory<A> {
     /// Fills host memory and the device's cache with the last so many pages of the device. A share
     /// of them is written, spread evenly.
     pub fn fill_with_others(&mut self, pages: u64, before: &Before) {
-        let end = self.bus.device.pages();
+        let end = self.bus.device().pages();
         let Before {
             written, spread, ..
         } = *before;
@@ -257,6 +274,26 @@ impl<A: Artifact> Memory<A> {
         }
     }
 
+    /// Whether a line is in host memory, whatever happens.
+    pub(super) fn is_host(&self, line_addr: u64) -> bool {
+        line_addr < self.local || matches!(self.placement, Placement::Host)
+    }
+
+    /// Lends the device that is behind a port, for what it has at the start.
+    pub(super) fn lend(&mut self, device: Device) {
+        self.bus.device = Some(device);
+    }
+
+    /// Gives it back, with how far its time is ahead of the host's.
+    pub(super) fn give_back(&mut self) -> (Device, Ps) {
+        self.bus.take_device()
+    }
+
+    /// A request has been answered through a port.
+    pub(super) fn answered(&mut self, asked_at: Ps, now: Ps, is_write: bool, reply: &Reply) {
+        self.bus.answered(asked_at, now, is_write, reply);
+    }
+
     /// When something is to be done next without being asked for: the end of a copy, a sampling.
     pub fn next_event(&self) -> Option<Ps> {
         self.placement.tiers()?.events.next_at()
@@ -303,11 +340,11 @@ impl<A: Artifact> Memory<A> {
 
     /// The device behind this memory, to be looked at.
     pub fn device(&self) -> &Device {
-        &self.bus.device
+        self.bus.device()
     }
 
     /// The device, when nothing else is wanted any more.
-    pub fn into_device(self) -> Device {
-        self.bus.device
+    pub fn into_device(mut self) -> Device {
+        self.bus.take_device().0
     }
 }

@@ -73,7 +73,7 @@ impl Tiers {
     /// # Panics
     /// If the device's pages are not of 4 KiB, or an entry's are not a power of two.
     pub fn new(bus: &Bus<impl Artifact>, sizes: &Sizes) -> Tiers {
-        let settings = bus.device.config();
+        let settings = bus.device().config();
         assert_eq!(
             settings.page_bytes(),
             PAGE_BYTES,
@@ -152,7 +152,7 @@ impl Tiers {
     /// The pages of an entry: the last may have fewer.
     pub fn pages_of(&self, bus: &Bus<impl Artifact>, unit: u32) -> std::ops::Range<u64> {
         let first = u64::from(unit) * u64::from(self.span);
-        first..(first + u64::from(self.span)).min(bus.device.pages())
+        first..(first + u64::from(self.span)).min(bus.device().pages())
     }
 
     pub fn place(&self, unit: u32) -> Place {

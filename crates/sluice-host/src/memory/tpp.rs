@@ -55,7 +55,7 @@ impl Tpp {
         Tpp {
             tiers,
             given: *given,
-            pages: vec![Sampled::default(); bus.device.pages() as usize],
+            pages: vec![Sampled::default(); bus.device().pages() as usize],
             end: 0,
             active: VecDeque::new(),
             turn: 0,
@@ -117,7 +117,7 @@ impl Tpp {
             return;
         }
         self.forget();
-        let is_cached = bus.device.is_cached(Lpn::of(page));
+        let is_cached = bus.device().is_cached(Lpn::of(page));
         let it = self.pages[page as usize];
         if !it.marked || (hit && !is_cached) {
             return;

@@ -1,6 +1,7 @@
 //! Parameters: host memory, and the link to the device.
 
-use crate::config::Start;
+use crate::config::{LinkModel, Start};
+use sluice_cxl::FlitMode;
 use sluice_model::dram::{FIELDS, Standard};
 use sluice_params::{Declared, Kind, choices};
 use sluice_units::{Bytes, Ps};
@@ -115,6 +116,20 @@ sluice_params::params! {
             default: "16000",
             meaning: "MB/s (10^6 bytes) of the link to the device, each way",
             source: "SkyByte Table II: 16 GB/s",
+        }
+        model: LinkModel {
+            key: "link.model",
+            default: "constant",
+            meaning: "what takes time on the link. With protocol the device's answer is not known \
+                      before it comes, and pages must not move",
+            source: "SkyByte and CXL-SSD-Sim give their link a constant time; docs/hosts.md has \
+                     the difference",
+        }
+        flits: FlitMode {
+            key: "link.flits",
+            default: "68b",
+            meaning: "flits of link.model = protocol, each message with its part of full ones",
+            source: "CXL 3.1, 4.2: links of up to 32 GT/s; SkyByte's is of PCIe 5.0",
         }
     }
 }

@@ -66,21 +66,29 @@ fn count(raw: &RawConfig, table: &str) -> u32 {
 }
 
 pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, FabricError> {
-    expand(&spec.raw, "requester", "r", &spec.requesters, |raw, _| {
-        let given = RequesterParams::new(raw);
-        Ok(RequesterSettings {
-            depth: given.depth,
-            interval: given.interval,
-            process: given.process,
-            cache_access: given.cache_access,
-            pattern: given.pattern,
-            footprint: given.footprint.map(|bytes| bytes.0),
-            reads: given.reads.unwrap_or(Ratio::ZERO),
-            cache: coherence::cache(raw)?,
-            hot_requests: given.hot_requests,
-            hot_lines: given.hot_lines,
-        })
-    })
+    expand(
+        &spec.raw,
+        "requester",
+        "r",
+        &spec.requesters,
+        |raw, group| {
+            let given = RequesterParams::new(raw);
+            Ok(RequesterSettings {
+                // A host's own MSHRs bound what it asks for.
+                depth: if group.is_host { u32::MAX } else { given.depth },
+                interval: given.interval,
+                process: given.process,
+                cache_access: given.cache_access,
+                pattern: given.pattern,
+                footprint: given.footprint.map(|bytes| bytes.0),
+                reads: given.reads.unwrap_or(Ratio::ZERO),
+                cache: coherence::cache(raw)?,
+                is_host: group.is_host,
+                hot_requests: given.hot_requests,
+                hot_lines: given.hot_lines,
+            })
+        },
+    )
 }
 
 pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, FabricError> {

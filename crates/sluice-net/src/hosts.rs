@@ -1,0 +1,165 @@
+//! Simulated hosts as requesters: one clock for them and the fabric between them.
+//!
+//! A host and a fabric have a queue of events each. [`Hosts::step`] handles the first event of all:
+//! of those at the same time the fabric's first, then the hosts' in the order of their requesters.
+
+use super::engine::{Done, Engine};
+use super::error::Deadlock;
+use super::fabric::Fabric;
+use super::ids::{EndpointId, NodeId, RequesterId};
+use super::packet::Packet;
+use super::requester::Target;
+use super::stats::Completed;
+use sluice_cxl::Channel;
+use sluice_host::{Ask, Host};
+use sluice_model::Device;
+use sluice_units::Ps;
+
+/// A host at its requester.
+struct Seat<'a> {
+    requester: RequesterId,
+    /// Where its program's memory begins among the requester's addresses.
+    base: u64,
+    host: Host<'a>,
+}
+
+/// A fabric with hosts.
+pub struct Hosts<'a> {
+    fabric: Fabric,
+    /// In the order of their requesters.
+    seats: Vec<Seat<'a>>,
+}
+
+impl<'a> Hosts<'a> {
+    /// No host yet.
+    pub fn new(fabric: Fabric) -> Hosts<'a> {
+        Hosts {
+            fabric,
+            seats: Vec::new(),
+        }
+    }
+
+    /// Puts a host at a requester behind those that have one. Its program's memory begins at `base`
+    /// of the requester's addresses.
+    ///
+    /// # Panics
+    /// If the requester is none of a host's, or comes before one that has a host.
+    pub fn seat(&mut self, requester: RequesterId, base: u64, host: Host<'a>) {
+        let is_behind = |seat: &Seat| seat.requester < requester;
+        assert!(self.seats.last().is_none_or(is_behind), "in order");
+        self.seats.push(Seat {
+            requester,
+            base,
+            host,
+        });
+    }
+
+    /// The fabric.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The fabric, to begin or end its counting.
+    pub fn fabric_mut(&mut self) -> &mut Fabric {
+        &mut self.fabric
+    }
+
+    /// The hosts, in the order of their requesters.
+    pub fn hosts(&self) -> impl Iterator<Item = (RequesterId, &Host<'a>)> {
+        self.seats.iter().map(|seat| (seat.requester, &seat.host))
+    }
+
+    /// The hosts, to begin their counting.
+    pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut Host<'a>> {
+        self.seats.iter_mut().map(|seat| &mut seat.host)
+    }
+
+    /// Handles the next event of all; `done` is told a request that came back. False if there is
+    /// none.
+    ///
+    /// # Errors
+    /// [`Deadlock`].
+    ///
+    /// # Panics
+    /// If a program has more memory than its requester reaches.
+    #[inline]
+    pub fn step(&mut self, done: &mut dyn FnMut(Completed)) -> Result<bool, Deadlock> {
+        let (mut at, mut first) = (self.fabric.next_at().unwrap_or(Ps::MAX), None);
+        for (number, seat) in self.seats.iter().enumerate() {
+            if let Some(next) = seat.host.next_at().filter(|next| *next < at) {
+                (at, first) = (next, Some(number));
+            }
+        }
+        match first {
+            Some(number) => {
+                self.seats[number].host.step();
+                self.send(number);
+            }
+            None => return self.step_fabric(done),
+        }
+        Ok(true)
+    }
+
+    fn step_fabric(&mut self, done: Done) -> Result<bool, Deadlock> {
+        if !self.fabric.step(done)? {
+            return Ok(false);
+        }
+        while let Some(answer) = self.fabric.engine_mut().answers.take() {
+            let of = |seat: &Seat| seat.requester.cmp(&answer.requester);
+            let number = self.seats.binary_search_by(of);
+            let number = number.expect("a host asked for it");
+            let host = &mut self.seats[number].host;
+            host.answer(answer.at, answer.tag, &answer.reply);
+            self.send(number);
+        }
+        Ok(true)
+    }
+
+    /// Sends what a host asks for.
+    fn send(&mut self, number: usize) {
+        let Seat {
+            requester,
+            base,
+            host,
+        } = &mut self.seats[number];
+        let engine = self.fabric.engine_mut();
+        for ask in host.take_asks() {
+            let target = engine.addresses.find(*requester, *base + ask.addr);
+            let target = target.expect("a program fits into what its host reaches");
+            engine.ask(*requester, target, &ask);
+        }
+    }
+
+    /// The device behind an endpoint.
+    pub fn device(&self, endpoint: EndpointId) -> Option<&Device> {
+        self.fabric.device(endpoint)
+    }
+
+    /// The fabric, when the hosts are not needed any more.
+    pub fn into_fabric(self) -> Fabric {
+        self.fabric
+    }
+}
+
+impl Engine {
+    /// Issues a host's request, which leaves it at [`Ask::at`].
+    #[inline]
+    fn ask(&mut self, requester: RequesterId, target: Target, ask: &Ask) {
+        self.requesters[requester].issue(self.now);
+        self.issued += 1;
+        let channel = match ask.is_write {
+            true => Channel::RwD,
+            false => Channel::Req,
+        };
+        let from = requester.node();
+        let to = NodeId(self.requesters.count() + target.endpoint.0);
+        let (from_port, to_port) = (from.port_id(), to.port_id());
+        let mut packet = Packet::new(from_port, to_port, channel, target.addr, ask.at);
+        packet.tag = ask.tag.into();
+        packet.logical = target.logical;
+        (packet.is_host, packet.may_delay) = (true, ask.may_delay);
+        let packet = self.packets.add(packet);
+        self.answers.begin(packet);
+        self.forward(ask.at, from, packet);
+    }
+}

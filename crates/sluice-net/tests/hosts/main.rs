@@ -1,0 +1,6 @@
+//! Simulated hosts on fabrics.
+
+mod closed_forms;
+mod delays;
+mod oracle;
+mod rig;
