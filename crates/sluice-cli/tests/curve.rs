@@ -78,6 +78,91 @@ fn a_live_curve_misses_each_cold_page_once() {
     assert!(rates(&curve)[0] < f64::from(1 << 20) / (256.0 * 40e-6) * 1.01);
 }
 
+/// A host of round numbers. A load that misses its L3 takes an issue slot (62.5 ps), then 100 ns to
+/// know it, 30 ns of the link, 20 ns of the device's index and 50 ns of its memory.
+const HOST: &str = "curve --system base-cssd --scale 1 --set l3.capacity=1MiB --set l3.latency=100ns \
+                    --set device.protocol_latency=30ns --set cache.index_latency=20ns \
+                    --set cache.hit_latency=50ns --set tlb.walk=0ps --set cache.capacity=64MiB";
+const LOAD_NS: f64 = 0.0625 + 100.0 + 30.0 + 20.0 + 50.0;
+
+fn idle_ns(words: &str) -> f64 {
+    let curve = told(&format!(
+        "{HOST} --threads 0 --chase 8MiB --passes 1 --pace 0ns {words}"
+    ));
+    assert_eq!(curve["loads"][0]["chase_latency_ns"]["count"], 131_072);
+    let latency = curve["loads"][0]["chase_latency_ns"]["p50"].as_f64();
+    latency.expect("a number")
+}
+
+#[test]
+fn an_idle_hosts_latency_is_the_sum_of_its_parts() {
+    for (words, expected) in [
+        ("", LOAD_NS),
+        // A TLB of 48 KiB never has the page.
+        ("--set tlb.walk=10ns --set tlb.entries=12", LOAD_NS + 10.0),
+        ("--set device.protocol_latency=130ns", LOAD_NS + 100.0),
+    ] {
+        let found = idle_ns(words);
+        assert!(
+            (found / expected - 1.0).abs() < 0.008,
+            "{words}: {found} of {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_hosts_bandwidth_is_that_of_its_narrowest_part() {
+    let peak = |words: &str| {
+        let curve = told(&format!(
+            "{HOST} --size 1MiB --chase 4MiB --pace 0ns {words}"
+        ));
+        assert_eq!(
+            (&curve["on"], &curve["device"]),
+            (&"system".into(), &"base-cssd".into())
+        );
+        rates(&curve)[0]
+    };
+    // 8 misses of a core under way, each from the L2 (2.75 ns) to its line.
+    let of_misses = |threads: f64| threads * 8.0 * 64.0 / ((LOAD_NS - 2.75) * 1e-9);
+    // Beside 56 requests under way the dependent load has its part of the link.
+    let of_link = |bandwidth: f64| bandwidth * 56.0 / 57.0;
+    for (words, expected) in [
+        ("--threads 2", of_misses(2.0)),
+        ("--threads 7 --set link.bandwidth=32000", of_misses(7.0)),
+        ("--threads 7", of_link(16e9)),
+        ("--threads 7 --set link.bandwidth=2000", of_link(2e9)),
+    ] {
+        let found = peak(words);
+        assert!(
+            (found / expected - 1.0).abs() < 0.02,
+            "{words}: {found} of {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_host_keeps_the_pace_and_its_stores_go_both_ways() {
+    let curve = told(&format!(
+        "{HOST} --threads 4 --size 1MiB --passes 1 --chase 4MiB --pace 1us,0ns --reads 50"
+    ));
+    let rates = rates(&curve);
+    // A thread computes for 1 us, and waits for its load if the window ends before it.
+    assert!(
+        (rates[0] / (4.0 * 64.0 / 1.2e-6) - 1.0).abs() < 0.1,
+        "{rates:?}"
+    );
+    assert!(rates[1] > 4.0 * rates[0], "{rates:?}");
+    assert_eq!(curve["loads"][0]["accesses"], 4 * 16_384);
+    let cold = told(&format!(
+        "{HOST} --threads 1 --size 1MiB --passes 2 --chase 0B --pace 0ns --start cold"
+    ));
+    assert_eq!(cold["loads"][0]["misses"], 256, "each page once");
+    let warm = told(&format!(
+        "{HOST} --threads 1 --size 1MiB --chase 0B --pace 0ns"
+    ));
+    assert_eq!(warm["loads"][0]["misses"], 0);
+}
+
 const FILES: &str = "files --device cmm-h --set device.capacity=256MiB --set cache.capacity=96MiB \
                      --size 4MiB --threads 4 --cores 1";
 
@@ -124,6 +209,21 @@ fn mistakes_are_named() {
         ("curve --on host --device cmm-h", "leave --device out"),
         ("curve --on live --depth 4", "the processor decides"),
         ("curve --on host --ahead 64KiB", "helpers"),
+        (
+            "curve --system base-cssd --on live",
+            "--system is simulated",
+        ),
+        ("curve --system base-cssd --depth 4", "l1.mshrs"),
+        ("curve --system base-cssd --cores 4", "cpu.cores"),
+        (
+            "curve --system base-cssd --store nontemporal",
+            "past its caches",
+        ),
+        ("curve --system base-cssd --set cpu.threads=4", "--threads"),
+        ("curve --system base-cssd --size 100GiB", "device.capacity"),
+        ("curve --system base-csd", "base-csd"),
+        ("curve --numa-node 0", "only --on host"),
+        ("curve --on host --numa-node 1000", "NUMA node"),
         ("files --through mmap --io 8KiB", "a fault is of a page"),
         ("files --through mmap --write", "read alone"),
         (

@@ -94,6 +94,11 @@ pub trait Program {
         None
     }
 
+    /// All that a thread was given has retired, before a barrier, a sleep or its end.
+    fn drained(&mut self, thread: u32, now: Ps) {
+        let _ = (thread, now);
+    }
+
     /// Appends the next stretch of a thread's instructions to `out`, which may hold earlier ones:
     /// some hundreds to some thousands, and none only before anything but more. Not called again
     /// for a thread that has ended, and after a barrier only when all threads are there.

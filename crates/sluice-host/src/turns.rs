@@ -79,6 +79,7 @@ impl<A: Artifact> Host<'_, A> {
             }
             return;
         }
+        self.program.drained(thread, self.now);
         let after = state.after();
         state.state = match after {
             Step::End => State::Ended,

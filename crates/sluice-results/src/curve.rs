@@ -21,6 +21,8 @@ pub enum CurveSchema {
 pub enum CurveOn {
     /// The device model alone, in virtual time.
     Simulated,
+    /// A simulated host with its device, in virtual time.
+    System,
     /// A program whose memory was on the device, in wall time.
     Live,
     /// A program on this host's own memory, in wall time.
@@ -34,9 +36,10 @@ pub struct CurveResult {
     pub schema: CurveSchema,
     /// What was measured.
     pub on: CurveOn,
-    /// The device's preset or file, as named on the command line. `null` of the host.
+    /// The device's or the system's name or file, as on the command line. `null` of the host.
     pub device: Option<String>,
-    /// Every parameter of the device as resolved, by key, as text. `null` of the host.
+    /// Every parameter of the device, or of the system, as resolved, by key, as text. `null` of the
+    /// host.
     pub config: Option<Settings>,
     /// Seed of every random stream.
     pub seed: u64,
@@ -68,7 +71,7 @@ pub struct CurveTraffic {
     pub store: String,
     /// Accesses of a thread under way at once. `null` where the processor decides.
     pub depth: Option<u64>,
-    /// Cores that the threads share; 0: one for each.
+    /// Cores that the threads share; 0: one for each. Of a system all of its cores.
     pub cores: u64,
     /// How far ahead of its thread a helper loads pages, bytes; 0: there are none.
     pub ahead_bytes: u64,
@@ -78,6 +81,8 @@ pub struct CurveTraffic {
     pub passes: u64,
     /// `warm`: each page was loaded once before; `cold`: none was.
     pub start: String,
+    /// The NUMA node that the memory is bound to. `null`: it is not bound.
+    pub numa_node: Option<u64>,
 }
 
 /// The threads at one pace.

@@ -11,9 +11,10 @@ mod replay;
 mod simulation;
 mod size;
 mod system;
+mod traffic;
 mod units;
 
-pub use curve::{CurvePlan, curve_traffic};
+pub use curve::{CurvePlan, SystemCurvePlan, curve_traffic};
 pub use error::{FabricRunError, SystemError};
 pub use fabric::{FabricPlan, fabric_figures};
 pub use files::FilesPlan;

@@ -204,6 +204,23 @@ impl ReadySystem {
     }
 }
 
+impl RanSystem {
+    /// Its settings, by key, as text.
+    pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
+        self.system.to_pairs()
+    }
+
+    /// Accesses of the device that brought their page in.
+    pub(crate) fn device_misses(&self) -> u64 {
+        self.stats.device.misses
+    }
+
+    /// Of everything that was counted.
+    pub(crate) fn hash(&self) -> String {
+        format!("{:016x}", self.stats.hash)
+    }
+}
+
 impl SystemRun<'_> {
     /// Makes the host and its device.
     ///
@@ -278,7 +295,7 @@ impl SystemRun<'_> {
             write_log: write_log(&stats.device, device),
             lines: lines(device),
             flash: flash(&stats.device, device),
-            hash: format!("{:016x}", stats.hash),
+            hash: ran.hash(),
             command: None,
             exit: None,
             guest: None,

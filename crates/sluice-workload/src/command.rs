@@ -13,9 +13,12 @@ mod traffic;
 
 use std::process::ExitCode;
 
+use sluice_streams::BadValue;
 use sluice_units::Bytes;
 
 use crate::error::Error;
+use crate::memory::Buffer;
+use crate::numa;
 
 /// Plain programs that know nothing of the emulator.
 #[derive(Debug, clap::Subcommand)]
@@ -61,6 +64,16 @@ pub fn run(command: &WorkloadCommand) -> ExitCode {
             ExitCode::from(error.exit_status())
         }
     }
+}
+
+/// Binds a buffer to a NUMA node, if one was named.
+fn bind(buffer: &Buffer, node: Option<u32>) -> Result<(), Error> {
+    let Some(node) = node else {
+        return Ok(());
+    };
+    numa::check(node).map_err(|expected| BadValue::new("numa-node", node, expected))?;
+    let what = format!("binding memory to NUMA node {node}");
+    buffer.bind(node).map_err(Error::system(what))
 }
 
 /// A mapping that could not be had, by name.

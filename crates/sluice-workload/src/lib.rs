@@ -42,6 +42,7 @@ mod hist;
 mod kv;
 mod memory;
 mod mixed;
+pub mod numa;
 mod pattern;
 mod redis;
 mod report;

@@ -12,6 +12,8 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
+use crate::numa::NODES_MAX;
+
 const WORD: usize = size_of::<u64>();
 const LARGE_PAGE: usize = 2 << 20;
 const SCRATCH_NAME: &CStr = c"workload-scratch";
@@ -136,6 +138,38 @@ impl Buffer {
         let start = self.base.as_ptr().wrapping_add(offset);
         // SAFETY: a range of our own mapping, and advice that changes no content.
         let rc = unsafe { libc::madvise(start.cast(), len, advice) };
+        match rc {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Has all pages that are not there yet come from a NUMA node, and from no other.
+    ///
+    /// # Errors
+    /// What the kernel says: `EINVAL` of a node that it does not have.
+    ///
+    /// # Panics
+    /// If the number is beyond those that a mask here can name.
+    pub fn bind(&self, node: u32) -> io::Result<()> {
+        let mut mask = [0u64; (NODES_MAX / u64::BITS) as usize];
+        mask[(node / u64::BITS) as usize] |= 1 << (node % u64::BITS);
+        // The kernel reads one bit less than it is told.
+        let bits = u64::from(NODES_MAX) + 1;
+        let (start, mode) = (self.base.as_ptr(), libc::MPOL_BIND);
+        // SAFETY: a range of our own mapping, and a mask with as many bits as are read. By number:
+        // the C library has no such function.
+        let rc = unsafe {
+            libc::syscall(
+                libc::SYS_mbind,
+                start,
+                self.mapped,
+                mode,
+                &raw const mask,
+                bits,
+                0,
+            )
+        };
         match rc {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -280,6 +314,22 @@ mod tests {
             65536,
             "never truncated"
         );
+    }
+
+    /// Every host has a node 0.
+    #[test]
+    fn memory_is_bound_to_the_node_that_is_named() {
+        let buffer = Buffer::anonymous(8192).unwrap();
+        buffer.bind(0).unwrap();
+        buffer.word(0).store(1, Relaxed);
+        let maps = std::fs::read_to_string("/proc/self/numa_maps").unwrap();
+        let line = maps
+            .lines()
+            .find(|line| line.starts_with(&format!("{:x} ", buffer.base())));
+        let line = line.expect("a line of the mapping");
+        assert!(line.contains("bind:0") && line.contains("N0=1"), "{line}");
+        let refused = buffer.bind(NODES_MAX - 1).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
     }
 
     #[test]

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sluice.report import svg, units
 from sluice.report.content import Grid, Row
@@ -37,8 +37,9 @@ def render(folders: list[Path], title: str | None) -> str:
 
 
 def _of(result: Table) -> str:
-    of = "this host's memory" if result.text("on") == "host" else \
-        f"{result.text('device')}, {result.text('on')}"
+    name, on, node = result.text("device"), result.text("on"), result.number("traffic", "numa_node")
+    of = {"host": "this host's memory" + ("" if node is None else f", of node {node}"),
+          "system": f"{name}, a simulated host"}.get(on or "", f"{name}, {on}")
     return f"{of}: {units.count(result.number('traffic', 'threads'))} threads"
 
 
@@ -59,9 +60,9 @@ def _draw(figure: Figure, named: list[tuple[str, Table]]) -> None:
     axes.set_xlabel("GB/s")
     axes.set_ylabel("latency, ns")
     axes.set_yscale("log")
-    plain = FuncFormatter(lambda ns, _: f"{ns:g}")
-    axes.yaxis.set_major_formatter(plain)
-    axes.yaxis.set_minor_formatter(plain)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda ns, _: f"{ns:g}"))
     for index, (label, result) in enumerate(named):
         points = [(load.number("bytes_per_s"), load.number("chase_latency_ns", "p50"))
                   for load in result.tables("loads")]

@@ -45,9 +45,10 @@ class CurveLoad:
 class CurveResult:
     """Bandwidth against latency (`sluice curve`)."""
     config: dict[str, str] | None
-    """Every parameter of the device as resolved, by key, as text. `null` of the host."""
+    """Every parameter of the device, or of the system, as resolved, by key, as text. `null` of
+    the host."""
     device: str | None
-    """The device's preset or file, as named on the command line. `null` of the host."""
+    """The device's or the system's name or file, as on the command line. `null` of the host."""
     knee: int | None
     """The place in `loads` at which bandwidth by latency is largest. `null` without dependent
     loads beside the threads, or with a single pace."""
@@ -73,9 +74,11 @@ class CurveTraffic:
     chase_bytes: int
     """Bytes in which one more thread makes dependent loads; 0: there is none."""
     cores: int
-    """Cores that the threads share; 0: one for each."""
+    """Cores that the threads share; 0: one for each. Of a system all of its cores."""
     depth: int | None
     """Accesses of a thread under way at once. `null` where the processor decides."""
+    numa_node: int | None
+    """The NUMA node that the memory is bound to. `null`: it is not bound."""
     passes: int
     """Times that each thread goes through its region."""
     reads_percent: int

@@ -60,6 +60,8 @@ class WorkloadChaseParameters:
     """Whether transparent huge pages were refused."""
     file: str | None
     """The file that was mapped. `null`: anonymous memory."""
+    numa_node: int | None
+    """The NUMA node that the memory is bound to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -478,6 +480,8 @@ class WorkloadTrafficParameters:
     cold: bool
     """Whether the pages were left untouched before."""
     seed: int
+    numa_node: int | None
+    """The NUMA node that the memory is bound to."""
 
 
 WorkloadResult = (

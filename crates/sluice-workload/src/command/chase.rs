@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use sluice_units::Bytes;
 
-use super::mapping;
+use super::{bind, mapping};
 use crate::chase::{self, Measure, Measured};
 use crate::error::Error;
 use crate::memory::Buffer;
@@ -58,6 +58,9 @@ pub struct Args {
     /// Refuse transparent huge pages, to compare with memory managed page by page
     #[arg(long)]
     small_pages: bool,
+    /// Bind the memory to this NUMA node
+    #[arg(long, value_name = "N", conflicts_with = "file")]
+    numa_node: Option<u32>,
     #[command(flatten)]
     output: Output,
 }
@@ -76,6 +79,7 @@ struct Params {
     revisit: bool,
     small_pages: bool,
     file: Option<PathBuf>,
+    numa_node: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -117,6 +121,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     let sink = Sink::open(&args.output)?;
     let (total, file) = (plan.total_bytes(), args.file.as_deref());
     let buffer = Buffer::open(file, total as usize).map_err(mapping(total, file))?;
+    bind(&buffer, args.numa_node)?;
     if args.small_pages {
         buffer
             .small_pages()
@@ -154,6 +159,7 @@ fn report(args: &Args, plan: &Plan, measured: &Measured) -> Report<Params, Extra
         revisit: args.revisit,
         small_pages: args.small_pages,
         file: args.file.clone(),
+        numa_node: args.numa_node,
     };
     let extra = Extra {
         build_s: measured.build_ns as f64 / 1e9,

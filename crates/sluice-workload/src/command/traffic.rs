@@ -4,7 +4,7 @@ use serde::Serialize;
 use sluice_units::{Bytes, LINE_BYTES, Ps};
 use std::time::Duration;
 
-use super::mapping;
+use super::{bind, mapping};
 use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::Buffer;
@@ -61,6 +61,9 @@ pub struct Args {
     /// Seed of what is drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Bind the memory to this NUMA node
+    #[arg(long, value_name = "N")]
+    numa_node: Option<u32>,
     #[command(flatten)]
     output: Output,
 }
@@ -79,6 +82,7 @@ struct Params {
     passes: u64,
     cold: bool,
     seed: u64,
+    numa_node: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -92,6 +96,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     let sink = Sink::open(&args.output)?;
     let total = plan.total_bytes();
     let buffer = Buffer::anonymous(total as usize).map_err(mapping(total, None))?;
+    bind(&buffer, args.numa_node)?;
     let report = traffic::run(&plan, &buffer, |measured| {
         report(args, &plan, measured.wall_ns, measured.chase)
     })?;
@@ -171,6 +176,7 @@ fn report(args: &Args, plan: &Plan, wall_ns: u64, chase: &Histogram) -> Report<P
         passes: plan.passes,
         cold: args.cold,
         seed: plan.seed,
+        numa_node: args.numa_node,
     };
     let extra = Extra {
         bytes_per_s: (accesses * LINE_BYTES) as f64 / (wall_ns.max(1) as f64 / 1e9),

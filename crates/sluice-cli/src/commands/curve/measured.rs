@@ -1,6 +1,6 @@
 //! A curve in wall time: `sluice workload traffic` once for each pace, live or as it is.
 
-use super::{CurveArgs, OnArg, StartArg, StoreArg};
+use super::{Asked, CurveArgs, OnArg, StartArg, StoreArg};
 use crate::child::tied_to_us;
 use crate::error::Error;
 use crate::signals;
@@ -32,12 +32,12 @@ struct ToldPass {
 /// Runs the program at each pace. None if it was interrupted.
 pub fn run(
     args: &CurveArgs,
-    traffic: &Traffic,
+    asked: &Asked,
     config: &DeviceConfig,
 ) -> Result<Option<CurveResult>, Error> {
-    let mut loads = Vec::with_capacity(args.pace.len());
-    for pace in &args.pace {
-        loads.push(load(args, *pace)?);
+    let mut loads = Vec::with_capacity(asked.paces.len());
+    for pace in &asked.paces {
+        loads.push(load(args, &asked.traffic, *pace)?);
         if signals::is_interrupted() {
             return Ok(None);
         }
@@ -56,14 +56,15 @@ pub fn run(
         // How many accesses are under way, the processor decides.
         traffic: CurveTraffic {
             depth: None,
-            ..curve_traffic(traffic)
+            numa_node: args.numa_node.map(u64::from),
+            ..curve_traffic(&asked.traffic)
         },
         knee: CurveResult::knee_of(&loads),
         loads,
     }))
 }
 
-fn load(args: &CurveArgs, pace: Ps) -> Result<CurveLoad, Error> {
+fn load(args: &CurveArgs, traffic: &Traffic, pace: Ps) -> Result<CurveLoad, Error> {
     let own = std::env::current_exe().map_err(Error::system("finding this command"))?;
     let mut command = Command::new(&own);
     if args.on == OnArg::Live {
@@ -74,7 +75,7 @@ fn load(args: &CurveArgs, pace: Ps) -> Result<CurveLoad, Error> {
         }
         command.arg("--").arg(&own);
     }
-    command.args(program(args, pace));
+    command.args(program(args, traffic, pace));
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     tied_to_us(&mut command);
     let output = command
@@ -110,7 +111,7 @@ fn load(args: &CurveArgs, pace: Ps) -> Result<CurveLoad, Error> {
     })
 }
 
-fn program(args: &CurveArgs, pace: Ps) -> Vec<OsString> {
+fn program(args: &CurveArgs, traffic: &Traffic, pace: Ps) -> Vec<OsString> {
     let mut words = vec![
         "workload".to_owned(),
         "traffic".to_owned(),
@@ -121,18 +122,21 @@ fn program(args: &CurveArgs, pace: Ps) -> Vec<OsString> {
         StoreArg::Nontemporal => "nontemporal",
     };
     for (flag, value) in [
-        ("--threads", args.threads.to_string()),
-        ("--size", args.size.0.to_string()),
+        ("--threads", traffic.threads.to_string()),
+        ("--size", traffic.size.to_string()),
         ("--stride", args.stride.0.to_string()),
         ("--reads", args.reads.to_string()),
         ("--store", store.to_owned()),
         ("--pace", format!("{}ps", pace.0)),
         ("--cores", args.cores.to_string()),
-        ("--chase", args.chase.0.to_string()),
+        ("--chase", traffic.chase.to_string()),
         ("--passes", args.passes.to_string()),
         ("--seed", args.device.seed.to_string()),
     ] {
         words.extend([flag.to_owned(), value]);
+    }
+    if let Some(node) = args.numa_node {
+        words.extend(["--numa-node".to_owned(), node.to_string()]);
     }
     if args.random {
         words.push("--random".to_owned());

@@ -1,6 +1,8 @@
 //! `sluice curve`: bandwidth against latency.
 
 mod measured;
+mod numa;
+mod system;
 mod table;
 
 use crate::error::Error;
@@ -9,15 +11,28 @@ use crate::settings::{self, DeviceArgs};
 use crate::signals;
 use clap::{Args, ValueEnum};
 use sluice_driver::{Start, Store, Traffic, Walk};
-use sluice_results::{to_json, write_config};
+use sluice_results::{CurveResult, Folder, to_json, write_config};
 use sluice_simulation::CurvePlan;
 use sluice_units::{Bytes, LINE_BYTES, Ps};
 use std::process::ExitCode;
 
 /// Paces from far below what a device can do to as fast as it goes.
-const PACES: [&str; 9] = [
-    "5us", "1us", "250ns", "120ns", "60ns", "40ns", "30ns", "20ns", "0ns",
+const PACES: [Ps; 9] = [
+    Ps::from_us(5),
+    Ps::from_us(1),
+    Ps::from_ns(250),
+    Ps::from_ns(120),
+    Ps::from_ns(60),
+    Ps::from_ns(40),
+    Ps::from_ns(30),
+    Ps::from_ns(20),
+    Ps::ZERO,
 ];
+/// Threads, if nothing is said.
+const THREADS: u32 = 8;
+/// Bytes of a region and of the dependent loads, if nothing is said.
+const SIZE: Bytes = Bytes(16 << 20);
+const CHASE: Bytes = Bytes(1 << 20);
 /// Linux' slice of a thread that shares its core, as os.slice of a simulated host.
 const SLICE: Ps = Ps::from_us(3_000);
 
@@ -28,7 +43,8 @@ const SLICE: Ps = Ps::from_us(3_000);
                   the first reach against the latency that the last one sees. The knee is the pace \
                   at which bandwidth by latency is largest. --on says of what: a simulated device \
                   alone, in virtual time; a program whose memory is on the device, live; or the \
-                  memory of this host."
+                  memory of this host. --system measures a simulated host with its device. What \
+                  is smaller than the caches of a host is measured in them."
 )]
 pub struct CurveArgs {
     #[command(flatten)]
@@ -36,13 +52,24 @@ pub struct CurveArgs {
     /// What is measured
     #[arg(long, value_enum, default_value_t = OnArg::Simulated)]
     pub on: OnArg,
-    /// Threads, each in a region of its own. 0: the dependent loads alone
-    #[arg(long, value_name = "N", default_value_t = 8,
-          value_parser = clap::value_parser!(u32).range(0..=4096))]
-    pub threads: u32,
-    /// Bytes of each region
-    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
-    pub size: Bytes,
+    /// A simulated host with its device: a name of `sluice system list`, or the path of a .toml
+    /// file; --set changes its settings too
+    #[arg(long, value_name = "SYSTEM", conflicts_with = "device")]
+    pub system: Option<String>,
+    /// Divide by N the capacities of the system that `sluice sim --scale N` divides
+    #[arg(long, value_name = "N", requires = "system", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub scale: u32,
+    /// Bind the memory to this NUMA node. --on host
+    #[arg(long, value_name = "N")]
+    pub numa_node: Option<u32>,
+    /// Threads, each in a region of its own. 0: the dependent loads alone [default: 8; of a system,
+    /// all of its cores but one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
+    pub threads: Option<u32>,
+    /// Bytes of each region [default: 16MiB; of a system, as much as makes twice its L3]
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
     /// Bytes from one place to the next: a multiple of 64
     #[arg(long, value_name = "SIZE", default_value = "64B")]
     pub stride: Bytes,
@@ -59,8 +86,9 @@ pub struct CurveArgs {
     /// Accesses of a thread under way at once. Simulated; elsewhere the processor decides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub depth: Option<u32>,
-    /// Times from an access of a thread to its next, at least
-    #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_values = PACES)]
+    /// Times from an access of a thread to its next, at least [default: nine from 5us to 0ns; of a
+    /// system, ten from 1us]
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',')]
     pub pace: Vec<Ps>,
     /// Cores that the threads share; 0: one for each
     #[arg(long, value_name = "N", default_value_t = 0,
@@ -69,9 +97,10 @@ pub struct CurveArgs {
     /// Beside each thread a helper runs so far ahead and loads a line of each page. Simulated
     #[arg(long, value_name = "SIZE", default_value = "0B")]
     pub ahead: Bytes,
-    /// Bytes in which the dependent loads are made. 0B: there are none
-    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
-    pub chase: Bytes,
+    /// Bytes in which the dependent loads are made. 0B: there are none [default: 1MiB; of a
+    /// system, four times its L3]
+    #[arg(long, value_name = "SIZE")]
+    pub chase: Option<Bytes>,
     /// Times that each thread goes through its region
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -112,12 +141,25 @@ pub enum StartArg {
 /// Accesses of a thread under way, if nothing is said: the line fill buffers of a core.
 const DEPTH: u32 = 16;
 
+/// What is measured, with what was not asked for.
+struct Asked {
+    traffic: Traffic,
+    paces: Vec<Ps>,
+}
+
 /// Measures and prints.
 pub fn run(args: &CurveArgs) -> Result<ExitCode, Error> {
-    let traffic = traffic(args)?;
     fits(args)?;
+    if let Some(name) = &args.system {
+        return system::run(name, args);
+    }
+    let paces = paces(args, &PACES);
+    let threads = args.threads.unwrap_or(THREADS);
+    let (size, chase) = (args.size.unwrap_or(SIZE), args.chase.unwrap_or(CHASE));
+    let traffic = traffic(args, threads, size, chase)?;
+    let asked = Asked { traffic, paces };
     let config = settings::resolve(&args.device)?;
-    let (used, room) = (traffic.footprint(), config.capacity());
+    let (used, room) = (asked.traffic.footprint(), config.capacity());
     if args.on != OnArg::Host && used > room.0 {
         return Err(Error::TooLarge {
             workload: "curve".to_owned(),
@@ -131,19 +173,30 @@ pub fn run(args: &CurveArgs) -> Result<ExitCode, Error> {
         OnArg::Simulated => CurvePlan {
             device: &args.device.device,
             config: &config,
-            traffic,
-            paces: &args.pace,
+            traffic: asked.traffic,
+            paces: &asked.paces,
         }
         .run(signals::is_interrupted)?,
-        OnArg::Live | OnArg::Host => measured::run(args, &traffic, &config)?,
+        OnArg::Live | OnArg::Host => measured::run(args, &asked, &config)?,
     };
+    let config = (args.on != OnArg::Host).then(|| write_config(&config, args.device.seed));
+    finish(args, folder.as_ref(), result, config)
+}
+
+/// Keeps and prints what came out.
+fn finish(
+    args: &CurveArgs,
+    folder: Option<&Folder>,
+    result: Option<CurveResult>,
+    config: Option<String>,
+) -> Result<ExitCode, Error> {
     let Some(result) = result else {
         let (done, of) = (0, "curves");
         return Err(Error::Interrupted { done, of });
     };
-    let kept = keep(folder.as_ref(), |folder| {
-        if args.on != OnArg::Host {
-            folder.write("config.toml", write_config(&config, args.device.seed))?;
+    let kept = keep(folder, |folder| {
+        if let Some(config) = config {
+            folder.write("config.toml", config)?;
         }
         folder.write_stats(&result)
     });
@@ -154,8 +207,17 @@ pub fn run(args: &CurveArgs) -> Result<ExitCode, Error> {
     kept.map(|()| ExitCode::SUCCESS)
 }
 
+/// The paces that were asked for, or these.
+fn paces(args: &CurveArgs, usual: &[Ps]) -> Vec<Ps> {
+    match args.pace.is_empty() {
+        true => usual.to_vec(),
+        false => args.pace.clone(),
+    }
+}
+
 /// Refuses what only a simulation can do.
 fn fits(args: &CurveArgs) -> Result<(), Error> {
+    numa::fits(args.numa_node, args.on)?;
     if args.on == OnArg::Simulated {
         return Ok(());
     }
@@ -184,8 +246,8 @@ fn fits(args: &CurveArgs) -> Result<(), Error> {
 }
 
 /// What the threads do, checked.
-fn traffic(args: &CurveArgs) -> Result<Traffic, Error> {
-    let (size, stride, chase) = (args.size.0, args.stride.0, args.chase.0);
+fn traffic(args: &CurveArgs, threads: u32, size: Bytes, chase: Bytes) -> Result<Traffic, Error> {
+    let (size, stride, chase) = (size.0, args.stride.0, chase.0);
     if stride == 0 || !stride.is_multiple_of(LINE_BYTES) {
         let expected = "expected a positive multiple of 64 bytes";
         return Err(Error::value("--stride", args.stride, expected));
@@ -195,24 +257,24 @@ fn traffic(args: &CurveArgs) -> Result<Traffic, Error> {
             "expected a positive multiple of the stride, {}",
             args.stride
         );
-        return Err(Error::value("--size", args.size, &expected));
+        return Err(Error::value("--size", Bytes(size), &expected));
     }
     if !chase.is_multiple_of(LINE_BYTES) {
         let expected = "expected a multiple of 64 bytes, or 0B for no dependent loads";
-        return Err(Error::value("--chase", args.chase, expected));
+        return Err(Error::value("--chase", Bytes(chase), expected));
     }
-    if args.threads == 0 && chase == 0 {
+    if threads == 0 && chase == 0 {
         return Err(Error::unfit(
             "--threads 0",
             "nothing is left to do without --chase",
         ));
     }
-    if u64::from(args.threads).checked_mul(size).is_none() {
+    if u64::from(threads).checked_mul(size).is_none() {
         let expected = "expected less than 16 EiB over all threads";
-        return Err(Error::value("--size", args.size, expected));
+        return Err(Error::value("--size", Bytes(size), expected));
     }
     Ok(Traffic {
-        threads: args.threads,
+        threads,
         size,
         stride,
         walk: match args.random {

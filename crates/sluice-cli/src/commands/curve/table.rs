@@ -13,8 +13,12 @@ pub fn print(result: &CurveResult) -> Result<(), Error> {
 fn table_of(result: &CurveResult) -> String {
     let of = match (result.on, &result.device) {
         (CurveOn::Simulated, Some(device)) => format!("{device}, simulated"),
+        (CurveOn::System, Some(system)) => format!("{system}, a simulated host"),
         (CurveOn::Live, Some(device)) => format!("{device}, live"),
-        _ => "this host's memory".to_owned(),
+        _ => match result.traffic.numa_node {
+            Some(node) => format!("this host's memory, of node {node}"),
+            None => "this host's memory".to_owned(),
+        },
     };
     let traffic = &result.traffic;
     let mut told = format!(

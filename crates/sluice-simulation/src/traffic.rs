@@ -1,0 +1,178 @@
+//! The threads of a curve as a program for a simulated host.
+
+use sluice_driver::{Traffic, Walk};
+use sluice_host::{Instr, MemOp, Program, Step};
+use sluice_stats::Histogram;
+use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES, Ps, Rng};
+
+/// Accesses that a thread is given at a time.
+const STRETCH: u64 = 256;
+
+/// Threads that load and store in regions of their own, and one that makes dependent loads beside
+/// them. Threads that the host has besides end at once.
+pub struct HostTraffic {
+    given: Traffic,
+    threads: u32,
+    /// Instructions from one access of a thread to its next.
+    period: u64,
+    workers: Vec<Worker>,
+    /// Threads that have accesses left.
+    working: u32,
+    chaser: Rng,
+    /// When the last dependent load retired.
+    chased_at: Ps,
+    /// Dependent loads that were given out.
+    loads: u64,
+    /// Latencies of the dependent loads.
+    pub chase: Histogram,
+    /// When the last thread's last access retired.
+    pub ended_at: Ps,
+}
+
+struct Worker {
+    begun: u64,
+    rng: Rng,
+}
+
+impl HostTraffic {
+    /// For a host of so many threads, at least one for each of the traffic's, whose cores execute
+    /// an instruction in `instruction`: it takes as many of them as the pace.
+    pub fn new(given: Traffic, threads: u32, width: u32, cycle: Ps) -> HostTraffic {
+        let worker = |number: u32| Worker {
+            begun: 0,
+            rng: Rng::stream(given.seed.wrapping_add(u64::from(number)), "traffic.thread"),
+        };
+        HostTraffic {
+            threads,
+            period: (given.pace.0 * u64::from(width)).div_ceil(cycle.0).max(1),
+            workers: (0..given.threads).map(worker).collect(),
+            working: given.threads,
+            chaser: Rng::stream(given.seed, "traffic.chase"),
+            chased_at: Ps::ZERO,
+            loads: 0,
+            chase: Histogram::default(),
+            ended_at: Ps::ZERO,
+            given,
+        }
+    }
+
+    /// Accesses of all threads.
+    pub fn accesses(&self) -> u64 {
+        u64::from(self.given.threads) * self.given.accesses()
+    }
+
+    fn is_chaser(&self, thread: u32) -> bool {
+        self.given.chase > 0 && thread == self.given.threads
+    }
+
+    fn work(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        let (given, worker) = (&self.given, &mut self.workers[thread as usize]);
+        let places = given.size / given.stride;
+        let end = given.accesses().min(worker.begun + STRETCH);
+        for number in worker.begun..end {
+            let place = match given.walk {
+                Walk::InOrder => number % places,
+                Walk::Random => worker.rng.below(places),
+            };
+            // Nothing is drawn where there is nothing to choose.
+            let is_store = match given.reads {
+                0 => true,
+                100.. => false,
+                reads => worker.rng.below(100) >= u64::from(reads),
+            };
+            let op = match is_store {
+                true => MemOp::Store,
+                false => MemOp::Load,
+            };
+            let addr = u64::from(thread) * given.size + place * given.stride;
+            compute(self.period - 1, out);
+            out.push(Instr {
+                addr,
+                work: 0,
+                after: 0,
+                op,
+            });
+        }
+        worker.begun = end;
+        match end == given.accesses() {
+            true => Step::End,
+            false => Step::More,
+        }
+    }
+
+    /// One dependent load, which the thread waits for.
+    fn follow(&mut self, out: &mut Vec<Instr>) -> Step {
+        let is_over = match self.given.threads {
+            0 => self.loads == self.given.accesses(),
+            _ => self.working == 0,
+        };
+        if is_over {
+            return Step::End;
+        }
+        self.loads += 1;
+        let base = u64::from(self.given.threads) * self.given.size;
+        let line = self.chaser.below(self.given.chase / LINE_BYTES);
+        out.push(Instr {
+            addr: base + line * LINE_BYTES,
+            work: 0,
+            after: 0,
+            op: MemOp::Load,
+        });
+        Step::Sleep(Ps::ZERO)
+    }
+}
+
+/// So many instructions that touch no memory.
+fn compute(mut instructions: u64, out: &mut Vec<Instr>) {
+    while instructions > 0 {
+        let work = instructions.min(u64::from(u16::MAX)) as u16;
+        out.push(Instr {
+            addr: 0,
+            work,
+            after: 0,
+            op: MemOp::None,
+        });
+        instructions -= u64::from(work);
+    }
+}
+
+impl Program for HostTraffic {
+    fn footprint(&self) -> Bytes {
+        Bytes(self.given.footprint().next_multiple_of(PAGE_BYTES))
+    }
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// A warm page was loaded, and nothing stored to it.
+    fn rewrites(&self, _addr: u64) -> bool {
+        false
+    }
+
+    /// A chaser sleeps for no time after each load, so that this tells when it retired.
+    fn drained(&mut self, thread: u32, now: Ps) {
+        if self.is_chaser(thread) {
+            if self.chase.count() < self.loads {
+                self.chase.record(now - self.chased_at);
+            }
+            self.chased_at = now;
+            if self.given.threads == 0 {
+                self.ended_at = now;
+            }
+        } else if thread < self.given.threads {
+            self.working -= 1;
+            self.ended_at = self.ended_at.max(now);
+        }
+    }
+
+    fn fill(&mut self, thread: u32, out: &mut Vec<Instr>) -> Step {
+        if self.is_chaser(thread) {
+            self.follow(out)
+        } else if thread < self.given.threads {
+            self.work(thread, out)
+        } else {
+            Step::End
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! NUMA nodes that memory can be bound to.
+
+use std::fs;
+
+/// Nodes that have memory, as Linux lists them.
+const NODES: &str = "/sys/devices/system/node/has_memory";
+/// Nodes that a mask of the kernel can name here.
+pub(crate) const NODES_MAX: u32 = 1024;
+
+/// Whether memory can be bound to a node of this host.
+///
+/// # Errors
+/// What was expected instead, in words.
+pub fn check(node: u32) -> Result<(), String> {
+    check_among(node, fs::read_to_string(NODES).ok().as_deref())
+}
+
+fn check_among(node: u32, listed: Option<&str>) -> Result<(), String> {
+    let nodes = listed
+        .and_then(nodes)
+        .ok_or(format!("a kernel that lists NUMA nodes in {NODES}"))?;
+    match nodes[..] {
+        [only] => Err(format!(
+            "a host with several NUMA nodes that have memory; this one has node {only} alone"
+        )),
+        _ if nodes.contains(&node) && node < NODES_MAX => Ok(()),
+        _ => {
+            let known: Vec<String> = nodes.iter().map(u32::to_string).collect();
+            let known = known.join(", ");
+            Err(format!("a NUMA node with memory, one of {known}"))
+        }
+    }
+}
+
+/// The numbers of a list such as `0,2-3`.
+fn nodes(listed: &str) -> Option<Vec<u32>> {
+    let mut nodes = Vec::new();
+    for part in listed.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        nodes.extend(first..=last);
+    }
+    Some(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_nodes_are_read_as_the_kernel_writes_them() {
+        assert_eq!(nodes("0\n"), Some(vec![0]));
+        assert_eq!(nodes("0,2-4,7"), Some(vec![0, 2, 3, 4, 7]));
+        assert_eq!(nodes(""), None);
+        assert_eq!(nodes("0-x"), None);
+    }
+
+    #[test]
+    fn a_node_is_one_of_several_with_memory() {
+        assert_eq!(check_among(2, Some("0-2\n")), Ok(()));
+        let refused = |node, listed| check_among(node, listed).unwrap_err();
+        assert!(refused(0, Some("0\n")).ends_with("this one has node 0 alone"));
+        assert!(refused(3, Some("0,2\n")).ends_with("one of 0, 2"));
+        assert!(refused(0, None).contains("lists NUMA nodes"));
+    }
+}
