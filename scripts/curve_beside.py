@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAIRS = 11
+PAIRS = 15
 MIB = 128
 SUM = "stream-sum"
 
@@ -32,7 +32,7 @@ def main() -> int:
     curve = [sluice, "curve", "--on", "host", "--json", "--pace", "0ns"]
     ours_latency = [*curve, "--threads", "0", "--chase", f"{MIB}MiB", "--passes", "1"]
     ours_reading = [*curve, "--threads", "1", "--chase", "0B", "--size", f"{MIB}MiB", "--passes",
-                    "12"]
+                    "64"]
     rows: dict[str, list[tuple[float, float]]] = {"latency, ns": [], "reading, GB/s": []}
     for _ in range(PAIRS):
         load = json.loads(told(ours_latency))["loads"][0]
