@@ -80,7 +80,7 @@ fn a_live_curve_misses_each_cold_page_once() {
 
 /// A host of round numbers. A load that misses its L3 takes an issue slot (62.5 ps), then 100 ns to
 /// know it, 30 ns of the link, 20 ns of the device's index and 50 ns of its memory.
-const HOST: &str = "curve --system base-cssd --scale 1 --set l3.capacity=1MiB --set l3.latency=100ns \
+const HOST: &str = "curve --system base-cssd --set l3.capacity=1MiB --set l3.latency=100ns \
                     --set device.protocol_latency=30ns --set cache.index_latency=20ns \
                     --set cache.hit_latency=50ns --set tlb.walk=0ps --set cache.capacity=64MiB";
 const LOAD_NS: f64 = 0.0625 + 100.0 + 30.0 + 20.0 + 50.0;

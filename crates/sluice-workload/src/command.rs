@@ -71,7 +71,7 @@ fn bind(buffer: &Buffer, node: Option<u32>) -> Result<(), Error> {
     let Some(node) = node else {
         return Ok(());
     };
-    numa::check(node).map_err(|expected| BadValue::new("numa-node", node, expected))?;
+    numa::check(node).map_err(|e| BadValue::new("numa-node", node, e.to_string()))?;
     let what = format!("binding memory to NUMA node {node}");
     buffer.bind(node).map_err(Error::system(what))
 }

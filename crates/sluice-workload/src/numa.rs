@@ -7,27 +7,36 @@ const NODES: &str = "/sys/devices/system/node/has_memory";
 /// Nodes that a mask of the kernel can name here.
 pub(crate) const NODES_MAX: u32 = 1024;
 
+/// Why memory cannot be bound to a node: what was expected instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoNode {
+    /// Linux was built without them.
+    #[error("a kernel that lists NUMA nodes in {NODES}")]
+    NoList,
+    /// There is nothing to choose.
+    #[error("a host with several NUMA nodes that have memory; this one has node {0} alone")]
+    OneNode(u32),
+    /// It is not there, or has no memory.
+    #[error("a NUMA node with memory, one of {0}")]
+    Unknown(String),
+}
+
 /// Whether memory can be bound to a node of this host.
 ///
 /// # Errors
-/// What was expected instead, in words.
-pub fn check(node: u32) -> Result<(), String> {
+/// [`NoNode`].
+pub fn check(node: u32) -> Result<(), NoNode> {
     check_among(node, fs::read_to_string(NODES).ok().as_deref())
 }
 
-fn check_among(node: u32, listed: Option<&str>) -> Result<(), String> {
-    let nodes = listed
-        .and_then(nodes)
-        .ok_or(format!("a kernel that lists NUMA nodes in {NODES}"))?;
+fn check_among(node: u32, listed: Option<&str>) -> Result<(), NoNode> {
+    let nodes = listed.and_then(nodes).ok_or(NoNode::NoList)?;
     match nodes[..] {
-        [only] => Err(format!(
-            "a host with several NUMA nodes that have memory; this one has node {only} alone"
-        )),
+        [only] => Err(NoNode::OneNode(only)),
         _ if nodes.contains(&node) && node < NODES_MAX => Ok(()),
         _ => {
             let known: Vec<String> = nodes.iter().map(u32::to_string).collect();
-            let known = known.join(", ");
-            Err(format!("a NUMA node with memory, one of {known}"))
+            Err(NoNode::Unknown(known.join(", ")))
         }
     }
 }
@@ -58,7 +67,7 @@ mod tests {
     #[test]
     fn a_node_is_one_of_several_with_memory() {
         assert_eq!(check_among(2, Some("0-2\n")), Ok(()));
-        let refused = |node, listed| check_among(node, listed).unwrap_err();
+        let refused = |node, listed| check_among(node, listed).unwrap_err().to_string();
         assert!(refused(0, Some("0\n")).ends_with("this one has node 0 alone"));
         assert!(refused(3, Some("0,2\n")).ends_with("one of 0, 2"));
         assert!(refused(0, None).contains("lists NUMA nodes"));
