@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAIRS = 15
+PAIRS = 11
 MIB = 128
 SUM = "stream-sum"
 
@@ -27,8 +27,8 @@ def main() -> int:
         return 2
     sluice, beside = Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute()
     latency = [f"{beside}/multichase", "-a", "-m", f"{MIB}m", "-s", "64", "-T", f"{MIB}m",
-               "-n", "1"]
-    reading = [f"{beside}/multiload", "-m", f"{MIB}m", "-l", SUM, "-n", "1"]
+               "-n", "2"]
+    reading = [f"{beside}/multiload", "-m", f"{MIB}m", "-l", SUM, "-n", "2"]
     curve = [sluice, "curve", "--on", "host", "--json", "--pace", "0ns"]
     ours_latency = [*curve, "--threads", "0", "--chase", f"{MIB}MiB", "--passes", "1"]
     ours_reading = [*curve, "--threads", "1", "--chase", "0B", "--size", f"{MIB}MiB", "--passes",
