@@ -76,8 +76,8 @@ def test_the_frontier_is_what_no_other_run_beats(
     assert runs["cost"][0] == told["frontier"][0]["x"]
     page = (lab.out / "index.html").read_text()
     assert page.index("frontier of cost and sim_time_s") < page.index('id="numbers"')
-    # A picture of the frontier, one of each measure.
-    assert page.count("<svg") == 3
+    # A picture of the frontier for each of two widths, one of each measure.
+    assert page.count("<svg") == 4
 
 
 def test_prices_are_parameters_and_move_the_frontier(lab: Lab) -> None:

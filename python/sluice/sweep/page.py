@@ -26,6 +26,9 @@ _DRAWN = 3
 """Axes of a picture: along it, by colour, and a panel each."""
 _SERIES, _PANELS = 40, 24
 """Labels that are told apart by colour and hatch, and that have a panel each, at most."""
+_NAMED = 8
+"""Points of a frontier that have their settings beside them, at most."""
+_COST = "cost, in what prices are in (US dollars by default)"
 _LOG = 8
 """From this ratio of its largest to its least number on, an axis is logarithmic."""
 
@@ -43,8 +46,9 @@ def render(one: Evaluated, means: Means | None, best: Frontier | None,
                     if _is_drawn(one, name)}
     frontier: dict[str, Any] = {}
     if best:
-        frontier = {"rows": results.frontier(one, means, best), "note": results.frontier_note(best),
-                    "picture": Markup(_frontier(best))}
+        rows = results.frontier(one, means, best)
+        frontier = {"rows": rows, "note": results.frontier_note(best),
+                    "pictures": _frontier(best, [" ".join(row[:-2]) for row in rows[1:]])}
     template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
                            frontier=frontier, pictures=pictures,
@@ -55,27 +59,38 @@ def render(one: Evaluated, means: Means | None, best: Frontier | None,
                            note=results.note(one, means) if means else "")
 
 
-def _frontier(best: Frontier) -> str:
-    """All points, and a step for each better one that costs more."""
+def _frontier(best: Frontier, names: list[str]) -> list[Markup]:
+    """All points, and a step for each better one that costs more; for a wide and a narrow page."""
     asked = best.asked
 
-    def paint(canvas: Canvas) -> None:
+    def paint(canvas: Canvas, named: bool) -> None:
         axes = canvas.subplots()
         axes.grid(visible=True)
         axes.set_axisbelow(True)
         axes.scatter([point.x for point in best.points], [point.y for point in best.points],
-                     s=14, alpha=0.5, color=svg.colour(0), linewidths=0)
+                     s=30, alpha=0.7, color=svg.colour(0), linewidths=0, label="other points")
         xs, ys = [point.x for point in best.best], [point.y for point in best.best]
         axes.step(xs, ys, where="post", color=svg.colour(1), linewidth=svg.LINE_WIDTH, marker="o",
-                  markersize=5)
-        for name, label, values in (("x", asked.x, [point.x for point in best.points]),
-                                    ("y", asked.y, [point.y for point in best.points])):
-            getattr(axes, f"set_{name}label")(label)
+                  markersize=5.5, label="the frontier")
+        for label, x, y in zip(names, xs, ys, strict=True) if named else ():
+            on_right = x > (min(xs) + max(xs)) / 2
+            axes.annotate(label, (x, y), xytext=(-6 if on_right else 6, -6 if on_right else 6),
+                          textcoords="offset points", ha="right" if on_right else "left",
+                          va="top" if on_right else "bottom", fontsize=10, color=svg.INK)
+        for name, measure, values in (("x", asked.x, [point.x for point in best.points]),
+                                      ("y", asked.y, [point.y for point in best.points])):
+            getattr(axes, f"set_{name}label")(_COST if measure == "cost" else measure)
             if values and min(values) > 0 and max(values) / min(values) >= _LOG:
                 draw.log_scale(axes, name)
+        axes.margins(x=0.08, y=0.12)
+        axes.legend(frameon=False)
 
-    return svg.element("sweep-pareto-plot", f"frontier of {asked.x} and {asked.y}", (860, 400),
-                       paint)
+    wide = svg.SHAPES[0].name
+    return [Markup(svg.element(
+        f"sweep-pareto-{shape.name}", f"frontier of {asked.x} and {asked.y}",
+        (shape.width, shape.height),
+        lambda canvas, name=shape.name: paint(canvas, name == wide and len(names) <= _NAMED)))
+        for shape in svg.SHAPES]
 
 
 def _is_drawn(one: Evaluated, measure: str) -> bool:
