@@ -82,7 +82,7 @@ def _as_user(user: str) -> list[str]:
 
 
 def _device(case: Case, trap: str, sluice: str) -> list[str]:
-    return [sluice, "run", "--trap", trap, "--set", "device.capacity=2GiB",
+    return [sluice, "run", "--trap", trap, "--place", case.place, "--set", "device.capacity=2GiB",
             "--set", f"cache.capacity={case.cache}", "--set", "nand.read=10us",
             "--set", "nand.program=1us", "--set", "nand.erase=5us", "--"]
 
@@ -131,6 +131,9 @@ def play(suite: Suite, case: Case, sluice: str, traps: list[str],
     told = {}
     limit = native.seconds * SLOWER + MORE_SECONDS
     for trap in traps:
+        if trap not in case.traps:
+            told[trap] = "same"
+            continue
         out = run(suite, case, _device(case, trap, sluice), limit)
         told[trap] = out.against(native)
         if keep:
@@ -140,7 +143,7 @@ def play(suite: Suite, case: Case, sluice: str, traps: list[str],
         print(f"{suite.name} {case.name} {trap}: {told[trap]} ({out.seconds:.0f} s, natively"
               f" {native.told()} in {native.seconds:.0f} s)", flush=True)
     differ = [trap for trap in traps if told[trap] != "same"]
-    cells = [told.get(trap, "not run") for trap in TRAPS]
+    cells = ["refused" if trap not in case.traps else told.get(trap, "not run") for trap in TRAPS]
     why = reason(suite.name, case.name, differ)
     return [suite.name, case.name, native.told(), *cells, why, commit()]
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -42,6 +42,13 @@ class Case:
     seconds: float = 120
     read: Callable[[str], dict[str, str]] = everything
     cache: str = "8MiB"
+    place: str = "heap"
+    """What is on the device."""
+
+    @property
+    def traps(self) -> tuple[str, ...]:
+        """The trap modes that have such a device."""
+        return ("event",) if self.place == "shared" else ("event", "signal")
 
 
 @dataclass(frozen=True)
@@ -134,9 +141,12 @@ def suites() -> list[Suite]:
         Suite("redis", "values of all types, a background save, redis-benchmark",
               ["redis-server", "redis-cli", "redis-benchmark"], [script("redis", cache="2MiB")]),
         Suite("postgresql", "initdb, pgbench, sums that must agree",
-              ["initdb", "pgbench", "setpriv"], [script("postgresql", 240)], user="postgres"),
+              ["initdb", "pgbench", "setpriv"], [script("postgresql", 240),
+               replace(script("postgresql", 240), name="shared buffers", place="shared")],
+              user="postgres"),
         Suite("java", "a program that fills and checks its heap, with each collector", ["java"],
-              [collector(name) for name in COLLECTORS]),
+              [*(collector(name) for name in COLLECTORS),
+               replace(collector("Z"), name="Z, shared", place="shared")]),
         Suite("node", "maps, buffers, zlib and workers", ["node"],
               [Case("heap", ["node", str(PROGRAMS / "heap.js")], cache="24MiB")]),
         Suite("go", "a program with cgo", ["go", "cc"], [script("go", 300)]),

@@ -39,7 +39,7 @@ pub use ring::{
     CHANNELS, Channel, Client, ENTRIES, Found, Hello, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,
     Server, TEXT_BYTES, WORDS, Words,
 };
-pub use stats::{Change, Counter, STATS_MAGIC, STATS_VERSION, StatsBlock};
+pub use stats::{Change, Counter, OF_SHARED_MEMORY, STATS_MAGIC, STATS_VERSION, StatsBlock};
 
 /// Environment variable that names the session directory.
 pub const SESSION_VAR: &str = "SLUICE_SESSION";

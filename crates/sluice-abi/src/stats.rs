@@ -7,7 +7,9 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 10;
+pub const STATS_VERSION: u64 = 11;
+/// What [`StatsBlock::forked`] is for the device of memory that processes share.
+pub const OF_SHARED_MEMORY: u64 = 2;
 /// A reader looks so often for a moment at which nothing changes.
 const LOOKS: u32 = 500;
 
@@ -63,7 +65,7 @@ pub struct StatsBlock {
     pub started_ns: AtomicU64,
     /// 1 when the process reached its end in good order.
     pub ended: AtomicU64,
-    /// 1 when this process came from a fork without exec.
+    /// 1 when this process came from a fork without exec, [`OF_SHARED_MEMORY`] when it is none.
     pub forked: AtomicU64,
     /// Pages of the device; the residency map has a byte for each, [`MAP_AT`](crate::MAP_AT)
     /// bytes after the start of the block.

@@ -13,7 +13,7 @@ use crate::heap::{
 use crate::map::{mmap, pointer};
 use crate::parts::{Part, USER_END, of_arena, whole};
 use crate::wanted::READ_WRITE;
-use crate::{moved, wishes};
+use crate::{moved, shared, wishes};
 use libc::{c_int, c_void, size_t};
 use sluice_region::{PAGE, raw_mprotect, raw_munmap, sys};
 use sluice_runtime::{Engine, FileKind, Place};
@@ -26,6 +26,7 @@ pub unsafe extern "C" fn munmap(addr: *mut c_void, len: size_t) -> c_int {
         // SAFETY: the program's own request.
         return status(unsafe { raw_munmap(addr as usize, len) });
     };
+    shared::cut(addr as usize, len);
     // Beyond the arena's ends nothing is the program's.
     let part = of_arena(engine, addr as usize, len);
     if let Some(part) = part.filter(|_| addr as usize + len <= USER_END) {
@@ -151,7 +152,9 @@ pub unsafe extern "C" fn mremap(
     fixed: *mut c_void,
 ) -> *mut c_void {
     // SAFETY: the program's own request.
-    let pass = || unsafe { sys!(libc::SYS_mremap, addr, old, new, flags, fixed) };
+    let call = || unsafe { sys!(libc::SYS_mremap, addr, old, new, flags, fixed) };
+    let to = (flags & libc::MREMAP_FIXED != 0).then_some(fixed as usize);
+    let pass = || shared::moved(addr as usize, old, new, to, call);
     let Some(engine) = engine() else {
         return pointer(pass());
     };

@@ -30,6 +30,7 @@ extern "C" fn construct() {
 
 extern "C" fn destruct() {
     if let Some(engine) = engine() {
+        sluice_runtime::shmem::client::end();
         engine.finish();
     }
 }

@@ -61,6 +61,9 @@ impl Wanted {
     }
 
     pub fn pass(&self) -> Result<usize, i32> {
+        if self.is_fixed() {
+            shared::cut(self.addr, self.len);
+        }
         // SAFETY: what the program asked for.
         let addr = unsafe {
             raw_mmap(
@@ -72,13 +75,15 @@ impl Wanted {
                 self.offset,
             )?
         };
-        if self.has(libc::MAP_SHARED) && self.prot & libc::PROT_WRITE != 0 {
+        if self.has(libc::MAP_SHARED) {
             let fd = if self.has(libc::MAP_ANONYMOUS) {
                 -1
             } else {
                 self.fd
             };
-            shared::mapped(self.len, fd);
+            let is_placeable = self.flags & (libc::MAP_HUGETLB | libc::MAP_LOCKED) == 0;
+            let may_write = self.prot & libc::PROT_WRITE != 0;
+            shared::mapped(addr, self.len, fd, is_placeable, may_write);
         }
         Ok(addr)
     }

@@ -19,6 +19,14 @@ impl Pagemap {
         Ok(Pagemap { fd: fd as i32 })
     }
 
+    /// The page map of the process that opened a descriptor, which is taken over.
+    pub fn of(fd: std::os::fd::OwnedFd) -> Pagemap {
+        use std::os::fd::IntoRawFd;
+        Pagemap {
+            fd: fd.into_raw_fd(),
+        }
+    }
+
     /// The descriptor, for its owner to move it.
     pub fn descriptor(&mut self) -> &mut i32 {
         &mut self.fd
@@ -59,6 +67,12 @@ impl Pagemap {
     /// Whether a page has memory behind it in this process. False when it cannot be asked about.
     pub fn is_present(&self, page: usize) -> bool {
         self.is(page, PAGE_IS_PRESENT) > 0
+    }
+
+    /// Whether a page is one of a file or of shared memory. False when it cannot be asked about, or
+    /// when it is not there.
+    pub fn is_of_file(&self, page: usize) -> bool {
+        self.is(page, PAGE_IS_FILE) > 0
     }
 
     /// Regions of one page in a category: 1, 0, or negative on error.
@@ -112,6 +126,13 @@ impl Pagemap {
             }
             from = arg.walk_end;
         }
+    }
+}
+
+impl std::os::fd::AsFd for Pagemap {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        // SAFETY: open as long as this is.
+        unsafe { std::os::fd::BorrowedFd::borrow_raw(self.fd) }
     }
 }
 

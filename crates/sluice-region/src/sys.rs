@@ -121,6 +121,7 @@ pub struct PmScanArg {
     pub return_mask: u64,
 }
 pub const PAGE_IS_WRITTEN: u64 = 1 << 1;
+pub const PAGE_IS_FILE: u64 = 1 << 2;
 pub const PAGE_IS_PRESENT: u64 = 1 << 3;
 pub const PAGEMAP_SCAN: u64 = iowr(b'f', 16, size_of::<PmScanArg>());
 

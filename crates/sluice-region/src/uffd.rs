@@ -306,6 +306,14 @@ impl Uffd {
         Ok(self)
     }
 
+    /// A descriptor that another process has opened and handed over. Its faults are that process's.
+    pub fn of_other(fd: std::os::fd::OwnedFd) -> Uffd {
+        use std::os::fd::IntoRawFd;
+        let mut uffd = Uffd::of(fd.into_raw_fd());
+        uffd.events = EventSource::new(uffd.fd);
+        uffd
+    }
+
     /// The descriptor of this number in another table of descriptors, where it is the same file.
     pub fn same_elsewhere(&self) -> Uffd {
         Uffd {
@@ -322,6 +330,13 @@ impl Uffd {
     /// Where its faults are read from.
     pub fn events(&self) -> EventSource {
         self.events
+    }
+}
+
+impl std::os::fd::AsFd for Uffd {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        // SAFETY: open as long as this is.
+        unsafe { std::os::fd::BorrowedFd::borrow_raw(self.fd) }
     }
 }
 

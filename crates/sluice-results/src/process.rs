@@ -3,7 +3,9 @@
 use crate::MissLatency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sluice_abi::{Counter, MARKS_MAX, STATS_MAGIC, STATS_VERSION, StatsBlock, read_mark};
+use sluice_abi::{
+    Counter, MARKS_MAX, OF_SHARED_MEMORY, STATS_MAGIC, STATS_VERSION, StatsBlock, read_mark,
+};
 use sluice_region::{open_folder, open_regular};
 use sluice_stats::Histogram;
 use std::fs::File;
@@ -34,6 +36,8 @@ pub struct Process {
     pub ended: bool,
     /// It came from a fork without exec.
     pub forked: bool,
+    /// It is no process: the device of memory that processes share.
+    pub shared_memory: bool,
     /// It became another program by `exec`.
     pub replaced: bool,
     /// Programs that it started without a fork that copies it.
@@ -101,6 +105,7 @@ impl Process {
             image: self.image,
             command: self.command.clone(),
             forked: self.forked,
+            shared_memory: self.shared_memory,
             ended: self.ended,
             traps: self.get(Counter::Traps),
             misses: self.get(Counter::Misses),
@@ -143,6 +148,8 @@ pub struct ProcessResult {
     pub command: Vec<String>,
     /// It came from a fork without `exec`.
     pub forked: bool,
+    /// It is no process: the device of memory that processes share (`--place shared`).
+    pub shared_memory: bool,
     /// It ran to its end. Otherwise it was killed, ended by `_exit`, or became another image.
     pub ended: bool,
     /// Faults on pages of the device, of every kind.
@@ -268,6 +275,7 @@ fn of_words(words: &[u64], path: &Path, owner: u32) -> Option<Process> {
         started_ns: block.started_ns.load(Relaxed),
         ended: block.ended.load(Relaxed) == 1,
         forked: block.forked.load(Relaxed) == 1,
+        shared_memory: block.forked.load(Relaxed) == OF_SHARED_MEMORY,
         replaced: block.replaced.load(Relaxed) == 1,
         started: block.started.load(Relaxed),
         counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),

@@ -62,7 +62,7 @@ impl Run<'_> {
             .iter()
             .map(|p| ((p.pid, p.image), p))
             .collect();
-        let is_exec = |p: &Process| !p.forked;
+        let is_exec = |p: &Process| !p.forked && !p.shared_memory;
         let lost = self.processes.iter().filter(|p| {
             let next = images.get(&(p.pid, p.image + 1));
             p.replaced && !next.is_some_and(|next| is_exec(next))

@@ -6,7 +6,8 @@ use crate::record::Recorder;
 use crate::rings::ControlRing;
 use crate::session::Session;
 use crate::stats::Live;
-use sluice_abi::{GUEST_RING_LINK, MAP_AT, RING_BYTES, VIEW_LINK, view_bytes};
+use core::sync::atomic::Ordering::Relaxed;
+use sluice_abi::{GUEST_RING_LINK, MAP_AT, OF_SHARED_MEMORY, RING_BYTES, VIEW_LINK, view_bytes};
 use sluice_region::{Mapping, create_private, open_regular, own_user, reserve, room};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write};
@@ -22,6 +23,9 @@ const LOOK_AGAIN_NS: u64 = 20_000_000;
 /// Images a process may become by `exec` before their files run out of names.
 const MAX_IMAGES: u32 = 10_000;
 
+/// What stands for a command line where the device for shared memory is named.
+const SERVER: &[u8] = b"[shared memory]\0";
+
 /// How the name of a guest's ring ends.
 const GUEST: &str = "guest-ring";
 
@@ -36,6 +40,23 @@ pub struct Identity {
     pub started_ns: u64,
     /// Whether it came from a fork.
     pub forked: bool,
+}
+
+/// Makes the file with the statistics and the residency map of the device for shared memory.
+pub fn create_for_server(
+    session: &Session,
+    pages: u64,
+    started_ns: u64,
+) -> Result<Live, StartError> {
+    session.hold.take(&session.dir)?;
+    let (path, file) = first_free_name(session)?;
+    let map = map_file(&path, &file, view_bytes(pages), &[(0, MAP_AT as u64)])?;
+    let name = path.with_extension("cmd");
+    let written = create_private(&name).and_then(|mut file| file.write_all(SERVER));
+    written.map_err(|e| failed(&name, e))?;
+    let live = Live::new(map, pages, 0, started_ns, false);
+    live.block().forked.store(OF_SHARED_MEMORY, Relaxed);
+    Ok(live)
 }
 
 /// Makes the file of this process with its statistics and residency map, and beside it its command

@@ -16,6 +16,7 @@ use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, STASHED, UNSURE};
 use crate::private::keep_from_children;
 use crate::rings::ControlRing;
 use crate::session::{Session, Store, Trap};
+use crate::shmem::client as shmem;
 use crate::state::Core;
 use crate::stats::Live;
 use crate::{root, thread};
@@ -29,6 +30,7 @@ impl Engine {
     pub fn before_fork(&self) {
         // No work of another thread is under way at the service thread.
         thread::before_fork();
+        shmem::before_fork();
         // Two threads may fork at once; the second waits here for the first.
         let own = sluice_region::thread_id();
         while self
@@ -73,6 +75,7 @@ impl Engine {
         }
         self.core.release();
         self.forking.store(0, Release);
+        shmem::after_fork_in_parent();
         thread::after_fork_in_parent();
     }
 
@@ -105,6 +108,7 @@ impl Engine {
         unsafe { self.core.get_held() }.renew(self)?;
         self.core.release();
         self.forking.store(0, Release);
+        shmem::after_fork_in_child(&self.session.dir);
         self.start_threads(cpu)
     }
 
@@ -173,6 +177,7 @@ impl Core {
         self.use_descriptor(engine, uffd)?;
         // Descriptors were closed, and with them the leases.
         self.give_leased_back(engine);
+        shmem::resume(&engine.session.dir);
         engine.session.hold.renew(&engine.session.dir)
     }
 

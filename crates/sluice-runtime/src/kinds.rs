@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 pub struct Kinds {
     /// The malloc family and large anonymous mappings.
     pub heap: bool,
+    /// Memory that processes share.
+    pub shared: bool,
     /// Mappings of files whose paths one of these patterns fits.
     pub files: Vec<FilePattern>,
 }
@@ -24,7 +26,7 @@ pub struct FilePattern {
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
     /// No kind has this name.
-    #[error("expected heap, files, files:GLOB, explicit or dax:PATH")]
+    #[error("expected heap, shared, files, files:GLOB, explicit or dax:PATH")]
     Unknown,
     /// There is no pattern, or it is no text.
     #[error("the pattern of file names must be text, and not empty")]
@@ -36,6 +38,7 @@ pub enum KindError {
 
 /// Names of kinds.
 const HEAP: &[u8] = b"heap";
+const SHARED: &[u8] = b"shared";
 const EXPLICIT: &[u8] = b"explicit";
 const FILES: &[u8] = b"files";
 
@@ -43,6 +46,7 @@ impl Default for Kinds {
     fn default() -> Kinds {
         Kinds {
             heap: true,
+            shared: false,
             files: Vec::new(),
         }
     }
@@ -53,6 +57,7 @@ impl Kinds {
     pub fn none() -> Kinds {
         Kinds {
             heap: false,
+            shared: false,
             files: Vec::new(),
         }
     }
@@ -64,6 +69,7 @@ impl Kinds {
     pub fn add(&mut self, text: &OsStr) -> Result<(), KindError> {
         match text.as_bytes() {
             HEAP => self.heap = true,
+            SHARED => self.shared = true,
             EXPLICIT => {}
             FILES => self.files.push(FilePattern::new(OsStr::new("*"))?),
             text => match text.strip_prefix(b"files:") {
@@ -84,7 +90,8 @@ impl Kinds {
             name
         });
         let heap = self.heap.then(|| OsString::from("heap"));
-        heap.into_iter().chain(files).collect()
+        let shared = self.shared.then(|| OsString::from("shared"));
+        heap.into_iter().chain(shared).chain(files).collect()
     }
 
     /// Whether a file is to be placed.
@@ -158,7 +165,7 @@ mod tests {
 
     #[test]
     fn names_and_kinds_are_the_same() {
-        let names = ["heap", "files:*.gguf", "files:/a/**"];
+        let names = ["heap", "shared", "files:*.gguf", "files:/a/**"];
         assert_eq!(kinds(&names).unwrap().names(), names);
         assert_eq!(kinds(&["explicit"]).unwrap(), Kinds::none());
         for wrong in ["files:", "files:[a", "files:***", "heaps", ""] {

@@ -50,6 +50,7 @@ mod sample;
 mod session;
 mod settings;
 mod shared;
+pub mod shmem;
 mod signal;
 mod single;
 mod sources;

@@ -84,13 +84,13 @@ pub struct Session {
 
 impl Session {
     /// Threads that the runtime has once all are started: the service thread of event mode, its
-    /// handlers, and the server of the control ring.
+    /// handlers, the server of the control ring, and the agent of shared memory.
     pub fn threads(&self) -> usize {
         let handlers = match self.trap {
             Trap::Event => 1 + self.handlers,
             Trap::Signal => 0,
         };
-        handlers + usize::from(self.ring)
+        handlers + usize::from(self.ring) + usize::from(self.kinds.shared)
     }
 
     /// How pages go to the store's file. A queue is the handlers': a thread of the program's, which

@@ -33,7 +33,7 @@ fn has_hole(start: usize, len: usize) -> bool {
 
 /// The text of `/proc/self/maps`, by raw calls: those of the C library may be hooked, and the hooks
 /// want the lock that is held here.
-fn read_maps() -> Result<Vec<u8>, i32> {
+pub fn read_maps() -> Result<Vec<u8>, i32> {
     let path = c"/proc/self/maps";
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: a live path.
@@ -58,6 +58,18 @@ fn range(line: &[u8]) -> Option<(usize, usize)> {
     let (to, _) = rest.split_once(' ')?;
     let number = |digits| usize::from_str_radix(digits, 16).ok();
     Some((number(from)?, number(to)?))
+}
+
+/// Maps a page of shared memory, which is in the kernel's object or becomes a page of zeros there.
+pub fn map_page(uffd: &Uffd, page: usize, zeros: usize, fill: Fill) -> Result<(), i32> {
+    match uffd.continue_page(page, fill) {
+        Err(libc::EFAULT) => match uffd.copy_page(page, zeros, fill) {
+            // Somebody else made it meanwhile.
+            Err(libc::EEXIST) => uffd.continue_page(page, fill),
+            other => other,
+        },
+        other => other,
+    }
 }
 
 /// The file and its mappings in this process.
@@ -213,13 +225,7 @@ impl SharedBacking {
 
     /// Maps the page at an address; a hole in the file becomes a page of zeros.
     pub fn map(&self, uffd: &Uffd, page: usize, fill: Fill) -> Result<(), i32> {
-        match uffd.continue_page(page, fill) {
-            Err(libc::EFAULT) => match uffd.copy_page(page, self.zeros.addr(), fill) {
-                Err(libc::EEXIST) => uffd.continue_page(page, fill),
-                other => other,
-            },
-            other => other,
-        }
+        map_page(uffd, page, self.zeros.addr(), fill)
     }
 
     /// Unmaps a page in every mapping.

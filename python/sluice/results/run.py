@@ -366,6 +366,8 @@ class ProcessResult:
     """Bytes of device memory that it had mapped, at its end."""
     shared_bytes: int
     """Bytes of shared memory that it mapped, all together."""
+    shared_memory: bool
+    """It is no process: the device of memory that processes share (`--place shared`)."""
     traps: int
     """Faults on pages of the device, of every kind."""
 

@@ -30,15 +30,16 @@ pub struct RunArgs {
     /// that keep system calls off device memory
     #[arg(long, conflicts_with = "simulate", value_enum, default_value_t = TrapArg::Event)]
     pub trap: TrapArg,
-    /// What lives on the device: `heap` (malloc and large anonymous mappings), `files:GLOB` (files
-    /// that the program maps and does not change, by name or whole path), `explicit` (what it takes
-    /// by `sluice_alloc` or `sluice.alloc`, and nothing else), or `dax:PATH` (every shared mapping
-    /// of a file in /dev/shm). Give it again for more kinds: `--place heap --place 'files:*.gguf'`
+    /// What lives on the device: `heap` (malloc and large anonymous mappings), `shared` (memory
+    /// that processes share, on one device for all of them), `files:GLOB` (files that the program
+    /// maps and does not change, by name or whole path), `explicit` (what it takes by
+    /// `sluice_alloc` or `sluice.alloc`, and nothing else), or `dax:PATH` (every shared mapping of
+    /// a file in /dev/shm). Give it again for more kinds: `--place heap --place 'files:*.gguf'`
     #[arg(
         long,
         conflicts_with = "simulate",
         default_value = "heap",
-        value_name = "heap|files[:GLOB]|explicit|dax:PATH"
+        value_name = "heap|shared|files[:GLOB]|explicit|dax:PATH"
     )]
     pub place: Vec<String>,
     /// Where evicted pages of the heap are kept: `dram`, or `file:FOLDER`. In a folder each process
@@ -83,6 +84,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let (config, live_settings) = args.live.config()?;
     check_live(&args.live.device, &config)?;
     let (place, kinds) = parse_places(&args.place)?;
+    if kinds.shared && args.trap == TrapArg::Signal {
+        let why = "in signal mode nobody could serve the faults of several processes; expected \
+                   `--trap event` besides, or heap, files, files:GLOB, explicit or dax:PATH";
+        return Err(Error::value("--place", "shared", why));
+    }
     let persistence = persistence(args, &config, &place)?;
     let store = match persistence {
         // The runtime keeps nothing: this command does.

@@ -5,7 +5,9 @@ pub mod count;
 pub mod fitness;
 mod kin;
 pub mod persist;
+mod shmem;
 mod summary;
+mod waiting;
 mod warn;
 
 use crate::child::{exit_of, leave};
@@ -17,11 +19,8 @@ use crate::signals;
 use args::{LiveArgs, TrapArg};
 use count::{CountAfter, Counting, now_ns};
 use persist::{Persistence, Persistent};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, wait,
-};
+use rustix::process::{getpid, set_child_subreaper};
+use shmem::SharedMemory;
 use sluice_abi::{RING_BYTES, view_bytes};
 use sluice_model::DeviceConfig;
 use sluice_region::{UffdKind, probe};
@@ -34,21 +33,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 use std::time::Instant;
 
-/// Time between two samples of the timeline.
-const SAMPLE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
+pub use waiting::Look;
+
+/// Seconds between two samples of the timeline.
 const SAMPLE_S: f64 = 0.1;
-/// And between two looks while something is waited for.
-const OFTEN: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 5_000_000,
-};
-
-/// Looks at a program that has run for so many seconds; says whether to look again soon.
-pub type Look<'a> = dyn FnMut(f64) -> bool + 'a;
-
 /// A program to be run on the device, checked.
 pub struct Live<'a> {
     /// What it was told on the command line.
@@ -92,6 +80,7 @@ pub struct Ready<'a> {
     folder: Option<Folder>,
     session: SessionDir,
     persistent: Option<Persistent>,
+    shared: Option<SharedMemory>,
 }
 
 /// A program that was started.
@@ -153,8 +142,12 @@ impl<'a> Live<'a> {
         let library = library.map(|path| session.preload(&path)).transpose()?;
         let start = |kept: &Persistence| kept.start(session.path(), session.keeper());
         let persistent = self.persistence.as_ref().map(start).transpose()?;
+        let shared = (self.kinds.shared && self.is_emulated)
+            .then(|| SharedMemory::start(self.session(session.path())))
+            .transpose()?;
         Ok(Ready {
             persistent,
+            shared,
             live: self,
             library,
             folder,
@@ -198,7 +191,9 @@ impl<'a> Live<'a> {
             Some(_) => sluice_abi::desk_bytes(self.config.pages.into()),
             None => 0,
         };
-        let fixed = view_bytes(self.config.pages.into()) + RING_BYTES + desk;
+        // Of the first process, and of the device of shared memory.
+        let views = 1 + usize::from(self.kinds.shared);
+        let fixed = views * view_bytes(self.config.pages.into()) + RING_BYTES + desk;
         record.saturating_add(fixed as u64)
     }
 }
@@ -313,7 +308,7 @@ impl Ready<'_> {
         look: Option<&mut Look<'_>>,
     ) -> Result<Option<Ended>, Error> {
         let child = &mut running.child;
-        watch(child, running.started, look)?;
+        waiting::watch(child, running.started, look)?;
         let status = child
             .wait()
             .map_err(Error::system("waiting for the program"))?;
@@ -321,9 +316,12 @@ impl Ready<'_> {
         let exit = exit_of(status);
         let wall_s = running.started.elapsed().as_secs_f64();
         self.session.dismiss_keeper();
-        await_the_rest(exit);
+        waiting::await_the_rest(exit);
         if let Some(persistent) = self.persistent.take() {
             persistent.finish()?;
+        }
+        if let Some(shared) = self.shared.take() {
+            shared.finish()?;
         }
         let processes = read_run(self.session.path(), running.pid());
         if processes.is_empty() && self.session.is_refused() {
@@ -404,6 +402,9 @@ impl Ready<'_> {
             if run.main().is_some() {
                 errln!("{}", summary::of_hits(result));
             }
+            if let Some(shared) = summary::of_shared(run) {
+                errln!("{shared}");
+            }
             if let Some(others) = summary::of_others(run) {
                 errln!("{others}");
             }
@@ -414,6 +415,7 @@ impl Ready<'_> {
             warn::of_run(run);
             warn::of_sampling(result, args.sample_hits);
             warn::of_late(result);
+            warn::of_late_shared(run);
             // Where the library refused its service it has said so.
             if !self.session.is_refused() {
                 warn::of_programs(run.programs_outside());
@@ -445,46 +447,5 @@ fn check_entered(exit: Exit) -> Result<(), Error> {
     match exit {
         Exit::Signal(_) => Ok(()),
         Exit::Code(code) => Err(Error::NotEntered(code)),
-    }
-}
-
-/// Waits for the program, and looks meanwhile if that is wanted.
-fn watch(child: &mut Child, from: Instant, mut look: Option<&mut Look<'_>>) -> Result<(), Error> {
-    let failed = |e: Errno| Error::system("pidfd_open")(e.into());
-    let program = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(failed)?;
-    let mut often = false;
-    loop {
-        let mut wanted = [PollFd::new(&program, PollFlags::IN)];
-        let period = if often { &OFTEN } else { &SAMPLE };
-        let period = look.is_some().then_some(period);
-        let ended = poll(&mut wanted, period).is_ok_and(|ready| ready > 0);
-        if let Some(look) = &mut look {
-            often = look(from.elapsed().as_secs_f64());
-        }
-        if ended {
-            return Ok(());
-        }
-    }
-}
-
-/// Waits for processes that the program left behind: they use the session's device and files.
-/// Ctrl-C leaves them to themselves, with the session's directory.
-fn await_the_rest(exit: Exit) {
-    let mut flags = WaitOptions::NOHANG;
-    // An error says that there are no more.
-    while let Ok(ended) = wait(flags) {
-        if ended.is_none() {
-            let how = match exit {
-                Exit::Code(code) => format!("with status {code}"),
-                Exit::Signal(signal) => format!("by signal {signal}"),
-            };
-            errln!(
-                "sluice: the program ended {how}; waiting for processes it left on the device \
-                 (Ctrl-C leaves them)"
-            );
-            // SAFETY: the program, which had a claim to Ctrl-C, is gone.
-            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
-            flags = WaitOptions::empty();
-        }
     }
 }

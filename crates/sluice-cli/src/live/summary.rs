@@ -78,12 +78,28 @@ pub fn of_hits(result: &LiveRun) -> String {
     text
 }
 
+/// What the device of memory that processes share did, if there was one.
+pub fn of_shared(result: &Run<'_>) -> Option<String> {
+    let shared = result.processes.iter().find(|p| p.shared_memory)?;
+    let (latency, misses) = (shared.latency(), shared.get(Counter::Misses));
+    let late = shared.get(Counter::Late) as f64 / latency.achieved.count.max(1) as f64;
+    Some(format!(
+        "sluice: the device of shared memory: {} traps, {misses} misses; miss p50 {:.1} us (model \
+         {:.1} us), {:.2} % late; {:.1} MiB placed",
+        shared.get(Counter::Traps),
+        latency.achieved.p50 as f64 / 1e3,
+        latency.modelled.p50 as f64 / 1e3,
+        late * 100.0,
+        shared.get(Counter::PlacedBytes) as f64 / f64::from(1 << 20),
+    ))
+}
+
 /// What the other processes of a run did, and what the program was before, by `exec`. A script does
 /// nothing itself.
 pub fn of_others(result: &Run<'_>) -> Option<String> {
     let main = result.main().map(|main| (main.pid, main.image));
     let others = result.processes.iter();
-    let others = others.filter(|p| Some((p.pid, p.image)) != main);
+    let others = others.filter(|p| Some((p.pid, p.image)) != main && !p.shared_memory);
     let sum = |of: Counter| others.clone().map(|p: &Process| p.get(of)).sum::<u64>();
     let traps = sum(Counter::Traps);
     (traps > 0).then(|| {

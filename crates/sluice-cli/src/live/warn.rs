@@ -105,7 +105,7 @@ fn of_sharing(bytes: u64) {
     if bytes > 0 {
         errln!(
             "sluice: warning: {:.1} MiB of shared memory were mapped, which stays in DRAM and not \
-             on the device",
+             on the device (`--place shared` places what can be)",
             bytes as f64 / f64::from(1 << 20)
         );
     }
@@ -179,6 +179,30 @@ pub fn of_late(result: &LiveRun) {
         us(asked.p99),
         us(floor_ns),
         result.trap_mode,
+    );
+}
+
+/// The same of memory that processes share.
+pub fn of_late_shared(run: &Run<'_>) {
+    let Some(shared) = run.processes.iter().find(|p| p.shared_memory) else {
+        return;
+    };
+    let latency = shared.latency();
+    let ratio = shared.get(Counter::Late) as f64 / latency.achieved.count.max(1) as f64;
+    if ratio <= LATE_MAX || latency.achieved.count < LATE_OF {
+        return;
+    }
+    let us = |ns: u64| ns as f64 / 1e3;
+    errln!(
+        "sluice: warning: {:.1} % of the misses on shared memory were late: p50 {:.1} us for \
+         {:.1}, p99 {:.1} for {:.1}; one thread serves all processes, and a trap alone takes this \
+         host {:.1} us; what helps: a CPU that nobody else uses, slower flash (nand.read)",
+        ratio * 100.0,
+        us(latency.achieved.p50),
+        us(latency.modelled.p50),
+        us(latency.achieved.p99),
+        us(latency.modelled.p99),
+        us(shared.get(Counter::EntryNs) + shared.get(Counter::ExitNs)),
     );
 }
 

@@ -1,0 +1,68 @@
+//! Waiting for a program and for what it leaves behind.
+
+use crate::error::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, wait};
+use sluice_results::Exit;
+use std::process::Child;
+use std::time::Instant;
+
+/// Time between two samples of the timeline.
+const SAMPLE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+/// And between two looks while something is waited for.
+const OFTEN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 5_000_000,
+};
+
+/// Looks at a program that has run for so many seconds; says whether to look again soon.
+pub type Look<'a> = dyn FnMut(f64) -> bool + 'a;
+
+/// Waits for the program, and looks meanwhile if that is wanted.
+pub fn watch(
+    child: &mut Child,
+    from: Instant,
+    mut look: Option<&mut Look<'_>>,
+) -> Result<(), Error> {
+    let failed = |e: Errno| Error::system("pidfd_open")(e.into());
+    let program = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(failed)?;
+    let mut often = false;
+    loop {
+        let mut wanted = [PollFd::new(&program, PollFlags::IN)];
+        let period = if often { &OFTEN } else { &SAMPLE };
+        let period = look.is_some().then_some(period);
+        let ended = poll(&mut wanted, period).is_ok_and(|ready| ready > 0);
+        if let Some(look) = &mut look {
+            often = look(from.elapsed().as_secs_f64());
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits for processes that the program left behind: they use the session's device and files.
+/// Ctrl-C leaves them to themselves, with the session's directory.
+pub fn await_the_rest(exit: Exit) {
+    let mut flags = WaitOptions::NOHANG;
+    // An error says that there are no more.
+    while let Ok(ended) = wait(flags) {
+        if ended.is_none() {
+            let how = match exit {
+                Exit::Code(code) => format!("with status {code}"),
+                Exit::Signal(signal) => format!("by signal {signal}"),
+            };
+            errln!(
+                "sluice: the program ended {how}; waiting for processes it left on the device \
+                 (Ctrl-C leaves them)"
+            );
+            // SAFETY: the program, which had a claim to Ctrl-C, is gone.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            flags = WaitOptions::empty();
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! `--place shared`: memory of several processes on one device.
+
+use crate::build::helper;
+use crate::sluice::{Outcome, Running, Sluice, finish};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::process::Command;
+
+const PAGES: u64 = 512;
+
+fn run() -> Sluice {
+    let run = Sluice::run("event").args(["--place", "shared"]);
+    run.set("device.capacity", "16MiB")
+}
+
+fn commons(words: &str) -> Vec<OsString> {
+    let words = words.split_whitespace().map(OsString::from);
+    std::iter::once(helper!("commons.c").into())
+        .chain(words)
+        .collect()
+}
+
+/// The device of shared memory.
+fn device(out: &Outcome) -> Value {
+    let json = out.json();
+    let all = json["processes"].as_array().expect("processes");
+    let shared = all.iter().find(|process| process["shared_memory"] == true);
+    shared.expect("its device").clone()
+}
+
+fn count(device: &Value, key: &str) -> u64 {
+    device[key].as_u64().expect("a number")
+}
+
+/// It ended well, having found nothing wrong.
+fn is_right(out: &Outcome) {
+    assert!(out.status.success(), "{out:#?}");
+    assert_eq!(out.own_stdout(), "0 wrong\n", "{out:#?}");
+}
+
+#[test]
+fn all_kinds_are_shared_by_all() {
+    for kind in ["anonymous", "memfd", "posix"] {
+        let out = run()
+            .cache("256KiB")
+            .program(commons(&format!("{kind} 512 4 3")));
+        is_right(&out);
+        let device = device(&out);
+        // Four processes go through all pages in orders of their own, three times.
+        assert!(count(&device, "misses") > 2 * PAGES, "{kind}: {device}");
+        assert!(
+            count(&device, "dirty_evictions") > PAGES,
+            "{kind}: {device}"
+        );
+        assert_eq!(count(&device, "placed_bytes"), PAGES * 4096, "{kind}");
+    }
+}
+
+/// The kernel lets nobody serve the faults of System V segments.
+#[test]
+fn segments_of_system_v_stay_and_are_counted() {
+    let out = run().program(commons("sysv 512 2 2"));
+    is_right(&out);
+    let json = out.json();
+    let all = json["processes"].as_array().expect("processes");
+    let stayed: u64 = all.iter().map(|p| count(p, "shared_bytes")).sum();
+    assert_eq!(stayed, PAGES * 4096);
+    assert!(
+        out.stderr
+            .contains("2.0 MiB of shared memory were mapped, which stays"),
+        "{out:#?}"
+    );
+}
+
+/// There is one cache for all. What one process has brought in is there for the others, and where
+/// it is too small each of them misses each page, as one program in its place would.
+#[test]
+fn there_is_one_cache() {
+    for (cache, policy, misses) in [
+        ("4MiB", "lru", PAGES),
+        ("2MiB", "fifo", PAGES),
+        ("1MiB", "fifo", PAGES * 6),
+        ("1MiB", "lru", PAGES * 6),
+    ] {
+        let run = run().cache(cache).set("cache.policy", policy);
+        let out = run.program(commons("turns 512 3 2"));
+        is_right(&out);
+        let device = device(&out);
+        assert_eq!(
+            count(&device, "misses"),
+            misses,
+            "{cache} {policy}: {device}"
+        );
+        let evictions = misses.saturating_sub(if cache == "1MiB" { 256 } else { 512 });
+        assert_eq!(
+            count(&device, "evictions"),
+            evictions,
+            "{cache} {policy}: {device}"
+        );
+        // Every page that left had been written by somebody.
+        assert_eq!(
+            count(&device, "dirty_evictions"),
+            evictions,
+            "{cache} {policy}: {device}"
+        );
+    }
+}
+
+#[test]
+fn a_process_that_ends_or_sleeps_takes_nobody_along() {
+    for what in ["kill", "stop"] {
+        for _ in 0..2 {
+            let words = format!("memfd 128 4 12 {what}");
+            is_right(&run().cache("128KiB").program(commons(&words)));
+        }
+    }
+}
+
+/// What the program shares is in memory from then on, and what it was.
+#[test]
+fn the_program_goes_on_without_the_server() {
+    let folder = tempfile::tempdir().expect("room");
+    let to = folder.path().join("found");
+    let mut script = OsString::from("exec \"$@\" >");
+    script.push(&to);
+    let mut words: Vec<OsString> = ["sh", "-c"].map(OsString::from).into();
+    words.extend([script, "sh".into()]);
+    words.extend(commons("anonymous 256 4 40 say"));
+    let run = run().cache("128KiB").args(["--control", "off"]);
+    let running = Running::start(&mut run.prepare(words));
+    let said = || std::fs::read_to_string(&to).unwrap_or_default();
+    let await_line = |lines| {
+        let started = std::time::Instant::now();
+        while said().lines().count() < lines {
+            assert!(started.elapsed().as_secs() < 60, "{}", said());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    };
+    await_line(1);
+    // SAFETY: no pointers; started by this test.
+    unsafe { libc::kill(running.id(), libc::SIGKILL) };
+    running.finish();
+    await_line(2);
+    assert_eq!(said(), "begun\n0 wrong\n");
+}
+
+#[test]
+fn what_a_program_does_to_its_mappings_is_as_without() {
+    let program = helper!("remapped.c");
+    let plain = finish(&mut Command::new(program));
+    assert!(plain.status.success(), "{plain:#?}");
+    for cache in ["32KiB", "256KiB"] {
+        for policy in ["lifo", "lru"] {
+            let run = run().cache(cache).set("cache.policy", policy);
+            let out = run.program([&program]);
+            assert!(out.status.success(), "{cache} {policy}: {out:#?}");
+            assert_eq!(out.own_stdout(), plain.stdout, "{cache} {policy}");
+            assert!(count(&device(&out), "evictions") > 100, "{cache} {policy}");
+        }
+    }
+}
+
+/// Objects for which there is no room stay in DRAM, and are counted.
+#[test]
+fn a_full_device_says_so() {
+    let run = run().set("device.capacity", "1MiB").cache("128KiB");
+    let out = run.program(commons("memfd 512 2 1"));
+    is_right(&out);
+    assert_eq!(count(&device(&out), "traps"), 0);
+    assert!(
+        out.stderr
+            .contains("of shared memory were mapped, which stays"),
+        "{out:#?}"
+    );
+}
+
+#[test]
+fn signal_mode_refuses() {
+    let out = Sluice::run("signal")
+        .args(["--place", "shared"])
+        .program(["true"]);
+    assert_eq!(out.status.code(), Some(2), "{out:#?}");
+    let told = "--place: `shared`";
+    assert!(
+        out.stderr.contains("--trap event") && out.stderr.lines().count() == 1,
+        "{told} {out:#?}"
+    );
+}

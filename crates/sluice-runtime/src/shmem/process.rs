@@ -1,0 +1,207 @@
+//! A process as the server knows it.
+
+use super::link::taken_out;
+use super::message::{Answers, Greeting, MAX_DROPS, send_drops};
+use crate::private::zero_page;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd};
+use std::collections::BTreeMap;
+
+/// Consecutive pages of a mapping that are consecutive pages of the device.
+#[derive(Debug)]
+pub struct Segment {
+    /// Pages.
+    pub pages: u64,
+    /// First page of the device.
+    pub lpn: u64,
+    /// Which have page-table entries, as far as the server knows, a bit each.
+    mapped: Vec<u64>,
+}
+
+impl Segment {
+    /// Nothing of it is mapped.
+    pub fn new(lpn: u64, pages: u64) -> Segment {
+        Segment {
+            pages,
+            lpn,
+            mapped: vec![0; pages.div_ceil(64) as usize],
+        }
+    }
+
+    fn bit(&self, lpn: u64) -> (usize, u64) {
+        let page = lpn - self.lpn;
+        ((page / 64) as usize, 1 << (page % 64))
+    }
+
+    /// Whether it has a page.
+    pub fn has(&self, lpn: u64) -> bool {
+        lpn.checked_sub(self.lpn)
+            .is_some_and(|page| page < self.pages)
+    }
+
+    /// Notes that a page has an entry, or none. Says whether it had one.
+    pub fn set(&mut self, lpn: u64, is_mapped: bool) -> bool {
+        let (word, bit) = self.bit(lpn);
+        let was = self.mapped[word] & bit != 0;
+        match is_mapped {
+            true => self.mapped[word] |= bit,
+            false => self.mapped[word] &= !bit,
+        }
+        was
+    }
+
+    /// Whether a page has an entry.
+    pub fn is_mapped(&self, lpn: u64) -> bool {
+        let (word, bit) = self.bit(lpn);
+        self.mapped[word] & bit != 0
+    }
+
+    /// Pages that have entries.
+    pub fn all_mapped(&self) -> impl Iterator<Item = u64> + '_ {
+        let words = self
+            .mapped
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| **word != 0);
+        let bits = words.flat_map(|(at, word)| {
+            (0..64)
+                .filter(move |bit| word >> bit & 1 != 0)
+                .map(move |bit| at as u64 * 64 + bit)
+        });
+        bits.map(|page| self.lpn + page)
+    }
+}
+
+/// A process that has shared memory on the device.
+#[derive(Debug)]
+pub struct Process {
+    /// Its number.
+    pub pid: u64,
+    /// Where it asks.
+    pub answers: Answers,
+    /// By which its faults come.
+    pub uffd: Uffd,
+    /// Tells what it has written.
+    pub pagemap: Pagemap,
+    /// By first address.
+    pub segments: BTreeMap<usize, Segment>,
+    /// It has said that it ends, and what it had written by then is known.
+    pub has_ended: bool,
+    drops: OwnedFd,
+    leaving: Vec<u64>,
+    /// Pages that it was told to take out, and where it counts those that are.
+    told: u64,
+    taken_out: Mapping,
+    zeros: Mapping,
+}
+
+impl Process {
+    /// A process that has greeted, and has nothing yet.
+    pub fn new(answers: Answers, greeting: Greeting) -> Result<Process, i32> {
+        let [uffd, pagemap, drops, count] = greeting.handed;
+        Ok(Process {
+            pid: greeting.pid,
+            answers,
+            uffd: Uffd::of_other(uffd),
+            pagemap: Pagemap::of(pagemap),
+            segments: BTreeMap::new(),
+            has_ended: false,
+            drops,
+            leaving: Vec::with_capacity(MAX_DROPS),
+            told: 0,
+            taken_out: Mapping::shared(count.as_raw_fd(), PAGE)?,
+            zeros: zero_page()?,
+        })
+    }
+
+    /// The page of the device at an address.
+    pub fn lpn(&self, addr: usize) -> Option<(usize, u64)> {
+        let (start, segment) = self.segments.range(..=addr).next_back()?;
+        let page = ((addr - start) / PAGE) as u64;
+        (page < segment.pages).then(|| (*start, segment.lpn + page))
+    }
+
+    /// Gives a page its entry and lets who waits for it go on. False if that cannot be.
+    pub fn put(&mut self, start: usize, lpn: u64, is_written: bool) -> bool {
+        let Some(segment) = self.segments.get_mut(&start) else {
+            return false;
+        };
+        let page = start + (lpn - segment.lpn) as usize * PAGE;
+        let fill = Fill {
+            protect: !is_written,
+            wake: true,
+        };
+        let put = crate::shared::map_page(&self.uffd, page, self.zeros.addr(), fill);
+        match put {
+            Ok(()) => _ = segment.set(lpn, true),
+            Err(libc::EEXIST) => {
+                segment.set(lpn, true);
+                self.uffd.wake(page);
+            }
+            // It is mapped otherwise meanwhile, or the object is shorter: its thread sees.
+            Err(_) => self.uffd.wake(page),
+        }
+        matches!(put, Ok(()) | Err(libc::EEXIST))
+    }
+
+    /// Has a page leave this process, if it has an entry. Says whether it had one and was written.
+    pub fn drop_page(&mut self, start: usize, lpn: u64) -> Option<bool> {
+        let segment = self.segments.get_mut(&start).filter(|s| s.has(lpn))?;
+        if !segment.set(lpn, false) {
+            return None;
+        }
+        let page = start + (lpn - segment.lpn) as usize * PAGE;
+        self.leaving.push(page as u64);
+        Some(!self.has_ended && self.pagemap.is_written(page))
+    }
+
+    /// Tells the process which pages leave. Says how many it could not be told of.
+    pub fn send_leaving(&mut self) -> u64 {
+        let mut failed = 0;
+        for pages in self.leaving.chunks(MAX_DROPS) {
+            // A process that is stopped does not look. Its pages stay, and cost it nothing.
+            match send_drops(self.drops.as_fd(), pages) {
+                Ok(()) => self.told += pages.len() as u64,
+                Err(_) => failed += pages.len() as u64,
+            }
+        }
+        self.leaving.clear();
+        failed
+    }
+
+    /// Pages that it was told to take out and still has.
+    pub fn behind(&self) -> u64 {
+        let done = taken_out(&self.taken_out).load(core::sync::atomic::Ordering::Acquire);
+        self.told.saturating_sub(done)
+    }
+
+    /// The pages of a segment that the process has written.
+    pub fn written_in(&self, start: usize) -> Vec<u64> {
+        let Some(segment) = self.segments.get(&start) else {
+            return Vec::new();
+        };
+        let page = |lpn: u64| start + (lpn - segment.lpn) as usize * PAGE;
+        let mapped = segment.all_mapped();
+        mapped
+            .filter(|lpn| self.pagemap.is_written(page(*lpn)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_knows_what_is_mapped() {
+        let mut segment = Segment::new(1000, 130);
+        assert!(!segment.has(999) && segment.has(1000) && segment.has(1129) && !segment.has(1130));
+        for lpn in [1000, 1063, 1064, 1129] {
+            assert!(!segment.set(lpn, true));
+        }
+        assert!(segment.set(1063, false), "it was");
+        let mapped: Vec<u64> = segment.all_mapped().collect();
+        assert_eq!(mapped, [1000, 1064, 1129]);
+        assert!(segment.is_mapped(1064) && !segment.is_mapped(1063));
+    }
+}
