@@ -83,6 +83,14 @@ name = "host"             # called host0, host1; a group of one is called by its
 count = 2
 depth = 32                # what differs from [requester]
 
+[[requesters]]
+name = "cpu"              # simulated hosts in the place of patterns (docs/hosts.md)
+count = 1
+system = "cxl-ssd-sim"    # whose cores, caches, scheduler and host memory: a system, or a file
+workload = "stream:rounds=1"  # a kernel of `sluice sim --help`
+scale = 8                 # what its memory and the host's capacities are divided by; left out: 1
+l2 = { capacity = "1MiB" }  # what differs from that system's host
+
 [[endpoints]]
 name = "ssd"
 count = 2
@@ -125,7 +133,8 @@ vppbs = ["ssd0.1", "sw1:4", "sw1:5.2"]  # devices by name, or by port and logica
 ```
 
 `--set KEY=VALUE` reaches the parameters, and those of a group by its name: `--set host.depth=8`,
-`--set ssd.link.bandwidth=8000`, `--set ssd.cache.capacity=64MiB` of its device.
+`--set ssd.link.bandwidth=8000`, `--set ssd.cache.capacity=64MiB` of its device,
+`--set cpu.l2.capacity=1MiB` of its hosts.
 Requesters and endpoints are edge ports: 4096 at most, as port ids have 12 bits.
 
 **Virtual hierarchies** (CXL 2.0 and later). Without `[[vcs]]` switches route by port (PBR) and

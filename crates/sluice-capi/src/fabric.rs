@@ -18,6 +18,12 @@ pub enum NewError {
     /// What the file describes cannot be.
     #[error(transparent)]
     Fabric(#[from] FabricError),
+    /// It has simulated hosts, which no caller's clock drives.
+    #[error("`{host}` is a simulated host: such fabrics run by `sluice fabric run` alone")]
+    Host {
+        /// The first of them.
+        host: String,
+    },
 }
 
 /// Why a request was not sent.
@@ -100,6 +106,11 @@ impl SteppedFabric {
 
     fn new(spec: &FabricSpec, seed: u64) -> Result<SteppedFabric, NewError> {
         let config = FabricConfig::new(spec, seed)?;
+        if let Some(number) = config.requesters.iter().position(|it| it.is_host) {
+            let node = RequesterId(number as u32).node();
+            let host = config.graph.name(node).to_owned();
+            return Err(NewError::Host { host });
+        }
         let fabric = sluice_plugin_memory::fabric(&config)?;
         Ok(SteppedFabric {
             fabric: RefCell::new(fabric),

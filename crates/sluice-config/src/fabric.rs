@@ -8,7 +8,7 @@ use crate::shelf::Shelf;
 use crate::system::beside;
 use sluice_model::DeviceConfig;
 use sluice_net::{
-    FABRIC_PARAMS, FabricSpec, Group, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
+    FABRIC_PARAMS, FabricSpec, Group, HostGroup, Library, LinkSpec, RangeSpec, RouteSpec, VcsSpec,
 };
 use sluice_params::{ConfigError, Param, RawConfig};
 use toml::Spanned;
@@ -26,7 +26,9 @@ const LISTS: [&str; 7] = [
 ];
 
 /// Keys of a group that are no parameters.
-const OWN: &[&str] = &["name", "device", "library", "argument", "link"];
+const OWN: &[&str] = &[
+    "name", "device", "library", "argument", "link", "system", "workload", "scale",
+];
 
 impl Describe for FabricSpec {
     const SHELF: Shelf = Shelf {
@@ -146,11 +148,21 @@ impl Reader<'_> {
         };
         let element = format!("{table} group `{}`", group.name);
         let is_endpoint = table == "endpoint";
+        let is_host = table == "requester" && from.table.contains_key("system");
+        for key in ["system", "workload", "scale"] {
+            if let Some(value) = from.table.get(key).filter(|_| !is_host) {
+                return Err(self.bad(value, "no such key; only requesters have hosts"));
+            }
+        }
         for (key, value) in from.others(OWN) {
             if !matches!(value.get_ref(), DeValue::Table(_)) {
                 group.set.push(self.setting(&element, table, key, value)?);
-            } else if !is_endpoint {
-                return Err(self.bad(value, "no table but `link`; only endpoints have a device's"));
+            } else if !is_endpoint && !is_host {
+                return Err(self.bad(
+                    value,
+                    "no table but `link`; only endpoints have a device's, and requesters with \
+                     `system` a host's",
+                ));
             }
         }
         if let Some(link) = from.table.get("link") {
@@ -173,6 +185,9 @@ impl Reader<'_> {
             let device = self.device(from, name)?;
             group.device = Some(device);
             group.set.push(("type".to_owned(), "device".to_owned()));
+        }
+        if let Some(name) = from.table.get("system").filter(|_| is_host) {
+            group.host = Some(self.host(from, name)?);
         }
         if let Some(path) = from.table.get("library").filter(|_| is_endpoint) {
             group.library = Some(Library {
@@ -201,6 +216,38 @@ impl Reader<'_> {
         DeviceConfig::new(&raw).map_err(|source| Error::Config {
             place: place(),
             source,
+        })
+    }
+
+    /// The hosts of a group of requesters, of a system that is changed by the group's tables.
+    fn host(&self, from: &Table<'_>, name: &Spanned<DeValue<'_>>) -> Result<HostGroup, Error> {
+        let (source, system) = (self.source, self.source.plain(name));
+        let loaded = crate::load_system(&beside(source, &system));
+        let mut raw = loaded
+            .map_err(|error| Error::Device {
+                place: source.place(name.span()),
+                source: Box::new(error),
+            })?
+            .host;
+        for (key, value) in from.others(OWN) {
+            if let DeValue::Table(table) = value.get_ref() {
+                let mut set = |inner: &str, value: &str| raw.set(&format!("{key}.{inner}"), value);
+                source.read_table(table, &mut set)?;
+            }
+        }
+        let scale = match from.table.get("scale") {
+            None => 1,
+            Some(value) => {
+                let scale = source.plain(value).parse::<u32>().ok();
+                let scale = scale.filter(|scale| (1..=65_536).contains(scale));
+                scale.ok_or_else(|| self.bad(value, "a number from 1 to 65536"))?
+            }
+        };
+        Ok(HostGroup {
+            system,
+            raw,
+            workload: from.text("workload")?,
+            scale,
         })
     }
 

@@ -47,6 +47,11 @@ impl FabricConfig {
         self.addresses.reach(requester)
     }
 
+    /// Which address map a requester has: those with the same number see the same memory.
+    pub fn address_map(&self, requester: RequesterId) -> u32 {
+        self.addresses.home_of[requester]
+    }
+
     /// What messages call a requester: its name, with the hierarchy that it is in.
     pub fn requester_name(&self, requester: RequesterId) -> String {
         let name = self.graph.name(requester.node());

@@ -26,7 +26,7 @@ pub struct Length {
 }
 
 /// Events between two questions whether to go on.
-const WATCH: u64 = 1 << 16;
+pub(super) const WATCH: u64 = 1 << 16;
 
 /// Why a request from outside was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -242,6 +242,11 @@ impl Fabric {
             0 => Ok(false),
             _ => Err(self.deadlock()),
         }
+    }
+
+    /// Requests that have come back since the start.
+    pub(super) fn all_completed(&self) -> u64 {
+        self.engine.completed
     }
 
     pub(super) fn engine_mut(&mut self) -> &mut Engine {

@@ -5,7 +5,7 @@
 
 use super::engine::{Done, Engine};
 use super::error::Deadlock;
-use super::fabric::Fabric;
+use super::fabric::{Fabric, Length, WATCH};
 use super::ids::{EndpointId, NodeId, RequesterId};
 use super::packet::Packet;
 use super::requester::Target;
@@ -21,6 +21,8 @@ struct Seat<'a> {
     /// Where its program's memory begins among the requester's addresses.
     base: u64,
     host: Host<'a>,
+    /// When its next event is due; [`Ps::MAX`] if none is. Asking its queue takes longer.
+    next_at: Ps,
 }
 
 /// A fabric with hosts.
@@ -47,10 +49,12 @@ impl<'a> Hosts<'a> {
     pub fn seat(&mut self, requester: RequesterId, base: u64, host: Host<'a>) {
         let is_behind = |seat: &Seat| seat.requester < requester;
         assert!(self.seats.last().is_none_or(is_behind), "in order");
+        let next_at = host.next_at().unwrap_or(Ps::MAX);
         self.seats.push(Seat {
             requester,
             base,
             host,
+            next_at,
         });
     }
 
@@ -86,8 +90,8 @@ impl<'a> Hosts<'a> {
     pub fn step(&mut self, done: &mut dyn FnMut(Completed)) -> Result<bool, Deadlock> {
         let (mut at, mut first) = (self.fabric.next_at().unwrap_or(Ps::MAX), None);
         for (number, seat) in self.seats.iter().enumerate() {
-            if let Some(next) = seat.host.next_at().filter(|next| *next < at) {
-                (at, first) = (next, Some(number));
+            if seat.next_at < at {
+                (at, first) = (seat.next_at, Some(number));
             }
         }
         match first {
@@ -96,6 +100,52 @@ impl<'a> Hosts<'a> {
                 self.send(number);
             }
             None => return self.step_fabric(done),
+        }
+        Ok(true)
+    }
+
+    /// Runs as [`Fabric::run_with`] does, until so many requests have come back or nobody has any
+    /// more.
+    ///
+    /// # Errors
+    /// [`Deadlock`].
+    pub fn run_with(
+        &mut self,
+        length: Length,
+        watch: &mut dyn FnMut(u64) -> bool,
+        done: &mut dyn FnMut(Completed),
+    ) -> Result<(), Deadlock> {
+        if self.seats.is_empty() {
+            return self.fabric.run_with(length, watch, done);
+        }
+        self.fabric.begin_issuing();
+        let before = self.fabric.all_completed();
+        if self.run_until(before + length.warmup, watch, &mut |_| ())? {
+            self.fabric.begin();
+            self.hosts_mut().for_each(Host::reset);
+            let before = self.fabric.all_completed();
+            self.run_until(before + length.requests, watch, done)?;
+        }
+        self.fabric.end();
+        Ok(())
+    }
+
+    /// False if `watch` said no.
+    fn run_until(
+        &mut self,
+        completed: u64,
+        watch: &mut dyn FnMut(u64) -> bool,
+        done: Done,
+    ) -> Result<bool, Deadlock> {
+        let mut left = WATCH;
+        while self.fabric.all_completed() < completed && self.step(done)? {
+            left -= 1;
+            if left == 0 {
+                left = WATCH;
+                if !watch(self.fabric.all_completed()) {
+                    return Ok(false);
+                }
+            }
         }
         Ok(true)
     }
@@ -115,13 +165,15 @@ impl<'a> Hosts<'a> {
         Ok(true)
     }
 
-    /// Sends what a host asks for.
+    /// Sends what a host asks for, which has done something.
     fn send(&mut self, number: usize) {
         let Seat {
             requester,
             base,
             host,
+            next_at,
         } = &mut self.seats[number];
+        *next_at = host.next_at().unwrap_or(Ps::MAX);
         let engine = self.fabric.engine_mut();
         for ask in host.take_asks() {
             let target = engine.addresses.find(*requester, *base + ask.addr);

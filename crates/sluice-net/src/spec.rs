@@ -2,6 +2,7 @@
 
 use super::endpoint::Library;
 use super::params::FABRIC_PARAMS;
+use sluice_host::HOST_PARAMS;
 use sluice_model::DeviceConfig;
 use sluice_params::{ConfigError, RawConfig};
 
@@ -18,8 +19,33 @@ pub struct Group {
     pub device: Option<DeviceConfig>,
     /// The memory model of endpoints of type `external`.
     pub library: Option<Library>,
-    /// Whether simulated hosts are at its requesters.
-    pub is_host: bool,
+    /// The simulated hosts at its requesters.
+    pub host: Option<HostGroup>,
+}
+
+/// What the hosts of a group are.
+#[derive(Clone, Debug)]
+pub struct HostGroup {
+    /// The system that they are of, for the record.
+    pub system: String,
+    /// Values of its host's parameters.
+    pub raw: RawConfig,
+    /// What they run.
+    pub workload: String,
+    /// What the memory of that and the hosts' capacities are divided by.
+    pub scale: u32,
+}
+
+impl Default for HostGroup {
+    /// Every parameter at its default, and nothing to run.
+    fn default() -> HostGroup {
+        HostGroup {
+            system: String::new(),
+            raw: RawConfig::of(HOST_PARAMS),
+            workload: String::new(),
+            scale: 1,
+        }
+    }
 }
 
 /// A link of a topology that is a list, or changes of one that a topology makes.
@@ -110,7 +136,7 @@ impl Default for FabricSpec {
 
 impl FabricSpec {
     /// Gives a parameter a value: `TABLE.KEY` of the whole fabric, `GROUP.KEY` of a group,
-    /// `GROUP.link.KEY` of its links, or `GROUP.TABLE.KEY` of its device.
+    /// `GROUP.link.KEY` of its links, or `GROUP.TABLE.KEY` of its device or its hosts.
     ///
     /// # Errors
     /// [`ConfigError::UnknownKey`], with the key as given, [`ConfigError::BadValue`], and
@@ -135,6 +161,10 @@ impl FabricSpec {
                         .map_err(|error| as_given(error, key))?;
                     *device = DeviceConfig::new(&raw)?;
                     return Ok(());
+                }
+                if let Some(host) = group.host.as_mut().filter(|_| inner.contains('.')) {
+                    let set = host.raw.set(inner, value);
+                    return set.map_err(|error| as_given(error, key));
                 }
                 let set = self.raw.clone().set(&format!("{table}.{inner}"), value);
                 set.map_err(|error| as_given(error, key))?;

@@ -1,7 +1,7 @@
 //! The result of a simulated fabric.
 
 use crate::latency::SummarySchema;
-use crate::{Schema, Settings};
+use crate::{Amat, Bound, Levels, Requests, Schema, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sluice_stats::Summary;
@@ -42,6 +42,55 @@ pub struct FabricResult {
     pub figures: FabricFigures,
     /// Stretches of the run. `null` without `--window`.
     pub windows: Option<Windows>,
+    /// Its simulated hosts. Only of a fabric that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<FabricHost>,
+}
+
+/// A simulated host at a requester. Counts and times are those since `warmup_requests` had come
+/// back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FabricHost {
+    /// The requester's name.
+    pub name: String,
+    /// Name or file of the system whose host it is.
+    pub system: String,
+    /// Every parameter of the host, by key, as text, at the sizes that were simulated.
+    pub config: Settings,
+    /// The kernel that it runs.
+    pub workload: String,
+    /// What the kernel's memory and the host's capacities were divided by.
+    pub scale: u32,
+    /// Seed of the kernel.
+    pub seed: u64,
+    /// Bytes of the kernel's memory.
+    pub footprint_bytes: u64,
+    /// Where that begins among the requester's addresses.
+    pub base: u64,
+    /// Instructions retired.
+    pub instructions: u64,
+    /// Loads retired.
+    pub loads: u64,
+    /// Stores retired.
+    pub stores: u64,
+    /// Simulated time until its last event, s.
+    pub time_s: f64,
+    /// Instructions in a cycle of one core.
+    pub ipc: Option<f64>,
+    /// Where the cores' time went.
+    pub bound: Bound,
+    /// Caches of all cores together.
+    pub levels: Levels,
+    /// Accesses that left the processor.
+    pub requests: Requests,
+    /// Mean time of an access that left the processor and was not replayed later, ns.
+    pub amat_ns: Amat,
+    /// Context switches.
+    pub switches: u64,
+    /// Reads answered with a long-delay message.
+    pub long_delays: u64,
+    /// Of the host's whole run: two runs with the same input have the same.
+    pub hash: String,
 }
 
 /// What a fabric counted.

@@ -69,6 +69,31 @@ pub enum FabricRunError {
         /// Memory that each reaches.
         reach: Bytes,
     },
+    /// A host cannot be.
+    #[error("requester group `{group}`: {source}")]
+    Host {
+        /// The group.
+        group: String,
+        /// What is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A host's program needs more memory than the host reaches.
+    #[error(
+        "{requester}: {workload} uses {needed} from {base:#x} on, but it reaches {reach}; give \
+         more endpoints or larger ones, or a larger scale"
+    )]
+    HostTooLarge {
+        /// The host.
+        requester: String,
+        /// What it runs.
+        workload: String,
+        /// Memory of that.
+        needed: Bytes,
+        /// Where it begins.
+        base: u64,
+        /// Memory that the host reaches.
+        reach: Bytes,
+    },
     /// Nobody asks for anything.
     #[error("{0}")]
     Nothing(&'static str),

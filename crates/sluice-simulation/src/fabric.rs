@@ -1,8 +1,10 @@
 //! A fabric that runs, and its result.
 
 use crate::error::FabricRunError;
+use crate::fabric_hosts;
 use crate::recorded::{Recorded, Windows, mix_degree};
 use crate::units::{PS_PER_NS, PS_PER_S, mb_s};
+use sluice_host::HostStats;
 use sluice_net::{
     Fabric, FabricConfig, FabricSpec, HopStats, Length, LinkId, Part, RequesterId, RequesterStats,
     Vcs, Vppb,
@@ -57,10 +59,22 @@ impl FabricPlan<'_> {
             stopped |= !watch(requests);
             !stopped
         };
-        fabric.run_with(self.length, &mut watch, &mut |done| windows.done(&done))?;
+        let mut hosts = fabric_hosts::prepare(self.spec, &config, self.seed)?;
+        if !hosts.is_empty() && self.replay.is_some() {
+            let message = "simulated hosts run their own workload: leave out --workload and \
+                           --trace, or the hosts";
+            return Err(FabricRunError::Nothing(message));
+        }
+        let mut ran = fabric_hosts::seat(fabric, &mut hosts);
+        ran.run_with(self.length, &mut watch, &mut |done| windows.done(&done))?;
         if stopped {
             return Ok(None);
         }
+        let stats: Vec<HostStats> = ran.hosts().map(|(_, host)| host.results()).collect();
+        let fabric = ran.into_fabric();
+        let rows = hosts.iter().zip(&stats);
+        let hosts = rows.map(|(host, stats)| fabric_hosts::result(host, stats));
+        let hosts = hosts.collect();
         // Counters that contradict each other are a bug of ours, not of the input.
         fabric.balance().expect("the fabric's books balance");
         if fabric.stats().completed() == 0 {
@@ -86,6 +100,7 @@ impl FabricPlan<'_> {
             workload: self.replay.map(Recorded::result),
             figures: fabric_figures(&fabric, &config),
             windows: windows.result(payload),
+            hosts,
         }))
     }
 }

@@ -3,7 +3,7 @@
 use sluice_host::{Host, HostConfig, HostStats, Messages, Program, RunLength};
 use sluice_model::{Device, Stats};
 use sluice_net::{
-    EndpointId, Fabric, FabricConfig, FabricSpec, Group, Hosts, LinkSpec, RequesterId,
+    EndpointId, Fabric, FabricConfig, FabricSpec, Group, HostGroup, Hosts, LinkSpec, RequesterId,
 };
 use sluice_units::Ps;
 
@@ -70,7 +70,7 @@ fn direct(messages: &Messages, device: &Device) -> FabricSpec {
         ..Group::default()
     };
     spec.requesters = vec![Group {
-        is_host: true,
+        host: Some(HostGroup::default()),
         ..group("host")
     }];
     spec.endpoints = vec![group("device")];

@@ -308,7 +308,7 @@ fn ns(time: Ps) -> f64 {
     time.0 as f64 / PS_PER_NS
 }
 
-fn seconds(time: Ps) -> f64 {
+pub(crate) fn seconds(time: Ps) -> f64 {
     time.0 as f64 / PS_PER_S
 }
 
@@ -327,7 +327,7 @@ fn mpki(misses: u64, instructions: u64) -> Option<f64> {
     share(misses, instructions).map(|share| share * 1e3)
 }
 
-fn level(stats: &LevelStats, instructions: u64) -> Level {
+pub(crate) fn level(stats: &LevelStats, instructions: u64) -> Level {
     Level {
         hits: stats.hits,
         misses: stats.misses,
@@ -339,7 +339,7 @@ fn level(stats: &LevelStats, instructions: u64) -> Level {
 }
 
 /// Where the cores' time went, as shares of it.
-fn bound(stats: &HostStats) -> Bound {
+pub(crate) fn bound(stats: &HostStats) -> Bound {
     let cores = &stats.cores;
     let all = cores.compute + cores.memory + cores.switching + cores.idle;
     let part = |time: Ps| share(time.0, all.0);
@@ -352,7 +352,7 @@ fn bound(stats: &HostStats) -> Bound {
 }
 
 /// Accesses that left the processor, by the names of SkyByte's Figure 16.
-fn requests(requests: &sluice_host::Requests) -> Requests {
+pub(crate) fn requests(requests: &sluice_host::Requests) -> Requests {
     let total = requests.total();
     let part = |count| share(count, total);
     Requests {
@@ -373,7 +373,7 @@ fn requests(requests: &sluice_host::Requests) -> Requests {
 }
 
 /// The rows of SkyByte's Figure 17, of one access.
-fn amat(stats: &HostStats) -> Amat {
+pub(crate) fn amat(stats: &HostStats) -> Amat {
     let time = &stats.memory.access_time;
     let of_one = |part: Ps| share(part.0, time.accesses).map(|ps| ps / PS_PER_NS);
     let demand = share(time.host_demand.0, time.host_demands);

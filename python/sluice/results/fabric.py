@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sluice.results.parts import (
+    Amat,
+    Bound,
+    Levels,
+    Requests,
     SummaryOfDouble,
 )
 
@@ -63,6 +67,52 @@ class Coherence:
     """Requests that found the snoop filter full."""
     write_backs: int
     """Dirty lines sent back for whatever reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FabricHost:
+    """A simulated host at a requester. Counts and times are those since `warmup_requests` had
+    come back."""
+    amat_ns: Amat
+    """Mean time of an access that left the processor and was not replayed later, ns."""
+    base: int
+    """Where that begins among the requester's addresses."""
+    bound: Bound
+    """Where the cores' time went."""
+    config: dict[str, str]
+    """Every parameter of the host, by key, as text, at the sizes that were simulated."""
+    footprint_bytes: int
+    """Bytes of the kernel's memory."""
+    hash: str
+    """Of the host's whole run: two runs with the same input have the same."""
+    instructions: int
+    """Instructions retired."""
+    ipc: float | None
+    """Instructions in a cycle of one core."""
+    levels: Levels
+    """Caches of all cores together."""
+    loads: int
+    """Loads retired."""
+    long_delays: int
+    """Reads answered with a long-delay message."""
+    name: str
+    """The requester's name."""
+    requests: Requests
+    """Accesses that left the processor."""
+    scale: int
+    """What the kernel's memory and the host's capacities were divided by."""
+    seed: int
+    """Seed of the kernel."""
+    stores: int
+    """Stores retired."""
+    switches: int
+    """Context switches."""
+    system: str
+    """Name or file of the system whose host it is."""
+    time_s: float
+    """Simulated time until its last event, s."""
+    workload: str
+    """The kernel that it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +197,8 @@ class FabricResult:
     """Of every completion: two runs with the same input have the same."""
     hops: Hops
     """Requests by the number of switches on their way."""
+    hosts: list[FabricHost] = None
+    """Its simulated hosts. Only of a fabric that has some."""
     in_flight: int
     """Requests under way at the end."""
     kind: str

@@ -9,51 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sluice.results.parts import (
+    Amat,
+    Bound,
     Cache,
     DeviceParts,
     Distribution,
     Flash,
     Guest,
+    Levels,
     Lines,
+    Requests,
     Served,
     WriteLog,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amat:
-    """Mean time of an access that left the processor and was not replayed later, ns. The parts
-    add up."""
-    accesses: int
-    """How many accesses these are."""
-    device_dram: float | None
-    """In the device's DRAM."""
-    flash: float | None
-    """In flash, waiting for it included."""
-    host_demand: float | None
-    """Mean time of the accesses of host memory that somebody asked for, reads and stores that
-    miss, without lines written back: SkyByte's AMAT of DRAM-Only. No part of the total."""
-    host_dram: float | None
-    """In host memory."""
-    indexing: float | None
-    """Finding out where the page is in the device."""
-    protocol: float | None
-    """On the link."""
-    total: float | None
-    """The whole."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """Where the cores' time went, as shares of it."""
-    compute: float | None
-    """In cycles that issue an instruction other than a load or store (SkyByte section II-C)."""
-    idle: float | None
-    """Without a thread to run."""
-    memory: float | None
-    """In cycles in which nothing but memory instructions goes on."""
-    switching: float | None
-    """In context switches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,34 +57,6 @@ class KernelProgram:
     """The seed of its data."""
     threads: int
     """Its threads."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """A level of caches."""
-    hits: int
-    """Look-ups that found their line."""
-    merges: int
-    """Of the misses, those to a line on its way already."""
-    misses: int
-    """Look-ups that did not find their line."""
-    mpki: float | None
-    """Misses in a thousand instructions."""
-    mshr_wait_ns: float
-    """Time that misses waited for an MSHR, all together, ns."""
-    write_backs: int
-    """Lines written to the level below."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
-    """Caches of all cores together."""
-    l1: Level
-    """The L1 caches."""
-    l2: Level
-    """The L2 caches."""
-    l3: Level
-    """The L3 cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,40 +151,6 @@ class Phase:
     """Simulated time of all of them, s."""
     times: int
     """How often it ran."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestShares:
-    """Kinds of accesses that left the processor, as shares of all."""
-    h_r: float | None
-    """Reads of host memory."""
-    h_w: float | None
-    """Writes of host memory."""
-    s_r_h: float | None
-    """Reads that the device had in its DRAM."""
-    s_r_m: float | None
-    """Reads that had to wait for flash."""
-    s_w: float | None
-    """Writes to the device."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
-    """Accesses that left the processor, by the names of SkyByte's Figure 16."""
-    h_r: int
-    """Reads of host memory (H-R)."""
-    h_w: int
-    """Writes of host memory (H-W)."""
-    s_r_h: int
-    """Reads that the device had in its DRAM (S-R-H)."""
-    s_r_m: int
-    """Reads that had to wait for flash (S-R-M)."""
-    s_w: int
-    """Writes to the device (S-W)."""
-    shares: RequestShares
-    """The five as shares of the total."""
-    total: int
-    """All five."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,10 @@
 //! Requesters and endpoints from their groups.
 
 use super::coherence;
+use crate::coherence::NO_FILTER;
 use crate::endpoint::{DramOrder, EndpointSettings, EndpointType, MemorySettings};
 use crate::error::FabricError;
-use crate::params::{EndpointParams, RequesterParams, SwitchParams};
+use crate::params::{CoherenceParams, EndpointParams, RequesterParams, SwitchParams};
 use crate::requester::RequesterSettings;
 use crate::spec::{FabricSpec, Group, with};
 use sluice_model::dram::DramLayout;
@@ -66,29 +67,44 @@ fn count(raw: &RawConfig, table: &str) -> u32 {
 }
 
 pub(super) fn requesters(spec: &FabricSpec) -> Result<Nodes<RequesterSettings>, FabricError> {
-    expand(
-        &spec.raw,
-        "requester",
-        "r",
-        &spec.requesters,
-        |raw, group| {
-            let given = RequesterParams::new(raw);
-            Ok(RequesterSettings {
-                // A host's own MSHRs bound what it asks for.
-                depth: if group.is_host { u32::MAX } else { given.depth },
-                interval: given.interval,
-                process: given.process,
-                cache_access: given.cache_access,
-                pattern: given.pattern,
-                footprint: given.footprint.map(|bytes| bytes.0),
-                reads: given.reads.unwrap_or(Ratio::ZERO),
-                cache: coherence::cache(raw)?,
-                is_host: group.is_host,
-                hot_requests: given.hot_requests,
-                hot_lines: given.hot_lines,
-            })
-        },
-    )
+    let make = |raw: &RawConfig, group: &Group| {
+        let given = RequesterParams::new(raw);
+        let is_host = group.host.is_some();
+        if is_host {
+            check_host(&spec.raw, raw)?;
+        }
+        Ok(RequesterSettings {
+            // A host's own MSHRs bound what it asks for.
+            depth: if is_host { u32::MAX } else { given.depth },
+            interval: given.interval,
+            process: given.process,
+            cache_access: given.cache_access,
+            pattern: given.pattern,
+            footprint: given.footprint.map(|bytes| bytes.0),
+            reads: given.reads.unwrap_or(Ratio::ZERO),
+            cache: coherence::cache(raw)?,
+            is_host,
+            hot_requests: given.hot_requests,
+            hot_lines: given.hot_lines,
+        })
+    };
+    expand(&spec.raw, "requester", "r", &spec.requesters, make)
+}
+
+/// A host is what its system says: nothing else of its group may differ from the fabric's but how
+/// many there are.
+fn check_host(fabric: &RawConfig, group: &RawConfig) -> Result<(), ConfigError> {
+    let given = group.to_pairs().into_iter();
+    let mut differs = given.filter(|(key, value)| fabric.get(key).as_ref() != Some(value));
+    if let Some((key, _)) = differs.find(|(key, _)| *key != "requester.count") {
+        let message = "a simulated host has requests, caches and times of its own; leave it out";
+        return Err(group.impossible(&[key], message));
+    }
+    if CoherenceParams::new(fabric).filter.name != NO_FILTER {
+        let message = "caches of simulated hosts are not coherent; give coherence.filter none";
+        return Err(group.impossible(&["coherence.filter"], message));
+    }
+    Ok(())
 }
 
 pub(super) fn endpoints(spec: &FabricSpec) -> Result<Nodes<EndpointSettings>, FabricError> {

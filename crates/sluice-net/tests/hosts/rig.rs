@@ -3,7 +3,7 @@
 use sluice_host::{Host, HostConfig, HostStats, Program};
 use sluice_model::Device;
 use sluice_net::{
-    EndpointId, Fabric, FabricConfig, FabricSpec, Group, Hosts, LinkSpec, RequesterId,
+    EndpointId, Fabric, FabricConfig, FabricSpec, Group, HostGroup, Hosts, LinkSpec, RequesterId,
 };
 use sluice_units::Ps;
 
@@ -40,7 +40,7 @@ pub fn idle(settings: &[(&str, &str)]) -> FabricSpec {
 pub fn direct(settings: &[(&str, &str)]) -> FabricSpec {
     let mut spec = idle(settings);
     let host = Group {
-        is_host: true,
+        host: Some(HostGroup::default()),
         ..group("host")
     };
     (spec.requesters, spec.endpoints) = (vec![host], vec![group("device")]);

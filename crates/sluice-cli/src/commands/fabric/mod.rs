@@ -15,8 +15,8 @@ use sluice_driver::recording::SPREADS;
 use sluice_net::{
     EndpointType, FABRIC_PARAMS, FabricConfig, FabricSpec, Length, PATTERNS, ROUTINGS, TOPOLOGIES,
 };
-use sluice_results::{FabricChoices, FabricResult, Named, VcsUse, to_json};
-use sluice_simulation::FabricPlan;
+use sluice_results::{FabricChoices, FabricHost, FabricResult, Named, VcsUse, to_json};
+use sluice_simulation::{FabricPlan, check_hosts};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -98,7 +98,9 @@ pub fn run(command: &FabricCommand) -> Result<ExitCode, Error> {
             show_values(&pairs, FABRIC_PARAMS.iter(), source, *json)?;
         }
         FabricCommand::Check { fabric, set } => {
-            let config = FabricConfig::new(&resolve(fabric, set)?, ANY_SEED)?;
+            let spec = resolve(fabric, set)?;
+            let config = FabricConfig::new(&spec, ANY_SEED)?;
+            check_hosts(&spec)?;
             let graph = &config.graph;
             outln!(
                 "{fabric}: well, {} requesters, {} endpoints, {} switches, {} links",
@@ -247,6 +249,9 @@ fn table(result: &FabricResult) -> Rows {
     .map(|(name, ns)| format!("{name} {ns:.1}"));
     row("latency, ns", quantiles.join(", "));
     row("of it", parts(figures.latency_parts_ns.named()));
+    for host in &result.hosts {
+        row(&format!("host {}", host.name), of_host(host));
+    }
     for vcs in &figures.vcs {
         row(
             &format!("vcs {}", vcs.name),
@@ -271,6 +276,19 @@ fn table(result: &FabricResult) -> Rows {
     );
     row("result hash", figures.hash.clone());
     rows
+}
+
+/// What a simulated host did.
+fn of_host(host: &FabricHost) -> String {
+    format!(
+        "{}: {} instructions in {:.3} us, {:.3} a cycle, {} requests, {:.1} ns each",
+        host.workload,
+        host.instructions,
+        host.time_s * 1e6,
+        or_zero(host.ipc),
+        host.requests.total,
+        or_zero(host.amat_ns.total)
+    )
 }
 
 /// A ratio of nothing is shown as 0.

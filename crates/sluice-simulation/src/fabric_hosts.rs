@@ -1,0 +1,206 @@
+//! The simulated hosts of a fabric, from its description to their results.
+
+use crate::error::FabricRunError;
+use crate::system::{amat, bound, level, requests, seconds};
+use sluice_config::{CheckedSystem, System};
+use sluice_host::{Host, HostConfig, HostStats, Migration, Start};
+use sluice_kernels::{Kernel, KernelOptions, KernelSpec};
+use sluice_model::{ConfigError, RawConfig};
+use sluice_net::{Fabric, FabricConfig, FabricSpec, Group, HostGroup, Hosts, RequesterId};
+use sluice_results::{FabricHost, Levels, settings};
+use sluice_skybyte_artifact::{SkyByte, parse_kernel};
+use sluice_stats::share;
+use sluice_units::Bytes;
+
+/// Programs begin at multiples of this, so that interleaving deals out each alike.
+const APART: u64 = 1 << 20;
+
+/// The seed does not matter where nothing runs.
+const ANY_SEED: u64 = 1;
+
+/// A host that has not run yet.
+pub(crate) struct Prepared<'a> {
+    requester: RequesterId,
+    name: String,
+    group: &'a HostGroup,
+    /// Its values, at the sizes that are simulated.
+    raw: RawConfig,
+    config: HostConfig,
+    kernel: Box<dyn Kernel>,
+    seed: u64,
+    base: u64,
+}
+
+/// Makes the hosts of a fabric and their programs. Those with the same address map have their
+/// memory one after the other.
+pub(crate) fn prepare<'a>(
+    spec: &'a FabricSpec,
+    config: &FabricConfig,
+    seed: u64,
+) -> Result<Vec<Prepared<'a>>, FabricRunError> {
+    let mut hosts = Vec::new();
+    // By address map: where the next program begins.
+    let mut next: Vec<u64> = Vec::new();
+    for number in 0..config.requesters.len() {
+        let requester = RequesterId(number as u32);
+        let name = config.graph.name(requester.node());
+        let Some((group, host)) = group_of(spec, name) else {
+            continue;
+        };
+        let seed = seed.wrapping_add(number as u64);
+        let made = make(host, requester, name, seed);
+        let mut made = made.map_err(|source| FabricRunError::Host {
+            group: group.name.clone(),
+            source,
+        })?;
+        let map = config.address_map(requester) as usize;
+        next.resize(next.len().max(map + 1), 0);
+        made.base = next[map];
+        let (needed, reach) = (made.kernel.footprint(), config.reach(requester));
+        if made.base + needed.0 > reach {
+            return Err(FabricRunError::HostTooLarge {
+                requester: config.requester_name(requester),
+                workload: host.workload.clone(),
+                needed,
+                base: made.base,
+                reach: Bytes(reach),
+            });
+        }
+        next[map] = (made.base + needed.0).next_multiple_of(APART);
+        hosts.push(made);
+    }
+    Ok(hosts)
+}
+
+/// Checks what the hosts of a fabric are and run, without making their programs.
+///
+/// # Errors
+/// [`FabricRunError::Host`], for the first that cannot be.
+pub fn check_hosts(spec: &FabricSpec) -> Result<(), FabricRunError> {
+    for group in &spec.requesters {
+        let Some(host) = &group.host else {
+            continue;
+        };
+        settings_of(host, ANY_SEED).map_err(|source| FabricRunError::Host {
+            group: group.name.clone(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// The group of hosts that a requester is of: its name is the group's, perhaps with a number.
+fn group_of<'a>(spec: &'a FabricSpec, name: &str) -> Option<(&'a Group, &'a HostGroup)> {
+    let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
+    let has = |group: &&Group| name.strip_prefix(&*group.name).is_some_and(is_number);
+    let mut groups = spec.requesters.iter().filter(has);
+    groups.find_map(|group| Some((group, group.host.as_ref()?)))
+}
+
+fn make<'a>(
+    host: &'a HostGroup,
+    requester: RequesterId,
+    name: &str,
+    seed: u64,
+) -> Result<Prepared<'a>, Box<dyn std::error::Error + Send + Sync>> {
+    let (kernel, raw, config) = settings_of(host, seed)?;
+    let made = (kernel.info.make)(&KernelOptions {
+        threads: config.threads,
+        scale: host.scale,
+        seed: kernel.seed,
+        rounds: kernel.rounds,
+        given: kernel.given.clone(),
+    });
+    Ok(Prepared {
+        requester,
+        name: name.to_owned(),
+        group: host,
+        raw,
+        config,
+        kernel: made,
+        seed: kernel.seed,
+        base: 0,
+    })
+}
+
+/// The program, the host's values for its scale, and what the host is built from.
+fn settings_of(
+    host: &HostGroup,
+    seed: u64,
+) -> Result<(KernelSpec, RawConfig, HostConfig), Box<dyn std::error::Error + Send + Sync>> {
+    let kernel = parse_kernel(&host.workload, seed)?;
+    let (raw, host) = host_of(host, kernel.thread_bytes(), seed)?;
+    Ok((kernel, raw, host))
+}
+
+fn host_of(
+    host: &HostGroup,
+    thread_bytes: u64,
+    seed: u64,
+) -> Result<(RawConfig, HostConfig), ConfigError> {
+    let mut system = System {
+        host: host.raw.clone(),
+        ..System::default()
+    };
+    // Its devices are the fabric's; this one is only scaled with it.
+    system.device.set("device.kind", "memory")?;
+    let system = system.scaled_with(host.scale, thread_bytes)?;
+    let CheckedSystem { host, artifact, .. } = system.check(seed)?;
+    let raw = system.host;
+    if !matches!(host.migration, Migration::None | Migration::AllHost) {
+        let message = "pages do not move between a fabric's devices and its hosts; give none or \
+                       host";
+        return Err(raw.impossible(&["migration.policy"], message));
+    }
+    if host.start != Start::Empty {
+        let message = "a fabric begins with nothing in its caches; give empty, and warm it up";
+        return Err(raw.impossible(&["host.start"], message));
+    }
+    if artifact.is_some() {
+        let message = "hosts on fabrics have no departures of SkyByte's artifact; give each its \
+                       default";
+        return Err(raw.impossible(&SkyByte::departures(&raw), message));
+    }
+    Ok((raw, host))
+}
+
+/// Puts hosts on a fabric.
+pub(crate) fn seat<'h>(fabric: Fabric, hosts: &'h mut [Prepared<'_>]) -> Hosts<'h> {
+    let mut seated = Hosts::new(fabric);
+    for host in hosts {
+        let machine = Host::with_port(&host.config, &mut *host.kernel);
+        seated.seat(host.requester, host.base, machine);
+    }
+    seated
+}
+
+/// What a host did.
+pub(crate) fn result(host: &Prepared<'_>, stats: &HostStats) -> FabricHost {
+    let [l1, l2, l3] = stats
+        .levels
+        .each_ref()
+        .map(|of| level(of, stats.instructions));
+    let core_time = stats.time * u64::from(host.config.cpu.cores);
+    FabricHost {
+        name: host.name.clone(),
+        system: host.group.system.clone(),
+        config: settings(host.raw.to_pairs()),
+        workload: host.group.workload.clone(),
+        scale: host.group.scale,
+        seed: host.seed,
+        footprint_bytes: host.kernel.footprint().0,
+        base: host.base,
+        instructions: stats.instructions,
+        loads: stats.loads,
+        stores: stats.stores,
+        time_s: seconds(stats.time),
+        ipc: share(stats.instructions * host.config.cpu.cycle.0, core_time.0),
+        bound: bound(stats),
+        levels: Levels { l1, l2, l3 },
+        requests: requests(&stats.memory.requests),
+        amat_ns: amat(stats),
+        switches: stats.switches,
+        long_delays: stats.memory.long_delays,
+        hash: format!("{:016x}", stats.hash),
+    }
+}

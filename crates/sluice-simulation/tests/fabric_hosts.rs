@@ -1,0 +1,261 @@
+//! Simulated hosts on fabrics, against the same hosts alone and against sums.
+
+use serde_json::Value;
+use sluice_config::{load_system, parse_fabric};
+use sluice_host::RunLength;
+use sluice_net::{FabricSpec, Length};
+use sluice_results::{FabricResult, to_json};
+use sluice_simulation::{FabricPlan, SystemPlan, SystemRun, check_hosts};
+use sluice_skybyte_artifact::parse_kernel;
+use sluice_units::Ps;
+
+const SEED: u64 = 1;
+
+fn spec(text: &str) -> FabricSpec {
+    parse_fabric(text, "hosts.toml").unwrap()
+}
+
+fn plan<'a>(spec: &'a FabricSpec, requests: u64) -> FabricPlan<'a> {
+    FabricPlan {
+        name: "hosts",
+        spec,
+        length: Length {
+            warmup: 0,
+            requests,
+        },
+        seed: SEED,
+        replay: None,
+        window: 0,
+    }
+}
+
+fn run(text: &str, requests: u64) -> FabricResult {
+    let spec = spec(text);
+    let result = plan(&spec, requests).run(&mut |_| true).unwrap();
+    result.expect("nobody stops it")
+}
+
+/// The message, which must be one line.
+fn refusal(text: &str) -> String {
+    let spec = spec(text);
+    let error = plan(&spec, 10).run(&mut |_| true).unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+/// A host on a link to its device, which add nothing of their own.
+fn direct(system: &str, device: &str, workload: &str) -> String {
+    format!(
+        r#"
+        [topology]
+        kind = "list"
+        [link]
+        bandwidth = 64000
+        latency = "0ns"
+        port_latency = "0ns"
+        [packet]
+        flits = "68b"
+        [endpoint]
+        controller = "0ns"
+        [[requesters]]
+        name = "host"
+        count = 1
+        system = "{system}"
+        workload = "{workload}"
+        [[endpoints]]
+        name = "device"
+        count = 1
+        device = "{device}"
+        [[links]]
+        ends = ["host", "device"]
+        "#
+    )
+}
+
+#[test]
+fn a_host_on_a_direct_link_is_a_system_with_messages() {
+    for (system, device) in [
+        ("cxl-ssd-sim-cxl-dram", "cxl-dram-sim"),
+        ("cxl-ssd-sim", "cxl-ssd-sim"),
+    ] {
+        for workload in ["chase:bytes=1MB,rounds=1", "stream:bytes=1MB,rounds=2"] {
+            let mut alone = load_system(system).unwrap();
+            alone.set("link.model", "protocol").unwrap();
+            let alone = SystemPlan {
+                run: SystemRun {
+                    name: system,
+                    system: &alone,
+                    scale: 1,
+                    workload,
+                    length: RunLength {
+                        warmup: 0,
+                        measured: u64::MAX,
+                        sample_every: Ps::ZERO,
+                    },
+                    seed: SEED,
+                },
+                kernel: parse_kernel(workload, SEED).unwrap(),
+                check: true,
+            };
+            let alone = alone.run(&mut |_| true).unwrap().unwrap();
+            let fabric = run(&direct(system, device, workload), u64::MAX);
+            let host = &fabric.hosts[0];
+            // The hash has the time of every access, in picoseconds.
+            assert_eq!(host.hash, alone.hash, "{system} {workload}");
+            assert_eq!(host.time_s, alone.time_s);
+            assert_eq!(host.instructions, alone.instructions);
+            assert_eq!(host.requests, alone.requests);
+            assert_eq!(host.levels, alone.levels);
+            assert_eq!(host.amat_ns, alone.amat_ns);
+            assert_eq!(fabric.figures.requests, alone.requests.total);
+            assert!(host.requests.total > 10_000, "{}", host.requests.total);
+        }
+    }
+}
+
+/// Two hosts, each with memory of its own that is dealt out over four devices.
+const POOL: &str = r#"
+    [topology]
+    kind = "spine-leaf"
+    [map]
+    granularity = "4KiB"
+    [[requesters]]
+    name = "host"
+    count = 2
+    system = "skybyte-c"
+    workload = "ycsb"
+    scale = 512
+    [requesters.cpu]
+    threads = 16
+    [requesters.migration]
+    counts = "all"
+    [requesters.host]
+    start = "empty"
+    rest = "no"
+    [[endpoints]]
+    name = "ssd"
+    count = 4
+    device = "skybyte-64th"
+"#;
+
+#[test]
+fn hosts_share_devices_and_a_run_is_repeatable() {
+    let result = run(POOL, 60_000);
+    let again: [Value; 2] = [to_json(&result), to_json(&run(POOL, 60_000))];
+    assert_eq!(again[0].to_string(), again[1].to_string());
+    let [first, second] = &result.hosts[..] else {
+        panic!("two hosts");
+    };
+    assert!(second.base >= first.base + first.footprint_bytes);
+    assert_ne!(first.seed, second.seed);
+    let total = first.requests.total + second.requests.total;
+    assert_eq!(total, result.figures.requests);
+    for host in [first, second] {
+        assert!(
+            host.switches > 100 && host.long_delays > 100,
+            "{}",
+            host.switches
+        );
+        let shares = [
+            host.bound.compute,
+            host.bound.memory,
+            host.bound.switching,
+            host.bound.idle,
+        ];
+        let sum: f64 = shares.into_iter().flatten().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    }
+    // Lines from each device to its leaf.
+    let from_devices = result.figures.links.iter().filter_map(|link| {
+        let end = link.ends.iter().position(|end| end.starts_with("ssd"))?;
+        Some(link.bytes[end])
+    });
+    let bytes: Vec<u64> = from_devices.collect();
+    let mean = bytes.iter().sum::<u64>() / 4;
+    assert_eq!(bytes.len(), 4);
+    for bytes in &bytes {
+        assert!(bytes.abs_diff(mean) * 10 < mean, "{bytes} of {mean}");
+    }
+}
+
+#[test]
+fn a_load_through_a_switch_takes_the_sum_of_its_parts() {
+    let result = run(
+        r#"
+        [topology]
+        kind = "star"
+        [link]
+        bandwidth = 1000
+        latency = "3ns"
+        port_latency = "5ns"
+        [switch]
+        latency = "11ns"
+        [packet]
+        flits = "68b"
+        [[requesters]]
+        name = "host"
+        count = 1
+        system = "cxl-ssd-sim"
+        workload = "chase:bytes=1MB,rounds=1"
+        [[endpoints]]
+        name = "m"
+        count = 1
+        controller = "7ns"
+        read = "50ns"
+        "#,
+        u64::MAX,
+    );
+    let figures = &result.figures;
+    // Two links each way, whose ends both take their time; a request of 17 bytes, a line in 74.
+    let expected = 2.0 * (17.0 + 74.0) + 4.0 * (3.0 + 2.0 * 5.0) + 2.0 * 11.0 + 7.0 + 50.0;
+    assert_eq!(figures.latency_min_ns, expected);
+    // A stretch of the program does not wait for the last load of the one before.
+    let mean = result.hosts[0].amat_ns.total.unwrap();
+    assert!(
+        (mean / expected - 1.0).abs() < 1e-3,
+        "{mean} instead of {expected}"
+    );
+}
+
+#[test]
+fn what_hosts_cannot_be_is_refused() {
+    let host = direct("SYSTEM", "cxl-ssd-sim", "WORKLOAD");
+    let of =
+        |system: &str, workload: &str| host.replace("SYSTEM", system).replace("WORKLOAD", workload);
+    let (fits, system) = ("chase:bytes=1MB,rounds=1", "cxl-ssd-sim");
+    let plain = of(system, fits);
+    let small = plain.replace("device = \"cxl", "capacity = \"512KiB\" # device = \"cxl");
+    let coherent = "\n[coherence]\nfilter = \"endpoint\"";
+    let cases = [
+        (
+            plain.replace("name = \"host\"", "name = \"host\"\ndepth = 4"),
+            "requester.depth = 4",
+        ),
+        (small, "uses 980KiB from 0x0 on, but it reaches 512KiB"),
+        (of("skybyte-p", fits), "migration.policy = adaptive"),
+        (of("base-cssd", fits), "host.start = full"),
+        (of(system, "chose:bytes=1MB"), "requester group `host`: "),
+        (
+            plain.replace("68b", "256b") + coherent,
+            "coherence.filter = endpoint",
+        ),
+    ];
+    for (text, part) in cases {
+        let message = refusal(&text);
+        assert!(message.contains(part), "{message} lacks {part}");
+    }
+    assert!(check_hosts(&spec(&plain)).is_ok());
+    let early = check_hosts(&spec(&of("base-cssd", fits))).unwrap_err();
+    assert!(early.to_string().contains("host.start = full"), "{early}");
+}
+
+#[test]
+fn the_example_of_the_documentation_runs() {
+    let page = include_str!("../../../docs/hosts.md");
+    let example = page
+        .split("```")
+        .find_map(|part| part.strip_prefix("toml\n"));
+    let small = example.unwrap().replace("scale = 64 ", "scale = 512 ");
+    let result = run(&small, 5_000);
+    assert_eq!((result.hosts.len(), result.figures.requests), (2, 5_000));
+}
