@@ -25,9 +25,6 @@ use sluice_model::{Device, Stats};
 use sluice_region::{EventSource, LibraryCount, PAGE, Uffd, UffdKind};
 use sluice_units::Ps;
 
-/// A miss that ends later than this after its deadline is late.
-const LATE_AFTER_NS: u64 = 1_000;
-
 /// How often a fault looks whether another thread still forks, which may need the same CPU.
 pub(crate) const FORK_LOOK_NS: u64 = 20_000;
 
@@ -375,16 +372,9 @@ impl Engine {
 
     fn count_latency(&self, core: &Core, wait: &Wait, acted_ns: u64) {
         let end_ns = acted_ns + self.exit_ns();
-        let achieved = end_ns.saturating_sub(wait.access_ns);
-        let is_late = achieved > wait.modelled_ns + LATE_AFTER_NS;
-        let block = core.live.change();
-        if !wait.is_miss {
-            block.add(Counter::LateSoft, u64::from(is_late));
-            return;
-        }
-        block.modelled.record(wait.modelled_ns);
-        block.achieved.record(achieved);
-        block.add(Counter::Late, u64::from(is_late));
+        let achieved_ns = end_ns.saturating_sub(wait.access_ns);
+        core.live
+            .count_wait(wait.modelled_ns, achieved_ns, wait.is_miss);
     }
 
     /// Statistics, for single stores without the lock.

@@ -5,6 +5,9 @@ use sluice_abi::{Change, Counter, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock
 use sluice_model::Stats;
 use sluice_region::Mapping;
 
+/// A wait that ends later than this after its moment is late.
+const LATE_AFTER_NS: u64 = 1_000;
+
 /// The mapped file.
 #[derive(Debug)]
 pub struct Live {
@@ -82,6 +85,19 @@ impl Live {
             first: (self.map.addr() + MAP_AT) as *const AtomicU8,
             pages: self.pages,
         }
+    }
+
+    /// Counts a wait that is over: how long it was to be, and how long it was.
+    pub fn count_wait(&self, modelled_ns: u64, achieved_ns: u64, is_miss: bool) {
+        let is_late = achieved_ns > modelled_ns + LATE_AFTER_NS;
+        let block = self.change();
+        if !is_miss {
+            block.add(Counter::LateSoft, u64::from(is_late));
+            return;
+        }
+        block.modelled.record(modelled_ns);
+        block.achieved.record(achieved_ns);
+        block.add(Counter::Late, u64::from(is_late));
     }
 
     /// Copies the model's counters, less those that a forked child found there.

@@ -38,8 +38,6 @@ const LOOK_NS: u64 = 100_000_000;
 const BEHIND_NS: u64 = 20_000_000;
 /// .. and it is looked so often whether they have left.
 const LOOK_AGAIN_NS: u64 = 2_000;
-/// What is later than this after its moment is late.
-const LATE_AFTER_NS: u64 = 1_000;
 
 /// What the kernel says of, as numbers: the stop, the door, then two for each process, and those
 /// who have come and not yet greeted.
@@ -420,16 +418,9 @@ impl Server {
     /// Counts a wait whose page was mapped at a moment.
     fn count(&self, wait: &Wait, acted_ns: u64) {
         let way_back_ns = self.costs.exit_ns - self.costs.map_ns;
-        let achieved = (acted_ns + way_back_ns).saturating_sub(wait.access_ns);
-        let is_late = achieved > wait.modelled_ns + LATE_AFTER_NS;
-        let block = self.live.change();
-        if !wait.is_miss {
-            block.add(Counter::LateSoft, u64::from(is_late));
-            return;
-        }
-        block.modelled.record(wait.modelled_ns);
-        block.achieved.record(achieved);
-        block.add(Counter::Late, u64::from(is_late));
+        let achieved_ns = (acted_ns + way_back_ns).saturating_sub(wait.access_ns);
+        self.live
+            .count_wait(wait.modelled_ns, achieved_ns, wait.is_miss);
     }
 
     /// Takes out what the model evicted while it was needed.
