@@ -56,27 +56,28 @@ static void take_out(struct lru *lru, uint32_t set, uint32_t slot) {
   at(lru, set, links.older)->newer = links.newer;
 }
 
-static void insert(void *state, uint32_t set, uint32_t slot, uint32_t lpn) {
-  (void)lpn;
-  push_front(state, set, slot);
+static void insert(void *state, const struct sluice_policy_event *event) {
+  push_front(state, event->set, event->slot);
 }
 
-static void hit(void *state, uint32_t set, uint32_t slot) {
-  take_out(state, set, slot);
-  push_front(state, set, slot);
+static void hit(void *state, const struct sluice_policy_event *event) {
+  take_out(state, event->set, event->slot);
+  push_front(state, event->set, event->slot);
 }
 
-static uint32_t victim(void *state, uint32_t set, bool (*evictable)(void *, uint32_t),
-                       void *context) {
+static uint32_t victim(void *state, const struct sluice_policy_event *event,
+                       const struct sluice_policy_slots *slots) {
   struct lru *lru = state;
-  uint32_t link = lru->ends[set].newer;
-  while (link != 0 && !evictable(context, link - 1)) link = lru->slot[link - 1].newer;
+  uint32_t set = event->set, link = lru->ends[set].newer;
+  while (link != 0 && !slots->may_leave(slots->context, link - 1)) link = lru->slot[link - 1].newer;
   if (link == 0) return SLUICE_NO_SLOT;
   take_out(lru, set, link - 1);
   return link - 1;
 }
 
-static void drop(void *state, uint32_t set, uint32_t slot) { take_out(state, set, slot); }
+static void drop(void *state, const struct sluice_policy_event *event) {
+  take_out(state, event->set, event->slot);
+}
 
 const struct sluice_policy sluice_policy = {
     .abi = SLUICE_POLICY_ABI,

@@ -42,7 +42,7 @@ from sluice.model import (
     version,
 )
 from sluice.parquet import Runs, read_runs
-from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
+from sluice.policy import Evictable, Policy, PolicySpace, Prefetcher, PrefetchSpace
 from sluice.result import Result
 from sluice.simulation import simulate, simulate_fabric, simulate_system
 from sluice.trace import Trace, read_trace
@@ -57,6 +57,7 @@ __all__ = [
     "Error",
     "ImpossibleError",
     "InputError",
+    "Evictable",
     "Policy",
     "PolicyError",
     "PolicySpace",

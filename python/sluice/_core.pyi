@@ -9,6 +9,18 @@ from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 
 _Told = Callable[[int, int | None], None]
 
+class PolicyEvent:
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def thread(self) -> int | None: ...
+    @property
+    def is_store(self) -> bool: ...
+    @property
+    def is_dirty(self) -> bool: ...
+    @property
+    def trigger(self) -> str: ...
+
 class Device:
     def __init__(
         self,

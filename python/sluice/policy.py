@@ -27,8 +27,23 @@ docs/extending.md. A prefetcher is the same, as ``prefetcher`` and in the place 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from sluice._core import PolicyEvent
+
+
+class Evictable(Protocol):
+    """What ``victim`` may ask about the slots of its set, while it is called."""
+
+    def __call__(self, slot: int) -> bool:
+        """Whether the page in the slot may leave."""
+
+    def is_dirty(self, slot: int) -> bool:
+        """Whether the device knows that the page in the slot differs from flash, so that it is
+        programmed when it leaves."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,10 @@ class PolicySpace:
     """Pages on the device: every LPN is below this."""
     seed: int
     """For whatever the policy draws, so that a run can be repeated."""
+    event: PolicyEvent | None = field(default=None, compare=False, repr=False)
+    """What happens while a method is called: ``now_ps``, ``thread`` (numbered from 0 in the order
+    of their first accesses; ``None`` if it is not known), ``is_store``, ``is_dirty``, and
+    ``trigger``, which is ``"demand"``, ``"prefetch"`` or ``"command"``."""
 
 
 class Policy(ABC):
@@ -85,15 +104,24 @@ class Policy(ABC):
         """The page in ``slot`` was accessed."""
 
     @abstractmethod
-    def victim(self, set_: int, evictable: Callable[[int], bool]) -> int | None:
+    def victim(self, set_: int, evictable: Evictable) -> int | None:
         """Chooses a held slot of the set that is ``evictable``, forgets it and returns it.
 
-        ``None`` only if there is none. ``evictable`` is good until this returns.
+        ``None`` only if there is none. ``evictable.is_dirty(slot)`` says which would be programmed.
+        ``evictable`` is good until this returns.
         """
 
     @abstractmethod
     def remove(self, set_: int, slot: int) -> None:
         """The page in ``slot`` was discarded, taken out or pinned by the host."""
+
+    def tick(self, now_ps: int) -> int | None:
+        """The device's time is ``now_ps``, picoseconds. Returns when to be called next: before the
+        first event at that time or later, so at most once for each event. ``None`` for never again.
+
+        The first call comes before the first event. Left as it is here, it is not called.
+        """
+        return None
 
 
 @dataclass(frozen=True)

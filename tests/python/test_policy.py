@@ -16,6 +16,7 @@ import sluice
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
 SLUICE = TARGET / "release" / "sluice"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {"device.capacity": "16MiB", "cache.capacity": "1MiB"}
 SPEC = "uniform:size=4MiB,ops=20000,seed=5,write=1"
 
@@ -195,3 +196,81 @@ def test_the_example_of_the_page_is_lifo(capsys: pytest.CaptureFixture[str]) -> 
     lifo = sluice.simulate("cylon", device, "chase:size=20MiB,stride=4096,passes=4")
     assert names["result"]["hash"] == lifo["hash"]
     assert capsys.readouterr().out == f"{lifo['cache']['hit_ratio']}\n"
+
+
+def example(name: str) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    path = EXAMPLES / name
+    exec(compile(path.read_text(), path, "exec"), names)
+    return names
+
+
+def built(folder: Path, name: str) -> Path:
+    """An example in C, built as its first lines say."""
+    path = folder / "object.so"
+    root = EXAMPLES.parent
+    subprocess.run(["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
+                    f"-I{root / 'crates/sluice-abi/include'}", EXAMPLES / name, "-o", path],
+                   check=True)
+    return path
+
+
+@pytest.mark.parametrize("hits", ["all", "misses"])
+@pytest.mark.parametrize("ways", ["full", 8])
+def test_the_examples_of_a_policy_decide_the_same(tmp_path: Path, ways: object, hits: str) -> None:
+    """In C and Python here; in C and Rust in `crates/sluice-plugin/tests/objects/examples.rs`."""
+    in_c = SMALL | {"cache.ways": ways, "cache.policy": built(tmp_path, "policies/clean_first.c")}
+    in_python = example("policies/clean_first.py")["CleanFirst"]
+    device = SMALL | {"cache.ways": ways}
+    spec = "uniform:size=4MiB,ops=20000,seed=5,write=0.3"
+    own = sluice.simulate("cylon", device, spec, hits, policy=in_python)
+    twin = sluice.simulate("cylon", in_c, spec, hits)
+    assert without_name(own) == without_name(twin)
+    lru = sluice.simulate("cylon", device | {"cache.policy": "lru"}, spec, hits)
+    few = 0.95 if ways == "full" else 0.99
+    assert own.cache.dirty_evictions < lru.cache.dirty_evictions * few
+
+
+def test_the_examples_of_a_prefetcher_decide_the_same(tmp_path: Path) -> None:
+    device = SMALL | {"prefetch.degree": 4}
+    in_c = device | {"prefetch.policy": built(tmp_path, "prefetchers/stride.c")}
+    in_python = example("prefetchers/stride.py")["Stride"]
+    for spec in ("chase:size=8MiB,stride=8192,passes=2,random=0", "zipf:size=8MiB,ops=20000"):
+        for hits in ("all", "misses"):
+            own = sluice.simulate("cylon", device, spec, hits, prefetcher=in_python)
+            twin = sluice.simulate("cylon", in_c, spec, hits)
+            assert without_name(own) == without_name(twin)
+            assert twin.cache.prefetch_issued > 0 and twin.cache.prefetch_refused == 0
+
+
+def test_it_can_look_up_what_happens() -> None:
+    seen, ticked = [], []
+
+    class Looks(Lru):
+        def __init__(self, space: sluice.PolicySpace) -> None:
+            super().__init__(space)
+            self.event = space.event
+
+        def insert(self, set_: int, slot: int, lpn: int) -> None:
+            super().insert(set_, slot, lpn)
+            event = self.event
+            assert event is not None
+            seen.append((event.now_ps, event.thread, event.is_store, event.is_dirty, event.trigger))
+
+        def tick(self, now_ps: int) -> int:
+            ticked.append(now_ps)
+            return now_ps + 1_000_000
+
+    device = SMALL | {"prefetch.policy": "nextn", "prefetch.degree": 1}
+    result = sluice.simulate("cylon", device, "uniform:size=4MiB,ops=20000,threads=3,write=0.3",
+                             policy=Looks)
+    times = [at for at, *_ in seen]
+    assert times == sorted(times)
+    assert {thread for _, thread, *_ in seen} == {0, 1, 2}
+    demanded = [row for row in seen if row[-1] == "demand"]
+    assert (len(demanded), len(seen)) == (result.cache.misses,
+                                          result.cache.misses + result.cache.prefetch_issued)
+    assert all(store == dirty for _, _, store, dirty, _ in demanded)
+    assert {dirty for *_, dirty, trigger in seen if trigger == "prefetch"} == {False}
+    gaps = [after - before for before, after in zip(ticked, ticked[1:], strict=False)]
+    assert min(gaps) >= 1_000_000 and len(ticked) > 1000

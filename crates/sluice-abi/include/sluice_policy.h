@@ -8,14 +8,40 @@
 #include <stdint.h>
 
 /**
- * Version of this layout. A shared object of another version is refused.
+ * Version of this layout. Objects of version 1 are taken too; those of any other are refused.
  */
-#define SLUICE_POLICY_ABI 1
+#define SLUICE_POLICY_ABI 2
 
 /**
- * What `victim` answers when no page of the set may leave.
+ * What `victim` answers when no page of the set may leave, and the slot where there is none.
  */
 #define SLUICE_NO_SLOT 4294967295
+
+/**
+ * The thread where nobody said whose access it is.
+ */
+#define SLUICE_NO_THREAD 4294967295
+
+/**
+ * What `tick` returns so as not to be called again.
+ */
+#define SLUICE_NO_TICK 18446744073709551615ull
+
+/**
+ * It happens for a load or a store.
+ */
+#define SLUICE_DEMAND 0
+
+/**
+ * It happens for a page that the prefetcher picked.
+ */
+#define SLUICE_PREFETCH 1
+
+/**
+ * It happens because the host asked beside its loads and stores: by a hint of the program such as
+ * `madvise`, by a command, by a block request.
+ */
+#define SLUICE_COMMAND 2
 
 /**
  * The slots that a policy manages. Set `s` has the slots `s * ways` up to `(s + 1) * ways`.
@@ -34,9 +60,9 @@ struct sluice_policy_space {
    */
   uint32_t pages;
   /**
-   * Zero.
+   * Bytes of a page. Zero for objects of version 1.
    */
-  uint32_t reserved;
+  uint32_t page_bytes;
   /**
    * Seed for whatever the policy draws, so that a run can be repeated.
    */
@@ -44,15 +70,78 @@ struct sluice_policy_space {
 };
 
 /**
+ * What happens while a policy is called.
+ */
+struct sluice_policy_event {
+  /**
+   * When, in picoseconds of the device's time. It never goes back.
+   */
+  uint64_t now;
+  /**
+   * The set.
+   */
+  uint32_t set;
+  /**
+   * The slot; `SLUICE_NO_SLOT` in `miss` and `victim`.
+   */
+  uint32_t slot;
+  /**
+   * The page that is brought in, in `miss` and `insert`. Zero in all others.
+   */
+  uint32_t lpn;
+  /**
+   * Whose access it is: threads or cores are numbered from 0 in the order of their first access,
+   * the first 1024 of them. `SLUICE_NO_THREAD` if it is not known.
+   */
+  uint32_t thread;
+  /**
+   * What made it happen: `SLUICE_DEMAND`, `SLUICE_PREFETCH` or `SLUICE_COMMAND`.
+   */
+  uint8_t trigger;
+  /**
+   * Whether the access is a store.
+   */
+  bool store;
+  /**
+   * Whether the device knows that the page in `slot` differs from flash, this access included.
+   * Live, stores to a mapped page are not seen, and are reported when it leaves.
+   */
+  bool dirty;
+  /**
+   * Zero.
+   */
+  uint8_t reserved[5];
+};
+
+/**
+ * What `victim` may ask about the slots of its set, while it is called.
+ */
+struct sluice_policy_slots {
+  /**
+   * To be handed to the functions.
+   */
+  void *context;
+  /**
+   * Whether the page in a slot may leave.
+   */
+  bool (*may_leave)(void *context, uint32_t slot);
+  /**
+   * Whether the device knows that the page in a slot differs from flash, so that it is
+   * programmed when it leaves.
+   */
+  bool (*is_dirty)(void *context, uint32_t slot);
+};
+
+/**
  * A policy: a shared object defines one, as the constant `sluice_policy`.
  *
  * The caller guarantees, for each set on its own: `insert` names a slot that the policy does not
  * hold, `hit` and `remove` one that it does; `miss` comes before each `insert` and before the
- * `victim` calls that make room; calls never overlap.
+ * `victim` calls that make room; calls never overlap. Events and slots are good during the call.
  *
  * The policy allocates memory in `build` alone. In a live run the other functions are called
  * while a page fault is served: they allocate nothing, take no lock, make no system call and
- * throw nothing. It decides by its own state alone.
+ * throw nothing. It decides by its own state and by what it is told alone.
  */
 struct sluice_policy {
   /**
@@ -82,28 +171,33 @@ struct sluice_policy {
   /**
    * The page `lpn`, which is in no slot, is about to be brought in. May be null.
    */
-  void (*miss)(void *state, uint32_t set, uint32_t lpn);
+  void (*miss)(void *state, const struct sluice_policy_event *event);
   /**
    * The page `lpn` is now in `slot`.
    */
-  void (*insert)(void *state, uint32_t set, uint32_t slot, uint32_t lpn);
+  void (*insert)(void *state, const struct sluice_policy_event *event);
   /**
    * The page in `slot` was accessed.
    */
-  void (*hit)(void *state, uint32_t set, uint32_t slot);
+  void (*hit)(void *state, const struct sluice_policy_event *event);
   /**
-   * Chooses a held slot of the set for which `evictable(context, slot)` holds, forgets it and
-   * returns it. `SLUICE_NO_SLOT` only if there is none.
+   * Chooses a held slot of the set for which `may_leave` holds, forgets it and returns it.
+   * `SLUICE_NO_SLOT` only if there is none. The event is that of the page that needs the room.
    */
   uint32_t (*victim)(void *state,
-                     uint32_t set,
-                     bool (*evictable)(void *context, uint32_t slot),
-                     void *context);
+                     const struct sluice_policy_event *event,
+                     const struct sluice_policy_slots *slots);
   /**
    * The page in `slot` was discarded, taken out or pinned, or left although the policy did not
    * choose it: forget it if it is held.
    */
-  void (*remove)(void *state, uint32_t set, uint32_t slot);
+  void (*remove)(void *state, const struct sluice_policy_event *event);
+  /**
+   * The device's time is `now`, in picoseconds. Returns when to be called next: then it is,
+   * before the first event at that time or later, so at most once for each event.
+   * `SLUICE_NO_TICK` for never again. The first call comes before the first event. May be null.
+   */
+  uint64_t (*tick)(void *state, uint64_t now);
 };
 
 #endif  /* SLUICE_POLICY_H */

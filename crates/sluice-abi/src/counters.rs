@@ -34,6 +34,9 @@ macro_rules! cache_counters {
         CleanWriteBacks: clean_write_backs as clean_write_backs;
         /// Answers of a policy from outside that broke its contract. FIFO decided instead.
         PolicyRefused: policy_refused as policy_refused;
+        /// Pages that a prefetcher from outside picked against its contract: the device does not
+        /// have them, or they were too many. They were not brought in.
+        PrefetchRefused: prefetch_refused as prefetch_refused;
         /// Pages that the prefetcher brought in.
         PrefetchIssued: prefetch_issued as prefetch_issued;
         /// Of the prefetched pages, those that a host mapped when they arrived, so that their

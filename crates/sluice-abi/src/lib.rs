@@ -5,17 +5,21 @@
 //! it runs and after it ended, however it ended. Every field is an atomic, so that a reader never
 //! forms a Rust reference to memory that changes under it.
 //!
-//! [`Policy`] and [`Memory`] are the layouts that others write programs against: an eviction policy
-//! and a memory model as shared objects. The headers in `include` are made from them.
+//! [`Policy`], [`Prefetcher`] and [`Memory`] are the layouts that others write programs against: an
+//! eviction policy, a prefetcher and a memory model as shared objects. The headers in `include` are
+//! made from them.
 
 mod command;
 #[macro_use]
 mod counters;
 mod desk;
+pub mod export;
 mod hist;
 mod marks;
 mod memory;
 mod policy;
+mod policy_v1;
+mod prefetcher;
 mod record;
 mod residency;
 mod ring;
@@ -32,7 +36,15 @@ pub use marks::{
     Mark, is_mark_name, mark_words, read_mark,
 };
 pub use memory::{Memory, MemorySpace, SLUICE_MEMORY_ABI, SLUICE_NEVER};
-pub use policy::{Policy, PolicySpace, SLUICE_NO_SLOT, SLUICE_POLICY_ABI};
+pub use policy::{
+    Policy, PolicyEvent, PolicySlots, PolicySpace, SLUICE_COMMAND, SLUICE_DEMAND, SLUICE_NO_SLOT,
+    SLUICE_NO_THREAD, SLUICE_NO_TICK, SLUICE_POLICY_ABI, SLUICE_PREFETCH,
+};
+pub use policy_v1::{POLICY_ABI_1, PolicyV1};
+pub use prefetcher::{
+    Prefetcher, PrefetcherAccess, PrefetcherPicks, PrefetcherSpace, SLUICE_FIRST_USE,
+    SLUICE_LATE_USE, SLUICE_MISS, SLUICE_PREFETCHER_ABI,
+};
 pub use record::{RECORD_MAGIC, RecordHeader, is_watched, watched_for};
 pub use residency::{CACHED, MAP_AT, MAPPED, PINNED, view_bytes};
 pub use ring::{

@@ -6,6 +6,7 @@ use sluice_units::round_bytes;
 /// What makes the figures other than they look.
 pub fn of_counts(cache: &CacheCounts, flash: &FlashCounts) {
     of_refusals(cache.policy_refused);
+    of_picks(cache.prefetch_refused);
     of_wear(flash.writes_refused);
 }
 
@@ -26,6 +27,16 @@ pub fn of_wear(refused: u64) {
         errln!(
             "sluice: warning: the flash is worn out and the device read-only: {refused} writes \
              were refused; raise nand.endurance or ftl.overprovision, or write less"
+        );
+    }
+}
+
+/// What a prefetcher from outside did wrong.
+pub fn of_picks(count: u64) {
+    if count > 0 {
+        errln!(
+            "sluice: warning: prefetch.policy picked {count} pages that the device does not have, \
+             or that were more than it may pick at once; they were not brought in"
         );
     }
 }

@@ -108,6 +108,7 @@ impl Snapshot {
         self.sampled(&mut lines);
         lines.counts(self, "refused writes", WritesRefused, &[]);
         lines.counts(self, "refused policy answers", PolicyRefused, &[]);
+        lines.counts(self, "refused prefetches", PrefetchRefused, &[]);
         lines.0
     }
 

@@ -222,6 +222,7 @@ impl Loop {
             op,
         };
         let Some(mmu) = &mut self.mmu else {
+            device.by(Some(requester as u64));
             let completion = device.access(now, req, &mut ());
             let trapped = completion.served_by != ServedBy::CacheHit;
             return self.served(now, requester, lpn, completion, trapped);
@@ -234,6 +235,7 @@ impl Loop {
             return done_at;
         }
         self.pending[requester] = Some(access);
+        device.by(Some(requester as u64));
         let completion = device.access(now, req, mmu);
         self.served(now, requester, lpn, completion, true)
     }

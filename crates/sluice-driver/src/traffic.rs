@@ -167,6 +167,7 @@ impl<'a> Run<'a> {
             true => Op::Write,
             false => Op::Read,
         };
+        self.device.by(Some(number as u64));
         let completion = self.access(now, addr, op);
         if store && op == Op::Read {
             self.events.push(completion.done_at, Event::WriteBack(addr));

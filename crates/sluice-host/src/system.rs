@@ -384,6 +384,7 @@ impl<'a, A: Artifact> Host<'a, A> {
         if self.is_outside(addr) {
             return self.ask(number, miss, mshr, at);
         }
+        self.memory.by(Some(number as u64));
         let answer = match writes {
             true => self.memory.store(at, addr, can_delay),
             false => self.memory.read(at, addr, can_delay),

@@ -33,8 +33,8 @@ pub use config::{
     WriteLogSettings, WritePolicy,
 };
 pub use device::{
-    BlockCompletion, BlockOp, BlockRequest, Command, Device, DeviceError, Done, Imbalance, LineUse,
-    Pattern, Promoted, Refused, is_tunable, tunable,
+    BlockCompletion, BlockOp, BlockRequest, CALLERS_MAX, Command, Device, DeviceError, Done,
+    Imbalance, LineUse, Pattern, Promoted, Refused, is_tunable, tunable,
 };
 pub use ftl::{Placement, WearReport};
 pub use lane::Lane;
@@ -42,7 +42,7 @@ pub use layout::Place;
 pub use nand::{BadBlock, Origin, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;
-pub use request::{Completion, Effects, Hint, Op, Request, ServedBy};
+pub use request::{Completion, Effects, Hint, Op, Request, ServedBy, Trigger};
 pub use stats::{MigrationStats, Stats, WriteLogStats};
 pub use victim::GC_VICTIMS;
 

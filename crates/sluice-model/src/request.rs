@@ -12,6 +12,18 @@ pub enum Op {
     Write,
 }
 
+/// What makes something happen in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A load or a store.
+    Demand,
+    /// The prefetcher, which saw a load or a store.
+    Prefetch,
+    /// The host, which asked for it beside its loads and stores: by a hint of the program such as
+    /// `madvise`, a command, a block request, or a page that it gives back.
+    Command,
+}
+
 /// One access to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {

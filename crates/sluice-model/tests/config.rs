@@ -331,6 +331,7 @@ proptest! {
 #[test]
 fn what_a_policy_may_be_is_told_with_an_object_that_is_none() {
     let error = DeviceError::Plugin {
+        key: "cache.policy",
         path: "./lru.so".to_owned(),
         why: "there is no such file".to_owned(),
     };

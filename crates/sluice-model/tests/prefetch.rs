@@ -246,6 +246,8 @@ fn best_offset_finds_the_offset_that_is_in_time() {
                     at,
                     lpn: Lpn::of(lpn),
                     outcome: Outcome::FirstUse,
+                    is_store: false,
+                    thread: None,
                 },
                 reach,
                 &mut picks,
@@ -406,7 +408,13 @@ proptest! {
         let reach = Reach { degree: degree as u32, distance: 1 };
         for (index, lpn) in pages.iter().enumerate() {
             let mut picks = Picks::new();
-            let seen = Seen { at: Ps::ZERO, lpn: Lpn::of(*lpn), outcome: Outcome::Miss };
+            let seen = Seen {
+                at: Ps::ZERO,
+                lpn: Lpn::of(*lpn),
+                outcome: Outcome::Miss,
+                is_store: false,
+                thread: None,
+            };
             policy.access(seen, reach, &mut picks);
             let plain = plain_markov(&pages[..=index], degree, followers);
             prop_assert_eq!(picks.as_slice(), &plain[..], "step {}", index);
@@ -430,10 +438,12 @@ proptest! {
                 let outcome = outcomes[usize::from(*kind)];
                 let picks = twins.each_mut().map(|policy| {
                     let mut picks = Picks::new();
-                    policy.access(Seen { at: now, lpn: Lpn::of(*lpn), outcome }, reach, &mut picks);
+                    let (at, lpn) = (now, Lpn::of(*lpn));
+                    let seen = Seen { at, lpn, outcome, is_store: false, thread: None };
+                    policy.access(seen, reach, &mut picks);
                     for pick in picks.as_slice() {
                         let at = now + Ps::from_us(40);
-                        policy.arrives(Arrival { at, lpn: Lpn::of(*pick), cause: Lpn::of(*lpn) });
+                        policy.arrives(Arrival { at, lpn: Lpn::of(*pick), cause: lpn });
                     }
                     picks.as_slice().to_vec()
                 });
@@ -486,4 +496,9 @@ fn one_of_the_callers_stays_when_parameters_change() {
     }
     // One miss of four pages, then one of each two.
     assert_eq!(misses_and_used(device.stats()), (1 + 2, 3 + 2));
+    // Named anew, another is in its place.
+    assert_eq!(device.tune(&[("prefetch.policy", "none")], 1), Ok(false));
+    let stride = [("prefetch.policy", "stride"), ("prefetch.degree", "2")];
+    assert_eq!(device.tune(&stride, 1), Ok(true));
+    assert!(!device.asks_who());
 }

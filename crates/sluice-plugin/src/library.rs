@@ -17,16 +17,19 @@ pub enum LibraryError {
     },
     /// It was built for another version of the interface.
     #[error(
-        "is of {kind} ABI {has}, this Sluice takes {takes}; build it against the sluice_{kind}.h \
-         of this Sluice"
+        "is of {kind} ABI {has}, this Sluice takes {}; build it against the sluice_{kind}.h of \
+         this Sluice",
+        takes(*oldest, *newest)
     )]
     Version {
-        /// What it is: `policy` or `memory`.
+        /// What it is: `policy`, `prefetcher` or `memory`.
         kind: &'static str,
         /// Its version.
         has: u32,
-        /// The version that it must have.
-        takes: u32,
+        /// The oldest version that it can have.
+        oldest: u32,
+        /// The newest one.
+        newest: u32,
     },
     /// Its constant is too short.
     #[error("`{name}` says it has {bytes} bytes instead of {whole}")]
@@ -41,7 +44,7 @@ pub enum LibraryError {
     /// It lacks a function that it must have.
     #[error("`sluice_{kind}.{function}` is a null pointer")]
     Lacks {
-        /// What it is: `policy` or `memory`.
+        /// What it is: `policy`, `prefetcher` or `memory`.
         kind: &'static str,
         /// The function's name in the constant.
         function: &'static str,
@@ -87,12 +90,27 @@ impl<T> Loaded<T> {
     }
 }
 
-/// Loads an object and checks that its constant `sluice_KIND` is of version `abi` and as large as
-/// a `T`, whose first two words are its version and its size.
+/// A loaded object whose constant was found, and no more is known of it than its version.
+pub struct Opened {
+    library: Library,
+    symbol: *const [u32; 2],
+    kind: &'static str,
+    name: String,
+    /// The version of the constant.
+    pub abi: u32,
+}
+
+/// Loads an object and checks that its constant `sluice_KIND`, whose first two words are its
+/// version and its size, is of a version from `oldest` to `newest`.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn load<T>(path: &str, kind: &'static str, abi: u32) -> Result<Loaded<T>, LibraryError> {
+pub fn open(
+    path: &str,
+    kind: &'static str,
+    oldest: u32,
+    newest: u32,
+) -> Result<Opened, LibraryError> {
     // Without a slash the loader would look among the system's libraries.
     let place = std::path::Path::new(".").join(path);
     // SAFETY: loading runs the object's constructors. The user names the object to be run: there
@@ -101,31 +119,69 @@ pub fn load<T>(path: &str, kind: &'static str, abi: u32) -> Result<Loaded<T>, Li
     let library = library.map_err(LibraryError::Load)?;
     let name = format!("sluice_{kind}");
     // SAFETY: a symbol's address is only looked at below.
-    let symbol = unsafe { library.get::<*const T>(&name) };
+    let symbol = unsafe { library.get::<*const [u32; 2]>(&name) };
     let Ok(symbol) = symbol.map(|symbol| *symbol) else {
         return Err(LibraryError::NoConstant { name });
     };
     // SAFETY: whatever the version, the object starts with these two words.
-    let [has, size] = unsafe { symbol.cast::<[u32; 2]>().read_unaligned() };
-    if has != abi {
-        let takes = abi;
-        return Err(LibraryError::Version { kind, has, takes });
-    }
-    if (size as usize) < size_of::<T>() {
-        let whole = size_of::<T>();
-        return Err(LibraryError::Short {
-            name,
-            bytes: size,
-            whole,
+    let [has, _] = unsafe { symbol.read_unaligned() };
+    if !(oldest..=newest).contains(&has) {
+        return Err(LibraryError::Version {
+            kind,
+            has,
+            oldest,
+            newest,
         });
     }
-    // SAFETY: of this version and size, so it has this layout; it is a constant.
-    let symbol = unsafe { &*symbol };
-    Ok(Loaded {
+    Ok(Opened {
         library,
         symbol,
         kind,
+        name,
+        abi: has,
     })
+}
+
+impl Opened {
+    /// The constant as what its version says that it is, a `T`.
+    ///
+    /// # Errors
+    /// [`LibraryError::Short`].
+    pub fn constant<T>(self) -> Result<Loaded<T>, LibraryError> {
+        // SAFETY: as in `open`.
+        let [_, bytes] = unsafe { self.symbol.read_unaligned() };
+        if (bytes as usize) < size_of::<T>() {
+            return Err(LibraryError::Short {
+                name: self.name,
+                bytes,
+                whole: size_of::<T>(),
+            });
+        }
+        // SAFETY: of this version and size, so it has this layout; it is a constant.
+        let symbol = unsafe { &*self.symbol.cast::<T>() };
+        Ok(Loaded {
+            library: self.library,
+            symbol,
+            kind: self.kind,
+        })
+    }
+}
+
+/// Loads an object and checks that its constant `sluice_KIND` is of version `abi` and as large as
+/// a `T`, whose first two words are its version and its size.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn load<T>(path: &str, kind: &'static str, abi: u32) -> Result<Loaded<T>, LibraryError> {
+    open(path, kind, abi, abi)?.constant()
+}
+
+/// The versions that are taken, in words.
+fn takes(oldest: u32, newest: u32) -> String {
+    match oldest == newest {
+        true => newest.to_string(),
+        false => format!("{oldest} to {newest}"),
+    }
 }
 
 /// What the loader said, on one line.

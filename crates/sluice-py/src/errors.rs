@@ -217,9 +217,9 @@ fn details(error: &ConfigError) -> Details {
 fn device_details(error: &DeviceError) -> Details {
     match error {
         DeviceError::Config(error) => details(error),
-        DeviceError::Plugin { path, .. } => Details {
+        DeviceError::Plugin { key, path, .. } => Details {
             class: "BadValueError",
-            key: Some("cache.policy".to_owned()),
+            key: Some((*key).to_owned()),
             value: Some(path.clone()),
             expected: None,
         },

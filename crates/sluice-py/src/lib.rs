@@ -2,6 +2,7 @@
 
 mod device;
 mod errors;
+mod event;
 mod fabric;
 mod own;
 mod policy;
@@ -37,6 +38,8 @@ mod _core {
 
     #[pymodule_export]
     use super::device::Device;
+    #[pymodule_export]
+    use super::event::PyEvent;
     #[pymodule_export]
     use super::trace::TraceReader;
 

@@ -34,7 +34,7 @@ impl Made {
             None => sluice_plugin::device(config, seed),
             Some(class) => {
                 let policy = PyPolicy::new(class, config, seed, raised.clone())?;
-                Device::with_policy(config, seed, Box::new(policy))
+                sluice_plugin::with_policy(config, seed, Some(Box::new(policy)))
             }
         };
         let mut device = device.map_err(|error| errors::made(py, &error))?;

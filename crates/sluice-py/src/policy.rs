@@ -1,23 +1,27 @@
 //! Eviction policies written in Python.
 
 use crate::errors;
+use crate::event::PyEvent;
 use crate::raised::Raised;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use sluice_model::DeviceConfig;
-use sluice_model::cache::{External, Set, Slot};
-use sluice_units::Lpn;
+use sluice_model::cache::{Candidates, Event, External, Set, Slot};
+use sluice_units::{Lpn, Ps};
 use std::ptr::NonNull;
 
 /// An instance of the user's class.
 pub struct PyPolicy {
     policy: Py<PyAny>,
+    /// What its space has as `event`.
+    event: Py<PyEvent>,
     evictable: Py<Evictable>,
     raised: Raised,
     /// Whether it has methods of its own for them: those of the base class do nothing.
     hears_misses: bool,
     hears_hits: bool,
+    hears_time: bool,
     failed: bool,
 }
 
@@ -33,16 +37,22 @@ impl PyPolicy {
         let (sets, ways) = (cache.pages / cache.ways, cache.ways);
         let module = py.import("sluice.policy")?;
         let (space, base) = (module.getattr("PolicySpace")?, module.getattr("Policy")?);
-        let policy = class.call1((space.call1((sets, ways, config.pages, seed))?,))?;
+        let event = Py::new(py, PyEvent::none())?;
+        let told = (sets, ways, config.pages, seed, event.clone_ref(py));
+        let policy = class.call1((space.call1(told)?,))?;
         let hears = |name: &str| -> PyResult<bool> {
-            let method = policy.getattr(name)?;
+            let Some(method) = policy.getattr_opt(name)? else {
+                return Ok(false);
+            };
             let own = method.getattr_opt("__func__")?.unwrap_or(method);
             Ok(!own.is(&base.getattr(name)?))
         };
         Ok(PyPolicy {
             hears_misses: hears("miss")?,
             hears_hits: hears("hit")?,
+            hears_time: hears("tick")?,
             policy: policy.unbind(),
+            event,
             evictable: Py::new(py, Evictable(None))?,
             raised,
             failed: false,
@@ -62,33 +72,46 @@ impl PyPolicy {
             })
             .ok()
     }
+
+    /// Calls the policy for an event, which it can look up.
+    fn call_for<T>(
+        &mut self,
+        event: &Event,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Option<T> {
+        let kept = Python::attach(|py| self.event.clone_ref(py));
+        self.call(|policy| {
+            kept.borrow_mut(policy.py()).0 = *event;
+            work(policy)
+        })
+    }
 }
 
 impl External for PyPolicy {
-    fn miss(&mut self, set: Set, lpn: Lpn) {
+    fn miss(&mut self, event: &Event, set: Set, lpn: Lpn) {
         if !self.hears_misses {
             return;
         }
-        self.call(|policy| {
+        self.call_for(event, |policy| {
             policy
                 .call_method1(intern!(policy.py(), "miss"), (set.0, lpn.0))
                 .map(drop)
         });
     }
 
-    fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
-        self.call(|policy| {
+    fn insert(&mut self, event: &Event, set: Set, slot: Slot, lpn: Lpn) {
+        self.call_for(event, |policy| {
             policy
                 .call_method1(intern!(policy.py(), "insert"), (set.0, slot.0, lpn.0))
                 .map(drop)
         });
     }
 
-    fn hit(&mut self, set: Set, slot: Slot) -> u32 {
+    fn hit(&mut self, event: &Event, set: Set, slot: Slot) -> u32 {
         if !self.hears_hits {
             return 0;
         }
-        self.call(|policy| {
+        self.call_for(event, |policy| {
             policy
                 .call_method1(intern!(policy.py(), "hit"), (set.0, slot.0))
                 .map(drop)
@@ -96,11 +119,11 @@ impl External for PyPolicy {
         0
     }
 
-    fn victim(&mut self, set: Set, evictable: &mut dyn FnMut(Slot) -> bool) -> Option<Slot> {
-        let (mut evictable, raised) = (evictable, self.raised.clone());
-        let answer = NonNull::from(&mut evictable).cast::<()>();
+    fn victim(&mut self, event: &Event, set: Set, slots: &mut dyn Candidates) -> Option<Slot> {
+        let (mut slots, raised) = (slots, self.raised.clone());
+        let answer = NonNull::from(&mut slots).cast::<()>();
         let ask = Python::attach(|py| self.evictable.clone_ref(py));
-        let found = self.call(|policy| {
+        let found = self.call_for(event, |policy| {
             let py = policy.py();
             ask.borrow_mut(py).0 = Some(Answer(answer));
             let found =
@@ -110,7 +133,7 @@ impl External for PyPolicy {
             Ok(slot.map(Slot))
         })??;
         // Asked once more by the model; here the user learns of it at once.
-        if !evictable(found) {
+        if !slots.may_leave(found) {
             let message = format!(
                 "victim of set {} answered slot {}, which may not leave",
                 set.0, found.0
@@ -122,12 +145,23 @@ impl External for PyPolicy {
         Some(found)
     }
 
-    fn remove(&mut self, set: Set, slot: Slot) {
-        self.call(|policy| {
+    fn remove(&mut self, event: &Event, set: Set, slot: Slot) {
+        self.call_for(event, |policy| {
             policy
                 .call_method1(intern!(policy.py(), "remove"), (set.0, slot.0))
                 .map(drop)
         });
+    }
+
+    fn tick(&mut self, now: Ps) -> Option<Ps> {
+        if !self.hears_time {
+            return None;
+        }
+        let next = self.call(|policy| {
+            let next = policy.call_method1(intern!(policy.py(), "tick"), (now.0,))?;
+            next.extract::<Option<u64>>()
+        })?;
+        next.map(Ps)
     }
 }
 
@@ -135,7 +169,7 @@ impl External for PyPolicy {
 #[pyclass]
 struct Evictable(Option<Answer>);
 
-/// A `&mut &mut dyn FnMut(Slot) -> bool` of the call in progress. Python objects own what they
+/// A `&mut &mut dyn Candidates` of the call in progress. Python objects own what they
 /// hold, so a borrow can reach them in no other way.
 struct Answer(NonNull<()>);
 
@@ -144,9 +178,9 @@ unsafe impl Send for Answer {}
 // SAFETY: `__call__` borrows the object exclusively.
 unsafe impl Sync for Answer {}
 
-#[pymethods]
 impl Evictable {
-    fn __call__(&mut self, slot: u32) -> PyResult<bool> {
+    /// Asks about the slots of the call in progress.
+    fn ask(&mut self, question: impl FnOnce(&mut dyn Candidates) -> bool) -> PyResult<bool> {
         let Some(Answer(answer)) = &mut self.0 else {
             return Err(PyValueError::new_err(
                 "evictable may be called only while victim is",
@@ -154,7 +188,19 @@ impl Evictable {
         };
         // SAFETY: set at the start of `victim` and taken back before it returns, and this object
         // is borrowed exclusively.
-        let evictable = unsafe { answer.cast::<&mut dyn FnMut(Slot) -> bool>().as_mut() };
-        Ok(evictable(Slot(slot)))
+        let slots = unsafe { answer.cast::<&mut dyn Candidates>().as_mut() };
+        Ok(question(*slots))
+    }
+}
+
+#[pymethods]
+impl Evictable {
+    fn __call__(&mut self, slot: u32) -> PyResult<bool> {
+        self.ask(|slots| slots.may_leave(Slot(slot)))
+    }
+
+    /// Whether the device knows that the page in a slot differs from flash.
+    fn is_dirty(&mut self, slot: u32) -> PyResult<bool> {
+        self.ask(|slots| slots.is_dirty(Slot(slot)))
     }
 }

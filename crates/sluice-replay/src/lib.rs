@@ -1,15 +1,15 @@
 //! A recorded trace as a workload: its pages placed one after another, its CPUs apart.
 
+mod blocks;
 mod program;
 
 pub use program::TraceProgram;
 
+use blocks::{Block, Blocks};
 use sluice_streams::{Access, Stream};
 use sluice_trace::{Error, Header, Kind, Reader};
 use sluice_units::{Bytes, LINE_BYTES, PAGE_BYTES};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,10 +34,12 @@ pub struct Replay {
 }
 
 /// A CPU of a trace that makes accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Cpu {
     number: u32,
     accesses: u64,
+    /// The blocks that have some of them, in their order.
+    blocks: Arc<Vec<u32>>,
     /// Executed to its end.
     instructions: u64,
 }
@@ -54,13 +56,22 @@ impl Replay {
         let cpus = (0..).zip(instructions).map(|(number, instructions)| Cpu {
             number,
             accesses: 0,
+            blocks: Arc::default(),
             instructions,
         });
         let mut cpus: Vec<Cpu> = cpus.collect();
+        let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); cpus.len()];
         let mut last = None;
-        while let Some(block) = reader.next_block()? {
+        for number in 0.. {
+            let Some(block) = reader.next_block()? else {
+                break;
+            };
             for access in block.iter().filter(|access| access.kind != Kind::Fetch) {
                 cpus[access.cpu as usize].accesses += 1;
+                let own = &mut blocks[access.cpu as usize];
+                if own.last() != Some(&number) {
+                    own.push(number);
+                }
                 let end = access.address.saturating_add(u64::from(access.size) - 1);
                 for page in access.address / PAGE_BYTES..=end / PAGE_BYTES {
                     if last != Some(page) {
@@ -78,6 +89,9 @@ impl Replay {
                 .zip(order)
                 .map(|(place, page)| (page, place))
                 .collect();
+        }
+        for (cpu, blocks) in cpus.iter_mut().zip(blocks) {
+            cpu.blocks = Arc::new(blocks);
         }
         cpus.retain(|cpu| cpu.accesses > 0);
         Ok(Replay {
@@ -120,14 +134,15 @@ impl Replay {
     /// # Errors
     /// When the file cannot be opened again.
     pub fn streams(&self) -> Result<Vec<Stream>, Error> {
+        let trace = Arc::new(Blocks::open(&self.path)?);
         let stream = |cpu: &Cpu| {
-            let lines = self.lines(cpu)?.map(|line| Access {
+            let lines = self.lines(cpu, &trace).map(|line| Access {
                 addr: line.addr,
                 write: line.write,
             });
-            Ok(Box::new(lines) as Stream)
+            Box::new(lines) as Stream
         };
-        self.cpus.iter().map(stream).collect()
+        Ok(self.cpus.iter().map(stream).collect())
     }
 
     /// The trace as a program of `threads` threads, of which each but those of its CPUs ends at
@@ -140,11 +155,10 @@ impl Replay {
     /// If it has more CPUs than that.
     pub fn program(&self, threads: u32) -> Result<TraceProgram, Error> {
         assert!(threads >= self.cpus());
-        let lines = self.cpus.iter().map(|cpu| {
-            let lines = self.lines(cpu)?;
-            Ok((lines, cpu.instructions))
-        });
-        let lines = lines.collect::<Result<Vec<_>, Error>>()?;
+        let trace = Arc::new(Blocks::open(&self.path)?);
+        let lines = self.cpus.iter();
+        let lines = lines.map(|cpu| (self.lines(cpu, &trace), cpu.instructions));
+        let lines = lines.collect();
         Ok(TraceProgram::new(self.footprint(), threads, lines))
     }
 
@@ -154,16 +168,19 @@ impl Replay {
         failure.take()
     }
 
-    fn lines(&self, cpu: &Cpu) -> Result<LinesOfCpu, Error> {
-        Ok(LinesOfCpu {
-            reader: Reader::open(&self.path)?,
+    fn lines(&self, cpu: &Cpu, trace: &Arc<Blocks>) -> LinesOfCpu {
+        LinesOfCpu {
+            trace: Arc::clone(trace),
             cpu: cpu.number,
-            left: cpu.accesses,
+            blocks: Arc::clone(&cpu.blocks),
+            next_block: 0,
+            block: None,
+            at: 0,
             pages: Arc::clone(&self.pages),
             last: None,
             rest: None,
             failure: Arc::clone(&self.failure),
-        })
+        }
     }
 }
 
@@ -179,10 +196,14 @@ struct Line {
 
 /// The lines that one CPU touches.
 struct LinesOfCpu {
-    reader: Reader<BufReader<File>>,
+    trace: Arc<Blocks>,
     cpu: u32,
-    /// Its accesses that were not read yet.
-    left: u64,
+    /// The blocks with its accesses, and which of them is next.
+    blocks: Arc<Vec<u32>>,
+    next_block: usize,
+    /// The block that it is in, and its access there that is next.
+    block: Option<Arc<Block>>,
+    at: usize,
     pages: Arc<HashMap<u64, u64>>,
     /// The page that was looked up last, and its place.
     last: Option<(u64, u64)>,
@@ -205,21 +226,28 @@ impl LinesOfCpu {
 
     /// The next access of the CPU.
     fn access(&mut self) -> Option<sluice_trace::Access> {
-        while self.left > 0 {
-            let access = match self.reader.next()? {
-                Ok(access) => access,
+        loop {
+            if let Some(block) = &self.block
+                && let Some(access) = block.of(self.cpu).get(self.at)
+            {
+                self.at += 1;
+                return Some(*access);
+            }
+            // Lets the block go before the next is read.
+            self.block = None;
+            let number = *self.blocks.get(self.next_block)?;
+            self.next_block += 1;
+            self.at = 0;
+            match self.trace.get(number) {
+                Ok(block) => self.block = Some(block),
                 Err(error) => {
                     let mut place = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
                     place.get_or_insert(error);
+                    self.next_block = self.blocks.len();
                     return None;
                 }
-            };
-            if access.cpu == self.cpu && access.kind != Kind::Fetch {
-                self.left -= 1;
-                return Some(access);
             }
         }
-        None
     }
 }
 

@@ -244,6 +244,9 @@ impl Engine {
             access_ns = access_ns.max(core.arrived_ns);
         }
         core.host.ask_alone();
+        if core.device.asks_who() {
+            core.device.by(Some(thread().into()));
+        }
         let thread = (!core.host.alone).then(thread);
         core.host.progress.trapped(lpn, thread, seen_ns);
         core.sweep_orphans(self.device_time(access_ns));

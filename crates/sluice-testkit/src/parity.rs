@@ -96,7 +96,20 @@ impl<'a> Record<'a> {
         seed: u64,
         accesses: impl Iterator<Item = Access>,
     ) -> Result<Simulated, Difference> {
-        let simulated = self.simulate(config, seed, accesses);
+        let device = Device::new(config, seed).expect("a checked configuration");
+        self.compare_on(device, accesses)
+    }
+
+    /// The same on a device that nobody has used, whose policies may be from outside.
+    ///
+    /// # Errors
+    /// As for [`Record::compare`].
+    pub fn compare_on(
+        &self,
+        device: Device,
+        accesses: impl Iterator<Item = Access>,
+    ) -> Result<Simulated, Difference> {
+        let simulated = self.simulate(device, accesses);
         let expected = &simulated.traps;
         let same = expected.iter().zip(self.traps).take_while(|(a, b)| a == b);
         let at = same.count();
@@ -122,13 +135,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn simulate(
-        &self,
-        config: &DeviceConfig,
-        seed: u64,
-        accesses: impl Iterator<Item = Access>,
-    ) -> Simulated {
-        let mut device = Device::new(config, seed).expect("a checked configuration");
+    fn simulate(&self, mut device: Device, accesses: impl Iterator<Item = Access>) -> Simulated {
         let before = self.before.iter().map(|page| Access {
             addr: page * PAGE_BYTES,
             write: false,

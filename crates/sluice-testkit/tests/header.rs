@@ -10,7 +10,7 @@ struct Header {
     what: &'static str,
     guard: &'static str,
     /// Types in Rust and in C.
-    types: [(&'static str, &'static str); 2],
+    types: &'static [(&'static str, &'static str)],
     includes: &'static [&'static str],
     source: &'static str,
     path: &'static str,
@@ -18,13 +18,15 @@ struct Header {
     symbol: Option<&'static str>,
 }
 
-const HEADERS: [Header; 4] = [
+const HEADERS: [Header; 5] = [
     Header {
         what: "An eviction policy for Sluice as a shared object: see docs/extending.md.",
         guard: "SLUICE_POLICY_H",
-        types: [
+        types: &[
             ("Policy", "sluice_policy"),
             ("PolicySpace", "sluice_policy_space"),
+            ("PolicyEvent", "sluice_policy_event"),
+            ("PolicySlots", "sluice_policy_slots"),
         ],
         includes: &["stdbool.h", "stdint.h"],
         source: "crates/sluice-abi/src/policy.rs",
@@ -32,9 +34,23 @@ const HEADERS: [Header; 4] = [
         symbol: Some("sluice_policy"),
     },
     Header {
+        what: "A prefetcher for Sluice as a shared object: see docs/extending.md.",
+        guard: "SLUICE_PREFETCHER_H",
+        types: &[
+            ("Prefetcher", "sluice_prefetcher"),
+            ("PrefetcherSpace", "sluice_prefetcher_space"),
+            ("PrefetcherAccess", "sluice_prefetcher_access"),
+            ("PrefetcherPicks", "sluice_prefetcher_picks"),
+        ],
+        includes: &["stdbool.h", "stdint.h"],
+        source: "crates/sluice-abi/src/prefetcher.rs",
+        path: "crates/sluice-abi/include/sluice_prefetcher.h",
+        symbol: Some("sluice_prefetcher"),
+    },
+    Header {
         what: "A memory model for Sluice as a shared object: see docs/library.md.",
         guard: "SLUICE_MEMORY_H",
-        types: [
+        types: &[
             ("Memory", "sluice_memory"),
             ("MemorySpace", "sluice_memory_space"),
         ],
@@ -46,7 +62,7 @@ const HEADERS: [Header; 4] = [
     Header {
         what: "Simulated fabrics: see docs/library.md.",
         guard: "SLUICE_H",
-        types: [
+        types: &[
             ("Simulation", "sluice_simulation"),
             ("Completion", "sluice_completion"),
         ],
@@ -58,7 +74,7 @@ const HEADERS: [Header; 4] = [
     Header {
         what: "Commands for the device of a running program: see docs/control-ring.md.",
         guard: "SLUICE_CONTROL_H",
-        types: [("Ctl", "sluice_ctl"), ("CtlResult", "sluice_ctl_result")],
+        types: &[("Ctl", "sluice_ctl"), ("CtlResult", "sluice_ctl_result")],
         includes: &["stdbool.h", "stddef.h", "stdint.h"],
         source: "crates/sluice-control/src/api.rs",
         path: "crates/sluice-control/include/sluice_control.h",

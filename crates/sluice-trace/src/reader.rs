@@ -140,6 +140,24 @@ impl<R: Read + Seek> Reader<R> {
         Ok(Some(rest))
     }
 
+    /// The accesses of the block of this number, from 0; the next to be told are those behind it.
+    ///
+    /// # Errors
+    /// When it cannot be read or is damaged.
+    ///
+    /// # Panics
+    /// If the trace has not so many blocks.
+    pub fn read_block(&mut self, number: usize) -> Result<&[Access], Error> {
+        assert!(
+            number < self.blocks(),
+            "block {number} of {}",
+            self.blocks()
+        );
+        self.go_to(number)?;
+        self.at = self.decoder.accesses().len();
+        Ok(self.decoder.accesses())
+    }
+
     /// Goes to the access of this number, from 0; its end is a place as well.
     ///
     /// # Errors

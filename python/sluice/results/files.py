@@ -39,6 +39,9 @@ class CacheCounts:
     prefetch_mapped: int
     """Of the prefetched pages, those that a host mapped when they arrived, so that their accesses
     are not seen."""
+    prefetch_refused: int
+    """Pages that a prefetcher from outside picked against its contract: the device does not have
+    them, or they were too many. They were not brought in."""
     prefetch_unused: int
     """Prefetched pages that left without an access."""
     prefetch_used: int

@@ -87,6 +87,9 @@ class Cache:
     prefetch_mapped: int
     """Of the prefetched pages, those that a host mapped when they arrived, so that their accesses
     are not seen."""
+    prefetch_refused: int
+    """Pages that a prefetcher from outside picked against its contract: the device does not have
+    them, or they were too many. They were not brought in."""
     prefetch_timeliness: float | None
     """(prefetch_used − prefetch_late) ÷ prefetch_used."""
     prefetch_unused: int

@@ -1,7 +1,7 @@
 //! What a user should know although all went well.
 
 use crate::session::{SessionDir, is_full};
-use crate::warn::{of_refusals, of_wear};
+use crate::warn::{of_picks, of_refusals, of_wear};
 use sluice_abi::Counter;
 use sluice_results::{Exit, LiveKind, LiveRun, Run};
 use sluice_runtime::Place;
@@ -50,6 +50,7 @@ pub fn of_run(result: &Run<'_>) {
         );
     }
     of_refusals(count(Counter::PolicyRefused));
+    of_picks(count(Counter::PrefetchRefused));
     of_wear(count(Counter::WritesRefused));
     of_sharing(count(Counter::SharedBytes));
     of_files(

@@ -7,7 +7,6 @@ use sluice_model::{DeviceConfig, EVICTIONS};
 use sluice_testkit::parity::{Record, Simulated};
 use sluice_units::{Bytes, PAGE_BYTES};
 use std::path::Path;
-use std::process::Command;
 
 const CACHE: &str = "3MiB";
 const SIZE: &str = "5MiB";
@@ -90,7 +89,8 @@ impl Case<'_> {
         });
         let record = Record::cut(&traps, PAGES).unwrap_or_else(|| panic!("{name}: no build pass"));
         assert!(record.before.len() < 200, "{name}: {:?}", record.before);
-        let simulated = record.compare(&self.config(), 1, stream);
+        let device = sluice_plugin::device(&self.config(), 1).expect("a device");
+        let simulated = record.compare_on(device, stream);
         let simulated = simulated.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(
             simulated.traps.len() as u64 > PAGES,
@@ -203,22 +203,16 @@ fn sets_of_a_few_ways_trap_as_simulated() {
     }
 }
 
-/// The example in C, in the process of the program: it decides what the built-in LRU decides.
+/// Objects from C, built as their first lines say.
+fn object(folder: &Path, source: &str) -> String {
+    let source = sluice_testkit::objects::root().join(source);
+    sluice_testkit::objects::object(folder, &source, &[])
+}
+
 #[test]
 fn a_policy_in_c_traps_as_simulated() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = tempfile::tempdir().expect("a folder");
-    let object = folder.path().join("lru.so");
-    let built = Command::new("cc")
-        .args(["-std=c11", "-O2", "-shared", "-fPIC", "-I"])
-        .args([
-            &root.join("crates/sluice-abi/include"),
-            &root.join("examples/policy-c/lru.c"),
-        ])
-        .arg("-o")
-        .arg(&object)
-        .status();
-    assert!(built.expect("a C compiler").success());
+    let objects = tempfile::tempdir().expect("a folder");
+    let object = object(objects.path(), "examples/policy-c/lru.c");
     for trap in TRAPS {
         for (stride, (flags, keys)) in [(1024, PROGRAMS[1]), (4096, PROGRAMS[2])] {
             let case = |policy| Case {
@@ -230,10 +224,40 @@ fn a_policy_in_c_traps_as_simulated() {
                 sets: &[],
             };
             let folder = tempfile::tempdir().expect("a folder");
-            let own = case(object.to_str().expect("plain letters"));
-            let out = own.run(folder.path(), &[], "");
+            let out = case(&object).run(folder.path(), &[], "");
             assert_eq!(out.number("/cache/policy_refused"), 0);
             case("lru").check(folder.path());
+        }
+    }
+}
+
+/// One that decides by what only version 2 tells, and with it a prefetcher.
+#[test]
+fn a_prefetcher_in_c_and_a_policy_that_asks_trap_as_simulated() {
+    let objects = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let policy = object(objects[0].path(), "examples/policies/clean_first.c");
+    let prefetcher = object(objects[1].path(), "examples/prefetchers/stride.c");
+    for trap in TRAPS {
+        for (stride, (flags, keys)) in [(4096, PROGRAMS[1]), (1024, PROGRAMS[0])] {
+            // Which pages have arrived before their access is a question of time.
+            let case = Case {
+                trap,
+                policy: &policy,
+                stride,
+                flags,
+                keys,
+                sets: &[
+                    ("prefetch.policy", &prefetcher),
+                    ("prefetch.degree", "4"),
+                    ("prefetch.map", "touch"),
+                ],
+            };
+            let folder = tempfile::tempdir().expect("a folder");
+            let out = case.run(folder.path(), &[], "");
+            assert_eq!(out.number("/cache/policy_refused"), 0);
+            assert_eq!(out.number("/cache/prefetch_refused"), 0);
+            assert!(out.number("/cache/prefetch_used") > 100);
+            case.check(folder.path());
         }
     }
 }

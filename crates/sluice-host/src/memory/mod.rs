@@ -219,6 +219,14 @@ impl<A: Artifact> Memory<A> {
         self.bus.settle(self.now);
     }
 
+    /// What is read and stored is this core's from now on, or nobody's in particular. A policy of
+    /// the device's may want to know. One behind a link of messages does not learn it.
+    pub fn by(&mut self, core: Option<u64>) {
+        if let Some(device) = &mut self.bus.device {
+            device.by(core);
+        }
+    }
+
     /// Reads the line at `line_addr`. If not `may_delay`, the answer has the data, however long it
     /// takes.
     ///
@@ -243,6 +251,7 @@ impl<A: Artifact> Memory<A> {
     /// # Panics
     /// If the address is not below the device's capacity.
     pub fn write(&mut self, now: Ps, line_addr: u64) -> Ps {
+        self.by(None);
         self.put(now, line_addr, false).done_at
     }
 

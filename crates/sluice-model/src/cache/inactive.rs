@@ -9,6 +9,7 @@
 //! the next time, without a look, and after that three times for each look: most traps would be
 //! those of the few pages that are always in use.
 
+use super::policy::Told;
 use super::{Cache, Set, Slot};
 use sluice_lists::Lists;
 use sluice_units::{Lpn, Ps};
@@ -83,14 +84,18 @@ impl Cache {
         for _ in 0..=TRUSTED_MAX {
             let slots = &self.slots;
             let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
-            let slot = self.policy.victim(set, evictable)?;
+            let is_dirty = |slot| slots.is_dirty(slot);
+            let slot = self.policy.victim_told(set, evictable, is_dirty)?;
             let page = self.slots.lpn(slot);
             if !self.slots.take_trust(slot) {
                 self.let_go(set, slot);
                 return Some(page);
             }
             self.give_back(page, set, slot);
-            let surplus = self.policy.hit(set, slot);
+            let surplus = self.policy.hit_told(set, slot, || Told {
+                access: None,
+                is_dirty: self.slots.is_dirty(slot),
+            });
             self.let_surplus_go(set, slot, surplus, now);
         }
         None
@@ -108,7 +113,8 @@ impl Cache {
         for _ in 0..surplus {
             let slots = &self.slots;
             let evictable = |slot| slots.ready_at(slot) <= now && slot != hit;
-            if let Some(slot) = self.policy.victim(set, evictable) {
+            let is_dirty = |slot| slots.is_dirty(slot);
+            if let Some(slot) = self.policy.victim_told(set, evictable, is_dirty) {
                 self.let_go(set, slot);
             }
         }
@@ -135,7 +141,9 @@ impl Cache {
     pub(super) fn take_from_policy(&mut self, set: Set, slot: Slot) {
         match self.slots.is_inactive(slot) {
             true => self.take_back(set, slot),
-            false => self.policy.remove(set, slot),
+            false => self
+                .policy
+                .remove_told(set, slot, self.slots.is_dirty(slot)),
         }
     }
 }

@@ -11,12 +11,15 @@ mod slots;
 
 pub(crate) use policy::EVICTION_PARAMS;
 pub use policy::{
-    AnyEviction, Brought, EVICTIONS, Eviction, EvictionEntry, External, PolicyInfo, Space, Watched,
+    AnyEviction, Brought, Candidates, EVICTIONS, Event, Eviction, EvictionEntry, External,
+    PolicyInfo, Space, Watched,
 };
 
 use crate::index::PageIndex;
+use crate::request::Trigger;
 use cold::Cold;
 use inactive::Inactive;
+use policy::Told;
 pub use set_index::SetIndex;
 use slots::Slots;
 use sluice_units::{IndexType, Lpn, Ps, Table, index_type};
@@ -63,6 +66,16 @@ pub(crate) struct Evicted {
     pub pinned: bool,
     /// It left because the host had said that it would not need it.
     pub cold: bool,
+}
+
+/// An access to a page.
+#[derive(Clone, Copy)]
+pub(crate) struct Access {
+    /// When it reaches the cache.
+    pub at: Ps,
+    pub is_store: bool,
+    /// Whether the page differs from flash from now on.
+    pub makes_dirty: bool,
 }
 
 /// What an access found in the cache.
@@ -144,18 +157,36 @@ impl Cache {
         self.lookup.get(lpn)
     }
 
+    /// Tells a policy from outside what the calls to come are for, which begins at `at`.
+    #[inline]
+    pub fn begin(&mut self, at: Ps, trigger: Trigger, is_store: bool) {
+        if let AnyEviction::External(policy) = &mut self.policy {
+            policy.begin(at, trigger, is_store);
+        }
+    }
+
+    /// Tells a policy from outside whose accesses come from now on.
+    pub fn by(&mut self, thread: Option<u32>) {
+        if let AnyEviction::External(policy) = &mut self.policy {
+            policy.by(thread);
+        }
+    }
+
     /// Looks the page up for an access, and tells the policy of the hit.
     #[inline]
-    pub fn access(&mut self, lpn: Lpn, write: bool) -> Option<Found> {
+    pub fn access(&mut self, lpn: Lpn, access: Access) -> Option<Found> {
         let slot = self.slot_of(lpn)?;
-        let (first_use, is_special) = self.slots.touch(slot, write);
+        let (first_use, is_special) = self.slots.touch(slot, access.makes_dirty);
         let set = self.set_of(lpn);
         let special = match is_special {
             true => self.access_special(lpn, set, slot),
             false => Special::Plain,
         };
         let surplus = match special {
-            Special::Plain | Special::Reactivated => self.policy.hit(set, slot),
+            Special::Plain | Special::Reactivated => self.policy.hit_told(set, slot, || Told {
+                access: Some((access.at, access.is_store)),
+                is_dirty: self.slots.is_dirty(slot),
+            }),
             Special::Pinned => 0,
         };
         Some(Found {
@@ -183,7 +214,8 @@ impl Cache {
     /// Gives the policy a page as a newcomer that is cached already.
     fn give_back(&mut self, lpn: Lpn, set: Set, slot: Slot) {
         self.policy.miss(set, lpn);
-        self.policy.insert(set, slot, lpn);
+        self.policy
+            .insert_told(set, slot, lpn, self.slots.is_dirty(slot));
     }
 
     /// Lets a page be the next of its set to leave, behind those that are to leave already. Says
@@ -244,7 +276,7 @@ impl Cache {
         for set in Set::range(0..self.sets) {
             for slot in self.policy.dump(set).into_iter().rev() {
                 policy.miss(set, self.slots.lpn(slot));
-                policy.insert(set, slot, self.slots.lpn(slot));
+                policy.insert_told(set, slot, self.slots.lpn(slot), self.slots.is_dirty(slot));
             }
         }
         self.refused_before += self.policy.refused();
@@ -317,6 +349,7 @@ impl Cache {
         let set = self.set_of(lpn);
         let slots = &self.slots;
         let evictable = |slot| slots.ready_at(slot) <= now && Some(slots.lpn(slot)) != keep;
+        let is_dirty = |slot| slots.is_dirty(slot);
         if let Some(slot) = self.cold.next(set, evictable) {
             self.take_from_policy(set, slot);
             return Some(self.push_out(set, slot));
@@ -324,9 +357,9 @@ impl Cache {
         let slot = match self.inactive.is_full(set) {
             true => match self.inactive.next(set, evictable) {
                 Some(slot) => slot,
-                None => self.policy.victim(set, evictable)?,
+                None => self.policy.victim_told(set, evictable, is_dirty)?,
             },
-            false => match self.policy.victim(set, evictable) {
+            false => match self.policy.victim_told(set, evictable, is_dirty) {
                 Some(slot) => slot,
                 None => self.inactive.next(set, evictable)?,
             },
@@ -348,7 +381,8 @@ impl Cache {
         let set = self.set_of(lpn);
         let slots = &self.slots;
         let evictable = |slot| slots.ready_at(slot) <= now && slots.lpn(slot) != lpn;
-        let slot = self.policy.victim(set, evictable)?;
+        let is_dirty = |slot| slots.is_dirty(slot);
+        let slot = self.policy.victim_told(set, evictable, is_dirty)?;
         let evicted = self.push_out(set, slot);
         self.free_slot(set, slot);
         Some(evicted)
@@ -406,7 +440,7 @@ impl Cache {
         self.lookup.set(lpn, slot);
         self.held += 1;
         let set = self.set_of(lpn);
-        self.policy.insert(set, slot, lpn);
+        self.policy.insert_told(set, slot, lpn, fill == Fill::Write);
     }
 
     /// Takes a page out, whatever state it is in, if it is cached.

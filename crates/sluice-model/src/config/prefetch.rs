@@ -2,15 +2,17 @@
 
 use super::deref_to_given;
 use crate::prefetch::{PICKS_MAX, PREFETCHES, PrefetchEntry, ThrottleParams};
-use sluice_params::{ConfigError, Kind, RawConfig, choices};
+use sluice_params::{ConfigError, Kind, OrPath, RawConfig, choices, registry};
 
 sluice_params::params! {
     /// Prefetching.
     pub struct PrefetchParams {
-        policy: &'static PrefetchEntry {
+        policy: OrPath<&'static PrefetchEntry> {
             key: "prefetch.policy",
+            kind: Kind::ChoiceOrPath(registry::<PrefetchEntry>),
             default: "none",
-            meaning: "which pages are brought in before they are asked for",
+            meaning: "which pages are brought in before they are asked for; docs/extending.md says \
+                      how to write a prefetcher",
             source: "Cylon section 5.4: disabled unless stated otherwise",
         }
         degree: u32 {
@@ -89,6 +91,10 @@ choices! {
 pub struct PrefetchSettings {
     /// As it was given.
     pub given: PrefetchParams,
+    /// The prefetcher; `none` if a shared object decides in its place.
+    pub policy: &'static PrefetchEntry,
+    /// The shared object that decides in its place.
+    pub plugin: Option<String>,
     /// The throttle, if there is one.
     pub throttle: Option<ThrottleParams>,
 }
@@ -98,11 +104,16 @@ deref_to_given!(PrefetchSettings, PrefetchParams);
 impl PrefetchSettings {
     pub(super) fn new(raw: &RawConfig, device: u64) -> Result<PrefetchSettings, ConfigError> {
         let given = PrefetchParams::new(raw);
+        let (policy, plugin) = match &given.policy {
+            OrPath::Choice(entry) => (*entry, None),
+            OrPath::Path(path) => (&PREFETCHES[0], Some(path.clone())),
+        };
         for prefetcher in PREFETCHES {
-            let is_chosen = prefetcher.info.name == given.policy.info.name;
+            let is_chosen = prefetcher.info.name == policy.info.name;
             (prefetcher.check)(raw, is_chosen, device)?;
         }
-        if given.degree == 0 && given.policy.info.name != "none" {
+        let is_one = plugin.is_some() || policy.info.name != "none";
+        if given.degree == 0 && is_one {
             let message = "a prefetcher of degree 0 does nothing; give it a degree of 1 at least, \
                            or set prefetch.policy = none";
             return Err(raw.impossible(&["prefetch.policy", "prefetch.degree"], message));
@@ -117,6 +128,11 @@ impl PrefetchSettings {
             ThrottleRule::None => None,
             ThrottleRule::Feedback => Some(throttle),
         };
-        Ok(PrefetchSettings { given, throttle })
+        Ok(PrefetchSettings {
+            given,
+            policy,
+            plugin,
+            throttle,
+        })
     }
 }

@@ -64,6 +64,7 @@ pub(super) fn serve<O: Observer, E: Effects>(
     effects: &mut E,
 ) -> Result<BlockCompletion, Refused> {
     pipeline.storage.advance(now);
+    pipeline.storage.commanded();
     if let Some(refused) = refusal(pipeline, &request) {
         pipeline.storage.stats.refused += 1;
         return Err(refused);

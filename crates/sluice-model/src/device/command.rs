@@ -119,6 +119,7 @@ pub(super) fn carry_out<O: Observer, E: Effects>(
     effects: &mut E,
 ) -> Result<Done, Refused> {
     pipeline.storage.advance(now);
+    pipeline.storage.commanded();
     let (lpn, pages) = (command.lpn(), pipeline.front.pages());
     let result = if !pipeline.front.is_known(lpn) {
         Err(Refused::NotOnDevice(lpn.into(), pages))

@@ -1,8 +1,9 @@
 //! The cached pages: which are there, which leave, and what of them has to be written.
 
 use super::line_use::LineUse;
-use crate::cache::{Cache, Evicted, External, Fill, Found, Peek};
+use crate::cache::{Access, Cache, Evicted, External, Fill, Found, Peek};
 use crate::config::{DeviceConfig, WritePolicy};
+use crate::request::Trigger;
 use sluice_units::{Lpn, PageLine, Ps, Slot};
 
 /// The cache under its write policy, with the counting of lines if somebody wants it.
@@ -43,13 +44,34 @@ impl DataCache {
 
     /// Looks the page up for an access, which the policy sees.
     #[inline]
-    pub fn access(&mut self, lpn: Lpn, store: bool) -> Option<Found> {
-        self.cache.access(lpn, store & self.marks_dirty)
+    pub fn access(&mut self, at: Ps, lpn: Lpn, is_store: bool) -> Option<Found> {
+        let access = Access {
+            at,
+            is_store,
+            makes_dirty: is_store & self.marks_dirty,
+        };
+        self.cache.access(lpn, access)
     }
 
     /// Looks the page up for a store that the write log has, so that the page stays clean.
-    pub fn access_logged(&mut self, lpn: Lpn) -> Option<Found> {
-        self.cache.access(lpn, false)
+    pub fn access_logged(&mut self, at: Ps, lpn: Lpn) -> Option<Found> {
+        let access = Access {
+            at,
+            is_store: true,
+            makes_dirty: false,
+        };
+        self.cache.access(lpn, access)
+    }
+
+    /// Tells a policy from outside what the calls to come are for, which begins at `at`.
+    #[inline]
+    pub fn begin(&mut self, at: Ps, trigger: Trigger, is_store: bool) {
+        self.cache.begin(at, trigger, is_store);
+    }
+
+    /// Tells a policy from outside whose accesses come from now on.
+    pub fn by(&mut self, thread: Option<u32>) {
+        self.cache.by(thread);
     }
 
     /// Looks the page up without an access.

@@ -10,12 +10,11 @@ pub enum DeviceError {
     /// A key, a value or a combination cannot be.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The shared object that `cache.policy` names cannot be used.
-    #[error(
-        "bad value for `cache.policy`: {path:?}: {why}; expected {}",
-        policy_expected()
-    )]
+    /// The shared object that `cache.policy` or `prefetch.policy` names cannot be used.
+    #[error("bad value for `{key}`: {path:?}: {why}; expected {}", expected(key))]
     Plugin {
+        /// The parameter.
+        key: &'static str,
         /// Its path.
         path: String,
         /// Why not.
@@ -41,8 +40,8 @@ pub enum DeviceError {
     },
 }
 
-/// What `cache.policy` takes.
-fn policy_expected() -> String {
-    let param = PARAMS.iter().find(|param| param.key == "cache.policy");
+/// What a parameter takes.
+fn expected(key: &str) -> String {
+    let param = PARAMS.iter().find(|param| param.key == key);
     param.map_or_else(String::new, |param| param.kind.expected())
 }

@@ -9,6 +9,7 @@ mod arrivals;
 mod back;
 mod balance;
 mod block;
+mod callers;
 mod command;
 mod data_cache;
 mod dram;
@@ -37,6 +38,7 @@ use tune::Change;
 pub use advice::Pattern;
 pub use balance::Imbalance;
 pub use block::{BlockCompletion, BlockOp, BlockRequest};
+pub use callers::CALLERS_MAX;
 pub use command::{Command, Done, Refused};
 pub use error::DeviceError;
 pub use line_use::LineUse;
@@ -60,15 +62,47 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError::Config`] if this machine cannot address so many pages;
-    /// [`DeviceError::Plugin`] if `cache.policy` is a shared object: the caller loads it.
+    /// [`DeviceError::Plugin`] if `cache.policy` or `prefetch.policy` is a shared object: the
+    /// caller loads it.
     pub fn new(config: &DeviceConfig, seed: u64) -> Result<Device, DeviceError> {
-        match &config.cache.plugin {
-            None => Device::build(config, seed, None),
-            Some(path) => Err(DeviceError::Plugin {
-                path: path.clone(),
-                why: "this program does not load shared objects".to_owned(),
-            }),
+        Device::with_own(config, seed, None, None)
+    }
+
+    /// A device with a policy of the caller's in the place of `cache.policy`, and a prefetcher of
+    /// the caller's in that of `prefetch.policy`, as far as they are given.
+    ///
+    /// # Errors
+    /// See [`Device::new`]: what is given is no longer to be loaded.
+    pub fn with_own(
+        config: &DeviceConfig,
+        seed: u64,
+        policy: Option<Box<dyn External>>,
+        prefetcher: Option<Box<dyn prefetch::External>>,
+    ) -> Result<Device, DeviceError> {
+        let plugins = [
+            ("cache.policy", &config.cache.plugin, policy.is_some()),
+            (
+                "prefetch.policy",
+                &config.prefetch.plugin,
+                prefetcher.is_some(),
+            ),
+        ];
+        for (key, plugin, is_loaded) in plugins {
+            if let Some(path) = plugin
+                && !is_loaded
+            {
+                return Err(DeviceError::Plugin {
+                    key,
+                    path: path.clone(),
+                    why: "this program does not load shared objects".to_owned(),
+                });
+            }
         }
+        let device = Device::build(config, seed, policy)?;
+        Ok(match prefetcher {
+            Some(prefetcher) => device.with_prefetcher(prefetcher),
+            None => device,
+        })
     }
 
     /// A device with a policy of the caller's in the place of `cache.policy`.
@@ -82,16 +116,17 @@ impl Device {
         seed: u64,
         policy: Box<dyn External>,
     ) -> Result<Device, DeviceError> {
-        Device::build(config, seed, Some(policy))
+        Device::with_own(config, seed, Some(policy), None)
     }
 
     /// The same device with a prefetcher of the caller's in the place of `prefetch.policy`.
     ///
     /// `prefetch.degree` and the throttle bound it as they do any other: of degree 0 it is not
-    /// asked. It stays when parameters change while the device runs.
+    /// asked. It stays when parameters change while the device runs, until `prefetch.policy` does.
     #[must_use]
     pub fn with_prefetcher(mut self, prefetcher: Box<dyn prefetch::External>) -> Device {
         self.pipeline.prefetch.bring(prefetcher);
+        self.pipeline.callers.prepare();
         self
     }
 
@@ -105,9 +140,13 @@ impl Device {
             let impossible = config.raw().impossible(&["device.capacity"], message);
             return Err(impossible.into());
         }
+        let mut pipeline = Pipeline::new(config, seed, policy);
+        if pipeline.asks_who() {
+            pipeline.callers.prepare();
+        }
         Ok(Device {
             config: config.clone(),
-            pipeline: Pipeline::new(config, seed, policy),
+            pipeline,
         })
     }
 
@@ -125,6 +164,23 @@ impl Device {
     #[inline]
     pub fn access<E: Effects>(&mut self, now: Ps, req: Request, effects: &mut E) -> Completion {
         self.pipeline.access(now, req, effects)
+    }
+
+    /// The accesses are this thread's or core's from now on, by whatever number the host knows it;
+    /// with `None`, of nobody that it knows.
+    ///
+    /// A policy or prefetcher of the caller's learns it, as [`Event::thread`](crate::cache::Event):
+    /// numbered from 0 in the order of their first accesses, the first [`CALLERS_MAX`] of them. For
+    /// any other device it does nothing.
+    #[inline]
+    pub fn by(&mut self, caller: Option<u64>) {
+        self.pipeline.by(caller);
+    }
+
+    /// Whether [`Device::by`] does anything.
+    #[inline]
+    pub fn asks_who(&self) -> bool {
+        self.pipeline.asks_who()
     }
 
     /// Lets background work go on up to `now`.
@@ -306,7 +362,8 @@ impl Device {
     ///
     /// # Errors
     /// What [`RawConfig::set`](crate::RawConfig::set) and `check` find, [`DeviceError::Fixed`] for
-    /// what cannot change and [`DeviceError::Plugin`] for a policy that is a shared object.
+    /// what cannot change and [`DeviceError::Plugin`] for a policy or a prefetcher that is a shared
+    /// object.
     /// Nothing is changed then.
     pub fn tune(&mut self, pairs: &[(&str, &str)], seed: u64) -> Result<bool, DeviceError> {
         self.tune_within(pairs, seed, Ps::MAX)

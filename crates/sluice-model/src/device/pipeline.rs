@@ -2,6 +2,7 @@
 
 use super::advice::Advice;
 use super::arrivals::Arrivals;
+use super::callers::Callers;
 use super::data_cache::Room;
 use super::expander::Expander;
 use super::front::Front;
@@ -11,8 +12,8 @@ use crate::cache::{External, Fill, Found};
 use crate::config::{DeviceConfig, Settings, StoreMiss};
 use crate::nand::Served;
 use crate::parts::Parts;
-use crate::prefetch::{Outcome, Prefetcher, Reach};
-use crate::request::{Completion, Effects, Op, Request, ServedBy};
+use crate::prefetch::{Outcome, Prefetcher, Reach, Seen};
+use crate::request::{Completion, Effects, Op, Request, ServedBy, Trigger};
 use sluice_units::{Lpn, Ps, Slot};
 
 /// The stages of a device.
@@ -32,6 +33,8 @@ pub(super) struct Pipeline<O> {
     loads_around: bool,
     /// Whether a hit has more to do than to be counted.
     watches_hits: bool,
+    /// Whose access is being served, if anybody cares and said.
+    pub callers: Callers,
 }
 
 /// The prefetcher of these settings.
@@ -58,6 +61,7 @@ impl<O: Observer> Pipeline<O> {
             awaits_programs: config.cache.awaits_programs,
             loads_around: config.cache.loads_around,
             watches_hits: false,
+            callers: Callers::default(),
         };
         pipeline.watch_hits();
         pipeline
@@ -85,9 +89,10 @@ impl<O: Observer> Pipeline<O> {
         self.watch_hits();
     }
 
-    /// Takes another prefetcher, which has learned nothing yet.
-    pub fn change_prefetcher(&mut self, config: &DeviceConfig) {
-        self.prefetch.changed_to(prefetcher(config));
+    /// Takes another prefetcher, which has learned nothing yet. One of the caller's stays, if it
+    /// is to.
+    pub fn change_prefetcher(&mut self, config: &DeviceConfig, stays: bool) {
+        self.prefetch.change_to(prefetcher(config), stays);
         self.arrivals = Arrivals::new(&config.prefetch);
         self.advice.retune(config);
     }
@@ -98,6 +103,7 @@ impl<O: Observer> Pipeline<O> {
     /// If the page is not on the device.
     pub fn begin(&mut self, now: Ps, lpn: Lpn) -> &mut Storage<O> {
         self.storage.advance(now);
+        self.storage.commanded();
         self.front.assert_known(lpn);
         &mut self.storage
     }
@@ -119,7 +125,7 @@ impl<O: Observer> Pipeline<O> {
         }
         let mut parts = self.front.parts();
         let at = self.storage.now() + parts.protocol + parts.indexing;
-        let Some(found) = self.storage.cache.access(lpn, store) else {
+        let Some(found) = self.storage.cache.access(at, lpn, store) else {
             return self.miss(lpn, req, effects);
         };
         if store {
@@ -221,12 +227,38 @@ impl<O: Observer> Pipeline<O> {
         self.evict_surplus(at, lpn, found.surplus, effects);
         self.storage.stats.reactivated += u64::from(found.reactivated);
         if found.first_use {
-            self.prefetch_after(at, lpn, Outcome::of_use(found.ready_at > at), effects);
+            let outcome = Outcome::of_use(found.ready_at > at);
+            self.prefetch_after(self.seen(at, lpn, req.op, outcome), effects);
         }
         Completion {
             was_prefetched: found.first_use,
             ..completion
         }
+    }
+
+    /// What the prefetcher sees of an access.
+    fn seen(&self, at: Ps, lpn: Lpn, op: Op, outcome: Outcome) -> Seen {
+        Seen {
+            at,
+            lpn,
+            outcome,
+            is_store: op == Op::Write,
+            thread: self.callers.current(),
+        }
+    }
+
+    /// Accesses come from this caller from now on, as the host calls it, or from nobody known.
+    #[inline]
+    pub fn by(&mut self, caller: Option<u64>) {
+        if self.asks_who() && self.callers.change(caller) {
+            self.storage.cache.by(self.callers.current());
+        }
+    }
+
+    /// Whether anything from outside decides, which is told whose accesses come.
+    #[inline]
+    pub fn asks_who(&self) -> bool {
+        self.storage.cache.has_external_policy() || self.prefetch.is_external()
     }
 
     /// Notes the line of an access, and writes a store through at `at`.
@@ -286,7 +318,7 @@ impl<O: Observer> Pipeline<O> {
         req: Request,
         effects: &mut E,
     ) -> bool {
-        let Some(found) = self.storage.cache.access_logged(lpn) else {
+        let Some(found) = self.storage.cache.access_logged(at, lpn) else {
             return false;
         };
         let is_arriving = found.ready_at > at;
@@ -300,7 +332,8 @@ impl<O: Observer> Pipeline<O> {
         self.evict_surplus(at, lpn, found.surplus, effects);
         self.storage.stats.reactivated += u64::from(found.reactivated);
         if found.first_use {
-            self.prefetch_after(at, lpn, Outcome::of_use(is_arriving), effects);
+            let outcome = Outcome::of_use(is_arriving);
+            self.prefetch_after(self.seen(at, lpn, req.op, outcome), effects);
         }
         found.first_use
     }
@@ -320,6 +353,8 @@ impl<O: Observer> Pipeline<O> {
         self.storage.pass();
         let expects_long = self.expects_long(lpn, 1);
         let at = self.storage.now() + self.front.parts_with_log().total();
+        let is_store = req.op == Op::Write;
+        self.storage.cache.begin(at, Trigger::Demand, is_store);
         let parts = match req.op {
             Op::Write if self.store_miss == StoreMiss::Around => self.write_around(at, lpn),
             Op::Write if self.store_miss == StoreMiss::Whole => self.write_whole(lpn),
@@ -330,7 +365,7 @@ impl<O: Observer> Pipeline<O> {
             Op::Read | Op::Write => self.bring_in(at, lpn, req, effects),
         };
         let completion = self.complete(parts, req.op, ServedBy::Flash, expects_long);
-        self.prefetch_after(at, lpn, Outcome::Miss, effects);
+        self.prefetch_after(self.seen(at, lpn, req.op, Outcome::Miss), effects);
         completion
     }
 

@@ -4,8 +4,8 @@ use super::advice::Pattern;
 use super::observer::Observer;
 use super::pipeline::Pipeline;
 use crate::cache::{Fill, Peek};
-use crate::prefetch::{Outcome, Picks};
-use crate::request::Effects;
+use crate::prefetch::{Outcome, Picks, Seen};
+use crate::request::{Effects, Trigger};
 use sluice_units::{Lpn, Ps};
 
 /// Why the prefetcher picked a page.
@@ -19,35 +19,33 @@ pub(super) struct Cause {
 
 impl<O: Observer> Pipeline<O> {
     /// Shows the prefetcher an access, and brings in what it picks as far as there is room. A
-    /// sampled page's first use is preceded by those of the pages that it stands for.
-    pub fn prefetch_after<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        outcome: Outcome,
-        effects: &mut E,
-    ) {
+    /// sampled page's first use is preceded by those of the pages that it stands for, of which
+    /// nobody knows whether they were stores.
+    pub fn prefetch_after<E: Effects>(&mut self, seen: Seen, effects: &mut E) {
+        let Seen { lpn, outcome, .. } = seen;
         if outcome != Outcome::Miss {
             let stands_for = self.arrivals.as_mut().map_or(0..0, |all| all.settle(lpn));
             for place in stands_for {
                 if let Some(used) = self.arrivals.as_ref().and_then(|all| all.mapped(place)) {
-                    self.follow(at, used, Outcome::FirstUse, lpn, effects);
+                    let before = Seen {
+                        lpn: used,
+                        outcome: Outcome::FirstUse,
+                        is_store: false,
+                        ..seen
+                    };
+                    self.follow(before, lpn, effects);
                 }
             }
         }
-        self.follow(at, lpn, outcome, lpn, effects);
+        self.follow(seen, lpn, effects);
     }
 
     /// Shows the prefetcher a page's access, and brings in what it picks without pushing out the
     /// page `keep`, whose access is being served.
-    fn follow<E: Effects>(
-        &mut self,
-        at: Ps,
-        lpn: Lpn,
-        outcome: Outcome,
-        keep: Lpn,
-        effects: &mut E,
-    ) {
+    fn follow<E: Effects>(&mut self, seen: Seen, keep: Lpn, effects: &mut E) {
+        let Seen {
+            at, lpn, outcome, ..
+        } = seen;
         self.storage.stats.prefetch_used += u64::from(outcome != Outcome::Miss);
         self.storage.stats.prefetch_late += u64::from(outcome == Outcome::LateUse);
         match self.advice.of(lpn) {
@@ -62,7 +60,8 @@ impl<O: Observer> Pipeline<O> {
             Pattern::Sequential => return self.follow_line(at, lpn, effects),
         }
         let mut picks = Picks::new();
-        self.prefetch.access(at, lpn, outcome, &mut picks);
+        self.prefetch.access(seen, &mut picks);
+        self.storage.stats.prefetch_refused = self.prefetch.refused();
         for pick in picks.on_device(self.front.pages()) {
             if !self.storage.cache.contains(pick) {
                 let by = Cause { lpn, keep };
@@ -97,6 +96,9 @@ impl<O: Observer> Pipeline<O> {
         effects: &mut E,
     ) -> bool {
         self.storage.pass();
+        if cause.is_some() {
+            self.storage.cache.begin(at, Trigger::Prefetch, false);
+        }
         if self.front.fill_starts(at) > at {
             self.storage.stats.prefetch_dropped += 1;
             return false;

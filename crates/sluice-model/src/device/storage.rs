@@ -9,7 +9,7 @@ use crate::cache::{Evicted, External, Fill};
 use crate::config::{DeviceConfig, HintRule};
 use crate::ftl::Placement;
 use crate::nand::{Origin, ProgramEnd, Served};
-use crate::request::{Effects, Op};
+use crate::request::{Effects, Op, Trigger};
 use crate::stats::Stats;
 use crate::write_log::{Destage, LogEntry, Programmed, WriteLog};
 use sluice_units::{LINE_BYTES, Lpn, PageLine, Ppn, Ps, Slot};
@@ -165,6 +165,11 @@ impl<O: Observer> Storage<O> {
         self.take_time(now);
         self.run_log(self.now);
         self.pass();
+    }
+
+    /// Tells a policy from outside that the host asks for what is done to the cache now.
+    pub fn commanded(&mut self) {
+        self.cache.begin(self.now, Trigger::Command, false);
     }
 
     /// Lets flash work in the background up to now.

@@ -90,10 +90,16 @@ impl<'a> Change<'a> {
             keys.push(*key);
         }
         let config = DeviceConfig::new(&raw)?;
-        if let Some(path) = &config.cache.plugin
-            && keys.contains(&"cache.policy")
-        {
+        let plugins = [
+            ("cache.policy", &config.cache.plugin),
+            ("prefetch.policy", &config.prefetch.plugin),
+        ];
+        for (key, plugin) in plugins {
+            let Some(path) = plugin.as_ref().filter(|_| keys.contains(&key)) else {
+                continue;
+            };
             return Err(DeviceError::Plugin {
+                key,
                 path: path.clone(),
                 why:
                     "a shared object is loaded when the device is made, not while it runs: a guest \
@@ -121,7 +127,8 @@ impl<'a> Change<'a> {
             pipeline.change_policy(&self.config, seed);
         }
         if self.is_under("prefetch.") {
-            pipeline.change_prefetcher(&self.config);
+            let stays = !self.is_under("prefetch.policy");
+            pipeline.change_prefetcher(&self.config, stays);
         }
         if self.is_under("nand.") {
             pipeline.storage.back.retime(&self.config);

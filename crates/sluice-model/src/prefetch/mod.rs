@@ -53,6 +53,12 @@ pub struct Seen {
     pub lpn: Lpn,
     /// What it found.
     pub outcome: Outcome,
+    /// Whether it is a store. Of a page whose use was not seen, but follows from another's: no.
+    pub is_store: bool,
+    /// The thread or core whose access it is, by its number; see
+    /// [`Device::by`](crate::Device::by). `None` if nobody said, and unless the prefetcher or the
+    /// policy is one of the caller's.
+    pub thread: Option<u32>,
 }
 
 /// A page that is on its way into the cache.
@@ -134,9 +140,9 @@ impl Default for Picks {
 ///
 /// The device guarantees that `access` is called once for each access that missed, or that was
 /// the first to a prefetched page, after the accessed page itself was dealt with. Other hits are
-/// not shown, because a live device cannot see them. Who accessed is not known either. `arrives`
-/// is called for every page that is sent for, at once, with the time at which it will be there:
-/// for a missed page before its `access`, for a pick after it.
+/// not shown, because a live device cannot see them. `arrives` is called for every page that is sent
+/// for, at once, with the time at which it will be there: for a missed page before its `access`, for
+/// a pick after it.
 ///
 /// An implementor must allocate only in `build`, decide by its own state alone, and add no more
 /// than `reach.degree` pages.
@@ -166,14 +172,20 @@ pub trait Prefetch: Sized {
     fn arrives(&mut self, _arrival: Arrival) {}
 }
 
-/// A prefetcher that the caller brings along: a class of another language. The rules are those of
-/// [`Prefetch`].
+/// A prefetcher that the caller brings along: a shared object's, or a class of another language.
+/// The rules are those of [`Prefetch`].
 pub trait External: Send {
     /// Adds to `picks` the pages to bring in after an access.
     fn access(&mut self, seen: Seen, reach: Reach, picks: &mut Picks);
 
     /// Notes a page that is on its way.
     fn arrives(&mut self, arrival: Arrival);
+
+    /// Picks so far that broke the contract: of pages that the device does not have, and more than
+    /// it was allowed. They were not added.
+    fn refused(&self) -> u64 {
+        0
+    }
 }
 
 /// A prefetcher as the registry shows it.

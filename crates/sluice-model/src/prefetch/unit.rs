@@ -2,7 +2,7 @@
 
 use super::none::Off;
 use super::throttle::{Throttle, ThrottleParams};
-use super::{AnyPrefetch, Arrival, External, Outcome, Picks, Prefetch, PrefetchEntry, Reach, Seen};
+use super::{AnyPrefetch, Arrival, External, Picks, Prefetch, PrefetchEntry, Reach, Seen};
 use crate::cache::Evicted;
 use crate::stats::Stats;
 use sluice_params::RawConfig;
@@ -15,6 +15,8 @@ pub(crate) struct Prefetcher {
     is_on: bool,
     reach: Reach,
     throttle: Option<Throttle>,
+    /// Refused picks of prefetchers before the one in force.
+    refused_before: u64,
 }
 
 impl Prefetcher {
@@ -29,6 +31,7 @@ impl Prefetcher {
             is_on: policy.info.name != Off::INFO.name,
             reach,
             throttle: throttle.map(|given| Throttle::new(given.clone(), reach)),
+            refused_before: 0,
         }
     }
 
@@ -39,12 +42,31 @@ impl Prefetcher {
         self.is_on = self.reach.degree > 0;
     }
 
-    /// The same for other settings; a prefetcher of the caller's stays.
-    pub fn changed_to(&mut self, other: Prefetcher) {
+    /// Takes other settings. A prefetcher of the caller's stays, if it is to.
+    pub fn change_to(&mut self, other: Prefetcher, stays: bool) {
         let before = std::mem::replace(self, other);
-        if let AnyPrefetch::External(own) = before.policy {
+        self.refused_before = before.refused();
+        if let AnyPrefetch::External(own) = before.policy
+            && stays
+        {
+            self.refused_before -= own.refused();
             self.bring(own);
         }
+    }
+
+    /// Whether it is one that the caller brought along.
+    #[inline]
+    pub fn is_external(&self) -> bool {
+        matches!(self.policy, AnyPrefetch::External(_))
+    }
+
+    /// Picks of prefetchers of the caller's that broke the contract.
+    pub fn refused(&self) -> u64 {
+        let own = match &self.policy {
+            AnyPrefetch::External(own) => own.refused(),
+            _ => 0,
+        };
+        self.refused_before + own
     }
 
     /// Whether it ever brings anything in. If not, it need not see accesses.
@@ -55,13 +77,13 @@ impl Prefetcher {
 
     /// Adds the pages to bring in after an access.
     #[inline]
-    pub fn access(&mut self, at: Ps, lpn: Lpn, outcome: Outcome, picks: &mut Picks) {
+    pub fn access(&mut self, seen: Seen, picks: &mut Picks) {
         let mut reach = self.reach;
         if let Some(throttle) = &mut self.throttle {
-            throttle.seen(lpn, outcome);
+            throttle.seen(seen.lpn, seen.outcome);
             reach = throttle.reach();
         }
-        self.policy.access(Seen { at, lpn, outcome }, reach, picks);
+        self.policy.access(seen, reach, picks);
     }
 
     /// A page was sent for, because of an access to the page `cause`.

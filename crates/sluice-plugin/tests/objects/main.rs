@@ -1,4 +1,8 @@
-//! Shared objects in C do what the built-in thing of their kind does, and what is none is refused
-//! in one line.
+//! Shared objects do what the built-in thing of their kind does, or a naive one of what they say
+//! that they are, and what is none is refused in one line.
 
+mod events;
+mod examples;
 mod policy;
+mod prefetcher;
+mod rig;

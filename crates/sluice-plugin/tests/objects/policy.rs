@@ -1,41 +1,23 @@
 //! A policy in C does what the built-in one of its name does, and an object that is none is refused
 //! in one line.
 
-use sluice_model::{Device, DeviceConfig, DeviceError, Op, Request};
+use crate::rig;
+use sluice_model::{Device, DeviceConfig, DeviceError};
 use sluice_testkit::objects::{self, object, root};
-use sluice_testkit::rig::Recorder;
 use sluice_testkit::traces;
-use sluice_units::{Bytes, Lpn, PAGE_BYTES, Ps};
 use std::path::Path;
 
-fn config(policy: &str, cache_pages: u64, ways: u64) -> DeviceConfig {
-    let mut raw = DeviceConfig::builder();
-    let size = |pages: u64| Bytes(pages * PAGE_BYTES).to_string();
-    for (key, value) in [
-        ("device.capacity", size(traces::PAGES)),
-        ("cache.capacity", size(cache_pages)),
-        ("cache.ways", ways.to_string()),
-        ("cache.policy", policy.to_owned()),
-    ] {
-        raw.set(key, &value).unwrap();
-    }
-    DeviceConfig::new(&raw).unwrap()
+pub fn config(policy: &str, cache_pages: u64, ways: u64) -> DeviceConfig {
+    let ways = ways.to_string();
+    rig::config(
+        cache_pages,
+        &[("cache.ways", &ways), ("cache.policy", policy)],
+    )
 }
 
 /// The pages that leave, in order, over a trace with discards in it.
 fn evictions(device: &mut Device, pages: &[u64]) -> Vec<u64> {
-    let (mut host, mut now) = (Recorder::default(), Ps::ZERO);
-    for (index, page) in pages.iter().enumerate() {
-        let req = Request {
-            addr: Lpn::of(*page).addr(PAGE_BYTES),
-            op: Op::Read,
-        };
-        now = device.access(now, req, &mut host).done_at;
-        if index % 97 == 0 {
-            device.discard(now, Lpn::of(*page));
-        }
-    }
-    host.unmapped
+    rig::evictions(device, pages, |_| false)
 }
 
 #[test]
@@ -64,15 +46,13 @@ const WRONG: &str = r#"
 static int state;
 static void *build(const struct sluice_policy_space *s) { (void)s; return BUILT; }
 static void destroy(void *s) { (void)s; }
-static void insert(void *s, uint32_t set, uint32_t slot, uint32_t lpn) {
-  (void)s; (void)set; (void)slot; (void)lpn;
-}
-static void on(void *s, uint32_t set, uint32_t slot) { (void)s; (void)set; (void)slot; }
-static uint32_t victim(void *s, uint32_t set, bool (*ok)(void *, uint32_t), void *context) {
-  (void)s; (void)set; (void)ok; (void)context; (void)state; return ANSWER;
+static void on(void *s, const struct sluice_policy_event *e) { (void)s; (void)e; }
+static uint32_t victim(void *s, const struct sluice_policy_event *e,
+                       const struct sluice_policy_slots *slots) {
+  (void)s; (void)e; (void)slots; (void)state; return ANSWER;
 }
 const struct sluice_policy NAME = { .abi = ABI, .size = SIZE, .build = build, .destroy = destroy,
-  .insert = insert, .hit = HIT, .victim = victim, .remove = on };
+  .insert = on, .hit = HIT, .victim = victim, .remove = on };
 "#;
 
 /// What is right of it.
@@ -105,7 +85,7 @@ fn refusal(path: &str) -> String {
 fn what_is_no_policy_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     for (define, says) in [
-        ("ABI=7", "is of policy ABI 7, this Sluice takes 1"),
+        ("ABI=7", "is of policy ABI 7, this Sluice takes 1 to 2;"),
         ("SIZE=40", "says it has 40 bytes instead of"),
         ("HIT=NULL", "`sluice_policy.hit` is a null pointer"),
         ("NAME=slice_policy", "defines no `sluice_policy`"),
@@ -156,6 +136,9 @@ fn a_relative_path_becomes_absolute() {
         .to_string();
     assert!(text.contains("./no-such.so") && text.contains("No such file"));
     raw.set("cache.policy", "lru").unwrap();
+    raw.set("prefetch.policy", "./src/lib.rs").unwrap();
     sluice_plugin::make_absolute(&mut raw).unwrap();
     assert_eq!(raw.get("cache.policy").unwrap(), "lru");
+    let absolute = raw.get("prefetch.policy").unwrap();
+    assert!(absolute.starts_with('/') && absolute.ends_with("/src/lib.rs"));
 }

@@ -22,7 +22,8 @@ mod slru;
 mod twoq;
 mod wtinylfu;
 
-pub use external::{Brought, External, Watched};
+pub(crate) use external::Told;
+pub use external::{Brought, Candidates, Event, External, Watched};
 
 use super::set_index::SetIndex;
 use super::{Set, Slot};
@@ -189,36 +190,70 @@ macro_rules! evictions {
             /// See [`Eviction::insert`].
             #[inline]
             pub fn insert(&mut self, set: Set, slot: Slot, lpn: Lpn) {
-                match self {
-                    $(AnyEviction::$policy(p) => p.insert(set, slot, lpn),)+
-                    AnyEviction::External(p) => p.insert(set, slot, lpn),
-                }
+                self.insert_told(set, slot, lpn, false);
             }
 
             /// See [`Eviction::hit`].
             #[inline]
             pub fn hit(&mut self, set: Set, slot: Slot) -> u32 {
-                match self {
-                    $(AnyEviction::$policy(p) => p.hit(set, slot),)+
-                    AnyEviction::External(p) => p.hit(set, slot),
-                }
+                self.hit_told(set, slot, Told::default)
             }
 
             /// See [`Eviction::victim`].
             #[inline]
             pub fn victim(&mut self, set: Set, ok: impl FnMut(Slot) -> bool) -> Option<Slot> {
-                match self {
-                    $(AnyEviction::$policy(p) => p.victim(set, ok),)+
-                    AnyEviction::External(p) => p.victim(set, ok),
-                }
+                self.victim_told(set, ok, |_| false)
             }
 
             /// See [`Eviction::remove`].
             #[inline]
             pub fn remove(&mut self, set: Set, slot: Slot) {
+                self.remove_told(set, slot, false);
+            }
+
+            /// The insertion of a page that is dirty or not, which policies from outside are told.
+            #[inline]
+            pub(crate) fn insert_told(&mut self, set: Set, slot: Slot, lpn: Lpn, is_dirty: bool) {
+                match self {
+                    $(AnyEviction::$policy(p) => p.insert(set, slot, lpn),)+
+                    AnyEviction::External(p) => p.insert(set, slot, lpn, is_dirty),
+                }
+            }
+
+            /// A hit with what policies from outside are told of it.
+            #[inline]
+            pub(crate) fn hit_told(
+                &mut self,
+                set: Set,
+                slot: Slot,
+                told: impl FnOnce() -> Told,
+            ) -> u32 {
+                match self {
+                    $(AnyEviction::$policy(p) => p.hit(set, slot),)+
+                    AnyEviction::External(p) => p.hit(set, slot, told()),
+                }
+            }
+
+            /// The choice of a victim, before which policies from outside may ask what is dirty.
+            #[inline]
+            pub(crate) fn victim_told(
+                &mut self,
+                set: Set,
+                ok: impl FnMut(Slot) -> bool,
+                is_dirty: impl Fn(Slot) -> bool,
+            ) -> Option<Slot> {
+                match self {
+                    $(AnyEviction::$policy(p) => p.victim(set, ok),)+
+                    AnyEviction::External(p) => p.victim(set, ok, is_dirty),
+                }
+            }
+
+            /// The removal of a page that is dirty or not, which policies from outside are told.
+            #[inline]
+            pub(crate) fn remove_told(&mut self, set: Set, slot: Slot, is_dirty: bool) {
                 match self {
                     $(AnyEviction::$policy(p) => p.remove(set, slot),)+
-                    AnyEviction::External(p) => p.remove(set, slot),
+                    AnyEviction::External(p) => p.remove(set, slot, is_dirty),
                 }
             }
 
