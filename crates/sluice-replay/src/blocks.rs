@@ -62,7 +62,7 @@ impl Blocks {
     pub fn open(path: &Path) -> Result<Blocks, Error> {
         let reader = Reader::open(path)?;
         Ok(Blocks(Mutex::new(State {
-            decoded: vec![Weak::new(); reader.blocks()],
+            decoded: (0..reader.blocks()).map(|_| Weak::new()).collect(),
             reader,
             kept: VecDeque::new(),
         })))
