@@ -1,8 +1,9 @@
 //! Policies and prefetchers in Rust, as the shared objects that the layouts describe.
 //!
-//! A type implements [`OwnPolicy`] or [`OwnPrefetcher`], and
-//! [`export_policy!`](crate::export_policy) or [`export_prefetcher!`](crate::export_prefetcher)
-//! defines the constant, in a crate of type `cdylib`. A panic in one of the functions ends the program: nothing can unwind through C.
+//! A type implements [`OwnPolicy`] or [`OwnPrefetcher`]. In a crate of type `cdylib`,
+//! [`export_policy!`](crate::export_policy) or
+//! [`export_prefetcher!`](crate::export_prefetcher) defines the constant. A panic in one of the
+//! functions ends the program: nothing can unwind through C.
 
 use crate::{
     Policy, PolicyEvent, PolicySlots, PolicySpace, Prefetcher, PrefetcherAccess, PrefetcherPicks,

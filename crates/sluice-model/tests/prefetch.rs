@@ -408,13 +408,8 @@ proptest! {
         let reach = Reach { degree: degree as u32, distance: 1 };
         for (index, lpn) in pages.iter().enumerate() {
             let mut picks = Picks::new();
-            let seen = Seen {
-                at: Ps::ZERO,
-                lpn: Lpn::of(*lpn),
-                outcome: Outcome::Miss,
-                is_store: false,
-                thread: None,
-            };
+            let (at, lpn, outcome) = (Ps::ZERO, Lpn::of(*lpn), Outcome::Miss);
+            let seen = Seen { at, lpn, outcome, is_store: false, thread: None };
             policy.access(seen, reach, &mut picks);
             let plain = plain_markov(&pages[..=index], degree, followers);
             prop_assert_eq!(picks.as_slice(), &plain[..], "step {}", index);

@@ -156,7 +156,7 @@ impl External for ObjectPolicy {
         let mut candidates = slots;
         let slots = PolicySlots {
             context: (&raw mut candidates).cast::<c_void>(),
-            may_leave: Some(may_leave),
+            may_leave: Some(policy_v1::may_leave),
             is_dirty: Some(is_dirty),
         };
         // SAFETY: as in `tell`; slots and their context live until the call returns, and the
@@ -177,16 +177,9 @@ impl External for ObjectPolicy {
     }
 }
 
-/// What a policy calls to learn whether a page may leave.
-pub(crate) unsafe extern "C" fn may_leave(context: *mut c_void, slot: u32) -> bool {
-    // SAFETY: the context that `victim` gave, during its call.
-    let slots = unsafe { &mut *context.cast::<&mut dyn Candidates>() };
-    slots.may_leave(Slot(slot))
-}
-
 /// What a policy calls to learn whether a page is dirty.
 unsafe extern "C" fn is_dirty(context: *mut c_void, slot: u32) -> bool {
-    // SAFETY: as in `may_leave`.
+    // SAFETY: the context that `victim` gave, during its call.
     let slots = unsafe { &*context.cast::<&mut dyn Candidates>() };
     slots.is_dirty(Slot(slot))
 }

@@ -1,7 +1,6 @@
 //! A shared object with an eviction policy of version 1, which is told of pages and slots alone.
 
 use crate::library::{LibraryError, Loaded};
-use crate::policy::may_leave;
 use core::ffi::c_void;
 use libloading::os::unix::Library;
 use sluice_abi::{PolicySpace, PolicyV1, SLUICE_NO_SLOT};
@@ -104,6 +103,13 @@ impl External for PolicyOfV1 {
         // SAFETY: as in `miss`.
         unsafe { (self.functions.remove)(self.state, set.0, slot.0) }
     }
+}
+
+/// What a policy calls to learn whether a page may leave.
+pub unsafe extern "C" fn may_leave(context: *mut c_void, slot: u32) -> bool {
+    // SAFETY: the context that `victim` gave, during its call.
+    let slots = unsafe { &mut *context.cast::<&mut dyn Candidates>() };
+    slots.may_leave(Slot(slot))
 }
 
 impl Drop for PolicyOfV1 {
