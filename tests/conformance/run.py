@@ -87,6 +87,10 @@ def _device(case: Case, trap: str, sluice: str) -> list[str]:
             "--set", "nand.program=1us", "--set", "nand.erase=5us", "--"]
 
 
+REFUSED = "refused"
+"""What stands in the table where a mode has no such device."""
+
+
 def _own(said: str) -> str:
     return "\n".join(line for line in said.splitlines() if not line.startswith("sluice: "))
 
@@ -143,7 +147,7 @@ def play(suite: Suite, case: Case, sluice: str, traps: list[str],
         print(f"{suite.name} {case.name} {trap}: {told[trap]} ({out.seconds:.0f} s, natively"
               f" {native.told()} in {native.seconds:.0f} s)", flush=True)
     differ = [trap for trap in traps if told[trap] != "same"]
-    cells = ["refused" if trap not in case.traps else told.get(trap, "not run") for trap in TRAPS]
+    cells = [REFUSED if trap not in case.traps else told.get(trap, "not run") for trap in TRAPS]
     why = reason(suite.name, case.name, differ)
     return [suite.name, case.name, native.told(), *cells, why, commit()]
 
@@ -216,7 +220,7 @@ def main() -> int:
         if row is None:
             continue
         differ = [t for t, cell in zip(TRAPS, row[3:5], strict=True)
-                  if cell not in ("same", "not run")]
+                  if cell not in ("same", "not run", REFUSED)]
         unknown += any((suite.name, case.name, trap) not in REASONS for trap in differ)
         rows.append(row)
         write_page(given.page, rows)
