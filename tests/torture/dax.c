@@ -1,5 +1,6 @@
-/* A file that is shared memory: with --place dax:FILE it is what is on the device. Versions of its
- * pages are on the board, for all processes write to it. */
+/* A file that is shared memory: with --place dax:FILE it is what is on the device, and with --place
+ * shared it is on the session's device. Versions of its pages are on the board, for all processes
+ * write to it. */
 #include "torture.h"
 #include <fcntl.h>
 

@@ -111,7 +111,8 @@ def _program(chosen: Round, tools: Tools, folder: Path, name: str, file: str) ->
              "--without", ",".join(word for word in left_out if word), "--only", tools.only]
     if chosen.program == "python":
         return [sys.executable, str(HERE / "objects.py"), *words]
-    more = ["--log", str(folder / name), "--file", file if chosen.place == "dax" else ""]
+    has_file = chosen.place in ("dax", "shared")
+    more = ["--log", str(folder / name), "--file", file if has_file else ""]
     return [str(tools.program), *words, *more]
 
 
@@ -125,6 +126,8 @@ def _device(chosen: Round, tools: Tools, file: str) -> list[str]:
         words += ["--set", f"{key}={value}"]
     if chosen.place == "dax":
         words += ["--place", f"dax:{file}"]
+    if chosen.place == "shared":
+        words += ["--place", "heap", "--place", "shared"]
     if chosen.place == "stored":
         words += ["--store", f"file:{tempfile.gettempdir()}"]
     return [*words, "--"]

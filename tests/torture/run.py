@@ -21,7 +21,10 @@ from rounds import Round, Tools, build, play, repeat
 
 ROOT = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-KINDS = [(trap, place) for place in ("heap", "stored", "dax") for trap in ("event", "signal")]
+KINDS = [
+    *((trap, place) for place in ("heap", "stored", "dax") for trap in ("event", "signal")),
+    ("event", "shared"),
+]
 
 
 def drawn(seed: int, steps: int) -> Iterator[Round]:
@@ -31,7 +34,7 @@ def drawn(seed: int, steps: int) -> Iterator[Round]:
     while True:
         trap, place = KINDS[count % len(KINDS)]
         count += 1
-        program = "python" if place != "dax" and numbers.random() < 0.25 else "c"
+        program = "python" if place in ("heap", "stored") and numbers.random() < 0.25 else "c"
         outside = numbers.choice(["alone", "alone", "ring", "ring+hogs", "hogs"])
         seed, policy = numbers.randrange(1, 1 << 31), numbers.choice(limits.POLICIES)
         yield Round(

@@ -62,6 +62,9 @@ pub const REFUSAL_FILE: &str = "refused";
 /// What traps and loads cost on this host, as the session's first process measured it: a file in
 /// the session directory.
 pub const COSTS_FILE: &str = "costs";
+/// Where the session's device for memory that processes share is reached: a socket in the session
+/// directory.
+pub const SHARED_SOCKET: &str = "shared.sock";
 /// Name in the session directory of the guest's ring of the session's first process, a link.
 pub const GUEST_RING_LINK: &str = "guest-ring";
 /// And of its statistics and residency map.

@@ -6,7 +6,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use sluice_abi::{
     COSTS_FILE, DESK_FILE, GUEST_RING_LINK, LOCK_FILE, OWNER_FILE, PRELOAD_LINK, REFUSAL_FILE,
-    SESSION_FILE, SESSION_MARK, VIEW_LINK,
+    SESSION_FILE, SESSION_MARK, SHARED_SOCKET, VIEW_LINK,
 };
 use sluice_control::home::{Home, is_session_name, session_of_process};
 use sluice_region::{is_running, open_folder, open_regular, own_user};
@@ -135,7 +135,7 @@ pub fn end_persistent(dir: &Path) {
 
 /// Whether a name is that of a session's file.
 fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 11] = [
         COSTS_FILE,
         DESK_FILE,
         LOCK_FILE,
@@ -144,6 +144,7 @@ fn is_ours(name: &str) -> bool {
         REFUSAL_FILE,
         GUEST_RING_LINK,
         SESSION_FILE,
+        SHARED_SOCKET,
         VIEW_LINK,
         PLUGIN_FILE,
     ];

@@ -145,6 +145,15 @@ fn the_program_goes_on_without_the_server() {
 }
 
 #[test]
+fn nothing_is_left() {
+    let mut command = run().prepare(commons("memfd 256 3 6"));
+    let running = Running::start(&mut command);
+    let session = running.await_session();
+    is_right(&running.finish());
+    assert!(!session.exists(), "{session:?}");
+}
+
+#[test]
 fn what_a_program_does_to_its_mappings_is_as_without() {
     let program = helper!("remapped.c");
     let plain = finish(&mut Command::new(program));

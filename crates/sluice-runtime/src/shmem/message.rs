@@ -9,12 +9,10 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg,
     sendmsg, socket_with, socketpair,
 };
+use sluice_abi::SHARED_SOCKET;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::path::Path;
-
-/// Name of the server's socket in a session's folder.
-pub const SOCKET: &str = "shared.sock";
 
 /// Pages that one message takes out of a process, at most.
 pub const MAX_DROPS: usize = 64;
@@ -179,7 +177,7 @@ pub fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 
 /// The address of the server of a session.
 pub fn address(dir: &Path) -> Result<SocketAddrUnix, Errno> {
-    SocketAddrUnix::new(dir.join(SOCKET))
+    SocketAddrUnix::new(dir.join(SHARED_SOCKET))
 }
 
 /// A process's way to the server: it asks, and waits for the answer.

@@ -16,6 +16,7 @@ use crate::session::Session;
 use crate::stats::Live;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, bind, listen};
 use sluice_abi::Counter;
@@ -65,7 +66,7 @@ pub struct Server {
     /// The most pages that were mapped at once.
     most_pages: u64,
     /// Its lock on the session's files.
-    _session: Session,
+    session: Session,
 }
 
 /// A server that can be started and stopped.
@@ -79,7 +80,9 @@ impl Start {
     pub fn open(session: Session) -> Result<Start, StartError> {
         let system = |what| move |errno: Errno| os(what)(errno.raw_os_error());
         let door = socket(SocketFlags::NONBLOCK).map_err(system("a socket"))?;
-        address(&session.dir)
+        // Nobody but this user may go to it.
+        fchmod(&door, Mode::RUSR | Mode::WUSR)
+            .and_then(|()| address(&session.dir))
             .and_then(|address| bind(&door, &address))
             .and_then(|()| listen(&door, BACKLOG))
             .map_err(system("the socket of shared memory"))?;
@@ -118,7 +121,7 @@ impl Start {
             started_ns,
             busy_ns: 0,
             most_pages: 0,
-            _session: session,
+            session,
         };
         Ok(Start { server, stop })
     }
@@ -181,6 +184,8 @@ impl Server {
             .block()
             .ended
             .store(1, core::sync::atomic::Ordering::Release);
+        // The command removes the session's folder, which nobody may hold then.
+        self.session.hold.give_up();
     }
 
     /// Lets processes in that have come.
@@ -364,6 +369,7 @@ impl Server {
             op,
         };
         let now = self.device_time(access_ns);
+        self.device.by(Some(thread.into()));
         let completion = self.device.access(now, request, &mut self.pages);
         let block = self.live.change();
         block.add(Counter::Traps, 1);
