@@ -208,8 +208,9 @@ macro_rules! memory_counters {
         PlacedBytes: placed_bytes as placed_bytes;
         /// Bytes of the device that the program held without access to them, at its end.
         ReservedBytes: reserved_bytes as reserved_bytes;
-        /// Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min`
-        /// at least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM.
+        /// Bytes of shared memory that the program mapped and that stay in DRAM, all together, in
+        /// pieces of `--mmap-min` at least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`.
+        /// With `--place shared` those that could not be placed.
         SharedBytes: shared_bytes as shared_bytes;
         /// Bytes of files that the program mapped and that were placed, all together.
         FileBytes: file_bytes as file_bytes;

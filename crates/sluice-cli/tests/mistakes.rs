@@ -73,7 +73,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run --place disk -- ls",
-        "bad value for --place: \"disk\"; expected heap, files, files:GLOB, explicit or dax:PATH",
+        "bad value for --place: \"disk\"; expected heap, shared, files, files:GLOB, explicit or \
+         dax:PATH",
     ),
     (
         "run --handlers 0 -- ls",

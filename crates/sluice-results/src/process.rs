@@ -164,7 +164,7 @@ pub struct ProcessResult {
     pub dirty_evictions: u64,
     /// Bytes of device memory that it had mapped, at its end.
     pub placed_bytes: u64,
-    /// Bytes of shared memory that it mapped, all together.
+    /// Bytes of shared memory that it mapped and that stay in DRAM, all together.
     pub shared_bytes: u64,
     /// Latencies of its misses, ns.
     pub latency_ns: MissLatency,

@@ -188,8 +188,9 @@ class CounterValues:
     """Pages sent for ahead of accesses to a range that is accessed in order. They are also
     `prefetch_issued`."""
     shared_bytes: int
-    """Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min` at
-    least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM."""
+    """Bytes of shared memory that the program mapped and that stay in DRAM, all together, in
+    pieces of `--mmap-min` at least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. With
+    `--place shared` those that could not be placed."""
     soft: int
     """Traps on a page in the cache: prefetched, sampled, or in flight for another thread."""
     spurious: int

@@ -281,8 +281,9 @@ class Memory:
     reserved_bytes: int
     """Bytes of the device that the program held without access to them, at its end."""
     shared_bytes: int
-    """Bytes of shared memory that the program mapped, all together, in pieces of `--mmap-min` at
-    least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. They stay in DRAM."""
+    """Bytes of shared memory that the program mapped and that stay in DRAM, all together, in
+    pieces of `--mmap-min` at least: anonymous, `memfd_create`, `shm_open`, tmpfs, `shmat`. With
+    `--place shared` those that could not be placed."""
     trims: int
     """Pages that the program gave back (`munmap`, `MADV_DONTNEED`)."""
 
@@ -365,7 +366,7 @@ class ProcessResult:
     placed_bytes: int
     """Bytes of device memory that it had mapped, at its end."""
     shared_bytes: int
-    """Bytes of shared memory that it mapped, all together."""
+    """Bytes of shared memory that it mapped and that stay in DRAM, all together."""
     shared_memory: bool
     """It is no process: the device of memory that processes share (`--place shared`)."""
     traps: int
