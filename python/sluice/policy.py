@@ -36,7 +36,30 @@ if TYPE_CHECKING:
 
 
 class Evictable(Protocol):
-    """What ``victim`` may ask about the slots of its set, while it is called."""
+    """What ``victim`` may ask about the slots of its set, while it is called.
+
+    >>> import sluice
+    >>> class CleanFirst(sluice.Policy):
+    ...     def __init__(self, space):
+    ...         self.slots = [[] for _ in range(space.sets)]
+    ...     def insert(self, set_, slot, lpn):
+    ...         self.slots[set_].append(slot)
+    ...     def victim(self, set_, evictable):
+    ...         may_leave = [slot for slot in self.slots[set_] if evictable(slot)]
+    ...         if not may_leave:
+    ...             return None
+    ...         slot = min(may_leave, key=evictable.is_dirty)
+    ...         self.slots[set_].remove(slot)
+    ...         return slot
+    ...     def remove(self, set_, slot):
+    ...         self.slots[set_].remove(slot)
+    >>> small = {"device.capacity": "64MiB", "cache.capacity": "256KiB", "cache.policy": "fifo"}
+    >>> mixed = "zipf:size=1MiB,ops=5000,write=0.2"
+    >>> own = sluice.simulate("cxl-ssd", small, mixed, policy=CleanFirst)
+    >>> plain = sluice.simulate("cxl-ssd", small, mixed)
+    >>> own.cache.dirty_evictions < plain.cache.dirty_evictions
+    True
+    """
 
     def __call__(self, slot: int) -> bool:
         """Whether the page in the slot may leave."""
