@@ -307,10 +307,13 @@ impl Uffd {
     }
 
     /// A descriptor that another process has opened and handed over. Its faults are that process's.
+    /// Reading it never waits, so that one can wait for many at once: the kernel reports an error
+    /// instead of no fault for a descriptor that may wait.
     pub fn of_other(fd: std::os::fd::OwnedFd) -> Uffd {
         use std::os::fd::IntoRawFd;
         let mut uffd = Uffd::of(fd.into_raw_fd());
         uffd.events = EventSource::new(uffd.fd);
+        uffd.events.stop_waiting();
         uffd
     }
 

@@ -117,7 +117,7 @@ impl Engine {
             .map_err(os("opening /proc/self"))?;
         let desk = StoreDesk::of(&session)?;
         host.desk = desk;
-        host.threads.set_own(session.threads() as u64);
+        host.threads.set_own(session.first_threads() as u64);
         host.can_be_interrupted = session.trap == Trap::Event;
         if session.sample_ns > 0 {
             host.sampler = Some(Sampler::new(session.sample_ns, session.seed));

@@ -108,7 +108,8 @@ impl Engine {
         unsafe { self.core.get_held() }.renew(self)?;
         self.core.release();
         self.forking.store(0, Release);
-        shmem::after_fork_in_child(&self.session.dir);
+        let left = shmem::after_fork_in_child(&self.session.dir);
+        self.count(Counter::SharedBytes, left as u64);
         self.start_threads(cpu)
     }
 
@@ -152,7 +153,7 @@ impl Core {
         let is_signal = session.trap == Trap::Signal;
         let pagemap = Pagemap::open().map_err(os("opening /proc/self/pagemap"))?;
         self.host
-            .replace_descriptors(uffd, pagemap, session.threads() as u64, is_signal)
+            .replace_descriptors(uffd, pagemap, session.first_threads() as u64, is_signal)
             .map_err(os("opening /proc/self/task"))?;
         if is_signal {
             crate::descriptors::forget_all_but(root::number());
@@ -177,7 +178,8 @@ impl Core {
         self.use_descriptor(engine, uffd)?;
         // Descriptors were closed, and with them the leases.
         self.give_leased_back(engine);
-        shmem::resume(&engine.session.dir);
+        let left = shmem::resume(&engine.session.dir);
+        self.live.change().add(Counter::SharedBytes, left as u64);
         engine.session.hold.renew(&engine.session.dir)
     }
 

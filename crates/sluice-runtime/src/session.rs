@@ -83,14 +83,24 @@ pub struct Session {
 }
 
 impl Session {
-    /// Threads that the runtime has once all are started: the service thread of event mode, its
-    /// handlers, the server of the control ring, and the agent of shared memory.
+    /// Threads that the runtime may have: those that it has from the start, and the agent of shared
+    /// memory, which comes with the first mapping.
     pub fn threads(&self) -> usize {
+        self.first_threads() + usize::from(self.kinds.shared)
+    }
+
+    /// Threads that the runtime has from the start: the service thread of event mode, its handlers,
+    /// and the server of the control ring.
+    ///
+    /// Whether the program has one thread is decided without the agent. The agent taken for a
+    /// thread of the program's costs a comparison of contents. A thread of the program's taken for
+    /// the agent could lose what it stores.
+    pub(crate) fn first_threads(&self) -> usize {
         let handlers = match self.trap {
             Trap::Event => 1 + self.handlers,
             Trap::Signal => 0,
         };
-        handlers + usize::from(self.ring) + usize::from(self.kinds.shared)
+        handlers + usize::from(self.ring)
     }
 
     /// How pages go to the store's file. A queue is the handlers': a thread of the program's, which

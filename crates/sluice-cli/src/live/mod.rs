@@ -78,9 +78,10 @@ pub struct Ready<'a> {
     live: Live<'a>,
     library: Option<PathBuf>,
     folder: Option<Folder>,
+    /// Before the session: its folder is not removed while somebody holds it.
+    shared: Option<SharedMemory>,
     session: SessionDir,
     persistent: Option<Persistent>,
-    shared: Option<SharedMemory>,
 }
 
 /// A program that was started.

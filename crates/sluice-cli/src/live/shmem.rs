@@ -28,9 +28,7 @@ impl SharedMemory {
 
     /// Ends it. Its last figures are written then.
     pub fn finish(mut self) -> Result<(), Error> {
-        (self.stop)();
-        let ended = self.thread.take().map_or(Ok(()), JoinHandle::join);
-        ended.map_err(|_| {
+        self.end().map_err(|_| {
             Error::unfit(
                 "--place shared",
                 "the server of shared memory has ended early; what the program shared was in DRAM \
@@ -40,8 +38,16 @@ impl SharedMemory {
     }
 }
 
+impl SharedMemory {
+    fn end(&mut self) -> std::thread::Result<()> {
+        (self.stop)();
+        self.thread.take().map_or(Ok(()), JoinHandle::join)
+    }
+}
+
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        (self.stop)();
+        // It has said itself why it ended early.
+        let _ = self.end();
     }
 }

@@ -5,6 +5,7 @@ use crate::sluice::{Outcome, Running, Sluice, finish};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 const PAGES: u64 = 512;
 
@@ -116,32 +117,71 @@ fn a_process_that_ends_or_sleeps_takes_nobody_along() {
     }
 }
 
+/// A program whose output goes to a file, where it can be waited for.
+struct Told {
+    running: Running,
+    folder: tempfile::TempDir,
+}
+
+impl Told {
+    fn start(run: Sluice, words: &str) -> Told {
+        let folder = tempfile::tempdir().expect("room");
+        let mut script = OsString::from("exec \"$@\" >");
+        script.push(folder.path().join("said"));
+        let mut program: Vec<OsString> = ["sh", "-c"].map(OsString::from).into();
+        program.extend([script, "sh".into()]);
+        program.extend(commons(words));
+        let running = Running::start(&mut run.prepare(program));
+        Told { running, folder }
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
+    }
+
+    fn await_lines(&self, lines: usize) {
+        let started = Instant::now();
+        while self.said().lines().count() < lines {
+            assert!(started.elapsed().as_secs() < 60, "{}", self.said());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
 /// What the program shares is in memory from then on, and what it was.
 #[test]
 fn the_program_goes_on_without_the_server() {
-    let folder = tempfile::tempdir().expect("room");
-    let to = folder.path().join("found");
-    let mut script = OsString::from("exec \"$@\" >");
-    script.push(&to);
-    let mut words: Vec<OsString> = ["sh", "-c"].map(OsString::from).into();
-    words.extend([script, "sh".into()]);
-    words.extend(commons("anonymous 256 4 40 say"));
     let run = run().cache("128KiB").args(["--control", "off"]);
-    let running = Running::start(&mut run.prepare(words));
-    let said = || std::fs::read_to_string(&to).unwrap_or_default();
-    let await_line = |lines| {
-        let started = std::time::Instant::now();
-        while said().lines().count() < lines {
-            assert!(started.elapsed().as_secs() < 60, "{}", said());
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
-    };
-    await_line(1);
+    let told = Told::start(run, "anonymous 256 4 40 say");
+    told.await_lines(1);
     // SAFETY: no pointers; started by this test.
-    unsafe { libc::kill(running.id(), libc::SIGKILL) };
-    running.finish();
-    await_line(2);
-    assert_eq!(said(), "begun\n0 wrong\n");
+    unsafe { libc::kill(told.running.id(), libc::SIGKILL) };
+    told.await_lines(2);
+    assert_eq!(told.said(), "begun\n0 wrong\n");
+    told.running.finish();
+}
+
+/// Processor time of a process so far, ms.
+fn cpu_ms(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(") ").expect("a name");
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("ticks");
+    // SAFETY: no pointers.
+    let a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as u64;
+    (ticks(11) + ticks(12)) * 1_000 / a_second
+}
+
+/// While nobody misses the server takes no time of a CPU.
+#[test]
+fn the_server_sleeps() {
+    let told = Told::start(run(), "rest 64 1 2");
+    told.await_lines(1);
+    let before = cpu_ms(told.running.id());
+    std::thread::sleep(Duration::from_secs(1));
+    let used = cpu_ms(told.running.id()) - before;
+    assert!(used < 200, "{used} ms of a second");
+    assert!(told.running.finish().status.success());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //
 //   commons KIND PAGES PROCESSES ROUNDS [kill|stop|say]
 //                                          KIND: anonymous, memfd, posix or sysv
+//   commons rest PAGES 1 SECONDS           reads all pages and sleeps
 //   commons turns PAGES PROCESSES ROUNDS   one process after the other reads all pages
 //
 // With `kill` the first process is killed in the midst of it, with `stop` it is stopped until the
@@ -112,6 +113,18 @@ static int take_turns(uint64_t rounds)
     return wrong != 0;
 }
 
+// All pages are read, and then nothing happens.
+static int rest(unsigned seconds)
+{
+    uint64_t sum = 0;
+    for (size_t page = 0; page < pages; page++)
+        sum += atomic_load(word(page, 0));
+    printf("begun\n");
+    fflush(stdout);
+    sleep(seconds);
+    return sum != 0;
+}
+
 int main(int count, char **args)
 {
     if (count < 5)
@@ -119,12 +132,14 @@ int main(int count, char **args)
     pages = strtoul(args[2], NULL, 10);
     processes = strtoul(args[3], NULL, 10);
     uint64_t rounds = strtoull(args[4], NULL, 10);
-    int takes_turns = !strcmp(args[1], "turns");
-    memory = shared(takes_turns ? "anonymous" : args[1], pages * PAGE);
+    int takes_turns = !strcmp(args[1], "turns"), rests = !strcmp(args[1], "rest");
+    memory = shared(takes_turns || rests ? "anonymous" : args[1], pages * PAGE);
     if (memory == MAP_FAILED || processes > MAX)
         fail("memory");
     if (takes_turns)
         return take_turns(rounds);
+    if (rests)
+        return rest((unsigned)rounds);
     pid_t first = 0;
     // The order is one of all pages only if their number is a power of two.
     for (size_t process = 0; process < processes; process++) {

@@ -4,7 +4,7 @@
 //! of the device meanwhile, and the server waits for no process.
 
 use super::agent;
-use super::link::{STATE, State};
+use super::link::{Refusal, STATE, State};
 use super::message::{Ask, Window};
 use crate::thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -22,7 +22,7 @@ pub fn place(dir: &Path, start: usize, len: usize) -> Result<(), i32> {
         IN_USE.store(true, Release);
         state.connect(dir, agent::start)?;
         state.forget(start, start + len);
-        state.place(window)?;
+        state.place(window).map_err(Refusal::errno)?;
         // What the kernel has mapped by itself would never trap.
         // SAFETY: shared memory: only page-table entries go.
         let _ = unsafe { dont_need(start, len) };
@@ -38,6 +38,10 @@ pub fn cut(start: usize, len: usize) {
     let Some(end) = start.checked_add(len) else {
         return;
     };
+    // Most of what a program unmaps is something else.
+    if crate::calm(|| STATE.lock().windows.parts(start, end).next().is_none()) {
+        return;
+    }
     thread::in_service(|| STATE.lock().forget(start, end));
 }
 
@@ -68,29 +72,38 @@ pub fn after_fork_in_parent() {
 }
 
 /// After it, in the child, by its service thread; the lock is held by the thread that forked. What
-/// the child has of its parent's mappings stays on the device.
-pub fn after_fork_in_child(dir: &Path) {
+/// the child has of its parent's mappings stays on the device. Returns the bytes of which that is
+/// not so.
+pub fn after_fork_in_child(dir: &Path) -> usize {
     // SAFETY: held since `before_fork`, and there is no other thread.
-    start_anew(unsafe { STATE.get_held() }, dir);
+    let left = start_anew(unsafe { STATE.get_held() }, dir);
     STATE.release();
+    left
 }
 
-/// All descriptors and threads of the runtime were gone for a moment.
-pub fn resume(dir: &Path) {
-    start_anew(&mut STATE.lock(), dir);
+/// All descriptors and threads of the runtime were gone for a moment. Returns the bytes that are
+/// not on the device any more.
+pub fn resume(dir: &Path) -> usize {
+    start_anew(&mut STATE.lock(), dir)
 }
 
-/// Puts what was on the device by another way to the server there again.
-fn start_anew(state: &mut State, dir: &Path) {
+/// Puts what was on the device by another way to the server there again. Returns the bytes that
+/// stay in DRAM.
+fn start_anew(state: &mut State, dir: &Path) -> usize {
     let windows = state.forget_link();
-    if windows.is_empty() || state.connect(dir, agent::start).is_err() {
-        return;
+    if windows.is_empty() {
+        return 0;
     }
-    for window in windows {
-        // What the program has kept from its children is not there, and what has no place on the
-        // device is the kernel's.
-        let _ = state.place(window);
-    }
+    let is_connected = state.connect(dir, agent::start).is_ok();
+    let mut stays = |window: &Window| {
+        // What the program has kept from its children is not there: nothing of it is in DRAM.
+        !(is_connected && matches!(state.place(*window), Ok(()) | Err(Refusal::NotMapped)))
+    };
+    let left = windows
+        .into_iter()
+        .filter(|window| stays(window))
+        .map(|window| window.len);
+    left.sum()
 }
 
 /// Which object of shared memory is mapped at an address, as `/proc/self/maps` says.

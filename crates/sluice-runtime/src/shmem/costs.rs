@@ -97,7 +97,8 @@ impl Probe {
     /// Answers faults until it is over. Returns the median of what mapping a page takes.
     fn answer(&self, is_awake: &AtomicBool) -> u64 {
         let mut maps = Vec::with_capacity(2 * ROUNDS);
-        let events = self.uffd.events();
+        let mut events = self.uffd.events();
+        events.stop_waiting();
         let mut room = [sluice_region::Event {
             address: 0,
             write: false,

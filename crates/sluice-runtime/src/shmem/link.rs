@@ -3,7 +3,6 @@
 use super::message::{Ask, Questions, Request, Window, socket_pair};
 use super::windows::Windows;
 use crate::lock::Lock;
-use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use sluice_region::{Mapping, PAGE, Pagemap, Uffd, UffdKind, dont_need, memfd};
@@ -31,6 +30,24 @@ pub(super) static STATE: Lock<State> = Lock::new(State {
     windows: Windows::none(),
 });
 
+/// Why a mapping is not on the device.
+pub(super) enum Refusal {
+    /// The server's answer, or there is none.
+    Errno(i32),
+    /// The kernel has no such memory there, or serves nobody's faults of it.
+    NotMapped,
+}
+
+impl Refusal {
+    /// As a number.
+    pub(super) fn errno(self) -> i32 {
+        match self {
+            Refusal::Errno(errno) => errno,
+            Refusal::NotMapped => libc::EINVAL,
+        }
+    }
+}
+
 impl State {
     /// Has a way to the server; `begin` is called if it is new, and has to succeed.
     pub(super) fn connect(
@@ -49,16 +66,16 @@ impl State {
     }
 
     /// Puts a mapping on the device.
-    pub(super) fn place(&mut self, window: Window) -> Result<(), i32> {
+    pub(super) fn place(&mut self, window: Window) -> Result<(), Refusal> {
         if !self.windows.has_room() {
-            return Err(libc::ENOMEM);
+            return Err(Refusal::Errno(libc::ENOMEM));
         }
-        let link = self.link.as_ref().ok_or(libc::ECONNRESET)?;
+        let link = self.link.as_ref().ok_or(Refusal::Errno(libc::ECONNRESET))?;
         let ask = |ask| link.questions.ask(Request { ask, window });
-        ask(Ask::Map)?;
-        if let Err(errno) = link.uffd.register_shared(window.start, window.len) {
+        ask(Ask::Map).map_err(Refusal::Errno)?;
+        if link.uffd.register_shared(window.start, window.len).is_err() {
             let _ = ask(Ask::Unmap);
-            return Err(errno);
+            return Err(Refusal::NotMapped);
         }
         self.windows.push(window);
         Ok(())
@@ -80,8 +97,10 @@ impl State {
     /// The way to the server was another process's, or is gone. Returns the mappings that were on
     /// the device.
     pub(super) fn forget_link(&mut self) -> Vec<Window> {
-        // In this table of descriptors the numbers are others'.
-        let _ = ManuallyDrop::new(self.link.take());
+        if let Some(link) = self.link.take() {
+            // In this table of descriptors the numbers are others'.
+            core::mem::forget((link.uffd, link.questions, link.drops, link.pagemap));
+        }
         self.windows.take()
     }
 

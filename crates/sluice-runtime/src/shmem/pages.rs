@@ -25,8 +25,6 @@ pub struct Pages {
     /// Pages that the model has evicted, and which stay mapped for a while.
     orphans: Vec<u64>,
     residency: Residency,
-    /// Pages that a process could not be told to take out.
-    pub kept: u64,
 }
 
 impl Pages {
@@ -39,7 +37,6 @@ impl Pages {
             progress: Progress::new(),
             orphans: Vec::new(),
             residency,
-            kept: 0,
         }
     }
 
@@ -145,13 +142,10 @@ impl Pages {
                 let kept_at = at + kept.start as usize * PAGE;
                 let process = self.process(place);
                 if let Some(segment) = process.and_then(|p| p.segments.get_mut(&kept_at)) {
-                    for lpn in mapped
-                        .iter()
-                        .filter(|lpn| segment.has(**lpn))
-                        .copied()
-                        .collect::<Vec<_>>()
-                    {
-                        segment.set(lpn, true);
+                    for lpn in &mapped {
+                        if segment.has(*lpn) {
+                            segment.set(*lpn, true);
+                        }
                     }
                 }
             }
@@ -248,7 +242,7 @@ impl Pages {
     /// Tells the processes which pages leave.
     pub fn send_leaving(&mut self) {
         for process in self.processes.iter_mut().flatten() {
-            self.kept += process.send_leaving();
+            process.send_leaving();
         }
     }
 }

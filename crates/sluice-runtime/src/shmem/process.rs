@@ -3,6 +3,7 @@
 use super::link::taken_out;
 use super::message::{Answers, Greeting, MAX_DROPS, send_drops};
 use crate::private::zero_page;
+use core::sync::atomic::Ordering::*;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd};
 use std::collections::BTreeMap;
@@ -155,24 +156,24 @@ impl Process {
         Some(!self.has_ended && self.pagemap.is_written(page))
     }
 
-    /// Tells the process which pages leave. Says how many it could not be told of.
-    pub fn send_leaving(&mut self) -> u64 {
-        let mut failed = 0;
+    /// Tells the process which pages leave. One that is stopped does not look: its pages stay, and
+    /// it is told of them later.
+    pub fn send_leaving(&mut self) {
+        let mut sent = 0;
         for pages in self.leaving.chunks(MAX_DROPS) {
-            // A process that is stopped does not look. Its pages stay, and cost it nothing.
-            match send_drops(self.drops.as_fd(), pages) {
-                Ok(()) => self.told += pages.len() as u64,
-                Err(_) => failed += pages.len() as u64,
+            if send_drops(self.drops.as_fd(), pages).is_err() {
+                break;
             }
+            sent += pages.len();
         }
-        self.leaving.clear();
-        failed
+        self.told += sent as u64;
+        self.leaving.drain(..sent);
     }
 
-    /// Pages that it was told to take out and still has.
+    /// Pages that it is to take out and still has.
     pub fn behind(&self) -> u64 {
-        let done = taken_out(&self.taken_out).load(core::sync::atomic::Ordering::Acquire);
-        self.told.saturating_sub(done)
+        let done = taken_out(&self.taken_out).load(Acquire);
+        self.told.saturating_sub(done) + self.leaving.len() as u64
     }
 
     /// The pages of a segment that the process has written.
@@ -190,7 +191,55 @@ impl Process {
 
 #[cfg(test)]
 mod tests {
+    use super::super::message::{receive_drops, socket_pair};
     use super::*;
+    use rustix::fd::{BorrowedFd, FromRawFd};
+    use sluice_region::UffdKind;
+
+    /// A process that does not look for a while, and the end at which it would.
+    fn process(pages: u64) -> (Process, OwnedFd) {
+        let own = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().expect("a descriptor");
+        let uffd = Uffd::open(UffdKind::Events).expect("a descriptor");
+        let pagemap = Pagemap::open().expect("a page map");
+        let (drops, theirs) = socket_pair().expect("sockets");
+        let (answers, _) = socket_pair().expect("sockets");
+        // SAFETY: made here.
+        let count = unsafe { OwnedFd::from_raw_fd(sluice_region::memfd(PAGE).expect("memory")) };
+        let greeting = Greeting {
+            pid: 1,
+            handed: [own(uffd.as_fd()), own(pagemap.as_fd()), drops, count],
+        };
+        let mut process = Process::new(Answers(answers), greeting).expect("a process");
+        process.segments.insert(PAGE, Segment::new(0, pages));
+        (process, theirs)
+    }
+
+    /// More pages than its socket takes leave at once. It is told of each of them, once.
+    #[test]
+    fn a_process_that_looks_late_is_told_of_all() {
+        const PAGES: u64 = 100_000;
+        let (mut process, theirs) = process(PAGES);
+        let segment = process.segments.get_mut(&PAGE).expect("its segment");
+        for lpn in 0..PAGES {
+            segment.set(lpn, true);
+        }
+        for lpn in 0..PAGES {
+            process.drop_page(PAGE, lpn).expect("it was mapped");
+        }
+        let (mut told, mut room) = (Vec::new(), [0; MAX_DROPS]);
+        process.send_leaving();
+        assert!(process.told < PAGES, "the socket took all");
+        assert_eq!(process.behind(), PAGES);
+        while told.len() < PAGES as usize {
+            let count = receive_drops(theirs.as_fd(), &mut room).expect("more");
+            told.extend_from_slice(&room[..count]);
+            taken_out(&process.taken_out).fetch_add(count as u64, Release);
+            process.send_leaving();
+        }
+        let expected: Vec<u64> = (1..=PAGES).map(|page| page * PAGE as u64).collect();
+        assert!(told == expected, "pages are missing or come twice");
+        assert_eq!(process.behind(), 0);
+    }
 
     #[test]
     fn a_segment_knows_what_is_mapped() {

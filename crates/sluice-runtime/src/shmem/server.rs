@@ -126,7 +126,7 @@ impl Start {
         Ok(Start { server, stop })
     }
 
-    /// Serves, until [`Start::stopper`]'s function is called. In a thread of its own.
+    /// The server, for a thread of its own, and a function that stops it.
     pub fn parts(self) -> (Server, impl Fn() + Send + Sync + 'static) {
         let stop = self.stop;
         (self.server, move || {
@@ -352,6 +352,7 @@ impl Server {
             process.uffd.wake(fault.address);
             return;
         };
+        // Threads of two PID namespaces may have the same number.
         let thread = (process.pid as u32).wrapping_mul(31) ^ fault.thread;
         let is_mapped = process.segments[&start].is_mapped(lpn);
         self.pages.progress.trapped(lpn, Some(thread), access_ns);
@@ -445,6 +446,5 @@ impl Server {
             .copy_model(self.device.stats(), &Default::default());
         block.set(Counter::CachedPages, self.device.cached_pages());
         block.set(Counter::PinnedPages, self.device.pinned_pages());
-        block.set(Counter::Pinned, self.pages.kept);
     }
 }
