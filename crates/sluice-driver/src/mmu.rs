@@ -1,43 +1,36 @@
 //! A host's page table for the device, as far as the device notices it.
 
 use sluice_model::Effects;
-use sluice_units::Lpn;
+use sluice_units::{Bits, Lpn};
 
-/// Which pages are mapped, and which were written since. A bit each per page.
+/// Which pages are mapped, and which were written since.
 pub(crate) struct Mmu {
-    mapped: Vec<u64>,
-    written: Vec<u64>,
+    mapped: Bits,
+    written: Bits,
 }
 
 impl Mmu {
     pub fn new(pages: u64) -> Mmu {
-        let words = pages.div_ceil(64) as usize;
         Mmu {
-            mapped: vec![0; words],
-            written: vec![0; words],
+            mapped: Bits::new(pages as usize),
+            written: Bits::new(pages as usize),
         }
-    }
-
-    fn bit(lpn: Lpn) -> (usize, u64) {
-        (lpn.index() / 64, 1 << (lpn.0 % 64))
     }
 
     /// Goes through the page table. Says whether the page is mapped; if not, it traps.
     pub fn touch(&mut self, lpn: Lpn, write: bool) -> bool {
-        let (word, bit) = Mmu::bit(lpn);
-        let mapped = self.mapped[word] & bit != 0;
+        let mapped = self.mapped.has(lpn.index());
         if mapped && write {
-            self.written[word] |= bit;
+            self.written.set(lpn.index());
         }
         mapped
     }
 
     /// Maps a page whose trap has been served; `write` is the access that goes on.
     pub fn map(&mut self, lpn: Lpn, write: bool) {
-        let (word, bit) = Mmu::bit(lpn);
-        self.mapped[word] |= bit;
+        self.mapped.set(lpn.index());
         if write {
-            self.written[word] |= bit;
+            self.written.set(lpn.index());
         }
     }
 }
@@ -55,10 +48,7 @@ impl Effects for Mmu {
     }
 
     fn unmap(&mut self, lpn: Lpn) -> bool {
-        let (word, bit) = Mmu::bit(lpn);
-        let written = self.written[word] & bit != 0;
-        self.mapped[word] &= !bit;
-        self.written[word] &= !bit;
-        written
+        self.mapped.clear(lpn.index());
+        self.written.clear(lpn.index())
     }
 }

@@ -2,6 +2,7 @@
 //! is used and not what there is.
 
 use core::ops::Range;
+use sluice_units::Bits;
 
 /// Pages of a group: as many as the kernel has in one page table.
 const GROUP: usize = 512;
@@ -9,7 +10,7 @@ const GROUP: usize = 512;
 /// Groups of pages, each used or not.
 #[derive(Debug)]
 pub struct Groups {
-    used: Box<[u64]>,
+    used: Bits,
     pages: usize,
 }
 
@@ -17,7 +18,7 @@ impl Groups {
     /// None used of so many pages.
     pub fn new(pages: usize) -> Groups {
         Groups {
-            used: vec![0; pages.div_ceil(GROUP).div_ceil(64)].into(),
+            used: Bits::new(pages.div_ceil(GROUP)),
             pages,
         }
     }
@@ -25,18 +26,16 @@ impl Groups {
     /// A page is used.
     #[inline]
     pub fn mark(&mut self, page: usize) {
-        let group = page / GROUP;
-        self.used[group / 64] |= 1 << (group % 64);
+        self.used.set(page / GROUP);
     }
 
     /// The pages of used groups; groups side by side are one range.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
         let mut from = 0;
         core::iter::from_fn(move || {
-            let first = self.next(from, true)?;
-            let end = self
-                .next(first, false)
-                .unwrap_or(self.pages.div_ceil(GROUP));
+            let first = self.used.next(from, true)?;
+            let end = self.used.next(first, false);
+            let end = end.unwrap_or(self.pages.div_ceil(GROUP));
             from = end;
             Some(first * GROUP..(end * GROUP).min(self.pages))
         })
@@ -44,23 +43,8 @@ impl Groups {
 
     /// The first page from `page` on whose group is used; the end of all if there is none.
     pub fn next_used(&self, page: usize) -> usize {
-        let group = self.next(page.min(self.pages) / GROUP, true);
+        let group = self.used.next(page.min(self.pages) / GROUP, true);
         group.map_or(self.pages, |group| page.max(group * GROUP))
-    }
-
-    /// The first group from `from` on that is used, or is not.
-    fn next(&self, from: usize, is_used: bool) -> Option<usize> {
-        let groups = self.pages.div_ceil(GROUP);
-        let flip = if is_used { 0 } else { u64::MAX };
-        let mut at = from;
-        while at < groups {
-            let rest = (self.used[at / 64] ^ flip) >> (at % 64);
-            if rest != 0 {
-                return Some(at + rest.trailing_zeros() as usize).filter(|&found| found < groups);
-            }
-            at = (at / 64 + 1) * 64;
-        }
-        None
     }
 }
 

@@ -3,11 +3,11 @@
 //!
 //! Under the engine's lock, also on the path of a fault. Nothing in here allocates after the start.
 
-use crate::bits::Bits;
 use crate::host::{Host, OFF_DEVICE};
 use core::cmp::Reverse;
 use core::sync::atomic::AtomicBool;
 use sluice_model::{Command, Device, Done, Refused};
+use sluice_units::Bits;
 use sluice_units::{Lpn, Ps};
 use std::collections::{BinaryHeap, VecDeque};
 

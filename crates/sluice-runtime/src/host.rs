@@ -8,7 +8,6 @@ mod stored;
 pub use obstacle::Obstacle;
 
 use crate::allowance::Allowance;
-use crate::bits::Bits;
 use crate::clock::now_ns;
 use crate::desk::StoreDesk;
 use crate::groups::Groups;
@@ -22,6 +21,7 @@ use core::ops::Range;
 use sluice_abi::{Change, Counter};
 use sluice_model::Effects;
 use sluice_region::{Fill, PAGE, Pagemap, ThreadCount, Uffd};
+use sluice_units::Bits;
 use sluice_units::Lpn;
 
 /// The page has page-table entries: loads and stores run at full speed.

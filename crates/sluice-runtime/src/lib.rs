@@ -8,7 +8,6 @@
 mod active;
 mod affinity;
 mod allowance;
-mod bits;
 mod calibrate;
 mod calm;
 mod clock;

@@ -6,10 +6,10 @@
 //! the stash. Behind the file's end there is no page in the view either, and the program gets the
 //! kernel's answer.
 
-use crate::bits::Bits;
 use crate::store::same_page;
 use core::ops::Range;
 use sluice_region::{Lease, Mapping, PAGE, read_ahead, read_page, unmap_view};
+use sluice_units::Bits;
 use std::collections::BTreeMap;
 
 /// How a program has a file mapped.

@@ -3,8 +3,8 @@
 //!
 //! Fixed tables, because a hook must not allocate.
 
-use crate::bits::Bits;
 use core::ops::Range;
+use sluice_units::Bits;
 
 /// Free and used pages of an address range.
 #[derive(Debug)]
@@ -118,23 +118,15 @@ impl Space {
     }
 
     fn find(&self, from: usize, to: usize, count: usize) -> Option<usize> {
-        let mut run = 0;
-        let mut page = from;
-        while page < to {
-            let word = self.used.word(page / 64);
-            if page.is_multiple_of(64) && page + 64 <= to && (word == 0 || word == u64::MAX) {
-                run = if word == 0 { run + 64 } else { 0 };
-                page += 64;
-            } else {
-                let free = word >> (page % 64) & 1 == 0;
-                run = if free { run + 1 } else { 0 };
-                page += 1;
-            }
-            if run >= count {
-                return Some(page - run);
+        let mut from = from;
+        loop {
+            let first = self.used.next_in(from..to, false)?;
+            let end = first.checked_add(count).filter(|end| *end <= to)?;
+            match self.used.next_in(first..end, true) {
+                None => return Some(first),
+                Some(used) => from = used,
             }
         }
-        None
     }
 }
 

@@ -1,9 +1,11 @@
-//! Units of the device model: picoseconds, bytes, page numbers, ratios, seeded random streams.
+//! Units of the device model: picoseconds, bytes, page numbers and what is kept for each, ratios,
+//! seeded random streams.
 //!
 //! Everything here is an integer. Text with units (`40us`, `4.8GB`, `5%`) is read and written
 //! with integer arithmetic, so a value survives a trip through text exactly.
 #![forbid(unsafe_code)]
 
+mod bits;
 mod buckets;
 mod bytes;
 mod count;
@@ -16,6 +18,7 @@ mod rng;
 mod text;
 mod time;
 
+pub use bits::Bits;
 pub use buckets::{
     ALL_BUCKETS, SUB_BUCKETS, bucket_floor, bucket_middle, bucket_of, buckets_below,
 };

@@ -2,6 +2,7 @@
 
 use super::super::kronecker::Kronecker;
 use super::super::share::digest;
+use sluice_units::Bits;
 
 /// The depth of a vertex that was not found.
 pub const NEVER: i32 = -1;
@@ -12,8 +13,8 @@ pub struct State {
     pub depths: Vec<i32>,
     /// Whole numbers: sums are exact, in whatever order, below 2^53.
     pub paths: Vec<f64>,
-    /// A bit for each edge on a shortest path.
-    pub on_path: Vec<u64>,
+    /// Edges on a shortest path.
+    pub on_path: Bits,
     pub(super) deltas: Vec<f32>,
     pub(super) scores: Vec<f32>,
     pub(super) queue: Vec<u32>,
@@ -26,7 +27,7 @@ impl State {
         State {
             depths: vec![NEVER; vertices],
             paths: vec![0.0; vertices],
-            on_path: vec![0; edges.div_ceil(64) as usize],
+            on_path: Bits::new(edges as usize),
             deltas: vec![0.0; vertices],
             scores: vec![0.0; vertices],
             queue: Vec::with_capacity(vertices),
@@ -36,7 +37,7 @@ impl State {
     pub(super) fn clear(&mut self) {
         self.depths.fill(NEVER);
         self.paths.fill(0.0);
-        self.on_path.fill(0);
+        self.on_path.clear_all();
         self.deltas.fill(0.0);
         self.queue.clear();
     }
@@ -50,7 +51,7 @@ impl State {
         }
         let on_path = *there == depth;
         if on_path {
-            self.on_path[(edge / 64) as usize] |= 1 << (edge % 64);
+            self.on_path.set(edge as usize);
             self.paths[end as usize] += self.paths[from as usize];
         }
         (found, on_path)
@@ -58,7 +59,7 @@ impl State {
 
     /// Whether an edge is on a shortest path.
     pub fn is_on_path(&self, edge: u64) -> bool {
-        self.on_path[(edge / 64) as usize] >> (edge % 64) & 1 == 1
+        self.on_path.has(edge as usize)
     }
 
     /// What a vertex hands to one before it, of all that depends on it.

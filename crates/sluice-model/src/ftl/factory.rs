@@ -2,14 +2,13 @@
 
 use crate::config::Settings;
 use crate::layout::Layout;
-use sluice_units::Rng;
+use sluice_units::{Bits, Rng};
 
 /// Which blocks those are, if there are any.
 ///
 /// Planes have as many of them as others, or one more. Which planes and which blocks is drawn.
 pub(super) struct Factory {
-    /// A bit for each block.
-    bad: Vec<u64>,
+    bad: Bits,
     blocks_per_plane: u32,
 }
 
@@ -20,7 +19,7 @@ impl Factory {
         }
         let layout = Layout::new(settings);
         let mut factory = Factory {
-            bad: vec![0; (layout.blocks() as usize).div_ceil(64)],
+            bad: Bits::new(layout.blocks() as usize),
             blocks_per_plane: layout.blocks_per_plane,
         };
         let mut rng = Rng::stream(seed, "nand.bad_blocks");
@@ -32,7 +31,7 @@ impl Factory {
             let mut bad = Drawn::new(wanted, layout.blocks_per_plane);
             for block in plane * layout.blocks_per_plane..(plane + 1) * layout.blocks_per_plane {
                 if bad.draw(&mut rng) {
-                    factory.bad[block as usize / 64] |= 1 << (block % 64);
+                    factory.bad.set(block as usize);
                 }
             }
         }
@@ -40,7 +39,7 @@ impl Factory {
     }
 
     pub fn is_bad(&self, block: u32) -> bool {
-        self.bad[block as usize / 64] >> (block % 64) & 1 != 0
+        self.bad.has(block as usize)
     }
 
     /// The good blocks of a plane.

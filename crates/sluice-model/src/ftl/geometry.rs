@@ -8,7 +8,7 @@ use super::factory::Factory;
 use super::order::planes_in_order;
 use crate::config::Settings;
 use crate::layout::Layout;
-use sluice_units::Lpn;
+use sluice_units::{Bits, Lpn};
 
 /// How places are numbered.
 #[derive(Clone, Copy, Debug)]
@@ -97,8 +97,8 @@ pub(super) struct Blocks {
     spare: Vec<u32>,
     /// Per block: the next spare one + 1 of its plane.
     next_spare: Vec<u32>,
-    /// A bit for each block that failed.
-    bad: Vec<u64>,
+    /// Blocks that failed. Empty if none can.
+    bad: Bits,
     /// Per pool: its lines, unless all have as many as the geometry says.
     lines: Vec<u32>,
 }
@@ -135,7 +135,7 @@ impl Blocks {
             replaced: vec![0; replaced],
             spare: vec![0; if may_fail { planes.len() } else { 0 }],
             next_spare: vec![0; blocks],
-            bad: vec![0; blocks.div_ceil(64)],
+            bad: Bits::new(blocks),
             planes,
             ranks,
             lines: Vec::new(),
@@ -234,13 +234,12 @@ impl Blocks {
     }
 
     pub fn is_bad(&self, block: u32) -> bool {
-        let word = self.bad.get(block as usize / 64).unwrap_or(&0);
-        word >> (block % 64) & 1 != 0
+        !self.bad.is_empty() && self.bad.has(block as usize)
     }
 
     /// Notes that a block failed.
     pub fn mark_bad(&mut self, block: u32) {
-        self.bad[block as usize / 64] |= 1 << (block % 64);
+        self.bad.set(block as usize);
     }
 
     /// Every block that a line has or that is spare.

@@ -6,6 +6,7 @@ use crate::private::zero_page;
 use core::sync::atomic::Ordering::*;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use sluice_region::{Fill, Mapping, PAGE, Pagemap, Uffd};
+use sluice_units::Bits;
 use std::collections::BTreeMap;
 
 /// Consecutive pages of a mapping that are consecutive pages of the device.
@@ -15,8 +16,8 @@ pub struct Segment {
     pub pages: u64,
     /// First page of the device.
     pub lpn: u64,
-    /// Which have page-table entries, as far as the server knows, a bit each.
-    mapped: Vec<u64>,
+    /// Which have page-table entries, as far as the server knows.
+    mapped: Bits,
 }
 
 impl Segment {
@@ -25,13 +26,12 @@ impl Segment {
         Segment {
             pages,
             lpn,
-            mapped: vec![0; pages.div_ceil(64) as usize],
+            mapped: Bits::new(pages as usize),
         }
     }
 
-    fn bit(&self, lpn: u64) -> (usize, u64) {
-        let page = lpn - self.lpn;
-        ((page / 64) as usize, 1 << (page % 64))
+    fn page(&self, lpn: u64) -> usize {
+        (lpn - self.lpn) as usize
     }
 
     /// Whether it has a page.
@@ -42,34 +42,21 @@ impl Segment {
 
     /// Notes that a page has an entry, or none. Says whether it had one.
     pub fn set(&mut self, lpn: u64, is_mapped: bool) -> bool {
-        let (word, bit) = self.bit(lpn);
-        let was = self.mapped[word] & bit != 0;
+        let page = self.page(lpn);
         match is_mapped {
-            true => self.mapped[word] |= bit,
-            false => self.mapped[word] &= !bit,
+            true => self.mapped.set(page),
+            false => self.mapped.clear(page),
         }
-        was
     }
 
     /// Whether a page has an entry.
     pub fn is_mapped(&self, lpn: u64) -> bool {
-        let (word, bit) = self.bit(lpn);
-        self.mapped[word] & bit != 0
+        self.mapped.has(self.page(lpn))
     }
 
     /// Pages that have entries.
     pub fn all_mapped(&self) -> impl Iterator<Item = u64> + '_ {
-        let words = self
-            .mapped
-            .iter()
-            .enumerate()
-            .filter(|(_, word)| **word != 0);
-        let bits = words.flat_map(|(at, word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 != 0)
-                .map(move |bit| at as u64 * 64 + bit)
-        });
-        bits.map(|page| self.lpn + page)
+        self.mapped.iter().map(|page| self.lpn + page as u64)
     }
 }
 

@@ -6,9 +6,9 @@ pub use family::Opened;
 
 use super::frames::{Frames, State};
 use super::io::{self, Io, Request};
+use super::page_map::PageMap;
 use super::readers;
 use super::slots::{MAX_FILES, MAX_SLOTS, Place, Slots};
-use super::table::Table;
 use crate::fatal::lost_page;
 use core::ffi::CStr;
 use sluice_region::{PAGE, Told, Transfer, sys};
@@ -57,7 +57,7 @@ pub struct FileStore {
     elsewhere: [i32; MAX_FILES],
     frames: Frames,
     /// What is mapped now: a digest of each page as it came from the file.
-    digests: Table,
+    digests: PageMap,
     io: Io,
     /// What it did.
     pub counts: Counts,
@@ -97,7 +97,7 @@ impl FileStore {
             numbers: [0; MAX_FILES],
             elsewhere: [-1; MAX_FILES],
             frames: Frames::new()?,
-            digests: Table::new(cached + MAPPED_BESIDES),
+            digests: PageMap::new(cached + MAPPED_BESIDES),
             io,
             counts: Counts::default(),
         })

@@ -1,6 +1,6 @@
 //! Pages in memory between the program and a file.
 
-use super::table::Table;
+use super::page_map::PageMap;
 use sluice_region::{Mapping, PAGE};
 
 /// How many there are. Pages that are prefetched or written wait here at the same time.
@@ -24,7 +24,7 @@ pub enum State {
 pub struct Frames {
     memory: Mapping,
     of: [(u32, State); FRAMES],
-    table: Table,
+    table: PageMap,
     /// Where the search for a frame goes on.
     hand: usize,
 }
@@ -37,7 +37,7 @@ impl Frames {
         Ok(Frames {
             memory,
             of: [(0, State::Free); FRAMES],
-            table: Table::new(FRAMES),
+            table: PageMap::new(FRAMES),
             hand: 0,
         })
     }

@@ -3,9 +3,9 @@
 mod file;
 mod frames;
 mod io;
+mod page_map;
 mod readers;
 mod slots;
-mod table;
 
 pub use file::{Error, FileStore, Opened};
 pub use io::Io;

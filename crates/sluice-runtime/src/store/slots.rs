@@ -5,6 +5,7 @@
 //! write over what a child may still read. It counts its forks, and a child that lives holds the
 //! number of its fork (see [`readers`](super::readers)).
 
+use sluice_units::Bits;
 use std::collections::VecDeque;
 
 /// Bits of a place that are the slot; the others are the file.
@@ -29,7 +30,7 @@ pub struct Slots {
     /// The file and the slot of each page, one more than it is; 0 for none.
     at: Box<[u32]>,
     /// Pages whose slot no child can know: it was taken since the last fork.
-    fresh: Box<[u64]>,
+    fresh: Bits,
     /// Pages from here on have no bit in `fresh`.
     top: usize,
     /// Pages from here on never had a slot.
@@ -56,7 +57,7 @@ impl Slots {
     pub fn new(pages: usize) -> Slots {
         Slots {
             at: vec![0; pages].into(),
-            fresh: vec![0; pages.div_ceil(64)].into(),
+            fresh: Bits::new(pages),
             top: 0,
             end: 0,
             own: 0,
@@ -88,7 +89,7 @@ impl Slots {
     }
 
     fn is_fresh(&self, page: usize) -> bool {
-        !self.forking && self.fresh[page / 64] >> (page % 64) & 1 != 0
+        !self.forking && self.fresh.has(page)
     }
 
     /// Where new contents of a page go. `is_read` says whether a child with one of the first so
@@ -102,7 +103,7 @@ impl Slots {
         let slot = self.take(&is_read)?;
         self.forget(page, is_read);
         self.at[page] = 1 + ((self.own as u32) << SLOT_BITS | slot);
-        self.fresh[page / 64] |= 1 << (page % 64);
+        self.fresh.set(page);
         self.top = self.top.max(page + 1);
         self.end = self.end.max(page + 1);
         Some(Place {
@@ -173,7 +174,7 @@ impl Slots {
     /// After a fork, in the parent: from now on, what it takes its child does not know.
     pub fn end_fork(&mut self) {
         self.forking = false;
-        self.fresh[..self.top.div_ceil(64)].fill(0);
+        self.fresh.clear_below(self.top);
         self.top = 0;
     }
 

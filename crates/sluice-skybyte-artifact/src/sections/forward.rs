@@ -263,7 +263,7 @@ fn plain_section(lists: &[Vec<List>], state: &mut State) {
         for (end, edge) in list.ends.iter().zip(list.edge..) {
             if state.depths[*end as usize] == DEPTH {
                 state.paths[*end as usize] += state.paths[list.vertex as usize];
-                state.on_path[(edge / 64) as usize] |= 1 << (edge % 64);
+                state.on_path.set(edge as usize);
             }
         }
     }
@@ -351,7 +351,7 @@ mod tests {
             for broken in [
                 |state: &mut State, end: u32| state.paths[end as usize] += 1.0,
                 |state: &mut State, end: u32| state.depths[end as usize] = NEVER,
-                |state: &mut State, _| state.on_path.fill(0),
+                |state: &mut State, _| state.on_path.clear_all(),
             ] {
                 let mut state = State::new(1, 1);
                 state.depths.clone_from(&forward.0.state.depths);

@@ -1,8 +1,11 @@
-//! A map from pages to words, with a number of places that is fixed at the start.
+//! A map from a few of the pages to words, with room that is fixed at the start.
 
 /// Open addressing with linear probing. A page that goes leaves no gap.
+///
+/// It takes memory for what it holds: a table with an entry for each page of the device, as the
+/// model's lookup is, would take a store's process more than the cache and a constant.
 #[derive(Debug)]
-pub struct Table {
+pub struct PageMap {
     /// One more than the page; 0 where there is none.
     keys: Box<[u32]>,
     words: Box<[u64]>,
@@ -10,11 +13,11 @@ pub struct Table {
     most: usize,
 }
 
-impl Table {
+impl PageMap {
     /// Room for so many pages.
-    pub fn new(most: usize) -> Table {
+    pub fn new(most: usize) -> PageMap {
         let places = (2 * most).next_power_of_two();
-        Table {
+        PageMap {
             keys: vec![0; places].into(),
             words: vec![0; places].into(),
             used: 0,
@@ -96,7 +99,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(steps in prop::collection::vec((0..3u8, 0..40u32, any::<u64>()), 1..400)) {
-            let (mut table, mut map) = (Table::new(24), HashMap::new());
+            let (mut table, mut map) = (PageMap::new(24), HashMap::new());
             for (what, page, word) in steps {
                 match what {
                     0 => {
