@@ -14,11 +14,11 @@ pub const OF_SHARED_MEMORY: u64 = 2;
 const LOOKS: u32 = 500;
 
 macro_rules! counters {
-    ([] $($(#[$doc:meta])* $variant:ident: $name:ident as $key:ident;)+) => {
+    ([] $($(#[doc = $doc:literal])* $variant:ident: $name:ident as $key:ident;)+) => {
         /// A counter of the statistics block. All of them are declared in `counters.rs`.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(usize)]
-        pub enum Counter { $($(#[$doc])* $variant),+ }
+        pub enum Counter { $($(#[doc = $doc])* $variant),+ }
 
         impl Counter {
             /// All counters, in the order of the layout.
@@ -27,6 +27,11 @@ macro_rules! counters {
             /// Name in files and tables.
             pub fn name(self) -> &'static str {
                 match self { $(Counter::$variant => stringify!($name)),+ }
+            }
+
+            /// What it counts, as its declaration says it.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Counter::$variant => concat!($($doc),*).trim_ascii_start()),+ }
             }
         }
     };

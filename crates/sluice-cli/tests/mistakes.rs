@@ -94,6 +94,11 @@ const MISTAKES: &[(&str, &str)] = &[
          such as 10s, marker:NAME or file:PATH",
     ),
     (
+        "run --metrics 9100 -- ls",
+        "invalid value '9100' for '--metrics <ADDRESS:PORT|FILE.prom>': expected an address with \
+         its port, such as 127.0.0.1:9100, or a file ending in .prom",
+    ),
+    (
         "run --force -- ls",
         "the following required arguments were not provided: --out <DIR>; `sluice run --help` \
          tells what it takes",

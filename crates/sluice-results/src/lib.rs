@@ -61,7 +61,8 @@ pub use live::{
     LateCounts, LiveKind, LiveRun, Memory, MemoryCounts, TrapKinds, WorkloadFigures,
 };
 pub use process::{
-    Latencies, Process, ProcessMark, ProcessResult, read_marks, read_processes, read_run,
+    Latencies, Process, ProcessMark, ProcessResult, each_process, read_marks, read_processes,
+    read_run,
 };
 pub use program::{Executed, KernelProgram, Program, TraceProgram};
 pub use regions::{Counted, Moments, Region};

@@ -173,15 +173,7 @@ pub struct ProcessResult {
 /// Every process of a session, in order of start. Files that are not ready are left out, and so is
 /// what is no file of the directory's user.
 pub fn read_processes(dir: &Path) -> Vec<Process> {
-    let Some(owner) = owner_of(dir) else {
-        return Vec::new();
-    };
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let stats = entries
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|e| e == "stats"));
-    let mut all: Vec<Process> = stats
-        .filter_map(|path| read_process(&path, owner))
+    let mut all: Vec<Process> = each_process(dir)
         .map(|process| Process {
             latencies: None,
             ..process
@@ -189,6 +181,16 @@ pub fn read_processes(dir: &Path) -> Vec<Process> {
         .collect();
     all.sort_by_key(|p| (p.started_ns, p.pid, p.image));
     all
+}
+
+/// Every process of a session with its latencies, one after the other and in no order.
+pub fn each_process(dir: &Path) -> impl Iterator<Item = Process> {
+    let owner = owner_of(dir);
+    let entries = owner.and_then(|_| std::fs::read_dir(dir).ok());
+    let paths = entries.into_iter().flatten().flatten().map(|e| e.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|kind| kind == "stats"))
+        .filter_map(move |path| read_process(&path, owner?))
 }
 
 /// Reads the processes of a run; the last image of the process `pid` has its latencies one by one.

@@ -81,6 +81,17 @@ impl Histogram {
         }
     }
 
+    /// Counts all that another one has counted.
+    pub fn add(&mut self, other: &Histogram) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// How many latencies were counted.
     pub fn count(&self) -> u64 {
         self.count
@@ -185,6 +196,21 @@ mod tests {
             (histogram.min(), histogram.max()),
             (Ps::from_ns(1), Ps::from_ns(100))
         );
+    }
+
+    #[test]
+    fn a_sum_is_as_if_one_had_counted_all() {
+        let mut parts = [Histogram::default(), Histogram::default()];
+        let mut whole = Histogram::default();
+        for ns in [3, 70_000, 1, 9_999_999, 70_000] {
+            parts[ns as usize % 2].record(Ps::from_ns(ns));
+            whole.record(Ps::from_ns(ns));
+        }
+        let [mut sum, other] = parts;
+        sum.add(&other);
+        assert_eq!(sum, whole);
+        sum.add(&Histogram::default());
+        assert_eq!(sum, whole);
     }
 
     #[test]

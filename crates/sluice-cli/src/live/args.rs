@@ -1,5 +1,6 @@
 //! The arguments of every live run.
 
+use super::metrics::MetricsTo;
 use crate::error::{ArgumentError, Error};
 use crate::result_args::ResultArgs;
 use crate::settings::{self, DeviceArgs};
@@ -48,6 +49,14 @@ pub struct LiveArgs {
         requires = "out"
     )]
     pub record_traps: u64,
+    /// Publish the counters of the run for Prometheus: at http://ADDRESS:PORT/metrics, or in a file
+    /// ending in .prom, once a second, for the textfile collector. Give it again for both
+    #[arg(
+        long,
+        conflicts_with = "simulate",
+        value_name = "ADDRESS:PORT|FILE.prom"
+    )]
+    pub metrics: Vec<MetricsTo>,
     #[command(flatten)]
     pub result: ResultArgs,
 }
@@ -91,4 +100,14 @@ pub enum TrapArg {
     Event,
     /// The faulting thread serves itself inside SIGBUS
     Signal,
+}
+
+impl TrapArg {
+    /// As results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TrapArg::Event => "event",
+            TrapArg::Signal => "signal",
+        }
+    }
 }

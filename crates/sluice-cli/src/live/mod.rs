@@ -4,6 +4,7 @@ pub mod args;
 pub mod count;
 pub mod fitness;
 mod kin;
+pub mod metrics;
 pub mod persist;
 mod shmem;
 mod summary;
@@ -18,6 +19,7 @@ use crate::session::SessionDir;
 use crate::signals;
 use args::{LiveArgs, TrapArg};
 use count::{CountAfter, Counting, now_ns};
+use metrics::Metrics;
 use persist::{Persistence, Persistent};
 use rustix::process::{getpid, set_child_subreaper};
 use shmem::SharedMemory;
@@ -78,6 +80,8 @@ pub struct Ready<'a> {
     live: Live<'a>,
     library: Option<PathBuf>,
     folder: Option<Folder>,
+    /// Reads the session's files, so that it ends before them.
+    metrics: Option<Metrics>,
     /// Before the session: its folder is not removed while somebody holds it.
     shared: Option<SharedMemory>,
     session: SessionDir,
@@ -146,14 +150,34 @@ impl<'a> Live<'a> {
         let shared = (self.kinds.shared && self.is_emulated)
             .then(|| SharedMemory::start(self.session(session.path())))
             .transpose()?;
+        let metrics = self.metrics(session.path())?;
         Ok(Ready {
             persistent,
+            metrics,
             shared,
             live: self,
             library,
             folder,
             session,
         })
+    }
+
+    /// Publishes what the session's processes count, if that was asked for.
+    fn metrics(&self, session: &Path) -> Result<Option<Metrics>, Error> {
+        let places = &self.args.metrics;
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let program = self.command.first().map(|word| word.to_string_lossy());
+        let about = vec![
+            ("device", self.args.device.device.clone()),
+            ("place", self.place_name.clone()),
+            ("program", program.unwrap_or_default().into_owned()),
+            ("store", self.store_name.clone()),
+            ("trap", self.trap.name().to_owned()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ];
+        Metrics::start(places, session, about).map(Some)
     }
 
     /// What the library in the program will read.
@@ -275,10 +299,7 @@ impl Ready<'_> {
             live_config: &live.settings.to_pairs(),
             seed: live.args.device.seed,
             command: &program::words_of(&live.command),
-            trap_mode: match live.trap {
-                TrapArg::Event => "event",
-                TrapArg::Signal => "signal",
-            },
+            trap_mode: live.trap.name(),
             place: &live.place_name,
             store: &live.store_name,
             exit,
@@ -324,6 +345,8 @@ impl Ready<'_> {
         if let Some(shared) = self.shared.take() {
             shared.finish()?;
         }
+        // Files have the last figures now.
+        drop(self.metrics.take());
         let processes = read_run(self.session.path(), running.pid());
         if processes.is_empty() && self.session.is_refused() {
             return Ok(None);

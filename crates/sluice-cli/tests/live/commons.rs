@@ -14,7 +14,8 @@ fn run() -> Sluice {
     run.set("device.capacity", "16MiB")
 }
 
-fn commons(words: &str) -> Vec<OsString> {
+/// The program with its arguments.
+pub fn commons(words: &str) -> Vec<OsString> {
     let words = words.split_whitespace().map(OsString::from);
     std::iter::once(helper!("commons.c").into())
         .chain(words)

@@ -15,6 +15,7 @@ mod hints;
 mod kept;
 mod lossless;
 mod memory;
+mod metrics;
 mod output;
 mod outside;
 mod parity;

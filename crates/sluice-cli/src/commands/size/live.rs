@@ -110,6 +110,7 @@ fn live_args(args: &SizeArgs) -> LiveArgs {
         control_poll: None,
         sample_hits: None,
         record_traps: args.traps,
+        metrics: Vec::new(),
         result: ResultArgs::default(),
     }
 }
