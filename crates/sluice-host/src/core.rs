@@ -412,7 +412,9 @@ impl<A: Artifact> Core<A> {
         while place != NOBODY {
             let slot = &mut self.slots[place as usize];
             let next = std::mem::replace(&mut slot.next, NOBODY);
-            self.finish(place, at);
+            // One that has merged may have its address only after the line has come.
+            let hit = slot.from + self.l1_ticks;
+            self.finish(place, at.max(hit));
             self.known.push(place);
             place = next;
         }

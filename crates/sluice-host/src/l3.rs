@@ -24,6 +24,8 @@ pub(super) struct SharedCache {
     asked: usize,
     /// By line: when the last one came or comes.
     ready: Box<[(u32, Ps); KNOWN]>,
+    /// Those of them whose place another line has taken while they were on their way.
+    displaced: Vec<(u32, Ps)>,
     pub stats: LevelStats,
 }
 
@@ -52,6 +54,7 @@ impl SharedCache {
             under_way: BinaryHeap::with_capacity(level.mshrs as usize + 1),
             asked: 0,
             ready: Box::new([(u32::MAX, Ps::ZERO); KNOWN]),
+            displaced: Vec::new(),
             stats: LevelStats::default(),
         }
     }
@@ -61,13 +64,14 @@ impl SharedCache {
         if let Some(entry) = self.tags.as_mut().and_then(|tags| tags.find(line)) {
             let mut ready = at;
             if *entry & PENDING != 0 {
-                let (known, when) = self.ready[line as usize % KNOWN];
-                match known == line && when > at {
-                    true => {
+                let place = self.ready[line as usize % KNOWN];
+                let mut known = self.displaced.iter().chain([&place]);
+                match known.find(|(known, when)| *known == line && *when > at) {
+                    Some((_, when)) => {
                         self.stats.merges += 1;
-                        ready = when;
+                        ready = *when;
                     }
-                    false => *entry &= !PENDING,
+                    None => *entry &= !PENDING,
                 }
             }
             self.stats.hits += 1;
@@ -133,9 +137,13 @@ impl SharedCache {
 
     /// A line that was not there comes at this time. Returns the line that is written back for
     /// it.
-    pub fn fill(&mut self, line: u32, at: Ps) -> Option<u32> {
+    pub fn fill(&mut self, now: Ps, line: u32, at: Ps) -> Option<u32> {
         let tags = self.tags.as_mut()?;
-        self.ready[line as usize % KNOWN] = (line, at);
+        let before = std::mem::replace(&mut self.ready[line as usize % KNOWN], (line, at));
+        if before.1 > now && before.0 != line {
+            self.displaced.retain(|(_, when)| *when > now);
+            self.displaced.push(before);
+        }
         let victim = tags.insert(line, PENDING);
         self.written(victim)
     }

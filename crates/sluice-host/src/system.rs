@@ -394,7 +394,7 @@ impl<'a, A: Artifact> Host<'a, A> {
         self.note(answer.done_at.0);
         self.shoot_down();
         if (!answer.delayed || self.artifact.fills_delayed())
-            && let Some(victim) = self.l3.fill(line, answer.done_at)
+            && let Some(victim) = self.l3.fill(self.now, line, answer.done_at)
         {
             self.leave(victim, at);
         }
