@@ -85,7 +85,7 @@ pub(super) struct Core<A> {
     pub(super) l2: Tags,
     /// Written lines that have left the L1, and that the L2 had no longer.
     pub(super) passed: Vec<u32>,
-    tlb: TlbTags,
+    pub(super) tlb: TlbTags,
     slots: Box<[Slot; SLOTS as usize]>,
     /// Numbers of entries of the running thread.
     head: u64,
@@ -412,9 +412,9 @@ impl<A: Artifact> Core<A> {
         while place != NOBODY {
             let slot = &mut self.slots[place as usize];
             let next = std::mem::replace(&mut slot.next, NOBODY);
-            // One that has merged may have its address only after the line has come.
-            let hit = slot.from + self.l1_ticks;
-            self.finish(place, at.max(hit));
+            // The line may have come before the address is known.
+            let done = at.max(slot.from + self.l1_ticks);
+            self.finish(place, done);
             self.known.push(place);
             place = next;
         }
@@ -492,11 +492,5 @@ impl<A: Artifact> Core<A> {
     /// The number of the oldest entry that has not retired.
     pub fn head(&self) -> u64 {
         self.head
-    }
-
-    /// The translation of so many pages has changed.
-    pub fn shoot_down(&mut self, first: u64, pages: u32, cost: Ps) {
-        (first..first + u64::from(pages)).for_each(|page| self.tlb.remove(page));
-        self.lose(cost);
     }
 }

@@ -1,8 +1,9 @@
-//! Lines come into a core's caches, and leave them.
+//! Lines come into a core's caches, and leave them, as translations do.
 
 use super::artifact::Artifact;
 use super::core::Core;
 use super::tags::{DIRTY, line_of};
+use sluice_units::Ps;
 
 impl<A: Artifact> Core<A> {
     pub(super) fn fill_l1(&mut self, line: u32, flags: u32) {
@@ -48,5 +49,11 @@ impl<A: Artifact> Core<A> {
     pub(super) fn forget(&mut self, line: u32) {
         self.l1.remove(line);
         self.l2.remove(line);
+    }
+
+    /// The translation of so many pages has changed.
+    pub fn shoot_down(&mut self, first: u64, pages: u32, cost: Ps) {
+        (first..first + u64::from(pages)).for_each(|page| self.tlb.remove(page));
+        self.lose(cost);
     }
 }

@@ -1,7 +1,7 @@
 //! A host whose requests leave it, against the same host that is told at once when each will be
-//! done: on a link that takes no time both see the same. What docs/hosts.md names as different is left
-//! out: flushes, lines that a core needs before and after another result, and what a core can do at
-//! one time because of one result.
+//! done: on a link that takes no time both see the same. What docs/hosts.md names as different is
+//! left out: flushes, lines that a core needs before and after another result, and what a core can
+//! do at one time because of one result.
 
 use crate::rig::run;
 use proptest::prelude::*;
