@@ -12,8 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sluice.errors import TableError
 
 SCHEMA = "sluice.runs/1"
@@ -100,15 +98,18 @@ def encode(columns: Iterable[Column], made: Mapping[str, Any]) -> bytes:
 def _array(values: Sequence[Any], kind: Any) -> Any:
     """An array of Arrow, laid out here: its own conversion imports pandas, which takes longer than
     all the rest."""
+    import numpy as np
     import pyarrow
 
     if kind == pyarrow.string():
-        texts = [None if value is None else str(value).encode() for value in values]
-        known = [text is not None for text in texts]
-        ends = np.cumsum([0, *(len(text or b"") for text in texts)], dtype=np.int64)
+        # Of a setting there are few values among thousands of runs.
+        texts = {value: b"" if value is None else str(value).encode() for value in set(values)}
+        known = [value is not None for value in values]
+        rows = [texts[value] for value in values]
+        ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         if ends[-1] > np.iinfo(np.int32).max:
             raise TableError(f"a column of {ends[-1]} bytes of text; Parquet takes 2 GiB")
-        data = [ends.astype(np.int32), b"".join(text or b"" for text in texts)]
+        data = [ends.astype(np.int32), b"".join(rows)]
     else:
         numbers = values if kind == pyarrow.int64() else [_number(value) for value in values]
         known = [number is not None for number in numbers]

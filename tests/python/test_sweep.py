@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from browser import Browser
 from experiments import Lab
 
 import sluice
+from sluice.reproduce.engines import Program
+from sluice.reproduce.engines.local import Local
 from sluice.reproduce.spread import interval
 from sluice.sweep import main
 
@@ -237,6 +241,35 @@ def test_a_picture_has_as_many_panels_as_can_be_told_apart(lab: Lab) -> None:
     # The last axis of numbers is drawn along, whatever its length.
     assert sweep(lab, "--over", "load=1us,2us", "--over", "work=1..60", "--", "sim") == 0
     assert (lab.out / "index.html").read_text().count("<svg") == 1
+
+
+def test_very_many_numbers_are_a_scale(lab: Lab) -> None:
+    for count, words in ((50, 50), (51, 12)):
+        assert sweep(lab, "--over", f"work=1..{count}", "--", "sim", "--load", "1us") == 0
+        page = (lab.out / "index.html").read_text()
+        picture = page[page.index("<svg"):page.index("</svg>")]
+        assert (picture.count("<text") > words) == (count == 50)
+        assert f"1, 2, 3 to {count}, {count} values" in page
+
+
+def test_what_is_under_way_ends_when_nobody_wants_it(tmp_path: Path) -> None:
+    program = tmp_path / "sluice"
+    program.write_text("#!/bin/sh\n[ $1 = quick ] && echo '{}' && exit\n"
+                       "echo $$ > $1\nexec sleep 60\n")
+    program.chmod(0o755)
+    todo = [("quick",), *((str(tmp_path / name),) for name in "abc")]
+    outcomes = Local(2).outcomes(Program(program), todo, alone=False)
+    assert next(outcomes)[1].result == {}
+    until = time.monotonic() + 30
+    while not all((tmp_path / name).exists() and (tmp_path / name).read_text() for name in "ab"):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    outcomes.close()
+    assert time.monotonic() < until
+    assert not (tmp_path / "c").exists()
+    for name in "ab":
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / name).read_text()), 0)
 
 
 def test_the_sweep_of_another_command_stays(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -264,7 +264,10 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
     assert ours is not None
     labels = ours.axes[figure.x]
     numbers = np.array([number_of(label) for label in labels])
-    places = np.arange(len(labels)) if np.isnan(numbers).any() or not figure.log_x else numbers
+    are_numbers = not np.isnan(numbers).any()
+    # Very many are a scale, and a curve without points.
+    is_dense = are_numbers and len(labels) > _WORDS
+    places = numbers if are_numbers and (figure.log_x or is_dense) else np.arange(len(labels))
     series = ours.axes.get(figure.series, ("",))
     titles = one.experiment.titles(figure.series)
     entries: dict[str, Any] = {}
@@ -272,8 +275,8 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
         at = {figure.series: name} if figure.series else {}
         values = _line(ours, figure.x, labels, at)
         entries[titles.get(name, name) or "ours"] = axes.plot(
-            places, values, color=svg.colour(index), marker="o", linewidth=svg.LINE_WIDTH,
-            markersize=5)[0]
+            places, values, color=svg.colour(index), marker="" if is_dense else "o",
+            linewidth=svg.LINE_WIDTH, markersize=5)[0]
         if errors is not None:
             _errors(axes, places, values, _line(errors, figure.x, labels, at))
         told = _line(published, figure.x, labels, at)
@@ -281,10 +284,10 @@ def _lines(axes: Axes, one: Evaluated, figure: Figure, panel: dict[str, str]) ->
             entries["published"] = axes.plot(places, told, color=svg.INK, marker="_",
                                              markersize=14, markeredgewidth=2.2,
                                              linestyle="none")[0]
-    words = _words(one, figure, labels)
-    _places(axes, places, words)
+    if not is_dense:
+        _places(axes, places, _words(one, figure, labels))
     # Room for the outermost labels, which else touch those of the next panel.
-    axes.margins(x=0.12)
+    axes.margins(x=0.02 if is_dense else 0.12)
     axes.minorticks_off()
     return entries
 

@@ -29,6 +29,8 @@ _SERIES, _PANELS = 40, 24
 _NAMED = 8
 """Points of a frontier that have their settings beside them, at most."""
 _COST = "cost, in what prices are in (US dollars by default)"
+_SHOWN = 20
+"""Values of an axis, and failures, that are named, at most."""
 _LOG = 8
 """From this ratio of its largest to its least number on, an axis is logarithmic."""
 
@@ -51,7 +53,7 @@ def render(one: Evaluated, means: Means | None, best: Frontier | None,
                     "pictures": _frontier(best, [" ".join(row[:-2]) for row in rows[1:]])}
     template = environment().get_template("sweep/page.html")
     return template.render(style=style(), version=version, document=document,
-                           frontier=frontier, pictures=pictures,
+                           frontier=frontier, pictures=pictures, shown=_SHOWN,
                            command=" ".join(one.experiment.command),
                            crowded=crowded,
                            too_many=len(axes) if len(axes) > _DRAWN else 0, lists=lists,

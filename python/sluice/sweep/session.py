@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import gc
 import importlib
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -77,7 +79,8 @@ class Session:
         shards.gather(parts, runs, lambda one: self._runner.path(one).name, self._out)
         for part in parts:
             self._runner.failures |= part.failures
-        self._runner.run([run.arguments for run in runs], lambda *_: None)
+        with _all_kept():
+            self._runner.run([run.arguments for run in runs], lambda *_: None)
         return self._tell(runs)
 
     def _run(self, shard: Shard | None) -> tuple[Run, ...]:
@@ -89,12 +92,13 @@ class Session:
         labels = {run.arguments: " ".join(run.cell) for run in runs}
         progress = Progress()
         progress.start(f"sweep, shard {shard}" if shard else "sweep", labels)
-        # Whether the measures are there is known after one run. Drawing takes half a second to
-        # import, which is as well spent while the others run.
+        # Whether the measures are there is known after one run. What draws and writes takes most
+        # of a second to import, which is as well spent while the others run.
         self._runner.run([runs[0].arguments], progress.told, alone=True)
         self._measured(runs[:1])
-        threading.Thread(target=_drawing, name="import").start()
-        self._runner.run(labels, progress.told, alone=self._plan.experiment.live)
+        threading.Thread(target=_writers, name="import").start()
+        with _all_kept():
+            self._runner.run(labels, progress.told, alone=self._plan.experiment.live)
         progress.clear()
         return runs
 
@@ -183,6 +187,23 @@ class Session:
 
     def _write(self, name: str, text: str) -> None:
         put(self._out / name, text.encode())
+
+
+@contextmanager
+def _all_kept() -> Iterator[None]:
+    """What is made meanwhile stays until the end. The collector looks through thousands of results
+    again and again, and would never find one that can go."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _writers() -> None:
+    _drawing()
+    importlib.import_module("pyarrow.parquet")
 
 
 def _drawing() -> ModuleType:

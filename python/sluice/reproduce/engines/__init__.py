@@ -16,7 +16,8 @@ from typing import Any, Protocol
 from sluice.errors import ExperimentError
 
 Arguments = tuple[str, ...]
-CORES = len(os.sched_getaffinity(0))
+JOBS = len(os.sched_getaffinity(0)) + 1
+"""Runs at a time, if nobody says how many: no core waits for the next one to start."""
 QUEUES = ("slurm", "pbs", "lsf")
 """Batch systems that `dask-jobqueue` submits to."""
 _WANTED = f"local, dask://HOST:PORT, {', '.join(QUEUES)}"
@@ -93,9 +94,9 @@ def _problem(errors: str) -> str:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """``--jobs`` and ``--engine`` with what belongs to it."""
-    parser.add_argument("--jobs", metavar="N", type=count, default=CORES,
-                        help="runs at a time on this machine (default: one for each core; what"
-                             " measures time always runs alone)")
+    parser.add_argument("--jobs", metavar="N", type=count, default=JOBS,
+                        help="runs at a time on this machine (default: one more than there are"
+                             " cores; what measures time always runs alone)")
     parser.add_argument("--engine", metavar="ENGINE", default="local",
                         help=f"where runs run: {_WANTED}. The last three submit workers of Dask by"
                              " dask-jobqueue (default: local)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import signal
 import threading
 import time
@@ -25,86 +26,98 @@ class Local:
     def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
                  ) -> Iterator[tuple[Arguments, Outcome]]:
         """See :class:`sluice.reproduce.engines.Engine`."""
-        children = _Children(program)
-        left = iter(todo)
-        ended: SimpleQueue[tuple[Arguments, Outcome | BaseException]] = SimpleQueue()
-
-        def work() -> None:
-            while (one := children.next(left)) is not None:
-                try:
-                    ended.put((one, children.run(one)))
-                except BaseException as error:
-                    ended.put((one, error))
-
-        count = min(1 if alone else self._jobs, len(todo))
-        threads = [threading.Thread(target=work, name=f"run-{number}") for number in range(count)]
+        children = _Children(program, todo)
+        thread = threading.Thread(target=children.run, name="runs",
+                                  args=(1 if alone else self._jobs,))
         try:
-            for thread in threads:
-                thread.start()
+            thread.start()
             for _ in todo:
-                one, found = ended.get()
-                if isinstance(found, BaseException):
+                found = children.ended.get()
+                if isinstance(found, OSError):
                     raise found
-                yield one, found
+                yield found.arguments, found.outcome()
         finally:
             children.stop()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
+            if thread.ident is not None:
+                thread.join()
 
 
 class _Children:
-    """Processes that end together when they are stopped."""
+    """Processes that end together when they are stopped. A thread starts each and waits for it:
+    neither Ctrl-C nor a slow disk comes between, whatever becomes of those that have ended."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, todo: Sequence[Arguments]) -> None:
+        self.ended: SimpleQueue[_Child | OSError] = SimpleQueue()
         self._program = os.fspath(program.path)
         self._environment = environment(program.path)
-        self._running: set[int] = set()
+        self._left = iter(todo)
+        self._running: dict[int, _Child] = {}
+        self._ends = select.poll()
         self._lock = threading.Lock()
         self._stopped = False
 
-    def next(self, left: Iterator[Arguments]) -> Arguments | None:
-        """What to run next, if anything is left to run."""
-        with self._lock:
-            return None if self._stopped else next(left, None)
+    def run(self, count: int) -> None:
+        """Carries out everything, so many at a time."""
+        for _ in range(count):
+            self._start()
+        while self._running:
+            for end, _ in self._ends.poll():
+                self._ends.unregister(end)
+                with self._lock:
+                    child = self._running.pop(end)
+                    child.wait()
+                os.close(end)
+                self._start()
+                self.ended.put(child)
 
-    def run(self, arguments: Arguments) -> Outcome:
-        started = time.monotonic()
-        # Files in memory take what a child says without a thread that reads it meanwhile.
-        output, errors = _file("output"), _file("errors")
-        try:
-            status = self._wait(self._start(arguments, output, errors))
-            return outcome(status, _read(output), _read(errors), time.monotonic() - started)
-        finally:
-            os.close(output)
-            os.close(errors)
-
-    def _start(self, arguments: Arguments, output: int, errors: int) -> int | None:
-        actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                   (os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, errors, 2)]
+    def _start(self) -> None:
+        """The next, if there is one."""
         with self._lock:
-            if self._stopped:
-                return None
-            pid = os.posix_spawn(self._program, [self._program, *arguments], self._environment,
-                                 file_actions=actions, setsigdef=_DEFAULT)
-            self._running.add(pid)
-            return pid
-
-    def _wait(self, pid: int | None) -> int:
-        if pid is None:
-            return -signal.SIGTERM
-        # Its number is its own until it is waited for, and `stop` may still use it.
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        with self._lock:
-            self._running.discard(pid)
-            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            arguments = None if self._stopped else next(self._left, None)
+            if arguments is None:
+                return
+            try:
+                child = _Child(self._program, arguments, self._environment)
+            except OSError as error:
+                self.ended.put(error)
+                return
+            end = os.pidfd_open(child.pid)
+            self._running[end] = child
+            self._ends.register(end, select.POLLIN)
 
     def stop(self) -> None:
         """Ends what runs, and starts nothing more."""
         with self._lock:
             self._stopped = True
-            for pid in self._running:
-                os.kill(pid, signal.SIGTERM)
+            for child in self._running.values():
+                os.kill(child.pid, signal.SIGTERM)
+
+
+class _Child:
+    """One process, and what it has said."""
+
+    def __init__(self, program: str, arguments: Arguments, where: dict[str, str]) -> None:
+        self.arguments = arguments
+        self._status = 0
+        self._wall_s = -time.monotonic()
+        # Files in memory take what it says without anybody who reads it meanwhile.
+        self._output, self._errors = _file("output"), _file("errors")
+        actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                   (os.POSIX_SPAWN_DUP2, self._output, 1), (os.POSIX_SPAWN_DUP2, self._errors, 2)]
+        self.pid = os.posix_spawn(program, [program, *arguments], where, file_actions=actions,
+                                  setsigdef=_DEFAULT)
+
+    def wait(self) -> None:
+        """Takes its status; it has ended."""
+        self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self._wall_s += time.monotonic()
+
+    def outcome(self) -> Outcome:
+        """What became of it."""
+        found = outcome(self._status, _read(self._output), _read(self._errors), self._wall_s)
+        os.close(self._output)
+        os.close(self._errors)
+        return found
 
 
 def _file(name: str) -> int:
