@@ -131,7 +131,9 @@ def _answer(document: dict[str, Any]) -> str:
         what = f"the least was {least['slowdown']:.3g} times as long" if least else "no run ended"
         return f"With no cache of these it took at most twice as long as without a device; {what}."
     best = min(near, key=lambda row: (row["cache_mib"], row["slowdown"]))
-    return (f"With a cache of {best['cache_mib']:.3g} MiB, of a footprint of"
-            f" {document['footprint_mib']} MiB, and {best['policy']} it takes"
-            f" {best['slowdown']:.3g} times as long as without a device: the smallest of these with"
-            " at most twice.")
+    told = (f"{best['cache_mib']:.3g} MiB of cache with {best['policy']} are the least of these"
+            " with which it takes at most twice as long as without a device:"
+            f" {best['slowdown']:.3g} times. The footprint is {document['footprint_mib']} MiB.")
+    if best["slowdown"] < 1:
+        told += " Less than once shows how much times vary here; run it again on an idle machine."
+    return told
