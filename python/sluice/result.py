@@ -55,12 +55,12 @@ class Result(dict[str, Any]):
 
         Raises ``ValueError`` for a result without such parts.
         """
-        from matplotlib.figure import Figure
+        from sluice.picture import Picture
 
         parts = {name: value for name, value in self.get("latency_parts_ns", {}).items() if value}
         if not parts:
             raise ValueError("this result has no latency_parts_ns above zero; nothing to draw")
-        figure = Figure(figsize=(7, 0.6 + 0.35 * len(parts)), layout="constrained")
+        figure = Picture(figsize=(7, 0.6 + 0.35 * len(parts)), layout="constrained")
         axes = figure.subplots()
         axes.barh(list(parts), list(parts.values()))
         axes.invert_yaxis()

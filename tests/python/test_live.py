@@ -100,7 +100,9 @@ def test_a_result_is_shown_drawn_and_a_row() -> None:
     result = sluice.simulate("cxl-ssd", DEVICE, "zipf:size=16MiB,ops=20000")
     shown = result._repr_html_()
     assert f">{result.cache.misses}<" in shown and "cache.hit_ratio" in shown
-    bars = result.plot().axes[0].patches
+    picture = result.plot()
+    assert picture._repr_mimebundle_()["image/png"].startswith(b"\x89PNG")
+    bars = picture.axes[0].patches
     assert [bar.get_width() for bar in bars] == [
         value for value in result["latency_parts_ns"].values() if value]
     assert result.to_polars()["cache.misses"].to_list() == [result.cache.misses]
