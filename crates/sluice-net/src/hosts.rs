@@ -30,6 +30,10 @@ pub struct Hosts<'a> {
     fabric: Fabric,
     /// In the order of their requesters.
     seats: Vec<Seat<'a>>,
+    /// The seat whose host's event is due first, and when; [`Ps::MAX`] if none is.
+    first: (Ps, usize),
+    /// When the fabric's next event is due; [`Ps::MAX`] if none is, nothing if that is not known.
+    fabric_at: Option<Ps>,
 }
 
 impl<'a> Hosts<'a> {
@@ -38,6 +42,8 @@ impl<'a> Hosts<'a> {
         Hosts {
             fabric,
             seats: Vec::new(),
+            first: (Ps::MAX, 0),
+            fabric_at: None,
         }
     }
 
@@ -56,6 +62,7 @@ impl<'a> Hosts<'a> {
             host,
             next_at,
         });
+        self.find_first();
     }
 
     /// The fabric.
@@ -65,6 +72,7 @@ impl<'a> Hosts<'a> {
 
     /// The fabric, to begin or end its counting.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
+        self.fabric_at = None;
         &mut self.fabric
     }
 
@@ -88,20 +96,23 @@ impl<'a> Hosts<'a> {
     /// If a program has more memory than its requester reaches.
     #[inline]
     pub fn step(&mut self, done: &mut dyn FnMut(Completed)) -> Result<bool, Deadlock> {
-        let (mut at, mut first) = (self.fabric.next_at().unwrap_or(Ps::MAX), None);
-        for (number, seat) in self.seats.iter().enumerate() {
-            if seat.next_at < at {
-                (at, first) = (seat.next_at, Some(number));
-            }
+        let fabric = &self.fabric;
+        let next_at = || fabric.next_at().unwrap_or(Ps::MAX);
+        let fabric_at = *self.fabric_at.get_or_insert_with(next_at);
+        let (at, number) = self.first;
+        if at >= fabric_at {
+            return self.step_fabric(done);
         }
-        match first {
-            Some(number) => {
-                self.seats[number].host.step();
-                self.send(number);
-            }
-            None => return self.step_fabric(done),
-        }
+        self.seats[number].host.step();
+        self.send(number);
         Ok(true)
+    }
+
+    /// Finds the host whose event is due first: of those at the same time the first in order.
+    fn find_first(&mut self) {
+        let seats = self.seats.iter().enumerate();
+        let first = seats.map(|(number, seat)| (seat.next_at, number)).min();
+        self.first = first.unwrap_or((Ps::MAX, 0));
     }
 
     /// Runs as [`Fabric::run_with`] does, until so many requests have come back or nobody has any
@@ -118,7 +129,7 @@ impl<'a> Hosts<'a> {
         if self.seats.is_empty() {
             return self.fabric.run_with(length, watch, done);
         }
-        self.fabric.begin_issuing();
+        self.fabric_mut().begin_issuing();
         let before = self.fabric.all_completed();
         if self.run_until(before + length.warmup, watch, &mut |_| ())? {
             self.fabric.begin();
@@ -151,6 +162,7 @@ impl<'a> Hosts<'a> {
     }
 
     fn step_fabric(&mut self, done: Done) -> Result<bool, Deadlock> {
+        self.fabric_at = None;
         if !self.fabric.step(done)? {
             return Ok(false);
         }
@@ -174,11 +186,18 @@ impl<'a> Hosts<'a> {
             next_at,
         } = &mut self.seats[number];
         *next_at = host.next_at().unwrap_or(Ps::MAX);
+        let due = (*next_at, number);
         let engine = self.fabric.engine_mut();
         for ask in host.take_asks() {
+            self.fabric_at = None;
             let target = engine.addresses.find(*requester, *base + ask.addr);
             let target = target.expect("a program fits into what its host reaches");
             engine.ask(*requester, target, &ask);
+        }
+        if number == self.first.1 {
+            self.find_first();
+        } else {
+            self.first = self.first.min(due);
         }
     }
 
