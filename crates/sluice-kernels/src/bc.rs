@@ -17,7 +17,7 @@
 mod brandes;
 mod skip;
 
-pub use brandes::{NEVER, State};
+pub use brandes::{NEVER, State, copy_to_queue};
 
 use super::kronecker::Kronecker;
 use super::share::{Share, compare};
@@ -289,19 +289,17 @@ impl Bc {
         }
     }
 
-    /// The thread's buffer goes to the queue, 32 bytes at a time.
+    /// The thread's buffer goes to the queue.
     fn flush(&mut self, thread: u32, to: &mut Recorder) {
         let buffer = &mut self.lanes[thread as usize].buffer;
         let start = self.state.queue.len() as u64;
-        for at in (0..buffer.len() as u64).step_by(8) {
-            to.load(
-                self.places
-                    .buffers
-                    .at(u64::from(thread) * BUFFER as u64 + at),
-            );
-            to.store(self.places.queue.at(start + at));
-            to.work(1);
-        }
+        let places = &self.places;
+        let held = (
+            places.buffers,
+            u64::from(thread) * BUFFER as u64,
+            buffer.len() as u64,
+        );
+        copy_to_queue(held, (places.queue, |at| start + at), to);
         self.state.queue.append(buffer);
     }
 

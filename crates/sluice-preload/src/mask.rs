@@ -150,6 +150,24 @@ pub unsafe fn without_bus(how: c_int, new: *const sigset_t) -> Option<sigset_t> 
     Some(set)
 }
 
+/// Changes the thread's mask by a function of the C library, but never so that it blocks SIGBUS in
+/// signal mode.
+///
+/// # Safety
+/// C contract of that function.
+unsafe fn change(
+    by: unsafe fn(c_int, *const sigset_t, *mut sigset_t) -> c_int,
+    how: c_int,
+    new: *const sigset_t,
+    old: *mut sigset_t,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe {
+        let changed = without_bus(how, new);
+        by(how, changed.as_ref().map_or(new, core::ptr::from_ref), old)
+    }
+}
+
 /// # Safety
 /// C contract of `sigprocmask`.
 #[unsafe(no_mangle)]
@@ -159,12 +177,7 @@ pub unsafe extern "C" fn sigprocmask(
     old: *mut sigset_t,
 ) -> c_int {
     // SAFETY: passed on.
-    unsafe {
-        match without_bus(how, new) {
-            Some(set) => next_sigprocmask(how, &set, old),
-            None => next_sigprocmask(how, new, old),
-        }
-    }
+    unsafe { change(next_sigprocmask, how, new, old) }
 }
 
 /// # Safety
@@ -176,10 +189,5 @@ pub unsafe extern "C" fn pthread_sigmask(
     old: *mut sigset_t,
 ) -> c_int {
     // SAFETY: passed on.
-    unsafe {
-        match without_bus(how, new) {
-            Some(set) => next_pthread_sigmask(how, &set, old),
-            None => next_pthread_sigmask(how, new, old),
-        }
-    }
+    unsafe { change(next_pthread_sigmask, how, new, old) }
 }

@@ -51,6 +51,10 @@ impl<T> Pipe<T> {
 
     /// An empty buffer.
     pub fn buffer(&self) -> Vec<T> {
+        if is_forked() {
+            // A thread that does not exist here may hold the lock.
+            return Vec::with_capacity(BATCH);
+        }
         let mut empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
         empty.pop().unwrap_or_else(|| Vec::with_capacity(BATCH))
     }

@@ -7,7 +7,7 @@ use crate::cpus::Cpus;
 use crate::error::Error;
 use crate::options::Record;
 use crate::pipe::{BATCH, Message, Pipe, is_forked};
-use crate::thread;
+use crate::thread::Worker;
 use sluice_results::RecordedAccesses;
 use sluice_trace::filter::{Filter, Passed};
 use sluice_trace::{Access, Header, Kind, Order, Space, Summary, Writer};
@@ -17,8 +17,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock};
 
 /// Numbers of open files that programs hardly ever use or close.
 const FILES_FROM: i32 = 900;
@@ -29,7 +28,7 @@ static RECORDER: OnceLock<Recorder> = OnceLock::new();
 struct Recorder {
     options: Record,
     pipe: Arc<Pipe<Access>>,
-    encoder: Mutex<Option<JoinHandle<Option<Summary>>>>,
+    encoder: Worker<Option<Summary>>,
 }
 
 /// What belongs to a CPU.
@@ -59,12 +58,12 @@ pub fn install(id: Id, info: &Info, options: Record) -> Result<(), Error> {
     let (pipe, receiver) = Pipe::new();
     let pipe = Arc::new(pipe);
     let theirs = pipe.clone();
-    let encoder = thread::spawn("sluice-trace", move || encode(&theirs, &receiver, writer))
+    let encoder = Worker::start("sluice-trace", move || encode(&theirs, &receiver, writer))
         .map_err(Error::Thread)?;
     let recorder = Recorder {
         options,
         pipe,
-        encoder: Mutex::new(Some(encoder)),
+        encoder,
     };
     let _ = RECORDER.set(recorder);
     let callbacks = Callbacks {
@@ -151,10 +150,7 @@ fn begin(cpu: c_uint) {
         filter: (!recorder.options.filter.is_empty())
             .then(|| Filter::new(&recorder.options.filter)),
         seen: 0,
-        batch: match is_forked() {
-            true => Vec::with_capacity(BATCH),
-            false => recorder.pipe.buffer(),
-        },
+        batch: recorder.pipe.buffer(),
     });
 }
 
@@ -267,18 +263,14 @@ fn end() {
         recorder.pipe.send(cpu.number, &mut cpu.batch);
     }
     recorder.pipe.end(executed);
-    let encoder = recorder.encoder.lock();
-    let Some(encoder) = encoder.unwrap_or_else(PoisonError::into_inner).take() else {
-        return;
-    };
-    match encoder.join() {
-        Ok(Some(summary)) => recorder.options.write(&RecordedAccesses {
+    match recorder.encoder.result() {
+        Some(Ok(Some(summary))) => recorder.options.write(&RecordedAccesses {
             accesses_seen: seen,
             accesses: summary.accesses,
             instructions: summary.cpus,
             bytes: summary.bytes,
         }),
-        Ok(None) => {}
-        Err(_) => eprintln!("sluice: recording ended: a bug of the encoder"),
+        None | Some(Ok(None)) => {}
+        Some(Err(_)) => eprintln!("sluice: recording ended: a bug of the encoder"),
     }
 }

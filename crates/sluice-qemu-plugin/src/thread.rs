@@ -1,10 +1,35 @@
-//! A thread beside QEMU's own.
+//! The thread beside QEMU's own that works for its CPUs.
 
+use crate::pipe::is_forked;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+/// A thread that works until nothing more comes.
+pub struct Worker<T>(Mutex<Option<JoinHandle<T>>>);
+
+impl<T: Send + 'static> Worker<T> {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When there is no room for a thread.
+    pub fn start(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<Worker<T>> {
+        Ok(Worker(Mutex::new(Some(spawn(name, work)?))))
+    }
+
+    /// What it has made, once it has ended; none the second time, and in a child that the program
+    /// has forked, which has no such thread.
+    pub fn result(&self) -> Option<std::thread::Result<T>> {
+        if is_forked() {
+            return None;
+        }
+        let mut handle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        handle.take().map(JoinHandle::join)
+    }
+}
+
 /// Starts a thread that no signal reaches: QEMU's handlers belong to threads of QEMU.
-pub fn spawn<T: Send + 'static>(
+fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {

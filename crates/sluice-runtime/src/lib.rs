@@ -59,6 +59,7 @@ mod state;
 mod stats;
 mod store;
 mod thread;
+mod timed;
 mod told;
 mod turn;
 mod watch;

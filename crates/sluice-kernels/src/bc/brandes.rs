@@ -2,7 +2,25 @@
 
 use super::super::kronecker::Kronecker;
 use super::super::share::digest;
+use super::super::{Array, Recorder};
 use sluice_units::Bits;
+
+/// Entries of a buffer that are copied at once, 32 bytes.
+const COPIED: usize = 8;
+
+/// A thread's buffer of so many vertices found, at an array's place, goes to the queue. `entry`:
+/// where there an entry of the buffer goes.
+pub fn copy_to_queue(
+    (buffers, first, count): (Array, u64, u64),
+    (queue, entry): (Array, impl Fn(u64) -> u64),
+    to: &mut Recorder,
+) {
+    for at in (0..count).step_by(COPIED) {
+        to.load(buffers.at(first + at));
+        to.store(queue.at(entry(at)));
+        to.work(1);
+    }
+}
 
 /// The depth of a vertex that was not found.
 pub const NEVER: i32 = -1;

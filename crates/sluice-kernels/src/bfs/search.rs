@@ -76,6 +76,13 @@ impl Places {
     }
 }
 
+impl Places {
+    /// Whether a search writes to an address: not to the graph.
+    pub fn is_rewritten(&self, addr: u64) -> bool {
+        addr >= self.mask.at(0)
+    }
+}
+
 impl State {
     /// Nothing is found.
     pub fn new(nodes: u64) -> State {

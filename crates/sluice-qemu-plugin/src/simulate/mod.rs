@@ -16,8 +16,8 @@ use crate::callbacks::{self, Callbacks};
 use crate::cpus::Cpus;
 use crate::error::Error;
 use crate::options::Simulate;
-use crate::pipe::{BATCH, Pipe, is_forked};
-use crate::thread;
+use crate::pipe::{Pipe, is_forked};
+use crate::thread::Worker;
 use cpu::{BLOCK_MAX, Block, Cpu, Site};
 use depend::Analysis;
 use pages::Pages;
@@ -29,7 +29,6 @@ use sluice_simulation::{ReadySystem, SystemRun};
 use sluice_units::{Bytes, Ps};
 use std::ffi::{c_uint, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 
 /// To the end of the program.
 const LENGTH: RunLength = RunLength {
@@ -51,7 +50,7 @@ struct Simulation {
     pipe: Arc<Pipe<Instr>>,
     pages: Arc<Pages>,
     room: (&'static str, Bytes),
-    worker: Mutex<Option<JoinHandle<(SystemResult, Executed)>>>,
+    worker: Worker<(SystemResult, Executed)>,
 }
 
 /// Makes the host and asks QEMU for its callbacks.
@@ -85,7 +84,7 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), Error> {
         room,
     );
     let theirs = (options.clone(), pages.clone());
-    let worker = thread::spawn("sluice-simulate", move || {
+    let worker = Worker::start("sluice-simulate", move || {
         simulate(&theirs.0, &system, ready, live, &theirs.1)
     })
     .map_err(Error::Thread)?;
@@ -94,7 +93,7 @@ pub fn install(id: Id, info: &Info, options: Simulate) -> Result<(), Error> {
         pipe,
         pages,
         room: (key, room),
-        worker: Mutex::new(Some(worker)),
+        worker,
     });
     let callbacks = Callbacks {
         begins: begin,
@@ -150,13 +149,7 @@ fn simulation() -> &'static Simulation {
 
 fn begin(cpu: c_uint) {
     let simulation = simulation();
-    CPUS.add(cpu, || {
-        let batch = match is_forked() {
-            true => Vec::with_capacity(BATCH),
-            false => simulation.pipe.buffer(),
-        };
-        Cpu::new(cpu, batch)
-    });
+    CPUS.add(cpu, || Cpu::new(cpu, simulation.pipe.buffer()));
 }
 
 fn pass_on(cpu: c_uint) {
@@ -269,12 +262,8 @@ fn end() {
         cpu.finish(&simulation.pipe);
     }
     simulation.pipe.end(Vec::new());
-    let worker = simulation.worker.lock();
-    let Some(worker) = worker.unwrap_or_else(PoisonError::into_inner).take() else {
-        return;
-    };
-    match worker.join() {
-        Ok((mut result, touched)) => {
+    match simulation.worker.result() {
+        Some(Ok((mut result, touched))) => {
             result.program = Program::Executed(Executed {
                 threads: executed.len() as u64,
                 accesses,
@@ -283,6 +272,7 @@ fn end() {
             });
             simulation.options.write(&result);
         }
-        Err(_) => eprintln!("sluice: the simulation ended by a bug"),
+        None => {}
+        Some(Err(_)) => eprintln!("sluice: the simulation ended by a bug"),
     }
 }

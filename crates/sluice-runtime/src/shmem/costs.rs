@@ -1,17 +1,16 @@
 //! What a fault costs between another thread and the server, measured at its start.
 
 use crate::clock::{now_ns, sleep_until};
-use sluice_region::{CpuSet, Fill, Mapping, PAGE, Uffd, UffdKind, cpu_now, dont_need};
+use crate::timed::{TimedPage, WAIT_NS, median};
+use sluice_region::{CpuSet, Fill, Mapping, PAGE, Uffd, UffdKind, cpu_now};
 use std::io::Error;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, Ordering::*};
 
 /// Faults of each kind, of which the medians are kept.
 const ROUNDS: usize = 32;
 /// Between faults that find the server asleep.
 const PAUSE_NS: u64 = 1_000_000;
 const LONG_NS: u64 = 50_000_000;
-/// How long each fault waits: what a wait makes cold is cold here.
-const WAIT_NS: u64 = 20_000;
 
 /// Times between a thread of the program's and the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,42 +57,11 @@ impl Apart {
 
 struct Probe {
     uffd: Uffd,
-    page: Mapping,
-    zeros: Mapping,
-    seen_ns: AtomicU64,
-    acted_ns: AtomicU64,
+    timed: TimedPage,
     is_over: AtomicBool,
 }
 
 impl Probe {
-    /// One fault of the calling thread: its entry and its exit.
-    fn round(&self) -> [u64; 2] {
-        let before = now_ns();
-        // SAFETY: the page is ours, and another thread answers.
-        unsafe { core::ptr::read_volatile(self.page.addr() as *const u8) };
-        let after = now_ns();
-        // SAFETY: the page holds nothing.
-        let _ = unsafe { dont_need(self.page.addr(), PAGE) };
-        let acted = self.acted_ns.load(Acquire);
-        [
-            self.seen_ns.load(Acquire).saturating_sub(before),
-            after.saturating_sub(acted),
-        ]
-    }
-
-    /// The medians of some faults.
-    fn rounds(&self, pause_ns: u64) -> [u64; 2] {
-        let rounds: Vec<[u64; 2]> = (0..ROUNDS)
-            .map(|_| {
-                if pause_ns > 0 {
-                    sleep_until(now_ns() + pause_ns);
-                }
-                self.round()
-            })
-            .collect();
-        [0, 1].map(|part| median(rounds.iter().map(|round| round[part]).collect()))
-    }
-
     /// Answers faults until it is over. Returns the median of what mapping a page takes.
     fn answer(&self, is_awake: &AtomicBool) -> u64 {
         let mut maps = Vec::with_capacity(2 * ROUNDS);
@@ -112,26 +80,18 @@ impl Probe {
                 continue;
             }
             let seen_ns = now_ns();
-            self.seen_ns.store(seen_ns, Release);
+            self.timed.see(seen_ns);
             while now_ns() < seen_ns + WAIT_NS {
                 core::hint::spin_loop();
             }
-            self.acted_ns.store(now_ns(), Release);
-            let _ = crate::shared::map_page(
-                &self.uffd,
-                self.page.addr(),
-                self.zeros.addr(),
-                Fill::NOTICED,
-            );
-            maps.push(now_ns().saturating_sub(self.acted_ns.load(Acquire)));
+            let acted_ns = now_ns();
+            self.timed.act(acted_ns);
+            let (page, source) = (self.timed.page.addr(), self.timed.source.addr());
+            let _ = crate::shared::map_page(&self.uffd, page, source, Fill::NOTICED);
+            maps.push(now_ns().saturating_sub(acted_ns));
         }
         median(maps)
     }
-}
-
-fn median(mut times: Vec<u64>) -> u64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 impl Costs {
@@ -147,20 +107,18 @@ impl Costs {
         uffd.register_shared(page.addr(), PAGE).map_err(os)?;
         let probe = Probe {
             uffd,
-            page,
-            zeros: Mapping::anonymous(PAGE).map_err(os)?,
-            seen_ns: AtomicU64::new(0),
-            acted_ns: AtomicU64::new(0),
+            timed: TimedPage::new(page).map_err(os)?,
             is_over: AtomicBool::new(false),
         };
         let is_awake = AtomicBool::new(true);
         let apart = Apart::new();
+        let pause = || sleep_until(now_ns() + PAUSE_NS);
         let costs = std::thread::scope(|scope| {
             let faulting = scope.spawn(|| {
                 apart.go_to_other();
-                let [entry_ns, exit_ns] = probe.rounds(0);
+                let [entry_ns, exit_ns] = probe.timed.faults(ROUNDS, || ());
                 is_awake.store(false, Release);
-                let [asleep_ns, _] = probe.rounds(PAUSE_NS);
+                let [asleep_ns, _] = probe.timed.faults(ROUNDS, pause);
                 probe.is_over.store(true, Release);
                 [entry_ns, exit_ns, asleep_ns.max(entry_ns)]
             });

@@ -1,7 +1,6 @@
 //! Threads that wait for their pages, in the order of their moments.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 /// A thread that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,11 +24,13 @@ pub struct Wait {
 }
 
 /// All that wait. Of those for the same moment the first comes first.
+///
+/// A handler of one process keeps its few in a table instead: its queue is bounded, and what is to
+/// be done first changes while they wait.
 #[derive(Debug, Default)]
 pub struct Waits {
-    order: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    waits: Vec<Option<Wait>>,
-    free: Vec<usize>,
+    /// By the moment and the number of those before.
+    order: BTreeMap<(u64, u64), Wait>,
     count: u64,
 }
 
@@ -41,39 +42,24 @@ impl Waits {
 
     /// One more, to be looked at later than it asks for.
     pub fn put_off(&mut self, wait: Wait, until_ns: u64) {
-        let at = self.free.pop().unwrap_or(self.waits.len());
-        if at == self.waits.len() {
-            self.waits.push(None);
-        }
-        self.waits[at] = Some(wait);
         self.count += 1;
-        self.order.push(Reverse((until_ns, self.count, at)));
+        self.order.insert((until_ns, self.count), wait);
     }
 
     /// The first moment.
     pub fn next_ns(&self) -> Option<u64> {
-        self.order.peek().map(|Reverse((act_ns, ..))| *act_ns)
+        self.order.first_key_value().map(|((act_ns, _), _)| *act_ns)
     }
 
     /// The first, if its moment has come.
     pub fn pop_due(&mut self, now: u64) -> Option<Wait> {
-        while self.next_ns().is_some_and(|act_ns| act_ns <= now) {
-            let Reverse((.., at)) = self.order.pop()?;
-            self.free.push(at);
-            if let Some(wait) = self.waits[at].take() {
-                return Some(wait);
-            }
-        }
-        None
+        self.next_ns().filter(|act_ns| *act_ns <= now)?;
+        self.order.pop_first().map(|(_, wait)| wait)
     }
 
     /// Nobody of a process waits any more.
     pub fn forget(&mut self, place: usize) {
-        for wait in &mut self.waits {
-            if wait.is_some_and(|wait| wait.place == place) {
-                *wait = None;
-            }
-        }
+        self.order.retain(|_, wait| wait.place != place);
     }
 }
 

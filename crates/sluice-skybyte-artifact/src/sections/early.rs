@@ -249,9 +249,8 @@ impl Phased for Early {
         &mut self.frame
     }
 
-    /// The graph does not.
     fn rewrites(&self, addr: u64) -> bool {
-        addr >= self.search.places.mask.at(0)
+        self.search.places.is_rewritten(addr)
     }
 
     fn footprint(&self) -> Bytes {

@@ -15,7 +15,7 @@
 
 use super::twitter::{self, DEPTH, List, SECTIONS, Twitter, WRITTEN_AT};
 
-use sluice_kernels::bc::{NEVER, State};
+use sluice_kernels::bc::{NEVER, State, copy_to_queue};
 use sluice_kernels::share::{Frame, Phased, compare, digest};
 use sluice_kernels::{Arena, Array, KernelOptions, Loaded, Mismatch, Recorder};
 use sluice_units::Bytes;
@@ -186,16 +186,14 @@ impl Forward {
         to.work(WORK_FOUND);
     }
 
-    /// The buffer goes to the queue, 32 bytes at a time.
+    /// The buffer goes to the queue.
     fn flush(&mut self, thread: usize, to: &mut Recorder) {
         let buffer = &mut self.lanes[thread].buffer;
         let length = buffer.len() as u64;
-        for at in (0..length).step_by(8) {
-            to.load(self.places.buffers.at(thread as u64 * length + at));
-            let entry = (self.queued + at) % (self.graph.vertices / 8 * 8);
-            to.store(self.places.queue.at(entry));
-            to.work(1);
-        }
+        let places = &self.places;
+        let (queued, end) = (self.queued, self.graph.vertices / 8 * 8);
+        let held = (places.buffers, thread as u64 * length, length);
+        copy_to_queue(held, (places.queue, |at| (queued + at) % end), to);
         self.queued += length;
         buffer.clear();
     }
