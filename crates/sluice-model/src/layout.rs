@@ -1,7 +1,20 @@
 //! How physical page numbers are made of channel, chip, die, plane, block and page.
 
 use crate::config::Settings;
-use std::ops::Range;
+#[cfg(test)]
+use sluice_units::IndexType;
+use sluice_units::{Ppn, index_type};
+
+index_type! {
+    /// Which channel of the flash array.
+    pub(crate) struct Channel;
+    /// Which die of all channels together.
+    pub(crate) struct Die;
+    /// Which plane of all dies together.
+    pub(crate) struct Plane;
+    /// Which block of all planes together.
+    pub(crate) struct Block;
+}
 
 /// A plane, by its place in the flash array. Each number counts from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,41 +74,48 @@ impl Layout {
         self.plane_count() * self.blocks_per_plane
     }
 
-    pub fn die_of(&self, ppn: u32) -> u32 {
-        ppn / (self.pages_per_plane() * self.planes)
+    pub fn die_of(&self, ppn: Ppn) -> Die {
+        Die(ppn.0 / (self.pages_per_plane() * self.planes))
     }
 
     /// The number of a plane among all planes, or `None` if there is no such plane.
-    pub fn plane_at(&self, place: Place) -> Option<u32> {
+    pub fn plane_at(&self, place: Place) -> Option<Plane> {
         let dies_per_chip = self.dies / self.channels / self.chips;
         let there = place.channel < self.channels
             && place.chip < self.chips
             && place.die < dies_per_chip
             && place.plane < self.planes;
         let die = place.channel + self.channels * (place.chip + self.chips * place.die);
-        there.then_some(die * self.planes + place.plane)
+        there.then_some(Plane(die * self.planes + place.plane))
     }
 
     /// The plane among all planes.
-    pub fn plane_of(&self, ppn: u32) -> u32 {
-        ppn / self.pages_per_plane()
+    pub fn plane_of(&self, ppn: Ppn) -> Plane {
+        Plane(ppn.0 / self.pages_per_plane())
     }
 
     #[cfg(test)]
-    pub fn block_of(&self, ppn: u32) -> u32 {
-        ppn / self.pages_per_block
+    pub fn block_of(&self, ppn: Ppn) -> Block {
+        Block(ppn.0 / self.pages_per_block)
     }
 
-    pub fn die_of_block(&self, block: u32) -> u32 {
-        block / (self.blocks_per_plane * self.planes)
+    pub fn die_of_block(&self, block: Block) -> Die {
+        Die(block.0 / (self.blocks_per_plane * self.planes))
     }
 
-    pub fn channel_of_die(&self, die: u32) -> u32 {
-        die % self.channels
+    pub fn channel_of_die(&self, die: Die) -> Channel {
+        Channel(die.0 % self.channels)
     }
 
+    /// The first PPN of a block.
+    pub fn first_page_of(&self, block: Block) -> Ppn {
+        Ppn(block.0 * self.pages_per_block)
+    }
+
+    #[cfg(test)]
     /// The PPNs of a block.
-    pub fn pages_of(&self, block: u32) -> Range<u32> {
-        block * self.pages_per_block..(block + 1) * self.pages_per_block
+    pub fn pages_of(&self, block: Block) -> impl Iterator<Item = Ppn> + use<> {
+        let first = self.first_page_of(block).0;
+        Ppn::range(first..first + self.pages_per_block)
     }
 }

@@ -197,6 +197,17 @@ impl<I: IndexType, J: IndexType> Links<I, J> {
         }
     }
 
+    /// Whether there are no things.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.to.is_empty()
+    }
+
+    /// The index of every thing, in order.
+    pub fn indices(&self) -> impl Iterator<Item = I> + use<I, J> {
+        self.to.indices()
+    }
+
     /// The other one, if there is one.
     #[inline]
     pub fn get(&self, at: I) -> Option<J> {

@@ -114,7 +114,7 @@ impl<O: Observer> Back<O> {
     /// `reads`: 1 if its page is still to be read, 0 if it is on its way, so that the channel has
     /// been asked for the read already.
     pub fn estimate(&mut self, at: Ps, lpn: Lpn, reads: u64) -> Option<Estimate> {
-        let outlook = self.nand.outlook(at, self.ppn_of(lpn)?.0);
+        let outlook = self.nand.outlook(at, self.ppn_of(lpn)?);
         let wait = self.times.read * (u64::from(outlook.reads) + reads)
             + self.times.program * u64::from(outlook.programs)
             + self.times.erase * u64::from(outlook.erases);
@@ -124,7 +124,7 @@ impl<O: Observer> Back<O> {
 
     /// Where in flash the page is, if it has a place there.
     pub fn ppn_of(&self, lpn: Lpn) -> Option<Ppn> {
-        self.ftl.ppn_of(lpn).map(Ppn)
+        self.ftl.ppn_of(lpn)
     }
 
     /// Writes the page, to where the host wants it. Nobody waits for the program.
@@ -151,7 +151,7 @@ impl<O: Observer> Back<O> {
         let written = observer.write(io, at, page, stats);
         self.nand.count(stats);
         match self.ppn_of(lpn).filter(|_| written.is_ok()) {
-            Some(ppn) => self.nand.await_program(at, ppn.0),
+            Some(ppn) => self.nand.await_program(at, ppn),
             None => Served::at_once(at),
         }
     }
@@ -169,13 +169,13 @@ impl<O: Observer> Back<O> {
         let ppn = self.ppn_of(lpn).filter(|_| written.is_ok());
         Programmed {
             ppn: ppn.unwrap_or_default(),
-            end: ppn.map_or(ProgramEnd::At(at), |ppn| self.nand.program_end(at, ppn.0)),
+            end: ppn.map_or(ProgramEnd::At(at), |ppn| self.nand.program_end(at, ppn)),
         }
     }
 
     /// When a program ends, as far as is known at `at`.
     pub fn program_end(&mut self, at: Ps, ppn: Ppn) -> ProgramEnd {
-        self.nand.program_end(at, ppn.0)
+        self.nand.program_end(at, ppn)
     }
 
     /// The page has no contents any more.

@@ -4,8 +4,8 @@ use super::Ftl;
 use super::factory::Factory;
 use super::store::Store;
 use crate::config::Settings;
-use crate::layout::Layout;
-use sluice_units::{IndexType, Lpn};
+use crate::layout::{Block, Layout};
+use sluice_units::{IndexType, Lpn, Ppn};
 use std::collections::BTreeSet;
 
 impl Ftl {
@@ -22,21 +22,21 @@ impl Ftl {
     }
 
     /// The blocks that hold pages of the map, spare ones for those included.
-    pub fn translation_blocks(&self) -> BTreeSet<u32> {
+    pub fn translation_blocks(&self) -> BTreeSet<Block> {
         let areas = self.translation.iter();
         let all = areas.map(|translation| translation.area().store.blocks.all());
         all.flatten().collect()
     }
 
     /// The blocks that hold the host's data, in order; one as often as lines have it.
-    pub fn data_blocks(&self) -> Vec<u32> {
+    pub fn data_blocks(&self) -> Vec<Block> {
         let mut all = self.data.store.blocks.all();
         all.sort_unstable();
         all
     }
 
     /// The PPNs of all translation pages.
-    pub fn translation_ppns(&self) -> Vec<u32> {
+    pub fn translation_ppns(&self) -> Vec<Ppn> {
         let areas = self
             .translation
             .iter()
@@ -58,9 +58,9 @@ impl Ftl {
 }
 
 /// The blocks that are bad from the factory.
-pub fn factory_bad_blocks(settings: &Settings, seed: u64) -> BTreeSet<u32> {
+pub fn factory_bad_blocks(settings: &Settings, seed: u64) -> BTreeSet<Block> {
     let factory = Factory::new(settings, seed);
-    let all = 0..Layout::new(settings).blocks();
+    let all = Block::range(0..Layout::new(settings).blocks());
     all.filter(|block| {
         factory
             .as_ref()

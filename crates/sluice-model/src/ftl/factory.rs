@@ -1,8 +1,8 @@
 //! Blocks that were bad when the flash array was shipped.
 
 use crate::config::Settings;
-use crate::layout::Layout;
-use sluice_units::{Bits, Rng};
+use crate::layout::{Block, Layout, Plane};
+use sluice_units::{Bits, IndexType, Rng};
 
 /// Which blocks those are, if there are any.
 ///
@@ -26,26 +26,29 @@ impl Factory {
         let planes = settings.nand.plane_count();
         let each = settings.nand.bad_blocks / planes;
         let mut one_more = Drawn::new(settings.nand.bad_blocks % planes, planes);
-        for plane in 0..planes {
+        for plane in Plane::range(0..planes) {
             let wanted = each + u32::from(one_more.draw(&mut rng));
             let mut bad = Drawn::new(wanted, layout.blocks_per_plane);
-            for block in plane * layout.blocks_per_plane..(plane + 1) * layout.blocks_per_plane {
+            for block in factory.blocks_of(plane) {
                 if bad.draw(&mut rng) {
-                    factory.bad.set(block as usize);
+                    factory.bad.set(block.index());
                 }
             }
         }
         Some(factory)
     }
 
-    pub fn is_bad(&self, block: u32) -> bool {
-        self.bad.has(block as usize)
+    pub fn is_bad(&self, block: Block) -> bool {
+        self.bad.has(block.index())
     }
 
     /// The good blocks of a plane.
-    pub fn good(&self, plane: u32) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        let blocks = plane * self.blocks_per_plane..(plane + 1) * self.blocks_per_plane;
-        blocks.filter(|block| !self.is_bad(*block))
+    pub fn good(&self, plane: Plane) -> impl Iterator<Item = Block> + '_ {
+        self.blocks_of(plane).filter(|block| !self.is_bad(*block))
+    }
+
+    fn blocks_of(&self, plane: Plane) -> impl Iterator<Item = Block> + use<> {
+        Block::range(plane.0 * self.blocks_per_plane..(plane.0 + 1) * self.blocks_per_plane)
     }
 }
 

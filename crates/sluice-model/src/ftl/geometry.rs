@@ -7,8 +7,8 @@
 use super::factory::Factory;
 use super::order::planes_in_order;
 use crate::config::Settings;
-use crate::layout::Layout;
-use sluice_units::{Bits, Lpn};
+use crate::layout::{Block, Layout, Plane};
+use sluice_units::{Bits, Links, Lpn, Ppn, Table};
 
 /// How places are numbered.
 #[derive(Clone, Copy, Debug)]
@@ -85,18 +85,18 @@ pub(super) struct Blocks {
     pages_per_block: u32,
     blocks_per_plane: u32,
     /// The planes in order of allocation.
-    planes: Vec<u32>,
+    planes: Vec<Plane>,
     /// Per plane: its place in that order.
-    ranks: Vec<u32>,
+    ranks: Table<Plane, u32>,
     /// Places are PPNs: lines of one block, planes in the order of the layout, none replaced.
     plain: bool,
-    /// Per line and plane of its pool: the block + 1 that stands in, or 0 for its own. Empty until
-    /// a device can have bad blocks.
-    replaced: Vec<u32>,
-    /// Per plane: the first spare block + 1.
-    spare: Vec<u32>,
-    /// Per block: the next spare one + 1 of its plane.
-    next_spare: Vec<u32>,
+    /// Per line and plane of its pool: the block that stands in, or none for its own. Empty until a
+    /// device can have bad blocks.
+    replaced: Links<u32, Block>,
+    /// Per plane: the first spare block. Empty if no block can fail.
+    spare: Links<Plane, Block>,
+    /// Per block: the next spare one of its plane.
+    next_spare: Links<Block, Block>,
     /// Blocks that failed. Empty if none can.
     bad: Bits,
     /// Per pool: its lines, unless all have as many as the geometry says.
@@ -114,13 +114,15 @@ impl Blocks {
     ) -> Blocks {
         let layout = Layout::new(settings);
         let planes = planes_in_order(settings);
-        let in_order = (0..).zip(&planes).all(|(rank, plane)| rank == *plane);
+        let in_order = (0..)
+            .zip(&planes)
+            .all(|(rank, plane)| Plane(rank) == *plane);
         let alone = geometry.lines_per_pool == layout.blocks_per_plane;
-        let mut ranks = vec![0; planes.len()];
+        let mut ranks = Table::filled(planes.len() as u32, 0);
         (0..)
             .zip(&planes)
-            .for_each(|(rank, plane)| ranks[*plane as usize] = rank);
-        let all = layout.blocks() as usize;
+            .for_each(|(rank, plane)| ranks[*plane] = rank);
+        let all = layout.blocks();
         let blocks = if may_fail { all } else { 0 };
         let replaced = if may_fail || factory.is_some() {
             all
@@ -132,10 +134,10 @@ impl Blocks {
             pages_per_block: layout.pages_per_block,
             blocks_per_plane: layout.blocks_per_plane,
             plain: in_order && alone && geometry.width == 1 && !may_fail && factory.is_none(),
-            replaced: vec![0; replaced],
-            spare: vec![0; if may_fail { planes.len() } else { 0 }],
-            next_spare: vec![0; blocks],
-            bad: Bits::new(blocks),
+            replaced: Links::none(replaced),
+            spare: Links::none(if may_fail { ranks.count() } else { 0 }),
+            next_spare: Links::none(blocks),
+            bad: Bits::new(blocks as usize),
             planes,
             ranks,
             lines: Vec::new(),
@@ -158,9 +160,9 @@ impl Blocks {
         let geometry = self.geometry;
         let planes = (pool * geometry.width..(pool + 1) * geometry.width)
             .map(|rank| self.planes[rank as usize]);
-        let good: Vec<Vec<u32>> = planes
+        let good: Vec<Vec<Block>> = planes
             .map(|plane| {
-                let good: Vec<u32> = factory.good(plane).collect();
+                let good: Vec<Block> = factory.good(plane).collect();
                 // The area behind the first one gets the last blocks.
                 match geometry.first_block {
                     0 => good[..good.len() - behind as usize].to_vec(),
@@ -174,7 +176,7 @@ impl Blocks {
             let (own, rest) = good.split_at(usable as usize);
             for (line, block) in (pool * geometry.lines_per_pool..).zip(own) {
                 let index = self.index(line, member);
-                self.replaced[index] = block + 1;
+                self.replaced.set(index, Some(*block));
             }
             if !self.spare.is_empty() {
                 rest.iter().for_each(|block| self.add_spare(*block));
@@ -189,62 +191,67 @@ impl Blocks {
         own.copied().unwrap_or(self.geometry.lines_per_pool)
     }
 
-    fn add_spare(&mut self, block: u32) {
-        let plane = block as usize / self.blocks_per_plane as usize;
-        self.next_spare[block as usize] = self.spare[plane];
-        self.spare[plane] = block + 1;
+    fn add_spare(&mut self, block: Block) {
+        let plane = self.plane_of(block);
+        self.next_spare.set(block, self.spare.get(plane));
+        self.spare.set(plane, Some(block));
+    }
+
+    fn plane_of(&self, block: Block) -> Plane {
+        Plane(block.0 / self.blocks_per_plane)
     }
 
     /// The physical page of a place.
     #[inline]
-    pub fn ppn_of(&self, place: u32) -> u32 {
+    pub fn ppn_of(&self, place: u32) -> Ppn {
         if self.plain {
-            return place;
+            return Ppn(place);
         }
         let geometry = &self.geometry;
         let (line, page) = (place / geometry.line_pages, place % geometry.line_pages);
         let block = self.block_of(line, page % geometry.width);
-        block * self.pages_per_block + page / geometry.width
+        Ppn(block.0 * self.pages_per_block + page / geometry.width)
     }
 
     /// The physical block of a line in the `member`-th plane of its pool.
-    pub fn block_of(&self, line: u32, member: u32) -> u32 {
+    pub fn block_of(&self, line: u32, member: u32) -> Block {
         let geometry = &self.geometry;
-        match self.replaced.get(self.index(line, member)) {
-            Some(block) if *block != 0 => block - 1,
-            _ => {
-                let (pool, own) = (geometry.pool_of(line), line % geometry.lines_per_pool);
-                let plane = self.planes[(pool * geometry.width + member) as usize];
-                plane * self.blocks_per_plane + geometry.first_block + own
-            }
+        if !self.replaced.is_empty()
+            && let Some(block) = self.replaced.get(self.index(line, member))
+        {
+            return block;
         }
+        let (pool, own) = (geometry.pool_of(line), line % geometry.lines_per_pool);
+        let plane = self.planes[(pool * geometry.width + member) as usize];
+        Block(plane.0 * self.blocks_per_plane + geometry.first_block + own)
     }
 
     /// The place in the order of allocation of the plane with this number in the layout.
-    pub fn rank_of(&self, plane: u32) -> Option<u32> {
-        self.ranks.get(plane as usize).copied()
+    pub fn rank_of(&self, plane: Plane) -> Option<u32> {
+        self.ranks.get(plane).copied()
     }
 
-    pub fn pages_per_block(&self) -> u32 {
-        self.pages_per_block
+    /// The physical block of a place.
+    pub fn block_of_place(&self, place: u32) -> Block {
+        Block(self.ppn_of(place).0 / self.pages_per_block)
     }
 
-    fn index(&self, line: u32, member: u32) -> usize {
-        line as usize * self.geometry.width as usize + member as usize
+    fn index(&self, line: u32, member: u32) -> u32 {
+        line * self.geometry.width + member
     }
 
-    pub fn is_bad(&self, block: u32) -> bool {
-        !self.bad.is_empty() && self.bad.has(block as usize)
+    pub fn is_bad(&self, block: Block) -> bool {
+        !self.bad.is_empty() && self.bad.has(block.index())
     }
 
     /// Notes that a block failed.
-    pub fn mark_bad(&mut self, block: u32) {
-        self.bad.set(block as usize);
+    pub fn mark_bad(&mut self, block: Block) {
+        self.bad.set(block.index());
     }
 
     /// Every block that a line has or that is spare.
     #[cfg(test)]
-    pub fn all(&self) -> Vec<u32> {
+    pub fn all(&self) -> Vec<Block> {
         let geometry = &self.geometry;
         let mut all = Vec::new();
         for pool in 0..geometry.pools {
@@ -253,12 +260,9 @@ impl Blocks {
                 all.extend((0..geometry.width).map(|member| self.block_of(line, member)));
             }
         }
-        for first in &self.spare {
-            let mut next = *first;
-            while let Some(block) = next.checked_sub(1) {
-                all.push(block);
-                next = self.next_spare[block as usize];
-            }
+        for plane in self.spare.indices() {
+            let next = |block: &Block| self.next_spare.get(*block);
+            all.extend(std::iter::successors(self.spare.get(plane), next));
         }
         all
     }
@@ -268,17 +272,21 @@ impl Blocks {
     pub fn mend(&mut self, line: u32) -> bool {
         let width = self.geometry.width;
         let bad = |blocks: &Blocks, member| blocks.is_bad(blocks.block_of(line, member));
-        let plane = |blocks: &Blocks, member| {
-            blocks.block_of(line, member) as usize / blocks.blocks_per_plane as usize
+        let spare = |blocks: &Blocks, member| {
+            blocks
+                .spare
+                .get(blocks.plane_of(blocks.block_of(line, member)))
         };
-        let whole =
-            (0..width).all(|member| !bad(self, member) || self.spare[plane(self, member)] != 0);
+        let whole = (0..width).all(|member| !bad(self, member) || spare(self, member).is_some());
         for member in 0..width {
-            let (block, plane) = (self.block_of(line, member), plane(self, member));
-            let index = self.index(line, member);
-            if whole && self.is_bad(block) {
-                self.replaced[index] = self.spare[plane];
-                self.spare[plane] = self.next_spare[self.spare[plane] as usize - 1];
+            let block = self.block_of(line, member);
+            if whole
+                && self.is_bad(block)
+                && let Some(instead) = spare(self, member)
+            {
+                self.replaced.set(self.index(line, member), Some(instead));
+                self.spare
+                    .set(self.plane_of(block), self.next_spare.get(instead));
             } else if !whole && !self.is_bad(block) {
                 self.add_spare(block);
             }

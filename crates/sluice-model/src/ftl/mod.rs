@@ -30,7 +30,7 @@ use crate::nand::{Flash, Origin, Served};
 use crate::stats::Stats;
 use area::{Area, Route};
 use factory::Factory;
-use sluice_units::{Lpn, Ps};
+use sluice_units::{Lpn, Ppn, Ps};
 pub(crate) use store::ReadOnly;
 use store::{Io, Plan};
 use translation::{Translation, then};
@@ -185,7 +185,7 @@ impl Ftl {
     }
 
     /// The PPN of a page, if it has a place.
-    pub fn ppn_of(&self, lpn: Lpn) -> Option<u32> {
+    pub fn ppn_of(&self, lpn: Lpn) -> Option<Ppn> {
         let place = self.data.store.map.place_of(lpn)?;
         Some(self.data.store.blocks.ppn_of(place))
     }

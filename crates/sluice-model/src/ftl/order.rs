@@ -1,9 +1,10 @@
 //! The order in which consecutive writes visit the planes.
 
 use crate::config::{Part, Settings};
+use crate::layout::Plane;
 
 /// The planes, by their number in the layout, in the order in which writes visit them.
-pub(super) fn planes_in_order(settings: &Settings) -> Vec<u32> {
+pub(super) fn planes_in_order(settings: &Settings) -> Vec<Plane> {
     let nand = &settings.nand;
     let count = |part| match part {
         Part::Channel => nand.channels,
@@ -25,5 +26,5 @@ pub(super) fn planes_in_order(settings: &Settings) -> Vec<u32> {
             planes.extend(before.iter().map(|plane| plane + turn * step(part)));
         }
     }
-    planes
+    planes.into_iter().map(Plane).collect()
 }

@@ -80,7 +80,7 @@ impl Store {
     pub fn program_failed(&mut self, place: u32, writer: Writer, stats: &mut Stats) {
         let line = self.geometry.line_of(place);
         let pool = self.geometry.pool_of(line);
-        let block = self.blocks.ppn_of(place) / self.blocks.pages_per_block();
+        let block = self.blocks.block_of_place(place);
         stats.program_failures += 1;
         stats.bad_blocks += 1;
         self.blocks.mark_bad(block);

@@ -4,7 +4,8 @@
 //! Until their time has come they hold neither die nor channel, and what comes earlier goes first.
 
 use super::posted::PostedOp;
-use sluice_units::Ps;
+use crate::layout::Die;
+use sluice_units::{Ppn, Ps};
 use std::collections::VecDeque;
 
 /// The most operations kept. With more, the earliest takes its die ahead of time.
@@ -15,11 +16,11 @@ const WAITING_MAX: usize = 4_096;
 pub(super) struct Dated {
     pub asked: PostedOp,
     /// The die that is at work first.
-    pub die: u32,
+    pub die: Die,
     /// The page that is programmed in the end.
-    pub programs: Option<u32>,
+    pub programs: Option<Ppn>,
     /// A page of another die, to be read before.
-    pub source: Option<u32>,
+    pub source: Option<Ppn>,
 }
 
 /// Operations whose time has not come.
@@ -62,7 +63,7 @@ impl Ahead {
     }
 
     /// Takes the earliest of a die whose time has come at `now`.
-    pub fn take_of_die(&mut self, now: Ps, die: u32) -> Option<Dated> {
+    pub fn take_of_die(&mut self, now: Ps, die: Die) -> Option<Dated> {
         let due = |one: &Dated| one.die == die && one.asked.ready_at <= now;
         self.waiting
             .iter()
@@ -72,7 +73,7 @@ impl Ahead {
 
     /// Takes the earliest that a read of a page waits for: those of its die whose time has come
     /// at `now`, and the page's own program with all that is before that.
-    pub fn take_before_read(&mut self, now: Ps, die: u32, ppn: u32) -> Option<Dated> {
+    pub fn take_before_read(&mut self, now: Ps, die: Die, ppn: Ppn) -> Option<Dated> {
         let own = self.program_of(ppn);
         let until = own.map_or(now, |own| now.max(own.asked.ready_at));
         let goes_first = |one: &Dated| {
@@ -85,12 +86,12 @@ impl Ahead {
     }
 
     /// The program of a page.
-    pub fn program_of(&self, ppn: u32) -> Option<&Dated> {
+    pub fn program_of(&self, ppn: Ppn) -> Option<&Dated> {
         self.waiting.iter().find(|one| one.programs == Some(ppn))
     }
 
     /// About when a die that has other work until `idle_at` has done what waits for its time.
-    pub fn idle_at(&self, die: u32, idle_at: Ps) -> Ps {
+    pub fn idle_at(&self, die: Die, idle_at: Ps) -> Ps {
         let mine = self.waiting.iter().filter(|one| one.die == die);
         mine.fold(idle_at, |idle_at, one| {
             idle_at.max(one.asked.ready_at) + one.asked.op.time

@@ -6,16 +6,17 @@ use super::queues::Queues;
 use super::spans::Spans;
 use super::timeline::Timeline;
 use crate::config::{MultiPlane, NandSettings};
-use sluice_units::Ps;
+use crate::layout::{Channel, Die};
+use sluice_units::{Ps, Table};
 
 /// The dies' chains of reserved work and the channels' reservations.
 pub(super) struct Array {
-    dies: Vec<Die>,
+    dies: Table<Die, DieState>,
     /// Per die: the end of its chain, which others may still join.
-    last: Vec<Option<Last>>,
+    last: Table<Die, Option<Last>>,
     /// Per die: what of its chain is collection's.
-    gc: Vec<Spans>,
-    channels: Vec<Timeline>,
+    gc: Table<Die, Spans>,
+    channels: Table<Channel, Timeline>,
     /// What the channels have not done, if somebody wants to know.
     pub queues: Option<Queues>,
     /// Nothing is asked for before this.
@@ -30,7 +31,7 @@ pub(super) struct Array {
 }
 
 #[derive(Clone, Default)]
-struct Die {
+struct DieState {
     /// When its chain ends: it can take another command.
     free_at: Ps,
     /// When its registers have been read out.
@@ -61,17 +62,17 @@ pub(super) struct Run {
 
 impl Array {
     pub fn new(settings: &NandSettings) -> Array {
-        let dies = settings.die_count() as usize;
+        let dies = settings.die_count();
         // A die of one plane has nothing to join, and need not remember what was last.
         let multi_plane = match settings.planes {
             1 => MultiPlane::Off,
             _ => settings.multi_plane,
         };
         Array {
-            dies: vec![Die::default(); dies],
-            last: vec![None; dies],
-            gc: vec![Spans::default(); dies],
-            channels: (0..settings.channels).map(|_| Timeline::new()).collect(),
+            dies: Table::filled(dies, DieState::default()),
+            last: Table::filled(dies, None),
+            gc: Table::filled(dies, Spans::default()),
+            channels: Table::from_fn(settings.channels, |_| Timeline::new()),
             queues: None,
             horizon: Ps::ZERO,
             floor: Ps::ZERO,
@@ -92,14 +93,14 @@ impl Array {
         self.horizon
     }
 
-    /// How many dies there are.
-    pub fn dies(&self) -> u32 {
-        self.dies.len() as u32
+    /// Every die.
+    pub fn dies(&self) -> impl Iterator<Item = Die> + use<> {
+        self.dies.indices()
     }
 
     /// When the die's chain ends.
-    pub fn free_at(&self, die: u32) -> Ps {
-        self.dies[die as usize].free_at
+    pub fn free_at(&self, die: Die) -> Ps {
+        self.dies[die].free_at
     }
 
     pub fn multi_plane(&self) -> MultiPlane {
@@ -107,16 +108,16 @@ impl Array {
     }
 
     /// How much of [now, to) the die's chain is collection's.
-    pub fn gc_within(&self, now: Ps, to: Ps, die: u32) -> Ps {
-        if self.dies[die as usize].gc_until <= now {
+    pub fn gc_within(&self, now: Ps, to: Ps, die: Die) -> Ps {
+        if self.dies[die].gc_until <= now {
             return Ps::ZERO;
         }
-        self.gc[die as usize].within(now, to)
+        self.gc[die].within(now, to)
     }
 
     /// Whether collection is in the die's chain at `now` or later.
-    pub fn gc_holds(&self, now: Ps, die: u32) -> bool {
-        self.dies[die as usize].gc_until > now
+    pub fn gc_holds(&self, now: Ps, die: Die) -> bool {
+        self.dies[die].gc_until > now
     }
 
     /// The time that a read takes if it waits for nothing.
@@ -131,15 +132,15 @@ impl Array {
 
     /// A read of the host where the array [is plain](Array::is_plain), at little cost.
     #[inline]
-    pub fn read_plainly(&mut self, now: Ps, die: u32, time: Ps) -> Served {
-        let state = &mut self.dies[die as usize];
+    pub fn read_plainly(&mut self, now: Ps, die: Die, time: Ps) -> Served {
+        let state = &mut self.dies[die];
         let start = now.max(state.free_at);
         let ready_at = (start + time).max(state.out_at);
         let done_at = match self.transfer {
             Ps::ZERO => ready_at,
             transfer => {
                 // Dies are numbered with the channel running fastest.
-                let channel = die as usize % self.channels.len();
+                let channel = Channel(die.0 % self.channels.count());
                 let floor = self.horizon.min(start);
                 self.channels[channel].reserve(floor, ready_at, transfer)
             }
@@ -147,7 +148,7 @@ impl Array {
         state.out_at = done_at;
         state.free_at = if self.cache_read { ready_at } else { done_at };
         let gc = match state.gc_until > now {
-            true => self.gc[die as usize].within(now, start),
+            true => self.gc[die].within(now, start),
             false => Ps::ZERO,
         };
         let service = time + self.transfer;
@@ -168,40 +169,40 @@ impl Array {
         {
             return joined;
         }
-        let start = from.max(self.dies[op.die as usize].free_at);
+        let start = from.max(self.dies[op.die].free_at);
         let run = self.run(start, op);
         self.chain(start, op, run);
         self.note(op, run.done_at);
         if self.multi_plane != MultiPlane::Off {
             let group = Group::new(op);
-            self.last[op.die as usize] = Some(Last { group, start, run });
+            self.last[op.die] = Some(Last { group, start, run });
         }
         (start, run)
     }
 
     /// Puts a run that begins at `start` at the end of its die's chain.
     pub fn chain(&mut self, start: Ps, op: &Op, run: Run) {
-        let die = &mut self.dies[op.die as usize];
+        let die = &mut self.dies[op.die];
         die.free_at = run.end;
         if self.multi_plane != MultiPlane::Off {
-            self.last[op.die as usize] = None;
+            self.last[op.die] = None;
         }
         if op.origin == Origin::Gc {
             die.gc_until = run.end;
-            self.gc[op.die as usize].add(self.horizon, start, run.end);
+            self.gc[op.die].add(self.horizon, start, run.end);
         }
     }
 
     /// Lets the operation share the last command of the chain, if that has not begun before `now`.
     fn join(&mut self, now: Ps, op: &Op) -> Option<(Ps, Run)> {
-        let mut last = self.last[op.die as usize]?;
+        let mut last = self.last[op.die]?;
         if last.start < now || !last.group.join(op, self.multi_plane) {
             return None;
         }
         let before = last.run.end;
         last.run = self.widen(last.run, op);
         self.chain(before, op, last.run);
-        self.last[op.die as usize] = Some(last);
+        self.last[op.die] = Some(last);
         self.note(op, last.run.done_at);
         Some((last.start, last.run))
     }
@@ -218,7 +219,7 @@ impl Array {
     #[inline]
     pub fn run(&mut self, start: Ps, op: &Op) -> Run {
         self.floor = self.horizon.min(start);
-        let out_at = self.dies[op.die as usize].out_at;
+        let out_at = self.dies[op.die].out_at;
         match op.verb {
             Verb::Read => {
                 let cells_from = self.bus(start, op.channel, self.command);
@@ -257,7 +258,7 @@ impl Array {
 
     fn read_out(&mut self, op: &Op, cells_from: Ps, ready_at: Ps) -> Run {
         let done_at = self.bus(ready_at, op.channel, self.transfer);
-        let out_at = &mut self.dies[op.die as usize].out_at;
+        let out_at = &mut self.dies[op.die].out_at;
         *out_at = done_at.max(*out_at);
         Run {
             cells_from,
@@ -269,11 +270,11 @@ impl Array {
 
     /// Takes the channel for `length` at `earliest` or later, and says when that ends.
     #[inline]
-    fn bus(&mut self, earliest: Ps, channel: u32, length: Ps) -> Ps {
+    fn bus(&mut self, earliest: Ps, channel: Channel, length: Ps) -> Ps {
         if length == Ps::ZERO {
             return earliest;
         }
-        self.channels[channel as usize].reserve(self.floor, earliest, length)
+        self.channels[channel].reserve(self.floor, earliest, length)
     }
 }
 

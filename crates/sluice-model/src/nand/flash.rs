@@ -1,7 +1,8 @@
 //! The seam between the translation layer and the flash array.
 
+use crate::layout::Block;
 pub use crate::parts::Served;
-use sluice_units::Ps;
+use sluice_units::{Ppn, Ps};
 
 /// Who asked for an operation of the flash array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,44 +52,44 @@ pub enum ProgramEnd {
 /// copies and erases, which come to their dies when their time does.
 pub(crate) trait Flash {
     /// Reads a page, until it is out of the channel.
-    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served;
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served;
 
     /// Programs a page.
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock>;
+    fn program(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Result<(), BadBlock>;
 
     /// Reads a page and programs another with it.
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock>;
+    fn copy(&mut self, now: Ps, from: Ppn, to: Ppn, origin: Origin) -> Result<(), BadBlock>;
 
     /// Erases a block.
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock>;
+    fn erase(&mut self, now: Ps, block: Block, origin: Origin) -> Result<(), BadBlock>;
 
     /// About when the block's die has done all that it was asked for.
-    fn idle_at(&self, block: u32) -> Ps;
+    fn idle_at(&self, block: Block) -> Ps;
 }
 
 impl<F: Flash> Flash for &mut F {
     #[inline]
-    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
         (**self).read(now, ppn, origin)
     }
 
     #[inline]
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock> {
+    fn program(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Result<(), BadBlock> {
         (**self).program(now, ppn, origin)
     }
 
     #[inline]
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock> {
+    fn copy(&mut self, now: Ps, from: Ppn, to: Ppn, origin: Origin) -> Result<(), BadBlock> {
         (**self).copy(now, from, to, origin)
     }
 
     #[inline]
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock> {
+    fn erase(&mut self, now: Ps, block: Block, origin: Origin) -> Result<(), BadBlock> {
         (**self).erase(now, block, origin)
     }
 
     #[inline]
-    fn idle_at(&self, block: u32) -> Ps {
+    fn idle_at(&self, block: Block) -> Ps {
         (**self).idle_at(block)
     }
 }

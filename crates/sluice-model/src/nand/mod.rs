@@ -18,7 +18,7 @@ mod spans;
 mod timeline;
 
 use crate::config::Settings;
-use crate::layout::Layout;
+use crate::layout::{Block, Die, Layout};
 use crate::stats::Stats;
 use ahead::{Ahead, Dated};
 use array::Array;
@@ -30,7 +30,7 @@ pub use flash::{BadBlock, Origin, ProgramEnd, Served};
 use op::{Op, Verb};
 use posted::{Posted, PostedOp};
 use queues::Queues;
-use sluice_units::Ps;
+use sluice_units::{Ppn, Ps};
 
 /// The flash array's timing state.
 pub(crate) struct Nand {
@@ -42,7 +42,7 @@ pub(crate) struct Nand {
     /// What is asked for ahead of its time.
     ahead: Ahead,
     /// Programs of the write log in FIFO order, until it has been told when they end.
-    log_programs: Vec<(u32, Ps)>,
+    log_programs: Vec<(Ppn, Ps)>,
     /// The latest program that a store waits for.
     stored: Option<Served>,
     /// Whether planes and pages within blocks matter.
@@ -98,7 +98,7 @@ impl Nand {
     /// When every die has done what it has been asked for. Nothing may be asked for before that.
     pub fn at_rest(&mut self) -> Ps {
         self.release(Ps(u64::MAX));
-        let idle = (0..self.array.dies()).map(|die| match &self.posted {
+        let idle = self.array.dies().map(|die| match &self.posted {
             None => self.array.free_at(die),
             Some(posted) => posted.idle_at(die, &self.array),
         });
@@ -112,7 +112,7 @@ impl Nand {
     }
 
     /// What a read of the page would find at `at`. The counts are zero if nobody watches.
-    pub fn outlook(&mut self, at: Ps, ppn: u32) -> Outlook {
+    pub fn outlook(&mut self, at: Ps, ppn: Ppn) -> Outlook {
         let die = self.layout.die_of(ppn);
         let channel = self.layout.channel_of_die(die);
         self.release(at);
@@ -151,7 +151,7 @@ impl Nand {
 
     /// When a program of the write log ends: asked right after the program was, and again at the
     /// moment that an earlier answer named.
-    pub fn program_end(&mut self, now: Ps, ppn: u32) -> ProgramEnd {
+    pub fn program_end(&mut self, now: Ps, ppn: Ppn) -> ProgramEnd {
         let die = self.layout.die_of(ppn);
         while let Some(dated) = self.ahead.take_of_die(now, die) {
             self.start(&dated);
@@ -169,11 +169,11 @@ impl Nand {
     }
 
     #[inline]
-    fn op(&self, verb: Verb, origin: Origin, die: u32, ppn: u32, time: Ps) -> Op {
+    fn op(&self, verb: Verb, origin: Origin, die: Die, ppn: Ppn, time: Ps) -> Op {
         let (plane, offset) = match self.places {
             true => (
-                self.layout.plane_of(ppn) % self.layout.planes,
-                ppn % self.layout.pages_per_block,
+                self.layout.plane_of(ppn).0 % self.layout.planes,
+                ppn.0 % self.layout.pages_per_block,
             ),
             false => (0, 0),
         };
@@ -190,7 +190,7 @@ impl Nand {
 
     /// Has something done that nobody waits for, at `at` or later. `programs`: the page, if it is a
     /// program; `held`: the controller has its data.
-    fn post(&mut self, at: Ps, op: Op, programs: Option<u32>, held: bool) {
+    fn post(&mut self, at: Ps, op: Op, programs: Option<Ppn>, held: bool) {
         let asked = PostedOp {
             op,
             ready_at: at,
@@ -260,7 +260,7 @@ impl Nand {
 
     /// What the program of a page takes that a store asked for at `at`, and waits for. Only where
     /// operations are served in the order in which they come.
-    pub fn await_program(&mut self, at: Ps, ppn: u32) -> Served {
+    pub fn await_program(&mut self, at: Ps, ppn: Ppn) -> Served {
         let die = self.layout.die_of(ppn);
         while let Some(dated) = self.ahead.take_of_die(at, die) {
             self.start(&dated);
@@ -269,14 +269,14 @@ impl Nand {
     }
 
     /// Lets begin what a read of a page waits for.
-    fn start_before_read(&mut self, now: Ps, ppn: u32) {
+    fn start_before_read(&mut self, now: Ps, ppn: Ppn) {
         let die = self.layout.die_of(ppn);
         while let Some(dated) = self.ahead.take_before_read(now, die, ppn) {
             self.start(&dated);
         }
     }
 
-    fn read_fully(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+    fn read_fully(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
         let time = self.cells.read(ppn);
         let op = self.op(Verb::Read, origin, self.layout.die_of(ppn), ppn, time);
         let (start, run, mut gc) = match &mut self.posted {
@@ -305,27 +305,27 @@ impl Nand {
 
 impl Flash for Nand {
     #[inline]
-    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
         if !self.ahead.is_empty() {
             self.start_before_read(now, ppn);
         }
         match self.plain_read {
             Some(time) if origin != Origin::Gc => {
-                let die = self.dies_by_page.divide(ppn);
+                let die = Die(self.dies_by_page.divide(ppn.0));
                 self.array.read_plainly(now, die, time)
             }
             _ => self.read_fully(now, ppn, origin),
         }
     }
 
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock> {
+    fn program(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Result<(), BadBlock> {
         let (time, result) = self.cells.program(ppn);
         let op = self.op(Verb::Program, origin, self.layout.die_of(ppn), ppn, time);
         self.post(now, op, Some(ppn), true);
         result
     }
 
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock> {
+    fn copy(&mut self, now: Ps, from: Ppn, to: Ppn, origin: Origin) -> Result<(), BadBlock> {
         let (time, result) = self.cells.program(to);
         let program = self.op(Verb::Program, origin, self.layout.die_of(to), to, time);
         let die = self.layout.die_of(from);
@@ -353,16 +353,16 @@ impl Flash for Nand {
         result
     }
 
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock> {
+    fn erase(&mut self, now: Ps, block: Block, origin: Origin) -> Result<(), BadBlock> {
         let (time, result) = self.cells.erase(block);
-        let ppn = self.layout.pages_of(block).start;
+        let ppn = self.layout.first_page_of(block);
         let die = self.layout.die_of_block(block);
         let op = self.op(Verb::Erase, origin, die, ppn, time);
         self.post(now, op, None, false);
         result
     }
 
-    fn idle_at(&self, block: u32) -> Ps {
+    fn idle_at(&self, block: Block) -> Ps {
         let die = self.layout.die_of_block(block);
         let idle_at = match &self.posted {
             None => self.array.free_at(die),

@@ -2,6 +2,7 @@
 
 use super::flash::Origin;
 use crate::config::MultiPlane;
+use crate::layout::{Channel, Die};
 use sluice_units::Ps;
 
 /// The three things that cells can do.
@@ -17,8 +18,9 @@ pub(super) enum Verb {
 pub(super) struct Op {
     pub verb: Verb,
     pub origin: Origin,
-    pub channel: u32,
-    pub die: u32,
+    pub channel: Channel,
+    pub die: Die,
+    /// The plane of its die.
     pub plane: u32,
     /// The page within its block; of an erase, zero.
     pub offset: u32,

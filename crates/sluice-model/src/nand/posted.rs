@@ -10,7 +10,8 @@ use super::array::{Array, Run};
 use super::flash::{Origin, ProgramEnd};
 use super::op::{Group, Op, Verb};
 use crate::config::{MultiPlane, NandSettings, ReadFirst};
-use sluice_units::Ps;
+use crate::layout::{Block, Channel, Die};
+use sluice_units::{Ppn, Ps, Table};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -19,15 +20,15 @@ use std::ops::Range;
 /// The posted work of every die.
 pub(super) struct Posted {
     rules: Rules,
-    dies: Vec<Die>,
+    dies: Table<Die, DieState>,
     /// Per die and place: a waiting operation, packed into integers.
     waiting: Vec<Packed>,
     /// Per channel: each die that has posted work, with a time before which it does not begin.
-    next: Vec<BinaryHeap<Reverse<(Ps, u32)>>>,
+    next: Table<Channel, BinaryHeap<Reverse<(Ps, Die)>>>,
     /// Per channel: how many reads, programs and erases wait.
-    counts: Vec<[u32; 3]>,
+    counts: Table<Channel, [u32; 3]>,
     /// Per block: waiting programs whose data the controller holds.
-    held: Vec<u32>,
+    held: Table<Block, u32>,
     pages_per_block: u32,
     /// Operations made to wait for a read after they had begun.
     pub suspensions: u64,
@@ -51,7 +52,7 @@ struct Rules {
 }
 
 #[derive(Clone, Default)]
-struct Die {
+struct DieState {
     /// The place of the oldest operation kept.
     head: u32,
     /// How many began together last. Their data is kept until others begin.
@@ -87,7 +88,7 @@ pub(super) struct PostedOp {
     /// When it can begin at the earliest.
     pub ready_at: Ps,
     /// The page to be programmed, if the controller has its data.
-    pub held: Option<u32>,
+    pub held: Option<Ppn>,
 }
 
 type Packed = [u64; 3];
@@ -109,11 +110,11 @@ impl Default for Current {
 
 impl Posted {
     pub fn new(settings: &NandSettings, rules: &ReadFirst) -> Posted {
-        let dies = settings.die_count() as usize;
+        let dies = settings.die_count();
         let queue_max = rules.write_queue;
-        let blocks = settings.plane_count() as usize * settings.blocks_per_plane as usize;
+        let blocks = settings.plane_count() * settings.blocks_per_plane;
         let places = queue_max + settings.planes;
-        let per_channel = settings.die_count() as usize / settings.channels as usize;
+        let per_channel = (dies / settings.channels) as usize;
         Posted {
             rules: Rules {
                 queue_max,
@@ -125,13 +126,13 @@ impl Posted {
                 overtakes_max: rules.suspend_reads,
                 planes: settings.planes,
             },
-            dies: vec![Die::default(); dies],
-            waiting: vec![[0; 3]; dies * places as usize],
-            next: (0..settings.channels)
-                .map(|_| BinaryHeap::with_capacity(per_channel))
-                .collect(),
-            counts: vec![[0; 3]; settings.channels as usize],
-            held: vec![0; blocks],
+            dies: Table::filled(dies, DieState::default()),
+            waiting: vec![[0; 3]; dies as usize * places as usize],
+            next: Table::from_fn(settings.channels, |_| {
+                BinaryHeap::with_capacity(per_channel)
+            }),
+            counts: Table::filled(settings.channels, [0; 3]),
+            held: Table::filled(blocks, 0),
             pages_per_block: settings.pages_per_block,
             suspensions: 0,
             forced: 0,
@@ -142,19 +143,19 @@ impl Posted {
     /// that are asked for later.
     pub fn post(&mut self, now: Ps, asked: &PostedOp, array: &mut Array) {
         let die = asked.op.die;
-        if self.dies[die as usize].len == self.rules.queue_max {
+        if self.dies[die].len == self.rules.queue_max {
             self.force(now, die, array);
         }
-        let state = &self.dies[die as usize];
+        let state = &self.dies[die];
         let place = self.place(die, state.running + state.len);
         self.waiting[place] = asked.pack();
-        self.counts[asked.op.channel as usize][asked.op.verb as usize] += 1;
+        self.counts[asked.op.channel][asked.op.verb as usize] += 1;
         if let Some(ppn) = asked.held {
-            self.held[(ppn / self.pages_per_block) as usize] += 1;
+            self.held[Block(ppn.0 / self.pages_per_block)] += 1;
         }
-        self.dies[die as usize].len += 1;
-        if !self.dies[die as usize].listed {
-            self.dies[die as usize].listed = true;
+        self.dies[die].len += 1;
+        if !self.dies[die].listed {
+            self.dies[die].listed = true;
             let begins = self.begins_at(die, array);
             let channel = self.channel_of(die);
             self.next[channel].push(Reverse((begins, die)));
@@ -162,7 +163,7 @@ impl Posted {
     }
 
     /// Begins all posted work of the die's channel whose time is before `now`.
-    pub fn play(&mut self, now: Ps, die: u32, array: &mut Array) {
+    pub fn play(&mut self, now: Ps, die: Die, array: &mut Array) {
         let channel = self.channel_of(die);
         while let Some(Reverse((at, die))) = self.next[channel].peek().copied() {
             if at >= now {
@@ -172,7 +173,7 @@ impl Posted {
             if begins <= at {
                 self.begin(die, begins, array);
             }
-            let more = self.dies[die as usize].len > 0;
+            let more = self.dies[die].len > 0;
             let again = self.begins_at(die, array);
             let Some(mut top) = self.next[channel].peek_mut() else {
                 return;
@@ -181,17 +182,17 @@ impl Posted {
                 *top = Reverse((again, die));
             } else {
                 PeekMut::pop(top);
-                self.dies[die as usize].listed = false;
+                self.dies[die].listed = false;
             }
         }
     }
 
     /// Whether the controller still has the data of a page that is being written.
-    pub fn holds(&self, now: Ps, die: u32, ppn: u32) -> bool {
-        if self.held[(ppn / self.pages_per_block) as usize] == 0 {
+    pub fn holds(&self, now: Ps, die: Die, ppn: Ppn) -> bool {
+        if self.held[Block(ppn.0 / self.pages_per_block)] == 0 {
             return false;
         }
-        let state = &self.dies[die as usize];
+        let state = &self.dies[die];
         let first = if state.current.end > now {
             0
         } else {
@@ -202,9 +203,9 @@ impl Posted {
     }
 
     /// What is known at `now` of the end of a posted program.
-    pub fn program_end(&mut self, now: Ps, die: u32, ppn: u32, array: &mut Array) -> ProgramEnd {
+    pub fn program_end(&mut self, now: Ps, die: Die, ppn: Ppn, array: &mut Array) -> ProgramEnd {
         self.play(now, die, array);
-        let state = &self.dies[die as usize];
+        let state = &self.dies[die];
         match self.find(die, 0..state.running + state.len, ppn) {
             Some(index) if index < state.running && state.current.end > now => {
                 ProgramEnd::NotBefore(state.current.end)
@@ -220,8 +221,8 @@ impl Posted {
     }
 
     /// About when the die has done all that it has: what waits may run together or later.
-    pub fn idle_at(&self, die: u32, array: &Array) -> Ps {
-        let state = &self.dies[die as usize];
+    pub fn idle_at(&self, die: Die, array: &Array) -> Ps {
+        let state = &self.dies[die];
         let begun = array.free_at(die).max(state.current.end);
         let waiting = state.running..state.running + state.len;
         waiting.fold(begun, |end, index| end + self.peek(die, index).op.time)
@@ -233,7 +234,7 @@ impl Posted {
     /// collection.
     pub fn read(&mut self, now: Ps, op: &Op, array: &mut Array) -> (Ps, Run, Ps) {
         let chain = array.free_at(op.die);
-        let current = &mut self.dies[op.die as usize].current;
+        let current = &mut self.dies[op.die].current;
         if current.end <= now || chain > current.end {
             let (start, run) = array.append(now, now.max(chain), op);
             return (start, run, current.hold(now, start, op.die, array));
@@ -257,40 +258,40 @@ impl Posted {
     }
 
     /// Whether a read asked for at `now` would have to wait for posted work of collection.
-    pub fn gc_holds(&self, now: Ps, die: u32) -> bool {
-        let current = &self.dies[die as usize].current;
+    pub fn gc_holds(&self, now: Ps, die: Die) -> bool {
+        let current = &self.dies[die].current;
         let begun = current.end > now && current.origin == Origin::Gc;
         begun && self.rules.turn(now, current) == current.end
     }
 
     /// Reads, programs and erases that wait on a channel.
-    pub fn counts(&self, channel: u32) -> [u32; 3] {
-        self.counts[channel as usize]
+    pub fn counts(&self, channel: Channel) -> [u32; 3] {
+        self.counts[channel]
     }
 
     /// When an operation ends that was to end at `end` when it began.
-    pub fn end_of(&self, die: u32, verb: Verb, end: Ps) -> Ps {
-        let current = &self.dies[die as usize].current;
+    pub fn end_of(&self, die: Die, verb: Verb, end: Ps) -> Ps {
+        let current = &self.dies[die].current;
         let same = verb != Verb::Read && verb == current.verb && current.from < end;
         if same { current.end.max(end) } else { end }
     }
 
     /// Lets the oldest waiting work of a die go before later reads.
-    fn force(&mut self, now: Ps, die: u32, array: &mut Array) {
+    fn force(&mut self, now: Ps, die: Die, array: &mut Array) {
         self.forced += 1;
         self.release(die);
         let start = now.max(self.begins_at(die, array));
         let (op, run) = self.take(die, start, array);
         array.chain(start, &op, run);
-        self.dies[die as usize].forced_until = run.end;
+        self.dies[die].forced_until = run.end;
         self.release(die);
     }
 
     /// Lets the oldest waiting work of a die begin.
-    fn begin(&mut self, die: u32, at: Ps, array: &mut Array) {
+    fn begin(&mut self, die: Die, at: Ps, array: &mut Array) {
         self.release(die);
         let (op, run) = self.take(die, at, array);
-        self.dies[die as usize].current = Current {
+        self.dies[die].current = Current {
             verb: op.verb,
             origin: op.origin,
             from: at,
@@ -303,12 +304,12 @@ impl Posted {
     }
 
     /// Takes the oldest waiting operation, and those behind it that can run with it.
-    fn take(&mut self, die: u32, at: Ps, array: &mut Array) -> (Op, Run) {
+    fn take(&mut self, die: Die, at: Ps, array: &mut Array) -> (Op, Run) {
         let first = self.peek(die, 0).op;
         let mut run = array.run(at, &first);
         let mut group = Group::new(&first);
         let mut count = 1;
-        while count < self.dies[die as usize].len {
+        while count < self.dies[die].len {
             let asked = self.peek(die, count);
             if asked.ready_at > at || !group.join(&asked.op, array.multi_plane()) {
                 break;
@@ -316,29 +317,29 @@ impl Posted {
             run = array.widen(run, &asked.op);
             count += 1;
         }
-        let state = &mut self.dies[die as usize];
+        let state = &mut self.dies[die];
         state.len -= count;
         state.running = count;
-        self.counts[first.channel as usize][first.verb as usize] -= count;
+        self.counts[first.channel][first.verb as usize] -= count;
         (0..count).for_each(|_| array.note(&first, run.end));
         (first, run)
     }
 
     /// Forgets the data of what began last.
-    fn release(&mut self, die: u32) {
-        for index in 0..self.dies[die as usize].running {
+    fn release(&mut self, die: Die) {
+        for index in 0..self.dies[die].running {
             if let Some(ppn) = self.peek(die, index).held {
-                self.held[(ppn / self.pages_per_block) as usize] -= 1;
+                self.held[Block(ppn.0 / self.pages_per_block)] -= 1;
             }
         }
-        let state = &mut self.dies[die as usize];
+        let state = &mut self.dies[die];
         state.head = (state.head + state.running) % self.rules.places;
         state.running = 0;
     }
 
     /// When the oldest waiting operation of a die begins if no read comes before it.
-    fn begins_at(&self, die: u32, array: &Array) -> Ps {
-        let state = &self.dies[die as usize];
+    fn begins_at(&self, die: Die, array: &Array) -> Ps {
+        let state = &self.dies[die];
         let ready_at = match state.len {
             0 => Ps::ZERO,
             _ => self.peek(die, state.running).ready_at,
@@ -347,21 +348,21 @@ impl Posted {
     }
 
     /// An operation by its place, those that began last included.
-    fn peek(&self, die: u32, index: u32) -> PostedOp {
-        let channel = self.channel_of(die) as u32;
+    fn peek(&self, die: Die, index: u32) -> PostedOp {
+        let channel = self.channel_of(die);
         PostedOp::unpack(self.waiting[self.place(die, index)], channel, die)
     }
 
     /// Which operation of a die holds the data of a page. They stay packed: of a long queue each is
     /// looked at.
-    fn find(&self, die: u32, mut places: Range<u32>, ppn: u32) -> Option<u32> {
+    fn find(&self, die: Die, mut places: Range<u32>, ppn: Ppn) -> Option<u32> {
         let wanted = PostedOp::pack_held(ppn);
         places.find(|index| self.waiting[self.place(die, *index)][2] & HELD == wanted)
     }
 
     /// How long waiting operations hold up one behind them at least. Where planes work together,
     /// all of them could run with that one.
-    fn least_time(&self, die: u32, places: Range<u32>, array: &Array) -> Ps {
+    fn least_time(&self, die: Die, places: Range<u32>, array: &Array) -> Ps {
         if self.rules.planes > 1 && array.multi_plane() != MultiPlane::Off {
             return Ps::ZERO;
         }
@@ -369,13 +370,13 @@ impl Posted {
         Ps(places.map(time).sum())
     }
 
-    fn place(&self, die: u32, index: u32) -> usize {
-        let place = (self.dies[die as usize].head + index) % self.rules.places;
-        die as usize * self.rules.places as usize + place as usize
+    fn place(&self, die: Die, index: u32) -> usize {
+        let place = (self.dies[die].head + index) % self.rules.places;
+        die.index() * self.rules.places as usize + place as usize
     }
 
-    fn channel_of(&self, die: u32) -> usize {
-        die as usize % self.next.len()
+    fn channel_of(&self, die: Die) -> Channel {
+        Channel(die.0 % self.next.count())
     }
 }
 
@@ -402,7 +403,7 @@ impl Rules {
 impl Current {
     /// How much of [now, start) is taken by this operation, if it is collection's, and not noted
     /// in the die's chain: where that closes gaps, this operation may lie in one.
-    fn hold(&self, now: Ps, start: Ps, die: u32, array: &Array) -> Ps {
+    fn hold(&self, now: Ps, start: Ps, die: Die, array: &Array) -> Ps {
         if self.origin != Origin::Gc {
             return Ps::ZERO;
         }
@@ -422,8 +423,8 @@ const VERBS: [Verb; 3] = [Verb::Read, Verb::Program, Verb::Erase];
 const HELD: u64 = u64::MAX << 31;
 
 impl PostedOp {
-    fn pack_held(ppn: u32) -> u64 {
-        u64::from(ppn) << 32 | 1 << 31
+    fn pack_held(ppn: Ppn) -> u64 {
+        u64::from(ppn.0) << 32 | 1 << 31
     }
 
     fn pack(&self) -> Packed {
@@ -434,7 +435,7 @@ impl PostedOp {
         [self.ready_at.0, op.time.0, held | small | kind]
     }
 
-    fn unpack([ready_at, time, word]: Packed, channel: u32, die: u32) -> PostedOp {
+    fn unpack([ready_at, time, word]: Packed, channel: Channel, die: Die) -> PostedOp {
         let op = Op {
             verb: VERBS[(word & 3) as usize],
             origin: ORIGINS[(word >> 2 & 3) as usize],
@@ -447,7 +448,7 @@ impl PostedOp {
         PostedOp {
             op,
             ready_at: Ps(ready_at),
-            held: (word >> 31 & 1 == 1).then_some((word >> 32) as u32),
+            held: (word >> 31 & 1 == 1).then_some(Ppn((word >> 32) as u32)),
         }
     }
 }

@@ -33,7 +33,7 @@ fn an_estimate_sees_the_channel_of_its_page() {
     let mut counts = |now, lpn| {
         back.pass(now, stats);
         let ppn = back.ppn_of(Lpn(lpn)).expect("a preconditioned page");
-        let seen = back.nand.outlook(now, ppn.0);
+        let seen = back.nand.outlook(now, ppn);
         [seen.reads, seen.programs, seen.erases]
     };
     assert_eq!(counts(Ps::ZERO, 6), [1, 2, 0]);

@@ -3,7 +3,7 @@
 use crate::config::Settings;
 use crate::device::observer::{FlashIo, Observer, Written};
 use crate::ftl::{Ftl, ReadOnly};
-use crate::layout::Layout;
+use crate::layout::{Block, Layout};
 use crate::nand::{BadBlock, Flash, Nand, Origin, Served};
 use crate::stats::Stats;
 use crate::write_log::LogEntry;
@@ -30,9 +30,9 @@ pub struct Contents {
     moving: u64,
     lines_per_page: u32,
     /// Blocks that hold pages of the map.
-    map_blocks: BTreeSet<u32>,
+    map_blocks: BTreeSet<Block>,
     /// Blocks that were bad from the factory.
-    bad_blocks: BTreeSet<u32>,
+    bad_blocks: BTreeSet<Block>,
     layout: Layout,
 }
 
@@ -93,12 +93,12 @@ impl Observer for Contents {
             layout: ftl.layout(),
         };
         for lpn in (0..settings.pages).map(Lpn) {
-            if let Some(ppn) = ftl.ppn_of(lpn).map(Ppn) {
+            if let Some(ppn) = ftl.ppn_of(lpn) {
                 contents.preset(ppn, Contents::initial(lpn));
             }
         }
         for ppn in ftl.translation_ppns() {
-            contents.preset(Ppn(ppn), 0);
+            contents.preset(ppn, 0);
         }
         contents
     }
@@ -196,13 +196,13 @@ struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    fn assert_good(&self, block: u32) {
+    fn assert_good(&self, block: Block) {
         let bad = self.contents.bad_blocks.contains(&block);
-        assert!(!bad, "block {block} was bad from the factory");
+        assert!(!bad, "{block:?} was bad from the factory");
     }
 
     fn put(&mut self, ppn: Ppn, version: u64) {
-        self.assert_good(self.contents.layout.block_of(ppn.0));
+        self.assert_good(self.contents.layout.block_of(ppn));
         let before = self.contents.of_flash(ppn);
         assert_eq!(before, None, "{ppn} is programmed twice");
         self.contents.flash.insert(ppn, Some(version));
@@ -210,10 +210,10 @@ impl Watched<'_> {
 }
 
 impl Flash for Watched<'_> {
-    fn read(&mut self, now: Ps, ppn: u32, origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Served {
         let block = self.contents.layout.block_of(ppn);
         self.assert_good(block);
-        let found = self.contents.of_flash(Ppn(ppn));
+        let found = self.contents.of_flash(ppn);
         let found = found.expect("only a programmed page is read");
         if !self.contents.map_blocks.contains(&block) {
             self.contents.last_read = found;
@@ -221,26 +221,26 @@ impl Flash for Watched<'_> {
         self.nand.read(now, ppn, origin)
     }
 
-    fn program(&mut self, now: Ps, ppn: u32, origin: Origin) -> Result<(), BadBlock> {
-        self.put(Ppn(ppn), self.contents.moving);
+    fn program(&mut self, now: Ps, ppn: Ppn, origin: Origin) -> Result<(), BadBlock> {
+        self.put(ppn, self.contents.moving);
         self.nand.program(now, ppn, origin)
     }
 
-    fn copy(&mut self, now: Ps, from: u32, to: u32, origin: Origin) -> Result<(), BadBlock> {
-        let found = self.contents.of_flash(Ppn(from));
-        self.put(Ppn(to), found.expect("only a programmed page is moved"));
+    fn copy(&mut self, now: Ps, from: Ppn, to: Ppn, origin: Origin) -> Result<(), BadBlock> {
+        let found = self.contents.of_flash(from);
+        self.put(to, found.expect("only a programmed page is moved"));
         self.nand.copy(now, from, to, origin)
     }
 
-    fn erase(&mut self, now: Ps, block: u32, origin: Origin) -> Result<(), BadBlock> {
+    fn erase(&mut self, now: Ps, block: Block, origin: Origin) -> Result<(), BadBlock> {
         self.assert_good(block);
         for ppn in self.contents.layout.pages_of(block) {
-            self.contents.flash.insert(Ppn(ppn), None);
+            self.contents.flash.insert(ppn, None);
         }
         self.nand.erase(now, block, origin)
     }
 
-    fn idle_at(&self, block: u32) -> Ps {
+    fn idle_at(&self, block: Block) -> Ps {
         self.nand.idle_at(block)
     }
 }

@@ -20,11 +20,11 @@ impl Known {
         let written = settings.ftl.precondition != crate::config::Precondition::None;
         for lpn in (0..settings.pages).filter(|_| written) {
             let ppn = rig.ftl.ppn_of(Lpn(lpn)).expect("every page has a place");
-            assert_eq!(rig.flash.at(ppn), None, "P{ppn} belongs to two pages");
+            assert_eq!(rig.flash.at(ppn), None, "{ppn} belongs to two pages");
             rig.flash.fill(ppn, (lpn, 0));
         }
         for ppn in rig.ftl.translation_ppns() {
-            assert_eq!(rig.flash.at(ppn), None, "P{ppn} belongs to two pages");
+            assert_eq!(rig.flash.at(ppn), None, "{ppn} belongs to two pages");
             rig.flash.fill(ppn, (u32::MAX, 0));
         }
         // Stale pages of a preconditioned device hold something too, but nobody reads it.

@@ -19,11 +19,11 @@ fn they_are_as_many_as_asked_for_and_spread_over_the_planes() {
         assert_eq!(bad.len(), 22, "2 % of 1128, rounded down");
         let mut of_plane = [0; 4];
         bad.iter()
-            .for_each(|block| of_plane[(block / 282) as usize] += 1);
+            .for_each(|block| of_plane[(block.0 / 282) as usize] += 1);
         of_plane.sort_unstable();
         assert_eq!(of_plane, [5, 5, 6, 6]);
         // Anywhere on their plane: a third of 22 on each third, give or take.
-        let first_third = bad.iter().filter(|block| *block % 282 < 94).count();
+        let first_third = bad.iter().filter(|block| block.0 % 282 < 94).count();
         assert!((2..=14).contains(&first_third), "{bad:?}");
     }
 }

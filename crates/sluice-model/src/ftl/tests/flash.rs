@@ -1,6 +1,7 @@
 //! A flash array that keeps contents instead of time, and fails when it is told to.
 
 use super::*;
+use crate::layout::Block;
 use crate::nand::BadBlock;
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ pub struct Contents {
     erases: Vec<u32>,
     failed: Vec<bool>,
     /// Bad from the factory.
-    pub bad: BTreeSet<u32>,
+    pub bad: BTreeSet<Block>,
     /// Of this many programs about one fails; 0 for none.
     pub program_failure: u64,
     rng: Rng,
@@ -33,7 +34,7 @@ impl Contents {
             endurance: u32::MAX,
             erases: vec![0; blocks],
             failed: (0..blocks as u32)
-                .map(|block| bad.contains(&block))
+                .map(|block| bad.contains(&Block(block)))
                 .collect(),
             bad,
             program_failure: 0,
@@ -42,73 +43,73 @@ impl Contents {
     }
 
     /// What the page at `ppn` holds.
-    pub fn at(&self, ppn: u32) -> Option<(u32, u32)> {
-        self.cells[ppn as usize]
+    pub fn at(&self, ppn: Ppn) -> Option<(u32, u32)> {
+        self.cells[ppn.index()]
     }
 
-    pub fn fill(&mut self, ppn: u32, data: (u32, u32)) {
+    pub fn fill(&mut self, ppn: Ppn, data: (u32, u32)) {
         self.assert_good(ppn);
-        self.cells[ppn as usize] = Some(data);
+        self.cells[ppn.index()] = Some(data);
     }
 
     /// Blocks that fail in use keep what they hold; those that never worked hold nothing.
-    fn assert_good(&self, ppn: u32) {
+    fn assert_good(&self, ppn: Ppn) {
         let block = self.layout.block_of(ppn);
-        assert!(!self.bad.contains(&block), "block {block} was always bad");
+        assert!(!self.bad.contains(&block), "{block:?} was always bad");
     }
 
-    fn set(&mut self, ppn: u32, data: Option<(u32, u32)>) -> Result<(), BadBlock> {
-        let block = self.layout.block_of(ppn) as usize;
+    fn set(&mut self, ppn: Ppn, data: Option<(u32, u32)>) -> Result<(), BadBlock> {
+        let block = self.layout.block_of(ppn);
         assert!(
-            !self.failed[block],
-            "block {block} is written after it failed"
+            !self.failed[block.index()],
+            "{block:?} is written after it failed"
         );
         if self.program_failure > 0 && self.rng.below(self.program_failure) == 0 {
-            self.failed[block] = true;
+            self.failed[block.index()] = true;
             return Err(BadBlock);
         }
-        let old = std::mem::replace(&mut self.cells[ppn as usize], data);
-        assert_eq!(old, None, "P{ppn} is programmed again without an erase");
+        let old = std::mem::replace(&mut self.cells[ppn.index()], data);
+        assert_eq!(old, None, "{ppn} is programmed again without an erase");
         Ok(())
     }
 }
 
 impl Flash for Contents {
-    fn read(&mut self, now: Ps, ppn: u32, _origin: Origin) -> Served {
+    fn read(&mut self, now: Ps, ppn: Ppn, _origin: Origin) -> Served {
         self.assert_good(ppn);
         Served::at_once(now)
     }
 
-    fn program(&mut self, _now: Ps, ppn: u32, _origin: Origin) -> Result<(), BadBlock> {
+    fn program(&mut self, _now: Ps, ppn: Ppn, _origin: Origin) -> Result<(), BadBlock> {
         self.set(ppn, Some(self.from_host))?;
         Ok(())
     }
 
-    fn copy(&mut self, _now: Ps, from: u32, to: u32, _origin: Origin) -> Result<(), BadBlock> {
+    fn copy(&mut self, _now: Ps, from: Ppn, to: Ppn, _origin: Origin) -> Result<(), BadBlock> {
         self.assert_good(from);
-        let data = self.cells[from as usize];
-        assert!(data.is_some(), "P{to} gets the contents of an erased page");
+        let data = self.cells[from.index()];
+        assert!(data.is_some(), "{to} gets the contents of an erased page");
         self.set(to, data)?;
         Ok(())
     }
 
-    fn erase(&mut self, _now: Ps, block: u32, _origin: Origin) -> Result<(), BadBlock> {
+    fn erase(&mut self, _now: Ps, block: Block, _origin: Origin) -> Result<(), BadBlock> {
         assert!(
-            !self.failed[block as usize],
-            "block {block} is erased after it failed"
+            !self.failed[block.index()],
+            "{block:?} is erased after it failed"
         );
-        self.erases[block as usize] += 1;
-        if self.erases[block as usize] > self.endurance {
-            self.failed[block as usize] = true;
+        self.erases[block.index()] += 1;
+        if self.erases[block.index()] > self.endurance {
+            self.failed[block.index()] = true;
             return Err(BadBlock);
         }
         self.layout
             .pages_of(block)
-            .for_each(|ppn| self.cells[ppn as usize] = None);
+            .for_each(|ppn| self.cells[ppn.index()] = None);
         Ok(())
     }
 
-    fn idle_at(&self, _block: u32) -> Ps {
+    fn idle_at(&self, _block: Block) -> Ps {
         Ps::ZERO
     }
 }

@@ -102,7 +102,7 @@ impl<F: Flash> Rig<F> {
     fn plane_of(&self, lpn: u32) -> Option<u32> {
         self.ftl
             .ppn_of(Lpn(lpn))
-            .map(|ppn| self.ftl.layout.plane_of(ppn))
+            .map(|ppn| self.ftl.layout.plane_of(ppn).0)
     }
 }
 

@@ -74,7 +74,7 @@ fn writes_go_to_the_die_that_is_idle_soonest() {
     let mut rig = Rig::new(&settings);
     for (die, reads) in [(1, 5), (3, 2), (5, 3)] {
         let ppn = die * rig.ftl.layout.pages_per_plane();
-        (0..reads).for_each(|_| _ = rig.flash.read(Ps::ZERO, ppn, Origin::Host));
+        (0..reads).for_each(|_| _ = rig.flash.read(Ps::ZERO, Ppn(ppn), Origin::Host));
     }
     let mut write = |lpn| {
         rig.write(lpn).unwrap();

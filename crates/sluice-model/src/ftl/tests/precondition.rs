@@ -119,7 +119,7 @@ fn pages_are_scattered_one_to_one_and_evenly() {
             .count();
         assert!(same < 20, "{same} pages are where another seed has them");
         // Consecutive pages fall on both planes, half of them on either, in no order.
-        let planes = (0..4_096).map(|lpn| ftl.layout.plane_of(ftl.ppn_of(Lpn(lpn)).unwrap()));
+        let planes = (0..4_096).map(|lpn| ftl.layout.plane_of(ftl.ppn_of(Lpn(lpn)).unwrap()).0);
         let planes: Vec<u32> = planes.collect();
         let second = planes.iter().sum::<u32>();
         let changes = planes.windows(2).filter(|pair| pair[0] != pair[1]).count();

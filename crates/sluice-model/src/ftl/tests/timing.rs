@@ -3,6 +3,7 @@
 //! A read takes 40 us, a program 200 us and an erase 2 ms; so a moved page takes 240 us.
 
 use super::*;
+use crate::layout::Block;
 
 /// One die. Blocks have 16 pages.
 fn one_die(pairs: &[(&str, &str)]) -> Rig<Nand> {
@@ -84,7 +85,7 @@ fn a_step_begins_when_the_die_is_idle() {
         rig
     };
     let mut rig = make();
-    let end = rig.flash.idle_at(0);
+    let end = rig.flash.idle_at(Block(0));
     rig.advance(end);
     assert_eq!(rig.stats.gc_moves, 0, "the die was busy until now");
     let mut rig = make();

@@ -1,8 +1,9 @@
 //! Closed forms. Times are equal to the picosecond, so both sides of each are pinned.
 
 use super::{BASE, settings};
+use crate::layout::Block;
 use crate::nand::{Flash, Nand, Origin, Served};
-use sluice_units::Ps;
+use sluice_units::{Ppn, Ps};
 
 const READ: u64 = 20;
 const PROGRAM: u64 = 50;
@@ -33,7 +34,7 @@ impl Rig {
     }
 
     fn read(&mut self, ppn: u32) -> Served {
-        self.nand.read(self.now, ppn, Origin::Host)
+        self.nand.read(self.now, Ppn(ppn), Origin::Host)
     }
 
     fn done(&mut self, ppn: u32) -> u64 {
@@ -41,11 +42,11 @@ impl Rig {
     }
 
     fn program(&mut self, ppn: u32) {
-        self.nand.program(self.now, ppn, Origin::Host).unwrap();
+        self.nand.program(self.now, Ppn(ppn), Origin::Host).unwrap();
     }
 
     fn erase(&mut self, block: u32) {
-        self.nand.erase(self.now, block, Origin::Gc).unwrap();
+        self.nand.erase(self.now, Block(block), Origin::Gc).unwrap();
     }
 
     /// A page of a plane, counted among all planes.
@@ -261,7 +262,7 @@ fn a_read_behind_collection_waits_for_its_step() {
         let mut rig = rig(&[ONE_DIE, &[order]]);
         for page in 0..3 {
             rig.nand
-                .copy(Ps::ZERO, page, 16 + page, Origin::Gc)
+                .copy(Ps::ZERO, Ppn(page), Ppn(16 + page), Origin::Gc)
                 .unwrap();
         }
         rig.erase(0);
@@ -281,13 +282,13 @@ fn a_wait_for_posted_collection_counts_once() {
         let mut rig = rig(&[ONE_DIE, &pairs]);
         for page in 0..6 {
             rig.read(page);
-            rig.nand.read(Ps::ZERO, page, Origin::Gc);
+            rig.nand.read(Ps::ZERO, Ppn(page), Origin::Gc);
         }
         rig.erase(3);
         // Ahead of the clock, as behind a full MSHR: nothing has passed yet.
         let now = Ps(12 * READ + 1);
-        rig.nand.read(now, 0, Origin::Gc);
-        let served = rig.nand.read(now, 1, Origin::Host);
+        rig.nand.read(now, Ppn(0), Origin::Gc);
+        let served = rig.nand.read(now, Ppn(1), Origin::Host);
         assert_eq!(
             (served.queue, served.gc, served.service),
             parts(0, erase - 1 + READ, READ)
@@ -422,7 +423,7 @@ fn an_outlook_counts_the_channel_until_each_operation_ends() {
         rig.program(other);
         rig.erase(3);
         let mut seen = |now: u64| {
-            let outlook = rig.at(now).nand.outlook(Ps(now), 0);
+            let outlook = rig.at(now).nand.outlook(Ps(now), Ppn(0));
             [outlook.reads, outlook.programs, outlook.erases]
         };
         // The dies load one after the other; the erase follows the first program.
@@ -440,7 +441,7 @@ fn an_outlook_counts_the_channel_until_each_operation_ends() {
         ];
         assert_eq!(times.map(&mut seen), counts, "{order:?}");
         let done = rig.at(1_000).done(0);
-        let reads = [done - 1, done].map(|now| rig.nand.outlook(Ps(now), 0).reads);
+        let reads = [done - 1, done].map(|now| rig.nand.outlook(Ps(now), Ppn(0)).reads);
         assert_eq!(reads, [1, 0]);
     }
 }
@@ -456,7 +457,7 @@ fn an_outlook_counts_a_suspended_program_until_it_ends() {
         assert_eq!(rig.at(now + 25).done(0), now + 25 + 4 + READ + BUS);
         (rig, now + end + 4 + READ + 6)
     };
-    let counts = [end - 1, end].map(|now| rig.nand.outlook(Ps(now), 0).programs);
+    let counts = [end - 1, end].map(|now| rig.nand.outlook(Ps(now), Ppn(0)).programs);
     assert_eq!(counts, [1, 0]);
 }
 
@@ -469,7 +470,7 @@ fn an_outlook_tells_whether_collection_is_in_the_way() {
     ] {
         let mut rig = rig(&[ONE_DIE, pairs, &[("nand.suspend_latency", "4ps")]]);
         rig.erase(3);
-        let seen = [1, ERASE - 1, ERASE].map(|now| rig.at(now).nand.outlook(Ps(now), 0).gc);
+        let seen = [1, ERASE - 1, ERASE].map(|now| rig.at(now).nand.outlook(Ps(now), Ppn(0)).gc);
         // Where it can be suspended, it is not worth that just before its end.
         assert_eq!(seen, [blocked, true, false], "{pairs:?}");
     }

@@ -39,13 +39,13 @@ fn issue(nand: &mut Nand, request: &Ask) -> Option<Served> {
     let now = Ps(request.now);
     let pages_per_die = nand.layout.pages_per_plane();
     let (ppn, block) = (
-        request.die * pages_per_die,
-        request.die * nand.layout.blocks_per_plane,
+        Ppn(request.die * pages_per_die),
+        Block(request.die * nand.layout.blocks_per_plane),
     );
     match request.verb {
         Verb::Read => Some(nand.read(now, ppn, request.origin)),
         Verb::Program => {
-            nand.program(now, ppn + 1, request.origin).unwrap();
+            nand.program(now, Ppn(ppn.0 + 1), request.origin).unwrap();
             None
         }
         Verb::Erase => {

@@ -1,8 +1,9 @@
 //! What use does to the cells.
 
 use super::settings;
+use crate::layout::Block;
 use crate::nand::{BadBlock, Flash, Nand, Origin};
-use sluice_units::Ps;
+use sluice_units::{Ppn, Ps};
 
 fn nand(pairs: &[(&str, &str)], seed: u64) -> Nand {
     Nand::new(&settings(pairs), seed)
@@ -10,14 +11,14 @@ fn nand(pairs: &[(&str, &str)], seed: u64) -> Nand {
 
 /// Sensing time of a page, in reads, long after everything else.
 fn senses(nand: &mut Nand, ppn: u32) -> u64 {
-    let served = nand.read(Ps::from_ms(1), ppn, Origin::Host);
+    let served = nand.read(Ps::from_ms(1), Ppn(ppn), Origin::Host);
     assert_eq!((served.service.0 - 7) % 20, 0);
     (served.service.0 - 7) / 20
 }
 
 fn erase(nand: &mut Nand, block: u32, times: u32) {
     for _ in 0..times {
-        nand.erase(Ps::ZERO, block, Origin::Gc).unwrap();
+        nand.erase(Ps::ZERO, Block(block), Origin::Gc).unwrap();
     }
 }
 
@@ -73,8 +74,8 @@ fn reads_of_a_block_disturb_it_until_it_is_erased() {
 fn an_erase_past_the_endurance_fails() {
     let mut nand = nand(&[("nand.endurance", "3")], 1);
     erase(&mut nand, 0, 3);
-    assert_eq!(nand.erase(Ps::ZERO, 0, Origin::Gc), Err(BadBlock));
-    assert_eq!(nand.erase(Ps::ZERO, 1, Origin::Gc), Ok(()));
+    assert_eq!(nand.erase(Ps::ZERO, Block(0), Origin::Gc), Err(BadBlock));
+    assert_eq!(nand.erase(Ps::ZERO, Block(1), Origin::Gc), Ok(()));
 }
 
 /// Every block stands between 80 and 120 erases, and not all the same.
@@ -84,7 +85,7 @@ fn blocks_differ_within_the_spread() {
     let mut nand = nand(&pairs, 1);
     let stood: Vec<u32> = (0..32)
         .map(|block| {
-            let stands = |_: &u32| nand.erase(Ps::ZERO, block, Origin::Gc).is_ok();
+            let stands = |_: &u32| nand.erase(Ps::ZERO, Block(block), Origin::Gc).is_ok();
             (0..200).take_while(stands).count() as u32
         })
         .collect();
@@ -102,7 +103,7 @@ fn blocks_differ_within_the_spread() {
 fn one_program_in_so_many_fails() {
     let mut nand = nand(&[("nand.program_failure", "8")], 1);
     let failed = (0..512)
-        .filter(|ppn| nand.program(Ps::ZERO, *ppn, Origin::Host).is_err())
+        .filter(|ppn| nand.program(Ps::ZERO, Ppn(*ppn), Origin::Host).is_err())
         .count();
     // 64 expected, 7.5 standard deviation; five of them.
     assert!((27..=101).contains(&failed), "{failed} of 512");
