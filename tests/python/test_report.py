@@ -172,6 +172,20 @@ def test_a_long_timeline_keeps_its_totals(tmp_path: Path) -> None:
     assert np.allclose(chart.series[0].ys, 70)
 
 
+def test_a_heat_map_has_a_rate_for_each_place_and_time(tmp_path: Path) -> None:
+    folder = runs.run(tmp_path / "a")
+    # Pages 128 to 255 from 0 to 0.5 s, pages 384 to 511 from 0.5 to 1 s, the last column shorter.
+    (folder / "heat.csv").write_text(
+        "from_s,to_s,first_page,pages,misses\n0,0.5,128,128,50\n0.5,1,384,128,100\n"
+        "1,1.25,128,128,10\n")
+    chart = {chart.slug: chart for chart in charts(load_runs([folder]))}["heat-0"]
+    assert chart.x_range == (0, 1.25)
+    assert chart.y_range == (0.5, 2), "MiB"
+    assert chart.image.cells.tolist() == [[100, 0, 40], [0, 0, 0], [0, 200, 0]]
+    page = report(folder)
+    assert "heat-0" in page.ids and "512 KiB" in page.text
+
+
 HEADER = "t_s,traps,misses,soft\n"
 
 
@@ -247,6 +261,8 @@ BREAK = {
     "timeline cell": (lambda f: cell(f, "timeline.csv", "1,2"), "timeline.csv:2"),
     "time backwards": (lambda f: (f / "timeline.csv").write_text(
         "t_s,traps,misses,soft\n2,0,0,0\n1,0,0,0\n"), "t_s goes backwards"),
+    "heat cell": (lambda f: (f / "heat.csv").write_text(
+        "from_s,to_s,first_page,pages,misses\n1,1,0,64,3\n"), "its cells must last some time"),
     "program schema": (lambda f: (f / "program.json").write_text('{"schema":"x"}'),
                        'expected "sluice.workload/1"'),
     "program histogram": (lambda f: (f / "program-x.json").write_text(

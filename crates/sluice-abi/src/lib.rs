@@ -46,7 +46,7 @@ pub use prefetcher::{
     SLUICE_LATE_USE, SLUICE_MISS, SLUICE_PREFETCHER_ABI,
 };
 pub use record::{RECORD_MAGIC, RecordHeader, is_watched, watched_for};
-pub use residency::{CACHED, MAP_AT, MAPPED, PINNED, view_bytes};
+pub use residency::{CACHED, HEAT_PAGES, MAP_AT, MAPPED, PINNED, heat_at, heat_len, view_bytes};
 pub use ring::{
     CHANNELS, Channel, Client, ENTRIES, Found, Hello, RING_BYTES, RING_MAGIC, RING_VERSION, Ring,
     Server, TEXT_BYTES, WORDS, Words,

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 /// First word of a statistics file: "SLUICEST".
 pub const STATS_MAGIC: u64 = u64::from_le_bytes(*b"SLUICEST");
 /// Raised with every change of the layout.
-pub const STATS_VERSION: u64 = 12;
+pub const STATS_VERSION: u64 = 13;
 /// What [`StatsBlock::forked`] is for the device of memory that processes share.
 pub const OF_SHARED_MEMORY: u64 = 2;
 /// A reader looks so often for a moment at which nothing changes.
@@ -73,7 +73,7 @@ pub struct StatsBlock {
     /// 1 when this process came from a fork without exec, [`OF_SHARED_MEMORY`] when it is none.
     pub forked: AtomicU64,
     /// Pages of the device; the residency map has a byte for each, [`MAP_AT`](crate::MAP_AT)
-    /// bytes after the start of the block.
+    /// bytes after the start of the block, and the heat follows ([`heat_at`](crate::heat_at)).
     pub pages: AtomicU64,
     /// Address of the first page in the process; 0 if the device has no addresses of its own.
     pub heap_at: AtomicU64,

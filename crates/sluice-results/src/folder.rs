@@ -199,6 +199,7 @@ const OURS: &[&str] = &[
     "latency_modelled.hdr",
     "latency_achieved.hdr",
     "timeline.csv",
+    "heat.csv",
     "traps.bin",
     "flash_read.csv",
     "console.log",

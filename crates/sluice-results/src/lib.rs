@@ -16,6 +16,7 @@ mod files;
 mod flash;
 mod folder;
 mod guest;
+mod heat;
 mod hints;
 mod hits;
 mod latency;
@@ -46,6 +47,7 @@ pub use files::{FilesResult, FilesSchema, FilesTraffic};
 pub use flash::{Flash, FlashCounts, LineErases, Lines, Served, WriteLog, WriteLogCounts};
 pub use folder::{Folder, write_config, write_system};
 pub use guest::{Guest, Machine, SimulatedMachine};
+pub use heat::{Heat, HeatMap, heat_since, read_heat};
 pub use hints::{
     ColdHints, DontneedHints, FreeHints, Hints, IgnoredHints, MlockHints, MunlockHints,
     NormalHints, PageoutHints, RandomHints, SequentialHints, WillneedHints,
@@ -79,7 +81,7 @@ pub use system::{
     Requests, SystemKind, SystemResult, Tlb,
 };
 pub use timeline::Timeline;
-pub use top::{Top, TopLatency, TopRow, TopSchema};
+pub use top::{HotRange, Top, TopLatency, TopRow, TopSchema};
 pub use trace::{
     CpuAccesses, Footprint, LruSize, RecordedAccesses, Reuse, ReuseDistance, TraceConvert,
     TraceConvertSchema, TraceInfo, TraceInfoSchema, TraceRecord, TraceRecordSchema,

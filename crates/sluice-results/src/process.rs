@@ -42,6 +42,10 @@ pub struct Process {
     pub replaced: bool,
     /// Programs that it started without a fork that copies it.
     pub started: u64,
+    /// Address of the device's first page in the process; 0 if it has none.
+    pub heap_at: u64,
+    /// Pages of the device.
+    pub pages: u64,
     counters: Box<[u64]>,
     latency: MissLatency,
     /// How often each latency came, of the image that a run is about. That of others is left out:
@@ -215,7 +219,7 @@ pub(crate) fn image_path(dir: &Path, pid: u64, image: u64) -> PathBuf {
     dir.join(format!("proc-{pid}-{image}.stats"))
 }
 
-fn owner_of(dir: &Path) -> Option<u32> {
+pub(crate) fn owner_of(dir: &Path) -> Option<u32> {
     let found = open_folder(dir, None).and_then(|folder| folder.metadata());
     found.ok().map(|found| found.uid())
 }
@@ -280,6 +284,8 @@ fn of_words(words: &[u64], path: &Path, owner: u32) -> Option<Process> {
         shared_memory: block.forked.load(Relaxed) == OF_SHARED_MEMORY,
         replaced: block.replaced.load(Relaxed) == 1,
         started: block.started.load(Relaxed),
+        heap_at: block.heap_at.load(Relaxed),
+        pages: block.pages.load(Relaxed),
         counters: Counter::ALL.iter().map(|c| block.get(*c)).collect(),
         latency: latencies.summary(),
         latencies: Some(Box::new(latencies)),

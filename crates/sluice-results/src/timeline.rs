@@ -1,5 +1,6 @@
 //! Counters over time, sampled while a program runs.
 
+use crate::heat::HeatMap;
 use crate::process::{image_path, read_image};
 use sluice_abi::Counter;
 use std::fmt::Write;
@@ -29,6 +30,7 @@ const COLUMNS: &[Counter] = &[
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     rows: Vec<(f64, Vec<u64>)>,
+    heat: HeatMap,
     /// The first image that may still count, and what those before it counted.
     image: u64,
     before: Vec<u64>,
@@ -43,6 +45,7 @@ impl Timeline {
             // Looked for first: an image that has a successor counts no more.
             let is_over = image_path(dir, pid, self.image + 1).exists();
             let image = read_image(dir, pid, self.image);
+            self.heat.sample(seconds, dir, pid, self.image);
             let counted = |c: &Counter| image.as_ref().map_or(0, |p| p.get(*c));
             let sums = self.before.iter().zip(COLUMNS);
             let sums: Vec<u64> = sums.map(|(before, c)| before + counted(c)).collect();
@@ -53,6 +56,11 @@ impl Timeline {
             self.image += 1;
         };
         self.rows.push((seconds, row));
+    }
+
+    /// Where its misses were.
+    pub fn heat(&self) -> &HeatMap {
+        &self.heat
     }
 
     /// The samples as CSV, cumulative.

@@ -50,6 +50,20 @@ pub struct TopRow {
     pub cached_pages: u64,
     /// Pages that are pinned.
     pub pinned_pages: u64,
+    /// The ranges of its memory with most misses in the interval, the hottest first; five at most.
+    pub hottest: Vec<HotRange>,
+}
+
+/// A range of device memory, and the misses in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HotRange {
+    /// Address of its first byte in the process; on the device, where that has no addresses of the
+    /// process (shared memory, a guest).
+    pub address: u64,
+    /// Its length, B.
+    pub bytes: u64,
+    /// Misses in a second.
+    pub misses_per_s: f64,
 }
 
 /// Percentiles of what a program waited, µs.

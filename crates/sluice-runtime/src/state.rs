@@ -165,6 +165,9 @@ impl Core {
         let block = self.live.change();
         block.add(Counter::Traps, 1);
         let flash = completion.served_by == ServedBy::Flash;
+        if flash {
+            self.host.residency.missed(lpn);
+        }
         block.add(
             if flash {
                 Counter::Misses

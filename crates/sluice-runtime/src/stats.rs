@@ -1,7 +1,9 @@
 //! The statistics block of this process and its residency map, in a file of the session directory.
 
-use core::sync::atomic::{AtomicU8, Ordering::*};
-use sluice_abi::{Change, Counter, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::*};
+use sluice_abi::{
+    Change, Counter, HEAT_PAGES, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock, heat_at,
+};
 use sluice_model::Stats;
 use sluice_region::Mapping;
 
@@ -15,11 +17,12 @@ pub struct Live {
     pages: u64,
 }
 
-/// The residency map, a byte for each page. Written here and never read back: what others do to
-/// their view of it changes nothing.
+/// The residency map, a byte for each page, and the heat behind it. Nothing here depends on what they
+/// hold: what others do to their view of them changes nothing.
 #[derive(Debug)]
 pub struct Residency {
     first: *const AtomicU8,
+    heat: *const AtomicU32,
     pages: u64,
 }
 
@@ -32,6 +35,17 @@ impl Residency {
         if lpn < self.pages {
             // SAFETY: within the mapping, which lives as long as the process's statistics.
             unsafe { (*self.first.add(lpn as usize)).store(bits, Relaxed) };
+        }
+    }
+
+    /// Counts a miss on a page.
+    #[inline]
+    pub fn missed(&self, lpn: u64) {
+        if lpn < self.pages {
+            // SAFETY: as above: the heat has a counter for every page.
+            let heat = unsafe { &*self.heat.add((lpn / HEAT_PAGES) as usize) };
+            // One writer at a time, under the engine's lock.
+            heat.store(heat.load(Relaxed).wrapping_add(1), Relaxed);
         }
     }
 }
@@ -83,6 +97,7 @@ impl Live {
     pub fn residency(&self) -> Residency {
         Residency {
             first: (self.map.addr() + MAP_AT) as *const AtomicU8,
+            heat: (self.map.addr() + heat_at(self.pages)) as *const AtomicU32,
             pages: self.pages,
         }
     }

@@ -12,6 +12,7 @@ from sluice.report.folder import Program, Run, Table, Timeline
 from sluice.report.histogram import Histogram
 
 HIT_NS = 1000.0
+MIB = float(1 << 20)
 RATE_BINS_MAX = 240
 # Sampled pages are few: wider bins make a steadier line.
 SAMPLED_BINS = 40
@@ -47,6 +48,14 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Image:
+    """A picture of numbers: ``cells`` by row from the lowest y on, and how their scale is named."""
+
+    cells: np.ndarray
+    scale: str
+
+
+@dataclass(frozen=True)
 class Chart:
     """One figure: its words, its axes and its series."""
 
@@ -63,6 +72,8 @@ class Chart:
     # Vertical lines (x, what it is) and a shaded range of x that stands for a cache hit.
     marks: list[tuple[float, str]] = field(default_factory=list)
     shade_below: float | None = None
+    # What stands in the place of lines.
+    image: Image | None = None
     # What the legend names; without it, every series.
     legend: list[Key] = field(default_factory=list)
 
@@ -75,7 +86,7 @@ class Chart:
 def charts(runs: list[Run]) -> list[Chart]:
     """Every figure that these runs have numbers for."""
     made = [_miss_cdf(runs), _program_cdf(runs), _tail(runs), _passes(runs), _trap_rate(runs),
-            _hit_ratio(runs)]
+            _hit_ratio(runs), *_heat(runs)]
     return [chart for chart in made if chart is not None]
 
 
@@ -240,6 +251,26 @@ def _trap_rate(runs: list[Run]) -> Chart | None:
         "How often the program left its own code for the device.",
         "time since the start", "traps per second", "time", "rate",
         _time_range(series), (0.0, top * 1.08 or 1.0), series)
+
+
+def _heat(runs: list[Run]) -> list[Chart]:
+    """Where in the device's memory misses are, and when: a figure for each run."""
+    made = []
+    for index, run in enumerate(runs):
+        if run.heat is None:
+            continue
+        heat = run.heat
+        whose = f" of {run.label}" if len(runs) > 1 else ""
+        mebibytes = heat.rows[1] / MIB
+        made.append(Chart(
+            f"heat-{index}", f"Where the misses are, over time{whose}",
+            f"Each cell is {units.size(heat.row_bytes)} of the program's device memory for"
+            f" {units.duration(heat.column_s * 1e9)}; the stronger its colour, the more misses a"
+            " second. Without colour there were none: the pages were not used, or were hits.",
+            "time since the start", "place in device memory", "time", "mebibytes",
+            heat.times, (heat.rows[0] / MIB, mebibytes), [],
+            image=Image(heat.cells, "misses a second")))
+    return made
 
 
 def _hit_ratio(runs: list[Run]) -> Chart | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,10 @@ _WORKLOADS = {kind.__name__.removeprefix("Workload").lower(): kind
 LARGEST = 1e30
 MAX_DIGITS = 32
 TIMELINE_REQUIRED = ("t_s", "traps", "misses", "soft")
+HEAT_REQUIRED = ("from_s", "to_s", "first_page", "pages", "misses")
+# A picture of more cells cannot be seen. A file has 256 rows and columns at most.
+HEAT_SIDE = 512
+PAGE_BYTES = 4096
 
 
 class Table:
@@ -156,6 +161,37 @@ class Timeline:
 
 
 @dataclass(frozen=True)
+class Heat:
+    """Misses a second by place and time: ``cells`` has a row for each place from the lowest on."""
+
+    cells: np.ndarray
+    # From when to when, s, and from which byte of device memory to which.
+    times: tuple[float, float]
+    rows: tuple[float, float]
+    row_bytes: float
+    column_s: float
+
+    @classmethod
+    def of(cls, columns: dict[str, np.ndarray], widths: np.ndarray) -> Heat:
+        """From the cells of a file, whose last column may be shorter than the others."""
+        row_bytes = float(columns["pages"][0] * PAGE_BYTES)
+        rows = (columns["first_page"] // columns["pages"]).astype(np.int64)
+        lowest, count = int(rows.min()), int(rows.max() - rows.min()) + 1
+        begin, end = float(columns["from_s"].min()), float(columns["to_s"].max())
+        column_s = max(float(np.median(widths)), (end - begin) / HEAT_SIDE)
+        edges = np.linspace(begin, end, max(math.ceil((end - begin) / column_s - 1e-6), 1) + 1)
+        middles = (edges[:-1] + edges[1:]) / 2
+        cells = np.zeros((min(count, HEAT_SIDE), len(middles)))
+        rates = columns["misses"] / widths
+        for row, start, stop, rate in zip(rows - lowest, columns["from_s"], columns["to_s"], rates,
+                                          strict=True):
+            first, last = np.searchsorted(middles, (start, stop))
+            cells[row * len(cells) // count, first:last] += rate
+        return cls(cells, (begin, end),
+                   (lowest * row_bytes, (lowest + count) * row_bytes), row_bytes, column_s)
+
+
+@dataclass(frozen=True)
 class Run:
     """One run folder."""
 
@@ -166,6 +202,7 @@ class Run:
     modelled: Histogram | None
     achieved: Histogram | None
     timeline: Timeline | None
+    heat: Heat | None
     programs: list[Program]
     notes: list[str]
 
@@ -188,10 +225,12 @@ def load_run(path: Path, label: str) -> Run:
     stats = read_object(path / "stats.json", RUN_SCHEMA)
     modelled, achieved = _read_latency(path / "latency.csv")
     timeline = _read_timeline(path / "timeline.csv")
+    heat = _read_heat(path / "heat.csv")
     programs = [_read_program(file) for file in sorted(path.glob("program*.json"))]
     timed = modelled is not None or achieved is not None
     notes = _notes(stats, timed, timeline is not None)
-    return Run(path, label, stats, _config(stats), modelled, achieved, timeline, programs, notes)
+    return Run(path, label, stats, _config(stats), modelled, achieved, timeline, heat,
+               programs, notes)
 
 
 def _notes(stats: Table, timed: bool, sampled: bool) -> list[str]:
@@ -334,6 +373,20 @@ def _read_timeline(path: Path) -> Timeline | None:
     if np.any(np.diff(times) < 0):
         raise RunFolderError(f"{path}: t_s goes backwards; its rows must be in order of time")
     return Timeline(columns)
+
+
+def _read_heat(path: Path) -> Heat | None:
+    """The cells; ``None`` where there are none."""
+    if not path.exists():
+        return None
+    columns = _read_columns(path, HEAT_REQUIRED)
+    if len(columns["from_s"]) == 0:
+        return None
+    widths = columns["to_s"] - columns["from_s"]
+    pages = columns["pages"]
+    if np.any(widths <= 0) or np.any(pages <= 0) or np.any(pages != pages[0]):
+        raise RunFolderError(f"{path}: its cells must last some time and have equally many pages")
+    return Heat.of(columns, widths)
 
 
 def _read_columns(path: Path, required: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -11,14 +11,20 @@ import matplotlib
 import numpy as np
 from markupsafe import escape
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from sluice.report import units
 from sluice.report.charts import Chart, Series
 
 PALETTE = 8
 BAND_WIDTH, LINE_WIDTH = 6.5, 1.9
 BAND_ALPHA = 0.38
+# What is drawn as pixels cannot follow the page's palette.
+HEAT_RGB = (0.85, 0.33, 0.1)
+# The weakest colour is of so many times fewer misses than the strongest.
+HEAT_DECADES = 1e3
 _DASHES = {"solid": "-", "dashed": (0, (5, 2.5)), "dotted": (0, (1.2, 2)),
            "dashdot": (0, (6, 2, 1.2, 2))}
 
@@ -68,6 +74,8 @@ def draw(chart: Chart, shape: Shape) -> str:
         _axes(axes, chart, shape)
         for line in chart.series:
             _line(axes, line)
+        if chart.image:
+            _image(figure, axes, chart)
         _marks(axes, chart)
 
     return element(f"{chart.slug}-{shape.name}", chart.title, (shape.width, shape.height), paint)
@@ -87,6 +95,23 @@ def element(name: str, label: str, size: tuple[int, int],
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
     return _inline(out.getvalue(), name, label)
+
+
+def _image(figure: Figure, axes: Axes, chart: Chart) -> None:
+    """Cells in one colour, the stronger the more: it stands out from a light and a dark page."""
+    cells = np.ma.masked_less_equal(chart.image.cells, 0)
+    high = float(cells.max())
+    scale = LogNorm(max(float(cells.min()), high / HEAT_DECADES), high)
+    colours = ListedColormap([(*HEAT_RGB, alpha) for alpha in np.linspace(0.12, 1, 64)])
+    colours = colours.with_extremes(bad=(0, 0, 0, 0))
+    drawn = axes.imshow(cells, origin="lower", aspect="auto", interpolation="nearest", cmap=colours,
+                        norm=scale, extent=(*chart.x_range, *chart.y_range))
+    axes.grid(visible=False)
+    bar = figure.colorbar(drawn, ax=axes, pad=0.02, fraction=0.045)
+    bar.outline.set_visible(False)
+    bar.ax.minorticks_off()
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _thousands(y)))
+    bar.set_label(chart.image.scale)
 
 
 def _line(axes: Axes, line: Series) -> None:
@@ -128,12 +153,17 @@ def _axes(axes: Axes, chart: Chart, shape: Shape) -> None:
     elif chart.y_scale == "linear":
         axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y * 100:.0f} %"))
+    elif chart.y_scale == "mebibytes":
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: units.size(y * (1 << 20))))
     else:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _thousands(y)))
     low, high = chart.y_range
     # Room above 100 % and below 0 %, so that a line there is seen whole.
     room = (high - low) * 0.02 if chart.y_scale == "linear" else 0
-    axes.set_ylim(low - room, high + room if room else high * 1.25)
+    if chart.image:
+        axes.set_ylim(low, high)
+    else:
+        axes.set_ylim(low - room, high + room if room else high * 1.25)
 
 
 def _log_ticks(axes: Axes, limits: tuple[float, float], shape: Shape) -> None:

@@ -59,6 +59,14 @@ def seconds(value: float | None) -> str:
     return duration(None if value is None else value * 1e9)
 
 
+def size(value: float) -> str:
+    """Bytes with the binary unit that keeps the number between 1 and 1024."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= scale:
+            return f"{value / scale:.4g} {unit}"
+    return f"{value:.4g} B"
+
+
 def parse_duration_ns(text: str | None) -> float | None:
     """The nanoseconds of a configuration value such as ``40us``; ``None`` if it is none."""
     match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zµ]+)\s*", text or "")

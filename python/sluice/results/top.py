@@ -9,6 +9,18 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HotRange:
+    """A range of device memory, and the misses in it."""
+    address: int
+    """Address of its first byte in the process; on the device, where that has no addresses of the
+    process (shared memory, a guest)."""
+    bytes: int
+    """Its length, B."""
+    misses_per_s: float
+    """Misses in a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Top:
     """What the devices on this host are doing (`sluice top --json`)."""
     processes: list[TopRow]
@@ -43,6 +55,9 @@ class TopRow:
     """Pages moved by garbage collection in a second."""
     hit_ratio: float | None
     """Traps on a page in the cache ÷ traps, of the interval."""
+    hottest: list[HotRange]
+    """The ranges of its memory with most misses in the interval, the hottest first; five at
+    most."""
     late_ratio: float | None
     """Share of the misses that were late, of the interval."""
     latency_us: TopLatency

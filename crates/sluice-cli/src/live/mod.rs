@@ -405,6 +405,7 @@ impl Ready<'_> {
                 write_config(&self.live.config, args.device.seed),
             )?;
             folder.write("timeline.csv", timeline.to_csv())?;
+            folder.write("heat.csv", timeline.heat().to_csv())?;
             folder.write_latencies(&latencies.modelled, &latencies.achieved)?;
             if args.record_traps > 0 {
                 folder.write("traps.bin", self.record_of(run.pid))?;

@@ -110,10 +110,15 @@ fn are_of_the_result(values: &HashMap<String, f64>, json: &Value) {
         }
         for time in ["modelled", "achieved"] {
             let labels = format!("memory=\"{memory}\",time=\"{time}\"");
-            let name = format!("sluice_miss_latency_seconds_count{{{labels}}}");
-            assert_eq!(values[&name], sum("misses") as f64, "{name}");
+            // A wait for a page that another process has missed is one of a miss too.
+            let counted = values[&format!("sluice_miss_latency_seconds_count{{{labels}}}")];
+            assert!(counted >= sum("misses") as f64, "{labels}: {counted}");
+            assert!(
+                is_shared || counted == sum("misses") as f64,
+                "{labels}: {counted}"
+            );
             let name = format!("sluice_miss_latency_seconds_bucket{{{labels},le=\"+Inf\"}}");
-            assert_eq!(values[&name], sum("misses") as f64, "{name}");
+            assert_eq!(values[&name], counted, "{name}");
         }
     }
 }

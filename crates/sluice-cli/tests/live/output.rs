@@ -86,6 +86,7 @@ fn the_last_line_is_the_object_and_the_folder_holds_it() {
         assert_eq!(kept, json);
         consistent(&out);
         let names = ["config.toml", "latency.csv", "timeline.csv", "traps.bin"];
+        assert_eq!(heat(&out_dir), out.number("/cache/misses"));
         for name in names
             .into_iter()
             .chain(["latency_modelled.hdr", "latency_achieved.hdr"])
@@ -100,6 +101,23 @@ fn the_last_line_is_the_object_and_the_folder_holds_it() {
             assert_eq!(json["config"][key], value, "{key}");
         }
     }
+}
+
+/// The misses of a heat map, all in the 2 MiB that the program uses and what is beside them.
+fn heat(folder: &std::path::Path) -> u64 {
+    let text = std::fs::read_to_string(folder.join("heat.csv")).expect("a heat map");
+    let rows = text.lines().skip(1).map(|row| {
+        let cells: Vec<f64> = row
+            .split(',')
+            .map(|cell| cell.parse().expect(row))
+            .collect();
+        let [from, to, first, pages, misses] = cells[..] else {
+            panic!("{row}");
+        };
+        assert!(from < to && first % pages == 0. && pages >= 64., "{row}");
+        misses as u64
+    });
+    rows.sum()
 }
 
 /// The counts of a run with one thread add up, whatever the machine does meanwhile.

@@ -209,7 +209,9 @@ fn names_are_printed_without_control_characters() {
     let out = finish(Sluice::command().args(["top", &id, "--once", "--interval", "10ms"]));
     end(running);
     assert!(out.stdout.contains("a\\n\\u{1b}[31mb 60"), "{out:#?}");
-    assert_eq!(out.stdout.lines().count(), 2, "{out:#?}");
+    // Where it missed may follow, after an empty line.
+    let third = out.stdout.lines().nth(2);
+    assert!(third.is_none_or(str::is_empty), "{out:#?}");
     let name = "no\nsuch\x1b[2Jprogram";
     let out = finish(Sluice::command().args(["run", "--", name]));
     assert_eq!(

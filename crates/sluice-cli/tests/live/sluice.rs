@@ -235,6 +235,15 @@ impl Running {
     }
 }
 
+/// A test that fails leaves no run behind.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal_group(libc::SIGKILL);
+        }
+    }
+}
+
 fn reader(from: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     let mut from = from.expect("a pipe");

@@ -239,6 +239,11 @@ impl Pages {
         written
     }
 
+    /// Counts a miss on a page.
+    pub fn missed(&self, lpn: u64) {
+        self.residency.missed(lpn);
+    }
+
     /// Tells the processes which pages leave.
     pub fn send_leaving(&mut self) {
         for process in self.processes.iter_mut().flatten() {

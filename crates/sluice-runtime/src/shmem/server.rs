@@ -375,6 +375,9 @@ impl Server {
         let block = self.live.change();
         block.add(Counter::Traps, 1);
         let is_flash = completion.served_by == ServedBy::Flash;
+        if is_flash {
+            self.pages.missed(lpn);
+        }
         let counter = match is_flash {
             true => Counter::Misses,
             false => Counter::SoftTraps,

@@ -7,10 +7,10 @@ mod screen;
 
 use crate::error::Error;
 use clap::Args;
-use rates::{TITLES, cells, rows};
+use rates::{RANGE_TITLE, TITLES, cells, range_line, rows};
 use sluice_control::home::sessions;
 use sluice_region::{is_running, own_user, user_of};
-use sluice_results::{Process, Top, TopRow, TopSchema, read_processes, to_json};
+use sluice_results::{Heat, Process, Top, TopRow, TopSchema, read_heat, read_processes, to_json};
 use sluice_units::printable;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -68,14 +68,34 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Error> {
             let command = printable(&row.command);
             outln!("{} {command}", cells.collect::<Vec<_>>().join(" "))?;
         }
+        // Of many processes they would be many lines.
+        if let [row] = &rows[..] {
+            print_hottest(row)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn print_hottest(row: &TopRow) -> Result<(), Error> {
+    if !row.hottest.is_empty() {
+        outln!("\n{RANGE_TITLE}")?;
+    }
+    for range in &row.hottest {
+        outln!("{}", range_line(range, row))?;
+    }
+    Ok(())
+}
+
+/// A process, and where its misses were.
+struct Seen {
+    process: Process,
+    heat: Heat,
 }
 
 /// The processes that are watched, as they were last.
 struct Watch {
     pid: Option<u32>,
-    before: Vec<Process>,
+    before: Vec<Seen>,
     at: Instant,
 }
 
@@ -103,7 +123,7 @@ impl Watch {
 }
 
 /// The images that run, of one process (or of the command that runs it) or of all.
-fn processes(pid: Option<u32>) -> Vec<Process> {
+fn processes(pid: Option<u32>) -> Vec<Seen> {
     let all = sessions().into_iter().flat_map(|session| {
         let all = read_processes(&session.path);
         let last = |p: &Process| !all.iter().any(|q| q.pid == p.pid && q.image > p.image);
@@ -113,7 +133,10 @@ fn processes(pid: Option<u32>) -> Vec<Process> {
         all.iter()
             .filter(runs)
             .filter(wanted)
-            .cloned()
+            .map(|process| Seen {
+                heat: read_heat(&session.path, process.pid, process.image),
+                process: process.clone(),
+            })
             .collect::<Vec<_>>()
     });
     all.collect()

@@ -1,8 +1,10 @@
 //! From two looks at the counters to rates.
 
-use sluice_abi::Counter;
-use sluice_results::{Process, TopLatency, TopRow};
+use super::Seen;
+use sluice_abi::{Counter, HEAT_PAGES};
+use sluice_results::{HotRange, Process, TopLatency, TopRow, heat_since};
 use sluice_stats::share;
+use sluice_units::PAGE_BYTES;
 
 /// Titles of the columns, with their widths.
 pub const TITLES: [(&str, usize); 13] = [
@@ -21,7 +23,41 @@ pub const TITLES: [(&str, usize); 13] = [
     ("PINNED", 8),
 ];
 
-fn row(before: &Process, now: &Process, seconds: f64) -> TopRow {
+/// The most ranges that are shown of a process.
+const HOTTEST: usize = 5;
+
+/// The ranges that missed most between two looks.
+fn hottest(before: &Seen, now: &Seen, seconds: f64) -> Vec<HotRange> {
+    let mut grown = heat_since(&now.heat, &before.heat);
+    grown.sort_by_key(|(range, misses)| (std::cmp::Reverse(*misses), *range));
+    let hottest = grown.into_iter().take(HOTTEST);
+    let ranges = hottest.map(|(range, misses)| {
+        let first = range * HEAT_PAGES;
+        HotRange {
+            address: now.process.heap_at.wrapping_add(first * PAGE_BYTES),
+            bytes: HEAT_PAGES.min(now.process.pages.saturating_sub(first)) * PAGE_BYTES,
+            misses_per_s: f64::from(misses) / seconds,
+        }
+    });
+    ranges.collect()
+}
+
+/// A range as a line of text.
+pub fn range_line(range: &HotRange, of: &TopRow) -> String {
+    let share = range.misses_per_s / of.misses_per_s * 100.;
+    format!(
+        "{:#014x} + {:<8} {:>9.0} {share:>6.1}",
+        range.address,
+        sluice_units::Bytes(range.bytes).to_string(),
+        range.misses_per_s
+    )
+}
+
+/// What stands above such lines.
+pub const RANGE_TITLE: &str = "HOTTEST RANGES              MISSES/s  SHARE%";
+
+fn row(seen: (&Seen, &Seen), seconds: f64) -> TopRow {
+    let (before, now): (&Process, &Process) = (&seen.0.process, &seen.1.process);
     let grown = |counter| now.get(counter).saturating_sub(before.get(counter));
     let rate = |counter| grown(counter) as f64 / seconds;
     let (hits, misses) = (grown(Counter::SoftTraps), grown(Counter::Misses));
@@ -43,6 +79,7 @@ fn row(before: &Process, now: &Process, seconds: f64) -> TopRow {
         gc_moves_per_s: rate(Counter::GcMoves),
         cached_pages: now.get(Counter::CachedPages),
         pinned_pages: now.get(Counter::PinnedPages),
+        hottest: hottest(seen.0, seen.1, seconds),
     }
 }
 
@@ -68,12 +105,11 @@ pub fn cells(row: &TopRow) -> [String; 13] {
 }
 
 /// The processes that were there at both looks, those with most misses first.
-pub fn rows(before: &[Process], now: &[Process], seconds: f64) -> Vec<TopRow> {
-    let same =
-        |a: &Process, b: &Process| (a.pid, a.image, a.started_ns) == (b.pid, b.image, b.started_ns);
+pub fn rows(before: &[Seen], now: &[Seen], seconds: f64) -> Vec<TopRow> {
+    let name = |of: &Seen| (of.process.pid, of.process.image, of.process.started_ns);
     let both = now.iter().filter_map(|now| {
-        let before = before.iter().find(|before| same(before, now))?;
-        Some(row(before, now, seconds))
+        let before = before.iter().find(|before| name(before) == name(now))?;
+        Some(row((before, now), seconds))
     });
     let mut rows: Vec<TopRow> = both.collect();
     rows.sort_by(|a, b| {

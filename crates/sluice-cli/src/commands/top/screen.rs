@@ -1,12 +1,14 @@
 //! The live screen.
 
 use super::Watch;
-use super::rates::{TITLES, cells};
+use super::rates::{RANGE_TITLE, TITLES, cells, range_line};
 use crate::error::Error;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use ratatui::layout::Constraint;
+use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
-use ratatui::widgets::{Block, Cell, Row as Line, Table};
+use ratatui::text::Line as Text;
+use ratatui::widgets::{Block, Cell, Paragraph, Row as Line, Table};
 use ratatui::{DefaultTerminal, Frame};
 use sluice_results::TopRow;
 use sluice_units::printable;
@@ -71,8 +73,32 @@ fn columns(width: u16) -> usize {
     widths.take_while(fits).count().max(1)
 }
 
+/// Lines that the hottest ranges take, where there is room for them below some processes.
+const RANGES: u16 = 8;
+const LEAST: u16 = RANGES + 6;
+
+/// The hottest ranges of the process with most misses.
+fn draw_hottest(frame: &mut Frame<'_>, area: Rect, row: &TopRow) {
+    let title = Style::new().add_modifier(Modifier::BOLD);
+    let mut lines = vec![Text::styled(RANGE_TITLE, title)];
+    lines.extend(
+        row.hottest
+            .iter()
+            .map(|range| Text::raw(range_line(range, row))),
+    );
+    let block = Block::bordered().title(format!(" of process {} ", row.pid));
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
 fn draw(frame: &mut Frame<'_>, rows: &[TopRow]) {
-    let shown = columns(frame.area().width);
+    let mut area = frame.area();
+    if let Some(row) = rows.first().filter(|_| area.height >= LEAST) {
+        let below;
+        [area, below] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(RANGES)]).areas(area);
+        draw_hottest(frame, below, row);
+    }
+    let shown = columns(area.width);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let titles = TITLES[..shown]
         .iter()
@@ -98,7 +124,7 @@ fn draw(frame: &mut Frame<'_>, rows: &[TopRow]) {
     let table = Table::new(lines, widths)
         .header(head)
         .block(Block::bordered().title(title));
-    frame.render_widget(table, frame.area());
+    frame.render_widget(table, area);
 }
 
 #[cfg(test)]

@@ -367,12 +367,21 @@ fn top_tells_rates_of_what_runs() {
         cached.is_some_and(|pages| pages > 0 && pages <= CACHE),
         "{out}"
     );
+    let hottest = row["hottest"].as_array().expect("ranges");
+    let rates = hottest.iter().map(|range| range["misses_per_s"].as_f64());
+    let rates: Vec<f64> = rates.map(|rate| rate.expect("a rate")).collect();
+    assert!(rates.is_sorted_by(|a, b| a >= b), "{out}");
+    let all = row["misses_per_s"].as_f64().expect("a rate");
+    let sum: f64 = rates.iter().sum();
+    assert!(sum > 0. && sum <= all * 1.001, "{out}");
     let text = top(&[]).stdout;
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines.len() == 2 && lines[0].contains("MISSES/s") && lines[1].contains(&pid),
+        lines[0].contains("MISSES/s") && lines[1].contains(&pid) && lines[2].is_empty(),
         "{text}"
     );
+    assert!(lines[3].starts_with("HOTTEST RANGES"), "{text}");
+    assert!((5..=9).contains(&lines.len()), "{text}");
     rig.tell("settle");
     rig.quit();
     let out = finish(Sluice::command().args(["top", &pid]));
