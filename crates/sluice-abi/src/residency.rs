@@ -1,5 +1,5 @@
-//! What is known of each page, for anybody to read: the residency map says what the device and the host
-//! have of it now, and the heat where the misses were.
+//! What is known of each page, for anybody to read: the residency map says what the device and the
+//! host have of it now, and the heat where the misses were.
 
 use crate::stats::StatsBlock;
 

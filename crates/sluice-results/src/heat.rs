@@ -17,8 +17,8 @@ const MOST: usize = 1 << 22;
 /// Bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
-/// The misses of a program image since its start, by ranges of [`HEAT_PAGES`] pages: the number of a
-/// range with its misses, in order, those with none left out.
+/// The misses of a program image since its start, by ranges of [`HEAT_PAGES`] pages: the number of
+/// a range with its misses, in order, those with none left out.
 pub type Heat = Vec<(u64, u32)>;
 
 /// Reads it, while the image runs or after. Nothing of an image that is not ready.
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(heat_since(&now, &Heat::new()), now);
     }
 
-    /// However long a run takes and however much it uses, the map stays as large as can be seen, and
-    /// no miss is lost or in another place.
+    /// However long a run takes and however much it uses, the map stays as large as can be seen,
+    /// and no miss is lost or in another place.
     #[test]
     fn a_map_has_all_misses_in_cells_that_cover_them() {
         let mut map = HeatMap::default();

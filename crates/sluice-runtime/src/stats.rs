@@ -17,8 +17,8 @@ pub struct Live {
     pages: u64,
 }
 
-/// The residency map, a byte for each page, and the heat behind it. Nothing here depends on what they
-/// hold: what others do to their view of them changes nothing.
+/// The residency map, a byte for each page, and the heat behind it. Nothing here depends on what
+/// they hold: what others do to their view of them changes nothing.
 #[derive(Debug)]
 pub struct Residency {
     first: *const AtomicU8,
