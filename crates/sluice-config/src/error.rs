@@ -9,7 +9,7 @@ use std::io;
 pub struct Place {
     /// The file, as it was named.
     pub file: String,
-    /// The line.
+    /// The line of the file, counted from 1.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
@@ -33,7 +33,7 @@ pub enum Error {
     UnknownDevice {
         /// The name as given.
         name: String,
-        /// All presets.
+        /// The names of all presets, for the message.
         presets: String,
     },
     /// Neither a system that comes with the program nor a file.
@@ -44,7 +44,7 @@ pub enum Error {
     UnknownSystem {
         /// The name as given.
         name: String,
-        /// All systems.
+        /// The names of all systems, for the message.
         systems: String,
     },
     /// Neither a fabric that comes with the program nor a file.
@@ -55,13 +55,13 @@ pub enum Error {
     UnknownFabric {
         /// The name as given.
         name: String,
-        /// All fabrics.
+        /// The names of all fabrics, for the message.
         fabrics: String,
     },
     /// An element of a list cannot be.
     #[error("{place}: `{}`: expected {expected}", value.escape_debug())]
     Element {
-        /// Where.
+        /// Which file and line says so.
         place: Place,
         /// The key or value.
         value: String,
@@ -71,9 +71,9 @@ pub enum Error {
     /// The device that a system's file names cannot be loaded.
     #[error("{place}: {source}")]
     Device {
-        /// Where.
+        /// Which file and line names it.
         place: Place,
-        /// Why not.
+        /// Why it cannot be read or is refused.
         source: Box<Error>,
     },
     /// The file cannot be read.
@@ -83,13 +83,13 @@ pub enum Error {
         what: &'static str,
         /// The path as given.
         path: String,
-        /// Why.
+        /// Why the operating system does not let it be read.
         source: io::Error,
     },
     /// The file is not TOML.
     #[error("{place}: {message}")]
     Syntax {
-        /// Where.
+        /// Which file and line says so.
         place: Place,
         /// What the reader expected.
         message: String,
@@ -97,11 +97,11 @@ pub enum Error {
     /// The file's `base` is no preset.
     #[error("{place}: unknown base `{}`: give one of {presets}", name.escape_debug())]
     UnknownBase {
-        /// Where.
+        /// Which file and line says so.
         place: Place,
         /// The name as given.
         name: String,
-        /// All presets.
+        /// The names of all presets, for the message.
         presets: String,
     },
     /// The file leaves out what makes a device, and names no base.
@@ -112,7 +112,7 @@ pub enum Error {
     Missing {
         /// Where it belongs.
         place: Place,
-        /// The key.
+        /// The key that the file leaves out.
         key: &'static str,
         /// What would be accepted.
         expected: String,
@@ -120,7 +120,7 @@ pub enum Error {
     /// A group of nodes or a link has a key or value that cannot be.
     #[error("{place}: {element}: {source}")]
     Of {
-        /// Where.
+        /// Which file and line says so.
         place: Place,
         /// The group or the link.
         element: String,
@@ -130,7 +130,7 @@ pub enum Error {
     /// The file has a key or value that cannot be.
     #[error("{place}: {source}")]
     Config {
-        /// Where.
+        /// Which file and line says so.
         place: Place,
         /// What is wrong.
         source: ConfigError,

@@ -22,9 +22,9 @@ const DEVICE: &str = "device";
 /// A host and its device as they are built.
 #[derive(Clone, Debug)]
 pub struct CheckedSystem {
-    /// The device.
+    /// What the device is, checked.
     pub device: DeviceConfig,
-    /// The host.
+    /// What the host is, checked.
     pub host: HostConfig,
     /// What the host does otherwise than hardware, as SkyByte's artifact does.
     pub artifact: Option<SkyByte>,
@@ -33,9 +33,9 @@ pub struct CheckedSystem {
 /// A host and its device, not yet checked for contradictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
-    /// The device.
+    /// What was set of the device, by key.
     pub device: RawConfig,
-    /// The host.
+    /// What was set of the host, by key.
     pub host: RawConfig,
 }
 

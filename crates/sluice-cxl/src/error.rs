@@ -10,7 +10,7 @@ pub enum MessageError {
     /// Flits of this kind do not carry the channel.
     #[error("{} do not carry {channel}", layout.name())]
     Channel {
-        /// The channel.
+        /// The channel that they do not carry.
         channel: Channel,
         /// The kind of flits.
         layout: Layout,
@@ -18,7 +18,7 @@ pub enum MessageError {
     /// Flits of this kind do not have the opcode.
     #[error("{} do not carry {opcode}", layout.name())]
     Opcode {
-        /// Its name.
+        /// The opcode's name in the specification.
         opcode: &'static str,
         /// The kind of flits.
         layout: Layout,
@@ -26,21 +26,21 @@ pub enum MessageError {
     /// A field has a value that means nothing.
     #[error("{channel}: {field} is {value:#x}, which is reserved")]
     Reserved {
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
-        /// The field.
+        /// The field that has the value.
         field: Field,
-        /// Its value.
+        /// The value that was found.
         value: u64,
     },
     /// A value is too large for its field.
     #[error("{channel}: {field} is {value:#x}, in {} it has {width} bits", layout.name())]
     Width {
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
-        /// The field.
+        /// The field that is too narrow.
         field: Field,
-        /// The value.
+        /// The value that does not fit.
         value: u64,
         /// The bits there are: 0 if there is no such field.
         width: u8,
@@ -50,9 +50,9 @@ pub enum MessageError {
     /// The address is no line's, or no half line's where halves have addresses.
     #[error("{channel}: address {addr:#x} is not a multiple of {multiple}")]
     Address {
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
-        /// The address.
+        /// The address in bytes, of which some low bits are set.
         addr: u64,
         /// What it should be a multiple of.
         multiple: u64,
@@ -60,7 +60,7 @@ pub enum MessageError {
     /// Byte enables without an opcode that has them, or the other way round.
     #[error("{opcode} {}", if *given { "has no byte enables" } else { "needs byte enables" })]
     Enables {
-        /// The opcode.
+        /// The opcode's name in the specification.
         opcode: &'static str,
         /// Whether there are any.
         given: bool,
@@ -68,19 +68,19 @@ pub enum MessageError {
     /// Data with an opcode that reserves it.
     #[error("{opcode} has no data: its 64 bytes are zero")]
     Data {
-        /// The opcode.
+        /// The opcode's name in the specification.
         opcode: &'static str,
     },
     /// Extended metadata, which is not modelled.
     #[error("{channel}: extended metadata is not carried; MetaField is Meta0-State or No-Op")]
     Extended {
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
     },
     /// Bits without the valid bit.
     #[error("{channel}: the valid bit is off")]
     NotValid {
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
     },
 }

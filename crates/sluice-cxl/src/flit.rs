@@ -92,7 +92,7 @@ impl SlotKind {
 /// A flit: its slots, bit 0 of byte 0 lowest. Those that it does not have are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flit {
-    /// The slots.
+    /// What each slot holds, 16 bytes a slot; those that the flit does not have are 0.
     pub slots: [u128; MAX_SLOTS],
 }
 
@@ -166,7 +166,7 @@ pub enum FlitError {
     Format {
         /// The slot, from 0.
         slot: usize,
-        /// Its code.
+        /// The format's code in the header.
         code: u8,
     },
     /// Data where a header has to be, or the other way round.
@@ -185,7 +185,7 @@ pub enum FlitError {
     Loose {
         /// The slot, from 0.
         slot: usize,
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
     },
     /// What is there is no message.
@@ -193,7 +193,7 @@ pub enum FlitError {
     Message {
         /// The slot, from 0.
         slot: usize,
-        /// Why.
+        /// What is wrong with the message.
         error: MessageError,
     },
     /// More messages of a channel than a receiver must take at once.
@@ -201,7 +201,7 @@ pub enum FlitError {
     Rate {
         /// The slot, from 0.
         slot: usize,
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
     },
     /// A slot for several data headers with one, or with none in its first place, or a second
@@ -232,13 +232,13 @@ pub enum PackError {
     /// The queue of its channel is full; take flits first.
     #[error("the queue of {channel} is full")]
     Full {
-        /// The channel.
+        /// The channel whose queue is full.
         channel: Channel,
     },
     /// It goes the other way.
     #[error("{channel} does not go {direction:?}")]
     Direction {
-        /// The channel.
+        /// The channel of the message.
         channel: Channel,
         /// The direction of the flits.
         direction: Direction,

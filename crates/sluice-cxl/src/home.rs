@@ -44,7 +44,7 @@ pub enum HomeError {
         list(WAYS.iter())
     )]
     Ways {
-        /// The window.
+        /// The name of the window.
         name: String,
         /// Its number of targets.
         ways: usize,
@@ -55,7 +55,7 @@ pub enum HomeError {
         list(GRANULARITIES.iter())
     )]
     Granularity {
-        /// The window.
+        /// The name of the window.
         name: String,
         /// Its granularity in bytes.
         granularity: u64,
@@ -63,11 +63,11 @@ pub enum HomeError {
     /// Base or size is not a multiple of what it has to be.
     #[error("decoder `{name}` has {what} {value:#x}, not a multiple of {multiple:#x} ({why})")]
     Alignment {
-        /// The window.
+        /// The name of the window.
         name: String,
         /// `base` or `size`.
         what: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: u64,
         /// What would be accepted are multiples of this.
         multiple: u64,
@@ -80,11 +80,11 @@ pub enum HomeError {
         end = ADDRESS_END
     )]
     Range {
-        /// The window.
+        /// The name of the window.
         name: String,
         /// Its first address.
         base: u64,
-        /// Its size.
+        /// The size that was given.
         size: Bytes,
     },
     /// Two windows share addresses.
@@ -95,7 +95,7 @@ pub enum HomeError {
     Overlap {
         /// The window at the lower address.
         first: String,
-        /// The other.
+        /// The name of the other window.
         second: String,
         /// The first address behind the first.
         end: u64,
@@ -105,9 +105,9 @@ pub enum HomeError {
     /// A target is no device.
     #[error("decoder `{name}` names device {device}; there are {devices}, from 0 on")]
     Target {
-        /// The window.
+        /// The name of the window.
         name: String,
-        /// The target.
+        /// The target that there is not.
         device: u16,
         /// How many there are.
         devices: usize,
@@ -115,9 +115,9 @@ pub enum HomeError {
     /// A target appears twice in one window.
     #[error("decoder `{name}` names device {device} twice; a device takes one place in a range")]
     Twice {
-        /// The window.
+        /// The name of the window.
         name: String,
-        /// The target.
+        /// The target that it has twice.
         device: u16,
     },
     /// A device is smaller than what is mapped to it.
@@ -128,7 +128,7 @@ pub enum HomeError {
     Capacity {
         /// The window that does not fit any more.
         name: String,
-        /// The device.
+        /// The device, by its number.
         device: u16,
         /// What this window and those below it need.
         needed: Bytes,

@@ -37,33 +37,33 @@ impl Layout {
 pub enum Field {
     /// Something is there.
     Valid,
-    /// The opcode.
+    /// Which message of its channel it is.
     Opcode,
-    /// Snoop type.
+    /// What the device does to its own cached copies.
     SnpType,
     /// What the metadata is about.
     MetaField,
-    /// The metadata.
+    /// The value of the metadata.
     MetaValue,
     /// The request's tag.
     Tag,
-    /// Address\[5\].
+    /// Address\[5\]: which half of a line is critical.
     Half,
-    /// Address\[51:6\].
+    /// Address\[51:6\]: which line it is about.
     Address,
-    /// Poison.
+    /// Whether the data is known to be wrong.
     Poison,
     /// A slot of byte enables follows the data (TRP, once BEP).
     Trailer,
-    /// Logical device.
+    /// Which logical device of the endpoint is meant.
     LdId,
     /// Port of the sender.
     Spid,
     /// Port of the receiver.
     Dpid,
-    /// Context key.
+    /// The key under which the data is encrypted.
     Ckid,
-    /// Traffic class.
+    /// The traffic class, for quality of service.
     Tc,
     /// Load of the device.
     DevLoad,
@@ -71,9 +71,9 @@ pub enum Field {
     BiId,
     /// The snoop's tag.
     BiTag,
-    /// Address\[7:6\].
+    /// Address\[7:6\]: which line of a block of four.
     LowAddr,
-    /// Reserved bits.
+    /// Bits that are sent as 0.
     Reserved,
 }
 

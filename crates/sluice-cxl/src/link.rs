@@ -31,19 +31,19 @@ pub enum LinkError {
     /// Not a rate.
     #[error("{rate} GT/s is no rate of a lane; valid are 8, 16, 32 and 64")]
     Rate {
-        /// The rate.
+        /// The rate that was asked for, GT/s.
         rate: u64,
     },
     /// Not a width.
     #[error("a link has no {lanes} lanes; valid are 1, 2, 4, 8 and 16")]
     Lanes {
-        /// The width.
+        /// The lanes that were asked for.
         lanes: u64,
     },
     /// 68-byte flits at a rate that needs longer ones.
     #[error("68-byte flits are not carried at {rate} GT/s; 256-byte flits are")]
     Mode {
-        /// The rate.
+        /// The rate that was asked for, GT/s.
         rate: u64,
     },
 }
@@ -113,13 +113,13 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// What a stream of messages costs on a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Flits.
+    /// Flits that were sent.
     pub flits: u64,
-    /// Their bytes.
+    /// Bytes of these flits.
     pub bytes: u64,
     /// Of them, bytes of data.
     pub payload: u64,
-    /// Messages.
+    /// Messages that they carried.
     pub messages: u64,
 }
 

@@ -16,12 +16,12 @@ pub type Line = [u8; LINE_BYTES as usize];
 pub struct Meta {
     /// What the value is about.
     pub field: MetaField,
-    /// The value.
+    /// What the metadata says of the line.
     pub value: MetaValue,
 }
 
 impl Meta {
-    /// No metadata.
+    /// Says nothing of the line's metadata.
     pub const NONE: Meta = Meta {
         field: MetaField::NoOp,
         value: MetaValue::Invalid,
@@ -141,7 +141,7 @@ pub struct Drs {
     pub ld_id: u8,
     /// Port of the receiver, 12 bits.
     pub dpid: u16,
-    /// The data.
+    /// The 64 bytes that are written.
     pub data: Line,
 }
 
@@ -232,20 +232,20 @@ pub fn blocks(first: u64, lines: u64) -> impl Iterator<Item = (u64, u8)> {
     })
 }
 
-/// A message.
+/// A message of any channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
-    /// M2S Req.
+    /// A host's request without data (M2S Req).
     Req(Req),
-    /// M2S RwD.
+    /// A host's request with data (M2S RwD).
     RwD(RwD),
-    /// M2S BIRsp.
+    /// A host's answer to a back-invalidation (M2S BIRsp).
     BiRsp(BiRsp),
-    /// S2M NDR.
+    /// A device's answer without data (S2M NDR).
     Ndr(Ndr),
-    /// S2M DRS.
+    /// A device's answer with data (S2M DRS).
     Drs(Drs),
-    /// S2M BISnp.
+    /// A device's back-invalidation (S2M BISnp).
     BiSnp(BiSnp),
 }
 

@@ -186,7 +186,7 @@ impl RwdOp {
 encoded! {
     /// Opcodes of M2S BIRsp, 4 bits (CXL 3.1, Table 3-45): what is left in the host's caches.
     BiRspOp {
-        /// Nothing.
+        /// The host has no copy of the line any more.
         I = 0b0000, "BIRspI";
         /// A shared copy.
         S = 0b0001, "BIRspS";
@@ -204,7 +204,7 @@ encoded! {
 encoded! {
     /// Opcodes of S2M NDR, 3 bits (CXL 3.1, Table 3-50).
     NdrOp {
-        /// Done.
+        /// The request is done, and says nothing of the line's state.
         Cmp = 0b000, "Cmp";
         /// Done; the host may hold the line shared.
         CmpS = 0b001, "Cmp-S";
@@ -225,7 +225,7 @@ encoded! {
 encoded! {
     /// Opcodes of S2M DRS, 3 bits (CXL 3.1, Table 3-53).
     DrsOp {
-        /// The data.
+        /// The data that was asked for.
         MemData = 0b000, "MemData";
         /// The address is no memory's; the data means nothing.
         MemDataNxm = 0b001, "MemData-NXM";
@@ -306,13 +306,13 @@ encoded! {
 encoded! {
     /// What the device does to its own cached copies, 3 bits (CXL 3.1, Table 3-38).
     SnpType {
-        /// Nothing.
+        /// Leaves them as they are.
         NoOp = 0b000, "No-Op";
         /// Keeps at most a shared copy.
         SnpData = 0b001, "SnpData";
         /// Keeps its state.
         SnpCur = 0b010, "SnpCur";
-        /// Keeps nothing.
+        /// Keeps no copy.
         SnpInv = 0b011, "SnpInv";
     }
 }

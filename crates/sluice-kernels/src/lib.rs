@@ -116,7 +116,7 @@ pub struct KernelInfo {
     pub thread_bytes: fn(&RawConfig) -> u64,
     /// What it takes beside `seed` and `rounds`.
     pub params: &'static [Param],
-    /// Makes one.
+    /// Makes a kernel of these options.
     pub make: fn(&KernelOptions) -> Box<dyn Kernel>,
 }
 

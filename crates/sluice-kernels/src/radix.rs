@@ -67,7 +67,7 @@ enum Local {
 /// What to sort, and how.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// Keys.
+    /// How many keys are sorted.
     pub keys: u64,
     log2: u32,
     max_key: u64,

@@ -87,12 +87,12 @@ impl Series {
         }
     }
 
-    /// Operations taken.
+    /// Operations that threads have taken, without those that load the data.
     pub(crate) fn done(&self) -> u64 {
         self.next.saturating_sub(self.load)
     }
 
-    /// Rounds done.
+    /// Rounds that are over.
     pub(crate) fn rounds(&self) -> u64 {
         self.done() / self.round
     }

@@ -23,13 +23,13 @@ pub enum WorkloadError {
     Kernel {
         /// The name as given.
         name: String,
-        /// All kernels.
+        /// The names of all kernels, for the message.
         kernels: String,
     },
     /// A value that a parameter of the kernel does not take.
     #[error("{kind}: {source}")]
     Parameter {
-        /// The kernel.
+        /// The name of the kernel.
         kind: &'static str,
         /// Key, value and what was expected.
         source: Box<ConfigError>,
@@ -52,7 +52,7 @@ pub fn parse_stream(text: &str, seed: u64) -> Result<Spec, WorkloadError> {
 /// A kernel as it was asked for.
 #[derive(Clone)]
 pub struct KernelSpec {
-    /// Which.
+    /// Which kernel it is, as the registry has it.
     pub info: &'static KernelInfo,
     /// Seed of its data and choices.
     pub seed: u64,

@@ -57,11 +57,11 @@ pub const WORK_SECOND: u32 = 14;
 
 /// The data, and one iteration of it pixel by pixel.
 pub struct Image {
-    /// Rows.
+    /// Rows of the picture.
     pub rows: u64,
-    /// Columns.
+    /// Columns of the picture.
     pub cols: u64,
-    /// The picture.
+    /// The picture's points, row by row.
     pub j: Vec<f32>,
     /// The coefficient of each pixel.
     pub c: Vec<f32>,

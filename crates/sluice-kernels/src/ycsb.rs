@@ -101,7 +101,7 @@ struct Ycsb {
     index: Tree,
     /// Of every field of every tuple, the operation that wrote it, from 1.
     written: Vec<[u32; FIELDS as usize]>,
-    /// Transactions done.
+    /// Transactions that were finished.
     done: u64,
     /// Sum of the digests of all fields read.
     digest: u64,

@@ -5,7 +5,7 @@ use sluice_units::{Lpn, Ps};
 /// Load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// A load.
+    /// A load, which waits for its data.
     Read,
     /// A store. It is appended to the write log if there is one. If not, a page that is not in the
     /// cache is fetched first, then written there.

@@ -20,7 +20,7 @@ pub struct Resource {
     /// `channel` or `die` (of a CXL-SSD; its cache by the mean number of
     /// accesses that wait for it, at most 1) or `requester` (its queue or its interval).
     pub kind: &'static str,
-    /// Which one.
+    /// Which of its kind, by its name.
     pub name: String,
     /// Time while the counting went on.
     pub busy: Ps,

@@ -59,7 +59,7 @@ pub trait ExternalMemory {
 /// A memory model in a shared object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Library {
-    /// The object.
+    /// The path of the shared object.
     pub path: String,
     /// What it is told when the model is made.
     pub argument: String,
@@ -93,7 +93,7 @@ pub enum MemorySettings {
 /// An endpoint as it is built.
 #[derive(Clone, Debug)]
 pub struct EndpointSettings {
-    /// Bytes.
+    /// Bytes of memory that it has.
     pub capacity: u64,
     /// From the port to the memory.
     pub controller: Ps,
@@ -101,7 +101,7 @@ pub struct EndpointSettings {
     pub bandwidth: Option<u64>,
     /// Logical devices, 1 to 16: each has its share of capacity and bandwidth.
     pub logical_devices: u32,
-    /// Behind it.
+    /// What memory is behind its controller.
     pub memory: MemorySettings,
 }
 

@@ -7,7 +7,7 @@ use sluice_params::ConfigError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FabricError {
-    /// A parameter.
+    /// A parameter has a value that it cannot have.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The device of an endpoint cannot be made.
@@ -24,7 +24,7 @@ pub enum FabricError {
     /// Two nodes of one name.
     #[error("two nodes are called `{name}`: give each group of nodes a name of its own")]
     SameName {
-        /// The name.
+        /// The name that two have.
         name: String,
     },
     /// A link or a route names what there is not.
@@ -42,9 +42,9 @@ pub enum FabricError {
     /// Two links in one port.
     #[error("port {port} of `{switch}` is used twice: by {first} and by {second}")]
     PortTwice {
-        /// The switch.
+        /// The name of the switch.
         switch: String,
-        /// The port.
+        /// The port that both have.
         port: u32,
         /// The link that has it.
         first: String,
@@ -54,11 +54,11 @@ pub enum FabricError {
     /// More links than ports.
     #[error("`{switch}` has {ports} ports, but {link} needs port {port}; raise switch.ports")]
     NoPort {
-        /// The switch.
+        /// The name of the switch.
         switch: String,
         /// How many it has.
         ports: u32,
-        /// The link.
+        /// The link that is one too many.
         link: String,
         /// The port that it would need.
         port: u32,
@@ -66,9 +66,9 @@ pub enum FabricError {
     /// A link that joins a node with itself, or two nodes that cannot be joined.
     #[error("{link}: {why}")]
     BadLink {
-        /// The link.
+        /// The name of the link.
         link: String,
-        /// Why not.
+        /// What is wrong with its ends.
         why: &'static str,
     },
     /// Too many requesters and endpoints for 12 bits.
@@ -80,15 +80,15 @@ pub enum FabricError {
     /// No way between two nodes.
     #[error("`{from}` cannot reach `{to}`: no chain of links and switches joins them")]
     Disconnected {
-        /// The one.
+        /// Where the way would begin.
         from: String,
-        /// The other.
+        /// Where it would end.
         to: String,
     },
     /// Packets would go round and round.
     #[error("routing loop: packets for `{to}` go {path}; change one of the routes")]
     Loop {
-        /// The destination.
+        /// The name of the destination.
         to: String,
         /// The switches, the first one again at the end.
         path: String,
@@ -96,23 +96,23 @@ pub enum FabricError {
     /// A memory model that cannot be used.
     #[error("`{endpoint}`: library {path:?}: {why}")]
     Library {
-        /// The endpoint.
+        /// The name of the endpoint.
         endpoint: String,
         /// The shared object.
         path: String,
-        /// Why not.
+        /// What is wrong with it.
         why: String,
     },
     /// An endpoint of type `external` without a memory model.
     #[error("`{endpoint}` is of type external and has no model; give library = \"./model.so\"")]
     NoLibrary {
-        /// The endpoint.
+        /// The name of the endpoint.
         endpoint: String,
     },
     /// Addresses that cannot be.
     #[error("hdm: {message}")]
     Addresses {
-        /// Why not.
+        /// What is wrong, with the names that are concerned.
         message: String,
     },
     /// A virtual hierarchy that cannot be.
@@ -120,15 +120,15 @@ pub enum FabricError {
     Hierarchy {
         /// The virtual switch.
         vcs: String,
-        /// Why not.
+        /// What is wrong, with the names that are concerned.
         message: String,
     },
     /// A topology that the numbers do not make.
     #[error("topology `{kind}`: {message}")]
     Topology {
-        /// The topology.
+        /// The topology's name.
         kind: &'static str,
-        /// Why not.
+        /// What it cannot be built from.
         message: String,
     },
 }
@@ -160,7 +160,7 @@ pub enum Imbalance {
         issued: u64,
         /// Came back since the start.
         completed: u64,
-        /// Neither.
+        /// Requests that are still under way.
         under_way: u64,
     },
     /// The requesters count otherwise than the fabric.
@@ -174,13 +174,13 @@ pub enum Imbalance {
     /// Packets were lost on a link, or came out of nothing.
     #[error("{link}: {sent} packets sent, {received} received, {on_link} on the link")]
     Link {
-        /// The direction.
+        /// The name of the link, with its direction.
         link: String,
         /// Sent since the start.
         sent: u64,
         /// Received since the start.
         received: u64,
-        /// Neither.
+        /// Packets that are still on the link.
         on_link: u64,
     },
     /// Time was counted twice, or not at all.

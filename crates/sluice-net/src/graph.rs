@@ -12,7 +12,7 @@ pub enum NodeKind {
     Requester(RequesterId),
     /// A memory device.
     Endpoint(EndpointId),
-    /// A switch.
+    /// A switch, which passes packets on.
     Switch(SwitchId),
 }
 
@@ -49,7 +49,7 @@ pub struct Link {
     pub ends: [NodeId; 2],
     /// The port of a switch at either end, if it was named.
     pub ports: [Option<u32>; 2],
-    /// Its settings.
+    /// How fast and how long it is.
     pub settings: LinkSettings,
 }
 

@@ -26,9 +26,9 @@ pub struct Vcs {
 pub struct Vppb {
     /// The name of the device, with its LD-ID if there are several.
     pub name: String,
-    /// The endpoint.
+    /// Which endpoint it is bound to.
     pub endpoint: EndpointId,
-    /// The LD-ID.
+    /// Which logical device of that endpoint (LD-ID).
     pub logical: u8,
     /// The physical port.
     pub port: u32,

@@ -65,7 +65,7 @@ impl<'a> Hosts<'a> {
         self.find_first();
     }
 
-    /// The fabric.
+    /// The fabric that the hosts are requesters of.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }

@@ -11,7 +11,7 @@ pub const CHANNELS: usize = Channel::ALL.len();
 /// Bytes of a packet of each channel on a link, all and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// All bytes.
+    /// Bytes on a link, by channel, headers included.
     pub bytes: [u32; CHANNELS],
     /// Of them data.
     pub payload: [u32; CHANNELS],

@@ -21,7 +21,7 @@ pub enum Part {
     Propagation,
     /// Waiting for a link at a requester or an endpoint.
     LinkQueue,
-    /// Switching.
+    /// On its way through switches.
     Switch,
     /// Waiting for a link at a switch.
     SwitchQueue,

@@ -38,7 +38,7 @@ pub struct RequesterSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Logical {
     pub endpoint: EndpointId,
-    /// Its LD-ID.
+    /// Its number among the endpoint's logical devices (LD-ID).
     pub id: u8,
     /// Its first byte on the endpoint.
     pub base: u64,
@@ -61,7 +61,7 @@ pub(super) struct AddressMap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub endpoint: EndpointId,
-    /// The LD-ID.
+    /// The logical device that has the byte (LD-ID).
     pub logical: u8,
     /// The byte of the endpoint.
     pub addr: u64,

@@ -60,7 +60,7 @@ pub struct LinkSpec {
 /// What a switch does with packets for a node, other than what it would.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteSpec {
-    /// The switch.
+    /// The switch that sends them on, by name.
     pub at: String,
     /// The requester or endpoint that the packets are for.
     pub to: String,
@@ -75,7 +75,7 @@ pub struct RangeSpec {
     pub name: String,
     /// Its first address.
     pub base: u64,
-    /// Its bytes.
+    /// Bytes of the window.
     pub size: u64,
     /// The endpoints that it is dealt out over, in order.
     pub targets: Vec<String>,
@@ -88,7 +88,7 @@ pub struct RangeSpec {
 pub struct VcsSpec {
     /// What messages and reports call it.
     pub name: String,
-    /// The switch.
+    /// The switch that the ports belong to, by name.
     pub switch: String,
     /// The requester on its upstream port.
     pub upstream: String,

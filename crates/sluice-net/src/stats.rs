@@ -34,7 +34,7 @@ pub struct RequesterStats {
 /// Requests that went through the same number of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopStats {
-    /// How many.
+    /// How many requests were completed.
     pub count: u64,
     /// Their times, by part.
     pub parts: Parts,
@@ -51,11 +51,11 @@ pub struct FabricStats {
     pub reads: u64,
     /// Writes that were completed.
     pub writes: u64,
-    /// Latencies.
+    /// Their latencies, ns.
     pub latency: Histogram,
     /// By the number of switches on the way to the endpoint.
     pub hops: Vec<HopStats>,
-    /// Events handled.
+    /// Events of the simulation's queue that were handled.
     pub events: u64,
     /// A hash of every completion: its time, its requester and its address.
     pub hash: u64,

@@ -19,7 +19,7 @@ pub enum Error {
     /// A value that cannot be.
     #[error("bad value for {key}: \"{given}\"; expected {expected}")]
     Value {
-        /// Its key.
+        /// The option's key.
         key: &'static str,
         /// What was given.
         given: String,
@@ -62,7 +62,7 @@ pub enum Error {
         local: Bytes,
         /// The parameter that limits all memory.
         key: &'static str,
-        /// Its value.
+        /// How much memory that parameter says there is.
         room: Bytes,
     },
     /// A QEMU without one of the functions that the plugin calls.
@@ -71,7 +71,7 @@ pub enum Error {
     /// The trace's file cannot be made.
     #[error("{}: {source}", path.display())]
     File {
-        /// Its name.
+        /// The file that could not be made.
         path: PathBuf,
         /// What the system says.
         source: io::Error,

@@ -23,7 +23,7 @@ pub enum Options {
 /// How to record.
 #[derive(Debug)]
 pub struct Record {
-    /// The trace.
+    /// The file that the trace goes to.
     pub out: PathBuf,
     /// What the host's caches keep out of it.
     pub filter: Levels,
@@ -40,7 +40,7 @@ pub struct Simulate {
     system: Option<String>,
     /// The device's, instead of the system's own.
     device: Option<String>,
-    /// Changed settings.
+    /// Settings that were changed on the command line, key and value.
     set: Vec<(String, String)>,
     /// The seed of every random stream.
     pub seed: u64,
@@ -57,7 +57,7 @@ pub struct Simulate {
 /// A part of a guest's memory that is on the device.
 #[derive(Clone, Debug)]
 pub struct OnDevice {
-    /// Its addresses.
+    /// Guest-physical addresses that are the device's.
     pub range: Range<u64>,
     /// Room for the rest.
     pub local: Bytes,

@@ -14,9 +14,9 @@ pub enum SessionError {
     File {
         /// Whether it is to be read or written.
         what: &'static str,
-        /// The file.
+        /// Which file is to be read or written.
         path: PathBuf,
-        /// Why not.
+        /// Why the operating system refused.
         source: std::io::Error,
     },
     /// Another build has written it.
@@ -37,7 +37,7 @@ pub enum SessionError {
     /// A key that there is not, or a value that it cannot have.
     #[error("bad session value live.{}={value}", key.escape_debug())]
     BadValue {
-        /// The key.
+        /// The key as the session's file has it.
         key: String,
         /// The value, as it can be printed.
         value: String,
@@ -61,7 +61,7 @@ pub enum StartError {
     System {
         /// What that was.
         what: &'static str,
-        /// Its reason.
+        /// The reason, as a number of the operating system's.
         errno: i32,
     },
     /// This process gets no descriptor, where the command that made the session got one.
@@ -73,9 +73,9 @@ pub enum StartError {
     /// A file of the session cannot be made or used.
     #[error("{}", of_file(path, source))]
     File {
-        /// The file.
+        /// Which file it is about.
         path: PathBuf,
-        /// Why not.
+        /// Why the operating system refused.
         source: io::Error,
     },
     /// The file system of a file that the session needs is too small.
@@ -85,7 +85,7 @@ pub enum StartError {
         path.display()
     )]
     Full {
-        /// The file.
+        /// Which file it is about.
         path: PathBuf,
         /// How long it is to be.
         needed: usize,
@@ -111,9 +111,9 @@ pub enum StartError {
     /// The file that is to be the device cannot be looked at.
     #[error("{}: {source}", path.display())]
     DeviceFile {
-        /// The file.
+        /// Which file it is about.
         path: PathBuf,
-        /// Why not.
+        /// Why the operating system refused.
         source: io::Error,
     },
     /// Nobody waits for this process any more.

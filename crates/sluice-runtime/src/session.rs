@@ -38,7 +38,7 @@ pub enum Place {
 /// Where evicted pages of the heap are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Store {
-    /// In memory.
+    /// In memory that no file keeps.
     Memory,
     /// In files without a name, one for each process, in this folder.
     File(PathBuf),
@@ -74,7 +74,7 @@ pub struct Session {
     /// How often the ring's server looks although nobody wakes it, ns; 0 for never. Guests cannot
     /// wake it.
     pub ring_poll_ns: u64,
-    /// The device.
+    /// What the device is, checked.
     pub device: DeviceConfig,
     /// What is set of a live run beside the device.
     pub settings: LiveSettings,

@@ -53,7 +53,7 @@ const HINT_THRESHOLD: &str = "device.hint_threshold";
 #[derive(Clone, Debug)]
 pub struct LiveSettings {
     raw: RawConfig,
-    /// Their values.
+    /// The values of the live parameters.
     pub params: LiveParams,
 }
 
@@ -64,7 +64,7 @@ impl Default for LiveSettings {
 }
 
 impl LiveSettings {
-    /// Every parameter.
+    /// Every parameter that only a live run has.
     pub const PARAMS: &[Param] = LiveParams::PARAMS;
 
     /// Reads values that were given.

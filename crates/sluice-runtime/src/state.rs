@@ -57,7 +57,7 @@ pub(crate) struct Access {
 /// A page on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
-    /// Faulting page.
+    /// The first address of the page that it faulted on.
     pub addr: usize,
     pub(crate) lpn: u64,
     pub(crate) access_ns: u64,

@@ -20,11 +20,11 @@ pub enum SystemError {
          {key}, or a larger scale"
     )]
     TooLarge {
-        /// The program.
+        /// The program's name.
         kernel: String,
-        /// The scale.
+        /// What sizes are divided by.
         scale: u32,
-        /// Its memory.
+        /// The memory that the program takes at that scale.
         footprint: Bytes,
         /// The capacity that bounds it.
         key: &'static str,
@@ -37,7 +37,7 @@ pub enum SystemError {
     /// The program computed something wrong.
     #[error("workload: {kernel} computed something wrong: {source}")]
     Wrong {
-        /// The program.
+        /// The kernel's name.
         kernel: &'static str,
         /// The first difference.
         source: sluice_kernels::Mismatch,
@@ -72,7 +72,7 @@ pub enum FabricRunError {
     /// A host cannot be.
     #[error("requester group `{group}`: {source}")]
     Host {
-        /// The group.
+        /// The name of the group of hosts.
         group: String,
         /// What is wrong with it.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -83,7 +83,7 @@ pub enum FabricRunError {
          more endpoints or larger ones, or a larger scale"
     )]
     HostTooLarge {
-        /// The host.
+        /// The name of the requester.
         requester: String,
         /// What it runs.
         workload: String,

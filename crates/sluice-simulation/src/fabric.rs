@@ -26,9 +26,9 @@ const LINKS: usize = 64;
 pub struct FabricPlan<'a> {
     /// The fabric's name, for the record.
     pub name: &'a str,
-    /// Its description.
+    /// What the fabric is, as its file describes it.
     pub spec: &'a FabricSpec,
-    /// How long.
+    /// How long it runs.
     pub length: Length,
     /// The seed of every random stream.
     pub seed: u64,

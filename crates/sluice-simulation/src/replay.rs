@@ -10,7 +10,7 @@ use sluice_units::Ps;
 pub struct TracePlan<'a> {
     /// Where it runs.
     pub run: SystemRun<'a>,
-    /// The trace.
+    /// The trace, and how it is replayed.
     pub replay: &'a Replay,
 }
 

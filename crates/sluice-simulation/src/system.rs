@@ -34,7 +34,7 @@ pub struct SystemRun<'a> {
     pub scale: u32,
     /// The workload as it was given, for the record.
     pub workload: &'a str,
-    /// How long.
+    /// How many instructions are run, and counted.
     pub length: RunLength,
     /// The seed of every random stream but the program's.
     pub seed: u64,
@@ -44,7 +44,7 @@ pub struct SystemRun<'a> {
 pub struct SystemPlan<'a> {
     /// Where it runs.
     pub run: SystemRun<'a>,
-    /// The kernel.
+    /// The kernel that runs, with its parameters.
     pub kernel: KernelSpec,
     /// Whether the kernel's last finished round is compared with a plain computation at the end.
     pub check: bool,
@@ -120,7 +120,7 @@ impl SystemPlan<'_> {
 pub struct ReadySystem {
     system: System,
     device: Device,
-    /// The host.
+    /// What the host is, at the sizes that are simulated.
     pub host: HostConfig,
     artifact: Option<SkyByte>,
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 /// A recording of a program or guest.
 pub struct Recording<'a> {
-    /// The trace.
+    /// The file that the trace goes to.
     pub file: &'a Path,
     /// The caches whose hits are left out.
     pub filter: &'a str,

@@ -37,7 +37,7 @@ pub struct SimulateArgs {
 pub struct Simulation<'a> {
     /// The device, and settings of it and its host.
     pub device: &'a DeviceArgs,
-    /// The host.
+    /// Which host and device it runs on.
     pub args: &'a SimulateArgs,
     /// Settings that the user's come after.
     pub settings: Vec<String>,

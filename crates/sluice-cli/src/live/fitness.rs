@@ -14,7 +14,7 @@ use sluice_units::{PAGE_BYTES, round_bytes};
 /// A setting that can be simulated only.
 pub struct Obstacle {
     key: &'static str,
-    /// Why not.
+    /// Why it can only be simulated.
     pub why: &'static str,
     expected: &'static str,
     /// The value that comes nearest and runs live; none if there is no such device.

@@ -109,7 +109,7 @@ impl Running {
 
 /// A program that has ended.
 pub struct Ended {
-    /// How.
+    /// How the program ended.
     pub exit: Exit,
     /// After so long.
     pub wall_s: f64,
@@ -234,7 +234,7 @@ impl Ready<'_> {
         self.live.session(self.session.path()).threads() as u64
     }
 
-    /// The device.
+    /// What the device is, checked.
     pub fn config(&self) -> &DeviceConfig {
         &self.live.config
     }

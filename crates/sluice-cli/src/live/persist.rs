@@ -31,13 +31,13 @@ const FETCHED_WITHIN: Duration = Duration::from_secs(5);
 /// What a persistent device is to be kept in.
 #[derive(Clone, Debug)]
 pub struct Persistence {
-    /// Its store.
+    /// The file of its store.
     pub store: PathBuf,
-    /// Its memory.
+    /// The file that is its memory while it runs.
     pub memory: PathBuf,
-    /// Its name.
+    /// The device's name in messages.
     pub device: String,
-    /// Its pages.
+    /// How many pages it has.
     pub pages: u64,
     /// Nanojoules for the program of a page.
     pub program_energy: u64,

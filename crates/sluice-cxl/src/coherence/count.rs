@@ -15,7 +15,7 @@ pub struct DcohCount {
     pub eviction_snoops: u64,
     /// Snoops sent because of what another host holds.
     pub conflict_snoops: u64,
-    /// Conflict handshakes.
+    /// Conflict handshakes that requesters began.
     pub conflicts: u64,
     /// Lines written back by owners.
     pub write_backs: u64,

@@ -39,7 +39,7 @@ pub enum DcohAction {
     Send(S2m),
     /// Read the line from memory, and call [`Dcoh::data`] with it.
     Read {
-        /// For [`Dcoh::data`].
+        /// Which transaction waits for it, for [`Dcoh::data`].
         tracker: u16,
         /// Whose request it is.
         host: u32,
@@ -50,9 +50,9 @@ pub enum DcohAction {
     },
     /// Write the line to memory.
     Write {
-        /// Where to.
+        /// The line that is written, by its number.
         line: u64,
-        /// See [`Message::data`].
+        /// Its contents, as in [`Message::data`].
         data: u64,
     },
 }

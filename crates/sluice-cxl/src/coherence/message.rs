@@ -5,7 +5,7 @@ use crate::Channel;
 /// What a cache may do with a line: the states of MESI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// Nothing.
+    /// The host has no copy of the line.
     #[default]
     Invalid,
     /// Read it; others may as well.

@@ -10,7 +10,7 @@ pub enum Incoherence {
     /// Two hosts may write a line.
     #[error("line {line:#x}: hosts {first} and {second} may write")]
     Writers {
-        /// The line.
+        /// Which line, by its number.
         line: u64,
         /// The host that could write it before.
         first: u32,
@@ -20,7 +20,7 @@ pub enum Incoherence {
     /// A host may read a line that another one may write.
     #[error("line {line:#x}: host {writer} may write while host {reader} may read")]
     WriterBesideReader {
-        /// The line.
+        /// Which line, by its number.
         line: u64,
         /// The host that may write it.
         writer: u32,
@@ -30,7 +30,7 @@ pub enum Incoherence {
     /// A load did not see the last store.
     #[error("line {line:#x}: host {host} read {read} after {stored} was stored")]
     OldData {
-        /// The line.
+        /// Which line, by its number.
         line: u64,
         /// The host that loaded.
         host: u32,

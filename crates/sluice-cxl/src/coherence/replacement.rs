@@ -16,7 +16,7 @@ choices! {
 #[derive(Clone)]
 pub(super) struct ReplacementOrder {
     used: Lists,
-    /// Empty places.
+    /// Places without a line, a list for each set.
     empty: Lists,
     ways: u32,
     sets: u32,

@@ -46,7 +46,7 @@ pub struct Places {
 
 /// A graph and a search of it.
 pub struct Search {
-    /// The graph.
+    /// The nodes and edges that are searched.
     pub graph: Graph,
     /// How far the search is.
     pub state: State,

@@ -119,7 +119,7 @@ struct Dlrm {
     mine: Vec<Mine>,
     phase: Phase,
     share: Share,
-    /// Batches done.
+    /// Batches that were finished.
     done: u64,
     /// Mean loss of the last batch.
     loss: f32,

@@ -58,7 +58,7 @@ const GATHER: u32 = 12;
 /// The loss of a sample: an exponential, a logarithm, both sides' gradient.
 const LOSS: u32 = 60;
 
-/// Addresses.
+/// Where in memory each array lies.
 pub(super) struct Places {
     pub(super) arena: Arena,
     /// Rows of a table.

@@ -72,7 +72,7 @@ pub enum Refused {
          cache.pin_max allows"
     )]
     SetPinned {
-        /// The page.
+        /// The page that cannot be pinned.
         lpn: Lpn,
         /// Pages of a set that can be pinned.
         limit: u32,

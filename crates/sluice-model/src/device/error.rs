@@ -13,17 +13,17 @@ pub enum DeviceError {
     /// The shared object that `cache.policy` or `prefetch.policy` names cannot be used.
     #[error("bad value for `{key}`: {path:?}: {why}; expected {}", expected(key))]
     Plugin {
-        /// The parameter.
+        /// The parameter that names the shared object.
         key: &'static str,
-        /// Its path.
+        /// The path of the shared object.
         path: String,
-        /// Why not.
+        /// Why it cannot be loaded.
         why: String,
     },
     /// The parameter has its value for as long as the device is there.
     #[error("`{key}` cannot change while the device runs; what can: {}", valid.join(", "))]
     Fixed {
-        /// The parameter.
+        /// The key of the parameter.
         key: String,
         /// Those that can change.
         valid: Vec<String>,
@@ -31,7 +31,7 @@ pub enum DeviceError {
     /// A guest gives a parameter a time that only its host may give it.
     #[error("bad value for `{key}`: {value:?}; from a guest expected at most {longest}")]
     TooLong {
-        /// The parameter.
+        /// The key of the parameter.
         key: String,
         /// The value as given.
         value: String,

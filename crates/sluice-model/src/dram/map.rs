@@ -18,7 +18,7 @@ pub(super) const LINE_BYTES: u64 = 64;
 /// Where a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Channel.
+    /// Which channel, counted from 0.
     pub channel: u64,
     /// Rank of the channel.
     pub rank: u64,

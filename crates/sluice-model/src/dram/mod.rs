@@ -67,14 +67,14 @@ pub struct Command {
     pub at: Ps,
     /// What it does.
     pub kind: CommandKind,
-    /// Where.
+    /// Which channel, rank, bank and row it goes to.
     pub place: Place,
 }
 
 /// How the module is put together.
 #[derive(Clone, Copy, Debug)]
 pub struct DramLayout {
-    /// Its standard.
+    /// The standard whose rules its commands keep.
     pub standard: &'static Standard,
     /// Channels, a power of two up to 64.
     pub channels: u64,

@@ -13,7 +13,7 @@ use sluice_units::{Bits, Links, Lpn, Ppn, Table};
 /// How places are numbered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
-    /// Logical pages.
+    /// How many logical pages there are.
     pub lpns: u32,
     pub pools: u32,
     /// Planes of a pool, which are blocks of a line.

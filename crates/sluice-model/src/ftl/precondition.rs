@@ -11,7 +11,7 @@ use sluice_units::Rng;
 
 /// How much, and how collection keeps up.
 pub(super) struct Rules {
-    /// Pages written.
+    /// Pages that are written beforehand.
     pub writes: u64,
     pub threshold: u32,
     pub streams: u32,

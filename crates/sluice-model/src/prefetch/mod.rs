@@ -49,7 +49,7 @@ impl Outcome {
 pub struct Seen {
     /// When it reached the cache. May go back a little: accesses wait for their turn.
     pub at: Ps,
-    /// The page.
+    /// Which page was accessed.
     pub lpn: Lpn,
     /// What it found.
     pub outcome: Outcome,
@@ -66,7 +66,7 @@ pub struct Seen {
 pub struct Arrival {
     /// When it will be there.
     pub at: Ps,
-    /// The page.
+    /// Which page arrived.
     pub lpn: Lpn,
     /// The page whose access asked for it: for a missed page, itself.
     pub cause: Lpn,

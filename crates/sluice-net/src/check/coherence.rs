@@ -30,7 +30,7 @@ pub(super) fn cache(raw: &RawConfig) -> Result<Option<CacheSettings>, ConfigErro
     }))
 }
 
-/// The agents.
+/// What the agents are, out of their parameters.
 pub(super) fn coherence(raw: &RawConfig) -> Result<CoherenceSettings, ConfigError> {
     let given = CoherenceParams::new(raw);
     let ways = given.ways.unwrap_or(given.entries);

@@ -69,7 +69,7 @@ pub static FILTERS: &[FilterInfo] = &[
 /// The local cache of a requester as it is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// Lines.
+    /// Lines that a requester's cache holds.
     pub lines: u32,
     /// Lines in a set.
     pub ways: u32,

@@ -61,7 +61,7 @@ pub(crate) struct Finished {
     pub hops: u8,
 }
 
-/// One requester.
+/// What a requester's cache has and waits for.
 struct Requester {
     process: Ps,
     cache_access: Ps,
@@ -118,7 +118,7 @@ impl Requester {
     }
 }
 
-/// All requesters.
+/// The caches of all requesters.
 pub(super) struct Requesters {
     requesters: Table<RequesterId, Requester>,
     /// What a cache says; empty between two calls.

@@ -50,7 +50,7 @@ struct Direction {
     /// The endpoint at its end, if a packet's arrival there needs no event: see
     /// [`Links::answer_at_once`].
     answers: Option<EndpointId>,
-    /// Packets sent.
+    /// Packets that it has sent, by channel.
     sent: [u64; CHANNELS],
     /// Packets that have arrived.
     received: u64,
@@ -88,7 +88,7 @@ pub(super) enum Arrival {
 
 /// What becomes of a packet that wants to leave its node.
 pub(super) enum Offer {
-    /// It left.
+    /// It has left its node.
     Sent(Sent),
     /// It is to be sent at that time.
     Later(Ps),
@@ -105,7 +105,7 @@ pub(super) struct Moves {
 /// What a direction carried while it was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Packets.
+    /// Packets that it has carried.
     pub packets: u64,
     /// Bytes, with headers and what fills up the link's width.
     pub bytes: u64,

@@ -14,15 +14,15 @@ use sluice_params::Registered;
 /// What a topology is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Requesters.
+    /// How many requesters there are.
     pub requesters: u32,
-    /// Endpoints.
+    /// How many endpoints there are.
     pub endpoints: u32,
     /// Devices on a leaf.
     pub per_switch: u32,
     /// Whether requesters and endpoints take turns, or the endpoints are on leaves of their own.
     pub alternates: bool,
-    /// Spine switches.
+    /// How many switches are in the upper of two layers.
     pub spines: u32,
     /// Switches below a switch of a tree.
     pub arity: u32,
@@ -49,7 +49,7 @@ pub struct TopologyInfo {
     pub name: &'static str,
     /// What it is, in one line.
     pub meaning: &'static str,
-    /// Builds one.
+    /// Makes the nodes and links of such a size.
     pub build: fn(&Shape) -> Skeleton,
 }
 

@@ -16,11 +16,11 @@ const ROOM: usize = 32;
 
 /// A translation block.
 pub struct Block {
-    /// Instructions.
+    /// How many instructions it has.
     pub count: u32,
     /// What its registers come from at its end.
     pub changes: Box<[Change]>,
-    /// Its instructions.
+    /// What is to be known of each of its instructions.
     pub sites: Box<[Site]>,
 }
 

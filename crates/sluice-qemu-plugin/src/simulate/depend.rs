@@ -48,9 +48,9 @@ impl From {
 /// A register that a block changes, and what its value comes from then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which.
+    /// Which register of the processor's.
     pub register: u8,
-    /// From what.
+    /// What its value comes from.
     pub from: From,
 }
 

@@ -19,7 +19,7 @@ pub struct User {
 /// Consecutive pages of the device that hold consecutive pages of an object.
 #[derive(Debug)]
 pub struct Extent {
-    /// How many.
+    /// How many pages it has.
     pub pages: u64,
     /// Mappings that show some of them.
     pub users: Vec<User>,
@@ -33,7 +33,7 @@ pub struct Extent {
 pub struct Piece {
     /// First page, counted from the mapping's first.
     pub page: u64,
-    /// Pages.
+    /// How many pages it has.
     pub pages: u64,
     /// First page of the device.
     pub lpn: u64,

@@ -36,7 +36,7 @@ pub enum Ask {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Window {
-    /// First address.
+    /// The first address of the mapping.
     pub start: usize,
     /// Bytes, of whole pages.
     pub len: usize,
@@ -224,7 +224,7 @@ impl Questions {
 /// A process as it greets the server.
 #[derive(Debug)]
 pub struct Greeting {
-    /// Its number.
+    /// The number of the process.
     pub pid: u64,
     /// Its userfaultfd, its page map, the socket by which pages are taken out, and the memory in
     /// which it counts those that are.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Consecutive pages of a mapping that are consecutive pages of the device.
 #[derive(Debug)]
 pub struct Segment {
-    /// Pages.
+    /// How many pages it has.
     pub pages: u64,
     /// First page of the device.
     pub lpn: u64,
@@ -63,7 +63,7 @@ impl Segment {
 /// A process that has shared memory on the device.
 #[derive(Debug)]
 pub struct Process {
-    /// Its number.
+    /// The number of the process.
     pub pid: u64,
     /// Where it asks.
     pub answers: Answers,

@@ -11,13 +11,13 @@ pub struct Wait {
     pub access_ns: u64,
     /// What the model says it takes.
     pub modelled_ns: u64,
-    /// Its process.
+    /// Which process it belongs to, by its place in the server's table.
     pub place: usize,
     /// First address of the mapping.
     pub start: usize,
-    /// The page.
+    /// Which page of the device it waits for.
     pub lpn: u64,
-    /// It stores.
+    /// Whether it stores.
     pub is_store: bool,
     /// The page was not in the cache, or still on its way there.
     pub is_miss: bool,
@@ -35,7 +35,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// One more.
+    /// One more thread waits.
     pub fn push(&mut self, wait: Wait) {
         self.put_off(wait, wait.act_ns);
     }

@@ -9,7 +9,7 @@ pub const FRAMES: usize = 512;
 /// What a frame holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing.
+    /// It holds no page.
     Free,
     /// The file's page is on its way into it.
     Reading,
@@ -30,7 +30,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// All free.
+    /// Frames of which none holds a page.
     pub fn new() -> Result<Frames, i32> {
         let memory = Mapping::anonymous(FRAMES * PAGE)?;
         memory.keep_from_core_files();

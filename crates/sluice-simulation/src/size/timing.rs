@@ -19,7 +19,7 @@ pub struct Subject<'a> {
     pub workload: &'a str,
     /// The seed of policies and devices.
     pub seed: u64,
-    /// The accesses.
+    /// What the program accesses, by page.
     pub uses: &'a Uses,
 }
 
@@ -29,12 +29,12 @@ pub enum Timing<'a> {
     Trace(&'a Replay),
     /// A program that one thread runs, which needs so long without its misses.
     Live {
-        /// Without misses.
+        /// The program's time if no access missed.
         without: Ps,
         /// Of the pages that left the cache of the profile, those that were written, in a million.
         written_per_million: u64,
     },
-    /// Nothing.
+    /// It cannot be told.
     Unknown,
 }
 

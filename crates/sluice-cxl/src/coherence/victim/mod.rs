@@ -31,7 +31,7 @@ pub struct Facts {
 /// What a policy needs to be kept, beyond order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing.
+    /// Nothing: the order of insertions and requests is enough.
     Order,
     /// [`Facts::insertions`]: four bytes for each line of the memory.
     Insertions,

@@ -34,7 +34,7 @@ sluice_params::params! {
 }
 
 choices! {
-    /// Whose 2Q.
+    /// Whose version of 2Q is followed.
     pub(super) enum Variant {
         Paper = "paper": "that of the paper",
         Libcachesim = "libcachesim": "that of libCacheSim",
