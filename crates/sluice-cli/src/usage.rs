@@ -14,7 +14,7 @@ pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
     let told = line(
         error.kind(),
         &error.render().to_string(),
-        &Place::of(of, &words),
+        &Invoked::of(of, &words),
     );
     errln!("sluice: {}", printable(&told));
     std::process::exit(2);
@@ -22,15 +22,15 @@ pub fn refuse(error: &clap::Error, of: &clap::Command) -> ! {
 
 /// The command that the line begins with.
 #[derive(Debug, PartialEq)]
-struct Place {
+struct Invoked {
     /// Its words, such as `sluice trace info`.
     name: String,
     /// The commands below it.
     choices: Vec<String>,
 }
 
-impl Place {
-    fn of(top: &clap::Command, words: &[OsString]) -> Place {
+impl Invoked {
+    fn of(top: &clap::Command, words: &[OsString]) -> Invoked {
         let (mut at, mut name) = (top, top.get_name().to_owned());
         for word in words.iter().filter_map(|word| word.to_str()) {
             let Some(next) = at.find_subcommand(word) else {
@@ -41,7 +41,7 @@ impl Place {
         }
         let below = at.get_subcommands().filter(|of| !of.is_hide_set());
         let choices = below.map(|of| of.get_name().to_owned());
-        Place {
+        Invoked {
             name,
             choices: choices.collect(),
         }
@@ -49,7 +49,7 @@ impl Place {
 }
 
 /// What clap says, without its layout and in our words.
-fn line(kind: ErrorKind, text: &str, place: &Place) -> String {
+fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
     let is_layout = |line: &str| line.is_empty() || line.starts_with("For more information");
     // Who mistypes an option does not mean a value.
@@ -138,7 +138,7 @@ mod tests {
     fn the_place_is_as_deep_as_the_words_are_commands() {
         let top = crate::commands::Cli::command();
         let words = ["trace", "inform", "--json"].map(OsString::from);
-        let place = Place::of(&top, &words);
+        let place = Invoked::of(&top, &words);
         assert_eq!(place.name, "sluice trace");
         assert!(place.choices.contains(&"info".to_owned()), "{place:?}");
         let text = line(

@@ -6,7 +6,7 @@ use std::io;
 
 /// A place in a file, both counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The file, as it was named.
     pub file: String,
     /// The line of the file, counted from 1.
@@ -15,7 +15,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -62,7 +62,7 @@ pub enum Error {
     #[error("{place}: `{}`: expected {expected}", value.escape_debug())]
     Element {
         /// Which file and line says so.
-        place: Place,
+        place: Position,
         /// The key or value.
         value: String,
         /// What would be accepted.
@@ -72,7 +72,7 @@ pub enum Error {
     #[error("{place}: {source}")]
     Device {
         /// Which file and line names it.
-        place: Place,
+        place: Position,
         /// Why it cannot be read or is refused.
         source: Box<Error>,
     },
@@ -90,7 +90,7 @@ pub enum Error {
     #[error("{place}: {message}")]
     Syntax {
         /// Which file and line says so.
-        place: Place,
+        place: Position,
         /// What the reader expected.
         message: String,
     },
@@ -98,7 +98,7 @@ pub enum Error {
     #[error("{place}: unknown base `{}`: give one of {presets}", name.escape_debug())]
     UnknownBase {
         /// Which file and line says so.
-        place: Place,
+        place: Position,
         /// The name as given.
         name: String,
         /// The names of all presets, for the message.
@@ -111,7 +111,7 @@ pub enum Error {
     )]
     Missing {
         /// Where it belongs.
-        place: Place,
+        place: Position,
         /// The key that the file leaves out.
         key: &'static str,
         /// What would be accepted.
@@ -121,7 +121,7 @@ pub enum Error {
     #[error("{place}: {element}: {source}")]
     Of {
         /// Which file and line says so.
-        place: Place,
+        place: Position,
         /// The group or the link.
         element: String,
         /// What is wrong.
@@ -131,7 +131,7 @@ pub enum Error {
     #[error("{place}: {source}")]
     Config {
         /// Which file and line says so.
-        place: Place,
+        place: Position,
         /// What is wrong.
         source: ConfigError,
     },

@@ -1,6 +1,6 @@
 //! A TOML file, flattened to keys and values with their places.
 
-use crate::error::{Error, Place};
+use crate::error::{Error, Position};
 use sluice_params::ConfigError;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -74,10 +74,10 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    pub fn place(&self, span: Range<usize>) -> Place {
+    pub fn place(&self, span: Range<usize>) -> Position {
         let before = &self.text[..span.start.min(self.text.len())];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place {
+        Position {
             file: self.file.to_owned(),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,

@@ -22,7 +22,7 @@ mod system;
 mod systems;
 
 pub use described::Described;
-pub use error::{Error, Place};
+pub use error::{Error, Position};
 pub use fabric::{describe_fabric, parse_fabric};
 pub use fabrics::fabrics;
 pub use host::HOST_PARAMS;

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::files::{map_opened, open};
-use crate::place::{Place, Side};
+use crate::place::{DeviceFiles, Side};
 use crate::view::View;
 use sluice_abi::{
     CHANNELS, Channel, Client, Completion, ENTRIES, Hello, RING_BYTES, RING_MAGIC, RING_VERSION,
@@ -52,7 +52,7 @@ impl Pending {
 /// A client of a ring.
 #[derive(Debug)]
 pub struct Connection {
-    place: Place,
+    place: DeviceFiles,
     map: Mapping,
     view: View,
     at: usize,
@@ -70,7 +70,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the files are not what they should be, or no channel is free.
-    pub fn open(place: Place) -> Result<Connection, Error> {
+    pub fn open(place: DeviceFiles) -> Result<Connection, Error> {
         let view = View::open(&place)?;
         let file = open(&place.ring, place.owner, true, RING_BYTES)?;
         let map = map_opened(&place.ring, &file, true, RING_BYTES)?;
@@ -110,7 +110,7 @@ impl Connection {
     }
 
     /// Where the device is.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &DeviceFiles {
         &self.place
     }
 
@@ -210,7 +210,7 @@ impl Connection {
     }
 }
 
-fn is_alive(place: &Place, view: &View) -> bool {
+fn is_alive(place: &DeviceFiles, view: &View) -> bool {
     let ended = view.stats().ended.load(Relaxed) != 0;
     place.side == Side::Guest || !ended && is_running(place.pid)
 }
@@ -261,7 +261,7 @@ impl Life {
     }
 }
 
-fn check(place: &Place, ring: &Ring) -> Result<(), Error> {
+fn check(place: &DeviceFiles, ring: &Ring) -> Result<(), Error> {
     let version = ring.version.load(Relaxed);
     let why = match ring.magic.load(Acquire) {
         RING_MAGIC if version == u64::from(RING_VERSION) => return Ok(()),

@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Pending};
 use crate::error::Error;
 use crate::guest::{Memory, Piece};
-use crate::place::{Place, Side};
+use crate::place::{DeviceFiles, Side};
 use sluice_abi::{Completion, Operation, Range, Reason, Request, Status};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +32,7 @@ pub struct Handle {
 impl Handle {
     /// Takes a channel of the ring of this program, or of the guest it runs in.
     pub fn open() -> Result<Handle, Error> {
-        let connection = Connection::open(Place::own()?)?;
+        let connection = Connection::open(DeviceFiles::own()?)?;
         let stats = connection.view().stats();
         let heap_at = stats.heap_at.load(std::sync::atomic::Ordering::Relaxed);
         Ok(Handle {

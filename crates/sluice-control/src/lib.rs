@@ -1,6 +1,6 @@
 //! Clients of the control ring: `sluice ctl`, programs through `libsluice_control`, and guests.
 //!
-//! [`Place`] finds the two files of a process on a device, ring and view, or the two PCI devices
+//! [`DeviceFiles`] finds the two files of a process on a device, ring and view, or the two PCI devices
 //! of a guest. [`Connection`] maps them, takes a channel of the ring, and sends commands through
 //! it. Statistics and residency map are read from the view without asking anybody.
 
@@ -21,6 +21,6 @@ pub use connection::{Connection, Pending};
 pub use error::Error;
 pub use guest::{Memory, Piece};
 pub use marks::mark;
-pub use place::{Place, Side};
+pub use place::{DeviceFiles, Side};
 pub use powercut::{Budget, PowerCut, power_cut};
 pub use view::View;

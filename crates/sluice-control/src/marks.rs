@@ -1,7 +1,7 @@
 //! Marks that are set from outside of a program.
 
 use crate::error::Error;
-use crate::place::{Place, Side};
+use crate::place::{DeviceFiles, Side};
 use crate::view::View;
 use sluice_abi::{MARKS_MAX, is_mark_name, mark_words};
 use sluice_region::write_numbered;
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 ///
 /// # Errors
 /// If the name cannot be one, the process has no statistics, or there is no room.
-pub fn mark(place: &Place, name: &str) -> Result<(), Error> {
+pub fn mark(place: &DeviceFiles, name: &str) -> Result<(), Error> {
     if !is_mark_name(name) {
         return Err(Error::MarkName(name.to_owned()));
     }

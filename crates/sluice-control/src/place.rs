@@ -27,7 +27,7 @@ pub enum Side {
 
 /// The files of one device.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct DeviceFiles {
     /// The file, or BAR, of the control ring.
     pub ring: PathBuf,
     /// The file, or BAR, of statistics and residency map.
@@ -40,13 +40,13 @@ pub struct Place {
     pub owner: Option<u32>,
 }
 
-impl Place {
+impl DeviceFiles {
     /// The device of a process: one under Sluice, or a `sluice` command that runs one.
     ///
     /// # Errors
     /// Why it has none that can be commanded.
-    pub fn of_process(pid: u32) -> Result<Place, Error> {
-        match Place::with_view(pid)? {
+    pub fn of_process(pid: u32) -> Result<DeviceFiles, Error> {
+        match DeviceFiles::with_view(pid)? {
             place if place.ring.exists() => Ok(place),
             _ => Err(Error::NoRing(pid)),
         }
@@ -56,7 +56,7 @@ impl Place {
     ///
     /// # Errors
     /// Why it has none.
-    pub fn with_view(pid: u32) -> Result<Place, Error> {
+    pub fn with_view(pid: u32) -> Result<DeviceFiles, Error> {
         let session = session_of_process(pid).map_err(|why| match why.kind() {
             ErrorKind::NotFound => Error::NoProcess(pid),
             _ => Error::Denied { pid, why },
@@ -65,9 +65,9 @@ impl Place {
             Some(dir) => {
                 // The environment is the process's own affair: it can name anything.
                 let user = user_of(pid).ok_or(Error::NoProcess(pid))?;
-                Place::in_session(&dir, pid, user)
+                DeviceFiles::in_session(&dir, pid, user)
             }
-            None => Place::of_command(pid),
+            None => DeviceFiles::of_command(pid),
         }
     }
 
@@ -75,16 +75,16 @@ impl Place {
     ///
     /// # Errors
     /// [`Error::NotHere`] if there is none.
-    pub fn own() -> Result<Place, Error> {
+    pub fn own() -> Result<DeviceFiles, Error> {
         match std::env::var_os(sluice_abi::SESSION_VAR) {
             Some(dir) => {
                 let pid = std::process::id();
-                match Place::in_session(Path::new(&dir), pid, own_user())? {
+                match DeviceFiles::in_session(Path::new(&dir), pid, own_user())? {
                     place if place.ring.exists() => Ok(place),
                     _ => Err(Error::NoRing(pid)),
                 }
             }
-            None => Place::of_guest(),
+            None => DeviceFiles::of_guest(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Place {
     ///
     /// # Errors
     /// [`Error::NotHere`] if it has none.
-    pub fn of_guest() -> Result<Place, Error> {
+    pub fn of_guest() -> Result<DeviceFiles, Error> {
         let devices = std::fs::read_dir("/sys/bus/pci/devices");
         let memory = |folder: &PathBuf| {
             let is = |file: &str, what: &str| {
@@ -124,7 +124,7 @@ impl Place {
         let limit = Instant::now() + MEND_LIMIT;
         loop {
             if let Some(ring) = of(sluice_abi::RING_MAGIC) {
-                return Ok(Place {
+                return Ok(DeviceFiles {
                     ring,
                     view,
                     side: Side::Guest,
@@ -141,7 +141,7 @@ impl Place {
     }
 
     /// The first process of a `sluice` command's session.
-    fn of_command(pid: u32) -> Result<Place, Error> {
+    fn of_command(pid: u32) -> Result<DeviceFiles, Error> {
         let Some(Session { path, user, .. }) = session_of_command(pid) else {
             return Err(Error::NotUnderSluice(pid));
         };
@@ -151,14 +151,14 @@ impl Place {
             name.split('-').next()?.parse().ok()
         };
         match first() {
-            Some(first) => Place::in_session(&path, first, user),
+            Some(first) => DeviceFiles::in_session(&path, first, user),
             None => Err(Error::NotUnderSluice(pid)),
         }
     }
 
     /// The last image of a process in a session's directory, which must be the process's user's.
     /// Root's will do as well: a program that root started may have changed its user.
-    fn in_session(dir: &Path, pid: u32, user: u32) -> Result<Place, Error> {
+    fn in_session(dir: &Path, pid: u32, user: u32) -> Result<DeviceFiles, Error> {
         let prefix = format!("proc-{pid}-");
         let unusable = |why: std::io::Error| Error::Unusable {
             path: dir.to_owned(),
@@ -183,7 +183,7 @@ impl Place {
         let file = |kind: &str| dir.join(format!("{prefix}{last}.{kind}"));
         let (ring, view) = (file("ring"), file("stats"));
         let side = Side::Host;
-        Ok(Place {
+        Ok(DeviceFiles {
             ring,
             view,
             side,

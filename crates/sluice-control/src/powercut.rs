@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::files::map;
-use crate::place::{Place, Side};
+use crate::place::{DeviceFiles, Side};
 use sluice_abi::{
     DESK_FILE, DESK_MAGIC, Desk, DeskState, Progress, Wanted, desk_bytes, desk_words, lost_at,
 };
@@ -69,7 +69,7 @@ impl View {
     }
 }
 
-fn open(place: &Place) -> Result<View, Error> {
+fn open(place: &DeviceFiles) -> Result<View, Error> {
     let folder = match (place.side, place.view.parent()) {
         (Side::Host, Some(folder)) => folder,
         _ => return Err(Error::PowerInGuest),
@@ -96,7 +96,7 @@ fn open(place: &Place) -> Result<View, Error> {
 ///
 /// # Errors
 /// If the device is not persistent, or the command that keeps it does not answer.
-pub fn power_cut(place: &Place, budget: Budget) -> Result<PowerCut, Error> {
+pub fn power_cut(place: &DeviceFiles, budget: Budget) -> Result<PowerCut, Error> {
     let view = open(place)?;
     let desk = view.desk();
     let pages = desk.pages.load(Relaxed);

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::files::map;
-use crate::place::Place;
+use crate::place::DeviceFiles;
 use sluice_abi::{Counter, MAP_AT, STATS_MAGIC, STATS_VERSION, StatsBlock, view_bytes};
 use sluice_region::Mapping;
 use std::sync::atomic::{AtomicU8, Ordering::*};
@@ -19,7 +19,7 @@ impl View {
     ///
     /// # Errors
     /// If it is not there, or not of this version.
-    pub fn open(place: &Place) -> Result<View, Error> {
+    pub fn open(place: &DeviceFiles) -> Result<View, Error> {
         let path = &place.view;
         let head = map(path, place.owner, false, MAP_AT)?;
         let block = block(&head);

@@ -4,7 +4,7 @@ use crate::error::CtlError;
 use crate::outcome::{Outcome, SCHEMA};
 use clap::Args;
 use serde_json::{Value, json};
-use sluice_control::{Budget, Place, PowerCut, power_cut as cut};
+use sluice_control::{Budget, DeviceFiles, PowerCut, power_cut as cut};
 use sluice_units::PAGE_BYTES;
 use std::fmt::Write;
 
@@ -44,7 +44,7 @@ fn nanojoules(text: &str) -> Result<u64, BadEnergy> {
 ///
 /// # Errors
 /// If the device is not persistent, or its command does not answer.
-pub fn power_cut(place: &Place, args: &PowerCutArgs) -> Result<Outcome, CtlError> {
+pub fn power_cut(place: &DeviceFiles, args: &PowerCutArgs) -> Result<Outcome, CtlError> {
     let budget = match (args.energy, args.pages) {
         (Some(energy), _) => Budget::Nanojoules(energy),
         (None, pages) => Budget::Pages(pages.unwrap_or(0)),
@@ -75,7 +75,7 @@ fn lines(found: &PowerCut) -> String {
     text
 }
 
-fn object(place: &Place, found: &PowerCut) -> Value {
+fn object(place: &DeviceFiles, found: &PowerCut) -> Value {
     let ranges = runs(&found.lost);
     let ranges: Vec<Value> = ranges
         .map(|(start, len)| json!({ "start": start, "length": len }))

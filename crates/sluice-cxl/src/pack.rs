@@ -4,7 +4,7 @@ use super::codec::encode;
 use super::flit::{Flit, FlitMode, HEADER_BITS, Header68, PackError, SlotKind};
 use super::message::{Line, Message};
 use super::opcode::{Channel, Direction};
-use super::slot::{DATA_68, Format, Place, Rates, exists, fits, formats};
+use super::slot::{DATA_68, Format, Rates, SlotPlace, exists, fits, formats};
 use std::collections::VecDeque;
 
 /// Slots of data for a line.
@@ -203,7 +203,7 @@ impl Packer {
         &self,
         slot: usize,
         kind: SlotKind,
-        place: &Place,
+        place: &SlotPlace,
         taken: &[usize; 3],
     ) -> Option<&Waiting> {
         let before = taken[index(place.channel)];
@@ -245,7 +245,7 @@ impl Packer {
 pub(super) const LOAD_AT: u32 = 28;
 
 /// The bits of a message in its place.
-fn placed(place: &Place, header: u128) -> u128 {
+fn placed(place: &SlotPlace, header: u128) -> u128 {
     match place.load_at {
         None => header << place.at,
         Some(load) => {

@@ -10,7 +10,7 @@ use super::opcode::{Channel, Direction};
 
 /// Where a message lies in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotPlace {
     pub channel: Channel,
     /// Its lowest bit.
     pub at: u32,
@@ -22,7 +22,7 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
     pub code: u8,
-    pub places: &'static [Place],
+    pub places: &'static [SlotPlace],
 }
 
 impl Format {
@@ -35,25 +35,25 @@ impl Format {
     }
 }
 
-const fn place(channel: Channel, at: u32) -> Place {
+const fn place(channel: Channel, at: u32) -> SlotPlace {
     let load_at = None;
-    Place {
+    SlotPlace {
         channel,
         at,
         load_at,
     }
 }
 
-const fn apart(at: u32, load: u32) -> Place {
+const fn apart(at: u32, load: u32) -> SlotPlace {
     let (channel, load_at) = (Channel::Ndr, Some(load));
-    Place {
+    SlotPlace {
         channel,
         at,
         load_at,
     }
 }
 
-const fn format(code: u8, places: &'static [Place]) -> Format {
+const fn format(code: u8, places: &'static [SlotPlace]) -> Format {
     Format { code, places }
 }
 
@@ -160,14 +160,14 @@ pub(super) fn formats(mode: FlitMode, direction: Direction, kind: SlotKind) -> &
 ///
 /// Requests that end behind a header slot fit if what is behind is zero ("zero extended", Tables
 /// 4-15 and 4-16). Other messages must fit whole.
-pub(super) fn fits(mode: FlitMode, kind: SlotKind, place: &Place, header: u128) -> bool {
+pub(super) fn fits(mode: FlitMode, kind: SlotKind, place: &SlotPlace, header: u128) -> bool {
     let room = kind.bits() - place.at;
     let extends = matches!(place.channel, Channel::Req | Channel::RwD);
     room >= bits(place.channel, mode.layout()) || extends && header >> room == 0
 }
 
 /// Whether the slot has the place at all.
-pub(super) fn exists(mode: FlitMode, kind: SlotKind, place: &Place) -> bool {
+pub(super) fn exists(mode: FlitMode, kind: SlotKind, place: &SlotPlace) -> bool {
     fits(mode, kind, place, 0)
 }
 
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     /// The bits of a place.
-    fn bits_of(mode: FlitMode, place: &Place) -> Vec<u32> {
+    fn bits_of(mode: FlitMode, place: &SlotPlace) -> Vec<u32> {
         let end = place.at + bits(place.channel, mode.layout());
         match place.load_at {
             None => (place.at..end).collect(),
@@ -294,7 +294,7 @@ mod tests {
     fn header_slots_have_fewer_places() {
         let places = |mode, direction, kind| -> Vec<usize> {
             let all = formats(mode, direction, kind).iter();
-            let there = |place: &&Place| exists(mode, kind, place);
+            let there = |place: &&SlotPlace| exists(mode, kind, place);
             all.map(|format| format.places.iter().filter(there).count())
                 .collect()
         };

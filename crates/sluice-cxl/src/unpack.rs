@@ -6,7 +6,7 @@ use super::layout::bits;
 use super::message::Message;
 use super::opcode::{Channel, Direction};
 use super::pack::{CHUNKS_MAX, LINE_SLOTS, LOAD_AT, ROLLOVER_MAX};
-use super::slot::{DATA_68, Format, Place, Rates, exists, formats};
+use super::slot::{DATA_68, Format, Rates, SlotPlace, exists, formats};
 use std::collections::VecDeque;
 
 /// A message whose data is on its way.
@@ -217,7 +217,7 @@ impl Unpacker {
     }
 
     /// The bits of the message in its place, and all that it covers.
-    fn cut(&self, place: &Place, contents: u128) -> (u128, u128) {
+    fn cut(&self, place: &SlotPlace, contents: u128) -> (u128, u128) {
         let whole = bits(place.channel, self.mode.layout());
         let ones = |count: u32| u128::MAX >> (u128::BITS - count);
         match place.load_at {

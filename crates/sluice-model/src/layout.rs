@@ -18,7 +18,7 @@ index_type! {
 
 /// A plane, by its place in the flash array. Each number counts from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct PlaneAddress {
     /// The channel.
     pub channel: u32,
     /// The chip on its channel.
@@ -79,7 +79,7 @@ impl Layout {
     }
 
     /// The number of a plane among all planes, or `None` if there is no such plane.
-    pub fn plane_at(&self, place: Place) -> Option<Plane> {
+    pub fn plane_at(&self, place: PlaneAddress) -> Option<Plane> {
         let dies_per_chip = self.dies / self.channels / self.chips;
         let there = place.channel < self.channels
             && place.chip < self.chips

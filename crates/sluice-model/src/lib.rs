@@ -38,7 +38,7 @@ pub use device::{
 };
 pub use ftl::{Placement, WearReport};
 pub use lane::Lane;
-pub use layout::Place;
+pub use layout::PlaneAddress;
 pub use nand::{BadBlock, Origin, ProgramEnd, Served};
 pub use parts::Parts;
 pub use prefetch::PREFETCHES;

@@ -1,7 +1,7 @@
 //! Commands and the block door have real effects, and say why when they have none.
 
 use sluice_model::{
-    BlockOp, BlockRequest, Command, Device, Done, EVICTIONS, Op, Place, Placement, Refused,
+    BlockOp, BlockRequest, Command, Device, Done, EVICTIONS, Op, Placement, PlaneAddress, Refused,
     Request, ServedBy,
 };
 use sluice_testkit::rig::{MISS, Recorder, device, read, write};
@@ -371,7 +371,7 @@ fn a_block_request_past_the_end_does_nothing() {
 #[test]
 fn a_write_goes_to_the_plane_that_the_host_names() {
     let geometry = [("nand.channels", "2"), ("nand.dies", "2")];
-    let place = |channel, die| Place {
+    let place = |channel, die| PlaneAddress {
         channel,
         chip: 0,
         die,

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use sluice_model::Op;
 use sluice_model::dram::{
-    Command, CommandKind, Dram, DramLayout, FIELDS, Place, Row, STANDARDS, Standard,
+    Command, CommandKind, Dram, DramAddress, DramLayout, FIELDS, Row, STANDARDS, Standard,
 };
 use sluice_units::Ps;
 
@@ -260,7 +260,7 @@ fn fields_come_in_the_order_of_the_mapping() {
         Dram::new(&layout).access_telling(Ps::ZERO, addr, Op::Read, |c| place = Some(c.place));
         place.unwrap()
     };
-    let zero = Place {
+    let zero = DramAddress {
         channel: 0,
         rank: 0,
         group: 0,
@@ -269,13 +269,13 @@ fn fields_come_in_the_order_of_the_mapping() {
     };
     assert_eq!(FIELDS, ["Ro", "Ra", "Bg", "Ba", "Co", "Ch"]);
     assert_eq!(at(PACKED, 63), zero);
-    assert_eq!(at(PACKED, 64 * 3), Place { channel: 3, ..zero });
-    assert_eq!(at(PACKED, 64 * 4 * 64), Place { bank: 1, ..zero });
+    assert_eq!(at(PACKED, 64 * 3), DramAddress { channel: 3, ..zero });
+    assert_eq!(at(PACKED, 64 * 4 * 64), DramAddress { bank: 1, ..zero });
     assert_eq!(
         at(PACKED, 64 * 4 * 64 * 4 * 8 * 2 * 5),
-        Place { row: 5, ..zero }
+        DramAddress { row: 5, ..zero }
     );
-    assert_eq!(at(SPREAD, 64 * 4 * 7), Place { group: 7, ..zero });
+    assert_eq!(at(SPREAD, 64 * 4 * 7), DramAddress { group: 7, ..zero });
 }
 
 /// Every rule of the standard between every two commands, as plainly as it can be said.

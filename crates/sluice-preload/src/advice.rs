@@ -11,7 +11,7 @@ use libc::{c_int, c_void, size_t};
 use sluice_abi::Counter;
 use sluice_model::Pattern;
 use sluice_region::raw_madvise;
-use sluice_runtime::{Engine, Hint, Place};
+use sluice_runtime::{Engine, Hint, OnDevice};
 
 /// Advice newer than the binding to the C library.
 const MADV_DONTNEED_LOCKED: c_int = 24;
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn posix_madvise(addr: *mut c_void, len: size_t, advice: c
 /// The answer to advice for a range of which some is on the device; `None` if all is the kernel's
 /// affair.
 pub fn advise(engine: &Engine, addr: usize, len: usize, advice: c_int) -> Option<Result<(), i32>> {
-    if let Place::Dax(_) = engine.session.place {
+    if let OnDevice::Dax(_) = engine.session.place {
         return advise_window(engine, addr, len, advice);
     }
     let part = of_arena(engine, addr, len)?;

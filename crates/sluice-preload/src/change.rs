@@ -16,7 +16,7 @@ use crate::wanted::READ_WRITE;
 use crate::{moved, shared, wishes};
 use libc::{c_int, c_void, size_t};
 use sluice_region::{PAGE, raw_mprotect, raw_munmap, sys};
-use sluice_runtime::{Engine, FileKind, Place};
+use sluice_runtime::{Engine, FileKind, OnDevice};
 
 /// # Safety
 /// C contract of `munmap`.
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn mremap(
         return pointer(remap_over_arena(engine, part, pass));
     }
     // Windows of the device file are cut, not moved: a moved one would lose its traps.
-    let is_dax = matches!(engine.session.place, Place::Dax(_));
+    let is_dax = matches!(engine.session.place, OnDevice::Dax(_));
     if is_dax && engine.is_placed(addr as usize) {
         return pointer(Err(libc::ENOMEM));
     }

@@ -3,7 +3,7 @@
 use crate::device::{Heap, engine, mark, publish, refuse, take_from};
 use crate::heap::SPACE;
 use crate::{altstack, fork, malloc, mask, old_signals, system};
-use sluice_runtime::{Engine, Place, Session, Space, StartError, Trap, with_all_numbers};
+use sluice_runtime::{Engine, OnDevice, Session, Space, StartError, Trap, with_all_numbers};
 use std::path::Path;
 
 #[used]
@@ -57,7 +57,7 @@ fn own_path() -> String {
 
 fn start(dir: &Path) -> Result<Heap, StartError> {
     let session = Session::load(dir)?;
-    let has_heap = session.place == Place::Heap && session.kinds.heap;
+    let has_heap = session.place == OnDevice::Heap && session.kinds.heap;
     let trap = session.trap;
     let os = |what| move |errno| StartError::System { what, errno };
     if sluice_region::is_valgrind() {

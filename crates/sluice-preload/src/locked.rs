@@ -13,7 +13,7 @@ use crate::parts::{of_arena, whole};
 use core::ops::Range;
 use libc::{c_int, c_long, c_uint, c_void, size_t};
 use sluice_region::{PAGE, sys};
-use sluice_runtime::{Engine, Place};
+use sluice_runtime::{Engine, OnDevice};
 
 /// The flag of `mlock2`: pages are locked when they come.
 const ON_FAULT: c_uint = libc::MLOCK_ONFAULT;
@@ -34,7 +34,7 @@ enum Where {
 
 fn place(engine: &Engine, addr: usize, len: usize) -> Option<Where> {
     let pages = meant(addr, len)?;
-    if let Place::Dax(_) = engine.session.place {
+    if let OnDevice::Dax(_) = engine.session.place {
         let is_one = engine.is_one_piece(pages.start, pages.len());
         return is_one.then_some(Where::Window(pages));
     }

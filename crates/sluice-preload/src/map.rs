@@ -13,7 +13,7 @@ use crate::{files, wishes};
 use libc::{c_int, c_void, off_t, size_t};
 use sluice_abi::Counter;
 use sluice_region::{PAGE, file_identity, raw_munmap};
-use sluice_runtime::{Engine, Place};
+use sluice_runtime::{Engine, OnDevice};
 
 /// What the C library returns for an address.
 pub fn pointer(result: Result<usize, i32>) -> *mut c_void {
@@ -50,7 +50,7 @@ fn map(wanted: Wanted) -> Result<usize, i32> {
     {
         return map_over_arena(engine, wanted, part);
     }
-    if wanted.fd >= 0 && matches!(engine.session.place, Place::Dax(_)) {
+    if wanted.fd >= 0 && matches!(engine.session.place, OnDevice::Dax(_)) {
         return map_file(engine, wanted);
     }
     files::map(engine, &wanted).unwrap_or_else(|| wanted.pass())

@@ -8,7 +8,7 @@ use crate::parts::of_arena;
 use core::mem::MaybeUninit;
 use libc::{c_int, c_uint, c_void, iovec, size_t, ssize_t};
 use sluice_region::{is_own_process, sys};
-use sluice_runtime::{Engine, Place};
+use sluice_runtime::{Engine, OnDevice};
 
 /// The most ranges that the kernel takes.
 const RANGES_MAX: usize = libc::UIO_MAXIOV as usize;
@@ -87,7 +87,7 @@ fn copy(from: *const iovec) -> Result<iovec, i32> {
 }
 
 fn any_on_device(engine: &Engine, ranges: *const iovec, count: usize) -> bool {
-    let is_dax = matches!(engine.session.place, Place::Dax(_));
+    let is_dax = matches!(engine.session.place, OnDevice::Dax(_));
     (0..count).any(|n| {
         range(ranges, n).is_ok_and(|one| {
             let (addr, len) = (one.iov_base as usize, one.iov_len);

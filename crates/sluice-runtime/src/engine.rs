@@ -12,7 +12,7 @@ use crate::host::{Backing, Host, MAPPED, OFF_DEVICE, Obstacle, PENDING};
 use crate::lock::{Guard, Lock};
 use crate::private::PrivateBacking;
 use crate::sample::Sampler;
-use crate::session::{Place, Session, Store, Trap};
+use crate::session::{OnDevice, Session, Store, Trap};
 use crate::shared::SharedBacking;
 use crate::state::{Access, Core, Entry, Plan, Wait};
 use crate::store::{Error, FileStore, Stash};
@@ -91,12 +91,12 @@ impl Engine {
         let pages = device.pages();
         let mut arena = (0, 0);
         let backing = match &session.place {
-            Place::Heap => {
+            OnDevice::Heap => {
                 let heap = heap(&session, &uffd, pages as usize)?;
                 arena = (heap.arena().addr(), heap.arena().len());
                 Backing::Private(heap)
             }
-            Place::Dax(path) => {
+            OnDevice::Dax(path) => {
                 let identity = dax_identity(path)?;
                 Backing::Shared(SharedBacking::new(identity).map_err(StartError::NoRoom)?)
             }
@@ -446,8 +446,8 @@ impl Engine {
     /// Whether an address is on the device.
     pub fn is_placed(&self, addr: usize) -> bool {
         match self.session.place {
-            Place::Heap => self.in_arena(addr),
-            Place::Dax(_) => calm(|| self.core.lock().host.lpn(addr).is_some()),
+            OnDevice::Heap => self.in_arena(addr),
+            OnDevice::Dax(_) => calm(|| self.core.lock().host.lpn(addr).is_some()),
         }
     }
 }

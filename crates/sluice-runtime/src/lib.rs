@@ -74,7 +74,7 @@ pub use file_ranges::{FilePart, drop_view};
 pub use kinds::{KindError, Kinds};
 pub use lock::Lock;
 pub use root::keep as keep_root;
-pub use session::{BUILD, Place, Session, Store, Trap};
+pub use session::{BUILD, OnDevice, Session, Store, Trap};
 pub use settings::{LiveSettings, OnLongDelay};
 pub use shared::SharedBacking;
 pub use signal::{chain as chain_signal, install as install_signal, is_ours as signal_is_ours};

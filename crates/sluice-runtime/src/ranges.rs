@@ -6,7 +6,7 @@ use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::host::{Backing, MAPPED, OFF_DEVICE, PENDING, SAMPLED, STASHED, WRITTEN};
 use crate::private::keep_from_children;
-use crate::session::{Place, Store};
+use crate::session::{OnDevice, Store};
 use crate::thread::in_service;
 use crate::turn::give_way;
 use core::ops::Range;
@@ -275,8 +275,8 @@ impl Engine {
     /// Forgets mappings of the device file that are about to go.
     pub fn cut_windows(&self, start: usize, len: usize) -> Result<(), i32> {
         match self.session.place {
-            Place::Heap => Ok(()),
-            Place::Dax(_) => in_service(|| self.cut_windows_now(start, len)),
+            OnDevice::Heap => Ok(()),
+            OnDevice::Dax(_) => in_service(|| self.cut_windows_now(start, len)),
         }
     }
 

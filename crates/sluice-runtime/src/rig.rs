@@ -1,7 +1,7 @@
 //! An engine in the tests' own process, whose faults a test takes and answers itself.
 
 use crate::engine::Engine;
-use crate::session::{Place, Session, Store, Trap};
+use crate::session::{OnDevice, Session, Store, Trap};
 use crate::state::{Plan, Wait};
 use sluice_abi::{LOCK_FILE, SESSION_MARK};
 use sluice_model::DeviceConfig;
@@ -24,7 +24,7 @@ pub fn engine(settings: &[(&str, &str)]) -> &'static Engine {
         dir: folder.path().to_path_buf(),
         seed: 1,
         trap: Trap::Signal,
-        place: Place::Heap,
+        place: OnDevice::Heap,
         kinds: Default::default(),
         store: Store::Memory,
         mmap_min: 0,

@@ -28,7 +28,7 @@ pub enum Trap {
 
 /// What lives on the device.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum OnDevice {
     /// Memory of the program's own, of the session's kinds.
     Heap,
     /// Every shared mapping of this file.
@@ -54,7 +54,7 @@ pub struct Session {
     /// How faults arrive.
     pub trap: Trap,
     /// What is placed.
-    pub place: Place,
+    pub place: OnDevice,
     /// What of the program's own memory is placed.
     pub kinds: Kinds,
     /// Where evicted pages are.
@@ -180,10 +180,10 @@ impl Session {
             trap: live.trap.unwrap_or(Trap::Event),
             // With a device file nothing of the program's own is placed, whatever is said of it.
             kinds: match live.place {
-                Some(Place::Dax(_)) => Kinds::default(),
+                Some(OnDevice::Dax(_)) => Kinds::default(),
                 _ => live.kinds.unwrap_or_default(),
             },
-            place: live.place.unwrap_or(Place::Heap),
+            place: live.place.unwrap_or(OnDevice::Heap),
             store: live.store.unwrap_or(Store::Memory),
             mmap_min: live.mmap_min,
             record: live.record,
@@ -207,11 +207,11 @@ impl Session {
         };
         let places = match &self.place {
             // A line with no kind says that there is none.
-            Place::Heap => std::iter::once("explicit".into())
+            OnDevice::Heap => std::iter::once("explicit".into())
                 .chain(self.kinds.names())
                 .map(|name| format!("live.place={}\n", encode(name.as_bytes())))
                 .collect(),
-            Place::Dax(path) => {
+            OnDevice::Dax(path) => {
                 format!("live.place={DAX}{}\n", encode(path.as_os_str().as_bytes()))
             }
         };
@@ -298,7 +298,7 @@ fn cannot(what: &'static str, path: &Path, source: std::io::Error) -> SessionErr
 struct Parsed {
     seed: u64,
     trap: Option<Trap>,
-    place: Option<Place>,
+    place: Option<OnDevice>,
     kinds: Option<Kinds>,
     store: Option<Store>,
     mmap_min: usize,
@@ -314,7 +314,7 @@ impl Parsed {
     /// A line says what is placed, besides what others say.
     fn place(&mut self, value: &[u8]) -> Result<(), SessionError> {
         if let Some(path) = value.strip_prefix(DAX.as_bytes()) {
-            self.place = Some(Place::Dax(OsStr::from_bytes(path).into()));
+            self.place = Some(OnDevice::Dax(OsStr::from_bytes(path).into()));
             return Ok(());
         }
         let kinds = self.kinds.get_or_insert_with(Kinds::none);
@@ -382,7 +382,7 @@ mod tests {
             b"/100%/%0a/\xff\x80",
             "/ä b\r=".as_bytes(),
         ] {
-            session.place = Place::Dax(OsStr::from_bytes(path).into());
+            session.place = OnDevice::Dax(OsStr::from_bytes(path).into());
             session.store = Store::File(OsStr::from_bytes(path).into());
             let pairs = [("cache.policy", "./a\nlive.seed=8%".to_owned())];
             let text = session.to_text(&pairs);

@@ -3,7 +3,7 @@
 
 use sluice_abi::SESSION_FILE;
 use sluice_model::DeviceConfig;
-use sluice_runtime::{BUILD, Place, Session, SessionError, Trap};
+use sluice_runtime::{BUILD, OnDevice, Session, SessionError, Trap};
 use sluice_testkit::alloc::CountingAlloc;
 use sluice_testkit::mutate::{any, each, reaches, seed, text};
 use sluice_units::Rng;
@@ -19,7 +19,7 @@ const FEW_BYTES: u64 = 1 << 20;
 const BYTES_PER_BYTE: u64 = 64;
 
 /// What `sluice run` could say, but for the folder.
-fn session(place: Place, trap: Trap, pairs: &[(&str, &str)]) -> Session {
+fn session(place: OnDevice, trap: Trap, pairs: &[(&str, &str)]) -> Session {
     let mut text = format!("live.build={BUILD}\n");
     for (key, value) in pairs {
         text += &format!("{key}={value}\n");
@@ -45,7 +45,7 @@ fn saved(session: &Session, dir: &Path) -> String {
 }
 
 fn valid(dir: &Path) -> Vec<String> {
-    let path = |bytes| Place::Dax(OsStr::from_bytes(bytes).into());
+    let path = |bytes| OnDevice::Dax(OsStr::from_bytes(bytes).into());
     let numbers = [
         ("live.seed", "18446744073709551615"),
         ("live.mmap_min", "131072"),
@@ -63,8 +63,8 @@ fn valid(dir: &Path) -> Vec<String> {
         ("prefetch.degree", "4"),
     ];
     let sessions = [
-        session(Place::Heap, Trap::Event, &[]),
-        session(Place::Heap, Trap::Signal, &numbers),
+        session(OnDevice::Heap, Trap::Event, &[]),
+        session(OnDevice::Heap, Trap::Signal, &numbers),
         session(
             path(b"/dev/shm/a\nlive.seed=9 %41 %\xff"),
             Trap::Event,
@@ -166,7 +166,7 @@ fn session_files() {
 fn the_threads_of_the_runtime_are_the_service_its_handlers_and_the_rings_server() {
     let with = |trap, handlers: &str, ring: &str| {
         let pairs = [("live.handlers", handlers), ("live.ring", ring)];
-        session(Place::Heap, trap, &pairs).threads()
+        session(OnDevice::Heap, trap, &pairs).threads()
     };
     assert_eq!(with(Trap::Event, "1", "0"), 2);
     assert_eq!(with(Trap::Event, "4", "1"), 6);

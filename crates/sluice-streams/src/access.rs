@@ -2,7 +2,7 @@
 
 use sluice_units::{Ratio, Rng};
 
-use crate::order::{self, Order, UniformWalk};
+use crate::order::{self, ChaseOrder, UniformWalk};
 use crate::plan::Plan;
 use crate::zipf::Zipf;
 
@@ -64,8 +64,8 @@ pub fn visits(plan: &Plan, thread: u64) -> Box<dyn Iterator<Item = u64> + Send> 
     let parameters = plan.parameters();
     let (nodes, passes) = (plan.nodes(), parameters.passes);
     match parameters.order {
-        Order::Sequential => Box::new((0..passes).flat_map(move |_| 0..nodes)),
-        Order::Cycle => {
+        ChaseOrder::Sequential => Box::new((0..passes).flat_map(move |_| 0..nodes)),
+        ChaseOrder::Cycle => {
             let mut next = vec![0; nodes as usize];
             order::cycle(&mut next, &mut order::rng(parameters.seed, thread));
             let mut at = 0;
@@ -75,7 +75,7 @@ pub fn visits(plan: &Plan, thread: u64) -> Box<dyn Iterator<Item = u64> + Send> 
                 u64::from(node)
             }))
         }
-        Order::Uniform => {
+        ChaseOrder::Uniform => {
             let mut walk = UniformWalk::new(parameters.seed, thread, nodes);
             Box::new((0..passes * nodes).map(move |_| walk.next_node(0)))
         }
@@ -210,7 +210,11 @@ mod tests {
 
     #[test]
     fn every_thread_stays_in_its_own_buffer() {
-        for order in [Order::Sequential, Order::Cycle, Order::Uniform] {
+        for order in [
+            ChaseOrder::Sequential,
+            ChaseOrder::Cycle,
+            ChaseOrder::Uniform,
+        ] {
             let got = accesses(|p| (p.order, p.threads) = (order, 3), 2);
             assert!(
                 got.iter().all(|a| (128..192).contains(&a.addr)),
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn both_passes_of_a_cycle_are_the_same_permutation() {
-        let got = accesses(|p| (p.order, p.size) = (Order::Cycle, 1600), 0);
+        let got = accesses(|p| (p.order, p.size) = (ChaseOrder::Cycle, 1600), 0);
         assert_eq!(got.len(), 300);
         assert_eq!(got[100..200], got[200..300]);
         assert_ne!(got[0].write, got[100].write);

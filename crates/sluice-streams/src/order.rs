@@ -9,7 +9,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// How a chase walks its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ChaseOrder {
     /// In address order, over and over.
     Sequential,
     /// Along one random cycle through all nodes, the same in each pass.
@@ -18,14 +18,14 @@ pub enum Order {
     Uniform,
 }
 
-impl Order {
+impl ChaseOrder {
     /// The name in parameters and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Order::Sequential => "sequential",
-            Order::Cycle => "random",
-            Order::Uniform => "uniform",
+            ChaseOrder::Sequential => "sequential",
+            ChaseOrder::Cycle => "random",
+            ChaseOrder::Uniform => "uniform",
         }
     }
 }

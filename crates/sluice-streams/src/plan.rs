@@ -3,7 +3,7 @@
 use sluice_units::Bytes;
 
 use crate::error::BadValue;
-use crate::order::Order;
+use crate::order::ChaseOrder;
 
 /// Most passes of one run: each has a histogram in static memory.
 pub const PASSES_MAX: usize = 64;
@@ -21,7 +21,7 @@ pub struct Parameters {
     /// Bytes from one node to the next in memory.
     pub stride: u64,
     /// Order of the visits.
-    pub order: Order,
+    pub order: ChaseOrder,
     /// Whether each visit also stores to the node.
     pub write: bool,
     /// Passes after the one that builds the chain.
@@ -37,7 +37,7 @@ impl Default for Parameters {
         Self {
             size: 64 << 20,
             stride: 64,
-            order: Order::Sequential,
+            order: ChaseOrder::Sequential,
             write: false,
             passes: 4,
             threads: 1,

@@ -5,7 +5,7 @@ use sluice_units::{Bytes, LINE_BYTES, ParseUnitError, Ratio};
 
 use crate::access::{self, Cells, Draw, Stream};
 use crate::error::BadValue;
-use crate::order::Order;
+use crate::order::ChaseOrder;
 use crate::plan::{Parameters, Plan, STREAMS_MAX, within};
 use crate::zipf::YCSB_THETA;
 
@@ -310,9 +310,9 @@ fn chase(keys: &Keys, seed: u64) -> Result<Kind, SpecError> {
             let expected = "0 together with random=1: a chase has one order";
             return Err(keys.bad(BadValue::new("uniform", 1, expected)));
         }
-        (true, false) => Order::Cycle,
-        (false, true) => Order::Uniform,
-        (false, false) => Order::Sequential,
+        (true, false) => ChaseOrder::Cycle,
+        (false, true) => ChaseOrder::Uniform,
+        (false, false) => ChaseOrder::Sequential,
     };
     let plan = Plan::new(Parameters {
         size: keys.bytes("size", default.size)?,

@@ -14,7 +14,7 @@ use crate::hist::Histogram;
 use crate::memory::Buffer;
 use crate::timer::Timer;
 use part::{Damage, Part, Timed, Untimed, Wrong};
-use sluice_streams::order::Order;
+use sluice_streams::order::ChaseOrder;
 use sluice_streams::plan::{PASSES_MAX, Plan, THREADS_MAX};
 use sluice_units::Fnv;
 
@@ -215,8 +215,8 @@ impl Crew<'_> {
         }
         part.hash.word(seen.value());
         match self.plan.parameters().order {
-            Order::Uniform => Ok(()),
-            Order::Sequential | Order::Cycle => same_way(part, pass, first, seen),
+            ChaseOrder::Uniform => Ok(()),
+            ChaseOrder::Sequential | ChaseOrder::Cycle => same_way(part, pass, first, seen),
         }
     }
 }
@@ -242,7 +242,7 @@ mod tests {
     use sluice_streams::access;
     use sluice_streams::plan::Parameters;
 
-    fn plan(order: Order, write: bool, threads: u64) -> Plan {
+    fn plan(order: ChaseOrder, write: bool, threads: u64) -> Plan {
         let (size, stride, passes, seed) = (64 << 10, 64, 3, 7);
         Plan::new(Parameters {
             size,
@@ -291,7 +291,7 @@ mod tests {
     fn revisits_alone_are_timed() {
         let parameters = Parameters {
             size: 2 * 64 * REVISIT as u64,
-            order: Order::Cycle,
+            order: ChaseOrder::Cycle,
             passes: 2,
             ..Parameters::default()
         };
@@ -303,10 +303,14 @@ mod tests {
 
     #[test]
     fn the_program_visits_what_its_stream_says() {
-        for order in [Order::Sequential, Order::Cycle, Order::Uniform] {
+        for order in [
+            ChaseOrder::Sequential,
+            ChaseOrder::Cycle,
+            ChaseOrder::Uniform,
+        ] {
             for (write, threads) in [(false, 1), (true, 1), (true, 3), (false, 2)] {
                 let plan = plan(order, write, threads);
-                let loads = (order != Order::Uniform && !write).then_some(Measure::Loads);
+                let loads = (order != ChaseOrder::Uniform && !write).then_some(Measure::Loads);
                 for measure in [Measure::Accesses, Measure::Passes]
                     .into_iter()
                     .chain(loads)
@@ -320,16 +324,17 @@ mod tests {
 
     #[test]
     fn every_access_is_measured_once() {
-        let (_, passes, total) = chase(&plan(Order::Cycle, false, 2), Measure::Accesses).unwrap();
+        let (_, passes, total) =
+            chase(&plan(ChaseOrder::Cycle, false, 2), Measure::Accesses).unwrap();
         assert_eq!(passes, [2048; 3]);
         assert_eq!(total, 3 * 2048);
-        let (_, passes, _) = chase(&plan(Order::Cycle, false, 2), Measure::Passes).unwrap();
+        let (_, passes, _) = chase(&plan(ChaseOrder::Cycle, false, 2), Measure::Passes).unwrap();
         assert_eq!(passes, [0; 3]);
     }
 
     #[test]
     fn a_pass_that_goes_another_way_is_found() {
-        let plan = plan(Order::Sequential, false, 1);
+        let plan = plan(ChaseOrder::Sequential, false, 1);
         let buffer = Buffer::anonymous(plan.total_bytes() as usize).unwrap();
         let crew = Crew {
             plan: &plan,

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::output;
 use clap::Args;
-use sluice_control::{Connection, Place};
+use sluice_control::{Connection, DeviceFiles};
 use sluice_ctl::CtlCommand;
 use std::process::ExitCode;
 
@@ -24,15 +24,15 @@ pub struct CtlArgs {
 /// Sends one command and tells what became of it.
 pub fn run(args: &CtlArgs) -> Result<ExitCode, Error> {
     if let Some(name) = args.command.mark() {
-        sluice_control::mark(&Place::with_view(args.pid)?, name)?;
+        sluice_control::mark(&DeviceFiles::with_view(args.pid)?, name)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let CtlCommand::PowerCut(cut) = &args.command {
-        let outcome = sluice_ctl::power_cut(&Place::with_view(args.pid)?, cut)?;
+        let outcome = sluice_ctl::power_cut(&DeviceFiles::with_view(args.pid)?, cut)?;
         output::text(&outcome.text)?;
         return Ok(outcome.status());
     }
-    let mut connection = Connection::open(Place::of_process(args.pid)?)?;
+    let mut connection = Connection::open(DeviceFiles::of_process(args.pid)?)?;
     let outcome = sluice_ctl::run(&mut connection, &args.command)?;
     output::text(&outcome.text)?;
     Ok(outcome.status())

@@ -13,7 +13,7 @@ use crate::{program, signals};
 use clap::Args;
 use rustix::fs::statfs;
 use sluice_model::DeviceConfig;
-use sluice_runtime::{Kinds, Place, Store};
+use sluice_runtime::{Kinds, OnDevice, Store};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -135,7 +135,7 @@ fn simulate(args: &RunArgs) -> Result<ExitCode, Error> {
 }
 
 /// What all of `--place` name, checked.
-fn parse_places(texts: &[String]) -> Result<(Place, Kinds), Error> {
+fn parse_places(texts: &[String]) -> Result<(OnDevice, Kinds), Error> {
     let mut kinds = Kinds::none();
     for text in texts {
         let bad = |why: &str| Error::value("--place", text, why);
@@ -151,11 +151,11 @@ fn parse_places(texts: &[String]) -> Result<(Place, Kinds), Error> {
             .add(OsStr::new(text))
             .map_err(|why| bad(&why.to_string()))?;
     }
-    Ok((Place::Heap, kinds))
+    Ok((OnDevice::Heap, kinds))
 }
 
 /// A file of the device, checked.
-fn parse_dax(text: &str, path: &str) -> Result<Place, Error> {
+fn parse_dax(text: &str, path: &str) -> Result<OnDevice, Error> {
     let bad = |why: &str| Error::value("--place", text, why);
     let path = PathBuf::from(path);
     if !path.is_file() {
@@ -170,7 +170,7 @@ fn parse_dax(text: &str, path: &str) -> Result<Place, Error> {
         ));
     }
     path.canonicalize()
-        .map(Place::Dax)
+        .map(OnDevice::Dax)
         .map_err(Error::system(path.display()))
 }
 
@@ -178,12 +178,12 @@ fn parse_dax(text: &str, path: &str) -> Result<Place, Error> {
 fn persistence(
     args: &RunArgs,
     config: &DeviceConfig,
-    place: &Place,
+    place: &OnDevice,
 ) -> Result<Option<Persistence>, Error> {
     if !config.persistent {
         return Ok(None);
     }
-    let Place::Dax(memory) = place else {
+    let OnDevice::Dax(memory) = place else {
         return Err(Error::value(
             "`device.persistent`",
             "yes",
@@ -215,7 +215,7 @@ fn persistence(
 }
 
 /// What `--store` names, checked.
-fn parse_store(text: &str, place: &Place) -> Result<Store, Error> {
+fn parse_store(text: &str, place: &OnDevice) -> Result<Store, Error> {
     if text == "dram" {
         return Ok(Store::Memory);
     }
@@ -223,7 +223,7 @@ fn parse_store(text: &str, place: &Place) -> Result<Store, Error> {
     let path = text
         .strip_prefix("file:")
         .ok_or_else(|| bad("expected dram or file:FOLDER"))?;
-    if matches!(place, Place::Dax(_)) {
+    if matches!(place, OnDevice::Dax(_)) {
         return Err(bad(
             "with --place dax: the device's file is its store already; a store in files is the \
              heap's, or with `--set device.persistent=yes` what the device has for its next run",

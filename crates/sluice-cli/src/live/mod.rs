@@ -29,7 +29,7 @@ use sluice_region::{UffdKind, probe};
 use sluice_results::{
     Exit, Folder, Latencies, LiveRun, Process, Run, Timeline, read_run, to_json, write_config,
 };
-use sluice_runtime::{Kinds, LiveSettings, Place, Session, Store, Trap};
+use sluice_runtime::{Kinds, LiveSettings, OnDevice, Session, Store, Trap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -50,7 +50,7 @@ pub struct Live<'a> {
     /// How faults reach the runtime.
     pub trap: TrapArg,
     /// What is placed.
-    pub place: Place,
+    pub place: OnDevice,
     /// What of the program's own memory is placed.
     pub kinds: Kinds,
     /// `place` as the result names it.

@@ -4,19 +4,19 @@ use crate::session::{SessionDir, is_full};
 use crate::warn::{of_picks, of_refusals, of_wear};
 use sluice_abi::Counter;
 use sluice_results::{Exit, LiveKind, LiveRun, Run};
-use sluice_runtime::Place;
+use sluice_runtime::OnDevice;
 use sluice_units::{Ps, printable};
 use std::path::Path;
 
 /// A program that stores to a file in memory for which there is none gets a SIGBUS, and nobody says
 /// why.
-pub fn of_full(exit: Exit, session: &SessionDir, place: &Place) {
+pub fn of_full(exit: Exit, session: &SessionDir, place: &OnDevice) {
     if exit != Exit::Signal(libc::SIGBUS) {
         return;
     }
     let file = match place {
-        Place::Dax(path) => is_full(path).then_some(path.as_path()),
-        Place::Heap => None,
+        OnDevice::Dax(path) => is_full(path).then_some(path.as_path()),
+        OnDevice::Heap => None,
     };
     let session = session.is_full().then(|| session.path());
     if let Some(path) = file.or(session) {

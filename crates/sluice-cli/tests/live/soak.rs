@@ -5,7 +5,7 @@
 
 use crate::sluice::{Running, Sluice, TRAPS};
 use sluice_abi::{Operation, Range, Request, Text};
-use sluice_control::{Connection, Place};
+use sluice_control::{Connection, DeviceFiles};
 use sluice_units::Rng;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ fn command(rng: &mut Rng) -> Request {
 fn connect(running: &Running) -> Connection {
     let started = Instant::now();
     loop {
-        let place = Place::of_process(running.id() as u32);
+        let place = DeviceFiles::of_process(running.id() as u32);
         if let Ok(connection) = place.and_then(Connection::open) {
             return connection;
         }

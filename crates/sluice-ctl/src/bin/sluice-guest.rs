@@ -1,7 +1,7 @@
 //! `sluice-guest`: what `sluice ctl` is on the host, inside a guest of `sluice vm`.
 
 use clap::Parser;
-use sluice_control::{Connection, Place};
+use sluice_control::{Connection, DeviceFiles};
 use sluice_ctl::{CtlCommand, CtlError, Outcome};
 use std::fmt::Display;
 use std::io::Write;
@@ -37,6 +37,6 @@ fn failed(why: &dyn Display) -> ExitCode {
 }
 
 fn run(command: &CtlCommand) -> Result<Outcome, CtlError> {
-    let mut connection = Connection::open(Place::of_guest()?)?;
+    let mut connection = Connection::open(DeviceFiles::of_guest()?)?;
     sluice_ctl::run(&mut connection, command)
 }

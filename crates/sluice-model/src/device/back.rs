@@ -3,7 +3,7 @@
 use super::observer::{FlashIo, Observer, Written};
 use crate::config::Settings;
 use crate::ftl::{Ftl, Placement, WearReport};
-use crate::layout::Place;
+use crate::layout::PlaneAddress;
 use crate::nand::{Nand, Origin, ProgramEnd, Served};
 use crate::stats::Stats;
 use crate::write_log::Programmed;
@@ -190,7 +190,7 @@ impl<O: Observer> Back<O> {
     }
 
     /// Whether the flash array has such a plane.
-    pub fn has_place(&self, place: Place) -> bool {
+    pub fn has_place(&self, place: PlaneAddress) -> bool {
         self.ftl.has_place(place)
     }
 

@@ -4,7 +4,7 @@ use super::observer::Observer;
 use super::pipeline::Pipeline;
 use super::storage::Storage;
 use crate::cache::Fill;
-use crate::layout::Place;
+use crate::layout::PlaneAddress;
 use crate::request::Effects;
 use sluice_units::{Lpn, Ps};
 
@@ -102,7 +102,7 @@ pub enum Refused {
         "there is no channel {}, chip {}, die {}, plane {} in the flash array",
         .0.channel, .0.chip, .0.die, .0.plane
     )]
-    NoSuchPlace(Place),
+    NoSuchPlace(PlaneAddress),
     /// Too many blocks failed.
     #[error("the device is read-only: too many blocks have failed")]
     ReadOnly,

@@ -17,7 +17,7 @@ pub(super) const LINE_BYTES: u64 = 64;
 
 /// Where a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DramAddress {
     /// Which channel, counted from 0.
     pub channel: u64,
     /// Rank of the channel.
@@ -71,7 +71,7 @@ impl AddressMap {
         AddressMap { fields, hash }
     }
 
-    pub fn place(&self, addr: u64) -> Place {
+    pub fn place(&self, addr: u64) -> DramAddress {
         let field = |index: usize| {
             let (shift, mask) = self.fields[index];
             (addr >> shift) & mask
@@ -81,7 +81,7 @@ impl AddressMap {
             Some(shift) => field(index) ^ ((row >> shift) & self.fields[index].1),
             None => field(index),
         };
-        Place {
+        DramAddress {
             channel: hashed(CHANNEL),
             rank: hashed(RANK),
             group: hashed(GROUP),

@@ -15,7 +15,7 @@ mod standard;
 mod timing;
 mod window;
 
-pub use map::{FIELDS, Place};
+pub use map::{DramAddress, FIELDS};
 pub use scheduler::Scheduled;
 pub use standard::{STANDARDS, Standard};
 
@@ -68,7 +68,7 @@ pub struct Command {
     /// What it does.
     pub kind: CommandKind,
     /// Which channel, rank, bank and row it goes to.
-    pub place: Place,
+    pub place: DramAddress,
 }
 
 /// How the module is put together.
@@ -205,25 +205,25 @@ impl Dram {
         &self.layout
     }
 
-    fn rank_of(&self, place: &Place) -> usize {
+    fn rank_of(&self, place: &DramAddress) -> usize {
         (place.channel * self.layout.ranks + place.rank) as usize
     }
 
-    fn bank_of(&self, place: &Place) -> usize {
+    fn bank_of(&self, place: &DramAddress) -> usize {
         let s = self.layout.standard;
         let group = self.rank_of(place) * s.bank_groups as usize + place.group as usize;
         group * s.banks as usize + place.bank as usize
     }
 
     /// Whether an access at `at` would find its row open.
-    fn is_open(&self, at: Ps, place: &Place) -> bool {
+    fn is_open(&self, at: Ps, place: &DramAddress) -> bool {
         let bank = &self.banks[self.bank_of(place)];
         let turn = self.refresh.turn(place.rank, at.max(bank.column_from));
         bank.open == Some(place.row) && bank.turn == turn.index
     }
 
     /// The earliest times for the commands of a burst, between two refreshes.
-    fn plan(&mut self, place: &Place, op: Op) -> Plan {
+    fn plan(&mut self, place: &DramAddress, op: Op) -> Plan {
         let bank = self.banks[self.bank_of(place)];
         let rank = self.rank_of(place);
         self.activates[rank].forget_before(self.now);
@@ -264,7 +264,7 @@ impl Dram {
     }
 
     /// The first time for an ACT that keeps tRRD and tFAW.
-    fn activate_at(&self, rank: usize, place: &Place, from: Ps) -> Ps {
+    fn activate_at(&self, rank: usize, place: &DramAddress, from: Ps) -> Ps {
         let window = &self.activates[rank];
         let tag = tag(place.rank, place.group, Op::Read);
         let gap = |first, second| self.timing.activate_gap(first, second);
@@ -288,7 +288,7 @@ impl Dram {
 
     fn commit(
         &mut self,
-        place: &Place,
+        place: &DramAddress,
         op: Op,
         plan: &Plan,
         closes: bool,

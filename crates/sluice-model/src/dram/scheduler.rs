@@ -5,7 +5,7 @@
 //! to its open row, or the oldest of all. It chooses among what is in the queue of its channel; the
 //! queue is bounded, and what comes later waits outside in order. Banks do not wait for each other.
 
-use super::{Dram, DramLayout, Place};
+use super::{Dram, DramAddress, DramLayout};
 use crate::request::Op;
 use sluice_units::Ps;
 use std::collections::{BTreeSet, VecDeque};
@@ -16,7 +16,7 @@ struct Waiting {
     id: u64,
     addr: u64,
     op: Op,
-    place: Place,
+    place: DramAddress,
 }
 
 /// The queue of a channel.

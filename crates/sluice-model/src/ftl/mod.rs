@@ -25,7 +25,7 @@ mod turn;
 pub(crate) use check::factory_bad_blocks;
 
 use crate::config::Settings;
-use crate::layout::{Layout, Place};
+use crate::layout::{Layout, PlaneAddress};
 use crate::nand::{Flash, Origin, Served};
 use crate::stats::Stats;
 use area::{Area, Route};
@@ -48,7 +48,7 @@ pub(crate) struct Ftl {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// The plane, under `ftl.placement = host`.
-    pub place: Option<Place>,
+    pub place: Option<PlaneAddress>,
     /// The write stream, under `ftl.stream_by = host`. Counted modulo `ftl.streams`.
     pub stream: u32,
 }
@@ -163,7 +163,7 @@ impl Ftl {
     }
 
     /// Whether a write can name this plane.
-    pub fn has_place(&self, place: Place) -> bool {
+    pub fn has_place(&self, place: PlaneAddress) -> bool {
         let plane = self.layout.plane_at(place);
         plane.is_some_and(|plane| self.data.store.blocks.rank_of(plane).is_some())
     }

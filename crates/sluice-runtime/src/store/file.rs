@@ -8,7 +8,7 @@ use super::frames::{Frames, State};
 use super::io::{self, Io, Request};
 use super::page_map::PageMap;
 use super::readers;
-use super::slots::{MAX_FILES, MAX_SLOTS, Place, Slots};
+use super::slots::{FileSlot, MAX_FILES, MAX_SLOTS, Slots};
 use crate::fatal::lost_page;
 use core::ffi::CStr;
 use sluice_region::{PAGE, Told, Transfer, sys};
@@ -267,7 +267,7 @@ impl FileStore {
         }
     }
 
-    fn begin(&mut self, frame: usize, place: Place, what: Transfer) {
+    fn begin(&mut self, frame: usize, place: FileSlot, what: Transfer) {
         match what {
             Transfer::Read => self.counts.reads += 1,
             Transfer::Write => self.counts.writes += 1,

@@ -17,7 +17,7 @@ pub const MAX_SLOTS: usize = (1 << SLOT_BITS) - 1;
 
 /// A slot of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct FileSlot {
     /// Which file: 0 is that of the first process.
     pub file: usize,
     /// Which slot of it.
@@ -80,9 +80,9 @@ impl Slots {
     }
 
     /// Where a page's contents are.
-    pub fn of(&self, page: usize) -> Option<Place> {
+    pub fn of(&self, page: usize) -> Option<FileSlot> {
         let at = self.at[page].checked_sub(1)?;
-        Some(Place {
+        Some(FileSlot {
             file: (at >> SLOT_BITS) as usize,
             slot: u64::from(at & MAX_SLOTS as u32),
         })
@@ -94,7 +94,7 @@ impl Slots {
 
     /// Where new contents of a page go. `is_read` says whether a child with one of the first so
     /// many numbers lives. `None` if the file has no slot left.
-    pub fn renew(&mut self, page: usize, is_read: impl Fn(u32) -> bool) -> Option<Place> {
+    pub fn renew(&mut self, page: usize, is_read: impl Fn(u32) -> bool) -> Option<FileSlot> {
         if let Some(place) = self.of(page).filter(|place| place.file == self.own)
             && (self.is_fresh(page) || !is_read(self.forks))
         {
@@ -106,7 +106,7 @@ impl Slots {
         self.fresh.set(page);
         self.top = self.top.max(page + 1);
         self.end = self.end.max(page + 1);
-        Some(Place {
+        Some(FileSlot {
             file: self.own,
             slot: u64::from(slot),
         })

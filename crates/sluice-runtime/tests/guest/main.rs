@@ -286,7 +286,7 @@ fn a_damaged_ring_is_mended_or_called_damaged() {
         bytes[at..at + 8].copy_from_slice(&0x41u64.to_le_bytes());
         std::fs::write(&copy, &bytes).expect("room");
         let ring = copy.clone();
-        let why = Connection::open(sluice_control::Place {
+        let why = Connection::open(sluice_control::DeviceFiles {
             ring,
             ..place.clone()
         });

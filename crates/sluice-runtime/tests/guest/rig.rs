@@ -1,10 +1,10 @@
 //! A device with its server in this process, and a guest that writes what it likes into its ring.
 
 use sluice_abi::{GUEST_RING_LINK, LOCK_FILE, RING_BYTES, Ring, SESSION_MARK, VIEW_LINK};
-use sluice_control::{Connection, Error, Place as At, Side};
+use sluice_control::{Connection, DeviceFiles as At, Error, Side};
 use sluice_model::DeviceConfig;
 use sluice_region::Mapping;
-use sluice_runtime::{Engine, Place, Session, Trap};
+use sluice_runtime::{Engine, OnDevice, Session, Trap};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -40,7 +40,7 @@ impl Rig {
             seed: 1,
             trap: Trap::Signal,
             store: sluice_runtime::Store::Memory,
-            place: Place::Heap,
+            place: OnDevice::Heap,
             kinds: Default::default(),
             mmap_min: 0,
             record: 0,

@@ -17,10 +17,10 @@ const COMPRESSED: [(&str, &str); 4] = [
 
 /// A file or standard output.
 pub struct Output {
-    place: Option<Place>,
+    place: Option<NamedFile>,
 }
 
-struct Place {
+struct NamedFile {
     file: File,
     name: String,
 }
@@ -52,7 +52,7 @@ impl Output {
         }
         let (file, part) = make(path).map_err(Error::io(&name))?;
         let to_write = file.try_clone().map_err(Error::io(&name))?;
-        let place = Some(Place {
+        let place = Some(NamedFile {
             file: to_write,
             name,
         });

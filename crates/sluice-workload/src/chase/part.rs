@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::hist::Histogram;
 use crate::memory::{Buffer, Scratch};
 use crate::timer::Timer;
-use sluice_streams::order::{self, Order, UniformWalk, uniform_tag};
+use sluice_streams::order::{self, ChaseOrder, UniformWalk, uniform_tag};
 use sluice_streams::plan::Plan;
 use sluice_units::Fnv;
 
@@ -136,11 +136,11 @@ impl<'a> Part<'a> {
     pub fn build(&self) -> Result<(), Error> {
         let nodes = self.plan.nodes();
         match self.plan.parameters().order {
-            Order::Sequential => {
+            ChaseOrder::Sequential => {
                 (0..nodes).for_each(|node| self.put(node, self.address((node + 1) % nodes)));
             }
-            Order::Uniform => (0..nodes).for_each(|node| self.put(node, uniform_tag(node))),
-            Order::Cycle => {
+            ChaseOrder::Uniform => (0..nodes).for_each(|node| self.put(node, uniform_tag(node))),
+            ChaseOrder::Cycle => {
                 let mut scratch = Scratch::new(nodes as usize)
                     .map_err(Error::system("scratch memory for the order"))?;
                 let next = scratch.cells();
@@ -167,7 +167,7 @@ impl<'a> Part<'a> {
     /// One pass: each of its accesses, in the order of the plan.
     pub fn visit_all(&mut self, probe: &impl Probe, seen: &mut Fnv) -> Result<(), Damage> {
         let parameters = self.plan.parameters();
-        match (parameters.order == Order::Uniform, parameters.write) {
+        match (parameters.order == ChaseOrder::Uniform, parameters.write) {
             (false, false) => self.follow::<false>(probe, seen),
             (false, true) => self.follow::<true>(probe, seen),
             (true, false) => self.roam::<false>(probe, seen),
@@ -280,7 +280,7 @@ impl<'a> Part<'a> {
         }
         let nodes = self.plan.nodes();
         let mut scratch = None;
-        if parameters.order == Order::Uniform {
+        if parameters.order == ChaseOrder::Uniform {
             let fresh = Scratch::new(nodes as usize)
                 .map_err(Error::system("scratch memory for the check"))?;
             let counts = scratch.insert(fresh).cells();
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
     use sluice_streams::plan::Parameters;
 
-    fn plan(order: Order) -> Plan {
+    fn plan(order: ChaseOrder) -> Plan {
         let parameters = Parameters {
             size: 64 << 10,
             order,
@@ -321,7 +321,11 @@ mod tests {
 
     #[test]
     fn damage_is_found_and_placed() {
-        for order in [Order::Sequential, Order::Cycle, Order::Uniform] {
+        for order in [
+            ChaseOrder::Sequential,
+            ChaseOrder::Cycle,
+            ChaseOrder::Uniform,
+        ] {
             let plan = plan(order);
             let buffer = Buffer::anonymous(plan.total_bytes() as usize).unwrap();
             let mut part = Part::new(&plan, &buffer, 0);
@@ -335,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_short_cut_is_found() {
-        let plan = plan(Order::Sequential);
+        let plan = plan(ChaseOrder::Sequential);
         let buffer = Buffer::anonymous(plan.total_bytes() as usize).unwrap();
         let mut part = Part::new(&plan, &buffer, 0);
         part.build().unwrap();
@@ -354,7 +358,11 @@ mod tests {
 
     #[test]
     fn a_lost_store_is_found() {
-        for order in [Order::Sequential, Order::Cycle, Order::Uniform] {
+        for order in [
+            ChaseOrder::Sequential,
+            ChaseOrder::Cycle,
+            ChaseOrder::Uniform,
+        ] {
             let plan = plan(order);
             let buffer = Buffer::anonymous(plan.total_bytes() as usize).unwrap();
             let mut part = Part::new(&plan, &buffer, 0);

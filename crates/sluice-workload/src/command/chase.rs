@@ -10,7 +10,7 @@ use crate::chase::{self, Measure, Measured};
 use crate::error::Error;
 use crate::memory::Buffer;
 use crate::report::{Output, Pass, Report, Sink};
-use sluice_streams::order::Order;
+use sluice_streams::order::ChaseOrder;
 use sluice_streams::plan::{Parameters, Plan};
 use sluice_streams::size;
 
@@ -109,9 +109,9 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         size: args.size,
         stride: args.stride,
         order: match (args.random, args.uniform) {
-            (true, _) => Order::Cycle,
-            (_, true) => Order::Uniform,
-            _ => Order::Sequential,
+            (true, _) => ChaseOrder::Cycle,
+            (_, true) => ChaseOrder::Uniform,
+            _ => ChaseOrder::Sequential,
         },
         write: args.write,
         passes: args.passes,

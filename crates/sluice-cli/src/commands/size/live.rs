@@ -11,7 +11,7 @@ use crate::{program, signals};
 use sluice_abi::{Counter, RECORD_MAGIC, RecordHeader, is_watched};
 use sluice_model::DeviceConfig;
 use sluice_results::{Folder, ProcessMark, SizeMethod, SizeProfile, read_marks};
-use sluice_runtime::{Place, Store};
+use sluice_runtime::{OnDevice, Store};
 use sluice_simulation::{Timing, Uses};
 use sluice_units::{Bytes, PAGE_BYTES, Ps};
 use std::collections::HashSet;
@@ -39,7 +39,7 @@ pub fn run(
         config: profile(args, config)?,
         settings: Default::default(),
         trap: args.trap,
-        place: Place::Heap,
+        place: OnDevice::Heap,
         kinds: Default::default(),
         place_name: "heap".to_owned(),
         store: Store::Memory,

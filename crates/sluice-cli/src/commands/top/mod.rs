@@ -103,7 +103,7 @@ impl Watch {
     fn begin(pid: Option<u32>) -> Result<Watch, Error> {
         if let Some(pid) = pid {
             // Says why, if there is nothing to watch.
-            sluice_control::Place::with_view(pid)?;
+            sluice_control::DeviceFiles::with_view(pid)?;
         }
         let before = processes(pid);
         if before.is_empty() {

@@ -27,7 +27,7 @@ use memory_file::MemoryFile;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use sluice_model::DeviceConfig;
 use sluice_results::LiveKind;
-use sluice_runtime::{LiveSettings, Place, Store};
+use sluice_runtime::{LiveSettings, OnDevice, Store};
 use sluice_units::Bytes;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode};
@@ -109,7 +109,7 @@ impl<'a> Vm<'a> {
             config,
             settings,
             trap: TrapArg::Event,
-            place: Place::Dax(memory.path().into()),
+            place: OnDevice::Dax(memory.path().into()),
             kinds: Default::default(),
             place_name: format!("guest:{}", machine.attach_name()),
             store: Store::Memory,

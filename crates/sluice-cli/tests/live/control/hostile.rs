@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 fn a_ring_full_of_nonsense() {
     let mut rig = Rig::start("event", &[]);
     rig.tell(&format!("write 0 {PAGES}"));
-    let place = sluice_control::Place::of_process(rig.pid as u32).expect("a ring");
+    let place = sluice_control::DeviceFiles::of_process(rig.pid as u32).expect("a ring");
     let (before, misses) = (cached(&rig), rig.counter("misses"));
     let mut state = 1u64;
     let mut next = || {
@@ -42,7 +42,7 @@ fn a_ring_full_of_nonsense() {
 }
 
 fn connection(rig: &Rig) -> Connection {
-    let place = sluice_control::Place::of_process(rig.pid as u32).expect("a ring");
+    let place = sluice_control::DeviceFiles::of_process(rig.pid as u32).expect("a ring");
     Connection::open(place).expect("a channel")
 }
 

@@ -161,7 +161,7 @@ pub fn cached(rig: &Rig) -> Vec<u64> {
 
 /// The page of the device where the program's memory begins.
 fn first_page(rig: &Rig) -> u64 {
-    let place = sluice_control::Place::of_process(rig.pid as u32).expect("a device");
+    let place = sluice_control::DeviceFiles::of_process(rig.pid as u32).expect("a device");
     let view = sluice_control::View::open(&place).expect("a view");
     let heap_at = view
         .stats()

@@ -88,10 +88,10 @@ fn exercise(known: &mut Known, steps: u32, seed: u64, placed: bool) {
     for step in 0..steps {
         let part = if rng.below(4) == 0 { 1 } else { 4 };
         let lpn = rng.below(pages / part) as u32;
-        let place = placed.then(|| Place {
+        let place = placed.then(|| PlaneAddress {
             channel: rng.below(2) as u32,
             plane: rng.below(3) as u32,
-            ..Place::default()
+            ..PlaneAddress::default()
         });
         let placement = Placement {
             place,

@@ -135,7 +135,7 @@ fn home_is_where_writes_in_order_go() {
 fn the_host_places_a_write_where_it_says() {
     let settings = four_ways(&[("ftl.placement", "host")]);
     let mut rig = Rig::new(&settings);
-    let place = Place {
+    let place = PlaneAddress {
         channel: 1,
         chip: 2,
         die: 1,
