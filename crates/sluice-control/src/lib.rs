@@ -1,8 +1,8 @@
 //! Clients of the control ring: `sluice ctl`, programs through `libsluice_control`, and guests.
 //!
-//! [`DeviceFiles`] finds the two files of a process on a device, ring and view, or the two PCI devices
-//! of a guest. [`Connection`] maps them, takes a channel of the ring, and sends commands through
-//! it. Statistics and residency map are read from the view without asking anybody.
+//! [`DeviceFiles`] finds the two files of a process on a device, ring and view, or the two PCI
+//! devices of a guest. [`Connection`] maps them, takes a channel of the ring, and sends commands
+//! through it. Statistics and residency map are read from the view without asking anybody.
 
 pub mod api;
 mod connection;
