@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -270,6 +271,23 @@ def test_what_is_under_way_ends_when_nobody_wants_it(tmp_path: Path) -> None:
     for name in "ab":
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / name).read_text()), 0)
+
+
+def test_runs_that_nobody_has_asked_for_hold_no_descriptors(tmp_path: Path) -> None:
+    program = tmp_path / "says"
+    program.write_text("#!/bin/sh\necho \"{\\\"run\\\": $1}\"\n")
+    program.chmod(0o755)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Each run has three while it is under way.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 30, hard))
+    try:
+        outcomes = Local(2).outcomes(Program(program), [(str(n),) for n in range(100)], alone=False)
+        found = [next(outcomes)]
+        time.sleep(1)
+        found += outcomes
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert sorted(one.result["run"] for _, one in found) == list(range(100))
 
 
 def test_the_sweep_of_another_command_stays(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from queue import SimpleQueue
 
 from sluice.reproduce.engines import Arguments, Outcome, Program, environment, outcome
@@ -66,7 +67,6 @@ class _Children:
                 with self._lock:
                     child = self._running.pop(end)
                     child.wait()
-                os.close(end)
                 self._start()
                 self.ended.put(child)
 
@@ -81,9 +81,8 @@ class _Children:
             except OSError as error:
                 self.ended.put(error)
                 return
-            end = os.pidfd_open(child.pid)
-            self._running[end] = child
-            self._ends.register(end, select.POLLIN)
+            self._running[child.end] = child
+            self._ends.register(child.end, select.POLLIN)
 
     def stop(self) -> None:
         """Ends what runs, and starts nothing more."""
@@ -99,25 +98,35 @@ class _Child:
     def __init__(self, program: str, arguments: Arguments, where: dict[str, str]) -> None:
         self.arguments = arguments
         self._status = 0
+        self._said: list[str] = []
         self._wall_s = -time.monotonic()
-        # Files in memory take what it says without anybody who reads it meanwhile.
-        self._output, self._errors = _file("output"), _file("errors")
-        actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                   (os.POSIX_SPAWN_DUP2, self._output, 1), (os.POSIX_SPAWN_DUP2, self._errors, 2)]
-        self.pid = os.posix_spawn(program, [program, *arguments], where, file_actions=actions,
-                                  setsigdef=_DEFAULT)
+        with ExitStack() as undo:
+            # Files in memory take what it says without anybody who reads it meanwhile.
+            self._files = [_file("output"), _file("errors")]
+            for file in self._files:
+                undo.callback(os.close, file)
+            actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                       *((os.POSIX_SPAWN_DUP2, file, to) for to, file in enumerate(self._files, 1))]
+            self.pid = os.posix_spawn(program, [program, *arguments], where, file_actions=actions,
+                                      setsigdef=_DEFAULT)
+            undo.callback(os.waitpid, self.pid, 0)
+            undo.callback(os.kill, self.pid, signal.SIGKILL)
+            self.end = os.pidfd_open(self.pid)
+            undo.pop_all()
 
     def wait(self) -> None:
-        """Takes its status; it has ended."""
+        """Takes its status and what it has said; it has ended. It holds no descriptor afterwards,
+        however long nobody asks what became of it."""
         self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self._wall_s += time.monotonic()
+        self._said = [_read(file) for file in self._files]
+        for file in (self.end, *self._files):
+            os.close(file)
 
     def outcome(self) -> Outcome:
         """What became of it."""
-        found = outcome(self._status, _read(self._output), _read(self._errors), self._wall_s)
-        os.close(self._output)
-        os.close(self._errors)
-        return found
+        output, errors = self._said
+        return outcome(self._status, output, errors, self._wall_s)
 
 
 def _file(name: str) -> int:

@@ -9,6 +9,7 @@ mod text;
 use crate::error::{ArgumentError, Error};
 use file::MetricsFile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ pub use text::About;
 
 /// A file is written anew this often.
 const PERIOD: Duration = Duration::from_secs(1);
+/// A client that could not be taken is looked at again after this.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Of a run with so many processes that reading them takes long, less often: one part of so many
 /// of the time goes into it at most.
 const SHARE: u32 = 20;
@@ -167,12 +170,16 @@ impl Publisher {
 
     fn answer(&self) {
         for listener in &self.listeners {
-            // Nobody is there any more, or a descriptor is lacking: the client asks again.
-            let Ok((mut client, _)) = listener.accept() else {
-                continue;
-            };
-            let _ = client.set_nonblocking(false);
-            let _ = http::answer(&mut client, || self.text());
+            match listener.accept() {
+                Ok((mut client, _)) => {
+                    // A client that goes away, or takes no answer, asks again.
+                    let _ = client.set_nonblocking(false);
+                    let _ = http::answer(&mut client, || self.text());
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                // No descriptor is left, perhaps: the client is still there at the next look.
+                Err(_) => std::thread::sleep(LOOK_AGAIN),
+            }
         }
     }
 }
