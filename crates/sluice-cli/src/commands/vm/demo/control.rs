@@ -2,6 +2,7 @@
 
 use super::Progress;
 use crate::error::Error;
+use sluice_abi::Counter;
 use sluice_results::Process;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -30,6 +31,25 @@ pub struct Told {
     /// When it was let start, and how long it took.
     pub started: Option<Instant>,
     pub wall: Option<Duration>,
+}
+
+/// How often the figures are read, a millisecond apart, until no miss is under way.
+const LOOKS: u32 = 100;
+
+/// The device's figures at a moment without a miss under way.
+///
+/// A miss is counted when it begins, and its latency when it ends. The guest's kernel may touch the
+/// device while our process in it waits for an answer, so a figure may be read between the two.
+fn settled(figures: impl Fn() -> Option<Process>) -> Option<Process> {
+    let mut now = figures()?;
+    for _ in 1..LOOKS {
+        if now.latency().achieved.count == now.get(Counter::Misses) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        now = figures()?;
+    }
+    Some(now)
 }
 
 /// Our end of the line.
@@ -74,14 +94,14 @@ impl Control {
                 ("ready", kernel) => {
                     told.kernel = Some(kernel.to_owned());
                     progress.say("running the command in the guest");
-                    told.before = figures();
+                    told.before = settled(&figures);
                     told.started = Some(Instant::now());
                     self.answer();
                 }
                 ("end", status) => {
                     told.status = status.parse().ok();
                     told.wall = told.started.map(|at| at.elapsed());
-                    told.after = figures();
+                    told.after = settled(&figures);
                     progress.end();
                     self.answer();
                 }
