@@ -213,6 +213,27 @@ fn a_child_of_a_raw_system_call_does() {
     all_well(forks(), &["raw-fork", "raw-clone", "raw-clone3"]);
 }
 
+/// It finds no memory, rather than memory with wrong contents, and its first call of a hook says so.
+#[test]
+fn a_child_of_an_instruction_of_the_program_has_no_memory_of_the_device() {
+    let program = helper!("abuse_own_call.c").to_str().expect("plain letters");
+    let ends = |end: &str| format!("{end}\n").repeat(3) + "well\n";
+    for part in ["reads", "maps"] {
+        let native = within_limit(Command::new(program).arg(part));
+        assert_eq!(native.stdout, ends("status 0"), "natively: {native:#?}");
+        for trap in TRAPS {
+            let out = within_limit(&mut small(trap).prepare([program, part]));
+            let said = "the child cannot have the device";
+            let (end, messages) = match part {
+                "reads" => ("signal 11", 0),
+                _ => ("status 2", 3),
+            };
+            assert_eq!(out.own_stdout(), ends(end), "{trap}, {part}: {out:#?}");
+            assert_eq!(out.stderr.matches(said).count(), messages, "{trap}");
+        }
+    }
+}
+
 #[test]
 fn the_last_thread_ends_a_program_that_its_first_has_left() {
     let parts = ["pthread_exit", "alone", "raw"];
