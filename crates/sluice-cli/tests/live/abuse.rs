@@ -213,7 +213,7 @@ fn a_child_of_a_raw_system_call_does() {
     all_well(forks(), &["raw-fork", "raw-clone", "raw-clone3"]);
 }
 
-/// It finds no memory, rather than memory with wrong contents, and its first call of a hook says so.
+/// It finds no memory, rather than memory with wrong contents. Its first call of a hook says so.
 #[test]
 fn a_child_of_an_instruction_of_the_program_has_no_memory_of_the_device() {
     let program = helper!("abuse_own_call.c").to_str().expect("plain letters");
