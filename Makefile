@@ -168,13 +168,23 @@ bench-fabric-cost: setup ## Measure and plot what an event of a fabric costs (mi
 	@$(PYTHON) scripts/fabric_cost.py $(RELEASE)/sluice docs/fabric-cost
 
 .PHONY: docs
-docs: build ## Write docs/reference anew from the program
+docs: build ## Write docs/reference anew from the program, and all pages into site/
 	@python3 scripts/reference.py $(RELEASE)/sluice
 	@SLUICE_WRITE_SCHEMAS=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
 		-p sluice-results --test schemas
 	@python3 scripts/results_reference.py
 	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
 		-p sluice-testkit --test header
+	@$(MAKE) site
+
+.PHONY: site
+site: ## Write the pages into site/, and check every link (seconds)
+	@python3 scripts/site.py "$$(scripts/mdbook)"
+
+.PHONY: site-look
+site-look: ## The same, and open each page in Chromium, wide and narrow, light and dark
+	@scripts/system browser
+	@python3 scripts/site.py --look "$$(scripts/mdbook)"
 
 .PHONY: docs-check
 docs-check: build
@@ -184,4 +194,4 @@ docs-check: build
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf $(CARGO_TARGET_DIR) .venv demo-out python/sluice/_core*.so
+	rm -rf $(CARGO_TARGET_DIR) .venv demo-out site python/sluice/_core*.so

@@ -186,6 +186,17 @@ def test_a_heat_map_has_a_rate_for_each_place_and_time(tmp_path: Path) -> None:
     assert "heat-0" in page.ids and "512 KiB" in page.text
 
 
+def test_programs_that_end_at_once_have_their_place_in_a_heat_map(tmp_path: Path) -> None:
+    """The times of a file are rounded, so that such a program has cells without a length."""
+    folder = runs.run(tmp_path / "a")
+    (folder / "heat.csv").write_text(
+        "from_s,to_s,first_page,pages,misses\n0,0.5,128,128,50\n0.5,0.5,128,128,10\n"
+        "0.5,1,128,128,100\n")
+    chart = {chart.slug: chart for chart in charts(load_runs([folder]))}["heat-0"]
+    assert chart.image.cells.tolist() == [[100, 220]]
+    assert chart.x_range == (0, 1)
+
+
 HEADER = "t_s,traps,misses,soft\n"
 
 
@@ -262,7 +273,8 @@ BREAK = {
     "time backwards": (lambda f: (f / "timeline.csv").write_text(
         "t_s,traps,misses,soft\n2,0,0,0\n1,0,0,0\n"), "t_s goes backwards"),
     "heat cell": (lambda f: (f / "heat.csv").write_text(
-        "from_s,to_s,first_page,pages,misses\n1,1,0,64,3\n"), "its cells must last some time"),
+        "from_s,to_s,first_page,pages,misses\n1,0.5,0,64,3\n"),
+                  "its cells must end after they begin"),
     "program schema": (lambda f: (f / "program.json").write_text('{"schema":"x"}'),
                        'expected "sluice.workload/1"'),
     "program histogram": (lambda f: (f / "program-x.json").write_text(

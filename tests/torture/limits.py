@@ -1,7 +1,7 @@
 """Steps that a mode does not promise, each with the reason, and the settings that rounds draw from.
 
 A step that stands here is left out natively as well, so that both logs stay comparable. Nothing
-else is left out: what is not documented in README.md's limits is a defect.
+else is left out: what docs/limits.md does not have is a defect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMITS = [
     Limit("process-vm", SIGNAL, HEAP,
           "signal mode: the kernel's own accesses to missing pages fail"),
     Limit("other-calls", SIGNAL, HEAP,
-          "signal mode: only the functions that README.md names are tried again"),
+          "signal mode: only the functions that docs/limits.md names are tried again"),
     Limit("heap-stack", SIGNAL, HEAP,
           "signal mode: a thread's stack must not lie on the device"),
 ]

@@ -3,7 +3,7 @@
 //! [`simulate`] runs a [`Program`] on it. What the model of a core leaves out: branch prediction
 //! and wrong paths, instruction fetch, functional units and their latencies, hardware prefetchers,
 //! coherence traffic between the cores, and page walks that use the caches. What each means for
-//! results stands in ARCHITECTURE.md.
+//! results stands in docs/limits.md.
 #![forbid(unsafe_code)]
 
 mod artifact;

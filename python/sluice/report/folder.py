@@ -32,6 +32,8 @@ _WORKLOADS = {kind.__name__.removeprefix("Workload").lower(): kind
 LARGEST = 1e30
 MAX_DIGITS = 32
 TIMELINE_REQUIRED = ("t_s", "traps", "misses", "soft")
+# What a time in the file is rounded to.
+HEAT_STEP_S = 0.001
 HEAT_REQUIRED = ("from_s", "to_s", "first_page", "pages", "misses")
 # A picture of more cells cannot be seen. A file has 256 rows and columns at most.
 HEAT_SIDE = 512
@@ -177,16 +179,20 @@ class Heat:
         row_bytes = float(columns["pages"][0] * PAGE_BYTES)
         rows = (columns["first_page"] // columns["pages"]).astype(np.int64)
         lowest, count = int(rows.min()), int(rows.max() - rows.min()) + 1
-        begin, end = float(columns["from_s"].min()), float(columns["to_s"].max())
+        begin = float(columns["from_s"].min())
+        end = max(float(columns["to_s"].max()), begin + HEAT_STEP_S)
         column_s = max(float(np.median(widths)), (end - begin) / HEAT_SIDE)
         edges = np.linspace(begin, end, max(math.ceil((end - begin) / column_s - 1e-6), 1) + 1)
         middles = (edges[:-1] + edges[1:]) / 2
         cells = np.zeros((min(count, HEAT_SIDE), len(middles)))
-        rates = columns["misses"] / widths
-        for row, start, stop, rate in zip(rows - lowest, columns["from_s"], columns["to_s"], rates,
-                                          strict=True):
+        for row, start, stop, width, misses in zip(
+                rows - lowest, columns["from_s"], columns["to_s"], widths, columns["misses"],
+                strict=True):
             first, last = np.searchsorted(middles, (start, stop))
-            cells[row * len(cells) // count, first:last] += rate
+            if first == last:  # Shorter than a column, as of a program that ends at once.
+                first = min(first, len(middles) - 1)
+                last, width = first + 1, edges[1] - edges[0]
+            cells[row * len(cells) // count, first:last] += misses / width
         return cls(cells, (begin, end),
                    (lowest * row_bytes, (lowest + count) * row_bytes), row_bytes, column_s)
 
@@ -384,8 +390,9 @@ def _read_heat(path: Path) -> Heat | None:
         return None
     widths = columns["to_s"] - columns["from_s"]
     pages = columns["pages"]
-    if np.any(widths <= 0) or np.any(pages <= 0) or np.any(pages != pages[0]):
-        raise RunFolderError(f"{path}: its cells must last some time and have equally many pages")
+    if np.any(widths < 0) or np.any(pages <= 0) or np.any(pages != pages[0]):
+        raise RunFolderError(f"{path}: its cells must end after they begin, and have "
+                             "equally many pages")
     return Heat.of(columns, widths)
 
 

@@ -4,7 +4,8 @@
 //! it: a database of one small warehouse for each executor, in one pool; the optimised write-ahead
 //! log, which is empty again after each transaction; a row's strings allocated apart from it;
 //! B+-trees over hashed keys; and records and strings that nobody frees. What a transaction reads
-//! and writes is N-Store's, built and counted (docs/experiments.md has the counts). Different here:
+//! and writes is N-Store's, built and counted (experiments/skybyte/README.md has the counts).
+//! Different here:
 //!
 //! - Texts are read and written as addresses only. Numbers are real, and money is in cents.
 //! - At a scale of s a database has s times fewer items, customers and first orders.

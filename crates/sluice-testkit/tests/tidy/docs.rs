@@ -5,8 +5,8 @@ use sluice_config::HOST_PARAMS;
 use sluice_model::{EVICTIONS, GC_VICTIMS, PARAMS, PREFETCHES};
 use sluice_net::FABRIC_PARAMS;
 
-/// Pages that a visitor starts from.
-const ROOTS: &[&str] = &["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+/// Pages that a visitor starts from: the repository's, and the contents of the site.
+const ROOTS: &[&str] = &["README.md", "docs/SUMMARY.md"];
 
 /// The targets of `[text](target)` on a page, outside of code.
 fn links(text: &str) -> Vec<&str> {

@@ -11,6 +11,7 @@ const BUILT: &[&str] = &[
     "target",
     "demo-out",
     "reproduce-out",
+    "site",
     "node_modules",
     "__pycache__",
 ];
