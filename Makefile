@@ -51,8 +51,9 @@ test-python: setup
 	@$(PYTHON) -m pytest
 
 .PHONY: lint
-lint: system .venv/.requirements ## Check formatting, run clippy and ruff; a warning fails
-	$(say) "formatting, clippy and ruff"
+lint: system .venv/.requirements ## Check formatting and prose, run clippy and ruff; a warning fails
+	$(say) "formatting, prose, clippy and ruff"
+	@python3 scripts/prose.py
 	@cargo fmt --all --check
 	@.venv/bin/ruff check --quiet
 	@cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- -D warnings

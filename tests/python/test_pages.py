@@ -16,7 +16,8 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 ELSEWHERE = {"make demo\n"}
 PAGES = [
     "tutorial", "my-program", "my-device", "modes", "sizing", "comparing-policies",
-    "reading-a-report", "fabric-guide", "noisy-host", "warnings",
+    "reading-a-report", "fabric-guide", "noisy-host", "warnings", "traces", "qemu-plugin", "stores",
+    "placement", "curve", "hints", "sampling", "switch",
 ]
 TIMEOUT_S = 600
 
