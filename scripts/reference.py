@@ -19,7 +19,25 @@ import crates
 from pages import MADE_BY, PAGES, publish, table
 
 # Programs of their own; `--help` of the others needs no second program.
-EXTERNAL = {"recipe", "report", "reproduce", "sweep"}
+EXTERNAL = {
+    "recipe": """Part of the Python package: `sluice recipe list`, `sluice recipe run NAME...
+[--small] [--out DIR] [--json] [--sluice FILE] [--recipes DIR]`. Status 0: every answer was right;
+1: one was wrong, or a run failed. See [recipes](../../recipes.md).
+""",
+    "report": """Part of the Python package: `sluice report DIR.. [-o FILE] [--title TEXT]`.
+See [read a report](../../reading-a-report.md).
+""",
+    "reproduce": """Part of the Python package: `sluice reproduce [PAPER[/FIGURE]]... [--quick]
+[--list] [--jobs N] [--out DIR] [--fresh] [--json] [--sluice FILE] [--experiments DIR]`. Status 0:
+everything ran, whatever the verdicts; 1: a run failed; 130: interrupted, and the same command goes
+on. See [experiments](../../experiments.md).
+""",
+    "sweep": """Part of the Python package: `sluice sweep --over KEY=V,V... [--file FILE]
+[--measure NAME]... [--mean KEY] [--pareto X,Y] [--jobs N] [--engine ENGINE] [--shard I/N]
+[--merge DIR...] [--out DIR] [--fresh] [--json] [--sluice FILE] -- COMMAND...`. Status 0: everything
+ran; 1: a run failed; 130: interrupted, and the same command goes on. See [sweeps](../../sweeps.md).
+""",
+}
 WIDTH = 100
 # Neighbouring caches whose latencies differ by this much are told of.
 JUMP = 0.1
@@ -156,11 +174,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args()
     pages = {
-        "parameters.md": parameters(options.sluice),
-        "systems.md": systems(options.sluice),
-        "fabrics.md": fabrics(options.sluice),
+        **parameters(options.sluice),
+        **systems(options.sluice),
+        **fabrics(options.sluice),
         "policies.md": policies(options.sluice),
-        "commands.md": commands(options.sluice),
+        **commands(options.sluice),
         "crates.md": crates.page(),
     }
     return publish({PAGES / name: text for name, text in pages.items()}, options.check)
@@ -177,66 +195,49 @@ def jumps(device: str) -> str:
     return (f"; a page of cache more or less changes the mean latency of {', '.join(each)}")
 
 
-def parameters(sluice: Path) -> str:
-    """Every parameter, with its value in every preset."""
+def parameters(sluice: Path) -> dict[str, str]:
+    """Every parameter of a device, and what presets change."""
     presets = ask(sluice, "device", "list")
     shown = {preset["name"]: ask(sluice, "device", "show", preset["name"]) for preset in presets}
-    text = "# Parameters\n\n" + MADE_BY
+    text = "# Parameters of devices\n\n" + MADE_BY
     text += ("Set one by `--set KEY=VALUE` or in a device file (`--device FILE.toml`), where the"
              " part before the dot is the table. What is not set has the default. Simulated hosts"
-             " have [parameters of their own](systems.md).\n\n"
+             " have [parameters of their own](systems.md). Each group has a page with what its"
+             " parameters accept, their sources, and the presets that change them.\n\n"
              "## Presets\n\n")
     for preset in presets:
         text += (f"- [`{preset['name']}`](../../presets/devices/{preset['name']}.toml):"
                  f" {preset['meaning']}{jumps(preset['name'])}\n")
-    text += ("\nWhere a preset keeps the striping of its source, a cache whose victims are"
+    text += ("\nSome presets keep the striping of their source. There a cache whose victims are"
              " programmed where the next fill reads is slower than its neighbours, at the same hit"
              " ratio: [measured](cache-neighbours.csv) by scripts/cache_neighbours.py on 200 caches"
-             f" around 16 MiB, and told above from {JUMP:.0%} on.\n")
-    heads = ["key", "meaning", "accepts", "default", *(f"`{name}`" for name in shown), "source"]
-    rows = []
-    for index, param in enumerate(next(iter(shown.values()))):
-        values = [code(rows[index]["value"]) for rows in shown.values()]
-        rows.append([code(param["key"]), param["meaning"], param["expected"],
-                     code(param["default"]), *values, param["default_source"]])
+             f" around 16 MiB, and listed above from {JUMP:.0%} on.\n")
+    index, pages = groups("parameters", next(iter(shown.values())), shown, "preset")
     live = [[code(param["key"]), param["meaning"], param["expected"], code(param["default"]),
              param["default_source"]] for param in ask(sluice, "device", "live")]
-    return text + "\n## Keys\n\n" + table(heads, rows) + (
-        "\nSource is that of the default. The preset files give a source for each of their"
-        " values.\n\n## Keys of live runs\n\n"
-        "Of `sluice run` and `sluice vm`, by `--set` alone.\n\n"
-        + table(["key", "meaning", "accepts", "default", "source"], live))
+    return pages | {"parameters.md": text + index + (
+        "\n## Live runs\n\nOf `sluice run` and `sluice vm`, by `--set` alone.\n\n"
+        + table(["key", "meaning", "accepts", "default", "source"], live))}
 
 
-def systems(sluice: Path) -> str:
-    """Every parameter of a host, with its value in every system."""
+def systems(sluice: Path) -> dict[str, str]:
+    """Every parameter of a host, and what systems change."""
     presets = ask(sluice, "system", "list")
     device_keys = {param["key"] for param in ask(sluice, "device", "show")}
-    shown = {preset["name"]: ask(sluice, "system", "show", preset["name"]) for preset in presets}
+    shown = {preset["name"]: [param for param in ask(sluice, "system", "show", preset["name"])
+                              if param["key"] not in device_keys] for preset in presets}
     text = "# Systems\n\n" + MADE_BY.rstrip() + "\n"
     text += SYSTEM_FILES + "\n## Presets\n\n"
     for preset in presets:
         text += (f"- [`{preset['name']}`](../../presets/systems/{preset['name']}.toml):"
                  f" {preset['meaning']}\n")
-    text += SCALING + "\n## Keys of the host\n\n"
-    heads = ["key", "meaning", "accepts", "default", "differs in", "source"]
-    rows = []
-    for index, param in enumerate(next(iter(shown.values()))):
-        if param["key"] in device_keys:
-            continue
-        values = {name: rows_of[index]["value"] for name, rows_of in shown.items()}
-        usual = values["base-cssd"]
-        differs = ", ".join(f"`{name}`: {code(value)}" for name, value in values.items()
-                            if value != usual)
-        rows.append([code(param["key"]), param["meaning"], param["expected"],
-                     code(param["default"]), differs or "no system", param["default_source"]])
-    return text + table(heads, rows) + (
-        "\nSource is that of the default, which is `base-cssd`'s value. The files give a source for"
-        " each of their values. Keys of the device are in [parameters.md](parameters.md).\n")
+    index, pages = groups("systems", shown["base-cssd"], shown, "system")
+    return pages | {"systems.md": text + SCALING + index + (
+        "\nKeys of the device are [parameters of devices](parameters.md).\n")}
 
 
-def fabrics(sluice: Path) -> str:
-    """Every parameter of a fabric, with its value in every fabric."""
+def fabrics(sluice: Path) -> dict[str, str]:
+    """Every parameter of a fabric, and what fabrics change."""
     presets = ask(sluice, "fabric", "list")
     shown = {preset["name"]: ask(sluice, "fabric", "show", preset["name"]) for preset in presets}
     text = "# Fabrics\n\n" + MADE_BY.rstrip() + "\n"
@@ -244,22 +245,46 @@ def fabrics(sluice: Path) -> str:
     for preset in presets:
         text += (f"- [`{preset['name']}`](../../presets/fabrics/{preset['name']}.toml):"
                  f" {preset['meaning']}\n")
-    heads = ["key", "meaning", "accepts", "default", "differs in", "source"]
-    rows = []
-    for index, param in enumerate(next(iter(shown.values()))):
-        values = {name: rows_of[index]["value"] for name, rows_of in shown.items()}
-        differs = ", ".join(f"`{name}`: {code(value)}" for name, value in values.items()
-                            if value != param["default"])
-        rows.append([code(param["key"]), param["meaning"], param["expected"],
-                     code(param["default"]), differs or "no fabric", param["default_source"]])
-    text += "\n## Keys\n\n" + table(heads, rows)
+    index, pages = groups("fabrics", next(iter(shown.values())), shown, "fabric")
+    text += index
     for title, key in (("Topologies", "topologies"), ("Routing", "routings"),
                        ("Patterns", "patterns"), ("Endpoints", "endpoints")):
         choices = ask(sluice, "fabric", "choices")[key]
         text += f"\n## {title}\n\n"
         text += table(["name", "what it is"], [[code(one["name"]), one["meaning"]]
                                                for one in choices])
-    return text
+    return pages | {"fabrics.md": text}
+
+
+def groups(folder: str, params: list[Any], shown: dict[str, list[Any]],
+           kind: str) -> tuple[str, dict[str, str]]:
+    """Tables of all keys for the page of that name, and a page for each group beside it."""
+    index, pages = "", {}
+    for name in dict.fromkeys(param["key"].split(".")[0] for param in params):
+        group = [param for param in params if param["key"].split(".")[0] == name]
+        index += f"\n## `{name}`\n\n[All about these]({folder}/{name}.md)\n\n"
+        index += table(["key", "meaning", "default"],
+                       [[code(one["key"]), one["meaning"], code(one["default"])] for one in group])
+        text = f"# `{name}`\n\n" + MADE_BY
+        text += f"Part of [all parameters](../{folder}.md) of this kind.\n"
+        for one in group:
+            text += f"\n## `{one['key']}`\n\n{one['meaning'][:1].upper()}{one['meaning'][1:]}\n\n"
+            text += table(["", ""], [["accepts", one["expected"]],
+                                     ["default", code(one["default"])],
+                                     ["source", one["default_source"]],
+                                     [f"{kind}s that differ", changes(one, shown) or "none"]])
+        pages[f"{folder}/{name}.md"] = text
+    return index, pages
+
+
+def changes(param: Any, shown: dict[str, list[Any]]) -> str:
+    """Which presets have another value than the default, and which."""
+    values: dict[str, list[str]] = {}
+    for name, params in shown.items():
+        for one in params:
+            if one["key"] == param["key"] and one["value"] != param["default"]:
+                values.setdefault(one["value"], []).append(code(name))
+    return "; ".join(f"{code(value)}: {', '.join(names)}" for value, names in values.items())
 
 
 def policies(sluice: Path) -> str:
@@ -280,33 +305,27 @@ def policies(sluice: Path) -> str:
     return text
 
 
-def commands(sluice: Path) -> str:
-    """The help of the command and of everything below it."""
+def commands(sluice: Path) -> dict[str, str]:
+    """The help of the command and of everything below it: a page for each command."""
     text = "# Commands\n\n" + MADE_BY
     text += ("Exit status: `sluice run` ends as its program ended, by the same signal if it was"
-             " killed. Otherwise 0 is success, 2 a request that cannot be carried out, told in one"
-             " line on standard error; 1 is a `sluice workload` that read back something else than"
-             " it wrote, a `sluice doctor` that found the event mode impossible, or a `sluice ctl`"
-             " whose device did not do all of it.\n")
-    for words in tree(sluice, []):
-        title = " ".join(["sluice", *words])
-        text += f"\n## {title}\n\n```text\n{help_of(sluice, words).rstrip()}\n```\n"
-    return text + ("\n## sluice report\n\nPart of the Python package:"
-                   " `sluice report DIR.. [-o FILE] [--title TEXT]`.\n"
-                   "\n## sluice sweep\n\nPart of the Python package: `sluice sweep --over"
-                   " KEY=V,V... [--file FILE] [--measure NAME]... [--mean KEY] [--pareto X,Y]"
-                   " [--jobs N] [--engine ENGINE] [--shard I/N] [--merge DIR...] [--out DIR]"
-                   " [--fresh] [--json] [--sluice FILE] -- COMMAND...`. Status 0: everything ran;"
-                   " 1: a run failed; 130: interrupted, and the same command goes on.\n"
-                   "\n## sluice recipe\n\nPart of the Python package: `sluice recipe list`,"
-                   " `sluice recipe run NAME... [--small] [--out DIR] [--json] [--sluice FILE]"
-                   " [--recipes DIR]`. Status 0: every answer was right; 1: one was wrong, or a run"
-                   " failed. See [recipes](../recipes.md).\n"
-                   "\n## sluice reproduce\n\nPart of the Python package: `sluice reproduce"
-                   " [PAPER[/FIGURE]]... [--quick] [--list] [--jobs N] [--out DIR] [--fresh]"
-                   " [--json] [--sluice FILE] [--experiments DIR]`. Status 0: everything ran,"
-                   " whatever the verdicts; 1: a run failed; 130: interrupted, and the same command"
-                   " goes on. See [experiments](../experiments.md).\n")
+             " killed. Otherwise 0 is success. 2 is a request that cannot be carried out, with one"
+             " line on standard error that says why. 1 is a `sluice workload` that read back"
+             " something else than it wrote, a `sluice doctor` that found the event mode"
+             " impossible, or a `sluice ctl` whose device did not do all of it.\n")
+    every = [words for words in tree(sluice, []) if words]
+    pages = {}
+    for name in [*dict.fromkeys(words[0] for words in every), *EXTERNAL]:
+        page = f"# sluice {name}\n\n" + MADE_BY
+        page += EXTERNAL.get(name, "")
+        for words in (words for words in every if words[0] == name):
+            title = f"## sluice {' '.join(words)}\n\n" if words[1:] else ""
+            page += f"{title}```text\n{help_of(sluice, words).rstrip()}\n```\n\n"
+        pages[f"commands/{name}.md"] = page.rstrip() + "\n"
+    whole = help_of(sluice, [])
+    text += f"\n```text\n{whole.rstrip()}\n```\n\n## A page for each\n\n"
+    text += "".join(f"- [`sluice {Path(page).stem}`]({page})\n" for page in sorted(pages))
+    return pages | {"commands.md": text}
 
 
 def tree(sluice: Path, words: list[str]) -> list[list[str]]:

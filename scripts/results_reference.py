@@ -91,7 +91,8 @@ def main() -> int:
     schemas |= {name: read(ROOT / path) for name, path in OWN.items()}
     package = ROOT / "python" / "sluice" / "results"
     modules = {package / f"{name}.py": text for name, text in types(schemas).items()}
-    return publish({PAGES / "output.md": page(schemas), **modules}, options.check)
+    made = {PAGES / name: text for name, text in pages(schemas).items()}
+    return publish(made | modules, options.check)
 
 
 def load(folder: Path) -> dict[str, Schema]:
@@ -104,18 +105,28 @@ def read(path: Path) -> Schema:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def page(schemas: dict[str, Schema]) -> str:
-    """The page of all fields."""
+def pages(schemas: dict[str, Schema]) -> dict[str, str]:
+    """A page of fields for each kind of object, and one that lists them."""
     made_by = MADE_BY.replace("reference.py", "results_reference.py").rstrip()
-    text = f"# Output\n\n{made_by}\n{PAGE_TOP}"
+    kinds, found = [], {}
     for name, title, notes in SECTIONS:
         schema = schemas[name]
-        text += f"\n## {title}\n\n{schema['description']}\n\n"
-        text += f"Schema: [{name}.json](schema/{name}.json).\n"
+        about, notes = below(schema["description"]), below(notes)
+        text = f"# {title}\n\n{made_by}\n\n{about}\n\n"
+        text += f"Schema: [{name}.json](../schema/{name}.json). [All kinds](../output.md).\n"
         text += notes + "\n"
-        rows = [[f"`{path}`", kind, meaning] for path, kind, meaning in _all_rows(schema)]
-        text += table(["field", "type", "meaning"], rows)
-    return text
+        rows = [[f"`{path}`", kind, below(meaning)]
+                for path, kind, meaning in _all_rows(schema)]
+        found[f"output/{name}.md"] = text + table(["field", "type", "meaning"], rows)
+        first = schema["description"].split("\n\n")[0]
+        kinds.append([f"[{title}](output/{name}.md)", " ".join(first.split())])
+    index = f"# Output\n\n{made_by}\n{PAGE_TOP}\n"
+    return found | {"output.md": index + table(["kind", "what it is"], kinds)}
+
+
+def below(text: str) -> str:
+    """Links of a text as they are in a page one folder further down."""
+    return re.sub(r"\]\((?=[\w.]+[/.])(?!\w+:)", "](../", text)
 
 
 def _all_rows(root: Schema) -> Iterator[tuple[str, str, str]]:

@@ -34,9 +34,23 @@ def links(page: Path) -> list[Path]:
     return [(page.parent / target).resolve() for target in targets if target]
 
 
+def contents() -> str:
+    """The contents with their paths in docs; under a page those in the folder of its name."""
+    lines = []
+    for line in (DOCS / "SUMMARY.md").read_text(encoding="utf-8").splitlines():
+        lines.append(line)
+        link = LINK.search(line)
+        folder = (DOCS / link[1]).with_suffix("") if link else DOCS
+        if link and folder != DOCS and folder.is_dir():
+            for page in sorted(folder.glob("*.md")):
+                title = page.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+                lines.append(f"    - [{title}]({page.relative_to(DOCS)})")
+    return "\n".join(lines) + "\n"
+
+
 def stage(folder: Path) -> None:
     """A copy of the pages and of what they link to, with the paths of the repository."""
-    pages = links(DOCS / "SUMMARY.md")
+    pages = [(DOCS / link).resolve() for link in LINK.findall(contents())]
     files = set(pages).union(*map(links, pages))
     for path in files:
         to = folder / "src" / path.relative_to(ROOT)
@@ -49,8 +63,7 @@ def stage(folder: Path) -> None:
             to.write_text(text, encoding="utf-8")
         else:
             shutil.copyfile(path, to)
-    contents = (DOCS / "SUMMARY.md").read_text(encoding="utf-8")
-    from_root = LINK.sub(lambda link: f"]({name_of(link[1])})", contents)
+    from_root = LINK.sub(lambda link: f"]({name_of(link[1])})", contents())
     (folder / "src" / "SUMMARY.md").write_text(from_root, encoding="utf-8")
     for name in ("book.toml", "site.css"):
         shutil.copyfile(DOCS / name, folder / name)
@@ -101,8 +114,7 @@ def look(site: Path, pictures: Path | None) -> list[str]:
     from browser import Browser
 
     found = []
-    names = [f"{Path(name_of(link)).with_suffix('.html')}"
-             for link in LINK.findall((DOCS / "SUMMARY.md").read_text(encoding="utf-8"))]
+    names = [f"{Path(name_of(link)).with_suffix('.html')}" for link in LINK.findall(contents())]
     with Browser() as browser:
         for name in names:
             for width in WIDTHS:
