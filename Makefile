@@ -51,11 +51,12 @@ test-python: setup
 	@$(PYTHON) -m pytest
 
 .PHONY: lint
-lint: system .venv/.requirements ## Check formatting and prose, run clippy and ruff; a warning fails
-	$(say) "formatting, prose, clippy and ruff"
+lint: system .venv/.requirements ## Check formatting and prose, run clippy, ruff and mypy; a warning fails
+	$(say) "formatting, prose, clippy, ruff and mypy"
 	@python3 scripts/prose.py
 	@cargo fmt --all --check
 	@.venv/bin/ruff check --quiet
+	@.venv/bin/mypy --no-error-summary
 	@cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- -D warnings
 
 .PHONY: setup

@@ -321,9 +321,13 @@ def _class(root: Schema, title: str, schema: Schema) -> str:
     text += _doc(about)
     needed = set(schema.get("required", []))
     for field, of in schema["properties"].items():
-        default = "" if field in needed else " = None"
+        # What may be missing is none then.
+        may_miss = field not in needed
+        default = " = None" if may_miss else ""
+        kind = _type(root, of)
+        kind += " | None" if may_miss and not kind.endswith(" | None") else ""
         name = f"{field}_" if keyword.iskeyword(field) else field
-        text += f"    {name}: {_type(root, of)}{default}\n"
+        text += f"    {name}: {kind}{default}\n"
         # Some names say it all.
         if meaning := " ".join(of.get("description", "").split()):
             text += _doc(meaning)

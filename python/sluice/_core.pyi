@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from typing_extensions import Buffer
+import numpy as np
+import numpy.typing as npt
 
 from sluice.policy import Policy, PolicySpace, Prefetcher, PrefetchSpace
 
@@ -32,11 +33,11 @@ class Device:
     ) -> None: ...
     def access(
         self,
-        addresses: Buffer,
-        writes: Buffer | None,
-        sizes: Buffer | None,
-        at_ns: Buffer | None,
-        latencies: Buffer,
+        addresses: npt.NDArray[np.uint64],
+        writes: npt.NDArray[Any] | None,
+        sizes: npt.NDArray[Any] | None,
+        at_ns: npt.NDArray[Any] | None,
+        latencies: npt.NDArray[np.float64],
         progress: _Told | None,
     ) -> None: ...
     def now_ns(self) -> float: ...
@@ -99,15 +100,15 @@ def simulate(
 def replay(
     device: str,
     overrides: Mapping[str, object] | None,
-    pages: Buffer,
+    pages: npt.NDArray[np.uint32],
     seed: int = 1,
     policy: Callable[[PolicySpace], Policy] | None = None,
     prefetcher: Callable[[PrefetchSpace], Prefetcher] | None = None,
 ) -> dict[str, Any]: ...
-def optimum(pages: Buffer, cache_pages: int, ways: int | None = None) -> int: ...
+def optimum(pages: npt.NDArray[np.uint32], cache_pages: int, ways: int | None = None) -> int: ...
 def policy_misses(
     device: str,
     overrides: Mapping[str, object] | None,
-    pages: Buffer,
+    pages: npt.NDArray[np.uint32],
     seed: int = 1,
 ) -> dict[str, Any]: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -160,14 +161,15 @@ def _times(given: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64, order="C")
 
 
-def _flat(key: str, values: npt.NDArray) -> npt.NDArray:
+def _flat(key: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.ndim != 1:
         raise BadValueError(f"bad {key}: an array of shape {values.shape}; expected one dimension",
                             key=key, value=str(values.shape), expected="one dimension")
     return values
 
 
-def _spread(key: str, values: npt.NDArray, count: int, one_for_all: bool = True) -> npt.NDArray:
+def _spread(key: str, values: npt.NDArray[Any], count: int, one_for_all: bool = True
+            ) -> npt.NDArray[Any]:
     """As many values as there are addresses; one stands for all."""
     if one_for_all and values.ndim == 0:
         return np.full(count, values)

@@ -48,4 +48,4 @@ def alloc(size: int) -> npt.NDArray[np.uint8]:
     give.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     # What is left at the end goes with the process, and may still be used until then.
     weakref.finalize(memory, give, address, size).atexit = False
-    return np.frombuffer(memory, np.uint8)
+    return np.ctypeslib.as_array(memory)

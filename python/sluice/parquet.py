@@ -88,8 +88,8 @@ def encode(columns: Iterable[Column], made: Mapping[str, Any]) -> bytes:
         arrays.append(_array(one.values, kind))
         fields.append(pyarrow.field(one.name, kind, metadata={
             key: value for key, value in about.items() if value}))
-    whole = {KEY: json.dumps({"schema": SCHEMA, **made}, sort_keys=True)}
-    table = pyarrow.table(arrays, schema=pyarrow.schema(fields, metadata=whole))
+    about_all = {KEY: json.dumps({"schema": SCHEMA, **made}, sort_keys=True)}
+    table = pyarrow.table(arrays, schema=pyarrow.schema(fields, metadata=about_all))
     out = io.BytesIO()
     parquet.write_table(table, out, compression="zstd")
     return out.getvalue()

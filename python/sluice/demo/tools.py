@@ -45,7 +45,8 @@ class Tools:
         self._running.remove(process)
         if status != 0:
             tail = log.read_text(errors="replace")[-2000:].strip()
-            command = " ".join(map(str, process.args))
+            words: Any = process.args
+            command = " ".join(map(str, words))
             raise DemoError(f"{command}\nended with status {status}:\n{tail}")
 
     def run(self, log: Path, *command: Any) -> None:

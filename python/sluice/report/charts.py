@@ -233,10 +233,7 @@ def _trap_rate(runs: list[Run]) -> Chart | None:
     for index, run in enumerate(runs):
         if run.timeline is None:
             continue
-        if len(runs) == 1:
-            kinds = ("traps", "misses", "late")
-        else:
-            kinds = ("traps",)
+        kinds = ("traps", "misses", "late") if len(runs) == 1 else ("traps",)
         edges, growth = rates(run.timeline, *kinds)
         width = np.maximum(np.diff(edges), 1e-9)
         for order, (kind, grown) in enumerate(zip(kinds, growth, strict=True)):

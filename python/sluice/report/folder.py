@@ -306,7 +306,7 @@ def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
         if value["schema"] == PROGRAM_SCHEMA:
             if ours := _WORKLOADS.get(str(value.get("workload"))):
                 read_as(ours, value)
-        elif schema_kinds := [kind for kind in kinds if KINDS.get(value.get("kind")) is kind]:
+        elif schema_kinds := [kind for kind in kinds if KINDS.get(str(value.get("kind"))) is kind]:
             read_as(schema_kinds[0], value)
         else:
             read_as(kinds[0], value)

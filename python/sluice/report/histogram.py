@@ -35,7 +35,7 @@ class Histogram:
 
     def quantile(self, share: float) -> float:
         """The smallest value that at least ``share`` of the latencies do not exceed."""
-        index = np.searchsorted(self.shares(), share - 1e-12)
+        index = int(np.searchsorted(self.shares(), share - 1e-12))
         return float(self.values_ns[min(index, len(self.values_ns) - 1)])
 
     def share_below(self, limit_ns: float) -> float:

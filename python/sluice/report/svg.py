@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -13,10 +14,10 @@ from markupsafe import escape
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from sluice.report import units
-from sluice.report.charts import Chart, Series
+from sluice.report.charts import Chart, Image, Series
 
 PALETTE = 8
 BAND_WIDTH, LINE_WIDTH = 6.5, 1.9
@@ -34,7 +35,7 @@ _STAND_INS = {"#fe0001": "var(--ink)", "#fe0002": "var(--muted)", "#fe0003": "va
 _STAND_INS |= {f"#fd00{index:02x}": f"var(--c{index})" for index in range(PALETTE)}
 INK, _MUTED, _RULE, _SHADE = list(_STAND_INS)[:4]
 
-_STYLE = {
+_STYLE: dict[Any, object] = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 12,
@@ -75,7 +76,7 @@ def draw(chart: Chart, shape: Shape) -> str:
         for line in chart.series:
             _line(axes, line)
         if chart.image:
-            _image(figure, axes, chart)
+            _image(figure, axes, chart, chart.image)
         _marks(axes, chart)
 
     return element(f"{chart.slug}-{shape.name}", chart.title, (shape.width, shape.height), paint)
@@ -97,13 +98,13 @@ def element(name: str, label: str, size: tuple[int, int],
     return _inline(out.getvalue(), name, label)
 
 
-def _image(figure: Figure, axes: Axes, chart: Chart) -> None:
+def _image(figure: Figure, axes: Axes, chart: Chart, image: Image) -> None:
     """Cells in one colour, the stronger the more: it stands out from a light and a dark page."""
-    cells = np.ma.masked_less_equal(chart.image.cells, 0)
+    cells = np.ma.masked_less_equal(image.cells, 0)
     high = float(cells.max())
     scale = LogNorm(max(float(cells.min()), high / HEAT_DECADES), high)
-    colours = ListedColormap([(*HEAT_RGB, alpha) for alpha in np.linspace(0.12, 1, 64)])
-    colours = colours.with_extremes(bad=(0, 0, 0, 0))
+    steps = [(*HEAT_RGB, alpha) for alpha in np.linspace(0.12, 1, 64)]
+    colours = ListedColormap(steps).with_extremes(bad=(0, 0, 0, 0))
     drawn = axes.imshow(cells, origin="lower", aspect="auto", interpolation="nearest", cmap=colours,
                         norm=scale, extent=(*chart.x_range, *chart.y_range))
     axes.grid(visible=False)
@@ -111,11 +112,11 @@ def _image(figure: Figure, axes: Axes, chart: Chart) -> None:
     bar.outline.set_visible(False)
     bar.ax.minorticks_off()
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _thousands(y)))
-    bar.set_label(chart.image.scale)
+    bar.set_label(image.scale)
 
 
 def _line(axes: Axes, line: Series) -> None:
-    style = {
+    style: dict[str, Any] = {
         "color": colour(line.colour),
         "linewidth": BAND_WIDTH if line.band else LINE_WIDTH,
         "alpha": BAND_ALPHA if line.band else 1.0,
@@ -145,7 +146,7 @@ def _axes(axes: Axes, chart: Chart, shape: Shape) -> None:
     elif chart.x_scale == "time":
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g} s"))
     else:
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     axes.set_xlim(*chart.x_range)
     if chart.y_scale == "log":
         axes.set_yscale("log")

@@ -106,7 +106,7 @@ class Judged:
 def read_claim(one: Section) -> Claim:
     """Reads one claim; each kind has its own keys."""
     kind = one.choice("kind", KINDS)
-    common = {"section": one.name, "kind": kind, "says": one.text("says"),
+    common: dict[str, Any] = {"section": one.name, "kind": kind, "says": one.text("says"),
               "place": one.text("place"), "unit": one.text("unit", ""),
               "note": one.text("note", ""), "fitted": one.text("fitted", "")}
     if one.has("needs"):

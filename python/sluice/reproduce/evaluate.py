@@ -198,7 +198,7 @@ def _claim(judged: Judged) -> dict[str, Any]:
 
 def _power(judged: Judged) -> dict[str, Any] | None:
     power = judged.power
-    return power and {
+    return None if power is None else {
         "word": power.word, "permuted": power.permuted[1], "permuted_matching": power.permuted[0],
         "noisy": power.noise[1], "noisy_matching": power.noise[0],
         "no_effect_matches": power.no_effect,

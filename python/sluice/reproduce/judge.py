@@ -1,4 +1,7 @@
-"""Whether a claim holds. No outcome is typed: each is computed here."""
+"""Whether a claim holds. No outcome is typed: each is computed here.
+
+What a kind of claim has was checked when it was read.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,9 @@ def judge(claim: Claim, known: Mapping[str, Grid]) -> Judged:
 
 
 def _values(claim: Claim, known: Mapping[str, Grid]) -> Judged:
-    ours, published = claim.ours(known), claim.published(known)
     allowed = claim.tolerance
+    assert claim.ours and claim.published and allowed
+    ours, published = claim.ours(known), claim.published(known)
     findings = []
     both = _compared(published, ours).map(lambda pair: (float(pair[0]), float(pair[1])))
     for cell, (theirs, mine) in both.rows():
@@ -72,11 +76,13 @@ def _compared(published: Grid, ours: Grid) -> Grid:
 
 
 def _orders(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    tie = claim.tolerance
+    assert claim.ours and tie
     lines = claim.ours(known).reduce(claim.axis, dict)
     if claim.published:
         # Published numbers may have gaps: who was not published has no place in the order.
         theirs = claim.published(known).thin().reduce(claim.axis, dict)
-        pairs = _compared(theirs.map(lambda line: _ranks(line, claim.tolerance)), lines)
+        pairs = _compared(theirs.map(lambda line: _ranks(line, tie)), lines)
     else:
         pairs = lines.map(lambda mine: (_given_ranks(claim.order), mine))
     findings = []
@@ -84,7 +90,7 @@ def _orders(claim: Claim, known: Mapping[str, Grid]) -> Judged:
         missing = {name for pair in wanted for name in pair} - set(mine)
         if missing:
             raise ExperimentError(f"{claim.axis} has no {', '.join(sorted(missing))}")
-        findings += [_pair(cell, first, second, sign, mine, claim.tolerance)
+        findings += [_pair(cell, first, second, sign, mine, tie)
                      for (first, second), sign in wanted.items()]
     if not findings:
         raise ExperimentError("nothing to bring into an order")
@@ -125,11 +131,13 @@ def _pair(cell: tuple[str, ...], first: str, second: str, sign: int, mine: Mappi
 
 
 def _trends(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    slack = claim.tolerance
+    assert claim.ours and slack
     lines = claim.ours(known).reduce(claim.axis, dict)
     findings = []
     for cell, line in lines.rows():
         values = [float(value) for value in line.values()]
-        good = len(values) > 1 and _moves(claim.trend, values, claim.tolerance)
+        good = len(values) > 1 and _moves(claim.trend, values, slack)
         shown = " → ".join(f"{value:.3g}" for value in values)
         findings.append(Finding(cell, claim.trend, shown, "", good))
     good = bool(findings) and all(one.good for one in findings)
@@ -156,6 +164,7 @@ def _moves(trend: str, values: list[float], slack: Tolerance) -> bool:
 
 
 def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    assert claim.ours
     low = claim.low(known).only if claim.low else -math.inf
     high = claim.high(known).only if claim.high else math.inf
     least, most = (number(bound, claim.unit) for bound in (low, high))
@@ -172,6 +181,7 @@ def _ranges(claim: Claim, known: Mapping[str, Grid]) -> Judged:
 
 
 def _contradicted(claim: Claim, known: Mapping[str, Grid]) -> Judged:
+    assert claim.holds
     reasons = [(says, float(formula(known).only), unit) for says, formula, unit in claim.because]
     findings = []
     if claim.published:

@@ -98,8 +98,8 @@ def _arguments(experiment: Experiment, at: Mapping[str, Label], words: Mapping[s
     options = []
     for key, value in changed.items():
         options += ["--set", f"{key}={_fill(experiment, value, settings)}"]
-    at = len(command) if experiment.options_at is None else experiment.options_at
-    return (*command[:at], *options, "--json", *command[at:])
+    put = len(command) if experiment.options_at is None else experiment.options_at
+    return (*command[:put], *options, "--json", *command[put:])
 
 
 def names_to_fill(words: Sequence[str]) -> list[str]:

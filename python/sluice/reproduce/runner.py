@@ -45,6 +45,7 @@ class Runner:
         todo = [one for one in dict.fromkeys(wanted) if not self._is_known(one)]
         if not todo:
             return
+        assert isinstance(self._program, Program), "of another machine's program all is kept"
         self._folder.mkdir(parents=True, exist_ok=True)
         with closing(self._engine.outcomes(self._program, todo, alone)) as outcomes:
             for done, (arguments, outcome) in enumerate(outcomes, start=1):

@@ -427,7 +427,8 @@ def _check_names(experiment: Experiment, path: Path) -> None:
     for name, formula in experiment.derived.items():
         _check(path, f"derived.{name}", formula, names)
         names.add(name)
-    for one in (*experiment.claims, *experiment.consistency, *experiment.remarks):
+    said: list[Claim | Remark] = [*experiment.claims, *experiment.consistency, *experiment.remarks]
+    for one in said:
         for key, formula in one.formulas().items():
             _check(path, f"{one.section}.{key}", formula, names)
     _check_sides(experiment, path)

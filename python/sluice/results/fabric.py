@@ -197,7 +197,7 @@ class FabricResult:
     """Of every completion: two runs with the same input have the same."""
     hops: Hops
     """Requests by the number of switches on their way."""
-    hosts: list[FabricHost] = None
+    hosts: list[FabricHost] | None = None
     """Its simulated hosts. Only of a fabric that has some."""
     in_flight: int
     """Requests under way at the end."""

@@ -262,7 +262,7 @@ class WorkloadPagerank:
 class WorkloadPass:
     """One pass or phase, from 1."""
     pass_: int
-    phase: str = None
+    phase: str | None = None
     """The phase, where phases differ."""
     accesses: int
     """Accesses or requests."""
@@ -270,9 +270,9 @@ class WorkloadPass:
     """Wall time, s."""
     ns_per_access: float
     """Wall time of an access, ns, over all threads at once."""
-    latency_ns: WorkloadSummary = None
+    latency_ns: WorkloadSummary | None = None
     """Latencies of single accesses, ns. `null` or absent if they were not timed."""
-    below_1us: float = None
+    below_1us: float | None = None
     """Share of accesses below one microsecond, 0 to 1."""
     histogram: list[tuple[int, int]]
     """Pairs of a bucket's middle, ns, and its count."""

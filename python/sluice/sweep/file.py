@@ -47,7 +47,7 @@ def read(path: Path) -> File:
 
 def of(table: Section) -> File:
     """The file of these values."""
-    command = table.raw("command", [])
+    command: Any = table.raw("command", [])
     if isinstance(command, str):
         command = shlex.split(command)
     elif command:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
@@ -91,7 +92,7 @@ def _frontier(best: Frontier, names: list[str]) -> list[Markup]:
     return [Markup(svg.element(
         f"sweep-pareto-{shape.name}", f"frontier of {asked.x} and {asked.y}",
         (shape.width, shape.height),
-        lambda canvas, name=shape.name: paint(canvas, name == wide and len(names) <= _NAMED)))
+        partial(paint, named=shape.name == wide and len(names) <= _NAMED)))
         for shape in svg.SHAPES]
 
 

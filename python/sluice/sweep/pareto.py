@@ -122,12 +122,12 @@ def asked(options: argparse.Namespace) -> Pareto | None:
     if known and COST not in names:
         raise ExperimentError(f"--price-{next(iter(known))}: --pareto {options.pareto} has no"
                               f" {COST}")
-    return Pareto(*names, Prices(**{**asdict(PRICES), **known}))
+    return Pareto(names[0], names[1], Prices(**{**asdict(PRICES), **known}))
 
 
 def read(known: Mapping[str, Any] | None) -> Pareto | None:
     """From what :func:`dataclasses.asdict` made of it."""
-    return known and Pareto(known["x"], known["y"], Prices(**known["prices"]))
+    return None if known is None else Pareto(known["x"], known["y"], Prices(**known["prices"]))
 
 
 def add(given: Pareto, derived: dict[str, Formula], there: Mapping[str, Any]) -> None:
@@ -143,7 +143,8 @@ def named(given: Pareto, derived: Mapping[str, Formula]) -> Pareto:
     if TIME in derived or TIME not in (given.x, given.y):
         return given
     time = next(known for known in TIMES if known in derived)
-    return replace(given, **{axis: time for axis in ("x", "y") if getattr(given, axis) == TIME})
+    return replace(given, x=time if given.x == TIME else given.x,
+                   y=time if given.y == TIME else given.y)
 
 
 def frontier(given: Pareto, one: Evaluated, means: Means | None) -> Frontier:

@@ -84,7 +84,8 @@ def document(one: Evaluated, found: Means | None, results: Mapping[Arguments, An
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    told = {"name": axis.name, "key": axis.title, "values": [label.name for label in axis.labels]}
+    told: dict[str, Any] = {"name": axis.name, "key": axis.title,
+                            "values": [label.name for label in axis.labels]}
     if axis.keys:
         told["parameters"] = {key: [label.values[key] for label in axis.labels]
                               for key in axis.keys}
@@ -102,9 +103,8 @@ def _means(one: Evaluated, found: Means) -> dict[str, Any]:
 def _ends(value: Mapping[str, float | None]) -> dict[str, float | None]:
     """The interval by its ends."""
     mean, half = value["mean"], value["interval"]
-    known = mean is not None and half is not None
-    return {"mean": mean, "stddev": value["stddev"], "n": value["n"],
-            "low": mean - half if known else None, "high": mean + half if known else None}
+    low, high = (None, None) if mean is None or half is None else (mean - half, mean + half)
+    return {"mean": mean, "stddev": value["stddev"], "n": value["n"], "low": low, "high": high}
 
 
 def as_csv(one: Evaluated, found: Means | None, failures: Mapping[Arguments, str]) -> str:

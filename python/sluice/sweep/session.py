@@ -113,7 +113,7 @@ class Session:
         # A repeat that failed is told as such: means are of the others.
         one = Evaluated(planned, {name: grid.thin() for name, grid in known.items()}, runs)
         means = results.means(one, self._plan.mean)
-        made = {"version": self._runner.version, "command": self._command,
+        made: dict[str, Any] = {"version": self._runner.version, "command": self._command,
                 "samples": [{"name": one.name, "method": one.method, "seed": one.seed,
                              "count": len(one.values)}
                             for one in self._plan.samples if one.seed is not None]}

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from io import BufferedRWPair
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +27,7 @@ def value(number: int) -> bytes:
     return hashlib.sha256(text.encode()).hexdigest().encode() * 16
 
 
-def store(file, numbers) -> None:
+def store(file: BufferedRWPair, numbers: Sequence[int]) -> None:
     for number in numbers:
         file.write(b"set key:%d 0 0 1024\r\n%b\r\n" % (number, value(number)))
     file.flush()
@@ -33,7 +35,7 @@ def store(file, numbers) -> None:
         assert file.readline() == b"STORED\r\n"
 
 
-def load(file, numbers) -> int:
+def load(file: BufferedRWPair, numbers: Sequence[int]) -> int:
     """How many have another value than they were given, or none."""
     for number in numbers:
         file.write(b"get key:%d\r\n" % number)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from io import BufferedRWPair
 from pathlib import Path
 
 records = int(sys.argv[1])
@@ -17,7 +18,7 @@ def value(number: int) -> bytes:
     return hashlib.sha256(str(number).encode()).hexdigest().encode() * 16
 
 
-def ask(file, *words: bytes) -> None:
+def ask(file: BufferedRWPair, *words: bytes) -> None:
     file.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word)
                                                  for word in words))
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,7 +64,7 @@ class Engine(Protocol):
     """Something that runs argument lists of ``sluice``."""
 
     def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
-                 ) -> Iterator[tuple[Arguments, Outcome]]:
+                 ) -> Generator[tuple[Arguments, Outcome], None, None]:
         """Each with its end, as they end; with ``alone`` one at a time, on this machine. Closing
         the iterator, or ``KeyboardInterrupt``, ends what is under way."""
 

@@ -7,7 +7,7 @@ import platform
 import queue
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -73,7 +73,7 @@ class Cluster:
         self._lost_s = lost_s
 
     def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
-                 ) -> Iterator[tuple[Arguments, Outcome]]:
+                 ) -> Generator[tuple[Arguments, Outcome], None, None]:
         """See :class:`sluice.reproduce.engines.Engine`."""
         if alone and len(todo) > 1:
             raise ExperimentError(f"--engine {self._name}: these runs measure time, one after"

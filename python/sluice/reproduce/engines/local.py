@@ -8,7 +8,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from queue import SimpleQueue
 
@@ -25,7 +25,7 @@ class Local:
         self._jobs = jobs
 
     def outcomes(self, program: Program, todo: Sequence[Arguments], alone: bool
-                 ) -> Iterator[tuple[Arguments, Outcome]]:
+                 ) -> Generator[tuple[Arguments, Outcome], None, None]:
         """See :class:`sluice.reproduce.engines.Engine`."""
         children = _Children(program, todo)
         thread = threading.Thread(target=children.run, name="runs",

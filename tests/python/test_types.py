@@ -1,0 +1,53 @@
+"""What somebody writes with the package: mypy checks it when linting, and it runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, assert_type
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import sluice
+
+SMALL: dict[str, object] = {"device.capacity": "64MiB", "cache.capacity": "256KiB"}
+
+
+class Fifo(sluice.Policy):
+    def __init__(self, space: sluice.PolicySpace) -> None:
+        super().__init__(space)
+        self.slots: list[list[int]] = [[] for _ in range(space.sets)]
+
+    def insert(self, set_: int, slot: int, lpn: int) -> None:
+        self.slots[set_].append(slot)
+
+    def victim(self, set_: int, evictable: sluice.Evictable) -> int | None:
+        assert_type(evictable(self.slots[set_][0]), bool)
+        return self.slots[set_].pop(0)
+
+    def remove(self, set_: int, slot: int) -> None:
+        self.slots[set_].remove(slot)
+
+
+class Next(sluice.Prefetcher):
+    def access(self, lpn: int, outcome: str, at_ns: float, degree: int) -> Iterable[int]:
+        return (lpn + 1,)
+
+
+def test_a_device_with_what_is_written_in_python() -> None:
+    device = sluice.Device("cxl-ssd", SMALL, prefetch_degree=1, policy=Fifo, prefetcher=Next)
+    took = device.access(range(0, 1 << 16, 4096), writes=True)
+    assert_type(took, npt.NDArray[np.float64])
+    assert took.shape == (16,)
+    assert_type(device.stats, sluice.Result)
+    assert_type(device.now_ns, float)
+
+
+def test_results_and_errors() -> None:
+    assert_type(sluice.simulate("cxl-ssd", SMALL, "zipf:size=1MiB,ops=100"), sluice.Result)
+    assert_type(sluice.params(), list[dict[str, Any]])
+    assert_type(sluice.optimum(np.arange(4), cache_pages=2), int)
+    with pytest.raises(sluice.UnknownDeviceError) as caught:
+        sluice.resolve("cylom")
+    assert_type(caught.value.expected, str | None)
