@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from sluice.errors import ExperimentError
+from sluice.reproduce.kept import Kept
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 EXIT_PIPE = 141
 """As of a program that SIGPIPE ends."""
-RUNS = "runs"
-"""Where finished runs are, in the folder of results."""
+RUNS = "runs.jsonl"
+"""The finished runs, in the folder of results."""
 
 
 def find(given: Path | None) -> Path:
@@ -40,7 +41,7 @@ def status(name: str, out: Path, work: Callable[[], bool]) -> int:
         sys.stdout.flush()
         return 0 if done else EXIT_FAILED
     except KeyboardInterrupt:
-        kept = sum(1 for _ in (out / RUNS).glob("*.json"))
+        kept = len(Kept(out / RUNS))
         print(f"\n{name}: interrupted; {kept} runs are kept in {out}, the same command goes on from"
               " there", file=sys.stderr)
         return EXIT_INTERRUPTED

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from sluice.reproduce.engines import Arguments, Engine, Known, Outcome, Program
+from sluice.reproduce.kept import Kept
 
 
 class Runner:
-    """Starts runs of one ``sluice``; a run that is kept in ``folder`` is not started again.
+    """Starts runs of one ``sluice``; a run that is ``kept`` there is not started again.
 
     What is kept is found by the full argument list, the version and the bytes of the program.
     """
 
-    def __init__(self, program: Program | Known, folder: Path, engine: Engine,
+    def __init__(self, program: Program | Known, kept: Path, engine: Engine,
                  fresh: bool = False) -> None:
         self._program = program
-        self._folder = folder
+        self.kept = Kept(kept)
         self._engine = engine
         self._fresh = fresh
         self.version = program.version
@@ -46,7 +47,6 @@ class Runner:
         if not todo:
             return
         assert isinstance(self._program, Program), "of another machine's program all is kept"
-        self._folder.mkdir(parents=True, exist_ok=True)
         with closing(self._engine.outcomes(self._program, todo, alone)) as outcomes:
             for done, (arguments, outcome) in enumerate(outcomes, start=1):
                 if outcome.result is None:
@@ -59,23 +59,16 @@ class Runner:
     def _is_known(self, arguments: Arguments) -> bool:
         if arguments in self.results or arguments in self.failures:
             return True
-        path = self.path(arguments)
-        if self._fresh or not path.is_file():
+        result = None if self._fresh else self.kept.result(self.key(arguments))
+        if result is None:
             return False
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        self.results[arguments] = kept["result"]
+        self.results[arguments] = result
         return True
 
-    def path(self, arguments: Arguments) -> Path:
-        """Where a run is kept."""
-        return self._folder / f"{self.key(arguments)}.json"
-
     def _keep(self, arguments: Arguments, outcome: Outcome) -> None:
-        about = json.dumps({"arguments": list(arguments), "version": self.version,
-                            "program": self.program, "wall_s": outcome.wall_s})
-        # The result stands as it was printed: in a sweep of thousands its writing counts.
-        kept = f'{about[:-1]}, "result": {outcome.text}}}'
-        put(self.path(arguments), kept.encode())
+        about = {"arguments": list(arguments), "version": self.version, "program": self.program,
+                 "wall_s": outcome.wall_s}
+        self.kept.add(self.key(arguments), about, outcome.text)
 
 
 def put(path: Path, content: bytes) -> None:

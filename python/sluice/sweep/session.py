@@ -76,7 +76,7 @@ class Session:
         """The results of all parts, as of one call that ran everything."""
         self._refuse_another()
         runs = matrix.runs(self._plan.experiment)
-        shards.gather(parts, runs, lambda one: self._runner.path(one).name, self._out)
+        shards.gather(parts, runs, self._runner.key, self._runner.kept)
         for part in parts:
             self._runner.failures |= part.failures
         with _all_kept():

@@ -7,7 +7,6 @@ import argparse
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from sluice.errors import ExperimentError
 from sluice.reproduce import program
 from sluice.reproduce.engines import Arguments
+from sluice.reproduce.kept import Kept
 from sluice.reproduce.matrix import Run
 from sluice.reproduce.runner import put
 from sluice.reproduce.section import Section
@@ -152,26 +152,19 @@ def _difference(one: Part, other: Part) -> str:
         f"{other.version} ran it, not {one.version}")
 
 
-def gather(parts: Sequence[Part], runs: Sequence[Run], name: Callable[[Arguments], str],
-           out: Path) -> None:
+def gather(parts: Sequence[Part], runs: Sequence[Run], key: Callable[[Arguments], str],
+           out: Kept) -> None:
     """Copies what the parts have run. Raises ``ExperimentError`` if a run is missing."""
-    kept: list[Path] = []
+    lines: dict[str, bytes] = {}
     for part in parts:
-        own = part.shard.of(runs)
-        paths = [part.folder / program.RUNS / name(run.arguments) for run in own]
-        absent = sum(1 for run, path in zip(own, paths, strict=True)
-                     if run.arguments not in part.failures and not path.is_file())
-        if absent:
-            raise ExperimentError(f"{part.folder}: {absent} of {len(own)} runs of shard"
-                                  f" {part.shard} are missing; the same command goes on there")
-        kept += [path for path in paths if path.is_file()]
-    for path in kept:
-        _copy(path, out / program.RUNS / path.name)
-
-
-def _copy(source: Path, to: Path) -> None:
-    if not to.is_file():
-        to.parent.mkdir(parents=True, exist_ok=True)
-        beside = to.with_suffix(".part")
-        shutil.copyfile(source, beside)
-        beside.replace(to)
+        own, kept = part.shard.of(runs), Kept(part.folder / program.RUNS)
+        todo = [run.arguments for run in own if run.arguments not in part.failures]
+        there = [one for one in map(key, todo) if kept.result(one) is not None]
+        if len(there) < len(todo):
+            raise ExperimentError(f"{part.folder}: {len(todo) - len(there)} of {len(own)} runs of"
+                                  f" shard {part.shard} are missing; the same command goes on"
+                                  " there")
+        lines |= {one: kept.line(one) for one in there}
+    for one, line in lines.items():
+        if out.result(one) is None:
+            out.append(line)

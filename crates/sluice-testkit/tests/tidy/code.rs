@@ -150,7 +150,7 @@ pub fn leftovers(tree: &Tree) -> Vec<String> {
 pub fn dead_files(tree: &Tree) -> Vec<String> {
     let mut dead = dead_rust(tree);
     let python = tree
-        .ending(&[".py", ".toml", "Makefile"])
+        .ending(&[".py", ".pyi", ".toml", "Makefile"])
         .map(|(_, text)| text);
     let python = python.collect::<Vec<_>>().join("\n");
     for (path, _) in tree.ending(&[".py"]) {

@@ -10,8 +10,10 @@ const BUILT: &[&str] = &[
     ".venv",
     "target",
     "demo-out",
+    "recipe-out",
     "reproduce-out",
     "site",
+    "sweep-out",
     "node_modules",
     "__pycache__",
 ];
