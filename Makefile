@@ -51,7 +51,7 @@ test-python: setup
 	@$(PYTHON) -m pytest
 
 .PHONY: lint
-lint: system .venv/.requirements ## Check formatting and prose, run clippy, ruff and mypy; a warning fails
+lint: system .venv/.requirements ## Check formatting, prose and types, run clippy and ruff
 	$(say) "formatting, prose, clippy, ruff and mypy"
 	@python3 scripts/prose.py
 	@cargo fmt --all --check
