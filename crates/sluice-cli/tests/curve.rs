@@ -225,7 +225,10 @@ fn mistakes_are_named() {
         ("curve --numa-node 0", "only --on host"),
         ("curve --on host --numa-node 1000", "NUMA node"),
         ("files --through mmap --io 8KiB", "a fault is of a page"),
-        ("files --through mmap --write", "read alone"),
+        (
+            "files --through mmap --write",
+            "it is of direct, block-cache, file",
+        ),
         (
             "files --through file --io 100B",
             "a positive multiple of a page",

@@ -203,6 +203,43 @@ const MISTAKES: &[(&str, &str)] = &[
         "policy show lru",
         "unrecognized subcommand 'show'; expected one of list",
     ),
+    (
+        "files --through direct --readahead 1MiB",
+        "--readahead: --through direct has no use for it; it is of mmap, read",
+    ),
+    (
+        "files --through file --lookup 1us",
+        "--lookup: --through file has no use for it; it is of block-cache",
+    ),
+    (
+        "files --through block-cache --depth 4",
+        "--depth: --through block-cache has no use for it; it is of file",
+    ),
+    (
+        "files --through read --minor-fault 1us",
+        "--minor-fault: --through read has no use for it; it is of mmap",
+    ),
+    (
+        "files --through direct --advice random",
+        "--advice: --through direct has no use for it; it is of mmap, read",
+    ),
+    (
+        "files --through mmap --host-cache 1MiB",
+        "--host-cache: --through mmap has no use for it; it is of block-cache",
+    ),
+    (
+        "files --through file --copy 1us",
+        "--copy: --through file has no use for it; it is of mmap, read, block-cache",
+    ),
+    (
+        "files --through read --write",
+        "--write: --through read has no use for it; it is of direct, block-cache, file",
+    ),
+    (
+        "curve --on host --device cmm-h",
+        "--device cmm-h: --on host measures this host's own memory and no device; leave --device \
+         out",
+    ),
 ];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Data reached as a file: through the page cache of an operating system (`mmap`), through
+//! Data reached as a file: through the page cache of an operating system (mapped or read), through
 //! a cache of blocks in host memory, or through neither. The device is an SSD then, asked for whole
 //! pages by its block door; or it is memory that a file system copies from and to.
 //!
@@ -6,18 +6,24 @@
 //! waits for a load keeps it.
 
 use crate::block_cache::BlockCache;
-use crate::page_cache::PageCache;
+use crate::page_cache::{Advice, PageCache, Pages};
+use crate::readahead::Limits;
 use crate::traffic::TrafficResult;
 use sluice_events::Wheel;
 use sluice_model::{BlockOp, BlockRequest, Device, Op, Request, ServedBy};
 use sluice_units::{LINE_BYTES, Lpn, Ps, Rng};
 use std::collections::VecDeque;
 
+/// What a disk takes by one request where nothing bounds it: Linux' `max_sectors_kb`.
+const LARGEST_REQUEST: u64 = 4 << 20;
+
 /// How threads reach their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// A mapped file: loads, and a fault for each page that is not mapped.
     Mmap,
+    /// Reads by system call, through the page cache.
+    Read,
     /// Requests to the SSD, past every cache of the host.
     Direct,
     /// Requests to an SSD behind a cache of blocks in host memory, write-back.
@@ -68,8 +74,10 @@ pub struct HostCosts {
     pub copy: Ps,
     /// Lines that a core has under way when it copies from or to the device.
     pub depth: u32,
-    /// The most bytes that the page cache reads ahead; 0: it reads the page of the fault alone.
+    /// The most bytes that the page cache reads ahead; 0: it reads what is asked for alone.
     pub readahead: u64,
+    /// What the page cache was told of the order of requests.
+    pub advice: Advice,
 }
 
 impl FileTraffic {
@@ -114,6 +122,8 @@ struct Reader {
     began: Ps,
     /// When what it waits for is there.
     ready_at: Ps,
+    /// [`Door::Read`]: pages of the request that it has.
+    read: u64,
     pages: PageCache,
 }
 
@@ -154,12 +164,18 @@ impl<'a> Host<'a> {
     fn new(device: &'a mut Device, given: &'a FileTraffic) -> Host<'a> {
         let page = device.config().page_bytes();
         let part = given.size / page;
+        let limits = Limits {
+            window: given.host.readahead / page,
+            request: LARGEST_REQUEST / page,
+            large_folios: true,
+        };
         let readers = (0..given.threads).map(|_| Reader {
             order: Vec::new(),
             next: 0,
             began: Ps::ZERO,
             ready_at: Ps::ZERO,
-            pages: PageCache::new(part, given.host.readahead / page),
+            read: 0,
+            pages: PageCache::new(part, given.door == Door::Read, given.host.advice, limits),
         });
         Host {
             page,
@@ -236,12 +252,17 @@ impl<'a> Host<'a> {
     fn start(&mut self, now: Ps, core: usize, number: usize) {
         let costs = &self.given.host;
         let reader = &mut self.readers[number];
-        reader.began = now;
+        if reader.read == 0 {
+            reader.began = now;
+        }
+        let page = u64::from(reader.order[reader.next]);
         let software = match self.given.door {
-            Door::Mmap => match reader.pages.is_cached(reader.order[reader.next].into()) {
-                true => costs.minor_fault,
-                false => costs.request,
-            },
+            Door::Mmap if reader.pages.is_mapped(page) => Ps::ZERO,
+            Door::Mmap if reader.pages.is_cached(page) => costs.minor_fault,
+            Door::Mmap => costs.request,
+            // It goes on in the kernel.
+            Door::Read if reader.read > 0 => Ps::ZERO,
+            Door::Read => costs.request,
             Door::BlockCache => costs.request + costs.lookup * (self.given.io / self.page),
             Door::Direct | Door::File => costs.request,
         };
@@ -265,7 +286,8 @@ impl<'a> Host<'a> {
     fn ask_for(&mut self, now: Ps, core: usize, number: usize) {
         let (first, count) = self.pages_of(number);
         let done_at = match self.given.door {
-            Door::Mmap => self.fault(now, number),
+            Door::Mmap => self.load(now, number),
+            Door::Read => self.read(now, number),
             Door::BlockCache => self.cached(now, first, count),
             Door::Direct | Door::File => {
                 let op = match self.given.write {
@@ -286,6 +308,10 @@ impl<'a> Host<'a> {
     fn end(&mut self, free_at: Ps, done_at: Ps, core: usize, number: usize) {
         let reader = &mut self.readers[number];
         reader.ready_at = done_at;
+        if reader.read > 0 {
+            self.cores[core].threads.push_front(number);
+            return self.events.push(free_at, core);
+        }
         reader.next += 1;
         let result = &mut self.result;
         result.accesses += self.given.io / LINE_BYTES;
@@ -310,21 +336,49 @@ impl<'a> Host<'a> {
         done.expect("pages of an SSD").done_at
     }
 
-    /// A load of a mapped page: it may have to be read, and pages after it with it.
-    fn fault(&mut self, now: Ps, number: usize) -> Done {
+    /// A load of a mapped page: it may have to be read, and pages around it with it.
+    fn load(&mut self, now: Ps, number: usize) -> Done {
         let base = number as u64 * (self.given.size / self.page);
+        let copy = self.given.host.copy;
         let reader = &mut self.readers[number];
         let page = u64::from(reader.order[reader.next]);
-        let reads = reader.pages.touch(page);
-        for read in reads.iter().flatten() {
-            let at = self.ask(now, BlockOp::Read, base + read.start, read.len());
-            self.readers[number].pages.arrives(read, at);
+        if reader.pages.is_mapped(page) {
+            return Done::Here(now + copy);
         }
-        let ready_at = self.readers[number].pages.ready_at(page);
-        let copy = self.given.host.copy;
+        let reads = reader.pages.fault(page, now);
+        self.fetch(now, base, number, reads);
+        let pages = &mut self.readers[number].pages;
+        let ready_at = pages.ready_at(page).max(now);
+        pages.map(page, ready_at);
         match ready_at <= now {
             true => Done::Here(now + copy),
             false => Done::Later(ready_at + copy),
+        }
+    }
+
+    /// A read by system call goes on, as far as pages are there or were asked for.
+    fn read(&mut self, now: Ps, number: usize) -> Done {
+        let base = number as u64 * (self.given.size / self.page);
+        let (first, count) = self.pages_of(number);
+        let reader = &mut self.readers[number];
+        let (start, end) = (first - base + reader.read, first - base + count);
+        let (reads, to) = reader.pages.read(start, end, now);
+        reader.read = if to == end { 0 } else { to - (first - base) };
+        self.fetch(now, base, number, reads);
+        let pages = &self.readers[number].pages;
+        let ready_at = (start..to).map(|page| pages.ready_at(page)).max();
+        let copied = self.given.host.copy * (to - start);
+        match ready_at.expect("a page at least") {
+            at if at <= now => Done::Here(now + copied),
+            at => Done::Later(at + copied),
+        }
+    }
+
+    /// The page cache of a thread has pages read.
+    fn fetch(&mut self, now: Ps, base: u64, number: usize, reads: Vec<Pages>) {
+        for read in reads {
+            let at = self.ask(now, BlockOp::Read, base + read.start, read.count());
+            self.readers[number].pages.arrives(read, at);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Data reached as a file, against closed forms.
 
-use sluice_driver::{Door, FileTraffic, HostCosts, TrafficResult, files};
+use sluice_driver::{Advice, Door, FileTraffic, HostCosts, TrafficResult, files};
 use sluice_model::{Device, DeviceConfig};
 use sluice_units::Ps;
 
@@ -35,6 +35,7 @@ const COSTS: HostCosts = HostCosts {
     copy: Ps::from_ns(400),
     depth: 16,
     readahead: 0,
+    advice: Advice::Normal,
 };
 
 const MMAP: FileTraffic = FileTraffic {
@@ -94,8 +95,8 @@ fn threads_that_wait_for_blocks_share_a_core() {
     }
 }
 
-/// With readahead a reader in order is slowed by its own minor faults and loads alone, where the
-/// windows are there in time.
+/// With readahead a reader in order waits for the first fault. Later it is slowed by its loads and by
+/// a fault for each 16 pages alone, where the windows are there in time.
 #[test]
 fn readahead_hides_the_reads() {
     let host = HostCosts {
@@ -108,14 +109,76 @@ fn readahead_hides_the_reads() {
     };
     near(
         run(FileTraffic { host: slow, ..MMAP }).time,
-        PAGES * 20.4,
-        0.02,
+        5.0 + 50.0 + (PAGES / 16.0 - 1.0) * 20.0 + PAGES * 0.4,
+        1e-6,
         "slow",
     );
     let result = run(FileTraffic { host, ..MMAP });
-    // 0.9 us a page are less than 50 us over the window: some of the first ones are waited for.
-    let per_page = result.time.0 as f64 / 1e6 / PAGES;
-    assert!(per_page > 0.9 && per_page < 2.0, "{per_page} us a page");
+    // The second window is asked for when 64 pages of the first are left, and waited for; each one
+    // after it when a whole window is left.
+    let page = 0.4 + 0.5 / 16.0;
+    near(
+        result.time,
+        5.0 + 50.0 + PAGES * page - 0.5 + (50.0 - 64.0 * page),
+        1e-3,
+        "fast",
+    );
+}
+
+/// Whoever says that it reads at random has no page read that it does not ask for; whoever says
+/// nothing has a window read around the first fault.
+#[test]
+fn advice_says_what_is_read() {
+    let reads = |advice| {
+        let mut ssd = device(&[]);
+        let host = HostCosts {
+            readahead: 256 * KIB,
+            advice,
+            ..COSTS
+        };
+        let given = FileTraffic {
+            size: 64 * MIB,
+            // One load, of the first page.
+            io: 64 * MIB,
+            host,
+            ..MMAP
+        };
+        files(&mut ssd, &given, || false).expect("nobody stops it");
+        ssd.stats().block_reads
+    };
+    assert_eq!(reads(Advice::Random), 1);
+    assert_eq!(reads(Advice::Normal), 64);
+}
+
+/// By system call a reader in order waits for its first window, and for no other: 4 pages, 16, ..
+#[test]
+fn reads_by_system_call_are_ahead_too() {
+    let host = HostCosts {
+        readahead: MIB,
+        ..COSTS
+    };
+    let given = FileTraffic {
+        door: Door::Read,
+        host,
+        ..MMAP
+    };
+    // 5.4 us a page: the next window is read while the last one is copied.
+    near(run(given).time, PAGES * 5.4 + 50.0, 0.05, "in order");
+    let host = HostCosts {
+        advice: Advice::Random,
+        ..host
+    };
+    near(
+        run(FileTraffic { host, ..given }).time,
+        PAGES * 55.4,
+        1e-6,
+        "told that it is at random",
+    );
+    // A request of 1 MiB begins with a window of it, which is copied when it is there.
+    let large = FileTraffic { io: MIB, ..given };
+    let result = run(large);
+    assert_eq!(result.latency.count(), 4);
+    near(result.time, 4.0 * 5.0 + PAGES * 0.4 + 50.0, 0.2, "1 MiB");
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub struct FilesResult {
 /// What the threads do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesTraffic {
-    /// `mmap`, `direct`, `block-cache` or `file`.
+    /// `mmap`, `read`, `direct`, `block-cache` or `file`.
     pub through: String,
     /// Threads, each with a part of the file.
     pub threads: u64,
@@ -72,6 +72,8 @@ pub struct FilesTraffic {
     pub host_cache_bytes: u64,
     /// The most bytes that the page cache reads ahead.
     pub readahead_bytes: u64,
+    /// What the page cache was told: `normal`, `sequential` or `random`.
+    pub advice: String,
     /// Software of a request, or of a fault that has to read, ns.
     pub request_ns: f64,
     /// A fault on a page that the page cache has, ns.

@@ -1,7 +1,7 @@
 //! Data reached as a file, on a simulated device.
 
 use crate::units::{PS_PER_NS, PS_PER_S};
-use sluice_driver::{Door, FileTraffic, TrafficResult, files};
+use sluice_driver::{Advice, Door, FileTraffic, TrafficResult, files};
 use sluice_model::{Device, DeviceConfig, DeviceError};
 use sluice_results::{
     CacheCounts, Distribution, FilesResult, FilesSchema, FilesTraffic, settings, version,
@@ -60,6 +60,7 @@ fn traffic_of(given: &FileTraffic) -> FilesTraffic {
     FilesTraffic {
         through: match given.door {
             Door::Mmap => "mmap",
+            Door::Read => "read",
             Door::Direct => "direct",
             Door::BlockCache => "block-cache",
             Door::File => "file",
@@ -74,6 +75,12 @@ fn traffic_of(given: &FileTraffic) -> FilesTraffic {
         passes: given.passes,
         host_cache_bytes: given.cache,
         readahead_bytes: host.readahead,
+        advice: match host.advice {
+            Advice::Normal => "normal",
+            Advice::Sequential => "sequential",
+            Advice::Random => "random",
+        }
+        .to_owned(),
         request_ns: ns(host.request),
         minor_fault_ns: ns(host.minor_fault),
         lookup_ns: ns(host.lookup),

@@ -89,6 +89,8 @@ class FilesResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesTraffic:
     """What the threads do."""
+    advice: str
+    """What the page cache was told: `normal`, `sequential` or `random`."""
     copy_ns: float
     """A page of host memory read or copied, ns."""
     cores: int
@@ -118,6 +120,6 @@ class FilesTraffic:
     threads: int
     """Threads, each with a part of the file."""
     through: str
-    """`mmap`, `direct`, `block-cache` or `file`."""
+    """`mmap`, `read`, `direct`, `block-cache` or `file`."""
     write: bool
     """Whether requests write."""

@@ -6,7 +6,7 @@ use crate::result_args::{ResultArgs, keep};
 use crate::settings::{self, DeviceArgs};
 use crate::signals;
 use clap::{Args, ValueEnum};
-use sluice_driver::{Door, FileTraffic, HostCosts};
+use sluice_driver::{Advice, Door, FileTraffic, HostCosts};
 use sluice_model::{DeviceConfig, DeviceKind};
 use sluice_results::{FilesResult, to_json, write_config};
 use sluice_simulation::FilesPlan;
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A simulation, in virtual time. Through mmap, direct and block-cache the device \
+    after_help = "A simulation, in virtual time. Through all but file the device \
                   is an SSD that is asked for whole pages, and a thread that waits for it leaves \
                   its core to another. Through file it is memory, from and to which a file system \
                   copies line by line, and a thread that waits for a load keeps its core. Times of \
@@ -51,31 +51,33 @@ pub struct FilesArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub passes: u64,
-    /// Through block-cache: bytes of the cache in host memory
-    #[arg(long, value_name = "SIZE", default_value = "48MiB")]
-    pub host_cache: Bytes,
-    /// Through mmap: the most bytes that are read ahead; 0B: none
-    #[arg(long, value_name = "SIZE", default_value = "128KiB")]
-    pub readahead: Bytes,
+    /// Through block-cache: bytes of the cache in host memory [default: 48MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub host_cache: Option<Bytes>,
+    /// Through mmap and read: the most bytes that are read ahead; 0B: none [default: 128KiB]
+    #[arg(long, value_name = "SIZE")]
+    pub readahead: Option<Bytes>,
+    /// Through mmap and read: what the program says of its order [default: normal]
+    #[arg(long, value_enum)]
+    pub advice: Option<AdviceArg>,
     /// Software of a request, or of a fault that has to read
     #[arg(long, value_name = "TIME", default_value = "5us")]
     pub request: Ps,
-    /// A fault on a page that the page cache has
-    #[arg(long, value_name = "TIME", default_value = "500ns")]
-    pub minor_fault: Ps,
-    /// Looking up a page in the cache of blocks
-    #[arg(long, value_name = "TIME", default_value = "1us")]
-    pub lookup: Ps,
+    /// Through mmap: a fault on a page that the page cache has [default: 500ns]
+    #[arg(long, value_name = "TIME")]
+    pub minor_fault: Option<Ps>,
+    /// Through block-cache: looking up a page [default: 1us]
+    #[arg(long, value_name = "TIME")]
+    pub lookup: Option<Ps>,
     /// From one thread to another on a core
     #[arg(long, value_name = "TIME", default_value = "2us")]
     pub switch: Ps,
-    /// A page of host memory read or copied
-    #[arg(long, value_name = "TIME", default_value = "400ns")]
-    pub copy: Ps,
-    /// Lines that a core has under way when it copies from or to the device
-    #[arg(long, value_name = "N", default_value_t = 16,
-          value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub depth: u32,
+    /// Through mmap, read and block-cache: a page of host memory read or copied [default: 400ns]
+    #[arg(long, value_name = "TIME")]
+    pub copy: Option<Ps>,
+    /// Through file: lines that a core has under way when it copies [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub depth: Option<u32>,
     #[command(flatten)]
     pub result: ResultArgs,
 }
@@ -84,12 +86,24 @@ pub struct FilesArgs {
 pub enum ThroughArg {
     /// A mapped file behind the page cache
     Mmap,
+    /// Reads by system call, through the page cache
+    Read,
     /// Requests to the SSD, past every cache of the host
     Direct,
     /// Requests to an SSD behind a cache of blocks in host memory, write-back, LRU
     BlockCache,
     /// Requests that a file system serves from the device as memory
     File,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AdviceArg {
+    /// Nothing
+    Normal,
+    /// It reads in order (MADV_SEQUENTIAL, POSIX_FADV_SEQUENTIAL)
+    Sequential,
+    /// It reads at random (MADV_RANDOM, POSIX_FADV_RANDOM)
+    Random,
 }
 
 /// Simulates and prints.
@@ -142,9 +156,7 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
         );
         return Err(Error::value("--io", args.io, &expected));
     }
-    if is_mapped && args.write {
-        return Err(Error::unfit("--write", "through mmap files are read alone"));
-    }
+    only_what_is_used(args)?;
     if args.size.0 == 0 || !args.size.0.is_multiple_of(io) {
         let expected = format!("expected a positive multiple of --io, {}", args.io);
         return Err(Error::value("--size", args.size, &expected));
@@ -164,6 +176,7 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
     Ok(FileTraffic {
         door: match args.through {
             ThroughArg::Mmap => Door::Mmap,
+            ThroughArg::Read => Door::Read,
             ThroughArg::Direct => Door::Direct,
             ThroughArg::BlockCache => Door::BlockCache,
             ThroughArg::File => Door::File,
@@ -177,16 +190,49 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
         passes: args.passes,
         host: HostCosts {
             request: args.request,
-            minor_fault: args.minor_fault,
-            lookup: args.lookup,
+            minor_fault: args.minor_fault.unwrap_or(Ps::from_ns(500)),
+            lookup: args.lookup.unwrap_or(Ps::from_us(1)),
             switch: args.switch,
-            copy: args.copy,
-            depth: args.depth,
-            readahead: args.readahead.0,
+            copy: args.copy.unwrap_or(Ps::from_ns(400)),
+            depth: args.depth.unwrap_or(16),
+            readahead: args.readahead.map_or(128 << 10, |bytes| bytes.0),
+            advice: match args.advice {
+                None | Some(AdviceArg::Normal) => Advice::Normal,
+                Some(AdviceArg::Sequential) => Advice::Sequential,
+                Some(AdviceArg::Random) => Advice::Random,
+            },
         },
-        cache: args.host_cache.0,
+        cache: args.host_cache.map_or(48 << 20, |bytes| bytes.0),
         seed: args.device.seed,
     })
+}
+
+/// A flag that would change nothing is refused.
+fn only_what_is_used(args: &FilesArgs) -> Result<(), Error> {
+    use ThroughArg::{BlockCache, Direct, File, Mmap, Read};
+    let flags: [(&str, bool, &[ThroughArg]); 8] = [
+        ("--write", args.write, &[Direct, BlockCache, File]),
+        ("--readahead", args.readahead.is_some(), &[Mmap, Read]),
+        ("--advice", args.advice.is_some(), &[Mmap, Read]),
+        ("--minor-fault", args.minor_fault.is_some(), &[Mmap]),
+        ("--copy", args.copy.is_some(), &[Mmap, Read, BlockCache]),
+        ("--lookup", args.lookup.is_some(), &[BlockCache]),
+        ("--host-cache", args.host_cache.is_some(), &[BlockCache]),
+        ("--depth", args.depth.is_some(), &[File]),
+    ];
+    let name = |through: ThroughArg| {
+        let value = through.to_possible_value().expect("none is hidden");
+        value.get_name().to_owned()
+    };
+    for (flag, is_given, of) in flags {
+        if is_given && !of.contains(&args.through) {
+            let of: Vec<_> = of.iter().copied().map(name).collect();
+            let (through, of) = (name(args.through), of.join(", "));
+            let why = format!("--through {through} has no use for it; it is of {of}");
+            return Err(Error::unfit(flag, why));
+        }
+    }
+    Ok(())
 }
 
 fn table(result: &FilesResult) -> Rows {

@@ -1,0 +1,337 @@
+//! The page cache against this kernel's own: a file is read by patterns, through a mapping and by
+//! system calls, and after every touch the pages that are there are compared, page for page.
+//!
+//! The file is in `SLUICE_PAGE_CACHE_DIR`, or among the build's. `scripts/page_cache` has other file
+//! systems mounted, and runs this there.
+
+use sluice_driver::{Advice, Limits, PageCache};
+use sluice_units::{Ps, Rng};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::ptr::{null_mut, read_volatile};
+use std::time::{Duration, Instant};
+
+const PAGE: usize = 4096;
+/// Not a power of two, so that windows end at the file's end.
+const PAGES: u64 = 6_000;
+/// The kernel whose page cache this is.
+const RELEASE: &str = "6.18.";
+/// Readahead that is under way is there by then.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Times that a pattern is tried while others need the memory.
+const TRIES: usize = 20;
+
+/// How a file is read: from a page on so many.
+struct Pattern {
+    name: String,
+    is_by_call: bool,
+    advice: Advice,
+    touches: Vec<(u64, u64)>,
+}
+
+/// Touches by name: in order, at random, with strides, backwards, two readers in turn.
+fn touches(window: u64) -> Vec<(String, Vec<(u64, u64)>)> {
+    let mut rng = Rng::stream(33, "touches");
+    let each = |pages: Vec<u64>| pages.into_iter().map(|page| (page, 1)).collect();
+    let all = vec![
+        ("in order", each((0..700).collect())),
+        ("in order from 1001", each((1001..1701).collect())),
+        ("to the end", each((PAGES - 300..PAGES).collect())),
+        ("backwards", each((0..700).rev().collect())),
+        (
+            "backwards from the end",
+            each((PAGES - 700..PAGES).rev().collect()),
+        ),
+        (
+            "at random",
+            each((0..400).map(|_| rng.below(PAGES)).collect()),
+        ),
+        (
+            "at random in 2 MiB",
+            each((0..400).map(|_| 4096 + rng.below(512)).collect()),
+        ),
+        (
+            "two readers in turn",
+            each((0..600).map(|at| at / 2 + 2503 * (at % 2)).collect()),
+        ),
+        (
+            "in order with jumps",
+            each((0..600).map(|at| at + at / 50 * 257).collect()),
+        ),
+    ];
+    let mut all: Vec<_> = all
+        .into_iter()
+        .map(|(name, touches)| (name.to_owned(), touches))
+        .collect();
+    for stride in [2, 3, 16, 17, window + 1, 3 * window / 2 + 5] {
+        let pages = (0..400).map(|at| at * stride).filter(|page| *page < PAGES);
+        all.push((format!("stride {stride}"), each(pages.collect())));
+    }
+    all
+}
+
+/// Reads of several pages at once.
+fn large_reads(window: u64) -> Vec<(String, Vec<(u64, u64)>)> {
+    let mut rng = Rng::stream(34, "reads");
+    let mut all = Vec::new();
+    for count in [2, 3, 8, 32, window / 2 + 1, window + 7] {
+        let rest = (PAGES / count).min(200);
+        let in_order = (0..rest).map(|at| (at * count, count)).collect();
+        all.push((format!("{count} pages in order"), in_order));
+        let at_random = (0..rest)
+            .map(|_| (rng.below(PAGES - count), count))
+            .collect();
+        all.push((format!("{count} pages at random"), at_random));
+    }
+    all
+}
+
+fn patterns(window: u64) -> Vec<Pattern> {
+    let mut all = Vec::new();
+    for is_by_call in [false, true] {
+        for advice in [Advice::Normal, Advice::Sequential, Advice::Random] {
+            let mut named = touches(window);
+            if is_by_call {
+                named.extend(large_reads(window));
+            }
+            all.extend(named.into_iter().map(|(name, touches)| Pattern {
+                name,
+                is_by_call,
+                advice,
+                touches,
+            }));
+        }
+    }
+    all
+}
+
+/// The pages that the model has after each touch.
+fn modelled(pattern: &Pattern, limits: Limits) -> Vec<Vec<bool>> {
+    let mut cache = PageCache::new(PAGES, pattern.is_by_call, pattern.advice, limits);
+    let mut after = Vec::new();
+    for &(page, count) in &pattern.touches {
+        let mut at = page;
+        while at < page + count {
+            let reads = match pattern.is_by_call {
+                true => {
+                    let (reads, to) = cache.read(at, page + count, Ps::ZERO);
+                    at = to;
+                    reads
+                }
+                false if cache.is_mapped(at) => Vec::new(),
+                false => cache.fault(at, Ps::ZERO),
+            };
+            reads
+                .into_iter()
+                .for_each(|read| cache.arrives(read, Ps::ZERO));
+            if !pattern.is_by_call {
+                cache.map(at, Ps::ZERO);
+                at += 1;
+            }
+        }
+        after.push((0..PAGES).map(|page| cache.is_cached(page)).collect());
+    }
+    after
+}
+
+/// A mapping of the whole file.
+struct Mapping(*mut u8);
+
+impl Mapping {
+    fn of(file: &File) -> Mapping {
+        let (length, fd) = (PAGES as usize * PAGE, file.as_raw_fd());
+        // SAFETY: a new mapping of a file that nobody shortens.
+        let at =
+            unsafe { libc::mmap(null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+        assert_ne!(at, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        Mapping(at.cast())
+    }
+
+    fn advise(&self, advice: Advice) {
+        let advice = match advice {
+            Advice::Normal => libc::MADV_NORMAL,
+            Advice::Sequential => libc::MADV_SEQUENTIAL,
+            Advice::Random => libc::MADV_RANDOM,
+        };
+        // SAFETY: the mapping is ours.
+        let done = unsafe { libc::madvise(self.0.cast(), PAGES as usize * PAGE, advice) };
+        assert_eq!(done, 0);
+    }
+
+    fn load(&self, page: u64) {
+        // SAFETY: within the mapping, which can be read.
+        unsafe { read_volatile(self.0.add(page as usize * PAGE)) };
+    }
+
+    fn resident(&self) -> Vec<bool> {
+        let mut states = vec![0u8; PAGES as usize];
+        // SAFETY: the mapping is ours, and there is a byte for each page.
+        let done = unsafe {
+            libc::mincore(
+                self.0.cast(),
+                PAGES as usize * PAGE,
+                states.as_mut_ptr().cast(),
+            )
+        };
+        assert_eq!(done, 0);
+        states.into_iter().map(|state| state & 1 == 1).collect()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to the mapping any more.
+        unsafe { libc::munmap(self.0.cast(), PAGES as usize * PAGE) };
+    }
+}
+
+fn fadvise(file: &File, advice: i32) {
+    // SAFETY: an open file.
+    let done = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
+    assert_eq!(done, 0);
+}
+
+/// Reads by the pattern; the first difference from what is expected after a touch.
+fn compare(path: &Path, pattern: &Pattern, expected: &[Vec<bool>]) -> Option<String> {
+    let file = File::open(path).expect("just written");
+    fadvise(&file, libc::POSIX_FADV_DONTNEED);
+    let seen = Mapping::of(&file);
+    if let Some(page) = seen.resident().iter().position(|is_there| *is_there) {
+        return Some(format!("page {page} does not leave the cache"));
+    }
+    let mapping = Mapping::of(&file);
+    match (pattern.is_by_call, pattern.advice) {
+        (false, advice) => mapping.advise(advice),
+        (true, Advice::Normal) => {}
+        (true, Advice::Sequential) => fadvise(&file, libc::POSIX_FADV_SEQUENTIAL),
+        (true, Advice::Random) => fadvise(&file, libc::POSIX_FADV_RANDOM),
+    }
+    let mut buffer = vec![0; PAGE * 4096];
+    for (at, (&(page, count), expected)) in pattern.touches.iter().zip(expected).enumerate() {
+        match pattern.is_by_call {
+            true => {
+                let buffer = &mut buffer[..count as usize * PAGE];
+                file.read_exact_at(buffer, page * PAGE as u64)
+                    .expect("a read");
+            }
+            false => mapping.load(page),
+        }
+        // Looking at all pages takes longer than touching one.
+        if at > 64 && at % 64 != 0 && at + 1 < pattern.touches.len() {
+            continue;
+        }
+        let until = Instant::now() + PATIENCE;
+        let mut resident = seen.resident();
+        while resident != *expected && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+            resident = seen.resident();
+        }
+        if resident != *expected {
+            return Some(format!(
+                "after touch {at}, of page {page}: only here {}, only in the model {}",
+                ranges(&resident, expected),
+                ranges(expected, &resident)
+            ));
+        }
+    }
+    None
+}
+
+/// What one has and the other has not.
+fn ranges(one: &[bool], other: &[bool]) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    while at < one.len() {
+        let from = at;
+        while at < one.len() && one[at] && !other[at] {
+            at += 1;
+        }
+        match at > from {
+            true => write!(text, "{from}..{at} ").expect("a string"),
+            false => at += 1,
+        }
+    }
+    text
+}
+
+/// Where the file is, and its readahead. `Err` where this kernel is another one, or keeps it from us:
+/// then why.
+fn place() -> Result<(PathBuf, Limits), String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    if !release.starts_with(RELEASE) {
+        return Err(format!(
+            "the model is of Linux {RELEASE}x, this is {}",
+            release.trim()
+        ));
+    }
+    let dir = std::env::var_os("SLUICE_PAGE_CACHE_DIR");
+    let dir = dir.map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
+    let device = fs::metadata(&dir).expect("a folder").dev();
+    let device = format!("{}:{}", libc::major(device), libc::minor(device));
+    let pages = |knob: String| match fs::read_to_string(&knob) {
+        Ok(kib) => Ok(kib.trim().parse::<u64>().expect("a number") * 1024 / PAGE as u64),
+        Err(error) => Err(format!("{knob}: {error}")),
+    };
+    let limits = Limits {
+        window: pages(format!("/sys/class/bdi/{device}/read_ahead_kb"))?,
+        request: pages(format!("/sys/dev/block/{device}/queue/max_sectors_kb"))?,
+        large_folios: true,
+    };
+    Ok((dir, limits))
+}
+
+/// A file, with data where others have mounted a file system for it. Holes are there at once.
+fn file_in(dir: &Path) -> PathBuf {
+    let path = dir.join(format!("page-cache-{}", std::process::id()));
+    let file = File::create(&path).expect("a file");
+    file.set_len(PAGES * PAGE as u64).expect("room");
+    if std::env::var_os("SLUICE_PAGE_CACHE_DIR").is_some() {
+        let bytes = vec![1; PAGE];
+        for page in 0..PAGES {
+            file.write_all_at(&bytes, page * PAGE as u64).expect("room");
+        }
+    }
+    file.sync_all().expect("room");
+    path
+}
+
+/// How a pattern differs, if it does: twice in the same way. Others who need memory may take a page.
+fn difference(path: &Path, pattern: &Pattern, limits: Limits) -> Option<String> {
+    let expected = modelled(pattern, limits);
+    let by = if pattern.is_by_call { "read" } else { "mmap" };
+    let name = format!("{by}, {:?}, {}", pattern.advice, pattern.name);
+    let mut last = String::new();
+    for _ in 0..TRIES {
+        match compare(path, pattern, &expected) {
+            None => return None,
+            Some(how) if how == last => return Some(format!("{name}: {how}")),
+            Some(how) => last = how,
+        }
+    }
+    eprintln!("unchecked: {name}: others take pages away, {TRIES} times: {last}");
+    None
+}
+
+#[test]
+fn the_same_pages_are_there_as_in_this_kernel() {
+    let (dir, mut limits) = match place() {
+        Ok(place) => place,
+        Err(why) => return eprintln!("unchecked here: {why}"),
+    };
+    let path = file_in(&dir);
+    let patterns = patterns(limits.window);
+    // Whether a file system has large folios is written nowhere: a reader in order shows it.
+    let of_all = patterns.iter().find(|pattern| pattern.is_by_call);
+    limits.large_folios = difference(&path, of_all.expect("reads"), limits).is_none();
+    let differ = patterns
+        .iter()
+        .filter_map(|pattern| difference(&path, pattern, limits));
+    let differ: Vec<_> = differ.collect();
+    fs::remove_file(&path).expect("ours");
+    println!("{} patterns, {limits:?}", patterns.len());
+    assert!(differ.is_empty(), "{limits:?}:\n{}", differ.join("\n"));
+}
