@@ -1,10 +1,10 @@
-//! The page cache of one open file, as Linux 6.18 keeps it: which pages a fault or a read brings in.
+//! The page cache of one open file, as Linux 6.18 keeps it: which pages a fault or read brings in.
 //!
 //! A mapping without advice is read around a fault; with `MADV_SEQUENTIAL` from it on, with
 //! `MADV_RANDOM` at it alone. Every fault maps what is there of the 16 pages around it. A read by
-//! system call begins a window where it goes on from the last one, and grows it. The last window has
-//! a marked folio: who comes to it has the next one read. File systems with large folios mark and
-//! align by them.
+//! system call begins a window where it goes on from the last one, and grows it. The last window
+//! has a marked folio: who comes to it has the next one read. File systems with large folios mark
+//! and align by them.
 //!
 //! Nothing leaves the cache, and every folio can be had.
 
@@ -279,9 +279,9 @@ impl PageCache {
         most - 1
     }
 
-    /// The first page after a page that is missing, of the `most` nearest. A walk that begins in the
-    /// midst of a folio looks at pages behind those it counts, up to the node's end, and leaves a
-    /// hole: so does the kernel's.
+    /// The first page after a page that is missing, of the `most` nearest. A walk that begins in
+    /// the midst of a folio looks at pages behind those it counts, up to the node's end, and leaves
+    /// a hole: so does the kernel's.
     fn missing_after(&self, page: u64, most: u64) -> Option<u64> {
         let mut slot = self.slot_of(page + 1);
         for at in page + 1..=page + most {
@@ -332,7 +332,7 @@ impl PageCache {
         self.read_plain(page, start + size - page, self.window.ahead);
     }
 
-    /// Reads what is missing of `count` pages, page by page. The last `ahead` ones begin with a mark.
+    /// Reads what is missing of `count` pages, page by page. The last `ahead` begin with a mark.
     fn read_plain(&mut self, start: u64, count: u64, ahead: u64) {
         let end = (start + count).min(self.pages.len() as u64);
         for page in start..end {

@@ -95,8 +95,8 @@ fn threads_that_wait_for_blocks_share_a_core() {
     }
 }
 
-/// With readahead a reader in order waits for the first fault. Later it is slowed by its loads and by
-/// a fault for each 16 pages alone, where the windows are there in time.
+/// With readahead a reader in order waits for the first fault. Later it is slowed by its loads and
+/// by a fault for each 16 pages alone, where the windows are there in time.
 #[test]
 fn readahead_hides_the_reads() {
     let host = HostCosts {
@@ -114,8 +114,8 @@ fn readahead_hides_the_reads() {
         "slow",
     );
     let result = run(FileTraffic { host, ..MMAP });
-    // The second window is asked for when 64 pages of the first are left, and waited for; each one
-    // after it when a whole window is left.
+    // The second window is asked for when 64 pages of the first are left, and waited for; each
+    // one after it when a whole window is left.
     let page = 0.4 + 0.5 / 16.0;
     near(
         result.time,

@@ -1,8 +1,8 @@
 //! The page cache against this kernel's own: a file is read by patterns, through a mapping and by
 //! system calls, and after every touch the pages that are there are compared, page for page.
 //!
-//! The file is in `SLUICE_PAGE_CACHE_DIR`, or among the build's. `scripts/page_cache` has other file
-//! systems mounted, and runs this there.
+//! The file is in `SLUICE_PAGE_CACHE_DIR`, or among the build's. `scripts/page_cache` mounts other
+//! file systems, and runs this there.
 
 use sluice_driver::{Advice, Limits, PageCache};
 use sluice_units::{Ps, Rng};
@@ -258,15 +258,20 @@ fn ranges(one: &[bool], other: &[bool]) -> String {
     text
 }
 
-/// Where the file is, and its readahead. `Err` where this kernel is another one, or keeps it from us:
-/// then why.
-fn place() -> Result<(PathBuf, Limits), String> {
+/// Why a host cannot show it.
+#[derive(Debug, thiserror::Error)]
+enum Unchecked {
+    #[error("the model is of Linux {RELEASE}x, this is {0}")]
+    Kernel(String),
+    #[error("{0}: {1}")]
+    Knob(String, std::io::Error),
+}
+
+/// Where the file is, and its readahead.
+fn place() -> Result<(PathBuf, Limits), Unchecked> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     if !release.starts_with(RELEASE) {
-        return Err(format!(
-            "the model is of Linux {RELEASE}x, this is {}",
-            release.trim()
-        ));
+        return Err(Unchecked::Kernel(release.trim().to_owned()));
     }
     let dir = std::env::var_os("SLUICE_PAGE_CACHE_DIR");
     let dir = dir.map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
@@ -274,7 +279,7 @@ fn place() -> Result<(PathBuf, Limits), String> {
     let device = format!("{}:{}", libc::major(device), libc::minor(device));
     let pages = |knob: String| match fs::read_to_string(&knob) {
         Ok(kib) => Ok(kib.trim().parse::<u64>().expect("a number") * 1024 / PAGE as u64),
-        Err(error) => Err(format!("{knob}: {error}")),
+        Err(error) => Err(Unchecked::Knob(knob, error)),
     };
     let limits = Limits {
         window: pages(format!("/sys/class/bdi/{device}/read_ahead_kb"))?,
@@ -299,7 +304,7 @@ fn file_in(dir: &Path) -> PathBuf {
     path
 }
 
-/// How a pattern differs, if it does: twice in the same way. Others who need memory may take a page.
+/// How a pattern differs, if it does: twice in the same way. Others may take a page away.
 fn difference(path: &Path, pattern: &Pattern, limits: Limits) -> Option<String> {
     let expected = modelled(pattern, limits);
     let by = if pattern.is_by_call { "read" } else { "mmap" };

@@ -188,23 +188,28 @@ fn files(args: &FilesArgs, config: &DeviceConfig) -> Result<FileTraffic, Error> 
         write: args.write,
         cores: args.cores.unwrap_or(args.threads),
         passes: args.passes,
-        host: HostCosts {
-            request: args.request,
-            minor_fault: args.minor_fault.unwrap_or(Ps::from_ns(500)),
-            lookup: args.lookup.unwrap_or(Ps::from_us(1)),
-            switch: args.switch,
-            copy: args.copy.unwrap_or(Ps::from_ns(400)),
-            depth: args.depth.unwrap_or(16),
-            readahead: args.readahead.map_or(128 << 10, |bytes| bytes.0),
-            advice: match args.advice {
-                None | Some(AdviceArg::Normal) => Advice::Normal,
-                Some(AdviceArg::Sequential) => Advice::Sequential,
-                Some(AdviceArg::Random) => Advice::Random,
-            },
-        },
+        host: host_costs(args),
         cache: args.host_cache.map_or(48 << 20, |bytes| bytes.0),
         seed: args.device.seed,
     })
+}
+
+/// What the host takes: as given, or else as assumed.
+fn host_costs(args: &FilesArgs) -> HostCosts {
+    HostCosts {
+        request: args.request,
+        minor_fault: args.minor_fault.unwrap_or(Ps::from_ns(500)),
+        lookup: args.lookup.unwrap_or(Ps::from_us(1)),
+        switch: args.switch,
+        copy: args.copy.unwrap_or(Ps::from_ns(400)),
+        depth: args.depth.unwrap_or(16),
+        readahead: args.readahead.map_or(128 << 10, |bytes| bytes.0),
+        advice: match args.advice {
+            None | Some(AdviceArg::Normal) => Advice::Normal,
+            Some(AdviceArg::Sequential) => Advice::Sequential,
+            Some(AdviceArg::Random) => Advice::Random,
+        },
+    }
 }
 
 /// A flag that would change nothing is refused.
