@@ -25,6 +25,8 @@ class Recipe:
     footprint_mib: dict[str, str]
     draw: tuple[str, ...] = ()
     """What the program tells that has a picture of its own, before that of the time."""
+    place: tuple[str, ...] = ()
+    """What of its memory is on the device, as ``sluice run --place`` says it."""
     python: tuple[str, ...] = ()
     """Distributions of PyPI that it needs."""
     debian: dict[str, str] = field(default_factory=dict)
@@ -45,7 +47,8 @@ def load(root: Path, name: str) -> Recipe:
     one = Recipe(name, root / name, table.text("title"), table.text("question"),
                  tuple(table.texts("program")), table.settings("size"),
                  table.settings("footprint_mib"), tuple(table.texts("draw", [])),
-                 tuple(table.texts("python", [])), table.settings("debian"))
+                 tuple(table.texts("place", [])), tuple(table.texts("python", [])),
+                 table.settings("debian"))
     table.done()
     for key, values in (("size", one.size), ("footprint_mib", one.footprint_mib)):
         for size in SIZES:

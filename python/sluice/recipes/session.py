@@ -49,8 +49,8 @@ def run(one: Recipe, sluice: Path, size: str, out: Path) -> Found:
     for share in SHARES if whole else SHARES[1::2]:
         for policy in POLICIES if whole else POLICIES[:1]:
             cache = footprint * 256 * share // 100 * 4
-            live = [str(sluice), "run", "--json", "--set",
-                    f"device.capacity={footprint * DEVICE_PER_FOOTPRINT}MiB", "--set",
+            live = [str(sluice), "run", "--json", *(f"--place={what}" for what in one.place),
+                    "--set", f"device.capacity={footprint * DEVICE_PER_FOOTPRINT}MiB", "--set",
                     f"cache.capacity={cache}KiB", "--set", f"cache.policy={policy}", "--", *command]
             told = _told(live)
             row: dict[str, Any] = {"cache_mib": cache / 1024, "policy": policy, "command": live}
