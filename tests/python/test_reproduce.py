@@ -37,13 +37,19 @@ def outcomes(lab: Lab) -> list[str]:
     return [claim["outcome"] for claim in lab.result()["claims"]]
 
 
-def test_runs_are_a_parquet_file(lab: Lab) -> None:
+def test_runs_are_parquet_and_csv(lab: Lab) -> None:
     assert lab.run() == 0
     runs = sluice.read_runs(lab.out / "test" / "fig1" / "runs.parquet")
     rows = zip(runs["system"], runs["load"], runs["time"], strict=True)
     assert [*rows] == [("slow", "1us", 100.0), ("slow", "2us", 200.0), ("slow", "4us", 400.0),
                        ("fast", "1us", 25.0), ("fast", "2us", 50.0), ("fast", "4us", 100.0)]
     assert runs.units["time"] == "s" and runs.made["experiment"] == "test/fig1"
+    head, *lines = (lab.out / "test" / "fig1" / "runs.csv").read_text().splitlines()
+    assert head.split(",") == [name for name in runs.columns if not name.startswith("config.")]
+    assert [line.split(",")[:2] for line in lines] == [[*row] for row in zip(
+        runs["system"], runs["load"], strict=True)]
+    assert [float(line.split(",")[head.split(",").index("time")]) for line in lines] == [
+        100.0, 200.0, 400.0, 25.0, 50.0, 100.0]
 
 
 def test_a_match_is_computed(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

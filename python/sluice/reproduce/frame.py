@@ -1,7 +1,9 @@
-"""The runs of an experiment as a Parquet file: what was measured, before anything is derived."""
+"""The runs of an experiment as Parquet and CSV: what was measured, before anything is derived."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,10 +13,20 @@ from sluice.reproduce.engines import Arguments
 from sluice.reproduce.evaluate import Evaluated
 
 
-def of_experiment(one: Evaluated, done: Mapping[Arguments, Any], version: str) -> bytes:
+def as_parquet(one: Evaluated, done: Mapping[Arguments, Any], version: str) -> bytes:
     """A row for each run, with its metrics and its resolved configuration."""
     made = {"experiment": one.experiment.name, "quick": one.experiment.quick, "version": version}
     return parquet.encode(_columns(one, done), made)
+
+
+def as_csv(one: Evaluated) -> str:
+    """A line for each run, with its metrics."""
+    text = io.StringIO()
+    columns = list(_columns(one, {}))
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.name for column in columns])
+    writer.writerows(zip(*(column.values for column in columns), strict=True))
+    return text.getvalue()
 
 
 def _columns(one: Evaluated, done: Mapping[Arguments, Any]) -> Iterator[Column]:

@@ -66,8 +66,9 @@ class Session:
         self.documents.append(told)
         self._write(f"{experiment.name}/result.json", json.dumps(told, indent=1) + "\n")
         self._write(f"{experiment.name}/index.html", page.render(one, self._runner.version))
+        self._write(f"{experiment.name}/runs.csv", frame.as_csv(one))
         put(self._out / experiment.name / "runs.parquet",
-            frame.of_experiment(one, self._runner.results, self._runner.version))
+            frame.as_parquet(one, self._runner.results, self._runner.version))
 
     def _documents(self) -> list[dict[str, Any]]:
         """Every result in the folder, those of earlier calls too, if the same program and the same
