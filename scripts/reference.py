@@ -121,7 +121,7 @@ link = { bandwidth = 8000 }  # what differs from [link] at the nodes of the grou
 name = "mine"
 count = 1
 library = "./model.so"    # a memory model of yours (docs/library.md); the type is then `external`
-argument = "fast"         # what it is told when it is made
+argument = "fast"         # what it gets when it is made
 
 [[switches]]              # for a list only
 name = "sw"
@@ -162,8 +162,8 @@ logical devices of a pooled one (MLD). A logical device is bound once; what is b
 in the pool. A host's address map has its devices, in the order of the vPPBs, then memory on links
 of its own, and nothing else: an address beyond, a range over another's device, and a device bound
 twice are refused with both names. Bindings hold for the whole run. One level: hosts and devices
-on such a switch, no other switch. `sluice fabric check` tells who reaches what, a run what each
-vPPB served. `cxl2-pool` is an example.
+on such a switch, no other switch. `sluice fabric check` prints which host reaches
+what, a run what each vPPB served. `cxl2-pool` is an example.
 """
 TITLES = {"eviction": "Eviction", "prefetch": "Prefetch", "gc": "Garbage collection"}
 

@@ -12,12 +12,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-# What other tests run: `make demo` is tests/python/test_demo.py.
-ELSEWHERE = {"make demo\n"}
+# What other tests run: tests/python/test_demo.py, and crates/sluice-cli/tests/live/vm.rs.
+ELSEWHERE = {"make demo\n", "sluice vm --demo\n"}
 PAGES = [
+    "../README", "README",
     "tutorial", "my-program", "my-device", "modes", "sizing", "comparing-policies",
     "reading-a-report", "fabric-guide", "noisy-host", "warnings", "traces", "qemu-plugin", "stores",
-    "placement", "curve", "hints", "sampling", "switch",
+    "placement", "curve", "hints", "sampling", "switch", "extending",
+    "control-ring",
 ]
 TIMEOUT_S = 600
 
@@ -32,7 +34,10 @@ def blocks(page: str) -> list[str]:
 def test_what_a_page_says_to_type_works(page: str, tmp_path: Path) -> None:
     typed = blocks(page)
     assert typed, f"docs/{page}.md has nothing to type"
-    # As in a checkout that was built.
+    # As in a checkout that was built, with a program of the reader's.
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nsort /etc/passwd\n")
+    program.chmod(0o755)
     (tmp_path / "target").symlink_to(TARGET)
     (tmp_path / ".venv").symlink_to(Path(sys.prefix))
     for name in ("examples", "crates", "presets"):

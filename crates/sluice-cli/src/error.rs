@@ -99,8 +99,8 @@ pub enum Error {
     },
     /// A command that the Python package installs is not there.
     #[error(
-        "no {0} found: it is of the Python package in Sluice's sources; `make setup` there \
-         installs it"
+        "{0} is not on PATH: it is part of the Python package; run `make setup` in Sluice's \
+         sources and put their .venv/bin on PATH"
     )]
     NotInstalled(&'static str),
     /// A trace cannot be read.

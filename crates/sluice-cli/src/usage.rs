@@ -59,7 +59,7 @@ fn line(kind: ErrorKind, text: &str, place: &Invoked) -> String {
     let lines: Vec<&str> = lines.collect();
     let told = lines.join("; ").replace(":; ", ": ");
     let told = told.strip_prefix("error: ").unwrap_or(&told);
-    let help = format!("`{} --help` tells what it takes", place.name);
+    let help = format!("see `{} --help`", place.name);
     match kind {
         ErrorKind::InvalidSubcommand => {
             format!("{told}; expected one of {}", place.choices.join(", "))

@@ -12,12 +12,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "--device cylon",
-        "unexpected argument '--device' found; `sluice --help` tells what it takes",
+        "unexpected argument '--device' found; see `sluice --help`",
     ),
     (
         "run",
-        "the following required arguments were not provided: <PROG>...; `sluice run --help` tells \
-         what it takes",
+        "the following required arguments were not provided: <PROG>...; see \
+         `sluice run --help`",
     ),
     ("run -- nosuchprogram", "nosuchprogram: no such program"),
     ("run -- ./notes.txt", "./notes.txt: not an executable file"),
@@ -100,8 +100,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "run --force -- ls",
-        "the following required arguments were not provided: --out <DIR>; `sluice run --help` \
-         tells what it takes",
+        "the following required arguments were not provided: --out <DIR>; see \
+         `sluice run --help`",
     ),
     (
         "run --out full -- ls",

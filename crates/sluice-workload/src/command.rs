@@ -27,11 +27,11 @@ pub enum WorkloadCommand {
     Chase(chase::Args),
     /// Search a Kronecker graph breadth-first, rank its vertices, and check both
     Graph(graph::Args),
-    /// Read memory as programs do that know what they need next, told or not told
+    /// Read memory as programs do that know what they need next, with hints and without
     Hints(hints::Args),
     /// Run YCSB on a hash table in memory and check every value read
     Kv(kv::Args),
-    /// Compute in some threads while others miss, and tell how much of a CPU each had
+    /// Compute in some threads while others miss, and print how much of a CPU each had
     Mixed(mixed::Args),
     /// Run YCSB on a Redis server and check every value read
     Redis(redis::Args),

@@ -42,7 +42,7 @@ pub struct Cli {
 pub enum Command {
     /// Run an unmodified program with its memory on the device
     Run(run::RunArgs),
-    /// Run a command again that kept its result by --out, and tell what came out otherwise
+    /// Run a command again that kept its result by --out, and print what came out otherwise
     Again(again::AgainArgs),
     /// Command the device of a running program: pin, prefetch, evict, change its policy
     Ctl(ctl::CtlArgs),
@@ -52,7 +52,7 @@ pub enum Command {
     Vm(vm::VmArgs),
     /// Simulate a workload on the device, in virtual time
     Sim(sim::SimArgs),
-    /// Tell how large a cache a program needs, from one run or a trace
+    /// Find how large a cache a program needs, from one run or a trace
     Size(size::SizeArgs),
     /// Measure bandwidth against latency: of a device, simulated or live, or of this host's memory
     Curve(curve::CurveArgs),

@@ -64,7 +64,7 @@ pub fn declared() -> clap::Command {
     }
     command.help_template(format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}\n\n\
-         `sluice COMMAND --help` tells of a command."
+         `sluice COMMAND --help` describes a command."
     ))
 }
 

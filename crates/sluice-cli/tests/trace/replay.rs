@@ -154,7 +154,7 @@ fn a_name_tells_the_format() {
         ("605.mcf.trace.xz", at("none.csv"), "--from"),
     ] {
         let text = refusal(&["trace", "convert", from, &to]);
-        let expected = format!("the name does not tell the format; give {flag}: sluice (.trace, ");
+        let expected = format!("the name does not show the format; give {flag}: sluice (.trace, ");
         assert!(text.contains(&expected), "{text}");
         assert!(!Path::new(&to).exists());
     }

@@ -35,7 +35,7 @@ pub struct SimArgs {
     /// What the device sees: every access, or only those that would trap in a live run
     #[arg(long, value_enum, default_value_t = HitsArg::All, conflicts_with = "system")]
     pub hits: HitsArg,
-    /// Also tell the fewest misses that any policy could have (Belady's optimum); keeps 4 bytes
+    /// Also print the fewest misses that any policy could have (Belady's optimum); keeps 4 bytes
     /// for each access, and as much again while it counts
     #[arg(long, conflicts_with = "system")]
     pub bound: bool,
@@ -100,7 +100,7 @@ pub struct HostArgs {
     /// trace]
     #[arg(long, value_name = "I", requires = "system", value_parser = sluice_units::parse_count)]
     pub instructions: Option<u64>,
-    /// Also tell what went on in each stretch of this much simulated time, such as 100us
+    /// Also print what went on in each stretch of this much simulated time, such as 100us
     #[arg(long, value_name = "PERIOD", requires = "system")]
     pub timeline: Option<sluice_units::Ps>,
     /// Compare what the kernel's last finished round computed with a plain computation

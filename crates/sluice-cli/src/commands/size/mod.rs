@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "One run tells of caches of all sizes. Of a trace every access is known, and \
+    after_help = "One run answers for caches of all sizes. Of a trace every access is known, and \
                   misses of LRU are exact (stack distances; Mattson and others 1970). A program \
                   runs once, live, without the time of flash, and every use of a sample of its \
                   pages is a trap; with --filter, every miss of a small cache. Misses of other \
@@ -63,7 +63,7 @@ pub struct SizeArgs {
     #[arg(long, conflicts_with = "trace", value_enum, default_value_t = TrapArg::Event)]
     pub trap: TrapArg,
     /// Count from the first mark of this name that the program sets (sluice_mark); what is before
-    /// fills the caches. Of a part of a program no run time is told
+    /// fills the caches. A part of a program has no run time
     #[arg(long, value_name = "MARK", conflicts_with = "trace", value_parser = mark)]
     pub from: Option<String>,
     /// Count until this mark

@@ -85,7 +85,7 @@ fn convert_help() -> String {
     });
     let rows: String = rows.collect();
     format!(
-        "Formats:{rows}\n\nWhat the result cannot hold is told on standard error. Of valgrind's \
+        "Formats:{rows}\n\nWhat the result cannot hold goes to standard error. Of valgrind's \
          trace:\n  valgrind --log-fd=9 --tool=lackey --trace-mem=yes PROG 9>&1 >/dev/null |\n    \
          sluice trace convert --from lackey - prog.trace"
     )
@@ -182,7 +182,7 @@ fn format_of(
                 .iter()
                 .map(|f| format!("{} ({})", f.name, endings(f)));
             let all = all.collect::<Vec<_>>().join(", ");
-            let why = format!("the name does not tell the format; give {flag}: {all}");
+            let why = format!("the name does not show the format; give {flag}: {all}");
             Err(Error::unfit(path.display(), why))
         }
     }

@@ -21,7 +21,7 @@ pub struct InfoArgs {
     /// The trace
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Also tell how many other pages are touched before one is again, and so the misses of LRU at
+    /// Also print how many other pages are touched before one is again, and so the misses of LRU at
     /// every size; takes several times as long
     #[arg(long)]
     pub reuse: bool,

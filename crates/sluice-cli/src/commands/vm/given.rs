@@ -33,7 +33,7 @@ const REFUSED: [(&str, &str); 10] = [
         "mem-prealloc",
         "pages of the device are made when they are touched",
     ),
-    ("daemonize", "the result is told when QEMU ends"),
+    ("daemonize", "the result is printed when QEMU ends"),
     (
         "readconfig",
         "what it holds cannot be checked; give arguments",
