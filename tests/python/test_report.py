@@ -275,6 +275,8 @@ BREAK = {
     "heat cell": (lambda f: (f / "heat.csv").write_text(
         "from_s,to_s,first_page,pages,misses\n1,0.5,0,64,3\n"),
                   "its cells must end after they begin"),
+    "another kind": (lambda f: edit(f, kind="fabric"),
+                     'a report draws no result of kind "fabric", only run, sim, vm'),
     "program schema": (lambda f: (f / "program.json").write_text('{"schema":"x"}'),
                        'expected "sluice.workload/1"'),
     "program histogram": (lambda f: (f / "program-x.json").write_text(

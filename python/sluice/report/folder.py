@@ -306,10 +306,12 @@ def _check(path: Path, value: dict[str, Any], kinds: tuple[Any, ...]) -> None:
         if value["schema"] == PROGRAM_SCHEMA:
             if ours := _WORKLOADS.get(str(value.get("workload"))):
                 read_as(ours, value)
-        elif schema_kinds := [kind for kind in kinds if KINDS.get(str(value.get("kind"))) is kind]:
-            read_as(schema_kinds[0], value)
-        else:
-            read_as(kinds[0], value)
+            return
+        of = KINDS.get(str(value.get("kind")), kinds[0])
+        if of not in kinds:
+            known = ", ".join(name for name, one in KINDS.items() if one in kinds)
+            raise ResultError(f"a report draws no result of kind \"{value['kind']}\", only {known}")
+        read_as(of, value)
     except ResultError as error:
         raise RunFolderError(f"{path}: {error}") from error
 
