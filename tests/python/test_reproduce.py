@@ -173,6 +173,17 @@ def test_what_a_host_cannot_show_does_not_decide(
     assert ("Not counted: it needs more room" in page) == (outcome == "unchecked here")
 
 
+def test_what_no_run_can_decide_has_a_row(lab: Lab) -> None:
+    own = '\n[[claims]]\nkind = "unchecked"\nsays = "it flies"\nplace = "1"\nlacks = "wings"\n'
+    lab.write(EXPERIMENT.replace("\n[[claims]]", own + "\n[[claims]]", 1))
+    assert lab.run() == 0
+    claim = lab.result()["claims"][0]
+    assert (claim["outcome"], claim["needs"], claim["power"]) == ("unchecked here", "wings", None)
+    assert "Not counted: it needs wings" in (lab.out / "test/fig1/index.html").read_text()
+    lab.write(EXPERIMENT.replace("\n[[claims]]", own.replace("lacks", "ours") + "\n[[claims]]", 1))
+    assert lab.run() == 2
+
+
 def test_a_label_can_have_a_command_of_its_own(lab: Lab) -> None:
     own = '["run", "--load", "{load}", "--work", "{work}", "{none}", "--set", "speed={speed}"]'
     lab.write(EXPERIMENT.replace('set = { speed = "4" }',

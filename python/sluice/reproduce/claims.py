@@ -10,7 +10,7 @@ from sluice.reproduce.formula import Formula
 from sluice.reproduce.section import Section
 from sluice.reproduce.tolerance import Tolerance
 
-KINDS = ("value", "ratio", "order", "trend", "range", "contradiction")
+KINDS = ("value", "ratio", "order", "trend", "range", "contradiction", "unchecked")
 TRENDS = ("rises", "falls", "flat", "valley", "peak")
 MATCH, TREND, DIFFERS, CONTRADICTS = "match", "trend only", "differs", "contradicts its set-up"
 UNCHECKED = "unchecked here"
@@ -43,7 +43,7 @@ class Claim:
     needs: Formula | None = None
     """True on hosts that can show it; on others the claim is not counted."""
     lacks: str = ""
-    """What a host needs to show it."""
+    """What a host needs to show it; of an ``unchecked`` claim what any run here lacks."""
     fitted: str = ""
     """What of the set-up was chosen so that it holds."""
 
@@ -114,6 +114,10 @@ def read_claim(one: Section) -> Claim:
     own: dict[str, Any] = {"why": "", "tolerance": None}
     if kind == "contradiction":
         own |= _contradiction(one)
+    elif kind == "unchecked":
+        if one.has("needs"):
+            raise one.error("needs", "a claim of the kind unchecked is so on every host")
+        common["lacks"] = one.text("lacks")
     else:
         own |= {"ours": _formula(one, "ours"), "why": one.text("why")}
     if kind in ("value", "ratio"):

@@ -193,6 +193,10 @@ def _contradicted(claim: Claim, known: Mapping[str, Grid]) -> Judged:
     return Judged(claim, CONTRADICTS if holds else DIFFERS, findings, reasons)
 
 
+def _unchecked(claim: Claim, _known: Mapping[str, Grid]) -> Judged:
+    return Judged(claim, UNCHECKED)
+
+
 _JUDGES: dict[str, Callable[[Claim, Mapping[str, Grid]], Judged]] = {
     "value": _values, "ratio": _values, "order": _orders, "trend": _trends, "range": _ranges,
-    "contradiction": _contradicted}
+    "contradiction": _contradicted, "unchecked": _unchecked}

@@ -22,7 +22,8 @@ def render(one: Evaluated, version: str) -> str:
     slug = one.experiment.name.replace("/", "-")
     return _template("experiment.html").render(
         style=style(), one=one, experiment=one.experiment, words=words, version=version,
-        unchecked=[judged for judged in one.judged if judged.outcome == UNCHECKED],
+        unchecked=[judged for judged in one.judged
+                   if judged.outcome == UNCHECKED and judged.claim.needs],
         contradicted=[judged for judged in one.judged if judged.outcome == CONTRADICTS],
         figures=[_figure(one, figure, f"{slug}-{index}")
                  for index, figure in enumerate(one.experiment.figures, start=1)],
