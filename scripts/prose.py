@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 40
 TABLE = "| avoid | write |"
 # Pages that a program writes, and what is a record and not for readers of the documentation.
-NOT_LOOKED_AT = re.compile(r"^(CHANGELOG\.md|docs/reference/.*|docs/[\w-]+-results\.md|"
+NOT_LOOKED_AT = re.compile(r"^(CHANGELOG\.md|docs/reference/(?!formats).*|docs/[\w-]+-results\.md|"
                            r"docs/(model-mutants|conformance|fabric-cost)\.md|experiments/.*)$")
 END = re.compile(r"(?<=[.!?])[\")*`]*\s+(?=[\[(*`\"]*[A-Z0-9`])")
 
@@ -50,9 +50,10 @@ def avoided(style: str) -> dict[re.Pattern[str], str]:
 
 
 def plain(passage: str) -> str:
-    """Without the targets of links, and with a span of code as one word."""
+    """Without the targets of links, and with a span of code, or a list of such, as one word."""
     passage = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", passage)
-    return re.sub(r"`[^`]*`", "`code`", passage)
+    passage = re.sub(r"`[^`]*`", "`code`", passage)
+    return re.sub(r"`code`(?:,? (?:and |or )?`code`)+", "`code`", passage)
 
 
 def found(text: str, words: dict[re.Pattern[str], str]) -> Iterator[tuple[int, str]]:

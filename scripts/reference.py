@@ -10,6 +10,7 @@ import argparse
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -264,17 +265,30 @@ def groups(folder: str, params: list[Any], shown: dict[str, list[Any]],
         group = [param for param in params if param["key"].split(".")[0] == name]
         index += f"\n## `{name}`\n\n[All about these]({folder}/{name}.md)\n\n"
         index += table(["key", "meaning", "default"],
-                       [[code(one["key"]), one["meaning"], code(one["default"])] for one in group])
+                       [[code(one["key"]), one["meaning"].split("; ")[0], code(one["default"])]
+                        for one in group])
         text = f"# `{name}`\n\n" + MADE_BY
         text += f"Part of [all parameters](../{folder}.md) of this kind.\n"
         for one in group:
-            text += f"\n## `{one['key']}`\n\n{one['meaning'][:1].upper()}{one['meaning'][1:]}\n\n"
+            text += f"\n## `{one['key']}`\n\n{spelled(one['meaning'])}\n\n"
             text += table(["", ""], [["accepts", one["expected"]],
                                      ["default", code(one["default"])],
                                      ["source", one["default_source"]],
                                      [f"{kind}s that differ", changes(one, shown) or "none"]])
         pages[f"{folder}/{name}.md"] = text
     return index, pages
+
+
+def spelled(meaning: str) -> str:
+    """What a parameter is, and below it what each choice and condition means."""
+    first, *rest = meaning.split("; ")
+    text = f"{first[:1].upper()}{first[1:]}" + ("\n" if rest else "")
+    for part in rest:
+        names, colon, means = part.partition(": ")
+        choice = colon and re.fullmatch(r"[\w-]+(, [\w-]+)*", names)
+        names = ", ".join(map(code, names.split(", "))) if choice else names
+        text += f"\n- {names}{colon}{means}"
+    return text
 
 
 def changes(param: Any, shown: dict[str, list[Any]]) -> str:

@@ -26,6 +26,7 @@ def test_a_sentence_has_forty_words_at_most() -> None:
     # Items, cells and the targets of links are none of a sentence; code is one word.
     assert said(f"- {FORTY}\n- {FORTY}\n") == []
     assert said(f"{FORTY[10:]} `a b c`, [word](a.md#of-words).") == []
+    assert said(f"{FORTY[5:]} `a`, `b` and `c`.") == []
 
 
 def test_words_to_avoid_are_found_outside_of_code() -> None:
