@@ -41,11 +41,10 @@ impl Ended {
         let mut suspects = HashSet::new();
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let path = entry.path();
-            let is_stats = path.extension().is_some_and(|kind| kind == "stats");
-            if !is_stats || self.done.contains(&name) {
+            if !name.as_encoded_bytes().ends_with(b".stats") || self.done.contains(&name) {
                 continue;
             }
+            let path = dir.join(&name);
             let Ok(file) = open_regular(&path, true, Some(own_user())) else {
                 continue;
             };

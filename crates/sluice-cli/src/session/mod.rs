@@ -23,21 +23,18 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sweep::{Removal, remove, sweep};
 
 /// A keeper looks this often whether the processes of a killed command have ended.
 const LOOK: Duration = Duration::from_millis(50);
 /// A keeper looks this often which processes of a session have ended.
-const LOOK_FOR_ENDED: Timespec = ms(500);
+const LOOK_FOR_ENDED: Duration = Duration::from_millis(500);
 /// And this often while some do.
-const LOOK_FOR_MORE: Timespec = ms(100);
-const fn ms(count: i64) -> Timespec {
-    Timespec {
-        tv_sec: 0,
-        tv_nsec: count * 1_000_000,
-    }
-}
+const LOOK_FOR_MORE: Duration = Duration::from_millis(100);
+/// Of a session with so many files that a look takes long, less often: one part of so many of the
+/// time goes into looks at most.
+const SHARE: u32 = 20;
 
 /// Attempts at making a session, of which another command may remove one that has no lock yet.
 const ATTEMPTS: u32 = 100;
@@ -173,12 +170,15 @@ pub fn keep(dir: &Path) -> ExitCode {
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
     let lock = hold(dir);
     let mut ended = ended::Ended::new(dir);
-    let mut found = false;
-    while !is_over_after(match found {
-        true => LOOK_FOR_MORE,
-        false => LOOK_FOR_ENDED,
-    }) {
-        found = ended.as_mut().is_some_and(|ended| ended.look(dir));
+    let mut period = LOOK_FOR_ENDED;
+    while !is_over_after(period) {
+        let begun = Instant::now();
+        let found = ended.as_mut().is_some_and(|ended| ended.look(dir));
+        period = match found {
+            true => LOOK_FOR_MORE,
+            false => LOOK_FOR_ENDED,
+        };
+        period = period.max(begun.elapsed() * SHARE);
     }
     drop((lock, ended));
     loop {
@@ -194,7 +194,11 @@ pub fn keep(dir: &Path) -> ExitCode {
 }
 
 /// Waits a while for the end of the command, which is at the other end of the standard input.
-fn is_over_after(period: Timespec) -> bool {
+fn is_over_after(period: Duration) -> bool {
+    let period = Timespec {
+        tv_sec: period.as_secs() as i64,
+        tv_nsec: period.subsec_nanos().into(),
+    };
     let input = stdin();
     let mut wanted = [PollFd::new(&input, PollFlags::IN)];
     match poll(&mut wanted, Some(&period)) {

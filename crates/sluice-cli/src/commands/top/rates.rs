@@ -54,7 +54,7 @@ pub fn range_line(range: &HotRange, of: &TopRow) -> String {
 }
 
 /// What stands above such lines.
-pub const RANGE_TITLE: &str = "HOTTEST RANGES              MISSES/s  SHARE%";
+pub const RANGE_TITLE: &str = "HOTTEST RANGES             MISSES/s SHARE%";
 
 fn row(seen: (&Seen, &Seen), seconds: f64) -> TopRow {
     let (before, now): (&Process, &Process) = (&seen.0.process, &seen.1.process);

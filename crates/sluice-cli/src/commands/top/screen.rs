@@ -131,6 +131,7 @@ fn draw(frame: &mut Frame<'_>, rows: &[TopRow]) {
 mod tests {
     use super::*;
     use ratatui::{Terminal, backend::TestBackend};
+    use sluice_results::{HotRange, TopLatency};
 
     /// All columns shared the width, and none could be read.
     #[test]
@@ -144,5 +145,86 @@ mod tests {
             let seen = TITLES.iter().filter(|(title, _)| shown(title));
             assert_eq!(seen.count(), titles, "{drawn}");
         }
+    }
+
+    fn row(pid: u64, hottest: &[(u64, u64, f64)]) -> TopRow {
+        let ranges = hottest.iter().map(|(address, bytes, misses)| HotRange {
+            address: *address,
+            bytes: *bytes,
+            misses_per_s: *misses,
+        });
+        TopRow {
+            pid,
+            command: format!("work --load {pid}"),
+            traps_per_s: 2000.,
+            misses_per_s: 1600.,
+            hit_ratio: Some(0.2),
+            late_ratio: Some(0.01),
+            latency_us: TopLatency {
+                p50: 43.,
+                p99: 87.5,
+            },
+            evictions_per_s: 1500.,
+            flash_reads_per_s: 1600.,
+            flash_programs_per_s: 12.,
+            gc_moves_per_s: 0.,
+            cached_pages: 256,
+            pinned_pages: 3,
+            hottest: ranges.collect(),
+        }
+    }
+
+    /// What stands between the borders, line by line.
+    fn drawn(width: u16, height: u16, rows: &[TopRow]) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, rows)).unwrap();
+        let text = terminal.backend().to_string();
+        let lines = text.lines().map(|line| line.trim_matches('"'));
+        lines
+            .map(|line| line.trim_matches(['│', ' ']).to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_hottest_ranges_of_the_busiest_process_are_below_all_processes() {
+        let ranges: Vec<(u64, u64, f64)> = (0..5)
+            .map(|n| {
+                (
+                    0x7f12_3456_0000 + (n << 18),
+                    256 << 10,
+                    800. / (n + 1) as f64,
+                )
+            })
+            .collect();
+        let rows = [row(4711, &ranges), row(12, &[(0x1000, 4096, 1.)])];
+        let lines = drawn(130, 20, &rows);
+        assert_eq!(lines.len(), 20);
+        let at = |what: &str| lines.iter().position(|line| line.contains(what));
+        let process = |pid: &str, line: &str| line.starts_with(pid) && line.contains("work --load");
+        assert!(
+            process("4711", &lines[2]) && process("12", &lines[3]),
+            "{lines:#?}"
+        );
+        assert_eq!(at(" of process 4711 "), Some(12), "{lines:#?}");
+        assert_eq!(lines[13], RANGE_TITLE);
+        assert_eq!(lines[14], "0x7f1234560000 + 256KiB         800   50.0");
+        assert_eq!(lines[18], "0x7f1234660000 + 256KiB         160   10.0");
+        assert!(
+            at("0x000000001000").is_none(),
+            "of the busiest process alone"
+        );
+        // Columns stand under their titles.
+        let end = |line: &str, word: &str| line.find(word).map(|at| at + word.len());
+        assert_eq!(end(&lines[13], "MISSES/s"), end(&lines[14], " 800"));
+        assert_eq!(end(&lines[13], "SHARE%"), end(&lines[14], "50.0"));
+    }
+
+    #[test]
+    fn a_low_terminal_has_processes_alone() {
+        let rows = [row(4711, &[(0x1000, 4096, 1600.)])];
+        let has = |height| drawn(130, height, &rows).contains(&RANGE_TITLE.to_owned());
+        assert_eq!((has(LEAST - 1), has(LEAST)), (false, true));
+        let lines = drawn(130, LEAST, &rows);
+        assert!(lines[2].starts_with("4711"), "{lines:#?}");
     }
 }

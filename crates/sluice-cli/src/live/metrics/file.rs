@@ -44,8 +44,11 @@ impl MetricsFile {
     }
 
     /// Replaces what the file has. The first failure is printed; later ones may succeed again.
-    pub fn write(&mut self, text: &str) {
-        let written = self.try_write(text);
+    pub fn write(&mut self, text: &std::io::Result<String>) {
+        let written = match text {
+            Ok(text) => self.try_write(text),
+            Err(e) => Err(std::io::Error::other(e.to_string())),
+        };
         if let Err(e) = &written
             && !self.has_failed
         {

@@ -139,9 +139,8 @@ impl Publisher {
         }
     }
 
-    fn text(&self) -> String {
-        // An encoder fails at a family without metrics, or a name that is none; tests see both.
-        text::text(&self.session, &self.about).unwrap_or_default()
+    fn text(&self) -> std::io::Result<String> {
+        text::text(&self.session, &self.about).map_err(std::io::Error::other)
     }
 
     fn write(&mut self) {

@@ -106,19 +106,24 @@ impl Sums {
 /// All metrics of a session.
 pub fn text(session: &Path, about: &About) -> prometheus::Result<String> {
     let (mut private, mut shared) = (Sums::new(), None);
-    let mut last_images: HashMap<u64, u64> = HashMap::new();
-    for process in each_process(session) {
-        let last = last_images.entry(process.pid).or_default();
-        *last = process.image.max(*last);
-    }
+    // Tens of thousands may have ended, and each has much to read: once, and only those that may
+    // run are kept until it is known which image of each process is the last.
+    let (mut last_images, mut may_run): (HashMap<u64, u64>, Vec<Process>) = Default::default();
     for process in each_process(session) {
         if process.shared_memory {
             shared.get_or_insert_with(Sums::new).add(&process, true);
             continue;
         }
-        let is_last = last_images.get(&process.pid) == Some(&process.image);
+        let last = last_images.entry(process.pid).or_default();
+        *last = process.image.max(*last);
         let pid = u32::try_from(process.pid).unwrap_or(0);
-        private.add(&process, is_last && !process.ended && is_running(pid));
+        match !process.ended && is_running(pid) {
+            true => may_run.push(process),
+            false => private.add(&process, false),
+        }
+    }
+    for process in may_run {
+        private.add(&process, last_images[&process.pid] == process.image);
     }
     let sums = [("private", Some(private)), ("shared", shared)];
     let sums: Vec<(&str, Sums)> = sums
