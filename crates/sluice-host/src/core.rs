@@ -16,8 +16,9 @@ use super::stores::StoreBuffer;
 use super::stream::{Instr, MemOp};
 use super::tags::{DIRTY, PENDING, Tags};
 use super::tlb::TlbTags;
-use super::window::{EMPTY, NOBODY, SLOTS, Slot, UNKNOWN};
+use super::window::{EMPTY, Known, NO_MISS, SLOTS, Slot, UNKNOWN};
 use sluice_units::Ps;
+use std::collections::BinaryHeap;
 
 /// A line on its way to memory.
 #[derive(Clone, Copy)]
@@ -71,13 +72,13 @@ pub(super) struct Core<A> {
     cycle: u64,
     width: u64,
     window: u64,
-    l1_ticks: u64,
+    pub(super) l1_ticks: u64,
     pub(super) l2_ticks: u64,
     walk: u64,
-    /// Whether a store must stay in the window until its line has been asked for.
-    holds_stores: bool,
+    /// Whether a store must stay in the window until it is known that its line comes.
+    pub(super) holds_stores: bool,
     /// Whether it leaves it before the line is there.
-    buffers_stores: bool,
+    pub(super) buffers_stores: bool,
     pub(super) artifact: A,
     /// Whether a line that leaves the L2 leaves the L1 too.
     pub(super) l2_rules: bool,
@@ -86,7 +87,7 @@ pub(super) struct Core<A> {
     /// Written lines that have left the L1, and that the L2 had no longer.
     pub(super) passed: Vec<u32>,
     pub(super) tlb: TlbTags,
-    slots: Box<[Slot; SLOTS as usize]>,
+    pub(super) slots: Box<[Slot; SLOTS as usize]>,
     /// Numbers of entries of the running thread.
     head: u64,
     tail: u64,
@@ -95,7 +96,7 @@ pub(super) struct Core<A> {
     /// When the last was issued, and when the last retired.
     issued: u64,
     retired: u64,
-    stores: StoreBuffer,
+    pub(super) stores: StoreBuffer,
     /// Lines sent to memory since last asked, with the time at which each leaves the L2.
     pub(super) sent: Vec<(Ps, Sent)>,
     /// Whether there were any so far: then a line is marked as written when its store retires.
@@ -104,7 +105,7 @@ pub(super) struct Core<A> {
     pub(super) flushing: u32,
     pub(super) flushed: u64,
     /// Slots that have been given a result and whose waiters have not been told.
-    known: Vec<u16>,
+    pub(super) known: BinaryHeap<Known>,
 }
 
 impl<A: Artifact> Core<A> {
@@ -126,7 +127,7 @@ impl<A: Artifact> Core<A> {
             l1_ticks: cpu.l1.latency.0 * width,
             l2_ticks: cpu.l2.latency.0 * width,
             walk: cpu.tlb.walk.0 * width,
-            holds_stores: coordinated || !buffers_stores,
+            holds_stores: coordinated,
             buffers_stores,
             artifact,
             l2_rules: cpu.l2_rules,
@@ -145,7 +146,7 @@ impl<A: Artifact> Core<A> {
             sends: false,
             flushing: 0,
             flushed: 0,
-            known: Vec::with_capacity(SLOTS as usize),
+            known: BinaryHeap::with_capacity(SLOTS as usize),
         }
     }
 
@@ -262,7 +263,7 @@ impl<A: Artifact> Core<A> {
 
     /// Looks for a slot's line in what the core has of its own.
     #[inline]
-    fn execute(&mut self, now: Ps, place: u16, memory: &mut Memory<A>) {
+    pub(super) fn execute(&mut self, now: Ps, place: u16, memory: &mut Memory<A>) {
         let Slot { line, op, .. } = self.slots[place as usize];
         if !self.tlb.find(line) {
             self.stats.tlb_misses += 1;
@@ -280,47 +281,48 @@ impl<A: Artifact> Core<A> {
             if flags != 0 && !self.artifact.joins_write(|| self.misses.find(line)) {
                 *entry |= flags;
             }
-            if *entry & PENDING != 0 {
-                return self.merge(place, line);
-            }
-            return self.finish(place, from + self.l1_ticks);
+            return match *entry & PENDING {
+                0 => self.finish(place, from + self.l1_ticks),
+                _ => self.merge(place, line, from + self.l1_ticks),
+            };
         }
         self.stats.levels[0].misses += 1;
-        if self.l2.find(line).is_some() {
+        if let Some(entry) = self.l2.find(line) {
             self.stats.levels[1].hits += 1;
-            self.fill_l1(line, flags);
-            return self.finish(place, from + self.l2_ticks);
+            let there = from + self.l2_ticks;
+            if *entry & PENDING != 0 && !self.misses.comes_after(line, there) {
+                *entry &= !PENDING;
+            }
+            // A line may leave the L1 while it is on its way.
+            let pending = *entry & PENDING;
+            self.fill_l1(line, flags | pending);
+            return match pending {
+                0 => self.finish(place, there),
+                _ => self.merge(place, line, there),
+            };
         }
         self.stats.levels[1].misses += 1;
         let write_back = self.fill_l2(line);
         let writes = flags != 0 && self.artifact.writes_store_misses();
         let flags = if writes { 0 } else { flags };
         self.fill_l1(line, flags | PENDING);
-        let miss = self.misses.add(Miss {
-            line,
-            write_back,
-            done: UNKNOWN,
-            waiters: NOBODY,
-            stored: false,
-        });
+        let miss = self.misses.add(Miss::new(line, write_back));
         self.artifact.misses(miss, writes);
         self.left.push((self.time(from + self.l2_ticks), miss));
         self.wait(place, miss);
     }
 
-    /// The line is on its way, or was when it was last used.
-    fn merge(&mut self, place: u16, line: u32) {
-        let from = self.slots[place as usize].from;
-        let hit = from + self.l1_ticks;
+    /// The line is on its way, or was when it was last used. A cache would have it at `hit`.
+    fn merge(&mut self, place: u16, line: u32, hit: u64) {
         let known = self.misses.find(line);
-        let done = known.map_or(0, |miss| self.misses.get(miss).done);
-        if let (UNKNOWN, Some(miss)) = (done, known) {
+        let due = known.map_or(0, |miss| self.misses.get(miss).due);
+        if let Some(miss) = known.filter(|miss| self.misses.is_open(*miss)) {
             self.stats.levels[0].merges += 1;
             return self.wait(place, miss);
         }
-        if done > hit {
+        if due > hit {
             self.stats.levels[0].merges += 1;
-            return self.finish(place, done);
+            return self.finish(place, due);
         }
         if let Some(entry) = self.l1.peek(line) {
             *entry &= !PENDING;
@@ -329,12 +331,13 @@ impl<A: Artifact> Core<A> {
     }
 
     /// A slot waits for a miss; a store only with its data, unless it must be able to come back.
-    fn wait(&mut self, place: u16, miss: u32) {
+    pub(super) fn wait(&mut self, place: u16, miss: u32) {
+        let due = self.misses.get(miss).due;
         let slot = &mut self.slots[place as usize];
         slot.miss = miss;
-        if slot.op == MemOp::Store && !self.holds_stores {
-            slot.data = UNKNOWN;
-            slot.done = slot.from;
+        let leaves = self.buffers_stores && !(self.holds_stores && due == UNKNOWN);
+        if slot.op == MemOp::Store && leaves {
+            (slot.done, slot.data) = (slot.from, UNKNOWN);
             return;
         }
         slot.done = UNKNOWN;
@@ -343,7 +346,7 @@ impl<A: Artifact> Core<A> {
 
     /// A slot has its line at `at`.
     #[inline]
-    fn finish(&mut self, place: u16, at: u64) {
+    pub(super) fn finish(&mut self, place: u16, at: u64) {
         let slot = &mut self.slots[place as usize];
         match slot.op {
             MemOp::Store if self.buffers_stores => (slot.done, slot.data) = (slot.from, at),
@@ -392,68 +395,16 @@ impl<A: Artifact> Core<A> {
     /// A store goes to the store buffer.
     #[inline]
     fn buffer(&mut self, store: &Slot) {
-        let mut data = store.data;
-        if data == UNKNOWN {
-            data = self.misses.get(store.miss).done;
-            if data == UNKNOWN {
-                self.misses.wait_retired(store.miss);
-            }
+        if store.data != UNKNOWN {
+            return self.stores.push(store.data, NO_MISS);
         }
-        self.stores.push(data, store.miss);
-    }
-
-    /// A miss is answered: its data is there at `at`.
-    pub fn resolve(&mut self, now: Ps, miss: u32, at: Ps, memory: &mut Memory<A>) {
-        let at = self.ticks(at);
-        if self.misses.get(miss).stored {
-            self.stores.settle(miss, at);
+        let hit = store.from + self.l1_ticks;
+        if self.misses.is_open(store.miss) {
+            self.misses.wait_retired(store.miss);
+            return self.stores.push(hit, store.miss);
         }
-        let mut place = self.misses.settle(miss, at);
-        while place != NOBODY {
-            let slot = &mut self.slots[place as usize];
-            let next = std::mem::replace(&mut slot.next, NOBODY);
-            // The line may have come before the address is known.
-            let done = at.max(slot.from + self.l1_ticks);
-            self.finish(place, done);
-            self.known.push(place);
-            place = next;
-        }
-        self.wake(now, memory);
-    }
-
-    /// Executes what needed the results that are now known.
-    fn wake(&mut self, now: Ps, memory: &mut Memory<A>) {
-        while let Some(place) = self.known.pop() {
-            let done = self.slots[place as usize].done;
-            let mut waiter = std::mem::replace(&mut self.slots[place as usize].waiters, NOBODY);
-            while waiter != NOBODY {
-                let slot = &mut self.slots[waiter as usize];
-                slot.from = slot.from.max(done);
-                let next = std::mem::replace(&mut slot.next, NOBODY);
-                self.execute(now, waiter, memory);
-                if self.slots[waiter as usize].done != UNKNOWN {
-                    self.known.push(waiter);
-                }
-                waiter = next;
-            }
-        }
-    }
-
-    /// A miss is answered with a long-delay message, here at `at`; its data could be there at
-    /// `data_at`.
-    pub fn delay(&mut self, miss: u32, at: Ps, data_at: Ps) {
-        let (at, data) = (self.ticks(at), self.ticks(data_at));
-        if !self.artifact.fills_delayed() {
-            let line = self.misses.get(miss).line;
-            self.forget(line);
-        }
-        let mut place = self.misses.settle(miss, at);
-        while place != NOBODY {
-            let slot = &mut self.slots[place as usize];
-            (slot.delayed, slot.data) = (true, data);
-            slot.from = slot.from.max(at);
-            place = std::mem::replace(&mut slot.next, NOBODY);
-        }
+        let at = hit.max(self.misses.get(store.miss).due);
+        self.stores.push(at, NO_MISS);
     }
 
     /// When the data of the oldest instruction, which was delayed, could be there.
@@ -467,20 +418,20 @@ impl<A: Artifact> Core<A> {
     /// Returns the number of the entry to go on with.
     pub fn squash(&mut self, write_backs: &mut Vec<u32>) -> u64 {
         for number in self.head..self.tail {
-            self.stats.squashed += u64::from(self.slots[(number % SLOTS) as usize].count);
+            let Slot { count, miss, .. } = self.slots[(number % SLOTS) as usize];
+            self.stats.squashed += u64::from(count);
+            if miss != NO_MISS && self.misses.give_up(miss) {
+                let Miss {
+                    line, write_back, ..
+                } = *self.misses.get(miss);
+                self.forget(line);
+                write_backs.extend(write_back);
+            }
         }
         self.epoch += 1;
         self.blocked = false;
         self.tail = self.head;
         self.misses.stop_waiting();
-        while let Some(miss) = self.misses.unasked() {
-            let Miss {
-                line, write_back, ..
-            } = *self.misses.get(miss);
-            self.forget(line);
-            write_backs.extend(write_back);
-            self.misses.cancel(miss);
-        }
         self.head
     }
 

@@ -2,7 +2,7 @@
 
 use super::artifact::Artifact;
 use super::core::Core;
-use super::tags::{DIRTY, line_of};
+use super::tags::{DIRTY, PENDING, line_of};
 use sluice_units::Ps;
 
 impl<A: Artifact> Core<A> {
@@ -25,9 +25,9 @@ impl<A: Artifact> Core<A> {
         }
     }
 
-    /// Puts a line into the L2. Returns the line that is written back for it.
+    /// Puts a line that is on its way into the L2. Returns the line that is written back for it.
     pub(super) fn fill_l2(&mut self, line: u32) -> Option<u32> {
-        let victim = self.l2.insert(line, 0);
+        let victim = self.l2.insert(line, PENDING);
         if victim == 0 {
             return None;
         }
@@ -43,7 +43,7 @@ impl<A: Artifact> Core<A> {
 
     #[inline]
     fn leaves_l1(&mut self, line: u32) {
-        self.artifact.leaves_l1(|| self.misses.find_settled(line));
+        self.artifact.leaves_l1(|| self.misses.find_answered(line));
     }
 
     pub(super) fn forget(&mut self, line: u32) {

@@ -4,7 +4,6 @@ use super::artifact::Artifact;
 use super::core::{Core, Pause, Sent};
 use super::system::Host;
 use super::tags::{DIRTY, PENDING, Tags, line_of};
-use super::window::UNKNOWN;
 use sluice_units::Ps;
 
 /// Lines of a core on their way to memory at once. A flush more waits at retirement.
@@ -34,12 +33,13 @@ impl<A: Artifact> Core<A> {
         Ok(())
     }
 
-    /// From when on the core has a line that it has asked for; `None` if that is not known yet.
+    /// From when on the core has a line that it has asked for; `None` if it has not come.
     fn line_ready(&mut self, line: u32) -> Option<u64> {
         let entry = self.l1.peek(line);
         let pending = entry.is_some_and(|entry| *entry & PENDING != 0);
         match self.misses.find(line).filter(|_| pending) {
-            Some(miss) => Some(self.misses.get(miss).done).filter(|done| *done != UNKNOWN),
+            Some(miss) if self.misses.is_open(miss) => None,
+            Some(miss) => Some(self.misses.get(miss).due),
             None => Some(0),
         }
     }

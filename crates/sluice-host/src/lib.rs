@@ -6,6 +6,7 @@
 //! results stands in docs/limits.md.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod artifact;
 mod caches;
 mod check;

@@ -1,15 +1,15 @@
 //! Misses of a core's L2 that are under way.
 
 use super::window::{NO_MISS, NOBODY, SLOTS, UNKNOWN};
-use sluice_units::Ps;
+use sluice_units::{Bits, Ps};
 use std::collections::VecDeque;
 
 /// Ring of misses; older ones are forgotten.
 const MISSES: u32 = 4096;
 /// The largest store buffer: with a full window, as many misses as the ring has can be open.
 pub(super) const STORES_MAX: u64 = MISSES as u64 - SLOTS;
-/// Lines that can be looked up: as many sets of one.
-const KNOWN: usize = 4096;
+/// Lines that can be looked up at once: as many sets of one.
+const KNOWN_BITS: u32 = 12;
 
 /// A line that the core has asked for.
 #[derive(Clone, Copy)]
@@ -17,24 +17,39 @@ pub(super) struct Miss {
     pub line: u32,
     /// The line that had to leave the L2 for it, if it was written.
     pub write_back: Option<u32>,
-    /// When its data is there in ticks, or unknown.
-    pub done: u64,
+    /// When its answer comes in ticks, or unknown.
+    pub due: u64,
+    /// Whether it comes, whatever becomes of the core.
+    asked: bool,
     /// First of the slots that wait for it.
-    pub waiters: u16,
+    waiters: u16,
     /// Whether a store that has retired waits for it.
     pub stored: bool,
 }
 
+impl Miss {
+    pub fn new(line: u32, write_back: Option<u32>) -> Miss {
+        Miss {
+            line,
+            write_back,
+            due: UNKNOWN,
+            asked: false,
+            waiters: NOBODY,
+            stored: false,
+        }
+    }
+}
+
 pub(super) struct Misses {
     ring: Box<[Miss; MISSES as usize]>,
-    /// Where the next one goes, and where the oldest without an answer is or comes behind: places
-    /// of the ring, counted on without end.
-    next: u64,
-    oldest: u64,
-    /// How many have no answer.
-    open: u32,
+    /// The place where the next one goes, if that is free.
+    next: u32,
+    /// Those without an answer.
+    open: Bits,
     /// By line: the last miss for it.
-    by_line: Box<[u32; KNOWN]>,
+    by_line: Box<[u32; 1 << KNOWN_BITS]>,
+    /// Those of them whose place another has taken while they had no answer.
+    displaced: Vec<u32>,
     /// MSHRs: until when each is taken.
     mshrs: Vec<Ps>,
     /// The one that is free first.
@@ -43,69 +58,82 @@ pub(super) struct Misses {
     waiting: VecDeque<u32>,
     /// Since when they wait, if no MSHR has a time at which it is free.
     pub stalled_since: Option<Ps>,
-    /// Those that were asked for through a port and have no answer yet.
-    asked: Vec<u32>,
 }
 
 impl Misses {
     pub fn new(mshrs: u32) -> Misses {
-        let none = Miss {
-            line: 0,
-            write_back: None,
-            done: 0,
-            waiters: NOBODY,
-            stored: false,
-        };
+        let none = Miss::new(0, None);
         Misses {
             ring: Box::new([none; MISSES as usize]),
             next: 0,
-            oldest: 0,
-            open: 0,
-            by_line: Box::new([NO_MISS; KNOWN]),
+            open: Bits::new(MISSES as usize),
+            by_line: Box::new([NO_MISS; 1 << KNOWN_BITS]),
+            displaced: Vec::new(),
             mshrs: vec![Ps::ZERO; mshrs as usize],
             first: 0,
             waiting: VecDeque::with_capacity(MISSES as usize),
             stalled_since: None,
-            asked: Vec::new(),
         }
     }
 
     pub fn add(&mut self, miss: Miss) -> u32 {
-        debug_assert!(self.open < MISSES, "a window and a store buffer are less");
+        debug_assert!(
+            self.open.count() < MISSES as usize,
+            "a window and a store buffer are less"
+        );
         // One that waits for flash may see the whole ring go by.
-        let number = loop {
-            self.oldest = self
-                .oldest
-                .max((self.next + 1).saturating_sub(MISSES.into()));
-            let place = (self.next % u64::from(MISSES)) as u32;
-            self.next += 1;
-            if !self.is_open(place) {
-                break place;
-            }
-        };
-        self.open += 1;
-        self.by_line[miss.line as usize % KNOWN] = number;
+        while self.is_open(self.next) {
+            self.next = (self.next + 1) % MISSES;
+        }
+        let number = self.next;
+        self.next = (number + 1) % MISSES;
+        self.open.set(number as usize);
+        self.remember(miss.line, number);
         self.ring[number as usize] = miss;
         number
+    }
+
+    /// A miss is the last for its line.
+    fn remember(&mut self, line: u32, number: u32) {
+        let place = place_of(line);
+        let before = std::mem::replace(&mut self.by_line[place], number);
+        if before == NO_MISS || before == number || !self.is_open(before) {
+            return;
+        }
+        if place_of(self.get(before).line) == place {
+            self.displaced.retain(|miss| self.open.has(*miss as usize));
+            self.displaced.push(before);
+        }
     }
 
     pub fn get(&self, miss: u32) -> &Miss {
         &self.ring[miss as usize]
     }
 
-    /// The miss for a line, if it is remembered.
+    /// The last miss for a line, if it is remembered: all are that have no answer.
+    #[inline]
     pub fn find(&self, line: u32) -> Option<u32> {
-        let number = self.by_line[line as usize % KNOWN];
-        let known = number != NO_MISS && self.ring[number as usize].line == line;
-        known.then_some(number)
+        let number = self.by_line[place_of(line)];
+        if number != NO_MISS && self.get(number).line == line {
+            return Some(number);
+        }
+        let is_it = |miss: &u32| self.is_open(*miss) && self.get(*miss).line == line;
+        self.displaced.iter().copied().rfind(is_it)
     }
 
-    /// The miss for a line, if it is remembered and was answered.
-    pub fn find_settled(&self, line: u32) -> Option<u32> {
-        self.find(line).filter(|miss| !self.is_open(*miss))
+    /// The last miss for a line, if it is remembered and its answer is known.
+    pub fn find_answered(&self, line: u32) -> Option<u32> {
+        self.find(line)
+            .filter(|miss| self.get(*miss).due != UNKNOWN)
     }
 
-    /// Adds a slot to those that wait. Returns the one before it.
+    /// Whether a line is on its way, and not there at this time.
+    pub fn comes_after(&self, line: u32, at: u64) -> bool {
+        let comes_after = |miss| self.is_open(miss) || self.get(miss).due > at;
+        self.find(line).is_some_and(comes_after)
+    }
+
+    /// A slot is the first of those that wait. Returns the one before it.
     pub fn wait(&mut self, miss: u32, place: u16) -> u16 {
         std::mem::replace(&mut self.ring[miss as usize].waiters, place)
     }
@@ -115,59 +143,48 @@ impl Misses {
         self.ring[miss as usize].stored = true;
     }
 
-    /// The answer is known. Returns the first of those that wait.
-    pub fn settle(&mut self, miss: u32, at: u64) -> u16 {
-        let settled = &mut self.ring[miss as usize];
-        settled.done = at;
-        self.open -= 1;
-        let first = std::mem::replace(&mut settled.waiters, NOBODY);
-        self.take_back(miss);
-        first
+    /// The answer comes at this time.
+    pub fn expect(&mut self, miss: u32, at: u64) {
+        self.ring[miss as usize].due = at;
     }
 
-    /// It was never asked for.
-    pub fn cancel(&mut self, miss: u32) {
-        self.settle(miss, 0);
-        let line = self.ring[miss as usize].line as usize;
-        self.by_line[line % KNOWN] = NO_MISS;
+    /// The answer has come. Returns the first of those that wait.
+    pub fn settle(&mut self, miss: u32) -> u16 {
+        self.open.clear(miss as usize);
+        std::mem::replace(&mut self.ring[miss as usize].waiters, NOBODY)
     }
 
-    /// The oldest that nobody was asked for yet.
-    pub fn unasked(&mut self) -> Option<u32> {
-        if self.open == self.asked.len() as u32 {
-            self.oldest = if self.open == 0 {
-                self.next
-            } else {
-                self.oldest
-            };
-            return None;
+    /// Nobody waits for it any more. Says whether it is the core's alone, and now forgotten.
+    pub fn give_up(&mut self, miss: u32) -> bool {
+        if !self.is_open(miss) {
+            return false;
         }
-        let mut number = self.oldest;
-        loop {
-            let place = (number % u64::from(MISSES)) as u32;
-            if self.is_open(place) && !self.asked.contains(&place) {
-                return Some(place);
-            }
-            number += 1;
-            if self.asked.is_empty() {
-                self.oldest = number;
-            }
+        let Miss { line, asked, .. } = self.ring[miss as usize];
+        self.ring[miss as usize].waiters = NOBODY;
+        if asked {
+            return false;
         }
+        self.open.clear(miss as usize);
+        let known = &mut self.by_line[place_of(line)];
+        if *known == miss {
+            *known = NO_MISS;
+        }
+        true
     }
 
-    /// It was asked for through a port: its answer comes, whatever becomes of the core.
+    /// Its answer comes, whatever becomes of the core.
     pub fn ask(&mut self, miss: u32) {
-        self.asked.push(miss);
+        self.ring[miss as usize].asked = true;
     }
 
     /// It is no longer asked for.
     pub fn take_back(&mut self, miss: u32) {
-        self.asked.retain(|asked| *asked != miss);
+        self.ring[miss as usize].asked = false;
     }
 
-    /// Whether its answer is not known.
-    fn is_open(&self, miss: u32) -> bool {
-        self.ring[miss as usize].done == UNKNOWN
+    /// Whether its answer has not come.
+    pub fn is_open(&self, miss: u32) -> bool {
+        self.open.has(miss as usize)
     }
 
     /// The MSHR that is free first, and when.
@@ -196,9 +213,6 @@ impl Misses {
     pub fn stop_waiting(&mut self) {
         self.waiting.clear();
         self.stalled_since = None;
-        for miss in &self.asked {
-            self.ring[*miss as usize].waiters = NOBODY;
-        }
     }
 
     /// Takes an MSHR.
@@ -214,19 +228,18 @@ impl Misses {
     }
 }
 
+/// The place of a line. Lines at any distance from each other are spread over all places.
+fn place_of(line: u32) -> usize {
+    (line.wrapping_mul(0x9E37_79B1) >> (u32::BITS - KNOWN_BITS)) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn miss(line: u32) -> Miss {
-        Miss {
-            line,
-            write_back: None,
-            done: UNKNOWN,
-            waiters: NOBODY,
-            stored: false,
-        }
+        Miss::new(line, None)
     }
 
     proptest! {
@@ -246,7 +259,7 @@ mod tests {
                     open.push((line, misses.add(miss(line))));
                     if open.len() > keep {
                         let (_, settled) = open.remove(open.len() / 2);
-                        misses.settle(settled, 1);
+                        misses.settle(settled);
                     }
                 }
                 for (line, place) in &open {
@@ -254,14 +267,44 @@ mod tests {
                     prop_assert!(misses.is_open(*place));
                 }
             }
-            let mut left: Vec<u32> = open.iter().map(|(line, _)| *line).collect();
-            while let Some(place) = misses.unasked() {
-                let line = misses.get(place).line;
-                prop_assert!(left.contains(&line));
-                left.retain(|other| *other != line);
-                misses.cancel(place);
+        }
+
+        /// Lines at any distance that are on their way are found as in a list of the whole ring.
+        #[test]
+        fn the_last_miss_for_a_line_is_found(
+            stride in prop::sample::select(vec![1u32, 3, 64, 4096, 1 << 16]),
+            steps in prop::collection::vec((0u32..3_000, 0u8..8, 0usize..64), 1..6_000),
+        ) {
+            let mut misses = Misses::new(1);
+            let mut known: Vec<(u32, u32)> = Vec::new();
+            let mut open: Vec<u32> = Vec::new();
+            for (line, what, which) in steps {
+                let line = line * stride;
+                let last = known.iter().rfind(|(other, _)| *other == line);
+                let last = last.map(|(_, number)| *number);
+                match last.filter(|number| misses.is_open(*number)) {
+                    Some(number) => prop_assert_eq!(misses.find(line), Some(number)),
+                    None => {
+                        let found = misses.find(line);
+                        prop_assert!(found.is_none_or(|number| misses.get(number).line == line));
+                    }
+                }
+                let number = misses.add(miss(line));
+                // What had the place is forgotten.
+                known.retain(|(_, other)| *other != number);
+                known.push((line, number));
+                open.push(number);
+                if open.len() < 64 {
+                    continue;
+                }
+                let ended = open.remove(which);
+                if what == 0 {
+                    prop_assert!(misses.give_up(ended));
+                    known.retain(|(_, other)| *other != ended);
+                } else {
+                    misses.settle(ended);
+                }
             }
-            prop_assert!(left.is_empty());
         }
     }
 }

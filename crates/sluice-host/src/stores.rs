@@ -1,9 +1,10 @@
 //! The store buffer: stores that have retired go to the cache in order.
 
-use super::window::UNKNOWN;
+use super::window::NO_MISS;
 use std::collections::VecDeque;
 
-/// Stores that may not be in the cache yet, oldest first: when, or the miss that will tell.
+/// Stores that may not be in the cache yet, oldest first: when, or not before, and the miss that
+/// will tell.
 pub(super) struct StoreBuffer {
     entries: VecDeque<(u64, u32)>,
     capacity: usize,
@@ -23,8 +24,8 @@ impl StoreBuffer {
         if self.entries.len() < self.capacity {
             return Some(0);
         }
-        let (at, _) = self.entries[0];
-        if at == UNKNOWN {
+        let (at, miss) = self.entries[0];
+        if miss != NO_MISS {
             return None;
         }
         self.entries.pop_front();
@@ -33,10 +34,8 @@ impl StoreBuffer {
 
     /// The stores that wait for a miss are in the cache at `at`.
     pub fn settle(&mut self, miss: u32, at: u64) {
-        for entry in &mut self.entries {
-            if *entry == (UNKNOWN, miss) {
-                entry.0 = at;
-            }
+        for entry in self.entries.iter_mut().filter(|entry| entry.1 == miss) {
+            *entry = (entry.0.max(at), NO_MISS);
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) enum Event {
     Run(u32),
     /// A miss of a core has left its L2. Means nothing after a squash.
     Access { core: u32, miss: u32, epoch: u32 },
+    /// The line of a core's miss has come.
+    Line { core: u32, miss: u32 },
     /// A line that a program sends to memory has left a core's L2.
     Flush { core: u32, sent: Sent },
     /// An MSHR is free for the first of a core's misses that wait for one.
@@ -225,8 +227,12 @@ impl<'a, A: Artifact> Host<'a, A> {
         let Some((at, event)) = self.events.pop() else {
             return false;
         };
-        self.run_memory(at);
-        self.now = at;
+        // A line for stores that have retired, of a thread that has gone, ends no run later.
+        let is_late = |core: u32| self.cores[core as usize].thread.is_none();
+        if !matches!(event, Event::Line { core, .. } if is_late(core)) {
+            self.run_memory(at);
+            self.now = at;
+        }
         self.handle(event);
         true
     }
@@ -262,6 +268,7 @@ impl<'a, A: Artifact> Host<'a, A> {
                     self.access(core as usize, miss);
                 }
             }
+            Event::Line { core, miss } => self.line_is_there(core as usize, miss),
             Event::Flush { core, sent } => self.flush(core as usize, sent),
             Event::Retry { core, epoch } => {
                 if self.cores[core as usize].epoch == epoch {
@@ -420,8 +427,23 @@ impl<'a, A: Artifact> Host<'a, A> {
     pub(super) fn get_line(&mut self, number: usize, miss: u32, ready: Ps, at: Ps) {
         let core = &mut self.cores[number];
         let write_back = core.misses.get(miss).write_back;
-        core.resolve(self.now, miss, ready, &mut self.memory);
+        let goes_on = core.expect(self.now, miss, ready, &mut self.memory);
+        if ready > self.now {
+            core.misses.ask(miss);
+            let core = number as u32;
+            self.events.push(ready, Event::Line { core, miss });
+        }
         self.write_back(write_back, at);
+        if ready <= self.now {
+            self.line_is_there(number, miss);
+        } else if goes_on {
+            self.let_go(number);
+            self.wake(number);
+        }
+    }
+
+    fn line_is_there(&mut self, number: usize, miss: u32) {
+        self.cores[number].resolve(self.now, miss, &mut self.memory);
         self.let_go(number);
         self.wake(number);
     }

@@ -1,6 +1,7 @@
 //! The reorder window's entries.
 
 use super::stream::MemOp;
+use std::cmp::Reverse;
 
 /// Entries of the ring of instructions in the window: each stands for at least one, so that this
 /// is the widest window.
@@ -36,6 +37,9 @@ pub(super) struct Slot {
     pub waiters: u16,
     pub next: u16,
 }
+
+/// A slot with a result, the earliest first: when, and the slot's number and place.
+pub(super) type Known = Reverse<(u64, u64, u16)>;
 
 pub(super) const EMPTY: Slot = Slot {
     number: 0,

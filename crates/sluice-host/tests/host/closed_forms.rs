@@ -40,6 +40,20 @@ fn a_chain_of_misses_takes_one_after_the_other() {
     assert_eq!(stats.cores.compute, Ps::ZERO);
 }
 
+/// It counted as a hit once if so many lines so far from it were asked for meanwhile: by 256 KiB,
+/// or as many as leave it no place in the L1.
+#[test]
+fn a_line_on_its_way_is_no_hit() {
+    for (distance, others) in [(256 << 10, 1), (4096, 8)] {
+        let others = (1..=others).map(|number| load(number * distance, 0, 0));
+        let mut body: Vec<Instr> = [load(0, 0, 0)].into_iter().chain(others).collect();
+        body.extend([load(0, 0, 0), load(1 << 20, 0, 1)]);
+        let stats = run(&host(), expander(), Loop::new(1, body, 0, 1));
+        let both = 2 * (L3 + MEMORY).0;
+        assert!(stats.time.0.abs_diff(both) < 4 * CYCLE.0, "{}", stats.time);
+    }
+}
+
 #[test]
 fn a_chain_of_hits_takes_the_l1_each() {
     let stats = run(&host(), expander(), Loop::new(1, vec![load(0, 0, 1)], 0, N));
