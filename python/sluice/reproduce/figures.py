@@ -67,7 +67,7 @@ def read_figure(one: Section) -> Figure:
     figure = Figure(
         section=one.name, kind=kind, title=one.text("title"), caption=one.text("caption", ""),
         x="" if kind in ("cdf", "scatter") else one.text("x"), series=one.text("series", ""),
-        panel=one.text("panel", ""), x_label=one.text("x_label", ""),
+        panel="" if kind == "table" else one.text("panel", ""), x_label=one.text("x_label", ""),
         y_label=one.text("y_label", ""), log_x=one.flag("log_x"), log_y=one.flag("log_y"),
         parts=tuple(parts), swap=one.flag("swap"),
         mean=one.choice("mean", ("", "geomean", "mean"), ""),

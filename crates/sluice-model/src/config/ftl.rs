@@ -81,6 +81,14 @@ sluice_params::params! {
             meaning: "free blocks of a plane at which it collects; a share is 2 blocks at least",
             source: "assumed",
         }
+        gc_blocks: Amount<u64> {
+            key: "ftl.gc_blocks",
+            kind: Kind::BlocksOrShare,
+            default: "1",
+            meaning: "blocks of a plane that one collection erases, and more if its free blocks \
+                      are still at the threshold then; a share is of the blocks of the capacity",
+            source: "assumed: as few as there have to be",
+        }
         gc_background: Option<u64> {
             key: "ftl.gc_background",
             kind: Kind::Or("off", &Kind::Count { min: 1, max: 1 << 20 }),
@@ -200,6 +208,8 @@ pub struct FtlSettings {
     pub gc_threshold_blocks: u32,
     /// Free blocks of a plane at or below which it collects while it is idle. 0 is never.
     pub gc_background_blocks: u32,
+    /// Blocks of a plane that one collection erases at least.
+    pub gc_blocks_at_once: u32,
     /// Valid pages that a plane can hold so that garbage collection always finds a stale one.
     pub valid_pages_per_plane_max: u32,
     /// Pages that a random precondition overwrites.
@@ -360,6 +370,10 @@ impl FtlSettings {
             superblock_planes: given.superblock_planes(raw, planes)?,
             gc_threshold_blocks: blocks.threshold as u32,
             gc_background_blocks: blocks.background.unwrap_or(0) as u32,
+            gc_blocks_at_once: match given.gc_blocks {
+                Amount::Share(share) => share.ceil_of(blocks.home).max(1),
+                Amount::Absolute(count) => count,
+            } as u32,
             valid_pages_per_plane_max: (valid_blocks * blocks.pages_per_block) as u32,
             precondition_writes: precondition_writes.floor_of(u64::from(pages.count)),
             may_fail,

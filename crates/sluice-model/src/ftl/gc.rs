@@ -16,6 +16,8 @@ const COLD_LOOKS: u32 = 4;
 pub(super) struct Collector {
     /// Free lines at or below which a full line waits for collection.
     threshold: u32,
+    /// Lines that one collection erases at least.
+    at_once: u32,
     /// Free lines below which a pool collects while it is idle.
     background: u32,
     /// Free lines below which each write collects a step.
@@ -53,6 +55,7 @@ impl Collector {
         let step = if plan.data { ftl.gc_step } else { None };
         Collector {
             threshold: plan.threshold,
+            at_once: plan.at_once,
             background,
             paced: match step {
                 Some(_) => background.max(plan.threshold + 2),
@@ -82,8 +85,8 @@ impl Collector {
         }
     }
 
-    /// Collects until the pool has more free lines than the threshold, then what failed or is
-    /// cold.
+    /// Collects until the pool has more free lines than the threshold, and as many lines as one
+    /// collection erases, then what failed or is cold.
     fn collect<F: Flash>(
         &mut self,
         store: &mut Store,
@@ -91,8 +94,10 @@ impl Collector {
         pool: u32,
         moved: &mut impl Moved<F>,
     ) {
+        let mut erased = 0;
         while !store.read_only {
-            let short = store.lines.free_lines(pool) <= self.threshold;
+            let is_begun = (1..self.at_once).contains(&erased);
+            let short = is_begun || store.lines.free_lines(pool) <= self.threshold;
             if self.pools[pool as usize].victim.is_none() {
                 let victim = match short {
                     true => store
@@ -114,6 +119,7 @@ impl Collector {
             }
             self.step(store, io, pool, u32::MAX, moved);
             store.lines.for_cold = false;
+            erased += u32::from(short);
         }
     }
 

@@ -75,6 +75,7 @@ impl Ftl {
             first_block: 0,
             blocks_per_plane: ftl.data_blocks_per_plane,
             threshold: ftl.gc_threshold_blocks,
+            at_once: ftl.gc_blocks_at_once,
             streams: ftl.streams,
             data: true,
         };
@@ -87,6 +88,7 @@ impl Ftl {
                     - least_bad
                     - ftl.data_blocks_per_plane,
                 threshold: ftl.translation_threshold_blocks,
+                at_once: 1,
                 streams: 1,
                 data: false,
             };

@@ -48,6 +48,8 @@ pub(super) struct Plan {
     pub first_block: u32,
     pub blocks_per_plane: u32,
     pub threshold: u32,
+    /// Lines that one collection erases at least.
+    pub at_once: u32,
     pub streams: u32,
     /// Whether it is the host's data: translation pages know neither heat nor background work.
     pub data: bool,

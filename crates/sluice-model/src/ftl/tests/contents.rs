@@ -152,6 +152,7 @@ proptest! {
             ("ftl.stream_by", ["heat", "host"][by]),
             ("ftl.gc_step", &step),
             ("ftl.gc_background", &background),
+            ("ftl.gc_blocks", ["1", "3", "50%"][(seed % 3) as usize]),
             ("ftl.wear_levelling", ["none", "dynamic", "static"][wear]),
             ("ftl.wear_spread", "2"),
             ("ftl.gc_threshold", &text(threshold)),

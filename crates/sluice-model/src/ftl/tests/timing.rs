@@ -52,6 +52,43 @@ fn a_read_waits_for_a_step_at_most() {
     );
 }
 
+/// Overwritten in order, a block to collect has no valid page left. So a collection of five blocks
+/// is five erases, it comes once in five blocks of writes, and a read behind it waits for all five.
+#[test]
+fn a_collection_erases_as_many_blocks_as_it_should() {
+    for blocks in [1, 2, 5] {
+        let mut rig = one_die(&[("ftl.gc_blocks", &blocks.to_string())]);
+        let mut writes = Vec::new();
+        for write in 0..4 * 256 {
+            let now = rig.now + Ps::from_ms(100);
+            rig.advance(now);
+            let before = rig.stats.erases;
+            rig.write(write % 256).unwrap();
+            if rig.stats.erases == before {
+                continue;
+            }
+            assert_eq!(rig.stats.erases - before, blocks);
+            let done = rig.read(write % 256).done_at;
+            assert_eq!(done - now, Ps::from_us(blocks * 2_000 + 200 + 40));
+            writes.push(u64::from(write));
+        }
+        assert_eq!(rig.stats.gc_moves, 0);
+        assert!(writes.len() > 7, "{writes:?}");
+        let between = writes.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(between.clone().all(|n| n == blocks * 16), "{writes:?}");
+    }
+}
+
+/// A share is of the blocks of the capacity: 16 here, on all planes together.
+#[test]
+fn blocks_of_a_collection_may_be_a_share() {
+    let of = |value| small(&[("device.capacity", "1MiB"), ("ftl.gc_blocks", value)]);
+    let blocks = |value| of(value).ftl.gc_blocks_at_once;
+    let planes = of("1").nand.plane_count();
+    assert_eq!(blocks("50%"), 16_u32.div_ceil(planes).div_ceil(2));
+    assert_eq!((blocks("1%"), blocks("7")), (1, 7));
+}
+
 /// The die is idle for most of the time between writes: none of them has to collect.
 #[test]
 fn idle_time_is_used() {
