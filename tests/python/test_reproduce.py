@@ -348,6 +348,8 @@ def test_a_run_that_fails_is_told_and_tried_again(
     ('place = "Figure 1"\nsetup', "setup", "place", "is missing"),
     ('title = "Time', 'titel = "Time', "title", "is missing"),
     ('[runs]\n', '[runs]\ncomand = []\n', "runs.comand", "no such key"),
+    ('[runs]\n', '[[figures]]\nkind = "table"\ntitle = "t"\nx = "load"\npanel = "load"\n'
+     'ours = "time"\n[runs]\n', "figures[1].panel", "no such key"),
     ('kind = "trend"', 'kind = "trent"', "claims[2].kind", "value, ratio, order, trend"),
     ('tolerance = "5 %"', 'tolerance = "5"', "claims[1].tolerance", "25 %"),
     ('tolerance = "5 %"\n', '', "claims[1].tolerance", "is missing"),
