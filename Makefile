@@ -92,7 +92,7 @@ recipes: setup ## Run every recipe at its default size (half an hour); installs 
 		$$($(PYTHON) -m sluice.recipes list | cut -d ' ' -f 1)
 
 .PHONY: bench
-bench: build ## Run the benchmarks; figures are this machine's
+bench: build ## Run the benchmarks; RECORD=1 adds this machine's figures to docs/measurements
 	@cargo bench --locked -p sluice-testkit --bench access
 	@cargo bench --locked -p sluice-testkit --bench parts
 	@cargo bench --locked -p sluice-testkit --bench host
@@ -175,6 +175,7 @@ docs: build ## Write docs/reference anew from the program, and all pages into si
 	@SLUICE_WRITE_SCHEMAS=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
 		-p sluice-results --test schemas
 	@python3 scripts/results_reference.py
+	@python3 scripts/measurements.py
 	@SLUICE_WRITE_HEADER=1 cargo test $(CARGO_FLAGS:--workspace=) --quiet \
 		-p sluice-testkit --test header
 	@$(MAKE) site
@@ -193,6 +194,7 @@ docs-check: build
 	$(say) "docs/reference is what the program says"
 	@python3 scripts/reference.py --check $(RELEASE)/sluice
 	@python3 scripts/results_reference.py --check
+	@python3 scripts/measurements.py --check
 
 .PHONY: clean
 clean: ## Remove everything that was built

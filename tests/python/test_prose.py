@@ -38,3 +38,12 @@ def test_words_to_avoid_are_found_outside_of_code() -> None:
 def test_the_style_sheets_table_is_read() -> None:
     words = prose.avoided((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert len(words) > 20 and all(words.values())
+
+
+def test_words_are_counted_without_bars_and_without_what_a_command_writes() -> None:
+    assert prose.words_of("| a | -- |\n`b c` → 3.") == 4
+    names = dict(prose.pages())
+    assert "docs/reference/formats.md" in names and "CHANGELOG.md" in names
+    assert not any(name in names for name in ("docs/measurements.md", "docs/reference/output.md"))
+    assert "| esf/fig10" not in names["docs/esf-results.md"]
+    assert sum(map(prose.words_of, names.values())) <= prose.MOST

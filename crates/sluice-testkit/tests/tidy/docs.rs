@@ -200,7 +200,7 @@ pub fn undocumented(tree: &Tree) -> Vec<String> {
         .map(|entry| ("policies.md", entry.info.name));
     let counters = sluice_abi::Counter::ALL
         .iter()
-        .map(|counter| ("formats.md", counter.name()));
+        .map(|counter| ("output/counters.md", counter.name()));
     let policies = evictions.chain(prefetches).chain(victims);
     let all = keys
         .chain(of_hosts)
