@@ -19,7 +19,7 @@ PAGES = [
     "tutorial", "my-program", "my-device", "modes", "sizing", "comparing-policies",
     "reading-a-report", "fabric-guide", "noisy-host", "warnings", "traces", "qemu-plugin", "stores",
     "placement", "curve", "hints", "sampling", "switch", "extending",
-    "control-ring",
+    "control-ring", "sweeps", "recipes",
 ]
 TIMEOUT_S = 600
 
