@@ -145,7 +145,7 @@ pub struct Cache {
     pub(super) again: VecDeque<u32>,
     pub(super) snoops: Vec<Pending>,
     pub(super) free_snoops: Vec<u32>,
-    notify: bool,
+    pub(super) notify: bool,
     watched: bool,
     pub(super) count: CacheCount,
 }
@@ -257,25 +257,7 @@ impl Cache {
         let ways = &self.ways;
         let at = self.order.place(line, |at| ways[at as usize].held);
         let at = at.expect("a place was reserved");
-        let old = ways[at as usize];
-        if old.state != State::Invalid {
-            self.count.evictions += 1;
-            self.set_state(at, State::Invalid, out);
-            self.index.remove(old.line);
-            let what = ToDevice::CleanEvict;
-            match old.state {
-                // It is being written back, and what answers the snoop will tell.
-                _ if old.asked => {
-                    let writing = self.by_line.get(old.line).expect("a request");
-                    self.requests[writing as usize].way = NONE;
-                }
-                State::Modified => {
-                    self.write_back(old.line, State::Invalid, NONE, old.data, out);
-                }
-                _ if self.notify => _ = self.ask(old.line, Aim::CleanEvict, NONE, what, 0, out),
-                _ => {}
-            }
-        }
+        self.displace(at, out);
         self.order.enter(at);
         self.index.set(line, at);
         self.ways[at as usize] = Way {
@@ -310,7 +292,7 @@ impl Cache {
     }
 
     /// Begins a request, and sends it.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         line: u64,
         aim: Aim,

@@ -16,6 +16,7 @@ mod dcoh;
 mod filter;
 mod heap;
 mod index;
+mod leave;
 mod message;
 mod monitor;
 mod replacement;

@@ -57,6 +57,7 @@ struct Case {
     lines: u32,
     fifo: bool,
     notify: bool,
+    lets_go: bool,
     seed: u64,
 }
 
@@ -130,6 +131,18 @@ impl World {
         match self.caches[host].access(number as u32, line, store, &mut out) {
             Access::Hit(data) => out.done.push((number as u32, data)),
             Access::Waits => {}
+        }
+        self.said(host, out)
+    }
+
+    /// A host drops a line for reasons of its own, if it has one.
+    fn let_go(&mut self) -> Result<(), Box<dyn Error>> {
+        let (host, line) = (self.pick(self.caches.len()), self.rng.below(LINES));
+        let mut out = CacheOut::default();
+        self.caches[host].let_go(line, &mut out);
+        let state = self.caches[host].state(line);
+        if !self.caches[host].is_asked(line) && state != State::Invalid {
+            return Err(format!("host {host} let go of {line} and has it as {state:?}").into());
         }
         self.said(host, out)
     }
@@ -295,10 +308,10 @@ fn walk(case: &Case, steps: usize) -> Result<u64, Box<dyn Error>> {
     let mut world = World::new(case);
     for _ in 0..steps {
         // Bursts of accesses between stretches in which messages catch up.
-        if world.rng.below(4) == 0 {
-            world.access()?;
-        } else {
-            world.deliver()?;
+        match world.rng.below(16) {
+            0..=3 => world.access()?,
+            4 if case.lets_go => world.let_go()?,
+            _ => _ = world.deliver()?,
         }
     }
     while world.deliver()? {}
@@ -320,7 +333,7 @@ fn cases() -> impl Strategy<Value = Case> {
         system,
         1u32..4,
         1u32..4,
-        any::<bool>(),
+        any::<(bool, bool)>(),
         any::<bool>(),
         any::<u64>(),
     )
@@ -329,7 +342,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 (hosts, (entries, sets), trackers, policy, blocks),
                 ways,
                 lines,
-                fifo,
+                (fifo, lets_go),
                 notify,
                 seed,
             )| Case {
@@ -343,6 +356,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 lines,
                 fifo,
                 notify,
+                lets_go,
                 seed,
             },
         )

@@ -1,0 +1,66 @@
+//! Lines that leave a cache: displaced by others, or because the host wants no more of them.
+
+use super::cache::{Aim, Cache, CacheOut, NONE, Way};
+use super::message::{State, ToDevice};
+
+impl Cache {
+    /// The host holds a line no more, by its own wish: caches of its own that are nearer to it
+    /// have lost it. What memory lacks is written back.
+    ///
+    /// A line that a snoop waits for stays until the snoop takes it. One that the host has asked
+    /// to own comes back with that answer.
+    pub fn let_go(&mut self, line: u64, out: &mut CacheOut) {
+        let Some(at) = self.index.get(line) else {
+            return;
+        };
+        let way = self.ways[at as usize];
+        if way.held {
+            let request = self.by_line.get(line);
+            let aim = request.map(|request| self.requests[request as usize].aim);
+            if aim == Some(Aim::Own) {
+                self.set_state(at, State::Invalid, out);
+            }
+            return;
+        }
+        self.displace(at, out);
+        self.order.leave(at);
+        self.ways[at as usize] = Way::default();
+    }
+
+    /// What is in a place leaves it, which is then in nobody's list.
+    pub(super) fn displace(&mut self, at: u32, out: &mut CacheOut) {
+        let old = self.ways[at as usize];
+        if old.state == State::Invalid {
+            return;
+        }
+        self.count.evictions += 1;
+        self.set_state(at, State::Invalid, out);
+        self.index.remove(old.line);
+        match old.state {
+            // It is being written back, and what answers the snoop will tell.
+            _ if old.asked => {
+                let writing = self.by_line.get(old.line).expect("a request");
+                self.requests[writing as usize].way = NONE;
+            }
+            State::Modified => {
+                self.write_back(old.line, State::Invalid, NONE, old.data, out);
+            }
+            _ if self.notify => {
+                let what = ToDevice::CleanEvict;
+                self.ask(old.line, Aim::CleanEvict, NONE, what, 0, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the host may write a line again and again without a word.
+    pub fn may_write(&self, line: u64) -> bool {
+        let way = self.index.get(line).map(|at| self.ways[at as usize]);
+        way.is_some_and(|way| way.state == State::Modified && !way.asked)
+    }
+
+    /// Whether a request is under way for a line.
+    pub fn is_asked(&self, line: u64) -> bool {
+        self.by_line.get(line).is_some()
+    }
+}
